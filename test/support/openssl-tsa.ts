@@ -1,0 +1,227 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+/**
+ * OpenSSL as a stranger: a TSA that is not ours (`openssl ts -reply`), a client that is not ours (`-query`), and a verifier
+ * that is not ours (`-verify`). Nothing of src/ is used here, so agreement with it means something.
+ */
+
+const run = promisify(execFile);
+
+export interface OpensslOutcome {
+  ok: boolean;
+  /** stdout and stderr together: OpenSSL explains a refusal on either. */
+  output: string;
+}
+
+/** Runs `openssl`; a non-zero exit is an outcome, not an exception. */
+export async function openssl(...args: string[]): Promise<OpensslOutcome> {
+  try {
+    const { stdout, stderr } = await run('openssl', args);
+    return { ok: true, output: stdout + stderr };
+  } catch (error) {
+    if (error instanceof Error && 'stdout' in error && 'stderr' in error) return { ok: false, output: `${error.stdout}${error.stderr}` };
+    throw error;
+  }
+}
+
+async function must(...args: string[]): Promise<void> {
+  const outcome = await openssl(...args);
+  if (!outcome.ok) throw new Error(`openssl ${args.join(' ')}: ${outcome.output}`);
+}
+
+/** Gives `use` a folder of its own and removes it afterwards. */
+async function inFolder<T>(use: (dir: string) => Promise<T>): Promise<T> {
+  const dir = await mkdtemp(join(tmpdir(), 'qstamp-openssl-'));
+  try {
+    return await use(dir);
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+const KEY_ARGUMENTS = {
+  'p-256': ['-algorithm', 'EC', '-pkeyopt', 'ec_paramgen_curve:P-256'],
+  'p-384': ['-algorithm', 'EC', '-pkeyopt', 'ec_paramgen_curve:P-384'],
+  'rsa-2048': ['-algorithm', 'RSA', '-pkeyopt', 'rsa_keygen_bits:2048'],
+  'rsa-1024': ['-algorithm', 'RSA', '-pkeyopt', 'rsa_keygen_bits:1024'],
+} as const;
+
+export interface OpensslTsaOptions {
+  /** Keys that `openssl ts -reply` can sign with; Ed25519 and PSS-restricted keys are not among them. Default `p-256`. */
+  keyType?: keyof typeof KEY_ARGUMENTS;
+  /** Issue the TSA certificate from an intermediate CA instead of the root. */
+  intermediate?: boolean;
+  /** `signer_digest`; default `sha256`. */
+  signerDigest?: string;
+  /** `ess_cert_id_alg`: `sha1` gives an ESSCertID (v1), anything else an ESSCertIDv2. Default `sha256`. */
+  essCertIdAlg?: string;
+  /** `extendedKeyUsage` of the TSA certificate. Default `critical,timeStamping`. */
+  extendedKeyUsage?: string;
+  /** More `[extensions]` lines of the TSA certificate. */
+  extensions?: readonly string[];
+  /** More lines of the `[tsa]` section, e.g. `accuracy = secs:1, millisecs:500` or `tsa_name = yes`. A later line wins. */
+  settings?: readonly string[];
+}
+
+export interface OpensslTsa {
+  dir: string;
+  rootPem: string;
+  /** The intermediate CA, or an empty string. */
+  intermediatePem: string;
+  signerPem: string;
+  /** DER of a TimeStampResp for a DER TimeStampReq. OpenSSL writes a rejection when it cannot sign; that is an answer too. */
+  reply(query: Uint8Array): Promise<Buffer>;
+  /** DER of the bare TimeStampToken. */
+  replyToken(query: Uint8Array): Promise<Buffer>;
+  close(): Promise<void>;
+}
+
+export const OPENSSL_TSA_POLICY = '1.3.6.1.4.1.13762.3';
+export const OPENSSL_TSA_OTHER_POLICY = '1.3.6.1.4.1.13762.4';
+
+/** A foreign TSA: root, optional intermediate and TSA certificate in a temporary folder; `close` removes it. */
+export async function createOpensslTsa(options: OpensslTsaOptions = {}): Promise<OpensslTsa> {
+  const dir = await mkdtemp(join(tmpdir(), 'qstamp-openssl-tsa-'));
+  const at = (name: string) => join(dir, name);
+  const keyArguments = KEY_ARGUMENTS[options.keyType ?? 'p-256'];
+
+  const certificate = async (name: string, issuer: string | undefined, extensions: readonly string[]) => {
+    await must('genpkey', ...keyArguments, '-out', at(`${name}.key`));
+    await writeFile(at(`${name}.ext`), extensions.join('\n'));
+    const subject = `/O=Foreign TSA/CN=${name}`;
+    await must('req', '-new', '-key', at(`${name}.key`), '-subj', subject, '-out', at(`${name}.csr`));
+    const signedBy = issuer === undefined ? ['-signkey', at(`${name}.key`)] : ['-CA', at(`${issuer}.pem`), '-CAkey', at(`${issuer}.key`)];
+    const serial = `0x${Buffer.from(name).toString('hex')}`;
+    const common = ['-req', '-in', at(`${name}.csr`), '-days', '3650', '-sha256', '-set_serial', serial, '-extfile', at(`${name}.ext`)];
+    await must('x509', ...common, ...signedBy, '-out', at(`${name}.pem`));
+    return readFile(at(`${name}.pem`), 'utf8');
+  };
+
+  const caExtensions = ['basicConstraints=critical,CA:true', 'keyUsage=critical,keyCertSign,cRLSign', 'subjectKeyIdentifier=hash'];
+  const rootPem = await certificate('root', undefined, caExtensions);
+  const intermediatePem = options.intermediate ? await certificate('intermediate', 'root', caExtensions) : '';
+  const signerPem = await certificate('signer', options.intermediate ? 'intermediate' : 'root', [
+    `extendedKeyUsage=${options.extendedKeyUsage ?? 'critical,timeStamping'}`,
+    'keyUsage=critical,digitalSignature',
+    ...(options.extensions ?? []),
+  ]);
+  await writeFile(at('chain.pem'), intermediatePem + rootPem);
+  await writeFile(at('serial'), '1000\n');
+  await writeFile(
+    at('tsa.cnf'),
+    [
+      '[tsa]',
+      `serial = ${at('serial')}`,
+      'crypto_device = builtin',
+      `signer_cert = ${at('signer.pem')}`,
+      `signer_key = ${at('signer.key')}`,
+      `certs = ${at('chain.pem')}`,
+      `signer_digest = ${options.signerDigest ?? 'sha256'}`,
+      `default_policy = ${OPENSSL_TSA_POLICY}`,
+      `other_policies = ${OPENSSL_TSA_OTHER_POLICY}`,
+      'digests = sha1, sha256, sha384, sha512',
+      `ess_cert_id_alg = ${options.essCertIdAlg ?? 'sha256'}`,
+      ...(options.settings ?? []),
+    ].join('\n'),
+  );
+
+  // `-reply` reads and writes the serial file: two at once would give one serial number twice.
+  let last: Promise<unknown> = Promise.resolve();
+  const reply = (query: Uint8Array, ...more: string[]): Promise<Buffer> => {
+    const answer = last.then(() =>
+      inFolder(async (folder) => {
+        const [tsq, tsr] = [join(folder, 'tsq'), join(folder, 'tsr')];
+        await writeFile(tsq, query);
+        await must('ts', '-reply', '-config', at('tsa.cnf'), '-section', 'tsa', '-queryfile', tsq, '-out', tsr, ...more);
+        return readFile(tsr);
+      }),
+    );
+    last = answer.then(
+      () => undefined,
+      () => undefined,
+    );
+    return answer;
+  };
+
+  return {
+    dir,
+    rootPem,
+    intermediatePem,
+    signerPem,
+    reply: (query) => reply(query),
+    replyToken: (query) => reply(query, '-token_out'),
+    close: () => rm(dir, { recursive: true, force: true }),
+  };
+}
+
+export interface OpensslQueryOptions {
+  /** Imprint as hex. */
+  digest: string;
+  /** Default `sha256`. */
+  hash?: string;
+  nonce?: boolean;
+  /** certReq; default true. */
+  cert?: boolean;
+  policy?: string;
+}
+
+/** DER of a TimeStampReq made by `openssl ts -query`. */
+export function opensslQuery(options: OpensslQueryOptions): Promise<Buffer> {
+  return inFolder(async (dir) => {
+    const out = join(dir, 'tsq');
+    const flags = [
+      ...(options.nonce === false ? ['-no_nonce'] : []),
+      ...(options.cert === false ? [] : ['-cert']),
+      ...(options.policy === undefined ? [] : ['-tspolicy', options.policy]),
+    ];
+    await must('ts', '-query', '-digest', options.digest, `-${options.hash ?? 'sha256'}`, ...flags, '-out', out);
+    return readFile(out);
+  });
+}
+
+export interface OpensslVerifyOptions {
+  /** A whole TimeStampResp, or with `tokenIn` a bare TimeStampToken. */
+  answer: Uint8Array;
+  tokenIn?: boolean;
+  /** Judge against the request (nonce, policy, imprint) or only against the imprint in hex. */
+  against: { query: Uint8Array } | { digest: string };
+  rootPem: string;
+  untrustedPem?: string;
+  /** Judge validity at this time, seconds since the epoch; default now. */
+  atTime?: number;
+}
+
+/** `openssl ts -verify`. */
+export function opensslVerify(options: OpensslVerifyOptions): Promise<OpensslOutcome> {
+  return inFolder(async (dir) => {
+    const at = (name: string) => join(dir, name);
+    await writeFile(at('answer'), options.answer);
+    await writeFile(at('root.pem'), options.rootPem);
+    const args = ['-in', at('answer'), '-CAfile', at('root.pem')];
+    if (options.tokenIn) args.push('-token_in');
+    if (options.untrustedPem) {
+      await writeFile(at('untrusted.pem'), options.untrustedPem);
+      args.push('-untrusted', at('untrusted.pem'));
+    }
+    if (options.atTime !== undefined) args.push('-attime', String(options.atTime));
+    if ('digest' in options.against) args.push('-digest', options.against.digest);
+    else {
+      await writeFile(at('query'), options.against.query);
+      args.push('-queryfile', at('query'));
+    }
+    return openssl('ts', '-verify', ...args);
+  });
+}
+
+/** `openssl ts -reply -text`: OpenSSL's own reading of a TimeStampResp, or of a bare token with `tokenIn`. */
+export function opensslReplyText(answer: Uint8Array, tokenIn = false): Promise<OpensslOutcome> {
+  return inFolder(async (dir) => {
+    const path = join(dir, 'answer');
+    await writeFile(path, answer);
+    return openssl('ts', '-reply', '-in', path, '-text', ...(tokenIn ? ['-token_in', '-token_out'] : []));
+  });
+}
