@@ -1,0 +1,160 @@
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+
+const developmentTokens = 'dev:dev-service-token';
+
+const integer = (low: number, high: number) =>
+  z
+    .string()
+    .regex(/^\d+$/, `takes a whole number from ${low} to ${high}`)
+    .transform(Number)
+    .refine((value) => value >= low && value <= high, `takes a whole number from ${low} to ${high}`);
+
+const setting = (low: number, high: number, fallback: number) => integer(low, high).default(fallback);
+
+const list = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((item) => item.trim())
+    .filter(Boolean),
+);
+
+const url = (protocols: readonly string[]) =>
+  z
+    .string()
+    .refine(
+      (text) => URL.canParse(text) && protocols.includes(new URL(text).protocol),
+      `takes an address that starts with ${protocols.map((p) => `${p}//`).join(' or ')}`,
+    );
+
+/** A caller of the internal endpoints: its service token and the product that it stands for (S13). */
+export interface ServiceToken {
+  readonly product: string;
+  readonly token: string;
+}
+
+const serviceTokens = z.string().transform((text, context): ServiceToken[] => {
+  const tokens = text.split(',').map((pair) => {
+    const colon = pair.indexOf(':');
+    return { product: pair.slice(0, Math.max(colon, 0)).trim(), token: pair.slice(colon + 1).trim() };
+  });
+  const distinct = new Set(tokens.map(({ token }) => token));
+  if (
+    tokens.some(({ product, token }) => !/^[A-Za-z0-9._-]{1,64}$/.test(product) || !/^[\x21-\x7e]+$/.test(token)) ||
+    distinct.size !== tokens.length
+  ) {
+    context.addIssue({ code: 'custom', message: 'takes product:token pairs separated by commas, each token once' });
+  }
+  return tokens;
+});
+
+const addressList = list.refine(
+  (items) => items.every((item) => /^[0-9A-Fa-f.:]+(\/\d{1,3})?$/.test(item)),
+  'takes a comma-separated list of addresses or CIDRs',
+);
+
+/** Every environment variable of the service, as text in and as typed values out. The README's table is tested against it. */
+export const settingsSchema = z.object({
+  NODE_ENV: z.enum(['development', 'production', 'test'], 'takes development, test or production').default('development'),
+  HOST: z.string().min(1).default('127.0.0.1'),
+  PORT: setting(0, 65535, 8080),
+  PUBLIC_BASE_URL: url(['http:', 'https:'])
+    .transform((text) => text.replace(/\/+$/, ''))
+    .optional(),
+  REDIS_URL: url(['redis:', 'rediss:']),
+  MONGODB_URL: url(['mongodb:', 'mongodb+srv:']),
+  SERVICE_TOKENS: serviceTokens.default([{ product: 'dev', token: 'dev-service-token' }]),
+  TSP: z.enum(['mock', 'local', 'file'], 'takes mock, local or file').optional(),
+  TSP_PROVIDERS_FILE: z.string().min(1).optional(),
+  TRUST_ANCHORS_FILE: z.string().min(1).optional(),
+  TSP_REQUIRED: setting(1, 16, 1),
+  STAMP_WAIT_MS: setting(1, 600_000, 10_000),
+  SEALED_MAX_BYTES: setting(0, 1_073_741_824, 10_485_760),
+  QUEUE_MAX_DEPTH: setting(1, 10_000_000, 50_000),
+  WORKER_CONCURRENCY: setting(1, 10_000, 256),
+  TRUST_PROXY: addressList.default([]),
+  SMTP_URL: url(['smtp:', 'smtps:']).optional(),
+  MAIL_FROM: z.string().min(3).optional(),
+  WORKFLOW_TTL_HOURS: setting(1, 87_600, 168),
+  OTP_TTL_MINUTES: setting(1, 10_080, 30),
+  RATE_WORKFLOW_START_PER_HOUR: setting(0, 1_000_000, 5),
+  RATE_WORKFLOW_STAMP_PER_MINUTE: setting(0, 1_000_000, 100),
+  RATE_STATUS_PER_MINUTE: setting(0, 1_000_000, 30),
+  RATE_AGENT_PER_MINUTE: setting(0, 1_000_000, 600),
+  RATE_VERIFY_PER_MINUTE: setting(0, 1_000_000, 600),
+  METRICS_PORT: integer(0, 65535).optional(),
+  LOG_LEVEL: z
+    .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'takes fatal, error, warn, info, debug, trace or silent')
+    .default('info'),
+  IDEMPOTENCY_TTL_HOURS: setting(1, 8_760, 24),
+});
+
+/** The settings of one process, with the defaults of `settings.md` filled in. */
+export type Config = Omit<z.output<typeof settingsSchema>, 'TSP'> & { readonly TSP: 'mock' | 'local' | 'file' };
+
+/** Settings that hold a secret: each may be read from the file that `<NAME>_FILE` names, and is never printed. */
+export const secretSettings = ['REDIS_URL', 'MONGODB_URL', 'SERVICE_TOKENS', 'SMTP_URL'] as const;
+
+/** A setting that the process cannot start with. The message is one line and names the variable. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+function withSecretFiles(environment: Environment): Record<string, string | undefined> {
+  const settings: Record<string, string | undefined> = { ...environment };
+  for (const name of secretSettings) {
+    const file = environment[`${name}_FILE`];
+    if (!file) continue;
+    if (environment[name]) throw new ConfigError(`${name}_FILE: got a file although ${name} is set too; it takes only one of them`);
+    try {
+      settings[name] = readFileSync(file, 'utf8').trim();
+    } catch {
+      throw new ConfigError(`${name}_FILE: got "${file}"; it takes the path of a readable file`);
+    }
+  }
+  return settings;
+}
+
+function refuseLaptopDefaults(config: Config, environment: Environment): void {
+  if (!environment.SERVICE_TOKENS) throw new ConfigError('SERVICE_TOKENS: got nothing; production takes product:token pairs of its own');
+  for (const { product, token } of config.SERVICE_TOKENS) {
+    if (token.length < 32 || developmentTokens.endsWith(`:${token}`)) {
+      throw new ConfigError(
+        `SERVICE_TOKENS: got a token of ${token.length} characters for "${product}"; production takes at least 32, and never the development default`,
+      );
+    }
+  }
+  if (!environment.TSP) throw new ConfigError('TSP: got nothing; production takes file, or mock or local when asked for by name');
+  if (config.SMTP_URL?.startsWith('smtp://') && !new URL(config.SMTP_URL).searchParams.has('plain')) {
+    throw new ConfigError('SMTP_URL: got plain smtp://; production takes smtps://, or smtp://…?plain when asked for by name');
+  }
+}
+
+/**
+ * Reads and checks the settings once, at start.
+ *
+ * @throws ConfigError one line: the variable, what it got (secrets are not shown) and what it takes.
+ */
+export function loadConfig(processEnvironment: Environment): Config {
+  const environment = withSecretFiles(processEnvironment);
+  const given = Object.fromEntries(
+    Object.keys(settingsSchema.shape).map((name) => [name, environment[name] === '' ? undefined : environment[name]]),
+  );
+  const parsed = settingsSchema.safeParse(given);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    const name = String(issue?.path[0]);
+    const value = given[name];
+    const got =
+      value === undefined ? 'nothing' : (secretSettings as readonly string[]).includes(name) ? 'a value (not shown)' : `"${value}"`;
+    const takes = value === undefined ? 'takes a value: it is required' : issue?.message;
+    throw new ConfigError(`${name}: got ${got}; it ${takes}`);
+  }
+  const config: Config = { ...parsed.data, TSP: parsed.data.TSP ?? 'mock' };
+  if (config.TSP === 'file' && !config.TSP_PROVIDERS_FILE)
+    throw new ConfigError('TSP_PROVIDERS_FILE: got nothing; TSP=file takes the path of the providers file');
+  if (config.NODE_ENV === 'production') refuseLaptopDefaults(config, environment);
+  return config;
+}

@@ -1,0 +1,62 @@
+import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
+import { type StampTier, stampTiers } from './tiers.ts';
+
+/**
+ * The mock provider's token: it says what an RFC 3161 token says (which hash existed when), authenticated by a key of the
+ * service, so it proves nothing to a stranger. Fixed layout of 93 bytes, version 1:
+ *
+ *     magic "QSM" · version 1 · token id 16 · SHA-256 32 · time 8 (ms, big-endian) · tier 1 · HMAC-SHA-256 32
+ *
+ * 93 bytes are 124 base64 characters without padding or spare bits: every flipped bit changes a byte that is checked.
+ */
+const magic = Buffer.from('QSM\x01', 'latin1');
+const bodyBytes = 61;
+const tokenBytes = 93;
+
+export interface MockClaims {
+  readonly tokenId: string;
+  /** SHA-256, lower-case hex. */
+  readonly hash: string;
+  /** Milliseconds since the Unix epoch. */
+  readonly timeMs: number;
+  readonly tier: StampTier;
+}
+
+export type MockTokenResult = { readonly ok: true; readonly claims: MockClaims } | { readonly ok: false };
+
+const macOf = (key: KeyObject, body: Buffer): Buffer => createHmac('sha256', key).update(body).digest();
+
+/** The token as canonical base64. */
+export function issueMockToken(key: KeyObject, { tokenId, hash, timeMs, tier }: MockClaims): string {
+  const token = Buffer.alloc(tokenBytes);
+  magic.copy(token, 0);
+  token.write(tokenId.replaceAll('-', ''), 4, 'hex');
+  token.write(hash, 20, 'hex');
+  token.writeBigUInt64BE(BigInt(timeMs), 52);
+  token.writeUInt8(stampTiers.indexOf(tier), 60);
+  macOf(key, token.subarray(0, bodyBytes)).copy(token, bodyBytes);
+  return token.toString('base64');
+}
+
+/** Whether a decoded token claims to be one of the mock provider's, of whatever version. */
+export function looksLikeMockToken(token: Buffer): boolean {
+  return token.subarray(0, 3).equals(magic.subarray(0, 3));
+}
+
+/** Checks a decoded token in constant time against the key and reads what it says. */
+export function readMockToken(key: KeyObject, token: Buffer): MockTokenResult {
+  if (token.length !== tokenBytes || !token.subarray(0, 4).equals(magic)) return { ok: false };
+  if (!timingSafeEqual(macOf(key, token.subarray(0, bodyBytes)), token.subarray(bodyBytes))) return { ok: false };
+  const tier = stampTiers[token.readUInt8(60)];
+  if (tier === undefined) return { ok: false };
+  const id = token.toString('hex', 4, 20);
+  return {
+    ok: true,
+    claims: {
+      tokenId: [id.slice(0, 8), id.slice(8, 12), id.slice(12, 16), id.slice(16, 20), id.slice(20)].join('-'),
+      hash: token.toString('hex', 20, 52),
+      timeMs: Number(token.readBigUInt64BE(52)),
+      tier,
+    },
+  };
+}

@@ -1,0 +1,24 @@
+import type { KeyObject } from 'node:crypto';
+import type { Clock } from '../clock.ts';
+import { issueMockToken } from '../domain/mock-token.ts';
+import type { TimestampProvider } from './provider.ts';
+
+/** The name that stamps of the mock provider carry. */
+export const mockProviderName = 'mock';
+
+/** A provider that needs no account: authenticated by the service's own key, never qualified. */
+export function createMockProvider(deps: { key: () => Promise<KeyObject>; clock: Clock }): TimestampProvider {
+  return {
+    name: mockProviderName,
+    isQualified: false,
+    stamp: async ({ tokenId, hash, tier }) => {
+      const timeMs = deps.clock();
+      return {
+        provider: mockProviderName,
+        isQualified: false,
+        issuedAt: new Date(timeMs).toISOString(),
+        token: issueMockToken(await deps.key(), { tokenId, hash, timeMs, tier }),
+      };
+    },
+  };
+}

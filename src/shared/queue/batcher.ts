@@ -1,0 +1,46 @@
+/**
+ * Lets requests travel together that arrive while a flush is under way, and none wait for company: the first goes at
+ * once, the rest when it has been acknowledged (queue.md §1). No timer is involved.
+ */
+export interface Batcher<T> {
+  /**
+   * Resolves when the batch that holds the item was flushed. When a flush fails, all that wait behind it are rejected with
+   * the same reason: a queue that hangs answers none of them any sooner.
+   */
+  add(item: T): Promise<void>;
+}
+
+interface Waiting<T> {
+  item: T;
+  resolve: () => void;
+  reject: (reason: unknown) => void;
+}
+
+export function createBatcher<T>(options: { maxItems: number; flush: (items: T[]) => Promise<void> }): Batcher<T> {
+  let waiting: Waiting<T>[] = [];
+  let flushing = false;
+
+  async function flushAll(): Promise<void> {
+    flushing = true;
+    while (waiting.length > 0) {
+      const batch = waiting.slice(0, options.maxItems);
+      waiting = waiting.slice(options.maxItems);
+      try {
+        await options.flush(batch.map(({ item }) => item));
+        for (const { resolve } of batch) resolve();
+      } catch (error) {
+        for (const { reject } of [...batch, ...waiting]) reject(error);
+        waiting = [];
+      }
+    }
+    flushing = false;
+  }
+
+  return {
+    add: (item) =>
+      new Promise((resolve, reject) => {
+        waiting.push({ item, resolve, reject });
+        if (!flushing) void flushAll();
+      }),
+  };
+}

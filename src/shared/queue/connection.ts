@@ -1,0 +1,53 @@
+import { Redis, type RedisOptions } from 'ioredis';
+import type { Logger } from '../log.ts';
+
+/** Every key of the service starts with it; the braces keep them in one slot of a Redis Cluster. */
+export const keyPrefix = '{qstamp}';
+
+/** A caller that waits for Redis is answered within a second (issue: 503 within a second). */
+const producerTimeoutMs = 800;
+
+function connect(
+  url: string,
+  log: Logger,
+  role: string,
+  options: Pick<RedisOptions, 'enableOfflineQueue' | 'maxRetriesPerRequest' | 'commandTimeout' | 'socketTimeout'>,
+): Redis {
+  const redis = new Redis(url, {
+    connectionName: `qstamp-${role}`,
+    connectTimeout: 2_000,
+    retryStrategy: (attempt: number) => Math.min(50 * 2 ** Math.min(attempt, 5), 1_000),
+    ...options,
+  });
+  let down = false;
+  redis.on('error', (error) => {
+    if (!down) log.warn({ err: error, role }, 'redis is not reachable');
+    down = true;
+  });
+  redis.on('ready', () => {
+    if (down) log.info({ role }, 'redis is back');
+    down = false;
+  });
+  return redis;
+}
+
+/** For whoever answers a client: fails at once when Redis is away, and after 800 ms when it hangs. */
+export function connectProducer(url: string, log: Logger): Redis {
+  return connect(url, log, 'producer', { enableOfflineQueue: false, maxRetriesPerRequest: 0, commandTimeout: producerTimeoutMs });
+}
+
+/** For workers, which wait for Redis to come back instead of failing. */
+export function connectWorker(url: string, log: Logger): Redis {
+  return connect(url, log, 'worker', { maxRetriesPerRequest: null });
+}
+
+/** For one reader that blocks up to `blockMs` at a time; a Redis that hangs longer counts as lost, and is dialled anew. */
+export function connectBlockingReader(url: string, log: Logger, blockMs: number): Redis {
+  return connect(url, log, 'reply', { maxRetriesPerRequest: 0, enableOfflineQueue: false, socketTimeout: blockMs + 2_000 });
+}
+
+/** Ends a connection whatever its state: politely when Redis answers, by force when not. */
+export async function disconnect(redis: Redis): Promise<void> {
+  if (redis.status === 'ready') await Promise.race([redis.quit(), new Promise((resolve) => setTimeout(resolve, producerTimeoutMs))]);
+  redis.disconnect();
+}

@@ -1,0 +1,73 @@
+import { type Job, Queue, UnrecoverableError, Worker } from 'bullmq';
+import type { Redis } from 'ioredis';
+import type { Logger } from '../log.ts';
+import { keyPrefix } from './connection.ts';
+import { type JobName, type JobProcessors, jobContracts } from './jobs.ts';
+
+/** A killed worker's jobs start again after at most `lockMs` + `stalledCheckMs` (queue.md: 5 to 7 s). */
+const lockMs = 5_000;
+const stalledCheckMs = 2_000;
+
+/** However often workers are killed under a job, it is never given up. */
+const unlimited = 1_000_000;
+
+const firstRetryMs = 200;
+const longestRetryMs = 5_000;
+
+/** When the next attempt at a failed job is due, in milliseconds: doubling from 0.2 s to 5 s, half of it random. */
+export function retryDelayMs(attemptsMade: number, random: () => number = Math.random): number {
+  const delayMs = Math.min(firstRetryMs * 2 ** Math.min(attemptsMade - 1, 10), longestRetryMs);
+  return Math.round(delayMs / 2 + (random() * delayMs) / 2);
+}
+
+export interface Consumer {
+  /** Takes no new job and resolves when those under way have ended. */
+  close(): Promise<void>;
+}
+
+/** Runs the jobs of every queue in this process, at most `concurrency` of each queue at a time. */
+export function consumeJobs(options: { redis: Redis; processors: JobProcessors; concurrency: number; log: Logger }): Consumer {
+  const { redis, processors, concurrency, log } = options;
+
+  async function run<Name extends JobName>(name: Name, job: Job): Promise<void> {
+    const payload = jobContracts[name].payload.safeParse(job.data);
+    if (!payload.success) throw new UnrecoverableError(`the payload does not fit its contract: ${payload.error.message}`);
+    await (processors[name] as (payload: unknown, run: { isRetry: boolean }) => Promise<void>)(payload.data, {
+      isRetry: job.attemptsStarted > 1,
+    });
+  }
+
+  async function process(job: Job): Promise<void> {
+    if (!Object.hasOwn(jobContracts, job.name)) throw new UnrecoverableError(`no processor for a job named ${job.name}`);
+    await run(job.name as JobName, job);
+  }
+
+  const queues = [...new Set(Object.values(jobContracts).map(({ queue }) => queue))];
+  const workers = queues.map((queue) => {
+    const worker = new Worker(queue, process, {
+      connection: redis,
+      prefix: keyPrefix,
+      concurrency,
+      lockDuration: lockMs,
+      stalledInterval: stalledCheckMs,
+      maxStalledCount: unlimited,
+      settings: { backoffStrategy: (attemptsMade) => retryDelayMs(attemptsMade) },
+    });
+    worker.on('failed', (job, error) => log.warn({ err: error, queue, job: job?.id, attempts: job?.attemptsMade }, 'a job failed'));
+    worker.on('stalled', (job) => log.warn({ queue, job }, 'a job was taken over from a lost worker'));
+    worker.on('error', (error) => log.debug({ err: error, queue }, 'worker connection'));
+    return worker;
+  });
+  return { close: async () => void (await Promise.all(workers.map((worker) => worker.close()))) };
+}
+
+/** Makes sure that the sweep runs every `everyMs`, once for all workers. */
+export async function scheduleSweep(redis: Redis, everyMs: number): Promise<void> {
+  const queue = new Queue(jobContracts.sweep.queue, { connection: redis, prefix: keyPrefix });
+  await queue.upsertJobScheduler(
+    'sweep',
+    { every: everyMs },
+    { name: 'sweep', data: {}, opts: { removeOnComplete: true, removeOnFail: { count: 10 } } },
+  );
+  await queue.close();
+}

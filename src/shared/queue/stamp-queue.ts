@@ -1,0 +1,77 @@
+import { randomUUID } from 'node:crypto';
+import { Queue } from 'bullmq';
+import type { Redis } from 'ioredis';
+import { ServiceError } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { createBatcher } from './batcher.ts';
+import { keyPrefix } from './connection.ts';
+import { createDepthGauge } from './depth.ts';
+import { maxItemsPerJob, type StampItem, type StampJob, stampQueueName } from './stamp-job.ts';
+
+/** Attempts at a job end only with its success: what was accepted is stamped whenever the store is back (E11). */
+const unlimitedAttempts = 1_000_000;
+
+/** The API's end of the `stamps` queue. */
+export interface StampQueue {
+  /**
+   * Accepts an item: resolves when Redis has acknowledged the job that carries it.
+   *
+   * @throws ServiceError `overloaded` beyond the depth allowed, `queue_unavailable` when Redis does not acknowledge.
+   */
+  accept(item: StampItem): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** `maxDepth`: how many stamps may wait before more are refused. `replyTo`: the stream that replies are read from. */
+export function createStampQueue(options: { redis: Redis; replyTo: string; maxDepth: number; log: Logger }): StampQueue {
+  const { redis, replyTo, maxDepth, log } = options;
+  const queue = new Queue<StampJob>(stampQueueName, {
+    connection: redis,
+    prefix: keyPrefix,
+    skipWaitingForReady: true,
+    skipVersionCheck: true,
+    streams: { events: { maxLen: 100 } },
+    defaultJobOptions: {
+      attempts: unlimitedAttempts,
+      backoff: { type: 'custom' },
+      removeOnComplete: true,
+      removeOnFail: { count: 1_000 },
+    },
+  });
+  queue.on('error', (error) => log.debug({ err: error }, 'queue connection'));
+  const depth = createDepthGauge({ redis, log });
+
+  const batcher = createBatcher<StampItem>({
+    maxItems: maxItemsPerJob,
+    flush: async (items) => {
+      try {
+        await queue.add('stamp', { replyTo, items }, { jobId: `${randomUUID()}-${items.length}` });
+        depth.added(items.length);
+      } catch (error) {
+        throw new ServiceError('queue_unavailable', 'The queue cannot take requests at the moment.', {
+          retryAfterSeconds: 2,
+          cause: error,
+        });
+      }
+    },
+  });
+
+  let entering = 0;
+  return {
+    accept: async (item) => {
+      if (depth.current() + entering >= maxDepth) {
+        throw new ServiceError('overloaded', 'Too many stamps are waiting; please try again shortly.', { retryAfterSeconds: 5 });
+      }
+      entering += 1;
+      try {
+        await batcher.add(item);
+      } finally {
+        entering -= 1;
+      }
+    },
+    close: async () => {
+      await depth.stop();
+      await queue.close();
+    },
+  };
+}

@@ -1,0 +1,34 @@
+import { type Db, MongoClient } from 'mongodb';
+import type { Logger } from '../log.ts';
+
+/** The database used when `MONGODB_URL` names none. */
+const defaultDatabase = 'qstamp';
+
+/** How long an operation may take on the server. `timeoutMS` of the driver has no effect (local-stack.md). */
+export const maxTimeMS = 5_000;
+
+export interface StoreConnection {
+  readonly db: Db;
+  close(): Promise<void>;
+}
+
+/**
+ * Prepares the connection; the driver dials when it is first needed and again whenever the server is back, so that a process
+ * starts and stays up while the store is away. Writes are journaled before they are acknowledged.
+ */
+export function connectStore(url: string, log: Logger): StoreConnection {
+  const client = new MongoClient(url, {
+    appName: 'qstamp',
+    serverSelectionTimeoutMS: 2_000,
+    connectTimeoutMS: 2_000,
+    socketTimeoutMS: 10_000,
+    waitQueueTimeoutMS: 5_000,
+    maxPoolSize: 64,
+    retryWrites: false,
+    writeConcern: { w: 'majority', journal: true },
+    ignoreUndefined: true,
+  });
+  client.on('serverHeartbeatFailed', (event) => log.debug({ err: event.failure }, 'store heartbeat'));
+  const named = new URL(url).pathname.slice(1);
+  return { db: client.db(named === '' ? defaultDatabase : named), close: () => client.close() };
+}

@@ -1,0 +1,43 @@
+import type { Collection, Db } from 'mongodb';
+import { maxTimeMS } from './connection.ts';
+import { inStore, isDuplicateKey } from './errors.ts';
+
+interface IdempotencyRecord {
+  readonly _id: string;
+  readonly requestDigest: string;
+  /** The id that the first request was given; an answer is built again from what is stored under it. */
+  readonly resourceId: string;
+  readonly expiresAt: Date;
+}
+
+export interface IdempotencyStore {
+  /**
+   * Binds a caller's key to a request and to the id of what it makes (S9). The first to come binds it; everybody after gets
+   * the binding that is there, to be compared by `requestDigest`.
+   */
+  bind(binding: { key: string; requestDigest: string; resourceId: string; now: Date; expiresAt: Date }): Promise<{
+    requestDigest: string;
+    resourceId: string;
+    isFirst: boolean;
+  }>;
+}
+
+export function createIdempotencyStore(db: Db): IdempotencyStore {
+  const bindings: Collection<IdempotencyRecord> = db.collection('idempotency');
+  return {
+    bind: ({ key, requestDigest, resourceId, now, expiresAt }) =>
+      inStore(async () => {
+        for (;;) {
+          try {
+            await bindings.insertOne({ _id: key, requestDigest, resourceId, expiresAt });
+            return { requestDigest, resourceId, isFirst: true };
+          } catch (error) {
+            if (!isDuplicateKey(error)) throw error;
+          }
+          const bound = await bindings.findOne({ _id: key }, { maxTimeMS });
+          if (bound && bound.expiresAt > now) return { ...bound, isFirst: false };
+          if (bound) await bindings.deleteOne({ _id: key, expiresAt: bound.expiresAt });
+        }
+      }),
+  };
+}

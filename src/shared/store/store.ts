@@ -1,0 +1,36 @@
+import type { Logger } from '../log.ts';
+import { connectStore } from './connection.ts';
+import { type CounterStore, createCounterStore } from './counters.ts';
+import { inStore } from './errors.ts';
+import { createIdempotencyStore, type IdempotencyStore } from './idempotency.ts';
+import { ensureIndexes } from './indexes.ts';
+import { createKeyStore, type KeyStore } from './keys.ts';
+import { createSealedContentStore, type SealedContentStore } from './sealed-content.ts';
+import { createStampStore, type StampStore } from './stamps.ts';
+
+/** Everything that is kept in MongoDB. */
+export interface Store {
+  readonly stamps: StampStore;
+  readonly counters: CounterStore;
+  readonly sealedContents: SealedContentStore;
+  readonly idempotency: IdempotencyStore;
+  readonly keys: KeyStore;
+  /** @throws ServiceError `store_unavailable` when the store does not answer. */
+  ping(): Promise<void>;
+  ensureIndexes(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export function openStore(url: string, log: Logger): Store {
+  const { db, close } = connectStore(url, log);
+  return {
+    stamps: createStampStore(db),
+    counters: createCounterStore(db),
+    sealedContents: createSealedContentStore(db),
+    idempotency: createIdempotencyStore(db),
+    keys: createKeyStore(db),
+    ping: async () => void (await inStore(() => db.command({ ping: 1, maxTimeMS: 1_000 }))),
+    ensureIndexes: () => ensureIndexes(db),
+    close,
+  };
+}

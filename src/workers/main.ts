@@ -1,0 +1,40 @@
+import { randomUUID } from 'node:crypto';
+import { systemClock } from '../shared/clock.ts';
+import { runProcess } from '../shared/lifecycle.ts';
+import { createMockProvider } from '../shared/providers/mock.ts';
+import { connectWorker, disconnect } from '../shared/queue/connection.ts';
+import { consumeJobs, scheduleSweep } from '../shared/queue/consumer.ts';
+import { startHeartbeat } from '../shared/queue/heartbeat.ts';
+import { sendReplies } from '../shared/queue/replies.ts';
+import { openStore } from '../shared/store/store.ts';
+import { createProcessors } from './registry.ts';
+
+const sweepEveryMs = 3_600_000;
+
+await runProcess('worker', process.env, async ({ config, log, lifecycle }) => {
+  const store = openStore(config.MONGODB_URL, log);
+  lifecycle.onClose('store', () => store.close());
+  const redis = connectWorker(config.REDIS_URL, log);
+  lifecycle.onClose('redis', () => disconnect(redis));
+
+  const provider = createMockProvider({ key: () => store.keys.secret('mock-provider'), clock: systemClock });
+  const processors = createProcessors({
+    provider,
+    ...store,
+    sendReplies: (replyTo, replies) => sendReplies(redis, replyTo, replies),
+    clock: systemClock,
+    log,
+  });
+  const consumer = consumeJobs({ redis, processors, concurrency: config.WORKER_CONCURRENCY, log });
+  lifecycle.onClose('consumer', () => consumer.close());
+  const heartbeat = startHeartbeat({
+    redis,
+    workerId: randomUUID(),
+    clock: systemClock,
+    log,
+    describe: () => ({ name: provider.name, isQualified: provider.isQualified, status: 'operational' }),
+  });
+  lifecycle.onClose('heartbeat', () => heartbeat.stop());
+  await scheduleSweep(redis, sweepEveryMs);
+  return {};
+});

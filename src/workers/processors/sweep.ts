@@ -1,0 +1,26 @@
+import type { Clock } from '../../shared/clock.ts';
+import type { Logger } from '../../shared/log.ts';
+import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
+import type { StampStore } from '../../shared/store/stamps.ts';
+
+/** Content is put before its stamp exists; whatever has none after this long belongs to a request that was never accepted. */
+const orphanAgeMs = 7 * 24 * 3_600_000;
+
+/** Removes sealed content that no stamp refers to. */
+export function createSweepProcessor(deps: {
+  sealedContents: SealedContentStore;
+  stamps: StampStore;
+  clock: Clock;
+  log: Logger;
+}): () => Promise<void> {
+  return async () => {
+    let removed = 0;
+    for await (const { contentId, tokenId } of deps.sealedContents.listPutBefore(new Date(deps.clock() - orphanAgeMs))) {
+      const stamp = await deps.stamps.find(tokenId);
+      if (stamp?.sealed?.contentId === contentId) continue;
+      await deps.sealedContents.remove(contentId);
+      removed += 1;
+    }
+    if (removed > 0) deps.log.info({ removed }, 'sealed content without a stamp was removed');
+  };
+}
