@@ -1,0 +1,140 @@
+/**
+ * DER out (ITU-T X.690 §8 and §10): each function returns one complete, definite, minimal TLV. Values that are DER already are
+ * taken as they are, which is what lets a signature cover exactly the bytes that are sent.
+ */
+
+/** One TLV with a single-byte tag and the given contents. */
+export function tlv(tag: number, ...contents: readonly Uint8Array[]): Buffer {
+  let length = 0;
+  for (const part of contents) length += part.length;
+  const header = lengthOctets(length);
+  const out = Buffer.allocUnsafe(1 + header.length + length);
+  out[0] = tag;
+  out.set(header, 1);
+  let offset = 1 + header.length;
+  for (const part of contents) {
+    out.set(part, offset);
+    offset += part.length;
+  }
+  return out;
+}
+
+/** X.690 §10.1: the shortest definite form. */
+function lengthOctets(length: number): readonly number[] {
+  if (length < 0x80) return [length];
+  const octets: number[] = [];
+  for (let rest = length; rest > 0; rest = Math.floor(rest / 256)) octets.unshift(rest % 256);
+  return [0x80 | octets.length, ...octets];
+}
+
+export function sequence(...elements: readonly Uint8Array[]): Buffer {
+  return tlv(0x30, ...elements);
+}
+
+/** SET OF: the elements in ascending order of their encodings (X.690 §11.6). */
+export function setOf(...elements: readonly Uint8Array[]): Buffer {
+  return tlv(0x31, ...[...elements].sort(Buffer.compare));
+}
+
+/** INTEGER: two's complement in as few octets as possible (X.690 §8.3). */
+export function integer(value: bigint | number): Buffer {
+  const number = BigInt(value);
+  let bits = 8;
+  while (BigInt.asIntN(bits, number) !== number) bits += 8;
+  const hex = BigInt.asUintN(bits, number)
+    .toString(16)
+    .padStart(bits / 4, '0');
+  return tlv(0x02, Buffer.from(hex, 'hex'));
+}
+
+export function enumerated(value: number): Buffer {
+  const out = integer(value);
+  out[0] = 0x0a;
+  return out;
+}
+
+export function boolean(value: boolean): Buffer {
+  return Buffer.from([0x01, 0x01, value ? 0xff : 0x00]);
+}
+
+export function nullValue(): Buffer {
+  return Buffer.from([0x05, 0x00]);
+}
+
+export function octetString(...contents: readonly Uint8Array[]): Buffer {
+  return tlv(0x04, ...contents);
+}
+
+/** BIT STRING of whole octets. */
+export function bitString(...contents: readonly Uint8Array[]): Buffer {
+  return tlv(0x03, Buffer.from([0]), ...contents);
+}
+
+/** BIT STRING of named bits, without trailing zero bits (X.690 §11.2.2); bit 0 is the first. */
+export function namedBits(...bits: readonly number[]): Buffer {
+  if (bits.length === 0) return tlv(0x03, Buffer.from([0]));
+  const highest = Math.max(...bits);
+  const octets = Buffer.alloc(Math.floor(highest / 8) + 1);
+  for (const bit of bits) octets[bit >> 3]! |= 0x80 >> (bit & 7);
+  return tlv(0x03, Buffer.from([7 - (highest & 7)]), octets);
+}
+
+const encodedOids = new Map<string, Buffer>();
+
+/** OBJECT IDENTIFIER from its dotted form. The result is shared: do not write into it. */
+export function objectIdentifier(dotted: string): Buffer {
+  let encoded = encodedOids.get(dotted);
+  if (encoded === undefined) {
+    encoded = encodeOid(dotted);
+    if (encodedOids.size < 1000) encodedOids.set(dotted, encoded);
+  }
+  return encoded;
+}
+
+function encodeOid(dotted: string): Buffer {
+  if (!/^(?:[01]\.(?:[0-9]|[1-3][0-9])|2\.(?:0|[1-9][0-9]*))(?:\.(?:0|[1-9][0-9]*))*$/.test(dotted))
+    throw new RangeError(`not an object identifier: ${dotted}`);
+  const [first, second, ...others] = dotted.split('.').map(BigInt);
+  const octets: number[] = [];
+  for (const arc of [first! * 40n + second!, ...others]) {
+    const base128 = [Number(arc & 0x7fn)];
+    for (let rest = arc >> 7n; rest > 0n; rest >>= 7n) base128.unshift(Number(rest & 0x7fn) | 0x80);
+    octets.push(...base128);
+  }
+  return tlv(0x06, Buffer.from(octets));
+}
+
+export function utf8String(text: string): Buffer {
+  return tlv(0x0c, Buffer.from(text, 'utf8'));
+}
+
+export function ia5String(text: string): Buffer {
+  return tlv(0x16, Buffer.from(text, 'ascii'));
+}
+
+/** GeneralizedTime with the text as given, e.g. `20261121120000.25Z`; the caller answers for its form (X.690 §11.7). */
+export function generalizedTime(text: string): Buffer {
+  return tlv(0x18, Buffer.from(text, 'ascii'));
+}
+
+/** UTCTime with the text as given, e.g. `261121120000Z`. */
+export function utcTime(text: string): Buffer {
+  return tlv(0x17, Buffer.from(text, 'ascii'));
+}
+
+/** `[number]` around a complete TLV, or IMPLICIT over something constructed when given its contents. */
+export function contextConstructed(number: number, ...contents: readonly Uint8Array[]): Buffer {
+  return tlv(0xa0 | number, ...contents);
+}
+
+/** `[number] IMPLICIT` over a primitive type's contents. */
+export function contextPrimitive(number: number, ...contents: readonly Uint8Array[]): Buffer {
+  return tlv(0x80 | number, ...contents);
+}
+
+/** The same value under another tag: IMPLICIT tagging of an encoded TLV. Copies. */
+export function retag(tag: number, der: Uint8Array): Buffer {
+  const out = Buffer.from(der);
+  out[0] = tag;
+  return out;
+}
