@@ -8,6 +8,7 @@ export interface JsonSyntaxError {
 const literals = ['null', 'true', 'false'];
 const numberPattern = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?/y;
 const whiteSpace = /[ \t\n\r]*/y;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: RFC 8259 §7 forbids just these in a string
 const plainCharacters = /[^"\\\u0000-\u001f]*/y;
 
 class SyntaxFault extends Error {

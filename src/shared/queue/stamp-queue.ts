@@ -14,6 +14,12 @@ const unlimitedAttempts = 1_000_000;
 /** The API's end of the `stamps` queue. */
 export interface StampQueue {
   /**
+   * Says early what `accept` would say, before anything is stored for a request.
+   *
+   * @throws ServiceError `overloaded` beyond the depth allowed, `queue_unavailable` without a connection.
+   */
+  checkCapacity(): void;
+  /**
    * Accepts an item: resolves when Redis has acknowledged the job that carries it.
    *
    * @throws ServiceError `overloaded` beyond the depth allowed, `queue_unavailable` when Redis does not acknowledge.
@@ -21,6 +27,9 @@ export interface StampQueue {
   accept(item: StampItem): Promise<void>;
   close(): Promise<void>;
 }
+
+const unavailable = (cause: unknown) =>
+  new ServiceError('queue_unavailable', 'The queue cannot take requests at the moment.', { retryAfterSeconds: 2, cause });
 
 /** `maxDepth`: how many stamps may wait before more are refused. `replyTo`: the stream that replies are read from. */
 export function createStampQueue(options: { redis: Redis; replyTo: string; maxDepth: number; log: Logger }): StampQueue {
@@ -57,11 +66,16 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
   });
 
   let entering = 0;
+  const checkCapacity = () => {
+    if (redis.status !== 'ready') throw unavailable('not connected');
+    if (depth.current() + entering >= maxDepth) {
+      throw new ServiceError('overloaded', 'Too many stamps are waiting; please try again shortly.', { retryAfterSeconds: 5 });
+    }
+  };
   return {
+    checkCapacity,
     accept: async (item) => {
-      if (depth.current() + entering >= maxDepth) {
-        throw new ServiceError('overloaded', 'Too many stamps are waiting; please try again shortly.', { retryAfterSeconds: 5 });
-      }
+      checkCapacity();
       entering += 1;
       try {
         await batcher.add(item);

@@ -1,6 +1,6 @@
 import { Binary, type Collection, type Db } from 'mongodb';
 import type { Evidence } from '../providers/provider.ts';
-import type { Caller, StampItem } from '../queue/stamp-job.ts';
+import type { Caller, StampItem, StampReply } from '../queue/stamp-job.ts';
 import { maxTimeMS } from './connection.ts';
 import { duplicatePositions, inStore } from './errors.ts';
 
@@ -51,6 +51,16 @@ export function stampRecordOf(item: StampItem, evidence: Evidence): StampRecord 
     tsr: evidence.exchange && new Binary(evidence.exchange.tsr),
   };
 }
+
+/** What a worker answers, or the store says later, of a stamp that is stored. */
+export const stampReplyOf = ({ _id, issuedAt, token, provider, isQualified }: StampRecord): StampReply => ({
+  outcome: 'stamped',
+  tokenId: _id,
+  issuedAt,
+  token,
+  provider,
+  isQualified,
+});
 
 export interface StampStore {
   /**

@@ -5,7 +5,7 @@ import type { JobRun } from '../../shared/queue/jobs.ts';
 import type { StampItem, StampJob, StampReply } from '../../shared/queue/stamp-job.ts';
 import type { CounterStore, StampTally } from '../../shared/store/counters.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
-import { type StampRecord, type StampStore, stampRecordOf } from '../../shared/store/stamps.ts';
+import { type StampStore, stampRecordOf, stampReplyOf } from '../../shared/store/stamps.ts';
 
 export interface StampProcessorDeps {
   readonly provider: TimestampProvider;
@@ -18,15 +18,6 @@ export interface StampProcessorDeps {
 }
 
 type Attempt = { readonly item: StampItem; readonly evidence: Evidence } | { readonly item: StampItem; readonly evidence?: undefined };
-
-const replyOf = ({ _id, issuedAt, token, provider, isQualified }: StampRecord): StampReply => ({
-  outcome: 'stamped',
-  tokenId: _id,
-  issuedAt,
-  token,
-  provider,
-  isQualified,
-});
 
 /**
  * Makes the stamps of one micro-batch: each succeeds or fails alone, all that succeed are written in one insert, and one
@@ -80,7 +71,7 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
     await count(attempts.filter(({ item, evidence }) => !evidence || addedIds.has(item.tokenId)).map(tallyOf));
 
     await sendReplies(replyTo, [
-      ...[...known, ...stored].map(replyOf),
+      ...[...known, ...stored].map(stampReplyOf),
       ...failed.map(({ item }) => ({ outcome: 'failed', tokenId: item.tokenId, code: 'provider_failed' }) as const),
     ]);
 

@@ -1,0 +1,61 @@
+import type { Logger } from '../../shared/log.ts';
+import type { StampReply } from '../../shared/queue/stamp-job.ts';
+
+/** Matches replies of workers to the requests that wait for them. */
+export interface ReplyWaiter {
+  /** Waits up to the wait configured; undefined when nothing was heard and nothing is stored by then. Call before enqueueing. */
+  waitFor(tokenId: string): Promise<StampReply | undefined>;
+  /** Gives up on a token that was not accepted after all. */
+  forget(tokenId: string): void;
+  settle(reply: StampReply): void;
+  /** Asks the store for everything that is waited for: replies may have been lost (queue.md §4). */
+  lookUpAll(): Promise<void>;
+}
+
+interface Waiting {
+  readonly promise: Promise<StampReply | undefined>;
+  readonly resolve: (reply: StampReply | undefined) => void;
+  readonly timer: NodeJS.Timeout;
+}
+
+/** `findStored` answers what the store holds of some tokens: a reply is a hint, the store is the truth. */
+export function createReplyWaiter(options: {
+  waitMs: number;
+  findStored: (tokenIds: readonly string[]) => Promise<StampReply[]>;
+  log: Logger;
+}): ReplyWaiter {
+  const { waitMs, findStored, log } = options;
+  const waiting = new Map<string, Waiting>();
+
+  function settle(tokenId: string, reply: StampReply | undefined): void {
+    const entry = waiting.get(tokenId);
+    if (!entry) return;
+    waiting.delete(tokenId);
+    clearTimeout(entry.timer);
+    entry.resolve(reply);
+  }
+
+  async function lookUp(tokenIds: readonly string[]): Promise<void> {
+    try {
+      for (const reply of await findStored(tokenIds)) settle(reply.tokenId, reply);
+    } catch (error) {
+      log.warn({ err: error, stamps: tokenIds.length }, 'the store could not be asked for stamps that are waited for');
+    }
+  }
+
+  return {
+    waitFor: (tokenId) => {
+      const already = waiting.get(tokenId);
+      if (already) return already.promise;
+      const { promise, resolve } = Promise.withResolvers<StampReply | undefined>();
+      const timer = setTimeout(() => void lookUp([tokenId]).then(() => settle(tokenId, undefined)), waitMs);
+      waiting.set(tokenId, { promise, resolve, timer });
+      return promise;
+    },
+    forget: (tokenId) => settle(tokenId, undefined),
+    settle: (reply) => settle(reply.tokenId, reply),
+    lookUpAll: async () => {
+      if (waiting.size > 0) await lookUp([...waiting.keys()]);
+    },
+  };
+}

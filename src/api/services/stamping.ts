@@ -1,0 +1,137 @@
+import { randomBytes } from 'node:crypto';
+import { v7 as uuidV7 } from 'uuid';
+import type { Clock } from '../../shared/clock.ts';
+import type { StampOrder, StampToken } from '../../shared/contract/stamp.ts';
+import { sealedPath, verifyPath } from '../../shared/domain/addresses.ts';
+import { digestOfSecret, sealContent } from '../../shared/domain/sealed-envelope.ts';
+import { ServiceError } from '../../shared/errors.ts';
+import type { Caller, StampItem, StampReply } from '../../shared/queue/stamp-job.ts';
+import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
+import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
+import type { StampStore } from '../../shared/store/stamps.ts';
+import { stampReplyOf } from '../../shared/store/stamps.ts';
+import type { Idempotency } from './idempotency.ts';
+import type { ReplyWaiter } from './reply-waiter.ts';
+
+/** A request to stamp, past every rule of its contract. */
+export interface StampCommand {
+  readonly order: StampOrder;
+  readonly caller: Caller;
+  /** Whose idempotency keys these are: a product, or the address of an agent. */
+  readonly callerId: string;
+  readonly requestId: string;
+  readonly idempotencyKey: string | undefined;
+  readonly paymentClaim: string | undefined;
+}
+
+export interface StampAnswer {
+  readonly stamp: StampToken;
+  /** Whether an earlier request with the same idempotency key made the stamp (S9). */
+  readonly isReplayed: boolean;
+}
+
+export interface StampingDeps {
+  readonly queue: StampQueue;
+  readonly waiter: ReplyWaiter;
+  readonly stamps: StampStore;
+  readonly sealedContents: SealedContentStore;
+  readonly idempotency: Idempotency;
+  readonly clock: Clock;
+  readonly sealedMaxBytes: number;
+}
+
+const secretBytes = 32;
+
+/** What REST and MCP share: a request becomes an accepted job, and the job's outcome becomes the answer. */
+export interface Stamping {
+  /**
+   * @throws ServiceError `payload_too_large`, `idempotency_key_reused`, `overloaded`, `queue_unavailable`, `store_unavailable`;
+   * `provider_failed` (E9); `stamp_pending` when it was accepted and is not finished in time (E11).
+   */
+  stamp(command: StampCommand): Promise<StampAnswer>;
+}
+
+export function createStamping(deps: StampingDeps): Stamping {
+  const { queue, waiter, stamps, sealedContents, idempotency, clock, sealedMaxBytes } = deps;
+
+  async function identify(command: StampCommand) {
+    const freshId = uuidV7({ msecs: clock() });
+    const { idempotencyKey: key, callerId: caller, order, paymentClaim } = command;
+    if (key === undefined)
+      return { tokenId: freshId, secret: order.content && randomBytes(secretBytes).toString('base64url'), isRepeated: false };
+    const { content, ...rest } = order;
+    const request = { caller, key, operation: 'stamp', content: { ...rest, isSealed: content !== undefined, paymentClaim } };
+    const bound = await idempotency.bind(request, freshId);
+    return { tokenId: bound.resourceId, secret: content && bound.secret, isRepeated: bound.isRepeated };
+  }
+
+  async function itemOf(command: StampCommand, tokenId: string, secret: string | undefined): Promise<StampItem> {
+    const { order, caller, requestId, paymentClaim } = command;
+    const { content, metadata } = order;
+    const sealed = content &&
+      secret !== undefined && {
+        contentId: await sealedContents.put(tokenId, sealContent(secret, tokenId, content)),
+        secretSha256: digestOfSecret(secret),
+        bytes: content.length,
+      };
+    return {
+      tokenId,
+      hash: order.hash,
+      tier: order.tier,
+      caller,
+      acceptedAt: clock(),
+      requestId,
+      ...(metadata && { metadata }),
+      ...(paymentClaim !== undefined && { paymentClaim }),
+      ...(sealed && { sealed }),
+    };
+  }
+
+  async function enqueueAndWait(item: StampItem): Promise<StampReply | undefined> {
+    const reply = waiter.waitFor(item.tokenId);
+    try {
+      await queue.accept(item);
+    } catch (error) {
+      waiter.forget(item.tokenId);
+      throw error;
+    }
+    return reply;
+  }
+
+  function answerOf(order: StampOrder, tokenId: string, secret: string | undefined, reply: StampReply | undefined): StampToken {
+    const verify_url = verifyPath(tokenId);
+    const sealed_storage_url = secret === undefined ? null : sealedPath(tokenId, secret);
+    if (reply?.outcome === 'stamped') {
+      return {
+        token_id: tokenId,
+        issued_at: reply.issuedAt,
+        content_sha256: order.hash,
+        token: reply.token,
+        tier: order.tier,
+        tsp_provider: reply.provider,
+        is_qualified: reply.isQualified,
+        verify_url,
+        sealed_storage_url,
+      };
+    }
+    if (reply) throw new ServiceError('provider_failed', 'No timestamp provider could make the stamp.');
+    throw new ServiceError('stamp_pending', 'The stamp was accepted and is not finished yet; it will be readable at verify_url.', {
+      retryAfterSeconds: 5,
+      members: { token_id: tokenId, verify_url, ...(sealed_storage_url !== null && { sealed_storage_url }) },
+    });
+  }
+
+  return {
+    stamp: async (command) => {
+      const { order } = command;
+      if (order.content && order.content.length > sealedMaxBytes) {
+        throw new ServiceError('payload_too_large', `The content is larger than the ${sealedMaxBytes} bytes allowed.`);
+      }
+      queue.checkCapacity();
+      const { tokenId, secret, isRepeated } = await identify(command);
+      const existing = isRepeated ? await stamps.find(tokenId) : null;
+      const reply = existing ? stampReplyOf(existing) : await enqueueAndWait(await itemOf(command, tokenId, secret));
+      return { stamp: answerOf(order, tokenId, secret, reply), isReplayed: existing !== null };
+    },
+  };
+}

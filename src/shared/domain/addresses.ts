@@ -1,0 +1,7 @@
+/** The relative addresses that answers carry (interface.md; W13). */
+export const verifyPath = (tokenId: string): string => `/api/v1/verify/v1/token/${tokenId}`;
+
+/** A capability: whoever holds the address may fetch the content (S11). */
+export const sealedPath = (tokenId: string, secret: string): string => `/api/v1/sealed/v1/${tokenId}/${secret}`;
+
+export const workflowPath = (workflowId: string): string => `/workflow/${workflowId}`;
