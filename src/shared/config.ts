@@ -133,26 +133,33 @@ function refuseLaptopDefaults(config: Config, environment: Environment): void {
 }
 
 /**
- * Reads and checks the settings once, at start.
+ * The variables of `schema` out of the environment; an empty one counts as not set.
  *
  * @throws ConfigError one line: the variable, what it got (secrets are not shown) and what it takes.
  */
+export function parseSettings<Schema extends z.ZodObject>(schema: Schema, environment: Environment): z.output<Schema> {
+  const given = Object.fromEntries(
+    Object.keys(schema.shape).map((name) => [name, environment[name] === '' ? undefined : environment[name]]),
+  );
+  const parsed = schema.safeParse(given);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  const name = String(issue?.path[0]);
+  const value = given[name];
+  const got = value === undefined ? 'nothing' : (secretSettings as readonly string[]).includes(name) ? 'a value (not shown)' : `"${value}"`;
+  const takes = value === undefined ? 'takes a value: it is required' : issue?.message;
+  throw new ConfigError(`${name}: got ${got}; it ${takes}`);
+}
+
+/**
+ * Reads and checks the settings once, at start.
+ *
+ * @throws ConfigError see `parseSettings`
+ */
 export function loadConfig(processEnvironment: Environment): Config {
   const environment = withSecretFiles(processEnvironment);
-  const given = Object.fromEntries(
-    Object.keys(settingsSchema.shape).map((name) => [name, environment[name] === '' ? undefined : environment[name]]),
-  );
-  const parsed = settingsSchema.safeParse(given);
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0];
-    const name = String(issue?.path[0]);
-    const value = given[name];
-    const got =
-      value === undefined ? 'nothing' : (secretSettings as readonly string[]).includes(name) ? 'a value (not shown)' : `"${value}"`;
-    const takes = value === undefined ? 'takes a value: it is required' : issue?.message;
-    throw new ConfigError(`${name}: got ${got}; it ${takes}`);
-  }
-  const config: Config = { ...parsed.data, TSP: parsed.data.TSP ?? 'mock' };
+  const settings = parseSettings(settingsSchema, environment);
+  const config: Config = { ...settings, TSP: settings.TSP ?? 'mock' };
   if (config.TSP === 'file' && !config.TSP_PROVIDERS_FILE)
     throw new ConfigError('TSP_PROVIDERS_FILE: got nothing; TSP=file takes the path of the providers file');
   if (config.NODE_ENV === 'production') refuseLaptopDefaults(config, environment);

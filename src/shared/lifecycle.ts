@@ -34,15 +34,15 @@ export function createLifecycle(log: Logger): Lifecycle {
 /** How long a process may take to finish what is under way when it is told to stop. */
 const shutdownDelayMs = 15_000;
 
-export interface ProcessContext {
-  readonly config: Config;
+export interface ProcessContext<Settings> {
+  readonly config: Settings;
   readonly log: Logger;
   readonly lifecycle: Lifecycle;
 }
 
-function loadConfigOrExit(environment: NodeJS.ProcessEnv): Config {
+function loadOrExit<Settings>(load: () => Settings): Settings {
   try {
-    return loadConfig(environment);
+    return load();
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     process.stderr.write(`${error.message}\n`);
@@ -54,12 +54,21 @@ function loadConfigOrExit(environment: NodeJS.ProcessEnv): Config {
  * Runs one process of the service: `open` registers its resources and answers when it serves; a signal, or the end of a
  * parent that holds an IPC channel to it, closes them. A wrong setting ends the process with its one line, exit code 1.
  */
-export async function runProcess(
+export function runProcess(
   name: string,
   environment: NodeJS.ProcessEnv,
-  open: (context: ProcessContext) => Promise<{ url?: string }>,
+  open: (context: ProcessContext<Config>) => Promise<{ url?: string }>,
 ): Promise<void> {
-  const config = loadConfigOrExit(environment);
+  return runProcessWith(name, () => loadConfig(environment), open);
+}
+
+/** `runProcess` for a process with settings of its own; `load` throws a ConfigError. */
+export async function runProcessWith<Settings extends { readonly LOG_LEVEL: string }>(
+  name: string,
+  load: () => Settings,
+  open: (context: ProcessContext<Settings>) => Promise<object>,
+): Promise<void> {
+  const config = loadOrExit(load);
   const log = createLogger({ level: config.LOG_LEVEL, process: name });
   const lifecycle = createLifecycle(log);
   closeWithGrace({ delay: shutdownDelayMs, logger: false }, async ({ err, signal }) => {

@@ -1,0 +1,182 @@
+import { createHash, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import {
+  bitString,
+  boolean,
+  contextConstructed,
+  contextPrimitive,
+  enumerated,
+  generalizedTime,
+  integer,
+  namedBits,
+  objectIdentifier,
+  octetString,
+  sequence,
+  setOf,
+  utcTime,
+  utf8String,
+} from '../shared/rfc3161/der-writer.ts';
+import type { SigningIdentity } from '../shared/rfc3161/issue.ts';
+import { genTimeText } from '../shared/rfc3161/issue-encode.ts';
+import { SCHEMES, type SignatureScheme } from '../shared/rfc3161/issue-sign.ts';
+import { OID } from '../shared/rfc3161/oids.ts';
+
+/** X.509 certificates and CRLs as RFC 5280 writes them: small, pure, and able to write the bad ones that a verifier must refuse. */
+
+/** `rsa-pss` is a key restricted to PSS, `rsa-pss-rsae` signs PSS with a plain RSA key; both are in use. */
+export type KeyAlgorithm = 'p-256' | 'p-384' | 'rsa-2048' | 'rsa-pss' | 'rsa-pss-rsae' | 'ed25519';
+
+export const KEY_ALGORITHMS: readonly KeyAlgorithm[] = ['p-256', 'p-384', 'rsa-2048', 'rsa-pss', 'rsa-pss-rsae', 'ed25519'];
+
+export interface SigningKey {
+  privateKey: KeyObject;
+  publicKey: KeyObject;
+  scheme: SignatureScheme;
+}
+
+export function generateSigningKey(algorithm: KeyAlgorithm): SigningKey {
+  switch (algorithm) {
+    case 'p-256':
+      return { ...generateKeyPairSync('ec', { namedCurve: 'P-256' }), scheme: SCHEMES.ecdsaSha256 };
+    case 'p-384':
+      return { ...generateKeyPairSync('ec', { namedCurve: 'P-384' }), scheme: SCHEMES.ecdsaSha384 };
+    case 'rsa-2048':
+      return { ...generateKeyPairSync('rsa', { modulusLength: 2048 }), scheme: SCHEMES.rsaSha256 };
+    case 'rsa-pss':
+      return {
+        ...generateKeyPairSync('rsa-pss', { modulusLength: 2048, hashAlgorithm: 'sha256', mgf1HashAlgorithm: 'sha256' }),
+        scheme: SCHEMES.rsaPssSha256,
+      };
+    case 'rsa-pss-rsae':
+      return { ...generateKeyPairSync('rsa', { modulusLength: 2048 }), scheme: SCHEMES.rsaPssSha256 };
+    case 'ed25519':
+      return { ...generateKeyPairSync('ed25519'), scheme: SCHEMES.ed25519 };
+  }
+}
+
+export interface CertificateTemplate {
+  commonName: string;
+  /** Positive, at most 20 octets (RFC 5280 §4.1.2.2). */
+  serial: bigint;
+  /** Milliseconds since the epoch; whole seconds count. */
+  notBeforeMs: number;
+  notAfterMs: number;
+  /** DER Extension, each; see the functions below. */
+  extensions: readonly Buffer[];
+}
+
+/**
+ * A certificate for `key`, signed by `issuer`, or by itself when there is none. A certificate issued by a self-signed one has an empty
+ * chain; below an intermediate the chain starts with it.
+ */
+export function issueCertificate(template: CertificateTemplate, key: SigningKey, issuer?: SigningIdentity): SigningIdentity {
+  const scheme = issuer?.scheme ?? key.scheme;
+  const subjectName = distinguishedName(template.commonName);
+  const issuerName = issuer?.subjectName ?? subjectName;
+  const serialNumber = integer(template.serial);
+  const body = sequence(
+    contextConstructed(0, integer(2)), // v3
+    serialNumber,
+    scheme.certificateAlgorithm,
+    issuerName,
+    sequence(time(template.notBeforeMs), time(template.notAfterMs)),
+    subjectName,
+    key.publicKey.export({ type: 'spki', format: 'der' }),
+    contextConstructed(3, sequence(...template.extensions)),
+  );
+  const certificate = sequence(body, scheme.certificateAlgorithm, bitString(scheme.sign(body, issuer?.privateKey ?? key.privateKey)));
+  return { certificate, subjectName, issuerName, serialNumber, privateKey: key.privateKey, scheme: key.scheme, chain: chainBelow(issuer) };
+}
+
+function chainBelow(issuer: SigningIdentity | undefined): readonly Buffer[] {
+  if (issuer === undefined || issuer.issuerName.equals(issuer.subjectName)) return [];
+  return [issuer.certificate, ...issuer.chain];
+}
+
+/** RFC 5280 §4.1.2.5: UTCTime through 2049, GeneralizedTime from 2050, seconds always. */
+function time(timeMs: number): Buffer {
+  const text = genTimeText(Math.floor(timeMs / 1000) * 1000);
+  return text < '20500101' ? utcTime(text.slice(2)) : generalizedTime(text);
+}
+
+function distinguishedName(commonName: string): Buffer {
+  const attribute = (type: string, value: string) => setOf(sequence(objectIdentifier(type), utf8String(value)));
+  return sequence(attribute(OID.organizationName, 'qstamp development'), attribute(OID.commonName, commonName));
+}
+
+export function extension(type: string, critical: boolean, value: Buffer): Buffer {
+  return sequence(objectIdentifier(type), ...(critical ? [boolean(true)] : []), octetString(value));
+}
+
+export function basicConstraints(ca: boolean): Buffer {
+  return extension(OID.basicConstraints, true, sequence(...(ca ? [boolean(true)] : [])));
+}
+
+/** Bits of KeyUsage, RFC 5280 §4.2.1.3. */
+export const KEY_USAGE = { digitalSignature: 0, contentCommitment: 1, keyCertSign: 5, cRLSign: 6 } as const;
+
+export function keyUsage(...bits: readonly number[]): Buffer {
+  return extension(OID.keyUsage, true, namedBits(...bits));
+}
+
+/** RFC 3161 §2.3 wants it critical, with timeStamping alone. */
+export function extendedKeyUsage(purposes: readonly string[], critical = true): Buffer {
+  return extension(OID.extKeyUsage, critical, sequence(...purposes.map(objectIdentifier)));
+}
+
+/** RFC 5280 §4.2.1.2: SHA-1 of the public key's bits, as a name only. */
+export function keyIdentifier(publicKey: KeyObject): Buffer {
+  return createHash('sha1')
+    .update(publicKey.export({ type: 'spki', format: 'der' }))
+    .digest();
+}
+
+export function subjectKeyIdentifier(publicKey: KeyObject): Buffer {
+  return extension(OID.subjectKeyIdentifier, false, octetString(keyIdentifier(publicKey)));
+}
+
+export function authorityKeyIdentifier(publicKey: KeyObject): Buffer {
+  return extension(OID.authorityKeyIdentifier, false, sequence(contextPrimitive(0, keyIdentifier(publicKey))));
+}
+
+export interface RevokedCertificate {
+  /** DER INTEGER. */
+  serialNumber: Buffer;
+  revokedAtMs: number;
+  /** CRLReason, RFC 5280 §5.3.1; 1 is keyCompromise. */
+  reason?: number;
+}
+
+export interface CrlTemplate {
+  number: bigint;
+  thisUpdateMs: number;
+  nextUpdateMs: number;
+  revoked: readonly RevokedCertificate[];
+}
+
+/** DER CertificateList of `issuer` (RFC 5280 §5.1). */
+export function issueCrl(template: CrlTemplate, issuer: SigningIdentity): Buffer {
+  const { scheme } = issuer;
+  const entries = template.revoked.map((entry) =>
+    sequence(
+      entry.serialNumber,
+      time(entry.revokedAtMs),
+      ...(entry.reason === undefined ? [] : [sequence(extension(OID.cRLReason, false, enumerated(entry.reason)))]),
+    ),
+  );
+  const body = sequence(
+    integer(1), // v2
+    scheme.certificateAlgorithm,
+    issuer.subjectName,
+    time(template.thisUpdateMs),
+    time(template.nextUpdateMs),
+    ...(entries.length === 0 ? [] : [sequence(...entries)]),
+    contextConstructed(0, sequence(extension(OID.cRLNumber, false, integer(template.number)))),
+  );
+  return sequence(body, scheme.certificateAlgorithm, bitString(scheme.sign(body, issuer.privateKey)));
+}
+
+/** PEM armour (RFC 7468). */
+export function pem(label: 'CERTIFICATE' | 'X509 CRL', der: Buffer): string {
+  const lines = der.toString('base64').match(/.{1,64}/g) ?? [];
+  return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`;
+}

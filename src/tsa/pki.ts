@@ -1,0 +1,134 @@
+import { createPublicKey, randomBytes } from 'node:crypto';
+import type { SigningIdentity } from '../shared/rfc3161/issue.ts';
+import { OID } from '../shared/rfc3161/oids.ts';
+import {
+  authorityKeyIdentifier,
+  basicConstraints,
+  extendedKeyUsage,
+  generateSigningKey,
+  issueCertificate,
+  KEY_USAGE,
+  type KeyAlgorithm,
+  keyUsage,
+  pem,
+  type SigningKey,
+  subjectKeyIdentifier,
+} from './certificate.ts';
+
+const YEAR_MS = 365.25 * 24 * 3600 * 1000;
+/** Certificates begin a little in the past, so that a clock that is slightly behind still accepts them. */
+const BACKDATE_MS = 3600 * 1000;
+
+export interface Pki {
+  root: SigningIdentity;
+  intermediate: SigningIdentity;
+  /** The TSA itself. */
+  signer: SigningIdentity;
+  rootPem: string;
+}
+
+export interface SignerOptions {
+  algorithm?: KeyAlgorithm;
+  /** Instead of a fresh key of `algorithm`. */
+  key?: SigningKey;
+  commonName?: string;
+  serial?: bigint;
+  notBeforeMs?: number;
+  notAfterMs?: number;
+  /** Replaces the extensions of a TSA certificate. */
+  extensions?: (publicKey: SigningKey['publicKey']) => readonly Buffer[];
+}
+
+/** A random positive number of at most 159 bits and at least 64: fits 20 octets (RFC 5280 §4.1.2.2) and never repeats. */
+export function randomSerial(): bigint {
+  const octets = randomBytes(20);
+  octets[0] = (octets[0]! & 0x7f) | 0x40;
+  return BigInt(`0x${octets.toString('hex')}`);
+}
+
+export function issueRoot(options: { algorithm: KeyAlgorithm; nowMs: number; commonName?: string }): SigningIdentity {
+  const key = generateSigningKey(options.algorithm);
+  return issueCertificate(
+    {
+      commonName: options.commonName ?? 'Root CA',
+      serial: randomSerial(),
+      notBeforeMs: options.nowMs - BACKDATE_MS,
+      notAfterMs: options.nowMs + 30 * YEAR_MS,
+      extensions: [basicConstraints(true), keyUsage(KEY_USAGE.keyCertSign, KEY_USAGE.cRLSign), subjectKeyIdentifier(key.publicKey)],
+    },
+    key,
+  );
+}
+
+export interface IntermediateOptions {
+  algorithm: KeyAlgorithm;
+  nowMs: number;
+  commonName?: string;
+  notBeforeMs?: number;
+  notAfterMs?: number;
+  /** Extensions beside those of every CA, e.g. an extended key usage. */
+  extensions?: readonly Buffer[];
+}
+
+export function issueIntermediate(root: SigningIdentity, options: IntermediateOptions): SigningIdentity {
+  const key = generateSigningKey(options.algorithm);
+  return issueCertificate(
+    {
+      commonName: options.commonName ?? 'Time-Stamping CA',
+      serial: randomSerial(),
+      notBeforeMs: options.notBeforeMs ?? options.nowMs - BACKDATE_MS,
+      notAfterMs: options.notAfterMs ?? options.nowMs + 20 * YEAR_MS,
+      extensions: [
+        basicConstraints(true),
+        keyUsage(KEY_USAGE.keyCertSign, KEY_USAGE.cRLSign),
+        subjectKeyIdentifier(key.publicKey),
+        authorityKeyIdentifier(createPublicKey(root.privateKey)),
+        ...(options.extensions ?? []),
+      ],
+    },
+    key,
+    root,
+  );
+}
+
+/** A TSA certificate as RFC 3161 §2.3 and RFC 5280 want it, unless told otherwise. */
+export function issueSigner(issuer: SigningIdentity, options: SignerOptions & { nowMs: number }): SigningIdentity {
+  const key = options.key ?? generateSigningKey(options.algorithm ?? 'p-256');
+  const extensions = options.extensions?.(key.publicKey) ?? [
+    basicConstraints(false),
+    keyUsage(KEY_USAGE.digitalSignature),
+    extendedKeyUsage([OID.timeStamping]),
+    subjectKeyIdentifier(key.publicKey),
+    authorityKeyIdentifier(createPublicKey(issuer.privateKey)),
+  ];
+  return issueCertificate(
+    {
+      commonName: options.commonName ?? 'Development TSA',
+      serial: options.serial ?? randomSerial(),
+      notBeforeMs: options.notBeforeMs ?? options.nowMs - BACKDATE_MS,
+      notAfterMs: options.notAfterMs ?? options.nowMs + 10 * YEAR_MS,
+      extensions,
+    },
+    key,
+    issuer,
+  );
+}
+
+export interface PkiOptions {
+  /** Of the TSA's key; default `p-256`. */
+  algorithm?: KeyAlgorithm;
+  /** Of both CA keys; default: as the TSA's. */
+  caAlgorithm?: KeyAlgorithm;
+  /** Milliseconds since the epoch, from which the validity periods are counted. */
+  nowMs: number;
+}
+
+/** Root, intermediate and TSA with fresh keys. */
+export function createPki(options: PkiOptions): Pki {
+  const algorithm = options.algorithm ?? 'p-256';
+  const caAlgorithm = options.caAlgorithm ?? algorithm;
+  const root = issueRoot({ algorithm: caAlgorithm, nowMs: options.nowMs });
+  const intermediate = issueIntermediate(root, { algorithm: caAlgorithm, nowMs: options.nowMs });
+  const signer = issueSigner(intermediate, { algorithm, nowMs: options.nowMs });
+  return { root, intermediate, signer, rootPem: pem('CERTIFICATE', root.certificate) };
+}
