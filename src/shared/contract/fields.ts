@@ -15,12 +15,22 @@ export interface PydanticIssue {
 export const issueOf = (issue: PydanticIssue, path: string[] = []) =>
   ({ code: 'custom', message: issue.msg, path, params: { pydantic: issue }, continue: false }) as const;
 
+/** The pydantic words that an issue of zod carries, if it was raised by `issueOf`. */
+export function pydanticIssueOf(issue: z.core.$ZodIssue): PydanticIssue | undefined {
+  if (issue.code !== 'custom') return undefined;
+  const carried: unknown = issue.params?.pydantic;
+  return isPydanticIssue(carried) ? carried : undefined;
+}
+
+const isPydanticIssue = (value: unknown): value is PydanticIssue =>
+  typeof value === 'object' && value !== null && 'type' in value && 'msg' in value;
+
 /** Adds a rule of one field whose failure is put by `judge`; the JSON Schema of the field comes from its `meta`. */
 export function ruled<Schema extends z.ZodType>(schema: Schema, judge: (value: z.output<Schema>) => PydanticIssue | undefined): Schema {
-  return schema.superRefine((value, context) => {
-    const issue = judge(value as z.output<Schema>);
-    if (issue) context.addIssue(issueOf(issue));
-  }) as Schema;
+  return schema.check((payload) => {
+    const issue = judge(payload.value);
+    if (issue) payload.issues.push({ ...issueOf(issue), input: payload.value });
+  });
 }
 
 /** A failed rule in one sentence, as a pydantic validator that raises ValueError. */
@@ -30,13 +40,11 @@ export const valueError = (sentence: string): PydanticIssue => ({
   ctx: { error: {} },
 });
 
-/** Length in code points, as Python counts. */
-function codePointsUpTo(text: string, most: number): number {
+/** Length in code points, as Python counts; of a text that has more than `most` in any case, some number above `most`. */
+function codePointLength(value: string, most: number): number {
+  if (value.length > 2 * most) return value.length;
   let count = 0;
-  for (const _ of text) {
-    count += 1;
-    if (count > most) break;
-  }
+  for (const _ of value) count += 1;
   return count;
 }
 
@@ -46,21 +54,31 @@ export interface TextLimits {
   readonly pattern?: string;
 }
 
+const notUnicode: PydanticIssue = {
+  type: 'string_unicode',
+  msg: 'Input should be a valid string, unable to parse raw data as a unicode string',
+};
+
 /** A text with pydantic's `min_length`, `max_length` (code points) and `pattern`, of which the first that fails is reported. */
-export function text({ min = 0, max = Number.MAX_SAFE_INTEGER, pattern }: TextLimits) {
+export function text({ min, max, pattern }: TextLimits = {}) {
   const expression = pattern === undefined ? undefined : new RegExp(pattern, 'u');
   const schema = ruled(z.string(), (value) => {
-    const length = codePointsUpTo(value, max);
-    if (length < min) return { type: 'string_too_short', msg: `String should have at least ${characters(min)}`, ctx: { min_length: min } };
-    if (length > max) return { type: 'string_too_long', msg: `String should have at most ${characters(max)}`, ctx: { max_length: max } };
-    if (expression && !expression.test(value)) {
+    if (!value.isWellFormed()) return notUnicode;
+    const length = min === undefined && max === undefined ? 0 : codePointLength(value, Math.max(min ?? 0, max ?? 0));
+    if (min !== undefined && length < min) {
+      return { type: 'string_too_short', msg: `String should have at least ${characters(min)}`, ctx: { min_length: min } };
+    }
+    if (max !== undefined && length > max) {
+      return { type: 'string_too_long', msg: `String should have at most ${characters(max)}`, ctx: { max_length: max } };
+    }
+    if (expression?.test(value) === false) {
       return { type: 'string_pattern_mismatch', msg: `String should match pattern '${pattern}'`, ctx: { pattern } };
     }
     return undefined;
   });
   return schema.meta({
-    ...(min > 0 && { minLength: min }),
-    ...(max < Number.MAX_SAFE_INTEGER && { maxLength: max }),
+    ...(min !== undefined && { minLength: min }),
+    ...(max !== undefined && { maxLength: max }),
     ...(pattern !== undefined && { pattern }),
   });
 }

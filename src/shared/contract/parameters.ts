@@ -2,74 +2,105 @@ import { z } from 'zod';
 import { issueOf, type PydanticIssue } from './fields.ts';
 
 const unparsable: PydanticIssue = { type: 'int_parsing', msg: 'Input should be a valid integer, unable to parse string as an integer' };
-const oversized: PydanticIssue = { type: 'int_parsing_size', msg: 'Unable to parse input string as an integer, exceeded maximum size' };
+const oversized: PydanticIssue = {
+  type: 'int_parsing_size',
+  msg: 'Unable to parse input string as an integer, exceeded maximum size',
+};
+/** Python's own limit for texts that become integers. */
 const mostDigits = 4_300;
 
-/** An integer as pydantic reads it from a string: signs, surrounding blanks, leading zeros, single underscores, `.0`. */
+/**
+ * An integer as pydantic reads it from a text: surrounding blanks, a sign, leading zeros, single underscores between digits,
+ * and a fraction of zeros are all allowed.
+ */
 function parseInteger(input: string): bigint | PydanticIssue {
-  const trimmed = input.trim();
-  if (!/^[+-]?[0-9]+(_[0-9]+)*(\.0*)?$/.test(trimmed) || trimmed.endsWith('.')) return unparsable;
-  const digits = trimmed.replace(/\.0*$/, '').replaceAll('_', '').replace(/^\+/, '');
-  return digits.length > mostDigits ? oversized : BigInt(digits);
+  const trimmed = input.replace(/^\p{White_Space}+|\p{White_Space}+$/gu, '');
+  if (!/^[+-]?[0-9]+(_[0-9]+)*(\.0+)?$/.test(trimmed)) return unparsable;
+  const digits = trimmed.replace(/\.0+$/, '').replace(/[+_]/g, '');
+  return digits.replace(/^-?0*/, '').length > mostDigits ? oversized : BigInt(digits);
 }
 
-/** An integer in the query; of a repeated parameter the last counts. Given as a number once it is within its bounds. */
-export function queryInteger(bounds: { low: number; high?: number; fallback: number }) {
-  const { low, high, fallback } = bounds;
+export interface IntegerBounds {
+  readonly low: number;
+  readonly high: number;
+  /** What counts where the parameter is absent. */
+  readonly fallback: number;
+}
+
+/** An integer in the query, given as a number once it is within its bounds. */
+export function queryInteger({ low, high, fallback }: IntegerBounds) {
   return z
-    .union([z.string(), z.array(z.string())])
+    .string()
     .transform((given, context): number => {
-      const parsed = parseInteger(Array.isArray(given) ? (given.at(-1) ?? '') : given);
-      const refuse = (issue: PydanticIssue): never => {
-        context.addIssue(issueOf(issue));
-        return z.NEVER;
-      };
-      if (typeof parsed !== 'bigint') return refuse(parsed);
-      if (parsed < low)
-        return refuse({ type: 'greater_than_equal', msg: `Input should be greater than or equal to ${low}`, ctx: { ge: low } });
-      if (high !== undefined && parsed > high) {
-        return refuse({ type: 'less_than_equal', msg: `Input should be less than or equal to ${high}`, ctx: { le: high } });
-      }
-      return Number(parsed);
+      const parsed = parseInteger(given);
+      const issue = typeof parsed === 'bigint' ? outOfBounds(parsed, low, high) : parsed;
+      if (issue === undefined) return Number(parsed);
+      context.addIssue(issueOf(issue));
+      return z.NEVER;
     })
     .default(fallback)
-    .meta({ type: 'integer', minimum: low, ...(high !== undefined && { maximum: high }), default: fallback });
+    .meta({ type: 'integer', minimum: low, maximum: high, default: fallback });
 }
 
-const hyphenated = [8, 4, 4, 4, 12];
-
-/** Why a text is no UUID, in the words of the parser behind pydantic (Rust's `uuid` crate); undefined when it is one. */
-function uuidFault(input: string): string | undefined {
-  const unwrapped = unwrapUuid(input);
-  const invalid = /[^0-9a-fA-F-]/u.exec(unwrapped.text);
-  const groups = unwrapped.text.split('-');
-  if (/^[0-9a-fA-F]{32}$/.test(unwrapped.text)) return undefined;
-  if (invalid) {
-    const position = unwrapped.offset + Buffer.byteLength(unwrapped.text.slice(0, invalid.index)) + 1;
-    return `invalid character: found \`${invalid[0]}\` at ${position}`;
-  }
-  if (groups.length === 1) return `invalid length: expected length 32 for simple format, found ${unwrapped.text.length}`;
-  if (groups.length !== 5) return `invalid group count: expected 5, found ${groups.length}`;
-  const wrong = groups.findIndex((group, index) => group.length !== hyphenated[index]);
-  return wrong < 0 ? undefined : `invalid group length in group ${wrong}: expected ${hyphenated[wrong]}, found ${groups[wrong]?.length}`;
+function outOfBounds(value: bigint, low: number, high: number): PydanticIssue | undefined {
+  if (value < low) return { type: 'greater_than_equal', msg: `Input should be greater than or equal to ${low}`, ctx: { ge: low } };
+  if (value > high) return { type: 'less_than_equal', msg: `Input should be less than or equal to ${high}`, ctx: { le: high } };
+  return undefined;
 }
 
-function unwrapUuid(input: string): { text: string; offset: number } {
-  if (/^\{.*\}$/s.test(input)) return { text: input.slice(1, -1), offset: 1 };
-  if (input.startsWith('urn:uuid:')) return { text: input.slice(9), offset: 9 };
+const groupLengths = [8, 4, 4, 4, 12];
+const lastGroupStart = 24;
+const urnPrefix = 'urn:uuid:';
+
+/** The text inside braces or behind `urn:uuid:`, and how many characters stand before it. */
+function unwrapUuid(input: string): { readonly text: string; readonly offset: number } {
+  if (input.length > 1 && input.startsWith('{') && input.endsWith('}')) return { text: input.slice(1, -1), offset: 1 };
+  if (input.startsWith(urnPrefix)) return { text: input.slice(urnPrefix.length), offset: urnPrefix.length };
   return { text: input, offset: 0 };
 }
 
-/** A UUID in the path: any version, with or without hyphens, either case; given in lower case with hyphens. */
-export const pathUuid = z
+/**
+ * Why a text is no UUID, in the words of the parser behind pydantic (the Rust crate `uuid`): positions count UTF-8 bytes from 1,
+ * and what is wrapped is judged without its wrapping when the whole has the length of a wrapped UUID.
+ */
+function uuidFault(given: string): string {
+  const hasWrappedLength = Buffer.byteLength(given) === 36 + (given.startsWith('{') ? 2 : urnPrefix.length);
+  const input = hasWrappedLength ? unwrapUuid(given).text : given;
+  const { text, offset } = unwrapUuid(input);
+  const stranger = /[^0-9a-fA-F-]/u.exec(text);
+  if (stranger) {
+    const position = offset + Buffer.byteLength(text.slice(0, stranger.index)) + 1;
+    return `invalid character: found \`${stranger[0]}\` at ${position}`;
+  }
+  const groups = text.split('-');
+  if (groups.length === 1 && offset === 0) return `invalid length: expected length 32 for simple format, found ${text.length}`;
+  if (groups.length !== 5) return `invalid group count: expected 5, found ${groups.length}`;
+  const wrong = groups.slice(0, 4).findIndex((group, index) => group.length !== groupLengths[index]);
+  const group = wrong < 0 ? 4 : wrong;
+  const found = wrong < 0 ? input.length - lastGroupStart : groups[group]?.length;
+  return `invalid group length in group ${group}: expected ${groupLengths[group]}, found ${found}`;
+}
+
+/** The UUID that a text spells, in lower case with hyphens: any version, with or without hyphens, in braces, or as a URN. */
+function parseUuid(input: string): string | undefined {
+  const { text, offset } = unwrapUuid(input);
+  const isHyphenated = /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/.test(text);
+  if (isHyphenated) return text.toLowerCase();
+  if (offset > 0 || !/^[0-9a-fA-F]{32}$/.test(text)) return undefined;
+  return text.toLowerCase().replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
+
+/** A UUID that a caller gives; given on in lower case with hyphens. */
+export const anyUuid = z
   .string()
   .transform((given, context): string => {
+    const uuid = parseUuid(given);
+    if (uuid !== undefined) return uuid;
     const fault = uuidFault(given);
-    if (fault !== undefined) {
-      context.addIssue(issueOf({ type: 'uuid_parsing', msg: `Input should be a valid UUID, ${fault}`, ctx: { error: fault } }));
-      return z.NEVER;
-    }
-    const digits = unwrapUuid(given).text.replaceAll('-', '').toLowerCase();
-    return [digits.slice(0, 8), digits.slice(8, 12), digits.slice(12, 16), digits.slice(16, 20), digits.slice(20)].join('-');
+    context.addIssue(issueOf({ type: 'uuid_parsing', msg: `Input should be a valid UUID, ${fault}`, ctx: { error: fault } }));
+    return z.NEVER;
   })
   .meta({ type: 'string', format: 'uuid' });
+
+/** A UUID in the path. */
+export const pathUuid = anyUuid;

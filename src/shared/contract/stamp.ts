@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { type StampTier, stampTiers } from '../domain/tiers.ts';
-import { dateTime, issueOf, metadata, type PydanticIssue, sha256Hex, text, uuid, valueError } from './fields.ts';
+import { ServiceError } from '../errors.ts';
+import { dateTime, issueOf, maxMetadataBytes, metadata, type PydanticIssue, sha256Hex, text, uuid, valueError } from './fields.ts';
+import { queryInteger } from './parameters.ts';
 
 export const stampTier = z.enum(stampTiers);
 
@@ -9,57 +11,84 @@ export const stampTier = z.enum(stampTiers);
  * The content of canonical base64 (RFC 4648 §4: standard alphabet, padding, zero pad bits, no white space); undefined when it
  * is not (S2). Compared by encoding again: a pattern over 14 million characters overflows the engine.
  */
-function decodeCanonicalBase64(encoded: string): Buffer | undefined {
+export function decodeCanonicalBase64(encoded: string): Buffer | undefined {
   if (encoded.length % 4 !== 0) return undefined;
   const decoded = Buffer.from(encoded, 'base64');
   return decoded.toString('base64') === encoded ? decoded : undefined;
 }
 
-const stampFields = z.object({
-  hash: sha256Hex.nullish(),
-  content_b64: z.string().nullish().describe('canonical base64 of the content; only in tier sealed'),
-  tier: stampTier.default('basic'),
-  metadata: metadata(z.string()).nullish().describe('stored, never signed'),
-});
+const content = text().meta({ contentEncoding: 'base64', description: 'canonical base64 of the content; only in tier sealed' });
+
+/** The body of the stamp operations as it is sent. */
+export const stampFields = z
+  .object({
+    hash: sha256Hex.nullish(),
+    content_b64: content.nullish(),
+    tier: stampTier.default('basic'),
+    metadata: metadata(text()).nullish().describe(`stored, never signed; at most ${maxMetadataBytes} bytes as UTF-8 JSON`),
+  })
+  .meta({ id: 'StampRequest', description: 'one of hash and content_b64 must be given' });
+export type StampRequest = z.input<typeof stampFields>;
 
 /** A stamp request that keeps every rule: what to stamp, and the content where it is sealed. */
 export interface StampOrder {
+  /** SHA-256 of what is stamped, computed from the content where there is one. */
   readonly hash: string;
   readonly content: Buffer | undefined;
   readonly tier: StampTier;
   readonly metadata: Readonly<Record<string, string>> | undefined;
 }
 
+/** What decides beside the body: the tier of an agent path, which wins over the body's (S5), and the limit of S3. */
+export interface StampRules {
+  readonly tier?: StampTier;
+  /** The most bytes of decoded content; more is refused with 413. */
+  readonly sealedMaxBytes?: number;
+}
+
 type Judged = { readonly order: StampOrder } | { readonly issue: PydanticIssue; readonly path: string[] };
 
-function judge(fields: z.output<typeof stampFields>, pathTier: StampTier | undefined): Judged {
-  const tier = pathTier ?? fields.tier;
+function judge(fields: z.output<typeof stampFields>, rules: StampRules): Judged {
+  const tier = rules.tier ?? fields.tier;
   const { hash, content_b64: encoded } = fields;
   const order = { tier, metadata: fields.metadata ?? undefined };
   const refuse = (sentence: string, path: string[] = []): Judged => ({ issue: valueError(sentence), path });
 
   if (typeof encoded !== 'string') {
-    return typeof hash === 'string'
-      ? { order: { ...order, hash, content: undefined } }
-      : refuse('either hash or content_b64 must be given');
+    if (typeof hash === 'string') return { order: { ...order, hash, content: undefined } };
+    return refuse('either hash or content_b64 must be given');
   }
   if (tier !== 'sealed') return refuse('content_b64 is only allowed in tier sealed');
-  const content = decodeCanonicalBase64(encoded);
-  if (!content) return refuse('content_b64 must be canonical base64: standard alphabet, padded, no white space', ['content_b64']);
-  const contentHash = createHash('sha256').update(content).digest('hex');
+  refuseOversized(encoded, rules.sealedMaxBytes);
+  const decoded = decodeCanonicalBase64(encoded);
+  if (!decoded) return refuse('content_b64 must be canonical base64: standard alphabet, padded, no white space', ['content_b64']);
+  const contentHash = createHash('sha256').update(decoded).digest('hex');
   if (typeof hash === 'string' && hash !== contentHash) return refuse('hash is not the SHA-256 of content_b64');
-  return { order: { ...order, hash: contentHash, content } };
+  return { order: { ...order, hash: contentHash, content: decoded } };
 }
 
-/** The body of a stamp operation; on agent paths the tier of the path decides, whatever the body says (S1, S2, S5). */
-export function stampRequest(pathTier?: StampTier) {
+function refuseOversized(encoded: string, maxBytes = Number.POSITIVE_INFINITY): void {
+  const padding = encoded.endsWith('==') ? 2 : encoded.endsWith('=') ? 1 : 0;
+  if ((encoded.length / 4) * 3 - padding > maxBytes) {
+    throw new ServiceError('payload_too_large', `content_b64 may hold at most ${maxBytes} bytes of content`);
+  }
+}
+
+/**
+ * The schema of the body of a stamp operation (S1–S5). Parsing it throws ServiceError `payload_too_large` for content above the
+ * limit of S3.
+ */
+export function stampRequestFor(rules: StampRules = {}) {
   return stampFields.transform((fields, context): StampOrder => {
-    const judged = judge(fields, pathTier);
+    const judged = judge(fields, rules);
     if ('order' in judged) return judged.order;
     context.addIssue(issueOf(judged.issue, judged.path));
     return z.NEVER;
   });
 }
+
+/** `stampRequestFor` without the limit of S3. */
+export const stampRequest = (pathTier?: StampTier) => stampRequestFor(pathTier === undefined ? {} : { tier: pathTier });
 
 /** Headers of the agent operations: an unverified claim of the caller (S10). */
 export const agentHeaders = z.object({
@@ -87,3 +116,9 @@ export const stampListItem = z
 
 export const stampListResponse = z.object({ items: z.array(stampListItem), total: z.int() }).meta({ id: 'StampListResponse' });
 export type StampListResponse = z.output<typeof stampListResponse>;
+
+/** Query of the list of stamps (S12). */
+export const stampListQuery = z.object({
+  limit: queryInteger({ low: 1, high: 500, fallback: 50 }),
+  offset: queryInteger({ low: 0, high: 100_000, fallback: 0 }),
+});

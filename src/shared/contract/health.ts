@@ -1,0 +1,27 @@
+import { z } from 'zod';
+
+export const healthCheck = z.enum(['ok', 'failing']);
+export type HealthCheck = z.output<typeof healthCheck>;
+
+/** `/health/`: liveness of the process, with what it sees of its surroundings. */
+export const healthResponse = z
+  .object({
+    status: z.literal('ok'),
+    version: z.string(),
+    checks: z.object({ redis: healthCheck, mongodb: healthCheck, provider: healthCheck }),
+  })
+  .meta({ id: 'Health' });
+export type HealthResponse = z.output<typeof healthResponse>;
+
+/** `/health/live`: the process answers; it never depends on Redis or MongoDB. */
+export const livenessResponse = z.object({ status: z.literal('ok') }).meta({ id: 'Liveness' });
+export type LivenessResponse = z.output<typeof livenessResponse>;
+
+/** `/health/ready`: whether it can serve; 503 with the same body when it cannot. */
+export const readinessResponse = z
+  .object({
+    status: z.enum(['ready', 'not_ready']),
+    checks: z.object({ redis: healthCheck, mongodb: healthCheck }),
+  })
+  .meta({ id: 'Readiness' });
+export type ReadinessResponse = z.output<typeof readinessResponse>;

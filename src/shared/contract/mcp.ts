@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import { issueOf, metadata, sha256Hex, text, valueError } from './fields.ts';
+import { anyUuid } from './parameters.ts';
+import { stampTier } from './stamp.ts';
+
+/** Arguments of `service_stamp_hash`. */
+export const stampHashArguments = z.object({
+  sha256_hex: sha256Hex,
+  tier: stampTier.default('basic').describe('basic: the hash only; plus: with a verify address; sealed: content may be kept'),
+  metadata: metadata(text()).nullish(),
+});
+export type StampHashArguments = z.output<typeof stampHashArguments>;
+
+/** Arguments of `service_stamp_content`, which always stamps in tier sealed (M3). */
+export const stampContentArguments = z.object({
+  content_b64: text().meta({ contentEncoding: 'base64', description: 'canonical base64 of the content: padded, no white space' }),
+  metadata: metadata(text()).nullish(),
+});
+export type StampContentArguments = z.output<typeof stampContentArguments>;
+
+/** Arguments of `service_verify_token`: exactly one of the two (M4). */
+export const verifyTokenArguments = z
+  .object({
+    token_id: anyUuid.nullish().describe('id of a stamp of this service'),
+    token: text().nullish().describe('the opaque token, or base64 of an RFC 3161 token'),
+  })
+  .check(({ value, issues }) => {
+    const given = [value.token_id, value.token].filter((member) => typeof member === 'string');
+    if (given.length !== 1) issues.push({ ...issueOf(valueError('exactly one of token_id and token must be given')), input: value });
+  })
+  .describe('exactly one of token_id and token');
+export type VerifyTokenArguments = z.output<typeof verifyTokenArguments>;

@@ -1,0 +1,29 @@
+import { z } from 'zod';
+import { queryInteger } from './parameters.ts';
+
+/** Who asked for a stamp, by the door it came through. */
+export const callerKind = z.enum(['internal', 'agent', 'workflow', 'mcp']);
+export type CallerKind = z.output<typeof callerKind>;
+
+/** Query of the daily statistics. */
+export const dailyStatsQuery = z.object({ days: queryInteger({ low: 1, high: 90, fallback: 7 }) });
+
+const latencyMs = z.number().min(0).nullable().describe('milliseconds; null where nothing was stamped');
+
+export const dailyStatsRow = z
+  .object({
+    date: z.iso.date().describe('day in UTC'),
+    provider: z.string(),
+    is_qualified: z.boolean(),
+    caller_kind: callerKind,
+    stamps: z.int().min(0),
+    failed: z.int().min(0),
+    latency_ms_p50: latencyMs,
+    latency_ms_p95: latencyMs,
+  })
+  .meta({ id: 'DailyStatsRow' });
+export type DailyStatsRow = z.output<typeof dailyStatsRow>;
+
+/** Newest day first; days without traffic have no row. */
+export const dailyStatsResponse = z.array(dailyStatsRow);
+export type DailyStatsResponse = z.output<typeof dailyStatsResponse>;

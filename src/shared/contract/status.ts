@@ -1,0 +1,45 @@
+import { z } from 'zod';
+import { dateTime } from './fields.ts';
+
+export const serviceState = z.enum(['operational', 'degraded', 'outage']);
+export type ServiceState = z.output<typeof serviceState>;
+
+const count = z.int().min(0);
+const milliseconds = z.number().min(0).nullable().describe('milliseconds; null before the first stamp');
+
+export const providerStatus = z
+  .object({
+    name: z.string(),
+    is_qualified: z.boolean(),
+    status: serviceState,
+    last_success_at: dateTime.nullable(),
+    latency_ms: z.object({ p50: milliseconds, p95: milliseconds }),
+  })
+  .meta({ id: 'ProviderStatus' });
+export type ProviderStatus = z.output<typeof providerStatus>;
+
+export const statusCounters = z
+  .object({
+    stamps: count,
+    failed: count,
+    verifications: count,
+    workflows_started: count,
+    workflows_completed: count,
+  })
+  .meta({ id: 'StatusCounters' });
+export type StatusCounters = z.output<typeof statusCounters>;
+
+/** `/api/v1/status`: figures only; nothing of a caller, an id, a host or a path. */
+export const statusResponse = z
+  .object({
+    status: serviceState,
+    version: z.string(),
+    time: dateTime.describe('when the figures were taken'),
+    uptime_seconds: count,
+    provider: providerStatus.describe('the preferred provider'),
+    providers: z.array(providerStatus),
+    queue: z.object({ depth: count, oldest_job_age_seconds: z.number().min(0).nullable() }),
+    counters: z.object({ last_24h: statusCounters, lifetime: statusCounters }),
+  })
+  .meta({ id: 'Status' });
+export type StatusResponse = z.output<typeof statusResponse>;

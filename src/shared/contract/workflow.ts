@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import { email } from './email.ts';
+import { dateTime, metadata, sha256Hex, text, uuid } from './fields.ts';
+import { pathUuid } from './parameters.ts';
+
+/** A closed set, because it changes behaviour (W1, W2). */
+export const workflowTier = z.enum(['standard', 'verified', 'qualified']);
+export type WorkflowTier = z.output<typeof workflowTier>;
+
+export const workflowStatus = z.enum(['pending', 'active', 'completed', 'expired']);
+export type WorkflowStatus = z.output<typeof workflowStatus>;
+
+/** The output types that the interface documents; others are allowed (W3). */
+export const documentedOutputTypes = ['image', 'text', 'audio', 'video', 'code', 'layout'] as const;
+
+/** The most characters of an `agent_id`. */
+const maxAgentIdCharacters = 1024;
+
+const sha256Of = (what: string) => sha256Hex.describe(`SHA-256 of the ${what}, 64 lower-case hexadecimal characters`);
+
+export const workflowStartRequest = z
+  .object({
+    user_email: email.describe('e-mail of the client; a link that verifies it is sent there'),
+    agent_id: text({ max: maxAgentIdCharacters }).describe('free-form agent identifier'),
+    briefing_hash: sha256Of('briefing'),
+    briefing_metadata: metadata(z.unknown()).nullish(),
+    tier: workflowTier.default('standard'),
+  })
+  .meta({ id: 'WorkflowStartRequest' });
+export type WorkflowStartRequest = z.output<typeof workflowStartRequest>;
+
+export const workflowStartResponse = z
+  .object({
+    workflow_id: uuid,
+    workflow_token: z.string().describe('opaque bearer token, returned only once'),
+    otp_sent_to: z.string(),
+    expires_at: dateTime,
+    status: z.string().describe('`pending` on creation'),
+  })
+  .meta({ id: 'WorkflowStartResponse' });
+export type WorkflowStartResponse = z.output<typeof workflowStartResponse>;
+
+export const workflowStampRequest = z
+  .object({
+    output_hash: sha256Of('output'),
+    output_type: text({ min: 1, max: 64, pattern: '^[a-z0-9._+-]+$' }).meta({
+      description: `a label; documented are ${documentedOutputTypes.join(', ')}`,
+      examples: [...documentedOutputTypes],
+    }),
+    output_metadata: metadata(z.unknown()).nullish(),
+  })
+  .meta({ id: 'WorkflowStampRequest' });
+export type WorkflowStampRequest = z.output<typeof workflowStampRequest>;
+
+export const workflowStampResponse = z
+  .object({
+    output_id: uuid,
+    sequence_number: z.int().min(1),
+    stamp_token_id: uuid,
+    verify_url: z.string().describe('the workflow page with the anchor `#output-<sequence_number>`'),
+    workflow_anchor_url: z.string().describe('the workflow page'),
+  })
+  .meta({ id: 'WorkflowStampResponse' });
+export type WorkflowStampResponse = z.output<typeof workflowStampResponse>;
+
+export const workflowCompleteResponse = z
+  .object({
+    workflow_id: uuid,
+    status: z.string().describe('`completed`'),
+    output_count: z.int().min(0),
+    verify_url: z.string(),
+    completed_at: dateTime,
+  })
+  .meta({ id: 'WorkflowCompleteResponse' });
+export type WorkflowCompleteResponse = z.output<typeof workflowCompleteResponse>;
+
+export const workflowRedactResponse = z
+  .object({ workflow_id: uuid, status: z.literal('redacted'), user_email: z.literal('[REDACTED]') })
+  .meta({ id: 'WorkflowRedactResponse' });
+export type WorkflowRedactResponse = z.output<typeof workflowRedactResponse>;
+
+/** Path of every workflow operation. */
+export const workflowPath = z.object({ workflow_id: pathUuid });
+
+/** Query of verify-user: the challenge of the e-mail; an absent one reads as empty, which no challenge is. */
+export const verifyUserQuery = z.object({ challenge: text().default('') });
