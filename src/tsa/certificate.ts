@@ -1,4 +1,4 @@
-import { createHash, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { createHash, generateKeyPairSync, type KeyObject, type KeyPairKeyObjectResult } from 'node:crypto';
 import {
   bitString,
   boolean,
@@ -25,7 +25,7 @@ import { OID } from '../shared/rfc3161/oids.ts';
 /** `rsa-pss` is a key restricted to PSS, `rsa-pss-rsae` signs PSS with a plain RSA key; both are in use. */
 export type KeyAlgorithm = 'p-256' | 'p-384' | 'rsa-2048' | 'rsa-pss' | 'rsa-pss-rsae' | 'ed25519';
 
-export const KEY_ALGORITHMS: readonly KeyAlgorithm[] = ['p-256', 'p-384', 'rsa-2048', 'rsa-pss', 'rsa-pss-rsae', 'ed25519'];
+export const KEY_ALGORITHMS = ['p-256', 'p-384', 'rsa-2048', 'rsa-pss', 'rsa-pss-rsae', 'ed25519'] as const satisfies KeyAlgorithm[];
 
 export interface SigningKey {
   privateKey: KeyObject;
@@ -33,24 +33,27 @@ export interface SigningKey {
   scheme: SignatureScheme;
 }
 
+const RSA = { modulusLength: 2048 };
+
+const KEY_TYPES: Record<KeyAlgorithm, { generate: () => KeyPairKeyObjectResult; scheme: SignatureScheme }> = {
+  'p-256': { generate: () => generateKeyPairSync('ec', { namedCurve: 'P-256' }), scheme: SCHEMES.ecdsaSha256 },
+  'p-384': { generate: () => generateKeyPairSync('ec', { namedCurve: 'P-384' }), scheme: SCHEMES.ecdsaSha384 },
+  'rsa-2048': { generate: () => generateKeyPairSync('rsa', RSA), scheme: SCHEMES.rsaSha256 },
+  'rsa-pss': {
+    generate: () => generateKeyPairSync('rsa-pss', { ...RSA, hashAlgorithm: 'sha256', mgf1HashAlgorithm: 'sha256' }),
+    scheme: SCHEMES.rsaPssSha256,
+  },
+  'rsa-pss-rsae': { generate: () => generateKeyPairSync('rsa', RSA), scheme: SCHEMES.rsaPssSha256 },
+  ed25519: { generate: () => generateKeyPairSync('ed25519'), scheme: SCHEMES.ed25519 },
+};
+
+export function schemeOf(algorithm: KeyAlgorithm): SignatureScheme {
+  return KEY_TYPES[algorithm].scheme;
+}
+
 export function generateSigningKey(algorithm: KeyAlgorithm): SigningKey {
-  switch (algorithm) {
-    case 'p-256':
-      return { ...generateKeyPairSync('ec', { namedCurve: 'P-256' }), scheme: SCHEMES.ecdsaSha256 };
-    case 'p-384':
-      return { ...generateKeyPairSync('ec', { namedCurve: 'P-384' }), scheme: SCHEMES.ecdsaSha384 };
-    case 'rsa-2048':
-      return { ...generateKeyPairSync('rsa', { modulusLength: 2048 }), scheme: SCHEMES.rsaSha256 };
-    case 'rsa-pss':
-      return {
-        ...generateKeyPairSync('rsa-pss', { modulusLength: 2048, hashAlgorithm: 'sha256', mgf1HashAlgorithm: 'sha256' }),
-        scheme: SCHEMES.rsaPssSha256,
-      };
-    case 'rsa-pss-rsae':
-      return { ...generateKeyPairSync('rsa', { modulusLength: 2048 }), scheme: SCHEMES.rsaPssSha256 };
-    case 'ed25519':
-      return { ...generateKeyPairSync('ed25519'), scheme: SCHEMES.ed25519 };
-  }
+  const { generate, scheme } = KEY_TYPES[algorithm];
+  return { ...generate(), scheme };
 }
 
 export interface CertificateTemplate {

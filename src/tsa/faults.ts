@@ -1,0 +1,171 @@
+import type { ServerResponse } from 'node:http';
+import { octetString } from '../shared/rfc3161/der-writer.ts';
+import type { Seams, SigningIdentity } from '../shared/rfc3161/issue.ts';
+import { FAIL_INFO, PKI_STATUS } from '../shared/rfc3161/issue-encode.ts';
+import { digestOf } from '../shared/rfc3161/issue-sign.ts';
+import { issueSigner, type Pki } from './pki.ts';
+
+/** What goes wrong with one answer of the development TSA: in the token, in its bytes, or on the wire. */
+export interface Fault {
+  /** For the log. */
+  name: string;
+  /** Bends the token while it is made. */
+  seams?: Seams;
+  /** Signs as somebody else. */
+  identity?: (pki: Pki, nowMs: number) => SigningIdentity;
+  /** Added to the clock. */
+  shiftMs?: number;
+  /** Bends the finished DER. */
+  bend?: (answer: Buffer) => Buffer;
+  /** Takes over the sending. */
+  send?: (exchange: Exchange) => void;
+}
+
+export interface Exchange {
+  response: ServerResponse;
+  /** DER of the TimeStampResp. */
+  answer: Buffer;
+  /** Sends the answer as a TSA that works would. */
+  sendAnswer(): void;
+  /** Runs `step` later, unless the client is gone by then. */
+  later(delayMs: number, step: () => void): void;
+}
+
+export const REPLY_TYPE = 'application/timestamp-reply';
+
+const DAY_MS = 24 * 3600 * 1000;
+const OVERSIZE_OCTETS = 1024 * 1024;
+const HTML = '<!doctype html><title>Welcome</title><h1>It works!</h1>\n';
+
+type MakeFault = (argument: string | undefined) => Omit<Fault, 'name'>;
+
+/** `argument` as a whole number, e.g. the 500 of `slow:500`. */
+function wholeNumber(argument: string | undefined, fallback: number): number {
+  if (argument === undefined) return fallback;
+  if (!/^\d{1,9}$/.test(argument)) throw new RangeError(`takes a whole number, got "${argument}"`);
+  return Number(argument);
+}
+
+function instead(status: number, headers: Record<string, string>, body: string): Omit<Fault, 'name'> {
+  return { send: ({ response }) => void response.writeHead(status, headers).end(body) };
+}
+
+const makers = {
+  // On the wire.
+  slow: (delayMs) => {
+    const wait = wholeNumber(delayMs, 1000);
+    return { send: ({ later, sendAnswer }) => later(wait, sendAnswer) };
+  },
+  hang: () => ({ send: () => undefined }),
+  /** The head at once, then one octet each `argument` ms: a deadline for each read does not end it. */
+  drip: (intervalMs) => {
+    const interval = wholeNumber(intervalMs, 50);
+    return {
+      send: ({ response, answer, later }) => {
+        response.writeHead(200, { 'content-type': REPLY_TYPE, 'content-length': answer.length });
+        const drop = (offset: number): void => {
+          if (offset === answer.length) return void response.end();
+          response.write(answer.subarray(offset, offset + 1));
+          later(interval, () => drop(offset + 1));
+        };
+        drop(0);
+      },
+    };
+  },
+  /** A promised length, half of it, and the end of the connection. */
+  cut: () => ({
+    send: ({ response, answer }) => {
+      response.writeHead(200, { 'content-type': REPLY_TYPE, 'content-length': answer.length });
+      response.write(answer.subarray(0, answer.length >> 1), () => response.socket?.destroy());
+    },
+  }),
+  reset: () => ({ send: ({ response }) => void response.socket?.resetAndDestroy() }),
+  status: (code) => instead(wholeNumber(code, 500), { 'content-type': 'text/plain' }, 'Something went wrong.\n'),
+  retry_after: (seconds) =>
+    instead(429, { 'content-type': 'text/plain', 'retry-after': String(wholeNumber(seconds, 1)) }, 'Too many requests.\n'),
+  redirect: () => instead(302, { location: '/' }, ''),
+  html: () => instead(200, { 'content-type': 'text/html' }, HTML),
+  /** HTML that claims to be a time-stamp. */
+  disguised_html: () => instead(200, { 'content-type': REPLY_TYPE }, HTML),
+  content_type: (type) => ({
+    send: ({ response, answer }) => void response.writeHead(200, { 'content-type': type ?? 'application/octet-stream' }).end(answer),
+  }),
+  empty: () => instead(200, { 'content-type': REPLY_TYPE }, ''),
+  /** Never stops sending. */
+  endless: () => ({
+    send: ({ response }) => {
+      response.writeHead(200, { 'content-type': REPLY_TYPE });
+      const chunk = Buffer.alloc(16 * 1024);
+      const pour = () => {
+        while (!response.destroyed && response.write(chunk));
+      };
+      response.on('drain', pour);
+      pour();
+    },
+  }),
+
+  // In the bytes.
+  truncated: () => ({ bend: (answer) => answer.subarray(0, answer.length - 10) }),
+  trailing: () => ({ bend: (answer) => Buffer.concat([answer, Buffer.from([0x05, 0x00])]) }),
+
+  // In the answer.
+  granted_with_mods: () => ({ seams: { response: (parts) => ({ ...parts, status: PKI_STATUS.grantedWithMods }) } }),
+  rejected: () => ({
+    seams: { response: () => ({ status: PKI_STATUS.rejection, statusText: 'Not today.', failInfo: [FAIL_INFO.systemFailure] }) },
+  }),
+  rejected_with_token: () => ({ seams: { response: (parts) => ({ ...parts, status: PKI_STATUS.rejection }) } }),
+  granted_without_token: () => ({ seams: { response: () => ({ status: PKI_STATUS.granted }) } }),
+
+  // In the token, which is otherwise valid and signed.
+  /** True in every way but its size: one megabyte in an unsigned attribute. */
+  oversized: () => ({
+    seams: {
+      signer: (signer) => ({
+        ...signer,
+        unsignedAttributes: [{ type: '2.999.3161.9', values: [octetString(Buffer.alloc(OVERSIZE_OCTETS))] }],
+      }),
+    },
+  }),
+  stale_nonce: () => ({ seams: { fields: (fields) => ({ ...fields, nonce: (fields.nonce ?? 0n) + 1n }) } }),
+  no_nonce: () => ({ seams: { fields: (fields) => ({ ...fields, nonce: undefined }) } }),
+  other_imprint: () => ({
+    seams: {
+      fields: (fields) => ({
+        ...fields,
+        imprint: { ...fields.imprint, digest: digestOf('sha512', fields.imprint.digest).subarray(0, fields.imprint.digest.length) },
+      }),
+    },
+  }),
+  other_policy: () => ({ seams: { fields: (fields) => ({ ...fields, policy: '2.999.3161.99' }) } }),
+  /** genTime of `argument` seconds ago. */
+  past: (seconds) => ({ shiftMs: wholeNumber(seconds, 3600) * -1000 }),
+  future: (seconds) => ({ shiftMs: wholeNumber(seconds, 3600) * 1000 }),
+  /** A signer whose certificate ran out yesterday. */
+  expired: () => ({
+    identity: (pki, nowMs) => issueSigner(pki.intermediate, { nowMs, notBeforeMs: nowMs - 30 * DAY_MS, notAfterMs: nowMs - DAY_MS }),
+  }),
+  bad_signature: () => ({ seams: { signer: (signer) => ({ ...signer, signature: flipLastBit(signer.signature) }) } }),
+} satisfies Record<string, MakeFault>;
+
+export type FaultName = keyof typeof makers;
+
+export const FAULT_NAMES: readonly string[] = Object.keys(makers);
+
+/**
+ * A fault by its name, with its argument after a colon where it takes one: `hang`, `slow:500`, `status:503`, `retry_after:2`.
+ *
+ * @throws RangeError for a name or argument that is not known
+ */
+export function createFault(text: FaultName | `${FaultName}:${string}` | (string & {})): Fault {
+  const colon = text.indexOf(':');
+  const name = colon === -1 ? text : text.slice(0, colon);
+  const make: MakeFault | undefined = Object.hasOwn(makers, name) ? makers[name as FaultName] : undefined;
+  if (make === undefined) throw new RangeError(`no fault is named "${name}"; there are ${FAULT_NAMES.join(', ')}`);
+  return { name: text, ...make(colon === -1 ? undefined : text.slice(colon + 1)) };
+}
+
+function flipLastBit(bytes: Buffer): Buffer {
+  const out = Buffer.from(bytes);
+  out[out.length - 1]! ^= 1;
+  return out;
+}

@@ -1,0 +1,31 @@
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { systemClock } from '../shared/clock.ts';
+import { parseSettings, settingsSchema } from '../shared/config.ts';
+import { runProcessWith } from '../shared/lifecycle.ts';
+import { KEY_ALGORITHMS } from './certificate.ts';
+import { createTsaServer, DEVELOPMENT_POLICY } from './server.ts';
+import { openTsaState, writeProvidersFile } from './state.ts';
+
+/** Settings of the development TSA. */
+const tsaSettingsSchema = z.object({
+  HOST: settingsSchema.shape.HOST,
+  PORT: settingsSchema.shape.PORT.unwrap().default(0),
+  LOG_LEVEL: settingsSchema.shape.LOG_LEVEL,
+  /** Where its keys and its root live; whoever keeps it can verify what this TSA stamped. */
+  TSA_STATE_DIR: z.string().min(1).default('.local/tsa'),
+  TSA_KEY: z.enum(KEY_ALGORITHMS, `takes ${KEY_ALGORITHMS.join(', ')}`).default('p-256'),
+});
+
+await runProcessWith(
+  'tsa',
+  () => parseSettings(tsaSettingsSchema, process.env),
+  async ({ config, log, lifecycle }) => {
+    const dir = resolve(config.TSA_STATE_DIR);
+    const pki = await openTsaState(dir, config.TSA_KEY, systemClock());
+    const tsa = createTsaServer({ pki, clock: systemClock, faultsInAddress: true, log });
+    const url = await tsa.listen(config.HOST, config.PORT);
+    lifecycle.onClose('http', () => tsa.close());
+    return { url, providersFile: await writeProvidersFile(dir, url, DEVELOPMENT_POLICY), rootFile: pki.rootFile };
+  },
+);

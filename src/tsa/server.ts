@@ -1,0 +1,161 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Clock } from '../shared/clock.ts';
+import type { Logger } from '../shared/log.ts';
+import { issueResponse, type TsaProfile } from '../shared/rfc3161/issue.ts';
+import { createFault, type Fault, REPLY_TYPE } from './faults.ts';
+import { type Pki, randomSerial } from './pki.ts';
+
+export const QUERY_TYPE = 'application/timestamp-query';
+
+/** The policy of tokens from the development TSA: an OID of the arc for documentation and examples, so nobody can take it for a promise. */
+export const DEVELOPMENT_POLICY = '2.999.3161.1';
+
+const MAX_QUERY_OCTETS = 64 * 1024;
+
+export interface TsaServerOptions {
+  pki: Pki;
+  clock: Clock;
+  /** What differs from the development TSA's own profile. */
+  profile?: Partial<TsaProfile>;
+  /** The fault for a request, when neither the queue nor the address names one. */
+  faultFor?: (query: Buffer) => Fault | undefined;
+  /** Obey `?fault=name[:argument]` in the address, so that a providers file can point at a TSA that fails. */
+  faultsInAddress?: boolean;
+  log?: Logger;
+}
+
+/** A request as it came, for tests that ask what a client sends. */
+export interface ReceivedQuery {
+  method: string;
+  url: string;
+  headers: IncomingMessage['headers'];
+  body: Buffer;
+}
+
+export interface TsaServer {
+  /** `port` 0: any free one. Resolves to the base address, e.g. `http://127.0.0.1:41234`. */
+  listen(host?: string, port?: number): Promise<string>;
+  /** The next requests get these faults, one each, in this order. */
+  failNext(...faults: readonly Fault[]): void;
+  /** Every request gets this fault; undefined: none any more. */
+  failAlways(fault: Fault | undefined): void;
+  /** What was received, oldest first. */
+  readonly received: readonly ReceivedQuery[];
+  /** Ends every connection, hanging ones too. */
+  close(): Promise<void>;
+}
+
+/** The development TSA: RFC 3161 over HTTP (§3.4) with true cryptography, a given clock, and faults on demand. Not for production. */
+export function createTsaServer(options: TsaServerOptions): TsaServer {
+  const profile: TsaProfile = {
+    identity: options.pki.signer,
+    policies: [DEVELOPMENT_POLICY],
+    accuracy: { seconds: 1 },
+    ...options.profile,
+  };
+  const queue: Fault[] = [];
+  let always: Fault | undefined;
+  const received: ReceivedQuery[] = [];
+
+  const server = createServer((request, response) => {
+    answer(request, response).catch((error: unknown) => {
+      options.log?.error({ err: error }, 'could not answer');
+      if (response.headersSent) response.destroy();
+      else send(response, 500, 'text/plain', 'The time-stamp could not be made.\n');
+    });
+  });
+
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    if (request.method !== 'POST') return send(response, 405, 'text/plain', 'Time-stamp queries are POSTed.\n', { allow: 'POST' });
+    if (mediaType(request.headers['content-type']) !== QUERY_TYPE) {
+      return send(response, 415, 'text/plain', `The content type of a query is ${QUERY_TYPE}.\n`);
+    }
+    const body = await readBody(request);
+    if (body === undefined) return send(response, 413, 'text/plain', 'The query is too large.\n', { connection: 'close' });
+    received.push({ method: request.method, url: request.url ?? '/', headers: request.headers, body });
+    if (received.length > 1000) received.shift();
+
+    let fault: Fault | undefined;
+    try {
+      fault = queue.shift() ?? faultOfAddress(request.url) ?? options.faultFor?.(body) ?? always;
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      return send(response, 400, 'text/plain', `${error.message}\n`);
+    }
+    const der = respond(body, fault);
+    options.log?.info({ fault: fault?.name, queryOctets: body.length, replyOctets: der.length }, 'answered');
+    const sendAnswer = () => send(response, 200, REPLY_TYPE, der);
+    if (fault?.send === undefined) return sendAnswer();
+    fault.send({ response, answer: der, sendAnswer, later: (delayMs, step) => later(response, delayMs, step) });
+  };
+
+  const faultOfAddress = (url = '/'): Fault | undefined => {
+    if (!options.faultsInAddress) return undefined;
+    const name = new URL(url, 'http://tsa.invalid').searchParams.get('fault');
+    return name === null ? undefined : createFault(name);
+  };
+
+  const respond = (query: Buffer, fault: Fault | undefined): Buffer => {
+    const nowMs = options.clock();
+    const identity = fault?.identity?.(options.pki, nowMs) ?? profile.identity;
+    const moment = { timeMs: nowMs + (fault?.shiftMs ?? 0), serial: randomSerial() };
+    const der = issueResponse({ ...profile, identity }, query, moment, fault?.seams);
+    return fault?.bend?.(der) ?? der;
+  };
+
+  return {
+    listen: (host = '127.0.0.1', port = 0) =>
+      new Promise((resolve, reject) => {
+        server.once('error', reject);
+        server.listen(port, host, () => {
+          server.off('error', reject);
+          resolve(addressOf(server.address()));
+        });
+      }),
+    failNext: (...faults) => void queue.push(...faults),
+    failAlways: (fault) => {
+      always = fault;
+    },
+    received,
+    close: () =>
+      new Promise((resolve, reject) => {
+        server.close((error) => (error ? reject(error) : resolve()));
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function addressOf(address: AddressInfo | string | null): string {
+  if (address === null || typeof address === 'string') throw new Error('the server listens on no port');
+  return `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`;
+}
+
+function mediaType(contentType: string | undefined): string | undefined {
+  return contentType?.split(';')[0]?.trim().toLowerCase();
+}
+
+/** Undefined: larger than a query ever is. */
+async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = [];
+  let octets = 0;
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+    octets += chunk.length;
+    if (octets > MAX_QUERY_OCTETS) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function send(response: ServerResponse, status: number, type: string, body: Buffer | string, headers: Record<string, string> = {}): void {
+  response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body), ...headers }).end(body);
+}
+
+function later(response: ServerResponse, delayMs: number, step: () => void): void {
+  const timer = setTimeout(() => {
+    response.off('close', cancel);
+    step();
+  }, delayMs);
+  const cancel = () => clearTimeout(timer);
+  response.once('close', cancel);
+}

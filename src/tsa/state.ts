@@ -1,0 +1,159 @@
+import { createPrivateKey, randomUUID, X509Certificate } from 'node:crypto';
+import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { SigningIdentity } from '../shared/rfc3161/issue.ts';
+import { KEY_ALGORITHMS, type KeyAlgorithm, pem, schemeOf } from './certificate.ts';
+import { createPki, issueSigner, type Pki } from './pki.ts';
+
+/**
+ * The PKI of a development TSA on disk, so that what it stamped yesterday verifies today: the root outlives every restart, and the TSA's
+ * own certificate is renewed under it. A folder that cannot be read as such is an error; it is never replaced by a new root.
+ */
+
+const RENEW_BEFORE_MS = 30 * 24 * 3600 * 1000;
+
+/** DER in base64, a key in PEM. */
+const identitySchema = z.strictObject({
+  certificate: z.base64(),
+  subjectName: z.base64(),
+  issuerName: z.base64(),
+  serialNumber: z.base64(),
+  algorithm: z.enum(KEY_ALGORITHMS),
+  privateKey: z.string(),
+});
+const stateSchema = z.strictObject({
+  version: z.literal(1),
+  root: identitySchema,
+  intermediate: identitySchema,
+  /** By the algorithm of their key. */
+  signers: z.record(z.string(), identitySchema),
+});
+type State = z.output<typeof stateSchema>;
+type StoredIdentity = z.output<typeof identitySchema>;
+
+export interface TsaState extends Pki {
+  /** PEM of the root: the trust anchor of every token from this folder. */
+  rootFile: string;
+}
+
+/**
+ * Opens the PKI in `dir`, or makes it there. Safe when two processes start at once: one of them makes it and both use it.
+ *
+ * @throws Error when the folder holds something that is not such a PKI
+ */
+export async function openTsaState(dir: string, algorithm: KeyAlgorithm, nowMs: number): Promise<TsaState> {
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  const path = join(dir, 'pki.json');
+  const state = (await read(path)) ?? (await create(path, algorithm, nowMs));
+  const root = restore(state.root, []);
+  const intermediate = restore(state.intermediate, []);
+  const intermediateChain = [intermediate.certificate];
+
+  const stored = state.signers[algorithm];
+  let signer = stored === undefined ? undefined : restore(stored, intermediateChain);
+  if (signer === undefined || expiresAtMs(signer) < nowMs + RENEW_BEFORE_MS) {
+    signer = issueSigner(intermediate, { algorithm, nowMs });
+    const signers = { ...state.signers, [algorithm]: keep(signer, algorithm) };
+    await writeWhole(path, serialize({ ...state, signers }));
+  }
+
+  const rootPem = pem('CERTIFICATE', root.certificate);
+  const rootFile = join(dir, 'root.pem');
+  await writeWhole(rootFile, rootPem);
+  return { root, intermediate, signer, rootPem, rootFile };
+}
+
+/**
+ * Writes `providers.json` beside the root, ready for `TSP_PROVIDERS_FILE`; answers its path.
+ */
+export async function writeProvidersFile(dir: string, url: string, policy: string): Promise<string> {
+  const path = join(dir, 'providers.json');
+  const entry = { name: 'local-tsa', url, qualified: false, policy_oid: policy, trust_anchors_file: 'root.pem' };
+  await writeWhole(path, `${JSON.stringify([entry], null, 2)}\n`);
+  return path;
+}
+
+async function read(path: string): Promise<State | undefined> {
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    throw new Error(`${path} is not the PKI of a development TSA: not JSON. Move it away to start a new one.`);
+  }
+  const parsed = stateSchema.safeParse(json);
+  if (!parsed.success) throw new Error(`${path} is not the PKI of a development TSA: ${parsed.error.issues[0]?.path.join('.')}`);
+  return parsed.data;
+}
+
+async function create(path: string, algorithm: KeyAlgorithm, nowMs: number): Promise<State> {
+  const pki = createPki({ algorithm, caAlgorithm: 'p-256', nowMs });
+  const state: State = {
+    version: 1,
+    root: keep(pki.root, 'p-256'),
+    intermediate: keep(pki.intermediate, 'p-256'),
+    signers: { [algorithm]: keep(pki.signer, algorithm) },
+  };
+  const draft = `${path}.${randomUUID()}`;
+  await writeFile(draft, serialize(state), { mode: 0o600, flag: 'wx' });
+  try {
+    // Unlike rename, link never replaces: the first of two processes wins.
+    await link(draft, path);
+    return state;
+  } catch (error) {
+    const winner = error instanceof Error && 'code' in error && error.code === 'EEXIST' ? await read(path) : undefined;
+    if (winner === undefined) throw error;
+    return winner;
+  } finally {
+    await rm(draft);
+  }
+}
+
+/** Replaces `path` in one step: a reader sees the old file or the new one. */
+async function writeWhole(path: string, text: string): Promise<void> {
+  const draft = `${path}.${randomUUID()}`;
+  await writeFile(draft, text, { mode: 0o600, flag: 'wx' });
+  await rename(draft, path);
+}
+
+function serialize(state: State): string {
+  return `${JSON.stringify(state, null, 2)}\n`;
+}
+
+function keep(identity: SigningIdentity, algorithm: KeyAlgorithm): StoredIdentity {
+  return {
+    certificate: identity.certificate.toString('base64'),
+    subjectName: identity.subjectName.toString('base64'),
+    issuerName: identity.issuerName.toString('base64'),
+    serialNumber: identity.serialNumber.toString('base64'),
+    algorithm,
+    privateKey: identity.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+  };
+}
+
+function restore(stored: StoredIdentity, chain: readonly Buffer[]): SigningIdentity {
+  const identity = {
+    certificate: Buffer.from(stored.certificate, 'base64'),
+    subjectName: Buffer.from(stored.subjectName, 'base64'),
+    issuerName: Buffer.from(stored.issuerName, 'base64'),
+    serialNumber: Buffer.from(stored.serialNumber, 'base64'),
+    privateKey: createPrivateKey(stored.privateKey),
+    scheme: schemeOf(stored.algorithm),
+    chain,
+  };
+  if (!new X509Certificate(identity.certificate).checkPrivateKey(identity.privateKey)) {
+    throw new Error('the PKI of the development TSA holds a key that does not belong to its certificate');
+  }
+  return identity;
+}
+
+function expiresAtMs(identity: SigningIdentity): number {
+  return new X509Certificate(identity.certificate).validToDate.getTime();
+}
