@@ -1,0 +1,61 @@
+import { createHash } from 'node:crypto';
+import { bytesOfSha256 } from './sha256-hex.ts';
+
+/**
+ * The chain of a workflow's outputs (W8). Each link is 72 bytes hashed with SHA-256:
+ *
+ *     previous chain hash 32 ‖ output hash 32 ‖ sequence number 8 (unsigned, big-endian)
+ *
+ * The first link's previous hash is the briefing hash. Hashes are lower-case hex outside, raw bytes inside.
+ */
+export interface ChainEnd {
+  /** 0 before the first output. */
+  readonly sequenceNumber: number;
+  readonly chainHash: string;
+}
+
+/** An output as it is linked in. */
+export interface ChainLink extends ChainEnd {
+  readonly outputHash: string;
+}
+
+/** The end of a chain that holds no output yet. */
+export const chainStart = (briefingHash: string): ChainEnd => ({ sequenceNumber: 0, chainHash: briefingHash });
+
+/**
+ * The end of the chain once an output is appended.
+ *
+ * @throws RangeError a hash that is not 64 hexadecimal characters
+ */
+export function extendChain(end: ChainEnd, outputHash: string): ChainEnd {
+  const sequenceNumber = end.sequenceNumber + 1;
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(sequenceNumber));
+  const link = createHash('sha256').update(bytesOfSha256(end.chainHash)).update(bytesOfSha256(outputHash)).update(counter);
+  return { sequenceNumber, chainHash: link.digest('hex') };
+}
+
+export interface ChainFault {
+  /** The number that was due where the chain breaks. */
+  readonly sequenceNumber: number;
+  readonly fault: 'number_out_of_order' | 'chain_hash_mismatch';
+}
+
+/** Whether `link` is what follows `end`; to walk a chain of any length in constant memory. */
+export function checkLink(end: ChainEnd, link: ChainLink): ChainFault | undefined {
+  const expected = extendChain(end, link.outputHash);
+  const { sequenceNumber } = expected;
+  if (link.sequenceNumber !== sequenceNumber) return { sequenceNumber, fault: 'number_out_of_order' };
+  return link.chainHash === expected.chainHash ? undefined : { sequenceNumber, fault: 'chain_hash_mismatch' };
+}
+
+/** The first place where outputs in the order given do not recompute; undefined when the whole chain holds. */
+export function findChainFault(briefingHash: string, links: Iterable<ChainLink>): ChainFault | undefined {
+  let end = chainStart(briefingHash);
+  for (const link of links) {
+    const fault = checkLink(end, link);
+    if (fault) return fault;
+    end = link;
+  }
+  return undefined;
+}

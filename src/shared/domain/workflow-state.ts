@@ -1,0 +1,74 @@
+import { needsVerifiedEmail, type WorkflowTier } from './tiers.ts';
+
+/** What is stored of a workflow's state. `closing`: its closing record is written, its root is not stamped yet. */
+export type StoredWorkflowStatus = 'pending' | 'active' | 'closing' | 'completed';
+
+/** What a reader is shown: `expired` is never stored, time alone makes it (W5). */
+export type WorkflowStatus = 'pending' | 'active' | 'completed' | 'expired';
+
+export interface WorkflowSnapshot {
+  readonly status: StoredWorkflowStatus;
+  /** Whether the challenge was answered; a workflow of tier standard can be completed without. */
+  readonly isEmailVerified: boolean;
+  readonly tier: WorkflowTier;
+  /** Milliseconds since the Unix epoch. */
+  readonly expiresAtMs: number;
+  readonly isRedacted: boolean;
+}
+
+/** Past `expires_at` an uncompleted workflow is expired; one that was closed in time is finished all the same (W5). */
+const isExpired = ({ status, expiresAtMs }: WorkflowSnapshot, nowMs: number): boolean =>
+  (status === 'pending' || status === 'active') && nowMs >= expiresAtMs;
+
+/** The status that answers and pages show at a given time. */
+export function readStatus(workflow: WorkflowSnapshot, nowMs: number): WorkflowStatus {
+  if (isExpired(workflow, nowMs)) return 'expired';
+  if (workflow.status === 'closing') return workflow.isEmailVerified ? 'active' : 'pending';
+  return workflow.status;
+}
+
+export type WorkflowOperation = 'verify_user' | 'stamp' | 'complete' | 'redact';
+
+/**
+ * What an operation meets: `go` on with it; `again`: it was done, answer as the first time; a refusal is a 409 or a 410 with its
+ * reason.
+ */
+export type WorkflowAnswer = 'go' | 'again' | WorkflowRefusal;
+
+export type WorkflowRefusal =
+  | { readonly status: 409; readonly reason: 'email_not_verified' | 'workflow_closed' }
+  | { readonly status: 410; readonly reason: 'workflow_expired' | 'workflow_closed' | 'email_redacted' | 'challenge_used' };
+
+const unverified: WorkflowRefusal = { status: 409, reason: 'email_not_verified' };
+const closed: WorkflowRefusal = { status: 409, reason: 'workflow_closed' };
+const expired: WorkflowRefusal = { status: 410, reason: 'workflow_expired' };
+const dead = (reason: 'workflow_closed' | 'challenge_used'): WorkflowRefusal => ({ status: 410, reason });
+
+type Row = Readonly<Record<Exclude<WorkflowOperation, 'redact'>, WorkflowAnswer>>;
+
+/** W2, W4, W5, W6 and W7 in one place: a row for each thing a workflow can be, a column for each thing it can be asked. */
+const table = {
+  pending: { verify_user: 'go', stamp: 'go', complete: 'go' },
+  pending_unverified: { verify_user: 'go', stamp: unverified, complete: unverified },
+  active: { verify_user: dead('challenge_used'), stamp: 'go', complete: 'go' },
+  closing: { verify_user: dead('workflow_closed'), stamp: closed, complete: 'go' },
+  completed: { verify_user: dead('workflow_closed'), stamp: closed, complete: 'again' },
+  expired: { verify_user: expired, stamp: expired, complete: expired },
+} as const satisfies Record<string, Row>;
+
+function rowOf(workflow: WorkflowSnapshot, nowMs: number): Row {
+  if (isExpired(workflow, nowMs)) return table.expired;
+  if (workflow.status === 'pending' && needsVerifiedEmail(workflow.tier)) return table.pending_unverified;
+  return table[workflow.status];
+}
+
+/**
+ * What an operation on a workflow meets at a given time. `complete` while `closing` is `go`: the completion is taken up where it
+ * stands. Redaction works in every state, and again (W5, W10); it kills the challenge (W7).
+ */
+export function answerTo(operation: WorkflowOperation, workflow: WorkflowSnapshot, nowMs: number): WorkflowAnswer {
+  if (operation === 'redact') return workflow.isRedacted ? 'again' : 'go';
+  const answer = rowOf(workflow, nowMs)[operation];
+  if (operation === 'verify_user' && answer === 'go' && workflow.isRedacted) return { status: 410, reason: 'email_redacted' };
+  return answer;
+}

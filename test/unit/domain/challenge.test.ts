@@ -1,0 +1,33 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { challengeRefusal, matchesChallenge, mintChallenge } from '../../../src/shared/domain/challenge.ts';
+
+describe('challenge (W6)', () => {
+  it('is 32 bytes as base64url, of which the SHA-256 is stored', () => {
+    const { challenge, digest } = mintChallenge(Buffer.alloc(32, 0xff));
+    expect(challenge).toBe('__________________________________________8');
+    expect(digest).toBe(createHash('sha256').update(challenge).digest('hex'));
+    expect(digest).not.toContain(challenge);
+  });
+
+  it('takes 32 bytes of randomness and no others', () => {
+    for (const bytes of [0, 16, 31, 33]) expect(() => mintChallenge(randomBytes(bytes))).toThrow(RangeError);
+  });
+
+  it('matches itself and nothing near it, whatever is given', () => {
+    const { challenge, digest } = mintChallenge(randomBytes(32));
+    expect(matchesChallenge(challenge, digest)).toBe(true);
+    for (const given of ['', challenge.slice(1), `${challenge}=`, `${challenge} `, challenge.toUpperCase(), digest, 'ü'.repeat(10_000)]) {
+      expect(matchesChallenge(given, digest)).toBe(false);
+    }
+  });
+
+  it('is good until it expires, is used, or has met five wrong tries', () => {
+    const fresh = { expiresAtMs: 1000, isUsed: false, wrongTries: 0 };
+    expect(challengeRefusal(fresh, 999)).toBeUndefined();
+    expect(challengeRefusal(fresh, 1000)).toBe('challenge_expired');
+    expect(challengeRefusal({ ...fresh, wrongTries: 4 }, 999)).toBeUndefined();
+    expect(challengeRefusal({ ...fresh, wrongTries: 5 }, 999)).toBe('challenge_exhausted');
+    expect(challengeRefusal({ ...fresh, isUsed: true, wrongTries: 5 }, 1000)).toBe('challenge_used');
+  });
+});
