@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { type StampTier, stampTiers } from '../domain/tiers.ts';
 import { ServiceError } from '../errors.ts';
 import { dateTime, issueOf, maxMetadataBytes, metadata, type PydanticIssue, sha256Hex, text, uuid, valueError } from './fields.ts';
-import { queryInteger } from './parameters.ts';
 
 export const stampTier = z.enum(stampTiers);
 
@@ -116,9 +115,3 @@ export const stampListItem = z
 
 export const stampListResponse = z.object({ items: z.array(stampListItem), total: z.int() }).meta({ id: 'StampListResponse' });
 export type StampListResponse = z.output<typeof stampListResponse>;
-
-/** Query of the list of stamps (S12). */
-export const stampListQuery = z.object({
-  limit: queryInteger({ low: 1, high: 500, fallback: 50 }),
-  offset: queryInteger({ low: 0, high: 100_000, fallback: 0 }),
-});

@@ -5,8 +5,14 @@ import { queryInteger } from './parameters.ts';
 export const callerKind = z.enum(['internal', 'agent', 'workflow', 'mcp']);
 export type CallerKind = z.output<typeof callerKind>;
 
+/** Query of the list of stamps (S12). */
+export const listQuery = z.object({
+  limit: queryInteger({ low: 1, high: 500, fallback: 50 }),
+  offset: queryInteger({ low: 0, high: 100_000, fallback: 0 }),
+});
+
 /** Query of the daily statistics. */
-export const dailyStatsQuery = z.object({ days: queryInteger({ low: 1, high: 90, fallback: 7 }) });
+export const dailyQuery = z.object({ days: queryInteger({ low: 1, high: 90, fallback: 7 }) });
 
 const latencyMs = z.number().min(0).nullable().describe('milliseconds; null where nothing was stamped');
 

@@ -111,3 +111,17 @@ export function findJsonSyntaxError(text: string): JsonSyntaxError | undefined {
     return { offset: codePoints(text.slice(0, error.index)), error: error.message };
   }
 }
+
+/** Where a JSON text first opens more than `maxLevels` arrays and objects inside one another, in code points. */
+export function findDeepNesting(text: string, maxLevels: number): number {
+  let levels = 0;
+  let index = 0;
+  while (index < text.length) {
+    const character = text[index];
+    if (character === '{' || character === '[') levels += 1;
+    if (character === '}' || character === ']') levels -= 1;
+    if (levels > maxLevels) break;
+    index = character === '"' ? scanString(text, index) : index + 1;
+  }
+  return codePoints(text.slice(0, index));
+}

@@ -1,0 +1,34 @@
+import { isIPv4, isIPv6 } from 'node:net';
+
+/**
+ * What a client's address counts as for limits: an IPv4 address, also where it came mapped into IPv6, or the /64 of an IPv6
+ * address, which is what one subscriber has.
+ */
+export function addressBucket(address: string): string {
+  const plain = address.split('%', 1)[0] ?? '';
+  if (!isIPv6(plain)) return plain;
+  const groups = groupsOf(plain);
+  const isMapped = groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff;
+  if (isMapped) return [groups[6], groups[7]].flatMap((pair = 0) => [pair >> 8, pair & 0xff]).join('.');
+  return `${groups.slice(0, 4).map(hex).join(':')}::/64`;
+}
+
+const hex = (group: number): string => group.toString(16);
+
+/** The eight groups of an IPv6 address (RFC 4291 §2.2). */
+function groupsOf(address: string): number[] {
+  const [head = '', tail] = address.split('::');
+  const left = parse(head);
+  if (tail === undefined) return left;
+  const right = parse(tail);
+  return [...left, ...Array<number>(8 - left.length - right.length).fill(0), ...right];
+}
+
+function parse(part: string): number[] {
+  if (part === '') return [];
+  return part.split(':').flatMap((group) => {
+    if (!isIPv4(group)) return [Number.parseInt(group, 16)];
+    const [a = 0, b = 0, c = 0, d = 0] = group.split('.').map(Number);
+    return [(a << 8) | b, (c << 8) | d];
+  });
+}

@@ -1,0 +1,59 @@
+import { randomUUID } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { FastifyServerOptions } from 'fastify';
+
+/** Node's errors of a request that never became one, and the status that each is answered with. */
+const statusOfFault: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
+
+function answerFault(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const status = statusOfFault[error.code ?? ''] ?? 400;
+  const body = JSON.stringify({ detail: `${STATUS_CODES[status]}.`, code: 'bad_request', request_id: randomUUID() });
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Cache-Control: no-store',
+    'Connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+}
+
+/** An address whose escapes cannot be decoded, mended as Python's `unquote` does it, so that its parameter gets a 422 and no 400. */
+export function mendAddress(address: string): string {
+  if (!address.includes('%')) return address;
+  const path = address.split('?', 1)[0] ?? '';
+  if (isDecodable(path)) return address;
+  const escaped = path.replace(/%(?![0-9a-fA-F]{2})/g, '%25');
+  const mended = isDecodable(escaped) ? escaped : escaped.replace(/(%[89a-fA-F][0-9a-fA-F])+/g, mendOctets);
+  return mended + address.slice(path.length);
+}
+
+/** Percent-encoded octets as the UTF-8 that they are; each that is none becomes U+FFFD. */
+function mendOctets(escapes: string): string {
+  return encodeURIComponent(Buffer.from(escapes.replaceAll('%', ''), 'hex').toString('utf8'));
+}
+
+function isDecodable(path: string): boolean {
+  try {
+    decodeURIComponent(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * How the server meets requests before any route sees them: to be spread into `fastify({…})`. A parameter may be as long as a
+ * header, so that its own rule refuses it (422) and not the router (404); a request has two minutes to arrive.
+ */
+export const edgeServerOptions = {
+  routerOptions: { maxParamLength: 16 * 1024 },
+  requestTimeout: 120_000,
+  clientErrorHandler: answerFault,
+  rewriteUrl: (request) => mendAddress(request.url ?? '/'),
+} as const satisfies FastifyServerOptions;
