@@ -1,0 +1,150 @@
+import { createHash } from 'node:crypto';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { issueResponse } from '../../src/shared/rfc3161/issue.ts';
+import { KEY_ALGORITHMS, type KeyAlgorithm, pem } from '../../src/tsa/certificate.ts';
+import { createPki, randomSerial } from '../../src/tsa/pki.ts';
+import { createOpensslTsa, opensslQuery, opensslReplyText, opensslVerify } from '../support/openssl-tsa.ts';
+import { FAULTY_CASES } from '../support/tsa-faults.ts';
+import { createTsaLab, LAB_NOW_MS, type Specimen, type TsaLab } from '../support/tsa-lab.ts';
+import { GOOD_VARIANTS } from '../support/tsa-variants.ts';
+
+const digest = createHash('sha256').update('a document').digest('hex');
+const nowMs = Date.now();
+
+/** OpenSSL 3.0 knows no Ed25519 in CMS of the PKCS#7 kind, and takes PSS from PSS-restricted keys only. */
+const beyondOpenssl: readonly KeyAlgorithm[] = ['ed25519', 'rsa-pss-rsae'];
+const withinOpenssl = KEY_ALGORITHMS.filter((algorithm) => !beyondOpenssl.includes(algorithm));
+
+const POLICIES: [string, ...string[]] = ['1.2.3.4', '1.2.3.5'];
+
+const profileOf = (algorithm: KeyAlgorithm) => {
+  const pki = createPki({ algorithm, nowMs });
+  return { pki, profile: { identity: pki.signer, policies: POLICIES, includeTsaName: true } };
+};
+
+describe('our TSA, judged by OpenSSL', () => {
+  test.each(withinOpenssl)('openssl ts -verify accepts a token of %s for its own query', async (algorithm) => {
+    const { pki, profile } = profileOf(algorithm);
+    const query = await opensslQuery({ digest, policy: '1.2.3.5' });
+    const answer = issueResponse(profile, query, { timeMs: nowMs, serial: randomSerial() });
+    const verified = await opensslVerify({ answer, against: { query }, rootPem: pki.rootPem });
+    expect(verified.output).toContain('Verification: OK');
+
+    const forAnother = { digest: createHash('sha256').update('another document').digest('hex') };
+    expect(await opensslVerify({ answer, against: forAnother, rootPem: pki.rootPem })).toMatchObject({ ok: false });
+    const otherRoot = createPki({ nowMs }).rootPem;
+    expect(await opensslVerify({ answer, against: { query }, rootPem: otherRoot })).toMatchObject({ ok: false });
+  });
+
+  test.each(withinOpenssl)('a token of %s without certificates verifies with them beside it', async (algorithm) => {
+    const { pki, profile } = profileOf(algorithm);
+    const query = await opensslQuery({ digest, cert: false, nonce: false });
+    const answer = issueResponse(profile, query, { timeMs: nowMs, serial: 1n });
+    const judge = { answer, against: { query }, rootPem: pki.rootPem };
+    expect(await opensslVerify(judge)).toMatchObject({ ok: false });
+    const untrustedPem = pem('CERTIFICATE', pki.signer.certificate) + pem('CERTIFICATE', pki.intermediate.certificate);
+    expect((await opensslVerify({ ...judge, untrustedPem })).output).toContain('Verification: OK');
+  });
+
+  test.each(KEY_ALGORITHMS)('openssl ts -reply -text reads every field of a token of %s', async (algorithm) => {
+    const { profile } = profileOf(algorithm);
+    const query = await opensslQuery({ digest });
+    const answer = issueResponse({ ...profile, accuracy: { seconds: 1, millis: 500, micros: 3 }, ordering: true }, query, {
+      timeMs: Date.UTC(2026, 10, 21, 12, 30, 15, 250),
+      serial: 0x1234567890abcdefn,
+    });
+    const { ok, output } = await opensslReplyText(answer);
+    expect(ok).toBe(true);
+    for (const line of [
+      'Status: Granted.',
+      'Version: 1',
+      'Policy OID: 1.2.3.4',
+      'Hash Algorithm: sha256',
+      'Serial number: 0x1234567890ABCDEF',
+      'Time stamp: Nov 21 12:30:15.25 2026 GMT',
+      'Accuracy: 0x01 seconds, 0x01F4 millis, 0x03 micros',
+      'Ordering: yes',
+      'TSA: DirName:/O=qstamp development/CN=Development TSA',
+    ]) {
+      expect(output).toContain(line);
+    }
+  });
+
+  test('OpenSSL reads a rejection and its failure bit', async () => {
+    const { profile } = profileOf('p-256');
+    const query = await opensslQuery({ digest, policy: '1.2.3.99' });
+    const { output } = await opensslReplyText(issueResponse(profile, query, { timeMs: nowMs, serial: 1n }));
+    expect(output).toContain('Status: Rejected.');
+    expect(output).toContain('Failure info: the requested TSA policy is not supported');
+  });
+});
+
+function judge(specimen: Specimen) {
+  return opensslVerify({
+    answer: specimen.answer,
+    against: specimen.withoutRequest ? { digest: specimen.asked.digest.toString('hex') } : { query: specimen.asked.der },
+    rootPem: specimen.anchors.map((der) => pem('CERTIFICATE', der)).join(''),
+    atTime: Math.floor(LAB_NOW_MS / 1000),
+  });
+}
+
+/**
+ * What OpenSSL 3.0 lets through although it must be refused: encodings that are not DER, fields that it does not look at, and lists that
+ * it was not given. That is why agreement with it is not enough.
+ */
+const opensslLetsThrough = new Set([
+  ...[4, 9, 14, 23, 27, 44].map(String),
+  ...['an octet after the end', 'a NULL after the end', 'octets after TSTInfo'],
+  ...['a length longer than needed', 'an indefinite length', 'signed attributes that are not in DER order'],
+  ...['a length longer than needed inside what is signed', 'an indefinite length inside what is signed'],
+  'a BOOLEAN that is neither 00 nor FF inside what is signed',
+  ...FAULTY_CASES.filter(({ refusal, name }) => refusal === 22 && name !== 'genTime as UTCTime').map(({ name }) => name),
+  ...['the SID names two certificates', 'MD5', 'a purpose that nobody knows beside timeStamping'],
+  'an intermediate CA for serverAuth only',
+  ...FAULTY_CASES.filter(({ refusal }) => refusal === 46).map(({ name }) => name),
+]);
+
+describe('the made-up tokens, judged by OpenSSL', () => {
+  let lab: TsaLab;
+  beforeAll(() => {
+    lab = createTsaLab();
+  });
+
+  // OpenSSL reads a SignerInfo of PKCS#7, which has no subject key identifier.
+  test.each(GOOD_VARIANTS.filter(({ name }) => !name.includes('subject key identifier')))('accepted: $name', async ({ make }) => {
+    expect((await judge(make(lab))).output).toContain('Verification: OK');
+  });
+
+  test.each(FAULTY_CASES.filter(({ refusal, name }) => !opensslLetsThrough.has(String(refusal)) && !opensslLetsThrough.has(name)))(
+    'refusal $refusal: $name',
+    async ({ make }) => {
+      expect(await judge(make(lab))).toMatchObject({ ok: false });
+    },
+  );
+
+  test('there is a token for each refusal from 1 to 46, but for the one about HTTP', () => {
+    const refusals = new Set(FAULTY_CASES.map(({ refusal }) => refusal));
+    const wanted = Array.from({ length: 46 }, (_, index) => index + 1).filter((refusal) => refusal !== 5);
+    expect([...refusals].sort((a, b) => a - b)).toEqual(wanted);
+  });
+
+  test('no two of a refusal have the same name', () => {
+    const names = FAULTY_CASES.map(({ refusal, name }) => `${refusal} ${name}`);
+    expect(new Set(names).size).toBe(names.length);
+  });
+});
+
+describe('OpenSSL as a foreign TSA', () => {
+  test.each(['p-256', 'p-384', 'rsa-2048'] as const)('answers for a key of %s, below an intermediate CA', async (keyType) => {
+    const tsa = await createOpensslTsa({ keyType, intermediate: true });
+    try {
+      const query = await opensslQuery({ digest });
+      const [answer, token] = await Promise.all([tsa.reply(query), tsa.replyToken(query)]);
+      expect((await opensslVerify({ answer, against: { query }, rootPem: tsa.rootPem })).output).toContain('Verification: OK');
+      const bare = { answer: token, tokenIn: true, against: { digest }, rootPem: tsa.rootPem };
+      expect((await opensslVerify(bare)).output).toContain('Verification: OK');
+    } finally {
+      await tsa.close();
+    }
+  });
+});

@@ -1,0 +1,204 @@
+import { generateKeyPairSync, sign } from 'node:crypto';
+import { contextPrimitive, ia5String, nullValue, objectIdentifier, sequence } from '../../src/shared/rfc3161/der-writer.ts';
+import type { SigningIdentity } from '../../src/shared/rfc3161/issue.ts';
+import { directoryName } from '../../src/shared/rfc3161/issue-encode.ts';
+import { SCHEMES, type SignatureScheme } from '../../src/shared/rfc3161/issue-sign.ts';
+import { OID } from '../../src/shared/rfc3161/oids.ts';
+import {
+  basicConstraints,
+  extendedKeyUsage,
+  generateSigningKey,
+  issueCertificate,
+  issueCrl,
+  KEY_USAGE,
+  keyUsage,
+} from '../../src/tsa/certificate.ts';
+import { createPki, type IntermediateOptions, issueIntermediate, issueSigner, type SignerOptions } from '../../src/tsa/pki.ts';
+import { DAY_MS, type FaultyCase, LAB_NOW_MS, type Specimen, type SpecimenOptions, type TsaLab } from './tsa-lab.ts';
+
+/** Refusals 37–46: the signer's certificate and everything above it. The token itself is signed as it should be. */
+
+const CERTIFIED_MS = LAB_NOW_MS - 365 * DAY_MS;
+
+function signer(refusal: number, name: string, options: SignerOptions): FaultyCase {
+  return { refusal, name, make: (lab) => lab.specimen({ profile: { identity: lab.signer(options) } }) };
+}
+
+const extensions = (...list: readonly Buffer[]): SignerOptions => ({ extensions: () => list });
+const endEntity = [basicConstraints(false), keyUsage(KEY_USAGE.digitalSignature)];
+const purposes = (...oids: readonly string[]) => extensions(...endEntity, extendedKeyUsage(oids));
+
+/** A token below an intermediate CA of its own. */
+export function below(lab: TsaLab, intermediate: Omit<IntermediateOptions, 'algorithm' | 'nowMs'>, more: SpecimenOptions = {}): Specimen {
+  const issuer = issueIntermediate(lab.pki.root, { algorithm: 'p-256', nowMs: CERTIFIED_MS, ...intermediate });
+  return lab.specimen({ profile: { identity: issueSigner(issuer, { nowMs: CERTIFIED_MS }) }, ...more });
+}
+
+/** Lists of the intermediate CA and of the root, with what each has revoked. */
+export function revocationLists(lab: TsaLab, revokedAtMs: number, of: { signer?: boolean; intermediate?: boolean }, reason = 1): Buffer[] {
+  const template = { number: 1n, thisUpdateMs: LAB_NOW_MS - 1000, nextUpdateMs: LAB_NOW_MS + DAY_MS };
+  const entry = (serialNumber: Buffer) => ({ serialNumber, revokedAtMs, reason });
+  const { pki } = lab;
+  return [
+    issueCrl({ ...template, revoked: of.signer ? [entry(pki.signer.serialNumber)] : [] }, pki.intermediate),
+    issueCrl({ ...template, revoked: of.intermediate ? [entry(pki.intermediate.serialNumber)] : [] }, pki.root),
+  ];
+}
+
+function selfCertified(): SigningIdentity {
+  const period = { notBeforeMs: CERTIFIED_MS, notAfterMs: LAB_NOW_MS + DAY_MS };
+  const template = { commonName: 'Self', serial: 1n, ...period, extensions: [...endEntity, extendedKeyUsage([OID.timeStamping])] };
+  return issueCertificate(template, generateSigningKey('p-256'));
+}
+
+const rsa1024 = () => generateKeyPairSync('rsa', { modulusLength: 1024 });
+const ecdsaSha1: SignatureScheme = {
+  ...SCHEMES.ecdsaSha256,
+  digest: 'sha1',
+  cmsAlgorithm: sequence(objectIdentifier(OID.ecdsaWithSha1)),
+  sign: (data, key) => sign('sha1', data, key),
+};
+const rsaSha1: SignatureScheme = {
+  digest: 'sha1',
+  certificateAlgorithm: sequence(objectIdentifier(OID.sha1WithRsa), nullValue()),
+  cmsAlgorithm: sequence(objectIdentifier(OID.sha1WithRsa), nullValue()),
+  sign: (data, key) => sign('sha1', data, key),
+};
+const rsaKey = () => generateKeyPairSync('rsa', { modulusLength: 2048 });
+
+const PURPOSE_FAULTS: readonly FaultyCase[] = [
+  signer(37, 'no extended key usage', extensions(...endEntity)),
+  signer(37, 'no extensions but basicConstraints', extensions(basicConstraints(false))),
+  signer(37, 'extended key usage for something else only', purposes(OID.serverAuth)),
+  signer(37, 'anyExtendedKeyUsage only', purposes(OID.anyExtendedKeyUsage)),
+  signer(38, 'extended key usage not critical', extensions(...endEntity, extendedKeyUsage([OID.timeStamping], false))),
+  signer(39, 'codeSigning beside timeStamping', purposes(OID.timeStamping, OID.codeSigning)),
+  signer(39, 'serverAuth before timeStamping', purposes(OID.serverAuth, OID.timeStamping)),
+  signer(39, 'anyExtendedKeyUsage beside timeStamping', purposes(OID.timeStamping, OID.anyExtendedKeyUsage)),
+  signer(39, 'a purpose that nobody knows beside timeStamping', purposes(OID.timeStamping, '2.999.3161.39')),
+  signer(
+    40,
+    'the signer is a CA',
+    extensions(basicConstraints(true), keyUsage(KEY_USAGE.digitalSignature, KEY_USAGE.keyCertSign), extendedKeyUsage([OID.timeStamping])),
+  ),
+  {
+    refusal: 41,
+    name: 'an intermediate CA for serverAuth only',
+    make: (lab) => below(lab, { extensions: [extendedKeyUsage([OID.serverAuth], false)] }),
+  },
+];
+
+const CHAIN_FAULTS: readonly FaultyCase[] = [
+  {
+    refusal: 42,
+    name: 'a root that is not trusted, with the trusted one’s name',
+    make: (lab) => lab.specimen({ profile: { identity: createPki({ nowMs: CERTIFIED_MS }).signer } }),
+  },
+  {
+    refusal: 42,
+    name: 'a root that is not trusted but is in the token',
+    make: (lab) => {
+      const other = createPki({ nowMs: CERTIFIED_MS });
+      return lab.specimen({
+        profile: { identity: other.signer },
+        seams: { token: (parts) => ({ ...parts, certificates: [...parts.certificates, other.root.certificate] }) },
+      });
+    },
+  },
+  {
+    refusal: 42,
+    name: 'a signer that certified itself',
+    make: (lab) => lab.specimen({ profile: { identity: selfCertified() } }),
+  },
+  { refusal: 42, name: 'no trust anchor at all', make: (lab) => lab.specimen({ anchors: [] }) },
+  {
+    refusal: 42,
+    name: 'the intermediate CA is missing',
+    make: (lab) => lab.specimen({ seams: { token: (parts) => ({ ...parts, certificates: parts.certificates.slice(0, 1) }) } }),
+  },
+  {
+    refusal: 42,
+    name: 'issued by a certificate that is no CA',
+    make: (lab) => lab.specimen({ profile: { identity: issueSigner(lab.pki.signer, { nowMs: CERTIFIED_MS }) } }),
+  },
+  signer(43, 'the signer expired a day before genTime', { notBeforeMs: CERTIFIED_MS, notAfterMs: LAB_NOW_MS - DAY_MS }),
+  signer(43, 'the signer is valid from a day after genTime', { notBeforeMs: LAB_NOW_MS + DAY_MS }),
+  {
+    refusal: 43,
+    name: 'the intermediate CA expired a day before genTime',
+    make: (lab) => below(lab, { notAfterMs: LAB_NOW_MS - DAY_MS }),
+  },
+  {
+    refusal: 44,
+    name: 'the signer was revoked a day before genTime',
+    make: (lab) => lab.specimen({ crls: revocationLists(lab, LAB_NOW_MS - DAY_MS, { signer: true }) }),
+  },
+  {
+    refusal: 44,
+    name: 'the intermediate CA was revoked a day before genTime',
+    make: (lab) => lab.specimen({ crls: revocationLists(lab, LAB_NOW_MS - DAY_MS, { intermediate: true }) }),
+  },
+];
+
+const NAME_FAULTS: readonly FaultyCase[] = [
+  {
+    refusal: 45,
+    name: 'TSTInfo.tsa is the name of the CA',
+    make: (lab) => lab.specimen({ seams: { fields: (f) => ({ ...f, tsa: directoryName(lab.pki.intermediate.subjectName) }) } }),
+  },
+  {
+    refusal: 45,
+    name: 'TSTInfo.tsa is an e-mail address that the certificate does not have',
+    make: (lab) =>
+      lab.specimen({ seams: { fields: (f) => ({ ...f, tsa: contextPrimitive(1, ia5String('tsa@example.com').subarray(2)) }) } }),
+  },
+];
+
+const STRENGTH_FAULTS: readonly FaultyCase[] = [
+  {
+    refusal: 46,
+    name: 'an RSA key of 1 024 bits',
+    make: (lab) => lab.specimen({ profile: { identity: lab.signer({ key: { ...rsa1024(), scheme: SCHEMES.rsaSha256 } }) } }),
+  },
+  {
+    refusal: 46,
+    name: 'sha1WithRSAEncryption over the attributes',
+    make: (lab) => lab.specimen({ profile: { identity: lab.signer({ key: { ...rsaKey(), scheme: rsaSha1 } }) } }),
+  },
+  {
+    refusal: 46,
+    name: 'a certificate signed with SHA-1',
+    make: (lab) => {
+      const ca = { ...issueIntermediate(lab.pki.root, { algorithm: 'rsa-2048', nowMs: CERTIFIED_MS }), scheme: rsaSha1 };
+      return lab.specimen({ profile: { identity: issueSigner(ca, { nowMs: CERTIFIED_MS }) } });
+    },
+  },
+  {
+    refusal: 46,
+    name: 'a signature algorithm that nobody knows',
+    make: (lab) =>
+      lab.specimen({
+        seams: { signer: (info) => ({ ...info, signatureAlgorithm: sequence(objectIdentifier('2.999.3161.46')) }) },
+      }),
+  },
+  {
+    refusal: 46,
+    name: 'the signature called ecdsa-with-SHA1',
+    make: (lab) =>
+      lab.specimen({
+        seams: { signer: (info) => ({ ...info, signatureAlgorithm: sequence(objectIdentifier(OID.ecdsaWithSha1)) }) },
+      }),
+  },
+  {
+    refusal: 46,
+    name: 'the signature called RSA although the key is not',
+    make: (lab) => lab.specimen({ seams: { signer: (info) => ({ ...info, signatureAlgorithm: SCHEMES.rsaSha256.certificateAlgorithm }) } }),
+  },
+  {
+    refusal: 46,
+    name: 'attributes digested and signed with ECDSA and SHA-1',
+    make: (lab) => lab.specimen({ profile: { identity: { ...lab.pki.signer, scheme: ecdsaSha1 } } }),
+  },
+];
+
+export const CERTIFICATE_FAULTS: readonly FaultyCase[] = [...PURPOSE_FAULTS, ...CHAIN_FAULTS, ...NAME_FAULTS, ...STRENGTH_FAULTS];

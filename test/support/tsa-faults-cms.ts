@@ -1,0 +1,199 @@
+import { createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { integer, objectIdentifier, octetString, sequence } from '../../src/shared/rfc3161/der-writer.ts';
+import { type SigningIdentity, signTstInfo } from '../../src/shared/rfc3161/issue.ts';
+import { type Attribute, encodeSigningCertificateV2 } from '../../src/shared/rfc3161/issue-encode.ts';
+import { digestOf } from '../../src/shared/rfc3161/issue-sign.ts';
+import { OID } from '../../src/shared/rfc3161/oids.ts';
+import { issueSigner } from '../../src/tsa/pki.ts';
+import { type FaultyCase, LAB_NOW_MS, type TsaLab } from './tsa-lab.ts';
+
+/** Refusals 24–36: SignerInfo, its attributes, and which certificate it means. */
+
+type Change = (attribute: Attribute, lab: TsaLab) => readonly Attribute[];
+
+/** Replaces the attribute of `type`, before it is signed, by what `change` gives. */
+function attribute(refusal: number, name: string, type: string, change: Change): FaultyCase {
+  return {
+    refusal,
+    name,
+    make: (lab) =>
+      lab.specimen({ seams: { attributes: (attributes) => attributes.flatMap((a) => (a.type === type ? change(a, lab) : [a])) } }),
+  };
+}
+
+/** Another SigningCertificateV2 than the right one. */
+function essCertId(refusal: number, name: string, value: (signer: SigningIdentity) => Buffer): FaultyCase {
+  return attribute(refusal, name, OID.signingCertificateV2, (a, lab) => [{ ...a, values: [value(lab.pki.signer)] }]);
+}
+
+const hashOf = (identity: SigningIdentity) => digestOf('sha256', identity.certificate);
+const flip = (bytes: Buffer, at: number): Buffer => {
+  const out = Buffer.from(bytes);
+  out[at < 0 ? out.length + at : at]! ^= 1;
+  return out;
+};
+
+const SIGNER_INFO_FAULTS: readonly FaultyCase[] = [
+  { refusal: 24, name: 'no SignerInfo', make: (lab) => lab.specimen({ seams: { token: (parts) => ({ ...parts, signers: [] }) } }) },
+  {
+    refusal: 25,
+    name: 'the same SignerInfo twice',
+    make: (lab) => lab.specimen({ seams: { token: (parts) => ({ ...parts, signers: [...parts.signers, ...parts.signers] }) } }),
+  },
+  {
+    refusal: 25,
+    name: 'two signers, both true',
+    make: (lab) => {
+      const identity = lab.signer();
+      return lab.specimen({
+        seams: {
+          token: (parts) => ({
+            ...parts,
+            certificates: [...parts.certificates, identity.certificate],
+            signers: [...parts.signers, signTstInfo({ ...lab.profile, identity }, parts.eContent!, { timeMs: LAB_NOW_MS, serial: 1n })],
+          }),
+        },
+      });
+    },
+  },
+  { refusal: 26, name: 'no signed attributes', make: (lab) => lab.specimen({ seams: { attributes: () => undefined } }) },
+];
+
+const ATTRIBUTE_FAULTS: readonly FaultyCase[] = [
+  attribute(27, 'no contentType attribute', OID.contentType, () => []),
+  attribute(27, 'contentType id-data', OID.contentType, (a) => [{ ...a, values: [objectIdentifier(OID.data)] }]),
+  attribute(27, 'contentType twice', OID.contentType, (a) => [a, a]),
+  attribute(27, 'contentType with two values', OID.contentType, (a) => [{ ...a, values: [...a.values, objectIdentifier(OID.data)] }]),
+  attribute(27, 'contentType without a value', OID.contentType, (a) => [{ ...a, values: [] }]),
+  attribute(28, 'no messageDigest attribute', OID.messageDigest, () => []),
+  attribute(28, 'messageDigest of something else', OID.messageDigest, (a) => [{ ...a, values: [octetString(Buffer.alloc(32, 7))] }]),
+  attribute(28, 'messageDigest cut short', OID.messageDigest, (a) => [{ ...a, values: [octetString(a.values[0]!.subarray(2, -1))] }]),
+  attribute(28, 'messageDigest twice', OID.messageDigest, (a) => [a, { ...a, values: [octetString(Buffer.alloc(32, 7))] }]),
+  attribute(28, 'messageDigest with two values', OID.messageDigest, (a) => [
+    { ...a, values: [...a.values, octetString(Buffer.alloc(32))] },
+  ]),
+  {
+    refusal: 28,
+    name: 'TSTInfo exchanged after signing',
+    make: (lab) => lab.specimen({ seams: { token: (parts) => ({ ...parts, eContent: flip(parts.eContent!, -1) }) }, withoutRequest: true }),
+  },
+];
+
+const SIGNATURE_FAULTS: readonly FaultyCase[] = [
+  {
+    refusal: 29,
+    name: 'one bit of the signature',
+    make: (lab) => lab.specimen({ seams: { signer: (signer) => ({ ...signer, signature: flip(signer.signature, -1) }) } }),
+  },
+  {
+    refusal: 29,
+    name: 'an empty signature',
+    make: (lab) => lab.specimen({ seams: { signer: (signer) => ({ ...signer, signature: Buffer.alloc(0) }) } }),
+  },
+  {
+    refusal: 29,
+    name: 'r = s = 0',
+    make: (lab) => lab.specimen({ seams: { signer: (signer) => ({ ...signer, signature: sequence(integer(0), integer(0)) }) } }),
+  },
+  {
+    refusal: 29,
+    name: 'signed with a key that is not the certificate’s',
+    make: (lab) => {
+      const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+      return lab.specimen({ profile: { identity: { ...lab.pki.signer, privateKey } } });
+    },
+  },
+  {
+    refusal: 29,
+    name: 'signature over eContent although there are signed attributes',
+    make: (lab) =>
+      lab.specimen({
+        seams: {
+          token: (parts) => {
+            const { privateKey, scheme } = lab.pki.signer;
+            return { ...parts, signers: parts.signers.map((s) => ({ ...s, signature: scheme.sign(parts.eContent!, privateKey) })) };
+          },
+        },
+      }),
+  },
+];
+
+const SIGNER_CERTIFICATE_FAULTS: readonly FaultyCase[] = [
+  {
+    refusal: 30,
+    name: 'signed by the first certificate, while the SID names the second',
+    make: (lab) => {
+      const named = lab.signer();
+      return lab.specimen({
+        seams: {
+          signer: (signer) => ({ ...signer, sid: sequence(named.issuerName, named.serialNumber) }),
+          token: (parts) => ({ ...parts, certificates: [...parts.certificates, named.certificate] }),
+        },
+      });
+    },
+  },
+  {
+    refusal: 31,
+    name: 'the SID names no certificate that is there',
+    make: (lab) =>
+      lab.specimen({ seams: { signer: (signer) => ({ ...signer, sid: sequence(lab.pki.signer.issuerName, integer(4711)) }) } }),
+  },
+  {
+    refusal: 31,
+    name: 'the SID names two certificates',
+    make: (lab) => {
+      const serial = BigInt(`0x${lab.pki.signer.serialNumber.subarray(2).toString('hex')}`);
+      const twin = lab.signer({ serial });
+      return lab.specimen({ seams: { token: (parts) => ({ ...parts, certificates: [...parts.certificates, twin.certificate] }) } });
+    },
+  },
+  {
+    refusal: 32,
+    name: 'no certificate at all',
+    make: (lab) => lab.specimen({ seams: { token: (parts) => ({ ...parts, certificates: [] }) } }),
+  },
+  {
+    refusal: 32,
+    name: 'the intermediate only',
+    make: (lab) => lab.specimen({ seams: { token: (parts) => ({ ...parts, certificates: [lab.pki.intermediate.certificate] }) } }),
+  },
+];
+
+const ESS_FAULTS: readonly FaultyCase[] = [
+  attribute(33, 'neither ESSCertID nor ESSCertIDv2', OID.signingCertificateV2, () => []),
+  essCertId(33, 'a SigningCertificateV2 without certificate identifiers', () => sequence(sequence())),
+  essCertId(34, 'the hash of another certificate', (s) => encodeSigningCertificateV2(Buffer.alloc(32, 9), s.issuerName, s.serialNumber)),
+  {
+    refusal: 34,
+    name: 'a certificate with the same key, name and serial number in the signer’s place',
+    make: (lab) => {
+      const { signer, intermediate } = lab.pki;
+      const serial = BigInt(`0x${signer.serialNumber.subarray(2).toString('hex')}`);
+      const { privateKey, scheme } = signer;
+      const twin = issueSigner(intermediate, {
+        key: { privateKey, publicKey: createPublicKey(privateKey), scheme },
+        serial,
+        nowMs: LAB_NOW_MS - 1000,
+      });
+      return lab.specimen({
+        seams: { token: (parts) => ({ ...parts, certificates: [twin.certificate, intermediate.certificate] }) },
+      });
+    },
+  },
+  essCertId(35, 'issuerSerial with another serial number', (s) => encodeSigningCertificateV2(hashOf(s), s.issuerName, integer(4711))),
+  essCertId(35, 'issuerSerial with another issuer', (s) => encodeSigningCertificateV2(hashOf(s), s.subjectName, s.serialNumber)),
+  essCertId(36, 'a hash algorithm that nobody knows', (s) =>
+    encodeSigningCertificateV2(hashOf(s), s.issuerName, s.serialNumber, sequence(objectIdentifier('2.999.3161.36'))),
+  ),
+  essCertId(36, 'MD5', (s) =>
+    encodeSigningCertificateV2(digestOf('md5', s.certificate), s.issuerName, s.serialNumber, sequence(objectIdentifier(OID.md5))),
+  ),
+];
+
+export const CMS_FAULTS: readonly FaultyCase[] = [
+  ...SIGNER_INFO_FAULTS,
+  ...ATTRIBUTE_FAULTS,
+  ...SIGNATURE_FAULTS,
+  ...SIGNER_CERTIFICATE_FAULTS,
+  ...ESS_FAULTS,
+];

@@ -1,0 +1,11 @@
+import { ANSWER_FAULTS } from './tsa-faults-answer.ts';
+import { CERTIFICATE_FAULTS } from './tsa-faults-chain.ts';
+import { CMS_FAULTS } from './tsa-faults-cms.ts';
+import { TSTINFO_FAULTS } from './tsa-faults-tstinfo.ts';
+import type { FaultyCase } from './tsa-lab.ts';
+
+/**
+ * A token for each refusal of a verifier, 1–46 but for 5: that one is about HTTP (`createFault` of the development TSA). Each differs from
+ * a good answer in the one thing its name says; everything else, signatures included, is as it should be.
+ */
+export const FAULTY_CASES: readonly FaultyCase[] = [...ANSWER_FAULTS, ...TSTINFO_FAULTS, ...CMS_FAULTS, ...CERTIFICATE_FAULTS];

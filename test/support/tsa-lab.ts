@@ -1,0 +1,122 @@
+import { createHash } from 'node:crypto';
+import { boolean, integer, nullValue, objectIdentifier, octetString, sequence } from '../../src/shared/rfc3161/der-writer.ts';
+import { issueResponse, type Seams, type SigningIdentity, type TsaProfile } from '../../src/shared/rfc3161/issue.ts';
+import { OID } from '../../src/shared/rfc3161/oids.ts';
+import type { KeyAlgorithm } from '../../src/tsa/certificate.ts';
+import { createPki, issueSigner, type Pki, randomSerial, type SignerOptions } from '../../src/tsa/pki.ts';
+
+/** A bench for tokens: one PKI, one fixed time, and each token in the company of everything needed to judge it. */
+
+export const LAB_POLICY = '2.999.3161.1';
+/** The time at which lab tokens are made, milliseconds since the epoch. */
+export const LAB_NOW_MS = Date.UTC(2026, 10, 21, 12, 0, 0, 250);
+export const DAY_MS = 24 * 3600 * 1000;
+
+/** What was asked: the members that a verifier compares, and the DER that was sent. */
+export interface Asked {
+  hash: 'md5' | 'sha1' | 'sha256' | 'sha384' | 'sha512';
+  digest: Buffer;
+  nonce: bigint | undefined;
+  policy: string | undefined;
+  certReq: boolean;
+  /** DER of the TimeStampReq. */
+  der: Buffer;
+}
+
+export interface AskOptions {
+  hash?: Asked['hash'];
+  /** Default: the digest of a fixed document. */
+  digest?: Buffer;
+  nonce?: bigint | undefined;
+  policy?: string | undefined;
+  certReq?: boolean;
+  /** Write NULL parameters after the digest's OID. */
+  nullParameters?: boolean;
+}
+
+/** A TimeStampReq (RFC 3161 §2.4.1). */
+export function ask(options: AskOptions = {}): Asked {
+  const hash = options.hash ?? 'sha256';
+  const digest = options.digest ?? createHash(hash).update('the document').digest();
+  const nonce = 'nonce' in options ? options.nonce : 0x1122334455667788n;
+  const { policy, certReq = true } = options;
+  const der = sequence(
+    integer(1),
+    sequence(sequence(objectIdentifier(OID[hash]), ...(options.nullParameters ? [nullValue()] : [])), octetString(digest)),
+    ...(policy === undefined ? [] : [objectIdentifier(policy)]),
+    ...(nonce === undefined ? [] : [integer(nonce)]),
+    ...(certReq ? [boolean(true)] : []),
+  );
+  return { hash, digest, nonce, policy, certReq, der };
+}
+
+/** An answer and what it is to be judged by. */
+export interface Specimen {
+  asked: Asked;
+  /** DER of the TimeStampResp. */
+  answer: Buffer;
+  /** DER of the trust anchors. */
+  anchors: readonly Buffer[];
+  /** DER of revocation lists that the verifier is given. */
+  crls: readonly Buffer[];
+  /** The verifier's clock; the request was sent at `LAB_NOW_MS`. */
+  nowMs: number;
+  /** Judge without the request, as a raw token is: the request would hide the fault behind another one. */
+  withoutRequest: boolean;
+}
+
+export interface SpecimenOptions {
+  ask?: AskOptions;
+  seams?: Seams;
+  profile?: Partial<TsaProfile>;
+  /** genTime; default `LAB_NOW_MS`. */
+  timeMs?: number;
+  bend?: (answer: Buffer) => Buffer;
+  anchors?: readonly Buffer[];
+  crls?: readonly Buffer[];
+  nowMs?: number;
+  withoutRequest?: boolean;
+}
+
+export interface TsaLab {
+  pki: Pki;
+  profile: TsaProfile;
+  /** A TSA certificate of the lab's intermediate CA. */
+  signer(options?: SignerOptions): SigningIdentity;
+  /** With no options: a token without fault. */
+  specimen(options?: SpecimenOptions): Specimen;
+}
+
+export function createTsaLab(algorithm: KeyAlgorithm = 'p-256'): TsaLab {
+  const pki = createPki({ algorithm, nowMs: LAB_NOW_MS - 365 * DAY_MS });
+  const profile: TsaProfile = { identity: pki.signer, policies: [LAB_POLICY], accuracy: { seconds: 1 } };
+  return {
+    pki,
+    profile,
+    signer: (options = {}) => issueSigner(pki.intermediate, { algorithm, nowMs: LAB_NOW_MS - DAY_MS, ...options }),
+    specimen: (options = {}) => {
+      const asked = ask(options.ask);
+      const moment = { timeMs: options.timeMs ?? LAB_NOW_MS, serial: randomSerial() };
+      const answer = issueResponse({ ...profile, ...options.profile }, asked.der, moment, options.seams);
+      return {
+        asked,
+        answer: options.bend?.(answer) ?? answer,
+        anchors: options.anchors ?? [pki.root.certificate],
+        crls: options.crls ?? [],
+        nowMs: options.nowMs ?? LAB_NOW_MS,
+        withoutRequest: options.withoutRequest ?? false,
+      };
+    },
+  };
+}
+
+/** One way to be refused, or to be accepted all the same. */
+export interface Case {
+  name: string;
+  make(lab: TsaLab): Specimen;
+}
+
+export interface FaultyCase extends Case {
+  /** The number in the list of what a verifier must refuse. */
+  refusal: number;
+}

@@ -1,0 +1,116 @@
+import { createPublicKey } from 'node:crypto';
+import { contextPrimitive, nullValue, objectIdentifier, octetString, sequence, utf8String } from '../../src/shared/rfc3161/der-writer.ts';
+import type { SigningIdentity } from '../../src/shared/rfc3161/issue.ts';
+import { encodeSigningCertificateV2 } from '../../src/shared/rfc3161/issue-encode.ts';
+import { digestOf } from '../../src/shared/rfc3161/issue-sign.ts';
+import { OID } from '../../src/shared/rfc3161/oids.ts';
+import { extendedKeyUsage, extension, keyIdentifier } from '../../src/tsa/certificate.ts';
+import { issueIntermediate, issueSigner } from '../../src/tsa/pki.ts';
+import { below, revocationLists } from './tsa-faults-chain.ts';
+import { type Case, DAY_MS, LAB_NOW_MS, type SpecimenOptions, type TsaLab } from './tsa-lab.ts';
+
+/** Answers that look unusual and are right: a verifier that refuses one of them refuses TSAs that people use. */
+
+const of = (name: string, options: SpecimenOptions | ((lab: TsaLab) => SpecimenOptions)): Case => ({
+  name,
+  make: (lab) => lab.specimen(typeof options === 'function' ? options(lab) : options),
+});
+
+/** Another value for the SigningCertificateV2 attribute, or, with another `type`, another attribute in its place. */
+function signingCertificate(name: string, value: (signer: SigningIdentity) => Buffer, type: string = OID.signingCertificateV2): Case {
+  return of(name, (lab) => ({
+    seams: {
+      attributes: (attributes) =>
+        attributes.map((a) => (a.type === OID.signingCertificateV2 ? { type, values: [value(lab.pki.signer)] } : a)),
+    },
+  }));
+}
+
+const fraction = (text: string): Case =>
+  of(`genTime with the fraction ${text}`, {
+    seams: { fields: (fields) => ({ ...fields, genTime: `20261121120000.${text}Z` }) },
+  });
+
+export const GOOD_VARIANTS: readonly Case[] = [
+  of('nothing unusual', {}),
+  of('no accuracy', { seams: { fields: (fields) => ({ ...fields, accuracy: undefined }) } }),
+  of('accuracy in seconds, millis and micros', { profile: { accuracy: { seconds: 1, millis: 999, micros: 1 } } }),
+  of('ordering TRUE', { profile: { ordering: true } }),
+  of('TSTInfo.tsa is the signer', { profile: { includeTsaName: true } }),
+  of('signingTime', { profile: { includeSigningTime: true } }),
+  of('no nonce was asked for', { ask: { nonce: undefined } }),
+  of('a negative nonce', { ask: { nonce: -5n } }),
+  of('a nonce of 160 bits', { ask: { nonce: 1n << 159n } }),
+  of('NULL parameters of the digest', { ask: { nullParameters: true } }),
+  of('SHA-384 imprint', { ask: { hash: 'sha384' } }),
+  of('SHA-512 imprint', { ask: { hash: 'sha512' } }),
+  of('the policy that was asked for', { ask: { policy: '2.999.3161.1' } }),
+  fraction('1'),
+  fraction('123456'),
+  fraction('123456789'),
+  of('genTime without a fraction', { timeMs: Math.floor(LAB_NOW_MS / 1000) * 1000 }),
+  of('a TSTInfo extension that nobody knows and that is not critical', {
+    seams: { fields: (fields) => ({ ...fields, extensions: [extension('2.999.3161.14', false, nullValue())] }) },
+  }),
+  of('certificates in another order', { seams: { token: (parts) => ({ ...parts, certificates: [...parts.certificates].reverse() }) } }),
+  of('another TSA certificate before the signer’s (30)', (lab) => ({
+    seams: { token: (parts) => ({ ...parts, certificates: [lab.signer().certificate, ...parts.certificates] }) },
+  })),
+  of('the root among the certificates', (lab) => ({
+    seams: { token: (parts) => ({ ...parts, certificates: [...parts.certificates, lab.pki.root.certificate] }) },
+  })),
+  of('revocation lists in the token', (lab) => ({
+    seams: { token: (parts) => ({ ...parts, crls: revocationLists(lab, LAB_NOW_MS, {}) }) },
+  })),
+  of('an unsigned attribute', {
+    seams: { signer: (signer) => ({ ...signer, unsignedAttributes: [{ type: '2.999.3161.2', values: [utf8String('hello')] }] }) },
+  }),
+  of('a signed attribute that nobody knows', {
+    seams: { attributes: (attributes) => [...attributes, { type: '2.999.3161.3', values: [utf8String('hello')] }] },
+  }),
+  of('the signer named by its subject key identifier', (lab) => ({
+    seams: {
+      signer: (signer) => ({ ...signer, version: 3, sid: contextPrimitive(0, keyIdentifier(createPublicKey(lab.pki.signer.privateKey))) }),
+    },
+  })),
+  of('SHA-256 with NULL parameters as digestAlgorithm', {
+    seams: { signer: (signer) => ({ ...signer, digestAlgorithm: sequence(objectIdentifier(OID.sha256), nullValue()) }) },
+  }),
+  signingCertificate(
+    'ESSCertID of SHA-1 (RFC 2634)',
+    (s) => sequence(sequence(sequence(octetString(digestOf('sha1', s.certificate))))),
+    OID.signingCertificate,
+  ),
+  signingCertificate('ESSCertIDv2 without issuerSerial', (s) =>
+    sequence(sequence(sequence(octetString(digestOf('sha256', s.certificate))))),
+  ),
+  signingCertificate('ESSCertIDv2 of SHA-512', (s) =>
+    encodeSigningCertificateV2(digestOf('sha512', s.certificate), s.issuerName, s.serialNumber, sequence(objectIdentifier(OID.sha512))),
+  ),
+  signingCertificate('ESSCertIDv2 that spells out the default SHA-256, as some TSAs do', (s) =>
+    encodeSigningCertificateV2(
+      digestOf('sha256', s.certificate),
+      s.issuerName,
+      s.serialNumber,
+      sequence(objectIdentifier(OID.sha256), nullValue()),
+    ),
+  ),
+  { name: 'an intermediate CA for timeStamping', make: (lab) => below(lab, { extensions: [extendedKeyUsage([OID.timeStamping], false)] }) },
+  {
+    name: 'an intermediate CA for any purpose',
+    make: (lab) => below(lab, { extensions: [extendedKeyUsage([OID.anyExtendedKeyUsage], false)] }),
+  },
+  of('two intermediate CAs', (lab) => {
+    const nowMs = LAB_NOW_MS - 30 * DAY_MS;
+    const second = issueIntermediate(lab.pki.intermediate, { algorithm: 'p-384', nowMs, commonName: 'Second CA' });
+    return { profile: { identity: issueSigner(second, { nowMs }) } };
+  }),
+  of('a signer directly under the root', (lab) => ({ profile: { identity: issueSigner(lab.pki.root, { nowMs: LAB_NOW_MS - DAY_MS }) } })),
+  of('every certificate expired since genTime (43)', { nowMs: LAB_NOW_MS + 200 * 365 * DAY_MS, withoutRequest: true }),
+  of('lists that revoke nobody', (lab) => ({ crls: revocationLists(lab, LAB_NOW_MS, {}) })),
+  of('the signer superseded after genTime (44)', (lab) => ({
+    nowMs: LAB_NOW_MS + DAY_MS,
+    withoutRequest: true,
+    crls: revocationLists(lab, LAB_NOW_MS + 3_600_000, { signer: true }, 4),
+  })),
+];
