@@ -1,0 +1,22 @@
+/**
+ * Redis and MongoDB for development: prints where they are and keeps them up until Ctrl-C. Their data is thrown away.
+ *
+ *     node scripts/bootstrap.mjs scripts/dev-servers.ts
+ */
+import { once } from 'node:events';
+import { runScript } from './stack/interrupt.ts';
+import { withStack } from './stack/stack.ts';
+
+await runScript((signal) =>
+  withStack(signal, async ({ redisUrl, mongoUrl }) => {
+    for (const prefix of ['', 'TEST_']) {
+      process.stdout.write(`export ${prefix}REDIS_URL='${redisUrl}' ${prefix}MONGODB_URL='${mongoUrl}'\n`);
+    }
+    if (!signal.aborted) {
+      const keepAlive = setInterval(() => undefined, 60_000);
+      await once(signal, 'abort');
+      clearInterval(keepAlive);
+    }
+    return 0;
+  }),
+);

@@ -1,0 +1,46 @@
+import { mkdirSync } from 'node:fs';
+import net from 'node:net';
+import { join } from 'node:path';
+import type { StackContext } from './context.ts';
+import { createManagedProcess } from './managed-process.ts';
+import { findFreePort } from './ports.ts';
+import type { ServerOptions, StackServer } from './server.ts';
+
+/** What every Redis of ours is started with, from a program or from an image: nothing acknowledged is lost, nothing is evicted. */
+export const redisSettings = ['--appendonly', 'yes', '--save', '', '--maxmemory-policy', 'noeviction', '--databases', '512'] as const;
+
+/** Resolves when Redis answers PING, which it refuses while it loads its data. */
+export function pingRedis(port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = net.connect({ port, host: '127.0.0.1' }, () => socket.write('PING\r\n'));
+    socket.setTimeout(1000, () => socket.destroy(new Error('no answer to PING')));
+    socket.once('data', (answer) => {
+      if (answer.toString().startsWith('+PONG')) resolve();
+      socket.destroy(new Error(answer.toString().trim()));
+    });
+    socket.once('error', reject);
+    socket.once('close', () => reject(new Error('connection closed')));
+  });
+}
+
+/** Starts `redis-server` as our child, on loopback only, with its data in `<dataDir>/redis`. */
+export async function startRedisBinary(
+  context: StackContext,
+  program: string,
+  source: string,
+  options: ServerOptions,
+): Promise<StackServer> {
+  const folder = join(context.dataDir, 'redis');
+  mkdirSync(folder, { recursive: true });
+  const port = await findFreePort(options.preferredPort);
+  const redis = createManagedProcess({
+    name: 'Redis',
+    command: program,
+    args: ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, ...redisSettings],
+    logFile: join(context.dataDir, 'logs', 'redis.log'),
+    stopSignal: 'SIGTERM',
+    checkReady: () => pingRedis(port),
+  });
+  await redis.start(context.signal);
+  return { ...redis, url: `redis://127.0.0.1:${port}`, port, source };
+}

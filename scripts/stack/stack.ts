@@ -1,0 +1,90 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { findCacheDir, type StackContext, together } from './context.ts';
+import { startMongo } from './mongo.ts';
+import { createProgress } from './progress.mjs';
+import { startRedis } from './redis.ts';
+import type { ServerOptions, StackServer } from './server.ts';
+
+/** Where Redis and MongoDB are and how they were come by. */
+export interface Stack {
+  readonly redisUrl: string;
+  readonly mongoUrl: string;
+  /** For people: which servers were taken, and why. */
+  readonly redisSource: string;
+  readonly mongoSource: string;
+  /** The servers that we started; those that were named by the environment are not ours. */
+  readonly servers: { readonly redis?: StackServer; readonly mongo?: StackServer };
+  /** Stops what we started. */
+  stop(): Promise<void>;
+}
+
+export interface StackOptions {
+  /** Servers named here are taken as they are (`REDIS_URL`, `MONGODB_URL`). */
+  readonly env?: { readonly REDIS_URL?: string | undefined; readonly MONGODB_URL?: string | undefined };
+  readonly redis?: ServerOptions;
+  readonly mongo?: ServerOptions;
+}
+
+/**
+ * Gets Redis and MongoDB, each from the first source that this machine has, independently of each other.
+ *
+ * @throws StepError when a step fails; whatever was started by then is stopped.
+ */
+export async function startStack(context: StackContext, options: StackOptions = {}): Promise<Stack> {
+  const { REDIS_URL, MONGODB_URL } = options.env ?? {};
+  const servers: { redis?: StackServer; mongo?: StackServer } = {};
+  const stop = async () => {
+    await Promise.all([servers.redis?.stop(), servers.mongo?.stop()]);
+  };
+  try {
+    await together(
+      context,
+      async (linked) => {
+        if (!REDIS_URL) servers.redis = await startRedis(linked, options.redis);
+      },
+      async (linked) => {
+        if (!MONGODB_URL) servers.mongo = await startMongo(linked, options.mongo);
+      },
+    );
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return {
+    redisUrl: REDIS_URL || (servers.redis?.url ?? ''),
+    mongoUrl: MONGODB_URL || (servers.mongo?.url ?? ''),
+    redisSource: servers.redis?.source ?? 'REDIS_URL is set',
+    mongoSource: servers.mongo?.source ?? 'MONGODB_URL is set',
+    servers,
+    stop,
+  };
+}
+
+/** A context for servers whose data is thrown away with `dispose`. */
+export function createTemporaryContext(signal: AbortSignal, changes: Partial<StackContext> = {}) {
+  const dataDir = mkdtempSync(join(tmpdir(), 'qstamp-'));
+  mkdirSync(dataDir, { recursive: true });
+  const context: StackContext = { signal, progress: createProgress(), dataDir, cacheDir: findCacheDir(), durable: false, ...changes };
+  return { context, dispose: () => rmSync(dataDir, { recursive: true, force: true }) };
+}
+
+/** Servers up, run something, servers down: on free ports, with data of their own that is thrown away. */
+export async function withStack<T>(
+  signal: AbortSignal,
+  run: (stack: Stack) => Promise<T>,
+  changes: Partial<StackContext> = {},
+): Promise<T> {
+  const { context, dispose } = createTemporaryContext(signal, changes);
+  try {
+    const stack = await startStack(context);
+    try {
+      return await run(stack);
+    } finally {
+      await stack.stop();
+    }
+  } finally {
+    dispose();
+  }
+}
