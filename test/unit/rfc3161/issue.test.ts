@@ -1,5 +1,5 @@
 import { constants, type KeyObject, verify, X509Certificate } from 'node:crypto';
-import { Set as Asn1Set, type BaseBlock, fromBER, ObjectIdentifier, OctetString, Sequence } from 'asn1js';
+import { Set as Asn1Set, type BaseBlock, BitString, fromBER, ObjectIdentifier, OctetString, Sequence } from 'asn1js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
