@@ -33,10 +33,14 @@ export function errorBody(error: ServiceError, requestId: string): ErrorResponse
   return { ...error.members, detail: error.message, code: error.code, request_id: requestId };
 }
 
-/** Every error becomes one answer: 422 with its items, an expected error with its code, anything else 500 without a word of why. */
+/**
+ * Every error becomes one answer: 422 with its items, an expected error with its code, anything else 500 without a word of why.
+ * Fastify closes the connection whenever a body was refused; that is needed only where a part of it is still to come.
+ */
 export function registerErrorHandler(app: FastifyInstance): void {
   registerNotFound(app);
   app.setErrorHandler<FastifyError>((error, request, reply) => {
+    if (request.raw.complete) reply.removeHeader('connection');
     if (error instanceof RequestValidationError) return reply.code(422).send({ detail: error.detail });
     return sendServiceError(toServiceError(error), request, reply);
   });

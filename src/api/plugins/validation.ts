@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { missingBody, type ValidationItem, validationItems } from '../../shared/contract/issues.ts';
+import { ServiceError } from '../../shared/errors.ts';
 
 /** A request that breaks its contract: 422 with these items (E1). */
 export class RequestValidationError extends Error {
@@ -30,11 +31,18 @@ const parts = ['path', 'query', 'headers', 'body'] as const;
 const locations = { path: 'path', query: 'query', headers: 'header', body: 'body' } as const;
 
 const inputs: { readonly [Part in (typeof parts)[number]]: (request: FastifyRequest) => unknown } = {
-  path: (request) => request.params,
+  path: (request) => named(request.params),
   query: (request) => lastOfEach(request.query),
   headers: (request) => request.headers,
   body: (request) => request.body,
 };
+
+/** A parameter that is empty names nothing: the path is unknown (E8), as it is to FastAPI's router, although Fastify takes it. */
+function named(params: unknown): unknown {
+  const isEmpty = typeof params === 'object' && params !== null && Object.values(params).includes('');
+  if (isEmpty) throw new ServiceError('not_found', 'There is nothing at this address.');
+  return params;
+}
 
 /** Of a repeated query parameter the last counts. */
 function lastOfEach(query: unknown): Record<string, unknown> {

@@ -31,33 +31,46 @@ function localPartFault(local: string): string | undefined {
   if (Buffer.byteLength(local) > maxLocalPartBytes) {
     return `The email address is too long before the @-sign (more than ${maxLocalPartBytes} bytes).`;
   }
-  const stranger = strangerInLocalPart.exec(local) ?? unreadable.exec(local);
-  if (stranger) return `The email address contains invalid characters before the @-sign: ${display(stranger[0])}.`;
-  return dotFault(local);
+  const strangers = distinctMatches(local, strangerInLocalPart);
+  if (strangers) return `The email address contains invalid characters before the @-sign: ${strangers}.`;
+  if (unreadable.test(local)) return `The email address contains unsafe characters: ${distinctMatches(local, unreadable)}.`;
+  return localDotFault(local);
 }
 
 function domainFault(domain: string): string | undefined {
-  const stranger = strangerInDomain.exec(domain) ?? unreadable.exec(domain);
-  if (stranger) return `The part after the @-sign contains invalid characters: ${display(stranger[0])}.`;
-  const ascii = domainToASCII(domain);
-  const dots = dotFault(ascii);
-  if (dots) return dots;
-  if (ascii === '') return 'The part after the @-sign contains invalid characters (not a domain name).';
-  const labels = ascii.split('.');
+  const strangers = distinctMatches(domain, strangerInDomain);
+  if (strangers) return `The part after the @-sign contains invalid characters: ${strangers}.`;
+  if (unreadable.test(domain)) return `The email address contains unsafe characters: ${distinctMatches(domain, unreadable)}.`;
+  const ascii = domainToASCII(domain) || domain;
+  const start = 'An email address cannot have a';
+  if (/^[.-]/.test(ascii)) return `${start} ${nameOf(ascii.at(0))} immediately after the @-sign.`;
+  if (/[.-]$/.test(ascii)) return `An email address cannot end with a ${nameOf(ascii.at(-1))}.`;
+  if (ascii.includes('..')) return twoPeriods;
+  if (/\.-|-\./.test(ascii)) return `${start} period and a hyphen next to each other.`;
+  if (!/^[a-z0-9.-]+$/.test(ascii)) return 'The part after the @-sign is not a domain name.';
   if (ascii.length > maxDomainBytes) return 'The email address is too long after the @-sign.';
-  if (labels.some((label) => label.length > 63)) return 'After the @-sign, periods cannot be separated by so many characters.';
-  if (labels.some((label) => label.startsWith('-') || label.endsWith('-'))) {
-    return 'An email address cannot have a hyphen at the start or the end of a part of the domain.';
+  if (ascii.split('.').some((label) => label.length > 63)) {
+    return 'After the @-sign, periods cannot be separated by so many characters.';
   }
-  if (labels.length < 2) return 'The part after the @-sign is not valid. It should have a period.';
+  if (!ascii.includes('.')) return 'The part after the @-sign is not valid. It should have a period.';
   if (!/[a-z]$/.test(ascii)) return 'The part after the @-sign is not valid. It is not within a valid top-level domain.';
   return undefined;
 }
 
-function dotFault(part: string): string | undefined {
-  if (part.startsWith('.')) return 'An email address cannot have a period at the start of a part.';
-  if (part.endsWith('.')) return 'An email address cannot have a period at the end of a part.';
-  return part.includes('..') ? 'An email address cannot have two periods in a row.' : undefined;
+const twoPeriods = 'An email address cannot have two periods in a row.';
+
+function localDotFault(local: string): string | undefined {
+  if (local.endsWith('.')) return 'An email address cannot have a period immediately before the @-sign.';
+  if (local.startsWith('.')) return 'An email address cannot start with a period.';
+  return local.includes('..') ? twoPeriods : undefined;
+}
+
+const nameOf = (character: string | undefined): string => (character === '.' ? 'period' : 'hyphen');
+
+/** The characters that match, each once, in order, as they may be shown; undefined when none does. */
+function distinctMatches(part: string, pattern: RegExp): string | undefined {
+  const characters = [...new Set(part)].filter((character) => pattern.test(character));
+  return characters.length === 0 ? undefined : characters.map(display).sort().join(', ');
 }
 
 /** RFC 5321 counts octets; an address that is internationalised has more of them than characters. */
@@ -66,8 +79,11 @@ function lengthFault(address: string): string | undefined {
   return tooMany > 0 ? `The email address is too long (${tooMany} bytes too many).` : undefined;
 }
 
-const display = (character: string): string =>
-  unreadable.test(character) ? `U+${character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}` : `'${character}'`;
+function display(character: string): string {
+  if (character === ' ') return 'SPACE';
+  if (unreadable.test(character)) return `U+${character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}`;
+  return character === "'" || character === '\\' ? `"${character}"` : `'${character}'`;
+}
 
 function judge(address: string): PydanticIssue | undefined {
   const reason =

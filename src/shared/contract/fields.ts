@@ -94,9 +94,28 @@ export const sha256Hex = text({ min: 64, max: 64, pattern: '^[0-9a-f]{64}$' }).m
 /** The most bytes that caller metadata may take as UTF-8 JSON (S4, W15). */
 export const maxMetadataBytes = 4096;
 
+/** An object whose members are all `value`; unlike `z.record` it knows no special names: `__proto__` is a member like others. */
+export function dictionary<Value>(value: z.ZodType<Value>) {
+  const { $schema, ...additionalProperties } = z.toJSONSchema(value, { io: 'input' });
+  const members = z.unknown().transform((input, context): Record<string, Value> => {
+    if (typeof input !== 'object' || input === null || Array.isArray(input)) {
+      context.addIssue(issueOf({ type: 'dict_type', msg: 'Input should be a valid dictionary' }));
+      return z.NEVER;
+    }
+    const entries: [string, Value][] = [];
+    for (const [name, given] of Object.entries(input)) {
+      const result = value.safeParse(given);
+      if (result.success) entries.push([name, result.data]);
+      else for (const issue of result.error.issues) context.addIssue({ ...issue, path: [name, ...issue.path] });
+    }
+    return Object.fromEntries(entries);
+  });
+  return members.meta({ type: 'object', additionalProperties });
+}
+
 /** Members of a caller's own, limited as a whole (S4, W15). */
-export function metadata<Value extends z.ZodType>(value: Value) {
-  return ruled(z.record(z.string(), value), (members) =>
+export function metadata<Value>(value: z.ZodType<Value>) {
+  return ruled(dictionary(value), (members) =>
     Buffer.byteLength(JSON.stringify(members)) > maxMetadataBytes
       ? valueError(`metadata takes at most ${maxMetadataBytes} bytes as UTF-8 JSON`)
       : undefined,
