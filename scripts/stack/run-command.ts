@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { dieWithParent, sendSignal } from './process-group.ts';
 
-const tailLines = 15;
+const defaultTailLines = 15;
 const patienceMs = 10_000;
 
 /** Signals a command that may run as root through sudo, which we may not signal ourselves. */
@@ -35,6 +35,8 @@ export interface CommandOptions {
   readonly interrupt?: 'group' | 'command';
   /** Lets the command ask at the terminal (a password); it then shares our process group. */
   readonly interactive?: boolean;
+  /** How many of the last lines an error tells. */
+  readonly keepLines?: number;
   /** Ends the command as failed when it takes longer, in ms. */
   readonly timeoutMs?: number;
 }
@@ -46,7 +48,7 @@ export interface CommandOptions {
  *   and only after the command has ended.
  */
 export async function runCommand(command: string, args: readonly string[], options: CommandOptions = {}): Promise<string> {
-  const { signal, onLine, interrupt = 'group', interactive = false } = options;
+  const { signal, onLine, interrupt = 'group', interactive = false, keepLines = defaultTailLines } = options;
   signal?.throwIfAborted();
   const [file, wrapped] = dieWithParent(command, args);
   const child = spawn(file, wrapped, {
@@ -61,7 +63,7 @@ export async function runCommand(command: string, args: readonly string[], optio
     createInterface({ input: stream }).on('line', (line) => {
       if (stream === child.stdout) stdout.push(line);
       tail.push(line);
-      if (tail.length > tailLines) tail.shift();
+      if (tail.length > keepLines) tail.shift();
       onLine?.(line);
     });
   }

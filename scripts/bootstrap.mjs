@@ -1,0 +1,181 @@
+/**
+ * Runs a script of this project on a machine that has nothing but Node 20 and npm: installs the dependencies when they are
+ * missing or not what package-lock.json says, then runs the script with the Node 24 among them.
+ *
+ *     node scripts/bootstrap.mjs scripts/<script>.ts [arguments]
+ */
+import { spawn } from 'node:child_process';
+import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { withLock } from './stack/lock.mjs';
+import { createProgress, StepError } from './stack/progress.mjs';
+
+const root = path.resolve(import.meta.dirname ?? path.dirname(new URL(import.meta.url).pathname), '..');
+const modules = path.join(root, 'node_modules');
+const progress = createProgress();
+
+/** @typedef {{ version?: string, integrity?: string, optional?: boolean, os?: string[] }} LockedPackage */
+
+/**
+ * @param {string} file
+ * @returns {Record<string, LockedPackage>}
+ */
+function readLock(file) {
+  const { '': _root, ...packages } = JSON.parse(readFileSync(file, 'utf8')).packages;
+  return packages;
+}
+
+/** npm keeps a list of what it installed, and removes it first when it changes anything: a broken-off install has none. */
+function isInstalled() {
+  const installedList = path.join(modules, '.package-lock.json');
+  if (!existsSync(installedList)) return false;
+  const wanted = readLock(path.join(root, 'package-lock.json'));
+  const installed = readLock(installedList);
+  return (
+    Object.keys(installed).every((name) => name in wanted) &&
+    Object.entries(wanted).every(([name, { version, integrity, optional }]) => {
+      const found = installed[name];
+      return found ? found.version === version && found.integrity === integrity : optional === true;
+    })
+  );
+}
+
+/** The Node 24 of our dependencies; where they have none for this platform, our own when it is new enough. */
+function findNode() {
+  const packaged = path.join(modules, `node-${process.platform}-${process.arch}`, 'bin', 'node');
+  if (existsSync(packaged)) return packaged;
+  if (Number(process.versions.node.split('.')[0]) >= 24) return process.execPath;
+  throw new StepError(
+    'Finding Node 24',
+    `this is Node ${process.version}, and the dependencies hold none for ${process.platform} on ${process.arch}`,
+    'install Node 24 or newer, and run this command again with it',
+  );
+}
+
+/** npm's cache, inside the checkout where the usual one cannot be written (a read-only home). */
+function npmCache() {
+  const usual = process.env.npm_config_cache ?? path.join(os.homedir(), '.npm');
+  let existing = usual;
+  while (!existsSync(existing)) existing = path.dirname(existing);
+  try {
+    accessSync(existing, constants.W_OK);
+    return usual;
+  } catch {
+    return path.join(root, '.local', 'npm-cache');
+  }
+}
+
+/** @type {Set<import('node:child_process').ChildProcess>} */
+const children = new Set();
+/** @type {NodeJS.Signals | undefined} */
+let interruptedBy;
+
+/**
+ * @param {import('node:child_process').ChildProcess} child
+ * @returns {Promise<number>} its exit code, 128 + the signal when one ended it
+ */
+function untilEnd(child) {
+  children.add(child);
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code, signal) => {
+      children.delete(child);
+      resolve(code ?? 128 + (signal ? os.constants.signals[signal] : 0));
+    });
+  });
+}
+
+/** @param {import('./stack/progress.mjs').Step} step */
+async function npmCi({ update }) {
+  const npm = process.env.npm_execpath;
+  const [command, args] = npm?.endsWith('.js') && existsSync(npm) ? [process.execPath, [npm]] : ['npm', []];
+  const child = spawn(command, [...args, 'ci', '--loglevel=http', '--no-audit', '--no-fund', `--cache=${npmCache()}`], {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+    // `npm start --omit=dev` is about starting; the project's tools are needed all the same.
+    env: { ...process.env, NODE_ENV: '', npm_config_omit: '', npm_config_include: 'dev' },
+  });
+  const total = Object.keys(readLock(path.join(root, 'package-lock.json'))).length;
+  let fetched = 0;
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text) => {
+      for (const line of text.split('\n')) {
+        if (line.startsWith('npm http fetch')) update(`fetched ${++fetched} of at most ${total} packages`);
+        else if (line && !line.includes('EBADENGINE')) output += `${line}\n`;
+      }
+    });
+  }
+  let code;
+  try {
+    code = await untilEnd(child);
+  } catch (error) {
+    throw new StepError('Installing packages', String(error), 'install npm, which comes with Node', error);
+  }
+  if (interruptedBy) return;
+  if (code !== 0) {
+    const why = output.trimEnd().split('\n').slice(-12).join('\n');
+    throw new StepError(
+      'Installing packages (npm ci)',
+      why || `npm ended with code ${code}`,
+      'check the network and the free disk space, and run this command again',
+    );
+  }
+}
+
+async function install() {
+  const title = 'Installing packages (npm ci)';
+  const onWait = () => progress.say(`  ${title}: another start is at it; waiting`);
+  await withLock(
+    modules,
+    async () => {
+      if (!isInstalled()) await progress.step(title, npmCi);
+    },
+    { onWait },
+  );
+}
+
+/** @param {NodeJS.Signals} signal */
+function passOn(signal) {
+  if (!interruptedBy && children.size === 0) process.exit(128 + os.constants.signals[signal]);
+  interruptedBy = signal;
+  for (const child of children) {
+    // npm runs in a group of its own, so that it and its children end together; the script ends its own children.
+    const target = child.spawnargs.includes('ci') ? -(child.pid ?? 0) : (child.pid ?? 0);
+    try {
+      if (target !== 0) process.kill(target, signal);
+    } catch (error) {
+      if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'ESRCH') throw error;
+    }
+  }
+}
+
+async function main() {
+  const [script, ...args] = process.argv.slice(2);
+  if (!script) throw new StepError('Reading the command line', 'no script is named', 'node scripts/bootstrap.mjs scripts/start.ts');
+  /** @type {NodeJS.Signals[]} */
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+  for (const signal of signals) process.on(signal, passOn);
+  if (process.env.npm_lifecycle_event) {
+    // npm killed outright passes nothing on; a change of parent tells that it is gone.
+    const parent = process.ppid;
+    setInterval(() => process.ppid !== parent && passOn('SIGTERM'), 1_000).unref();
+  }
+
+  if (!isInstalled()) await install();
+  if (interruptedBy) return 128 + os.constants.signals[interruptedBy];
+  const child = spawn(findNode(), [path.resolve(root, script), ...args], { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });
+  return untilEnd(child);
+}
+
+main().then(
+  (code) => {
+    process.exitCode = code;
+  },
+  (error) => {
+    process.stderr.write(`\n${error instanceof StepError ? error.message : error.stack}\n`);
+    process.exitCode = 1;
+  },
+);

@@ -1,0 +1,48 @@
+import { relative } from 'node:path';
+import { checkoutDir, localDir } from './stack/context.ts';
+import type { Stack } from './stack/stack.ts';
+
+const providers: Readonly<Record<string, string>> = {
+  mock: 'mock (stamps are not qualified)',
+  local: 'the development TSA (real RFC 3161 tokens, not qualified)',
+  file: 'as TSP_PROVIDERS_FILE says',
+};
+
+export interface ServiceFacts {
+  readonly url: string;
+  readonly stack: Stack;
+  /** The development service token; undefined when SERVICE_TOKENS is set, whose secrets are not printed. */
+  readonly token: string | undefined;
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/** One line that stamps a real file and verifies the stamp by the address in the answer. */
+export function stampLine(url: string, token: string): string {
+  const hash = `{\\"hash\\":\\"$(sha256sum README.md | cut -c1-64)\\"}`;
+  return (
+    `curl -sS ${url}/api/v1/internal/v1/stamp -H 'X-Service-Token: ${token}' -H 'Content-Type: application/json' -d "${hash}"` +
+    ` | tee /dev/stderr | grep -o '/api/v1/verify/v1/token/[0-9a-f-]*' | xargs -I{} curl -sS ${url}{}`
+  );
+}
+
+/** What a person sees when everything is up. */
+export function describeService({ url, stack, token, env }: ServiceFacts): string {
+  const redis = stack.servers.redis ? `, ${stack.redisUrl}` : '';
+  const mongo = stack.servers.mongo ? `, ${stack.mongoUrl}` : '';
+  return `
+qstamp is up: ${url}
+
+  Redis          ${stack.redisSource}${redis}
+  MongoDB        ${stack.mongoSource}${mongo}
+  Provider       ${providers[env.TSP || 'mock'] ?? env.TSP}
+  Service token  ${token ?? 'as SERVICE_TOKENS says'}
+  Mail           ${env.SMTP_URL?.startsWith('smtp://127.0.0.1') ? 'caught here: every link that is mailed is printed' : 'as SMTP_URL says'}
+  Data and logs  ${relative(checkoutDir, localDir)}/, and they stay
+
+Stamp README.md and verify the stamp:
+
+  ${stampLine(url, token ?? 'YOUR-SERVICE-TOKEN')}
+
+Any other stamp is verified by GET ${url}/api/v1/verify/v1/token/<token_id>. Ctrl-C stops everything.
+`;
+}

@@ -1,0 +1,124 @@
+/** `npm start`: Redis, MongoDB, the API and one worker on this machine, up until Ctrl-C. What it keeps is in `.local/`. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { loadEnvFile } from 'node:process';
+import type { ServiceProcess } from './service-processes.ts';
+import { checkoutDir, findCacheDir, localDir, type StackContext } from './stack/context.ts';
+import { runScript } from './stack/interrupt.ts';
+import { tryLock } from './stack/lock.mjs';
+import { startMailCatcher } from './stack/mail-catcher.ts';
+import { isPortFree } from './stack/ports.ts';
+import { createProgress, StepError } from './stack/progress.mjs';
+import { type Service, startService } from './stack/service.ts';
+import { startStack } from './stack/stack.ts';
+import { describeService } from './start-message.ts';
+
+const defaultTokens = 'dev:dev-service-token';
+const portsFile = join(localDir, 'ports.json');
+
+type Ports = Partial<Record<'redis' | 'mongo' | 'mail' | 'tsa', number>>;
+
+/** The ports of the last start, so that addresses stay the same where they can. */
+const readPorts = (): Ports => (existsSync(portsFile) ? JSON.parse(readFileSync(portsFile, 'utf8')) : {});
+
+/** A setting, or for a secret the content of the file that `<NAME>_FILE` names. */
+function readSetting(name: string): string | undefined {
+  const file = process.env[`${name}_FILE`];
+  return process.env[name] || (file ? readFileSync(file, 'utf8').trim() : undefined);
+}
+const isSet = (name: string) => readSetting(name) !== undefined;
+
+async function refuseBusyPort(): Promise<void> {
+  const port = Number(process.env.PORT || 8080);
+  const host = process.env.HOST || '127.0.0.1';
+  if (!(port > 0 && port < 65_536) || (await isPortFree(port, host))) return;
+  throw new StepError(
+    `Listening on ${host}:${port}`,
+    'something else listens there',
+    'PORT=0 npm start takes any free port; PORT=<number> another one',
+  );
+}
+
+/** Resolves with what ended: a failure of something that we run, or undefined when the person stopped us. */
+function untilEnd(
+  signal: AbortSignal,
+  watched: readonly { onUnexpectedExit(listener: (report: string) => void): void }[],
+): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    for (const part of watched) part.onUnexpectedExit(resolve);
+    signal.addEventListener('abort', () => resolve(undefined), { once: true });
+    if (signal.aborted) resolve(undefined);
+  });
+}
+
+async function run(signal: AbortSignal): Promise<number> {
+  const envFile = join(checkoutDir, '.env');
+  if (existsSync(envFile)) loadEnvFile(envFile);
+  mkdirSync(localDir, { recursive: true });
+  let state = 'starting';
+  const attempt = await tryLock(localDir, () => `process ${process.pid}, ${state}`);
+  if ('holder' in attempt) {
+    process.stderr.write(`qstamp already runs in this checkout: ${attempt.holder}\n`);
+    return 1;
+  }
+  await refuseBusyPort();
+
+  const progress = createProgress();
+  const context: StackContext = { signal, progress, dataDir: localDir, cacheDir: findCacheDir(), durable: true };
+  const opened: (() => Promise<void>)[] = [];
+  try {
+    const ports = readPorts();
+    const given = { REDIS_URL: readSetting('REDIS_URL'), MONGODB_URL: readSetting('MONGODB_URL') };
+    const stack = await startStack(context, { env: given, redis: { preferredPort: ports.redis }, mongo: { preferredPort: ports.mongo } });
+    opened.push(() => stack.stop());
+
+    const env: NodeJS.ProcessEnv = { ...process.env };
+    if (!isSet('REDIS_URL')) env.REDIS_URL = stack.redisUrl;
+    if (!isSet('MONGODB_URL')) env.MONGODB_URL = stack.mongoUrl;
+    if (!isSet('SERVICE_TOKENS')) env.SERVICE_TOKENS = defaultTokens;
+    if (!isSet('SMTP_URL')) {
+      const catcher = await startMailCatcher({
+        preferredPort: ports.mail,
+        onMail: ({ to, subject, links }) =>
+          progress.say(`[mail] to ${to.join(', ')}: ${subject}${links.map((link) => `\n         ${link}`).join('')}`),
+      });
+      opened.push(() => catcher.stop());
+      ports.mail = catcher.port;
+      env.SMTP_URL = catcher.url;
+      env.MAIL_FROM ||= 'qstamp@localhost';
+    }
+
+    const services: Service[] = [];
+    const start = async (name: ServiceProcess, settings: NodeJS.ProcessEnv) => {
+      const logFile = join(localDir, 'logs', `${name}.log`);
+      const service = await progress.step(`Starting the ${name}`, () =>
+        startService(name, { env: settings, logFile, say: progress.say, signal }),
+      );
+      opened.push(() => service.stop());
+      services.push(service);
+      return service.ready;
+    };
+    if (env.TSP === 'local') {
+      const tsa = await start('tsa', { ...env, HOST: '127.0.0.1', PORT: String(ports.tsa ?? 0), TSA_STATE_DIR: join(localDir, 'tsa') });
+      env.TSP_PROVIDERS_FILE ||= String(tsa.providersFile);
+      ports.tsa = Number(new URL(String(tsa.url)).port);
+    }
+    const url = String((await start('api', env)).url);
+    await start('worker', { ...env, PUBLIC_BASE_URL: env.PUBLIC_BASE_URL || url });
+
+    if (stack.servers.redis) ports.redis = stack.servers.redis.port;
+    if (stack.servers.mongo) ports.mongo = stack.servers.mongo.port;
+    writeFileSync(portsFile, JSON.stringify(ports));
+    state = `at ${url}`;
+    progress.say(describeService({ url, stack, token: isSet('SERVICE_TOKENS') ? undefined : 'dev-service-token', env }));
+
+    const failure = await untilEnd(signal, [...services, ...Object.values(stack.servers)]);
+    progress.say(failure === undefined ? 'stopping …' : `\n${failure}\n\nstopping everything else …`);
+    return failure === undefined ? 0 : 1;
+  } finally {
+    for (const close of opened.reverse()) await close();
+    await attempt.lock.release();
+  }
+}
+
+await runScript(run);

@@ -1,0 +1,63 @@
+/**
+ * `npm test`: type check, lint, and every test, on free ports and with data of its own. Arguments are vitest's:
+ *
+ *     npm test -- test/unit
+ */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { canInstallPackages, findProgram, installPackages } from './stack/administrator.ts';
+import { checkoutDir, type StackContext, together } from './stack/context.ts';
+import { runScript } from './stack/interrupt.ts';
+import { CommandError, runCommand } from './stack/run-command.ts';
+import { runToTerminal } from './stack/run-to-terminal.ts';
+import { createTemporaryContext, startStack } from './stack/stack.ts';
+
+const inModules = (path: string) => join(checkoutDir, 'node_modules', path);
+
+/** Checks that need no server; answers the names of those that failed and shows what they said. */
+async function runChecks({ signal, progress }: StackContext): Promise<string[]> {
+  const failed: string[] = [];
+  const checks = { 'type check': [inModules('typescript/bin/tsc'), '--noEmit'], lint: [inModules('@biomejs/biome/bin/biome'), 'check'] };
+  for (const [name, command] of Object.entries(checks)) {
+    try {
+      await progress.step(`Running the ${name}`, () => runCommand(process.execPath, command, { signal, cwd: checkoutDir, keepLines: 200 }));
+      progress.say(`${name}: passed`);
+    } catch (error) {
+      if (!(error instanceof CommandError)) throw error;
+      progress.say(`${name}: FAILED\n${error.output}`);
+      failed.push(name);
+    }
+  }
+  return failed;
+}
+
+/** Browser tests run in Debian's Chromium; without it they say that they cannot run. */
+async function findChromium(context: StackContext): Promise<string | undefined> {
+  const found = () => findProgram('chromium');
+  if (found() === undefined && canInstallPackages()) await installPackages(context, ['chromium']);
+  if (found() === undefined) context.progress.say('no chromium on PATH and none can be installed: browser tests cannot run');
+  return found();
+}
+
+await runScript(async (signal) => {
+  const { context, dispose } = createTemporaryContext(signal);
+  try {
+    const [failed, { stack, chromium }] = await together(context, runChecks, async (linked) => {
+      const stack = await startStack(linked);
+      return { stack, chromium: await findChromium(linked) };
+    });
+    try {
+      context.progress.say(`Redis: ${stack.redisSource}\nMongoDB: ${stack.mongoSource}`);
+      const vitest = inModules('vitest/vitest.mjs');
+      if (!existsSync(vitest)) throw new Error('vitest is not installed');
+      const env = { ...process.env, TEST_REDIS_URL: stack.redisUrl, TEST_MONGODB_URL: stack.mongoUrl, TEST_CHROMIUM: chromium ?? '' };
+      const code = await runToTerminal(process.execPath, [vitest, 'run', ...process.argv.slice(2)], { signal, env, cwd: checkoutDir });
+      if (failed.length > 0) context.progress.say(`\nFAILED before the tests: ${failed.join(', ')} (see above)`);
+      return failed.length > 0 ? 1 : code;
+    } finally {
+      await stack.stop();
+    }
+  } finally {
+    dispose();
+  }
+});

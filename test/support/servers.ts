@@ -1,0 +1,66 @@
+import { randomUUID } from 'node:crypto';
+import { Redis } from 'ioredis';
+import type { DocumentDbServer } from '../../scripts/stack/documentdb.ts';
+import { startMongo } from '../../scripts/stack/mongo.ts';
+import { startRedis } from '../../scripts/stack/redis.ts';
+import type { StackServer } from '../../scripts/stack/server.ts';
+import { createTemporaryContext } from '../../scripts/stack/stack.ts';
+
+const databases = 512;
+
+function shared(name: 'TEST_REDIS_URL' | 'TEST_MONGODB_URL'): string {
+  const url = process.env[name];
+  if (!url)
+    throw new Error(`${name} is not set: run the test through "npm test -- <file>", or set what "node scripts/dev-servers.ts" prints`);
+  return url;
+}
+
+/** An empty database of the shared Redis that no other test of this run uses, as a URL. */
+export async function freshRedisUrl(): Promise<string> {
+  const url = shared('TEST_REDIS_URL');
+  const redis = new Redis(url);
+  try {
+    const index = await redis.incr('qstamp-tests:databases');
+    if (index >= databases) throw new Error(`all ${databases - 1} Redis databases of this run are taken`);
+    return `${url}/${index}`;
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** A database of the shared MongoDB that nothing else uses, as a URL. */
+export function freshMongoUrl(): string {
+  const url = new URL(shared('TEST_MONGODB_URL'));
+  url.pathname = `/test_${randomUUID().replaceAll('-', '')}`;
+  return url.href;
+}
+
+/** A server of one test alone, which it may break: stop, kill (SIGKILL), start again on the same port and data, pause, resume. */
+export type PrivateServer<S extends StackServer = StackServer> = S & {
+  /** Ends the server and throws its data away. */
+  dispose(): Promise<void>;
+};
+
+async function startPrivate<S extends StackServer>(start: (context: ReturnType<typeof createTemporaryContext>['context']) => Promise<S>) {
+  const { context, dispose } = createTemporaryContext(new AbortController().signal);
+  try {
+    const server = await start(context);
+    return {
+      ...server,
+      dispose: async () => {
+        await server.kill();
+        dispose();
+      },
+    };
+  } catch (error) {
+    dispose();
+    throw error;
+  }
+}
+
+/** A Redis of one test alone. */
+export const startPrivateRedis = (): Promise<PrivateServer> => startPrivate((context) => startRedis(context));
+
+/** A MongoDB of one test alone; on DocumentDB its two processes can be broken apart (`postgres`, `gateway`). */
+export const startPrivateMongo = (): Promise<PrivateServer<StackServer | DocumentDbServer>> =>
+  startPrivate<StackServer | DocumentDbServer>((context) => startMongo(context));
