@@ -1,0 +1,175 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { issueResponse } from '../../src/shared/rfc3161/issue.ts';
+import { KEY_ALGORITHMS } from '../../src/tsa/certificate.ts';
+import { openTsaState, writeProvidersFile } from '../../src/tsa/state.ts';
+import { opensslVerify } from '../support/openssl-tsa.ts';
+import { postQuery } from '../support/tsa-client.ts';
+import { ask } from '../support/tsa-lab.ts';
+
+const YEAR_MS = 365 * 24 * 3600 * 1000;
+const nowMs = Date.now();
+const asked = ask();
+
+let dir: string;
+beforeEach(async () => {
+  dir = join(await mkdtemp(join(tmpdir(), 'qstamp-tsa-')), 'state');
+});
+afterEach(() => rm(join(dir, '..'), { recursive: true, force: true }));
+
+const stamp = (identity: Awaited<ReturnType<typeof openTsaState>>['signer'], timeMs = nowMs) =>
+  issueResponse({ identity, policies: ['2.999.1'] }, asked.der, { timeMs, serial: 7n });
+const judge = (answer: Buffer, rootPem: string, timeMs = nowMs) =>
+  opensslVerify({ answer, against: { query: asked.der }, rootPem, atTime: Math.floor(timeMs / 1000) });
+
+describe('the PKI of the development TSA on disk', () => {
+  test('is the same after a restart, and what was stamped before verifies', async () => {
+    const first = await openTsaState(dir, 'p-256', nowMs);
+    const before = stamp(first.signer);
+    const second = await openTsaState(dir, 'p-256', nowMs + 1000);
+    expect(second.rootPem).toBe(first.rootPem);
+    expect(second.signer.certificate).toEqual(first.signer.certificate);
+    expect((await judge(before, second.rootPem)).ok).toBe(true);
+    expect((await judge(stamp(second.signer), first.rootPem)).ok).toBe(true);
+    expect(await readFile(second.rootFile, 'utf8')).toBe(first.rootPem);
+  });
+
+  test('the TSA certificate is renewed under the same root before it runs out', async () => {
+    const first = await openTsaState(dir, 'p-256', nowMs);
+    const later = nowMs + 10 * YEAR_MS;
+    const renewed = await openTsaState(dir, 'p-256', later);
+    expect(renewed.signer.certificate).not.toEqual(first.signer.certificate);
+    expect((await judge(stamp(renewed.signer, later), first.rootPem, later)).output).toContain('Verification: OK');
+    expect((await openTsaState(dir, 'p-256', later)).signer.certificate).toEqual(renewed.signer.certificate);
+  });
+
+  test('keys of every kind live under one root', async () => {
+    const roots = new Set<string>();
+    for (const algorithm of KEY_ALGORITHMS) {
+      const state = await openTsaState(dir, algorithm, nowMs);
+      roots.add(state.rootPem);
+      const again = await openTsaState(dir, algorithm, nowMs);
+      expect(again.signer.certificate).toEqual(state.signer.certificate);
+      if (algorithm === 'ed25519' || algorithm === 'rsa-pss-rsae') continue;
+      expect((await judge(stamp(again.signer), again.rootPem)).output).toContain('Verification: OK');
+    }
+    expect(roots.size).toBe(1);
+  });
+
+  test('two that start at once agree on one root', async () => {
+    const opened = await Promise.all(Array.from({ length: 8 }, () => openTsaState(dir, 'p-256', nowMs)));
+    expect(new Set(opened.map(({ rootPem }) => rootPem)).size).toBe(1);
+    expect(new Set(opened.map(({ signer }) => signer.certificate.toString('hex'))).size).toBe(1);
+    expect((await readdir(dir)).sort()).toEqual(['pki.json', 'root.pem']);
+  });
+
+  test('nobody else can read it', async () => {
+    await openTsaState(dir, 'p-256', nowMs);
+    await writeProvidersFile(dir, 'http://127.0.0.1:1', '2.999.1');
+    expect((await stat(dir)).mode & 0o777).toBe(0o700);
+    for (const name of await readdir(dir)) expect((await stat(join(dir, name))).mode & 0o777).toBe(0o600);
+  });
+
+  test('a folder that holds something else is an error, never a new root', async () => {
+    await openTsaState(dir, 'p-256', nowMs);
+    const path = join(dir, 'pki.json');
+    const good = await readFile(path, 'utf8');
+    const swapped = JSON.parse(good);
+    swapped.intermediate.privateKey = swapped.root.privateKey;
+    for (const bad of ['', 'not json', '{}', good.replace('"version": 1', '"version": 2'), JSON.stringify(swapped)]) {
+      await writeFile(path, bad);
+      await expect(openTsaState(dir, 'p-256', nowMs)).rejects.toThrow(/PKI of (a|the) development TSA/);
+      expect(await readFile(path, 'utf8')).toBe(bad);
+    }
+  });
+});
+
+interface Ready {
+  ready: true;
+  url: string;
+  providersFile: string;
+  rootFile: string;
+}
+
+describe('the development TSA as a process', () => {
+  const children: ChildProcess[] = [];
+  afterEach(() => {
+    for (const child of children.splice(0)) child.kill('SIGKILL');
+  });
+
+  function start(settings: Record<string, string> = {}): ChildProcess {
+    const child = fork('src/tsa/main.ts', {
+      env: { PATH: process.env.PATH, TSA_STATE_DIR: dir, ...settings },
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    });
+    children.push(child);
+    return child;
+  }
+
+  async function ready(child: ChildProcess): Promise<Ready> {
+    const [message] = await once(child, 'message');
+    return message;
+  }
+
+  test('says where it listens, serves, writes a providers file, and stops on SIGTERM', async () => {
+    const child = start();
+    const { url, providersFile, rootFile } = await ready(child);
+    const rootPem = await readFile(rootFile, 'utf8');
+    expect((await judge((await postQuery(url, asked.der)).body, rootPem, Date.now())).output).toContain('Verification: OK');
+    expect(JSON.parse(await readFile(providersFile, 'utf8'))).toEqual([
+      { name: 'local-tsa', url, qualified: false, policy_oid: '2.999.3161.1', trust_anchors_file: 'root.pem' },
+    ]);
+    child.kill('SIGTERM');
+    expect(await once(child, 'exit')).toEqual([0, null]);
+  });
+
+  test('a stamp from before a restart verifies with the root after it', async () => {
+    const first = start();
+    const before = await postQuery((await ready(first)).url, asked.der);
+    first.kill('SIGTERM');
+    await once(first, 'exit');
+    const { rootFile } = await ready(start({ TSA_KEY: 'p-384' }));
+    expect((await judge(before.body, await readFile(rootFile, 'utf8'), Date.now())).output).toContain('Verification: OK');
+  });
+
+  test('faults can be asked for in the address', async () => {
+    const { url } = await ready(start());
+    expect((await postQuery(`${url}/?fault=status:503`, asked.der)).status).toBe(503);
+  });
+
+  test.each([
+    [{ PORT: 'abc' }, 'PORT: got "abc"; it takes a whole number from 0 to 65535'],
+    [{ TSA_KEY: 'rsa-512' }, 'TSA_KEY: got "rsa-512"; it takes p-256'],
+  ])('%o ends it with one line', async (settings, line) => {
+    const child = start(settings);
+    let output = '';
+    child.stderr!.on('data', (chunk) => {
+      output += chunk;
+    });
+    const [code] = await once(child, 'close');
+    expect(code).toBe(1);
+    expect(output).toContain(line);
+    expect(output.trim().split('\n')).toHaveLength(1);
+  });
+
+  test('its log is JSON, a line an event', async () => {
+    const child = start();
+    let output = '';
+    child.stdout!.on('data', (chunk) => {
+      output += chunk;
+    });
+    await postQuery(`${(await ready(child)).url}/?fault=html`, asked.der);
+    child.kill('SIGTERM');
+    await once(child, 'close');
+    const events = output
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(events.map(({ msg }) => msg)).toEqual(['ready', 'answered', 'stopping']);
+    expect(events[1]).toMatchObject({ process: 'tsa', fault: 'html' });
+  });
+});
