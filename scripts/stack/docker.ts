@@ -35,6 +35,12 @@ export function composeImage(service: string): string {
   return image;
 }
 
+/** What the containers of `npm start` and of compose run. */
+export const containerCommands = {
+  redis: ['redis-server', ...redisSettings],
+  mongodb: ['mongod', '--replSet', 'rs0', '--bind_ip_all'],
+} as const;
+
 interface Container {
   readonly name: 'redis' | 'mongodb';
   readonly containerPort: number;
@@ -94,7 +100,7 @@ export async function startRedisContainer(context: StackContext, options: Server
     name: 'redis',
     containerPort: 6379,
     dataPath: '/data',
-    command: ['redis-server', ...redisSettings],
+    command: containerCommands.redis,
     checkReady: pingRedis,
   };
   const server = await startContainer(context, container, options);
@@ -107,7 +113,7 @@ export async function startMongoContainer(context: StackContext, options: Server
     name: 'mongodb',
     containerPort: 27017,
     dataPath: '/data/db',
-    command: ['mongod', '--replSet', 'rs0', '--bind_ip_all'],
+    command: containerCommands.mongodb,
     checkReady: (port) => initiateReplicaSet(port, 'localhost:27017'),
   };
   const server = await startContainer(context, container, options);

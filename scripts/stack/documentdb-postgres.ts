@@ -92,6 +92,21 @@ async function makeTemplate(context: StackContext, tree: string, place: string):
   });
 }
 
+const startTries = 20;
+
+/** After a SIGKILL the last back ends may hold the shared memory for a moment longer, and PostgreSQL refuses to start until then. */
+async function startPatiently(postgres: ManagedProcess, signal: AbortSignal | undefined): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await postgres.start(signal);
+    } catch (error) {
+      if (tries === startTries || !/pre-existing shared memory|lock file "postmaster.pid" already exists/.test((error as Error).message))
+        throw error;
+      await delay(250);
+    }
+  }
+}
+
 /** PostgreSQL with DocumentDB, its data in `<dataDir>/documentdb/pg`. */
 export async function preparePostgres(context: StackContext, tree: string): Promise<{ postgres: ManagedProcess; port: number }> {
   const { dataDir, durable, signal } = context;
@@ -107,5 +122,6 @@ export async function preparePostgres(context: StackContext, tree: string): Prom
     renameSync(partial, join(folder, 'pg'));
   }
   const port = await findFreePort();
-  return { postgres: createPostgres({ tree, folder, logFile: join(dataDir, 'logs', 'postgres.log'), port, durable }), port };
+  const postgres = createPostgres({ tree, folder, logFile: join(dataDir, 'logs', 'postgres.log'), port, durable });
+  return { postgres: { ...postgres, start: (startSignal) => startPatiently(postgres, startSignal) }, port };
 }

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { type StackContext, together } from './context.ts';
 import { createGateway, findGateway } from './documentdb-gateway.ts';
 import { preparePostgres } from './documentdb-postgres.ts';
@@ -11,21 +10,6 @@ import type { ServerOptions, StackServer } from './server.ts';
 export interface DocumentDbServer extends StackServer {
   readonly postgres: ManagedProcess;
   readonly gateway: ManagedProcess;
-}
-
-const startTries = 20;
-
-/** After a SIGKILL the last back ends may hold the shared memory for a moment longer, and PostgreSQL refuses to start until then. */
-async function startPostgres(postgres: ManagedProcess, signal: AbortSignal | undefined): Promise<void> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await postgres.start(signal);
-    } catch (error) {
-      if (tries === startTries || !/pre-existing shared memory|lock file "postmaster.pid" already exists/.test((error as Error).message))
-        throw error;
-      await delay(250);
-    }
-  }
 }
 
 /** Starts PostgreSQL with the documentdb extension behind the FerretDB gateway: MongoDB's protocol and semantics, durably stored. */
@@ -43,7 +27,7 @@ export async function startDocumentDb(context: StackContext, options: ServerOpti
     await postgres.stop();
   };
   const start = async (signal?: AbortSignal) => {
-    await startPostgres(postgres, signal);
+    await postgres.start(signal);
     try {
       await gateway.start(signal);
     } catch (error) {

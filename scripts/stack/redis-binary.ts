@@ -6,7 +6,7 @@ import { createManagedProcess } from './managed-process.ts';
 import { findFreePort } from './ports.ts';
 import type { ServerOptions, StackServer } from './server.ts';
 
-/** What every Redis of ours is started with, from a program or from an image: nothing acknowledged is lost, nothing is evicted. */
+/** What every Redis of ours is started with, from a program, from an image, or by compose: nothing acknowledged is lost, nothing is evicted. */
 export const redisSettings = ['--appendonly', 'yes', '--save', '', '--maxmemory-policy', 'noeviction', '--databases', '512'] as const;
 
 /** Resolves when Redis answers PING, which it refuses while it loads its data. */

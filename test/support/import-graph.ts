@@ -1,0 +1,27 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
+
+/** Source files and what each imports: another source file by its path from the root of the checkout, a package by its specifier. */
+export type ImportGraph = ReadonlyMap<string, readonly string[]>;
+
+const specifiers = /(?:(?<![.\w])from|\bimport\s*\(?)\s*(['"])([^'"\n]+)\1/g;
+const importOfExpression = /\bimport\s*\(\s*(?!['"])/;
+
+/** What a module imports, type imports and dynamic imports too. A string that only looks like an import counts: better too strict. */
+export function findImports(path: string, source: string): string[] {
+  const code = source.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '');
+  if (importOfExpression.test(code)) throw new Error(`${path}: import() of an expression cannot be checked`);
+  return [...code.matchAll(specifiers)].map(([, , specifier = '']) =>
+    specifier.startsWith('.') ? posix.join(posix.dirname(path), specifier) : specifier,
+  );
+}
+
+/** Every source file below a folder of the checkout. */
+export function listSources(root: string, folder: string): string[] {
+  return globSync(`${folder}/**/*.{ts,mts,js,mjs}`, { cwd: root }).sort();
+}
+
+/** The import graph of `src/`. */
+export function readImportGraph(root: string): ImportGraph {
+  return new Map(listSources(root, 'src').map((path) => [path, findImports(path, readFileSync(join(root, path), 'utf8'))]));
+}

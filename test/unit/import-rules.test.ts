@@ -1,0 +1,145 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { checkoutDir } from '../../scripts/stack/context.ts';
+import { findImports, listSources, readImportGraph } from '../support/import-graph.ts';
+import { checkImports, checkName, readsEnvironment } from '../support/import-rules.ts';
+
+const sources = listSources(checkoutDir, 'src');
+const read = (path: string) => readFileSync(join(checkoutDir, path), 'utf8');
+
+describe('the sources keep the rules of the architecture', () => {
+  test('rules 1 to 4: rooms, purity, one home for each package, no cycles', () => {
+    expect(sources.length).toBeGreaterThan(20);
+    expect(checkImports(readImportGraph(checkoutDir))).toEqual([]);
+  });
+
+  test('rule 3: only entry points read the environment', () => {
+    expect(sources.filter((path) => readsEnvironment(path, read(path)))).toEqual([]);
+  });
+
+  test('rule 5: importing opens no connection, listens nowhere and leaves nothing running', () => {
+    const entries = /^src\/[a-z]+\/main\.ts$/;
+    const modules = sources.filter((path) => !entries.test(path)).map((path) => join(checkoutDir, path));
+    const program = `
+      import net from 'node:net';
+      const refuse = (what) => () => { throw new Error('a module ' + what + ' when it is imported'); };
+      net.Socket.prototype.connect = refuse('connects');
+      net.Server.prototype.listen = refuse('listens');
+      for (const module of ${JSON.stringify(modules)}) await import(module);
+    `;
+    const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8', timeout: 25_000 });
+    expect(stderr).toBe('');
+    expect(status).toBe(0);
+  });
+
+  test('names are kebab-case and say something', () => {
+    const all = ['src', 'scripts', 'test', 'bench'].flatMap((folder) => listSources(checkoutDir, folder));
+    expect(all.map(checkName).filter((fault) => fault !== undefined)).toEqual([]);
+  });
+});
+
+describe('the check of the rules', () => {
+  /** Made-up sources: what each imports, and the start of the line that reports it. */
+  const broken: readonly (readonly [from: string, target: string, rule: string])[] = [
+    ['src/shared/store/a.ts', 'src/api/b.ts', 'rule 1'],
+    ['src/api/a.ts', 'src/workers/b.ts', 'rule 1'],
+    ['src/workers/a.ts', 'src/api/b.ts', 'rule 1'],
+    ['src/tsa/a.ts', 'src/api/b.ts', 'rule 1'],
+    ['src/cli/a.ts', 'src/tsa/b.ts', 'rule 1'],
+    ['src/api/a.ts', 'scripts/stack/b.ts', 'rule 1'],
+    ['src/a.ts', 'src/shared/b.ts', 'rule 1'],
+    ['src/shared/domain/a.ts', 'src/shared/store/b.ts', 'rule 2'],
+    ['src/shared/domain/a.ts', 'src/shared/clock.ts', 'rule 2'],
+    ['src/shared/rfc3161/a.ts', 'node:http', 'rule 2'],
+    ['src/shared/rfc3161/a.ts', 'node:fs/promises', 'rule 2'],
+    ['src/shared/rfc3161/a.ts', 'nodemailer', 'rule 2'],
+    ['src/workers/a.ts', 'fastify', 'rule 3'],
+    ['src/shared/a.ts', '@fastify/static', 'rule 3'],
+    ['src/api/services/a.ts', 'bullmq', 'rule 3'],
+    ['src/api/plugins/other.ts', 'ioredis', 'rule 3'],
+    ['src/shared/queue/a.ts', 'mongodb', 'rule 3'],
+    ['src/shared/queue/a.ts', 'mongodb/lib/x.js', 'rule 3'],
+    ['src/workers/a.ts', 'nodemailer/lib/mailer', 'rule 3'],
+    ['src/api/services/a.ts', 'fastify', 'rule 4'],
+    ['src/cli/a.ts', 'src/shared/store/b.ts', 'the command'],
+  ];
+  test.each(broken)('finds that %s must not import %s', (from, target, rule) => {
+    const graph = new Map([[from, [target]], ...(target.startsWith('src/') ? [[target, []] as const] : [])]);
+    expect(checkImports(graph).filter((line) => line.includes(rule))).toHaveLength(1);
+  });
+
+  const sound: readonly (readonly [from: string, target: string])[] = [
+    ['src/api/a.ts', 'src/shared/store/b.ts'],
+    ['src/api/routes/a.ts', 'fastify'],
+    ['src/api/plugins/rate-limits.ts', 'ioredis'],
+    ['src/workers/main.ts', 'ioredis'],
+    ['src/shared/queue/a.ts', 'bullmq'],
+    ['src/shared/store/a.ts', 'mongodb'],
+    ['src/shared/mail/a.ts', 'nodemailer'],
+    ['src/shared/rfc3161/a.ts', 'src/shared/domain/b.ts'],
+    ['src/shared/rfc3161/a.ts', 'node:crypto'],
+    ['src/tsa/a.ts', 'src/shared/rfc3161/b.ts'],
+    ['src/cli/a.ts', 'src/shared/contract/b.ts'],
+  ];
+  test.each(sound)('lets %s import %s', (from, target) => {
+    const graph = new Map([[from, [target]], ...(target.startsWith('src/') ? [[target, []] as const] : [])]);
+    expect(checkImports(graph)).toEqual([]);
+  });
+
+  test('finds a cycle however long, and a file that is not there', () => {
+    const at = (name: string) => `src/shared/${name}.ts`;
+    const ring = new Map([
+      [at('a'), [at('b')]],
+      [at('b'), [at('c')]],
+      [at('c'), [at('a')]],
+    ]);
+    expect(checkImports(ring)).toEqual([`cycle: ${[at('a'), at('b'), at('c'), at('a')].join(' → ')}`]);
+    expect(checkImports(new Map([[at('a'), [at('a')]]]))).toHaveLength(1);
+    expect(checkImports(new Map([[at('a'), [at('gone')]]]))).toEqual([`${at('a')} imports ${at('gone')}: no such file`]);
+  });
+
+  test('sees every way to import', () => {
+    const source = `
+      import a from './a.ts';
+      import type { B } from "../b.ts";
+      import './c.ts';
+      export * from './d.ts';
+      import {
+        e,
+      } from 'e';
+      const f = await import('./f.ts');
+      type G = import('./g.ts').G;
+      // import h from './h.ts';
+      const i = Buffer.from('not an import');
+    `;
+    expect(findImports('src/api/x.ts', source)).toEqual([
+      'src/api/a.ts',
+      'src/b.ts',
+      'src/api/c.ts',
+      'src/api/d.ts',
+      'e',
+      'src/api/f.ts',
+      'src/api/g.ts',
+    ]);
+    expect(() => findImports('src/api/x.ts', 'await import(name)')).toThrow('cannot be checked');
+  });
+
+  test('sees the environment being read, and lets entry points read it', () => {
+    expect(readsEnvironment('src/api/app.ts', 'const a = process.env.HOME;')).toBe(true);
+    expect(readsEnvironment('src/api/app.ts', "const a = process['env'];")).toBe(true);
+    expect(readsEnvironment('src/api/app.ts', "import { env } from 'node:process';")).toBe(true);
+    expect(readsEnvironment('src/api/main.ts', 'run(process.env);')).toBe(false);
+    expect(readsEnvironment('src/shared/main.test.ts', 'process.env')).toBe(true);
+  });
+
+  test('sees names', () => {
+    expect(checkName('src/api/good-name.ts')).toBeUndefined();
+    expect(checkName('test/unit/good-name.test.ts')).toBeUndefined();
+    for (const path of ['src/api/BadName.ts', 'src/api/bad_name.ts', 'src/Api/a.ts']) expect(checkName(path)).toContain('kebab-case');
+    for (const path of ['src/api/utils.ts', 'src/common/a.ts', 'src/api/mail-helper.ts', 'src/api/queue-manager.ts']) {
+      expect(checkName(path)).toContain('says nothing');
+    }
+  });
+});
