@@ -1,3 +1,4 @@
+import type { ReasonCode } from '../../src/shared/domain/reasons.ts';
 import { boolean, integer, objectIdentifier, octetString, sequence, tlv } from '../../src/shared/rfc3161/der-writer.ts';
 import { OID } from '../../src/shared/rfc3161/oids.ts';
 import { extension } from '../../src/tsa/certificate.ts';
@@ -8,12 +9,12 @@ import type { FaultyCase, TsaLab } from './tsa-lab.ts';
 const UNKNOWN_OID = '2.999.3161.13';
 
 /** Changes the DER of TSTInfo before it is signed: the signature is good, the contents are not. */
-function tstInfo(refusal: number, name: string, change: (der: Buffer) => Buffer): FaultyCase {
-  return { refusal, name, make: (lab) => lab.specimen({ seams: { eContent: change } }) };
+function tstInfo(code: ReasonCode, name: string, change: (der: Buffer) => Buffer): FaultyCase {
+  return { code, name, make: (lab) => lab.specimen({ seams: { eContent: change } }) };
 }
 
-function bend(refusal: number, name: string, change: (answer: Buffer) => Buffer): FaultyCase {
-  return { refusal, name, make: (lab) => lab.specimen({ bend: change }) };
+function bend(code: ReasonCode, name: string, change: (answer: Buffer) => Buffer): FaultyCase {
+  return { code, name, make: (lab) => lab.specimen({ bend: change }) };
 }
 
 /** The contents of a TLV with a definite length. */
@@ -47,37 +48,53 @@ const unsigned = (value: Buffer) => (lab: TsaLab) =>
   lab.specimen({ seams: { signer: (signer) => ({ ...signer, unsignedAttributes: [{ type: UNKNOWN_OID, values: [value] }] }) } });
 
 export const ANSWER_FAULTS: readonly FaultyCase[] = [
-  { refusal: 1, name: 'rejection', make: withoutToken(2) },
-  { refusal: 1, name: 'waiting', make: withoutToken(3) },
-  { refusal: 1, name: 'revocationWarning', make: withoutToken(4) },
-  { refusal: 1, name: 'revocationNotification', make: withoutToken(5) },
-  { refusal: 1, name: 'a PKIStatus that does not exist', make: withoutToken(6) },
-  { refusal: 2, name: 'granted without token', make: (lab) => lab.specimen({ seams: { response: () => ({ status: 0 }) } }) },
+  { code: 'not_granted', name: 'rejection', make: withoutToken(2) },
+  { code: 'not_granted', name: 'waiting', make: withoutToken(3) },
+  { code: 'not_granted', name: 'revocationWarning', make: withoutToken(4) },
+  { code: 'not_granted', name: 'revocationNotification', make: withoutToken(5) },
+  { code: 'not_granted', name: 'a PKIStatus that does not exist', make: withoutToken(6) },
+  { code: 'token_missing', name: 'granted without token', make: (lab) => lab.specimen({ seams: { response: () => ({ status: 0 }) } }) },
   {
-    refusal: 3,
+    code: 'token_not_granted',
     name: 'rejection with a token',
     make: (lab) => lab.specimen({ seams: { response: (parts) => ({ ...parts, status: 2, failInfo: [2] }) } }),
   },
-  { refusal: 3, name: 'waiting with a token', make: (lab) => lab.specimen({ seams: { response: (parts) => ({ ...parts, status: 3 }) } }) },
-  { refusal: 4, name: 'grantedWithMods', make: (lab) => lab.specimen({ seams: { response: (parts) => ({ ...parts, status: 1 }) } }) },
-  bend(6, 'the last octet cut off', (answer) => answer.subarray(0, -1)),
-  bend(6, 'cut in the middle', (answer) => answer.subarray(0, answer.length >> 1)),
-  bend(6, 'one octet', (answer) => answer.subarray(0, 1)),
-  bend(6, 'nothing at all', () => Buffer.alloc(0)),
-  bend(7, 'an octet after the end', (answer) => Buffer.concat([answer, Buffer.from([0])])),
-  bend(7, 'a NULL after the end', (answer) => Buffer.concat([answer, Buffer.from([5, 0])])),
-  bend(7, 'a third element in TimeStampResp', (answer) => sequence(contentsOf(answer), Buffer.from([5, 0]))),
-  tstInfo(7, 'octets after TSTInfo', (der) => Buffer.concat([der, Buffer.from([5, 0])])),
-  tstInfo(7, 'a further element in TSTInfo', (der) => sequence(contentsOf(der), octetString(Buffer.from('more')))),
-  bend(8, 'a length longer than needed', nonMinimal),
-  bend(8, 'an indefinite length', indefinite),
-  tstInfo(8, 'a length longer than needed inside what is signed', nonMinimal),
-  tstInfo(8, 'an indefinite length inside what is signed', indefinite),
-  tstInfo(8, 'an INTEGER with a leading zero inside what is signed', (der) =>
+  {
+    code: 'token_not_granted',
+    name: 'waiting with a token',
+    make: (lab) => lab.specimen({ seams: { response: (parts) => ({ ...parts, status: 3 }) } }),
+  },
+  {
+    code: 'granted_with_mods',
+    name: 'grantedWithMods',
+    make: (lab) => lab.specimen({ seams: { response: (parts) => ({ ...parts, status: 1 }) } }),
+  },
+  {
+    code: 'status_contradictory',
+    name: 'granted, and badAlg',
+    make: (lab) => lab.specimen({ seams: { response: (parts) => ({ ...parts, failInfo: [0] }) } }),
+  },
+  bend('der_malformed', 'well-formed DER that is no answer', () => sequence(sequence(octetString(Buffer.from('granted'))))),
+  bend('der_malformed', 'a lone INTEGER', () => integer(0)),
+  bend('der_malformed', 'an empty SEQUENCE', () => sequence()),
+  bend('der_truncated', 'the last octet cut off', (answer) => answer.subarray(0, -1)),
+  bend('der_truncated', 'cut in the middle', (answer) => answer.subarray(0, answer.length >> 1)),
+  bend('der_truncated', 'one octet', (answer) => answer.subarray(0, 1)),
+  bend('der_truncated', 'nothing at all', () => Buffer.alloc(0)),
+  bend('der_trailing', 'an octet after the end', (answer) => Buffer.concat([answer, Buffer.from([0])])),
+  bend('der_trailing', 'a NULL after the end', (answer) => Buffer.concat([answer, Buffer.from([5, 0])])),
+  bend('der_trailing', 'a third element in TimeStampResp', (answer) => sequence(contentsOf(answer), Buffer.from([5, 0]))),
+  tstInfo('der_trailing', 'octets after TSTInfo', (der) => Buffer.concat([der, Buffer.from([5, 0])])),
+  tstInfo('der_trailing', 'a further element in TSTInfo', (der) => sequence(contentsOf(der), octetString(Buffer.from('more')))),
+  bend('der_length', 'a length longer than needed', nonMinimal),
+  bend('der_length', 'an indefinite length', indefinite),
+  tstInfo('der_length', 'a length longer than needed inside what is signed', nonMinimal),
+  tstInfo('der_length', 'an indefinite length inside what is signed', indefinite),
+  tstInfo('der_not_canonical', 'an INTEGER with a leading zero inside what is signed', (der) =>
     sequence(Buffer.from([2, 2, 0, 1]), contentsOf(der).subarray(integer(1).length)),
   ),
   {
-    refusal: 8,
+    code: 'der_not_canonical',
     name: 'a BOOLEAN that is neither 00 nor FF inside what is signed',
     make: (lab) =>
       lab.specimen({
@@ -88,30 +105,30 @@ export const ANSWER_FAULTS: readonly FaultyCase[] = [
       }),
   },
   {
-    refusal: 8,
+    code: 'der_not_canonical',
     name: 'signed attributes that are not in DER order',
     make: (lab) => lab.specimen({ seams: { signedAttributes: reversed } }),
   },
-  { refusal: 9, name: '1 000 levels of nesting', make: unsigned(nested(1000)) },
-  { refusal: 9, name: '100 000 elements', make: unsigned(sequence(Buffer.alloc(200_000, Buffer.from([5, 0])))) },
-  { refusal: 9, name: 'a megabyte of octets', make: unsigned(octetString(Buffer.alloc(1024 * 1024))) },
+  { code: 'der_too_deep', name: '1 000 levels of nesting', make: unsigned(nested(1000)) },
+  { code: 'der_too_large', name: '100 000 elements', make: unsigned(sequence(Buffer.alloc(200_000, Buffer.from([5, 0])))) },
+  { code: 'der_too_large', name: 'a megabyte of octets', make: unsigned(octetString(Buffer.alloc(1024 * 1024))) },
   {
-    refusal: 9,
+    code: 'nonce_too_large',
     name: 'a nonce of 4 096 octets',
     make: (lab) => lab.specimen({ seams: { fields: (fields) => ({ ...fields, nonce: 1n << 32760n }) }, withoutRequest: true }),
   },
   {
-    refusal: 10,
+    code: 'not_signed_data',
     name: 'ContentInfo is not signedData',
     make: (lab) => lab.specimen({ seams: { token: (parts) => ({ ...parts, contentType: OID.data }) } }),
   },
   {
-    refusal: 11,
+    code: 'not_tst_info',
     name: 'eContentType is id-data',
     make: (lab) => lab.specimen({ seams: { token: (parts) => ({ ...parts, eContentType: OID.data }) } }),
   },
   {
-    refusal: 11,
+    code: 'not_tst_info',
     name: 'eContentType is id-data, and the signed contentType agrees',
     make: (lab) =>
       lab.specimen({
@@ -122,21 +139,31 @@ export const ANSWER_FAULTS: readonly FaultyCase[] = [
         },
       }),
   },
-  tstInfo(12, 'empty eContent', () => Buffer.alloc(0)),
   {
-    refusal: 12,
+    code: 'cms_version',
+    name: 'SignedData version 1 although the content is not id-data',
+    make: (lab) => lab.specimen({ seams: { token: (parts) => ({ ...parts, version: 1 }) } }),
+  },
+  {
+    code: 'cms_version',
+    name: 'SignerInfo version 3 with an issuer and serial number',
+    make: (lab) => lab.specimen({ seams: { signer: (signer) => ({ ...signer, version: 3 }) } }),
+  },
+  tstInfo('content_missing', 'empty eContent', () => Buffer.alloc(0)),
+  {
+    code: 'content_missing',
     name: 'detached eContent',
     make: (lab) => lab.specimen({ seams: { token: (parts) => ({ ...parts, eContent: undefined }) } }),
   },
   ...[0, 2].map(
     (version): FaultyCase => ({
-      refusal: 13,
+      code: 'tst_info_version',
       name: `TSTInfo version ${version}`,
       make: (lab) => lab.specimen({ seams: { fields: (fields) => ({ ...fields, version }) } }),
     }),
   ),
   {
-    refusal: 14,
+    code: 'tst_info_extension',
     name: 'a critical TSTInfo extension that nobody knows',
     make: (lab) =>
       lab.specimen({

@@ -1,4 +1,5 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
+import type { ReasonCode } from '../../src/shared/domain/reasons.ts';
 import { contextPrimitive, ia5String, nullValue, objectIdentifier, sequence } from '../../src/shared/rfc3161/der-writer.ts';
 import type { SigningIdentity } from '../../src/shared/rfc3161/issue.ts';
 import { directoryName } from '../../src/shared/rfc3161/issue-encode.ts';
@@ -7,6 +8,7 @@ import { OID } from '../../src/shared/rfc3161/oids.ts';
 import {
   basicConstraints,
   extendedKeyUsage,
+  extension,
   generateSigningKey,
   issueCertificate,
   issueCrl,
@@ -20,8 +22,8 @@ import { DAY_MS, type FaultyCase, LAB_NOW_MS, type Specimen, type SpecimenOption
 
 const CERTIFIED_MS = LAB_NOW_MS - 365 * DAY_MS;
 
-function signer(refusal: number, name: string, options: SignerOptions): FaultyCase {
-  return { refusal, name, make: (lab) => lab.specimen({ profile: { identity: lab.signer(options) } }) };
+function signer(code: ReasonCode, name: string, options: SignerOptions): FaultyCase {
+  return { code, name, make: (lab) => lab.specimen({ profile: { identity: lab.signer(options) } }) };
 }
 
 const extensions = (...list: readonly Buffer[]): SignerOptions => ({ extensions: () => list });
@@ -67,22 +69,32 @@ const rsaSha1: SignatureScheme = {
 const rsaKey = () => generateKeyPairSync('rsa', { modulusLength: 2048 });
 
 const PURPOSE_FAULTS: readonly FaultyCase[] = [
-  signer(37, 'no extended key usage', extensions(...endEntity)),
-  signer(37, 'no extensions but basicConstraints', extensions(basicConstraints(false))),
-  signer(37, 'extended key usage for something else only', purposes(OID.serverAuth)),
-  signer(37, 'anyExtendedKeyUsage only', purposes(OID.anyExtendedKeyUsage)),
-  signer(38, 'extended key usage not critical', extensions(...endEntity, extendedKeyUsage([OID.timeStamping], false))),
-  signer(39, 'codeSigning beside timeStamping', purposes(OID.timeStamping, OID.codeSigning)),
-  signer(39, 'serverAuth before timeStamping', purposes(OID.serverAuth, OID.timeStamping)),
-  signer(39, 'anyExtendedKeyUsage beside timeStamping', purposes(OID.timeStamping, OID.anyExtendedKeyUsage)),
-  signer(39, 'a purpose that nobody knows beside timeStamping', purposes(OID.timeStamping, '2.999.3161.39')),
+  signer('eku_missing', 'no extended key usage', extensions(...endEntity)),
+  signer('eku_missing', 'no extensions but basicConstraints', extensions(basicConstraints(false))),
+  signer('eku_missing', 'extended key usage for something else only', purposes(OID.serverAuth)),
+  signer('eku_missing', 'anyExtendedKeyUsage only', purposes(OID.anyExtendedKeyUsage)),
+  signer('eku_not_critical', 'extended key usage not critical', extensions(...endEntity, extendedKeyUsage([OID.timeStamping], false))),
+  signer('eku_other_purpose', 'codeSigning beside timeStamping', purposes(OID.timeStamping, OID.codeSigning)),
+  signer('eku_other_purpose', 'serverAuth before timeStamping', purposes(OID.serverAuth, OID.timeStamping)),
+  signer('eku_other_purpose', 'anyExtendedKeyUsage beside timeStamping', purposes(OID.timeStamping, OID.anyExtendedKeyUsage)),
+  signer('eku_other_purpose', 'a purpose that nobody knows beside timeStamping', purposes(OID.timeStamping, '2.999.3161.39')),
   signer(
-    40,
+    'signer_is_ca',
     'the signer is a CA',
     extensions(basicConstraints(true), keyUsage(KEY_USAGE.digitalSignature, KEY_USAGE.keyCertSign), extendedKeyUsage([OID.timeStamping])),
   ),
+  signer(
+    'signer_key_usage',
+    'a key for key agreement only',
+    extensions(basicConstraints(false), keyUsage(4), extendedKeyUsage([OID.timeStamping])),
+  ),
+  signer(
+    'certificate_extension',
+    'a critical extension of the signer that nobody knows',
+    extensions(...endEntity, extendedKeyUsage([OID.timeStamping]), extension('2.999.3161.5', true, nullValue())),
+  ),
   {
-    refusal: 41,
+    code: 'intermediate_eku',
     name: 'an intermediate CA for serverAuth only',
     make: (lab) => below(lab, { extensions: [extendedKeyUsage([OID.serverAuth], false)] }),
   },
@@ -90,12 +102,12 @@ const PURPOSE_FAULTS: readonly FaultyCase[] = [
 
 const CHAIN_FAULTS: readonly FaultyCase[] = [
   {
-    refusal: 42,
+    code: 'untrusted_root',
     name: 'a root that is not trusted, with the trusted one’s name',
     make: (lab) => lab.specimen({ profile: { identity: createPki({ nowMs: CERTIFIED_MS }).signer } }),
   },
   {
-    refusal: 42,
+    code: 'untrusted_root',
     name: 'a root that is not trusted but is in the token',
     make: (lab) => {
       const other = createPki({ nowMs: CERTIFIED_MS });
@@ -106,35 +118,38 @@ const CHAIN_FAULTS: readonly FaultyCase[] = [
     },
   },
   {
-    refusal: 42,
+    code: 'untrusted_root',
     name: 'a signer that certified itself',
     make: (lab) => lab.specimen({ profile: { identity: selfCertified() } }),
   },
-  { refusal: 42, name: 'no trust anchor at all', make: (lab) => lab.specimen({ anchors: [] }) },
+  { code: 'trust_store_empty', name: 'no trust anchor at all', make: (lab) => lab.specimen({ anchors: [] }) },
   {
-    refusal: 42,
+    code: 'untrusted_root',
     name: 'the intermediate CA is missing',
     make: (lab) => lab.specimen({ seams: { token: (parts) => ({ ...parts, certificates: parts.certificates.slice(0, 1) }) } }),
   },
   {
-    refusal: 42,
+    code: 'issuer_not_ca',
     name: 'issued by a certificate that is no CA',
     make: (lab) => lab.specimen({ profile: { identity: issueSigner(lab.pki.signer, { nowMs: CERTIFIED_MS }) } }),
   },
-  signer(43, 'the signer expired a day before genTime', { notBeforeMs: CERTIFIED_MS, notAfterMs: LAB_NOW_MS - DAY_MS }),
-  signer(43, 'the signer is valid from a day after genTime', { notBeforeMs: LAB_NOW_MS + DAY_MS }),
+  signer('certificate_not_valid_at_gen_time', 'the signer expired a day before genTime', {
+    notBeforeMs: CERTIFIED_MS,
+    notAfterMs: LAB_NOW_MS - DAY_MS,
+  }),
+  signer('certificate_not_valid_at_gen_time', 'the signer is valid from a day after genTime', { notBeforeMs: LAB_NOW_MS + DAY_MS }),
   {
-    refusal: 43,
+    code: 'certificate_not_valid_at_gen_time',
     name: 'the intermediate CA expired a day before genTime',
     make: (lab) => below(lab, { notAfterMs: LAB_NOW_MS - DAY_MS }),
   },
   {
-    refusal: 44,
+    code: 'certificate_revoked',
     name: 'the signer was revoked a day before genTime',
     make: (lab) => lab.specimen({ crls: revocationLists(lab, LAB_NOW_MS - DAY_MS, { signer: true }) }),
   },
   {
-    refusal: 44,
+    code: 'certificate_revoked',
     name: 'the intermediate CA was revoked a day before genTime',
     make: (lab) => lab.specimen({ crls: revocationLists(lab, LAB_NOW_MS - DAY_MS, { intermediate: true }) }),
   },
@@ -142,12 +157,12 @@ const CHAIN_FAULTS: readonly FaultyCase[] = [
 
 const NAME_FAULTS: readonly FaultyCase[] = [
   {
-    refusal: 45,
+    code: 'tsa_name_mismatch',
     name: 'TSTInfo.tsa is the name of the CA',
     make: (lab) => lab.specimen({ seams: { fields: (f) => ({ ...f, tsa: directoryName(lab.pki.intermediate.subjectName) }) } }),
   },
   {
-    refusal: 45,
+    code: 'tsa_name_mismatch',
     name: 'TSTInfo.tsa is an e-mail address that the certificate does not have',
     make: (lab) =>
       lab.specimen({ seams: { fields: (f) => ({ ...f, tsa: contextPrimitive(1, ia5String('tsa@example.com').subarray(2)) }) } }),
@@ -156,17 +171,17 @@ const NAME_FAULTS: readonly FaultyCase[] = [
 
 const STRENGTH_FAULTS: readonly FaultyCase[] = [
   {
-    refusal: 46,
+    code: 'key_too_weak',
     name: 'an RSA key of 1 024 bits',
     make: (lab) => lab.specimen({ profile: { identity: lab.signer({ key: { ...rsa1024(), scheme: SCHEMES.rsaSha256 } }) } }),
   },
   {
-    refusal: 46,
+    code: 'signature_algorithm_weak',
     name: 'sha1WithRSAEncryption over the attributes',
     make: (lab) => lab.specimen({ profile: { identity: lab.signer({ key: { ...rsaKey(), scheme: rsaSha1 } }) } }),
   },
   {
-    refusal: 46,
+    code: 'signature_algorithm_weak',
     name: 'a certificate signed with SHA-1',
     make: (lab) => {
       const ca = { ...issueIntermediate(lab.pki.root, { algorithm: 'rsa-2048', nowMs: CERTIFIED_MS }), scheme: rsaSha1 };
@@ -174,7 +189,7 @@ const STRENGTH_FAULTS: readonly FaultyCase[] = [
     },
   },
   {
-    refusal: 46,
+    code: 'signature_algorithm_unknown',
     name: 'a signature algorithm that nobody knows',
     make: (lab) =>
       lab.specimen({
@@ -182,7 +197,7 @@ const STRENGTH_FAULTS: readonly FaultyCase[] = [
       }),
   },
   {
-    refusal: 46,
+    code: 'signature_algorithm_weak',
     name: 'the signature called ecdsa-with-SHA1',
     make: (lab) =>
       lab.specimen({
@@ -190,12 +205,12 @@ const STRENGTH_FAULTS: readonly FaultyCase[] = [
       }),
   },
   {
-    refusal: 46,
+    code: 'signature_algorithm_mismatch',
     name: 'the signature called RSA although the key is not',
     make: (lab) => lab.specimen({ seams: { signer: (info) => ({ ...info, signatureAlgorithm: SCHEMES.rsaSha256.certificateAlgorithm }) } }),
   },
   {
-    refusal: 46,
+    code: 'signature_algorithm_weak',
     name: 'attributes digested and signed with ECDSA and SHA-1',
     make: (lab) => lab.specimen({ profile: { identity: { ...lab.pki.signer, scheme: ecdsaSha1 } } }),
   },

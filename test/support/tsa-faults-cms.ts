@@ -1,8 +1,9 @@
 import { createPublicKey, generateKeyPairSync } from 'node:crypto';
-import { integer, objectIdentifier, octetString, sequence } from '../../src/shared/rfc3161/der-writer.ts';
+import type { ReasonCode } from '../../src/shared/domain/reasons.ts';
+import { integer, objectIdentifier, octetString, retag, sequence, utcTime } from '../../src/shared/rfc3161/der-writer.ts';
 import { type SigningIdentity, signTstInfo } from '../../src/shared/rfc3161/issue.ts';
 import { type Attribute, encodeSigningCertificateV2 } from '../../src/shared/rfc3161/issue-encode.ts';
-import { digestOf } from '../../src/shared/rfc3161/issue-sign.ts';
+import { digestIdentifier, digestOf, SCHEMES } from '../../src/shared/rfc3161/issue-sign.ts';
 import { OID } from '../../src/shared/rfc3161/oids.ts';
 import { issueSigner } from '../../src/tsa/pki.ts';
 import { type FaultyCase, LAB_NOW_MS, type TsaLab } from './tsa-lab.ts';
@@ -12,9 +13,9 @@ import { type FaultyCase, LAB_NOW_MS, type TsaLab } from './tsa-lab.ts';
 type Change = (attribute: Attribute, lab: TsaLab) => readonly Attribute[];
 
 /** Replaces the attribute of `type`, before it is signed, by what `change` gives. */
-function attribute(refusal: number, name: string, type: string, change: Change): FaultyCase {
+function attribute(code: ReasonCode, name: string, type: string, change: Change): FaultyCase {
   return {
-    refusal,
+    code,
     name,
     make: (lab) =>
       lab.specimen({ seams: { attributes: (attributes) => attributes.flatMap((a) => (a.type === type ? change(a, lab) : [a])) } }),
@@ -22,10 +23,11 @@ function attribute(refusal: number, name: string, type: string, change: Change):
 }
 
 /** Another SigningCertificateV2 than the right one. */
-function essCertId(refusal: number, name: string, value: (signer: SigningIdentity) => Buffer): FaultyCase {
-  return attribute(refusal, name, OID.signingCertificateV2, (a, lab) => [{ ...a, values: [value(lab.pki.signer)] }]);
+function essCertId(code: ReasonCode, name: string, value: (signer: SigningIdentity) => Buffer): FaultyCase {
+  return attribute(code, name, OID.signingCertificateV2, (a, lab) => [{ ...a, values: [value(lab.pki.signer)] }]);
 }
 
+const SIGNING_TIME: Attribute = { type: OID.signingTime, values: [utcTime('261121120000Z')] };
 const hashOf = (identity: SigningIdentity) => digestOf('sha256', identity.certificate);
 const flip = (bytes: Buffer, at: number): Buffer => {
   const out = Buffer.from(bytes);
@@ -34,14 +36,18 @@ const flip = (bytes: Buffer, at: number): Buffer => {
 };
 
 const SIGNER_INFO_FAULTS: readonly FaultyCase[] = [
-  { refusal: 24, name: 'no SignerInfo', make: (lab) => lab.specimen({ seams: { token: (parts) => ({ ...parts, signers: [] }) } }) },
   {
-    refusal: 25,
+    code: 'signer_missing',
+    name: 'no SignerInfo',
+    make: (lab) => lab.specimen({ seams: { token: (parts) => ({ ...parts, signers: [] }) } }),
+  },
+  {
+    code: 'signer_not_single',
     name: 'the same SignerInfo twice',
     make: (lab) => lab.specimen({ seams: { token: (parts) => ({ ...parts, signers: [...parts.signers, ...parts.signers] }) } }),
   },
   {
-    refusal: 25,
+    code: 'signer_not_single',
     name: 'two signers, both true',
     make: (lab) => {
       const identity = lab.signer();
@@ -56,47 +62,65 @@ const SIGNER_INFO_FAULTS: readonly FaultyCase[] = [
       });
     },
   },
-  { refusal: 26, name: 'no signed attributes', make: (lab) => lab.specimen({ seams: { attributes: () => undefined } }) },
+  {
+    code: 'signed_attributes_missing',
+    name: 'no signed attributes',
+    make: (lab) => lab.specimen({ seams: { attributes: () => undefined } }),
+  },
 ];
 
 const ATTRIBUTE_FAULTS: readonly FaultyCase[] = [
-  attribute(27, 'no contentType attribute', OID.contentType, () => []),
-  attribute(27, 'contentType id-data', OID.contentType, (a) => [{ ...a, values: [objectIdentifier(OID.data)] }]),
-  attribute(27, 'contentType twice', OID.contentType, (a) => [a, a]),
-  attribute(27, 'contentType with two values', OID.contentType, (a) => [{ ...a, values: [...a.values, objectIdentifier(OID.data)] }]),
-  attribute(27, 'contentType without a value', OID.contentType, (a) => [{ ...a, values: [] }]),
-  attribute(28, 'no messageDigest attribute', OID.messageDigest, () => []),
-  attribute(28, 'messageDigest of something else', OID.messageDigest, (a) => [{ ...a, values: [octetString(Buffer.alloc(32, 7))] }]),
-  attribute(28, 'messageDigest cut short', OID.messageDigest, (a) => [{ ...a, values: [octetString(a.values[0]!.subarray(2, -1))] }]),
-  attribute(28, 'messageDigest twice', OID.messageDigest, (a) => [a, { ...a, values: [octetString(Buffer.alloc(32, 7))] }]),
-  attribute(28, 'messageDigest with two values', OID.messageDigest, (a) => [
+  attribute('content_type_attribute', 'no contentType attribute', OID.contentType, () => []),
+  attribute('content_type_attribute', 'contentType id-data', OID.contentType, (a) => [{ ...a, values: [objectIdentifier(OID.data)] }]),
+  attribute('content_type_attribute', 'contentType twice', OID.contentType, (a) => [a, a]),
+  attribute('content_type_attribute', 'contentType with two values', OID.contentType, (a) => [
+    { ...a, values: [...a.values, objectIdentifier(OID.data)] },
+  ]),
+  attribute('content_type_attribute', 'contentType without a value', OID.contentType, (a) => [{ ...a, values: [] }]),
+  attribute('message_digest_attribute', 'no messageDigest attribute', OID.messageDigest, () => []),
+  attribute('message_digest_mismatch', 'messageDigest of something else', OID.messageDigest, (a) => [
+    { ...a, values: [octetString(Buffer.alloc(32, 7))] },
+  ]),
+  attribute('message_digest_mismatch', 'messageDigest cut short', OID.messageDigest, (a) => [
+    { ...a, values: [octetString(a.values[0]!.subarray(2, -1))] },
+  ]),
+  attribute('message_digest_attribute', 'messageDigest twice', OID.messageDigest, (a) => [
+    a,
+    { ...a, values: [octetString(Buffer.alloc(32, 7))] },
+  ]),
+  attribute('message_digest_attribute', 'messageDigest with two values', OID.messageDigest, (a) => [
     { ...a, values: [...a.values, octetString(Buffer.alloc(32))] },
   ]),
   {
-    refusal: 28,
+    code: 'message_digest_mismatch',
     name: 'TSTInfo exchanged after signing',
     make: (lab) => lab.specimen({ seams: { token: (parts) => ({ ...parts, eContent: flip(parts.eContent!, -1) }) }, withoutRequest: true }),
   },
+  attribute('signed_attribute_repeated', 'signingTime twice', OID.messageDigest, (a) => [a, SIGNING_TIME, SIGNING_TIME]),
+  attribute('algorithm_protection_mismatch', 'protected algorithms that are not those used (RFC 6211)', OID.messageDigest, (a) => [
+    a,
+    { type: OID.cmsAlgorithmProtection, values: [sequence(digestIdentifier('sha512'), retag(0xa1, SCHEMES.ecdsaSha256.cmsAlgorithm))] },
+  ]),
 ];
 
 const SIGNATURE_FAULTS: readonly FaultyCase[] = [
   {
-    refusal: 29,
+    code: 'signature_invalid',
     name: 'one bit of the signature',
     make: (lab) => lab.specimen({ seams: { signer: (signer) => ({ ...signer, signature: flip(signer.signature, -1) }) } }),
   },
   {
-    refusal: 29,
+    code: 'signature_invalid',
     name: 'an empty signature',
     make: (lab) => lab.specimen({ seams: { signer: (signer) => ({ ...signer, signature: Buffer.alloc(0) }) } }),
   },
   {
-    refusal: 29,
+    code: 'signature_invalid',
     name: 'r = s = 0',
     make: (lab) => lab.specimen({ seams: { signer: (signer) => ({ ...signer, signature: sequence(integer(0), integer(0)) }) } }),
   },
   {
-    refusal: 29,
+    code: 'signature_invalid',
     name: 'signed with a key that is not the certificate’s',
     make: (lab) => {
       const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -104,7 +128,7 @@ const SIGNATURE_FAULTS: readonly FaultyCase[] = [
     },
   },
   {
-    refusal: 29,
+    code: 'signature_invalid',
     name: 'signature over eContent although there are signed attributes',
     make: (lab) =>
       lab.specimen({
@@ -120,7 +144,7 @@ const SIGNATURE_FAULTS: readonly FaultyCase[] = [
 
 const SIGNER_CERTIFICATE_FAULTS: readonly FaultyCase[] = [
   {
-    refusal: 30,
+    code: 'signer_identifier_mismatch',
     name: 'signed by the first certificate, while the SID names the second',
     make: (lab) => {
       const named = lab.signer();
@@ -133,13 +157,16 @@ const SIGNER_CERTIFICATE_FAULTS: readonly FaultyCase[] = [
     },
   },
   {
-    refusal: 31,
+    code: 'signer_certificate_not_found',
     name: 'the SID names no certificate that is there',
     make: (lab) =>
-      lab.specimen({ seams: { signer: (signer) => ({ ...signer, sid: sequence(lab.pki.signer.issuerName, integer(4711)) }) } }),
+      lab.specimen({
+        seams: { signer: (signer) => ({ ...signer, sid: sequence(lab.pki.signer.issuerName, integer(4711)) }) },
+        withoutRequest: true,
+      }),
   },
   {
-    refusal: 31,
+    code: 'signer_certificate_ambiguous',
     name: 'the SID names two certificates',
     make: (lab) => {
       const serial = BigInt(`0x${lab.pki.signer.serialNumber.subarray(2).toString('hex')}`);
@@ -148,23 +175,25 @@ const SIGNER_CERTIFICATE_FAULTS: readonly FaultyCase[] = [
     },
   },
   {
-    refusal: 32,
+    code: 'signer_certificate_missing',
     name: 'no certificate at all',
     make: (lab) => lab.specimen({ seams: { token: (parts) => ({ ...parts, certificates: [] }) } }),
   },
   {
-    refusal: 32,
+    code: 'signer_certificate_missing',
     name: 'the intermediate only',
     make: (lab) => lab.specimen({ seams: { token: (parts) => ({ ...parts, certificates: [lab.pki.intermediate.certificate] }) } }),
   },
 ];
 
 const ESS_FAULTS: readonly FaultyCase[] = [
-  attribute(33, 'neither ESSCertID nor ESSCertIDv2', OID.signingCertificateV2, () => []),
-  essCertId(33, 'a SigningCertificateV2 without certificate identifiers', () => sequence(sequence())),
-  essCertId(34, 'the hash of another certificate', (s) => encodeSigningCertificateV2(Buffer.alloc(32, 9), s.issuerName, s.serialNumber)),
+  attribute('signing_certificate_missing', 'neither ESSCertID nor ESSCertIDv2', OID.signingCertificateV2, () => []),
+  essCertId('signing_certificate_missing', 'a SigningCertificateV2 without certificate identifiers', () => sequence(sequence())),
+  essCertId('signing_certificate_hash_mismatch', 'the hash of another certificate', (s) =>
+    encodeSigningCertificateV2(Buffer.alloc(32, 9), s.issuerName, s.serialNumber),
+  ),
   {
-    refusal: 34,
+    code: 'signing_certificate_hash_mismatch',
     name: 'a certificate with the same key, name and serial number in the signer’s place',
     make: (lab) => {
       const { signer, intermediate } = lab.pki;
@@ -180,12 +209,16 @@ const ESS_FAULTS: readonly FaultyCase[] = [
       });
     },
   },
-  essCertId(35, 'issuerSerial with another serial number', (s) => encodeSigningCertificateV2(hashOf(s), s.issuerName, integer(4711))),
-  essCertId(35, 'issuerSerial with another issuer', (s) => encodeSigningCertificateV2(hashOf(s), s.subjectName, s.serialNumber)),
-  essCertId(36, 'a hash algorithm that nobody knows', (s) =>
+  essCertId('signing_certificate_issuer_mismatch', 'issuerSerial with another serial number', (s) =>
+    encodeSigningCertificateV2(hashOf(s), s.issuerName, integer(4711)),
+  ),
+  essCertId('signing_certificate_issuer_mismatch', 'issuerSerial with another issuer', (s) =>
+    encodeSigningCertificateV2(hashOf(s), s.subjectName, s.serialNumber),
+  ),
+  essCertId('signing_certificate_hash_unknown', 'a hash algorithm that nobody knows', (s) =>
     encodeSigningCertificateV2(hashOf(s), s.issuerName, s.serialNumber, sequence(objectIdentifier('2.999.3161.36'))),
   ),
-  essCertId(36, 'MD5', (s) =>
+  essCertId('signing_certificate_hash_unknown', 'MD5', (s) =>
     encodeSigningCertificateV2(digestOf('md5', s.certificate), s.issuerName, s.serialNumber, sequence(objectIdentifier(OID.md5))),
   ),
 ];

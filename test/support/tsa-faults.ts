@@ -1,3 +1,4 @@
+import { REASONS } from '../../src/shared/domain/reasons.ts';
 import { ANSWER_FAULTS } from './tsa-faults-answer.ts';
 import { CERTIFICATE_FAULTS } from './tsa-faults-chain.ts';
 import { CMS_FAULTS } from './tsa-faults-cms.ts';
@@ -8,4 +9,9 @@ import type { FaultyCase } from './tsa-lab.ts';
  * A token for each refusal of a verifier, 1–46 but for 5: that one is about HTTP (`createFault` of the development TSA). Each differs from
  * a good answer in the one thing its name says; everything else, signatures included, is as it should be.
  */
-export const FAULTY_CASES: readonly FaultyCase[] = [...ANSWER_FAULTS, ...TSTINFO_FAULTS, ...CMS_FAULTS, ...CERTIFICATE_FAULTS];
+export const FAULTY_CASES: readonly (FaultyCase & { refusal: number | undefined })[] = [
+  ...ANSWER_FAULTS,
+  ...TSTINFO_FAULTS,
+  ...CMS_FAULTS,
+  ...CERTIFICATE_FAULTS,
+].map((faulty) => ({ ...faulty, refusal: REASONS[faulty.code].refusal }));

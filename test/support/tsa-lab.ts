@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { ReasonCode } from '../../src/shared/domain/reasons.ts';
 import { boolean, integer, nullValue, objectIdentifier, octetString, sequence } from '../../src/shared/rfc3161/der-writer.ts';
 import { issueResponse, type Seams, type SigningIdentity, type TsaProfile } from '../../src/shared/rfc3161/issue.ts';
 import { OID } from '../../src/shared/rfc3161/oids.ts';
@@ -117,6 +118,6 @@ export interface Case {
 }
 
 export interface FaultyCase extends Case {
-  /** The number in the list of what a verifier must refuse. */
-  refusal: number;
+  /** The one reason for which it must be refused. */
+  code: ReasonCode;
 }

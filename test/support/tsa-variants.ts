@@ -1,8 +1,16 @@
 import { createPublicKey } from 'node:crypto';
-import { contextPrimitive, nullValue, objectIdentifier, octetString, sequence, utf8String } from '../../src/shared/rfc3161/der-writer.ts';
+import {
+  contextPrimitive,
+  nullValue,
+  objectIdentifier,
+  octetString,
+  retag,
+  sequence,
+  utf8String,
+} from '../../src/shared/rfc3161/der-writer.ts';
 import type { SigningIdentity } from '../../src/shared/rfc3161/issue.ts';
 import { encodeSigningCertificateV2 } from '../../src/shared/rfc3161/issue-encode.ts';
-import { digestOf } from '../../src/shared/rfc3161/issue-sign.ts';
+import { digestIdentifier, digestOf } from '../../src/shared/rfc3161/issue-sign.ts';
 import { OID } from '../../src/shared/rfc3161/oids.ts';
 import { extendedKeyUsage, extension, keyIdentifier } from '../../src/tsa/certificate.ts';
 import { issueIntermediate, issueSigner } from '../../src/tsa/pki.ts';
@@ -62,9 +70,15 @@ export const GOOD_VARIANTS: readonly Case[] = [
   of('revocation lists in the token', (lab) => ({
     seams: { token: (parts) => ({ ...parts, crls: revocationLists(lab, LAB_NOW_MS, {}) }) },
   })),
-  of('an unsigned attribute', {
-    seams: { signer: (signer) => ({ ...signer, unsignedAttributes: [{ type: '2.999.3161.2', values: [utf8String('hello')] }] }) },
-  }),
+  of('algorithm protection (RFC 6211)', (lab) => ({
+    seams: {
+      attributes: (attributes) => {
+        const { digest, cmsAlgorithm } = lab.pki.signer.scheme;
+        const value = sequence(digestIdentifier(digest), retag(0xa1, cmsAlgorithm));
+        return [...attributes, { type: OID.cmsAlgorithmProtection, values: [value] }];
+      },
+    },
+  })),
   of('a signed attribute that nobody knows', {
     seams: { attributes: (attributes) => [...attributes, { type: '2.999.3161.3', values: [utf8String('hello')] }] },
   }),

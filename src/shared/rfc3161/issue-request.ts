@@ -18,9 +18,6 @@ const IMPRINT_DIGESTS = [
   { oid: objectIdentifier(OID.sha256), octets: 32 },
   { oid: objectIdentifier(OID.sha384), octets: 48 },
   { oid: objectIdentifier(OID.sha512), octets: 64 },
-  { oid: objectIdentifier(OID.sha3_256), octets: 32 },
-  { oid: objectIdentifier(OID.sha3_384), octets: 48 },
-  { oid: objectIdentifier(OID.sha3_512), octets: 64 },
 ];
 
 const MAX_NONCE_OCTETS = 64;
