@@ -1,0 +1,186 @@
+import { connect } from 'node:net';
+import { afterAll, expect, test } from 'vitest';
+import { statusOf } from '../../src/api/errors.ts';
+import { type ErrorCode, ServiceError } from '../../src/shared/errors.ts';
+import { buildEdgesApp } from '../support/edges-app.ts';
+import { answerOn, listen } from '../support/raw-http.ts';
+
+const id = '0190d9f0-0000-7000-8000-000000000000';
+const logged: string[] = [];
+const app = await buildEdgesApp({ server: { logger: { level: 'warn', stream: { write: (line: string) => logged.push(line) } } } });
+
+const codes = Object.keys(statusOf) as ErrorCode[];
+for (const code of codes) {
+  app.get(`/throws/${code}`, async () => {
+    throw new ServiceError(code, `A sentence about ${code}.`, {
+      members: { token_id: id, detail: 'replaced', code: 'replaced' },
+      headers: { 'X-More': 'more' },
+      cause: new Error('mongodb://user:secret@10.0.0.1 refused'),
+    });
+  });
+}
+app.get('/throws/unexpected', async () => {
+  throw new TypeError('cannot read mongodb://user:secret@10.0.0.1');
+});
+app.get('/throws/nothing-useful', async () => {
+  throw Object.assign(new Error('secret'), { statusCode: 404 });
+});
+app.get('/throws/later', async () => {
+  throw new ServiceError('stamp_pending', 'Accepted, but not stamped yet.', { retryAfterSeconds: 2.2 });
+});
+app.get('/stores', async (_request, reply) => {
+  reply.header('Cache-Control', 'public, max-age=300');
+  return {};
+});
+app.get('/page', async (_request, reply) => reply.type('text/html').send('<!doctype html><title>x</title>'));
+
+const { port } = await listen(app);
+afterAll(() => app.close());
+
+test.each(codes)('E3: %s is one answer with detail, code and request_id', async (code) => {
+  const answer = await app.inject({ method: 'GET', url: `/throws/${code}` });
+  expect(answer.statusCode).toBe(statusOf[code]);
+  expect(answer.json()).toEqual({
+    detail: `A sentence about ${code}.`,
+    code,
+    request_id: expect.any(String),
+    token_id: id,
+  });
+  expect(answer.headers['x-more']).toBe('more');
+  expect(answer.headers['retry-after'] !== undefined).toBe([429, 503, 504].includes(answer.statusCode));
+  expect(answer.body).not.toContain('secret');
+});
+
+test('E10, E11: Retry-After is in whole seconds, never less than asked for', async () => {
+  expect((await app.inject('/throws/later')).headers['retry-after']).toBe('3');
+});
+
+test.each(['unexpected', 'nothing-useful'])('E3: an %s error is 500 without a word of why, which is in the log', async (name) => {
+  logged.length = 0;
+  const answer = await app.inject(`/throws/${name}`);
+  expect(answer.statusCode).toBe(500);
+  expect(answer.json()).toEqual({
+    detail: 'Something went wrong on our side.',
+    code: 'internal_error',
+    request_id: expect.any(String),
+  });
+  expect(logged.join()).toContain('secret');
+  expect(logged.join()).toContain(answer.json().request_id);
+});
+
+test('E8: an unknown path is 404, whatever its body', async () => {
+  for (const [method, url] of [
+    ['GET', '/nope'],
+    ['POST', '/api/v1/nope'],
+    ['GET', '/api/v1/verify/v1/token/'],
+    ['GET', '//health'],
+  ] as const) {
+    const answer = await app.inject({ method, url, ...(method === 'POST' && { payload: '{bad' }) });
+    expect([url, answer.statusCode, answer.json().code]).toEqual([url, 404, 'not_found']);
+  }
+});
+
+test.each([
+  ['GET', '/api/v1/verify/v1/raw', 'POST'],
+  ['DELETE', '/api/v1/agent/v1/stamp/basic', 'POST'],
+  ['PATCH', `/api/v1/workflow/${id}/stamp`, 'POST'],
+  ['POST', '/health/', 'GET, HEAD'],
+  ['OPTIONS', '/health/', 'GET, HEAD'],
+  ['PROPFIND', '/health/', 'GET, HEAD'],
+  ['POST', `/api/v1/verify/v1/token/${id}?x=1`, 'GET, HEAD'],
+] as const)('E8: %s %s is 405 with Allow: %s', async (method, url, allow) => {
+  const answer = await app.inject({ method: method as 'GET', url });
+  expect([answer.statusCode, answer.headers.allow, answer.json().code]).toEqual([405, allow, 'method_not_allowed']);
+});
+
+test('W6: HEAD is allowed where GET is, and never runs verify-user', async () => {
+  expect((await app.inject({ method: 'HEAD', url: '/health/' })).statusCode).toBe(200);
+  const answer = await app.inject({ method: 'HEAD', url: `/api/v1/workflow/${id}/verify-user?challenge=x` });
+  expect([answer.statusCode, answer.headers.allow]).toEqual([405, 'GET']);
+});
+
+test.each([
+  ['GET', '/health', '/health/'],
+  ['GET', '/health?a=1&b=%2F', '/health/?a=1&b=%2F'],
+  ['POST', '/api/v1/verify/v1/raw/', '/api/v1/verify/v1/raw'],
+  ['GET', `/api/v1/verify/v1/token/${id}/?q`, `/api/v1/verify/v1/token/${id}?q`],
+] as const)('%s %s leads to %s with 307, as redirect_slashes does', async (method, url, location) => {
+  const answer = await app.inject({ method, url });
+  expect([answer.statusCode, answer.headers.location]).toEqual([307, location]);
+});
+
+test.each([
+  ['%ZZ', '`%` at 1'],
+  ['%', '`%` at 1'],
+  ['a%ff', '`\ufffd` at 2'],
+  ['%E2%82', '`\ufffd` at 1'],
+  ['%41%zz', '`%` at 2'],
+])('E1: the undecodable parameter %s is 422 and not 400', async (segment, found) => {
+  const answer = await app.inject(`/api/v1/verify/v1/token/${segment}`);
+  expect(answer.statusCode).toBe(422);
+  expect(answer.json().detail[0].msg).toBe(`Input should be a valid UUID, invalid character: found ${found}`);
+});
+
+test('E1: a parameter of thousands of characters is 422 and not 404', async () => {
+  const answer = await app.inject(`/api/v1/verify/v1/token/${'a'.repeat(10_000)}`);
+  expect([answer.statusCode, answer.json().detail[0].input.length]).toEqual([422, 1024]);
+});
+
+test('E1: all parts of a request are reported together: path, header, body', async () => {
+  const workflow = await app.inject({ method: 'POST', url: '/api/v1/workflow/x/stamp', payload: {} });
+  expect(workflow.json().detail.map(({ loc }: { loc: string[] }) => loc.join('.'))).toEqual([
+    'path.workflow_id',
+    'body.output_hash',
+    'body.output_type',
+  ]);
+  const headers = { 'x-payment-transaction': 'x'.repeat(257) };
+  const agent = await app.inject({ method: 'POST', url: '/api/v1/agent/v1/stamp/basic', headers, payload: {} });
+  expect(agent.json().detail.map(({ loc }: { loc: string[] }) => loc.join('.'))).toEqual(['header.x-payment-transaction', 'body']);
+});
+
+test.each([
+  ['x'.repeat(256), 201],
+  [' !~', 201],
+  ['x'.repeat(257), 422],
+  ['é', 422],
+  ['a\tb', 422],
+])('S10: x-payment-transaction %j is %i', async (claim, status) => {
+  const headers = { 'x-payment-transaction': claim };
+  const answer = await app.inject({ method: 'POST', url: '/api/v1/agent/v1/stamp/basic', headers, payload: { hash: 'a'.repeat(64) } });
+  expect(answer.statusCode).toBe(status);
+  if (status === 422) expect(answer.json().detail[0].loc).toEqual(['header', 'x-payment-transaction']);
+});
+
+test.each([
+  ['a request that is none', 'rubbish\r\n\r\n', 400],
+  ['headers without end', `GET / HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(100_000)}\r\n\r\n`, 431],
+  ['two lengths', 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n', 400],
+])('E3: %s is answered in the one shape', async (_name, text, status) => {
+  const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+  socket.write(text);
+  const answer = await answerOn(socket);
+  expect(answer.status).toBe(status);
+  expect(JSON.parse(answer.body)).toEqual({ detail: expect.any(String), code: 'bad_request', request_id: expect.any(String) });
+  socket.destroy();
+});
+
+test('answers: JSON is not stored unless its route says so; nothing is sniffed, framed, or told to others', async () => {
+  const health = await app.inject('/health/');
+  expect(health.headers).toMatchObject({
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+    'x-frame-options': 'DENY',
+  });
+  expect(health.headers).not.toHaveProperty('x-powered-by');
+  expect((await app.inject('/nope')).headers['cache-control']).toBe('no-store');
+  expect((await app.inject('/stores')).headers['cache-control']).toBe('public, max-age=300');
+});
+
+test('pages: a strict Content-Security-Policy', async () => {
+  const { headers } = await app.inject('/page');
+  expect(headers['content-security-policy']).toBe(
+    "default-src 'none';style-src 'self';script-src 'self';img-src 'self' data:;connect-src 'self';" +
+      "form-action 'self';base-uri 'none';frame-ancestors 'none'",
+  );
+});

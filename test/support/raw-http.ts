@@ -1,0 +1,43 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+
+/** A listening app and plain sockets to it, for what an HTTP client would never send. */
+export async function listen(app: FastifyInstance): Promise<{ readonly port: number; open(): Promise<Socket> }> {
+  const port = Number(new URL(await app.listen({ host: '127.0.0.1', port: 0 })).port);
+  const open = async () => {
+    const socket = connect(port, '127.0.0.1');
+    await once(socket, 'connect');
+    return socket;
+  };
+  return { port, open };
+}
+
+export interface RawAnswer {
+  readonly status: number;
+  readonly head: string;
+  readonly body: string;
+}
+
+/** The next whole answer on a socket; rejects when the socket ends before it. */
+export async function answerOn(socket: Socket): Promise<RawAnswer> {
+  let received = Buffer.alloc(0);
+  for (;;) {
+    const headEnd = received.indexOf('\r\n\r\n');
+    const head = received.subarray(0, Math.max(headEnd, 0)).toString('latin1');
+    const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0);
+    if (headEnd >= 0 && received.length >= headEnd + 4 + length) {
+      const body = received.subarray(headEnd + 4, headEnd + 4 + length).toString('utf8');
+      return { status: Number(head.split(' ')[1]), head, body };
+    }
+    const [chunk] = await Promise.race([once(socket, 'data'), once(socket, 'close').then(() => [undefined])]);
+    if (!(chunk instanceof Buffer)) throw new Error(`the socket ended after ${received.length} bytes`);
+    received = Buffer.concat([received, chunk]);
+  }
+}
+
+/** The head of a POST with these headers. */
+export function postHead(path: string, headers: Record<string, string | number>): string {
+  const lines = Object.entries({ host: 'localhost', ...headers }).map(([name, value]) => `${name}: ${value}`);
+  return [`POST ${path} HTTP/1.1`, ...lines, '', ''].join('\r\n');
+}
