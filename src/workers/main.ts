@@ -14,6 +14,7 @@ const sweepEveryMs = 3_600_000;
 await runProcess('worker', process.env, async ({ config, log, lifecycle }) => {
   const store = openStore(config.MONGODB_URL, log);
   lifecycle.onClose('store', () => store.close());
+  void store.ensureIndexes();
   const redis = connectWorker(config.REDIS_URL, log);
   lifecycle.onClose('redis', () => disconnect(redis));
 

@@ -3,12 +3,15 @@ import { z } from 'zod';
 export const healthCheck = z.enum(['ok', 'failing']);
 export type HealthCheck = z.output<typeof healthCheck>;
 
+/** As the workers see it; `unknown` while no worker is heard. */
+export const providerCheck = z.enum([...healthCheck.options, 'unknown']);
+
 /** `/health/`: liveness of the process, with what it sees of its surroundings. */
 export const healthResponse = z
   .object({
-    status: z.literal('ok'),
+    status: z.enum(['ok', 'degraded']),
     version: z.string(),
-    checks: z.object({ redis: healthCheck, mongodb: healthCheck, provider: healthCheck }),
+    checks: z.object({ redis: healthCheck, mongodb: healthCheck, provider: providerCheck }),
   })
   .meta({ id: 'Health' });
 export type HealthResponse = z.output<typeof healthResponse>;

@@ -67,7 +67,7 @@ export function readReplies(options: {
         lost = false;
       } catch (error) {
         if (stopping) return;
-        if (!lost) log.warn({ err: error }, 'replies cannot be read');
+        log.debug({ err: error }, 'replies cannot be read');
         lost = true;
         await delay(100);
       }

@@ -1,4 +1,5 @@
 import type { AnyBulkWriteOperation, Collection, Db } from 'mongodb';
+import type { DailyStatsRow } from '../contract/stats.ts';
 import { bucketOf, quantile } from '../domain/latency-histogram.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
@@ -18,18 +19,6 @@ export interface StampTally {
   readonly latencyMs: number | undefined;
 }
 
-/** One row of `GET /internal/stats/daily`. */
-export interface DailyRow {
-  readonly date: string;
-  readonly provider: string;
-  readonly is_qualified: boolean;
-  readonly caller_kind: CallerKind;
-  readonly stamps: number;
-  readonly failed: number;
-  readonly latency_ms_p50: number | null;
-  readonly latency_ms_p95: number | null;
-}
-
 /** `day:…` rows hold the daily statistics, `product:…` rows a product's total. */
 interface CounterRecord {
   readonly _id: string;
@@ -42,11 +31,22 @@ interface CounterRecord {
   readonly latency?: Readonly<Record<string, number>>;
 }
 
+/** What a stored stamp counts for, when the counters are made anew. Its latency is not known any more. */
+export const tallyOfRecord = ({ issuedAt, provider, isQualified, caller }: StampRecord): StampTally => ({
+  finishedAt: Date.parse(issuedAt),
+  provider,
+  isQualified,
+  callerKind: caller.kind,
+  product: caller.product,
+  outcome: 'stamped',
+  latencyMs: undefined,
+});
+
 export interface CounterStore {
   /** Adds finished stamps in one round trip. */
   add(tallies: readonly StampTally[]): Promise<void>;
   /** Rows of the days from `since` (`YYYY-MM-DD`) on, newest first; its cost is the number of rows. */
-  daily(since: string): Promise<DailyRow[]>;
+  daily(since: string): Promise<DailyStatsRow[]>;
   productTotal(product: string): Promise<number>;
   /** Replaces every stamp count by what `tallies` adds up to; failures and latencies are kept as they are. */
   repair(tallies: AsyncIterable<StampTally>): Promise<void>;
@@ -79,7 +79,7 @@ function changesOf(tallies: Iterable<StampTally>): Map<string, Change> {
   return changes;
 }
 
-function rowOf(record: CounterRecord): DailyRow {
+function rowOf(record: CounterRecord): DailyStatsRow {
   return {
     date: record.date ?? '',
     provider: record.provider ?? '',

@@ -1,11 +1,25 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Db } from 'mongodb';
+import type { Logger } from '../log.ts';
 import { inStore } from './errors.ts';
 
-/** Makes every index of the database; repeating it changes nothing. */
-export async function ensureIndexes(db: Db): Promise<void> {
-  await inStore(async () => {
-    await db.collection('stamps').createIndex({ 'caller.product': 1, _id: -1 });
-    await db.collection('counters').createIndex({ date: 1 });
-    await db.collection('idempotency').createIndex({ expiresAt: 1 }, { expireAfterSeconds: 0 });
-  });
+const retryMs = 2_000;
+
+async function createIndexes(db: Db): Promise<void> {
+  await db.collection('stamps').createIndex({ 'caller.product': 1, _id: -1 });
+  await db.collection('counters').createIndex({ date: 1 });
+  await db.collection('idempotency').createIndex({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+}
+
+/** Makes every index of the database, trying until the store can be reached or `signal` says to stop; repeating it changes nothing. */
+export async function ensureIndexes(db: Db, { signal, log }: { signal: AbortSignal; log: Logger }): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      return await inStore(() => createIndexes(db));
+    } catch (error) {
+      if (signal.aborted) return;
+      log.warn({ err: error }, 'the indexes cannot be made yet');
+    }
+    await delay(retryMs, undefined, { ref: false });
+  }
 }

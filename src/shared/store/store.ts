@@ -17,12 +17,14 @@ export interface Store {
   readonly keys: KeyStore;
   /** @throws ServiceError `store_unavailable` when the store does not answer. */
   ping(): Promise<void>;
+  /** Makes the indexes, as soon as the store can be reached; they only make reading fast. */
   ensureIndexes(): Promise<void>;
   close(): Promise<void>;
 }
 
 export function openStore(url: string, log: Logger): Store {
   const { db, close } = connectStore(url, log);
+  const closing = new AbortController();
   return {
     stamps: createStampStore(db),
     counters: createCounterStore(db),
@@ -30,7 +32,10 @@ export function openStore(url: string, log: Logger): Store {
     idempotency: createIdempotencyStore(db),
     keys: createKeyStore(db),
     ping: async () => void (await inStore(() => db.command({ ping: 1, maxTimeMS: 1_000 }))),
-    ensureIndexes: () => ensureIndexes(db),
-    close,
+    ensureIndexes: () => ensureIndexes(db, { signal: closing.signal, log }),
+    close: async () => {
+      closing.abort();
+      await close();
+    },
   };
 }

@@ -1,0 +1,21 @@
+import { loadConfig } from '../src/shared/config.ts';
+import { createLogger } from '../src/shared/log.ts';
+import { tallyOfRecord } from '../src/shared/store/counters.ts';
+import { openStore } from '../src/shared/store/store.ts';
+
+/** Counts the stamps again and puts the counters right. Stop the workers first: what they write meanwhile is not counted. */
+const config = loadConfig(process.env);
+const store = openStore(config.MONGODB_URL, createLogger({ level: config.LOG_LEVEL, process: 'repair' }));
+
+async function* tallies() {
+  let seen = 0;
+  for await (const record of store.stamps.scan()) {
+    seen += 1;
+    if (seen % 10_000 === 0) console.log(`${seen} stamps counted`);
+    yield tallyOfRecord(record);
+  }
+  console.log(`${seen} stamps counted; the counters are right again`);
+}
+
+await store.counters.repair(tallies());
+await store.close();

@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto';
+import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify';
+import type { Config } from '../shared/config.ts';
+import type { Logger } from '../shared/log.ts';
+import { registerErrorHandler } from './errors.ts';
+import { registerJsonBody } from './plugins/json-body.ts';
+import type { RateLimits } from './plugins/rate-limits.ts';
+import { registerRequestLog } from './plugins/request-log.ts';
+import { registerSecurityHeaders } from './plugins/security-headers.ts';
+import { createServiceTokens } from './plugins/service-token.ts';
+import { registerAgentRoutes } from './routes/agent.ts';
+import { registerHealthRoutes } from './routes/health.ts';
+import { registerInternalRoutes } from './routes/internal.ts';
+import { registerSealedRoutes } from './routes/sealed.ts';
+import { registerVerifyRoutes } from './routes/verify.ts';
+import type { HealthService } from './services/health.ts';
+import type { DownloadSealed } from './services/sealed-download.ts';
+import type { Stamping } from './services/stamping.ts';
+import type { Statistics } from './services/statistics.ts';
+import type { Verification } from './services/verification.ts';
+
+export interface AppDeps {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly limits: RateLimits;
+  readonly stamping: Stamping;
+  readonly verification: Verification;
+  readonly statistics: Statistics;
+  readonly downloadSealed: DownloadSealed;
+  readonly health: HealthService;
+}
+
+const requestIdPattern = /^[\w.-]{1,64}$/;
+
+/** The application apart from the listening server: plugins and routes in an explicit order. */
+export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
+  const { config, log, limits } = deps;
+  const loggerInstance: FastifyBaseLogger = log;
+  const app = fastify({
+    loggerInstance,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    trustProxy: config.TRUST_PROXY,
+    requestIdHeader: false,
+    genReqId: ({ headers }) => {
+      const given = headers['x-request-id'];
+      return typeof given === 'string' && requestIdPattern.test(given) ? given : randomUUID();
+    },
+    bodyLimit: 1024 * 1024,
+    forceCloseConnections: 'idle',
+    return503OnClosing: true,
+  });
+
+  registerRequestLog(app);
+  registerErrorHandler(app);
+  await registerSecurityHeaders(app);
+  registerJsonBody(app);
+
+  registerHealthRoutes(app, deps);
+  registerInternalRoutes(app, {
+    ...deps,
+    identifyProduct: createServiceTokens(config.SERVICE_TOKENS),
+    sealedMaxBytes: config.SEALED_MAX_BYTES,
+  });
+  registerAgentRoutes(app, { ...deps, limits, perMinute: config.RATE_AGENT_PER_MINUTE, sealedMaxBytes: config.SEALED_MAX_BYTES });
+  registerVerifyRoutes(app, { ...deps, limits, perMinute: config.RATE_VERIFY_PER_MINUTE });
+  registerSealedRoutes(app, deps);
+  return app;
+}

@@ -1,0 +1,71 @@
+import { randomUUID } from 'node:crypto';
+import { systemClock } from '../shared/clock.ts';
+import { runProcess } from '../shared/lifecycle.ts';
+import { connectBlockingReader, connectProducer, disconnect } from '../shared/queue/connection.ts';
+import { readHeartbeats } from '../shared/queue/heartbeat.ts';
+import { readReplies, replyBlockMs, replyStreamOf } from '../shared/queue/replies.ts';
+import { createStampQueue } from '../shared/queue/stamp-queue.ts';
+import { stampReplyOf } from '../shared/store/stamps.ts';
+import { openStore } from '../shared/store/store.ts';
+import { version } from '../shared/version.ts';
+import { buildApp } from './app.ts';
+import { createRateLimits } from './plugins/rate-limits.ts';
+import { createHealthService } from './services/health.ts';
+import { createIdempotency } from './services/idempotency.ts';
+import { createReplyWaiter } from './services/reply-waiter.ts';
+import { createSealedDownload } from './services/sealed-download.ts';
+import { createStamping } from './services/stamping.ts';
+import { createStatistics } from './services/statistics.ts';
+import { createVerification } from './services/verification.ts';
+
+const hourMs = 3_600_000;
+
+await runProcess('api', process.env, async ({ config, log, lifecycle }) => {
+  const clock = systemClock;
+  const store = openStore(config.MONGODB_URL, log);
+  lifecycle.onClose('store', () => store.close());
+  const redis = connectProducer(config.REDIS_URL, log);
+  lifecycle.onClose('redis', () => disconnect(redis));
+
+  const waiter = createReplyWaiter({
+    waitMs: config.STAMP_WAIT_MS,
+    findStored: async (tokenIds) => (await store.stamps.findMany(tokenIds)).map(stampReplyOf),
+    log,
+  });
+  const replyTo = replyStreamOf(randomUUID());
+  const replies = readReplies({
+    redis: connectBlockingReader(config.REDIS_URL, log, replyBlockMs),
+    stream: replyTo,
+    log,
+    onReply: waiter.settle,
+    onGap: () => void waiter.lookUpAll(),
+  });
+  lifecycle.onClose('replies', () => replies.stop());
+  const queue = createStampQueue({ redis, replyTo, maxDepth: config.QUEUE_MAX_DEPTH, log });
+  lifecycle.onClose('queue', () => queue.close());
+
+  const idempotency = createIdempotency({
+    store: store.idempotency,
+    key: () => store.keys.secret('idempotency'),
+    clock,
+    ttlMs: config.IDEMPOTENCY_TTL_HOURS * hourMs,
+  });
+  const app = await buildApp({
+    config,
+    log,
+    limits: createRateLimits({ redis, log }),
+    stamping: createStamping({ queue, waiter, ...store, idempotency, clock, sealedMaxBytes: config.SEALED_MAX_BYTES }),
+    verification: createVerification({ stamps: store.stamps, mockKey: () => store.keys.secret('mock-provider') }),
+    statistics: createStatistics({ ...store, clock }),
+    downloadSealed: createSealedDownload(store),
+    health: createHealthService({
+      version,
+      clock,
+      pingRedis: () => redis.ping(),
+      pingStore: store.ping,
+      readHeartbeats: (now) => readHeartbeats(redis, now),
+    }),
+  });
+  lifecycle.onClose('http', () => app.close());
+  return { url: await app.listen({ host: config.HOST, port: config.PORT }) };
+});

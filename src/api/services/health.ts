@@ -1,0 +1,62 @@
+import type { Clock } from '../../shared/clock.ts';
+import type { HealthResponse, ReadinessResponse } from '../../shared/contract/health.ts';
+import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
+
+/** How long a dependency may take to answer before it counts as down. */
+const checkTimeoutMs = 1_000;
+
+/** Asks what the service depends on; each check is bounded, so that the answer comes within about a second. */
+export interface HealthService {
+  check(): Promise<HealthResponse>;
+  /** Whether stamps can be accepted and read: it needs Redis and MongoDB, not a worker. */
+  checkReadiness(): Promise<ReadinessResponse>;
+}
+
+async function isUp(check: () => Promise<unknown>): Promise<boolean> {
+  const timeout = Promise.withResolvers<never>();
+  const timer = setTimeout(() => timeout.reject(new Error('no answer in time')), checkTimeoutMs);
+  try {
+    await Promise.race([check(), timeout.promise]);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+export function createHealthService(deps: {
+  version: string;
+  clock: Clock;
+  pingRedis: () => Promise<unknown>;
+  pingStore: () => Promise<void>;
+  readHeartbeats: (now: number) => Promise<Heartbeat[]>;
+}): HealthService {
+  const { version, clock, pingRedis, pingStore, readHeartbeats } = deps;
+
+  async function checkProvider(): Promise<HealthResponse['checks']['provider']> {
+    let heartbeats: Heartbeat[] = [];
+    const isKnown = await isUp(async () => {
+      heartbeats = await readHeartbeats(clock());
+    });
+    if (!isKnown || heartbeats.length === 0) return 'unknown';
+    return heartbeats.some(({ provider }) => provider.status !== 'outage') ? 'ok' : 'failing';
+  }
+
+  async function checkServers(): Promise<ReadinessResponse['checks']> {
+    const [redis, mongodb] = await Promise.all([isUp(pingRedis), isUp(pingStore)]);
+    return { redis: redis ? 'ok' : 'failing', mongodb: mongodb ? 'ok' : 'failing' };
+  }
+
+  return {
+    check: async () => {
+      const [servers, provider] = await Promise.all([checkServers(), checkProvider()]);
+      const checks = { ...servers, provider };
+      return { status: Object.values(checks).every((check) => check === 'ok') ? 'ok' : 'degraded', version, checks };
+    },
+    checkReadiness: async () => {
+      const checks = await checkServers();
+      return { status: Object.values(checks).every((check) => check === 'ok') ? 'ready' : 'not_ready', checks };
+    },
+  };
+}

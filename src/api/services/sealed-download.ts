@@ -1,0 +1,27 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { digestOfSecret, openContent } from '../../shared/domain/sealed-envelope.ts';
+import { ServiceError } from '../../shared/errors.ts';
+import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
+import type { StampStore } from '../../shared/store/stamps.ts';
+
+/**
+ * The content of a sealed stamp, for whoever holds its capability address; checked against its hash on the way out (S11).
+ *
+ * @throws ServiceError `not_found` for an unknown id, a wrong secret and a stamp without content alike.
+ */
+export type DownloadSealed = (tokenId: string, secret: string) => Promise<{ content: Buffer; hash: string }>;
+
+const notFound = () => new ServiceError('not_found', 'There is no content at this address.');
+
+export function createSealedDownload(deps: { stamps: StampStore; sealedContents: SealedContentStore }): DownloadSealed {
+  return async (tokenId, secret) => {
+    const stamp = await deps.stamps.find(tokenId);
+    if (!stamp?.sealed || !timingSafeEqual(Buffer.from(digestOfSecret(secret)), Buffer.from(stamp.sealed.secretSha256))) throw notFound();
+    const sealed = await deps.sealedContents.get(stamp.sealed.contentId);
+    const content = sealed && openContent(secret, tokenId, sealed);
+    if (!content || createHash('sha256').update(content).digest('hex') !== stamp.hash) {
+      throw new ServiceError('internal_error', 'The stored content does not match its stamp and is not sent.');
+    }
+    return { content, hash: stamp.hash };
+  };
+}

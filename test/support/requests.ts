@@ -1,0 +1,54 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { type Service, serviceToken } from './service.ts';
+
+export const sha256 = (content: string | Buffer): string => createHash('sha256').update(content).digest('hex');
+
+/** A hash that no other test stamps. */
+export const randomHash = (): string => sha256(randomBytes(16));
+
+export const internalHeaders = { 'x-service-token': serviceToken };
+
+export type JsonObject = Record<string, unknown>;
+
+export interface JsonAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: JsonObject;
+}
+
+async function answerOf(response: Response): Promise<JsonAnswer> {
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: text === '' ? {} : (JSON.parse(text) as JsonObject) };
+}
+
+export async function getJson(service: Service, path: string, headers: Record<string, string> = {}): Promise<JsonAnswer> {
+  return answerOf(await service.fetch(path, { headers }));
+}
+
+export async function postJson(service: Service, path: string, body: unknown, headers: Record<string, string> = {}): Promise<JsonAnswer> {
+  return answerOf(
+    await service.fetch(path, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) }),
+  );
+}
+
+export const stampInternal = (service: Service, body: unknown, headers: Record<string, string> = {}): Promise<JsonAnswer> =>
+  postJson(service, '/api/v1/internal/v1/stamp', body, { ...internalHeaders, ...headers });
+
+export const stampAgent = (service: Service, tier: string, body: unknown, headers: Record<string, string> = {}): Promise<JsonAnswer> =>
+  postJson(service, `/api/v1/agent/v1/stamp/${tier}`, body, headers);
+
+export const verifyById = (service: Service, tokenId: unknown): Promise<JsonAnswer> =>
+  getJson(service, `/api/v1/verify/v1/token/${tokenId}`);
+
+export const verifyRaw = (service: Service, token: unknown): Promise<JsonAnswer> => postJson(service, '/api/v1/verify/v1/raw', { token });
+
+/** Waits until `check` answers something truthy, and answers that; fails after `withinMs`. */
+export async function eventually<T>(check: () => Promise<T | undefined | false>, withinMs = 20_000): Promise<T> {
+  const deadline = Date.now() + withinMs;
+  for (;;) {
+    const value = await check();
+    if (value) return value;
+    if (Date.now() > deadline) throw new Error(`not so within ${withinMs} ms`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}

@@ -1,0 +1,90 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { freshMongoUrl, freshRedisUrl } from './servers.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+
+/** One real process of the service, spoken to over its sockets only. */
+export interface ServiceProcess {
+  readonly url: string;
+  /** Everything that it has printed so far. */
+  output(): string;
+  /** SIGTERM, and the exit code. */
+  stop(): Promise<number | null>;
+  /** SIGKILL, as a machine that dies. */
+  kill(): Promise<void>;
+}
+
+export type Settings = Readonly<Record<string, string>>;
+
+/** Starts `src/<kind>/main.ts` with these settings and nothing else of the environment; resolves when it serves. */
+export async function startProcess(kind: 'api' | 'workers', settings: Settings): Promise<ServiceProcess> {
+  const child: ChildProcess = spawn(process.execPath, [`src/${kind}/main.ts`], {
+    cwd: root,
+    env: { PATH: process.env.PATH, ...settings },
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', (text: string) => (output += text));
+  const exited = once(child, 'exit');
+  const ready = await Promise.race([
+    once(child, 'message').then(([message]) => message as { url?: string }),
+    exited.then(([code]) => {
+      throw new Error(`${kind} exited with ${code}:\n${output}`);
+    }),
+  ]);
+  const end = async (signal: NodeJS.Signals) => {
+    if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+    const [code] = await exited;
+    return code as number | null;
+  };
+  return {
+    url: ready.url ?? '',
+    output: () => output,
+    stop: () => end('SIGTERM'),
+    kill: async () => void (await end('SIGKILL')),
+  };
+}
+
+/** A whole service on a database and a queue of its own. */
+export interface Service extends ServiceProcess {
+  readonly settings: Settings;
+  startWorker(): Promise<ServiceProcess>;
+  readonly workers: ServiceProcess[];
+  /** A request to the API. */
+  fetch(path: string, init?: RequestInit): Promise<Response>;
+}
+
+export const serviceToken = 'test-service-token';
+
+/** Settings of a service on servers that nobody else uses; `overrides` win. */
+export const testSettings = (overrides: Settings = {}): Settings => ({
+  NODE_ENV: 'test',
+  PORT: '0',
+  REDIS_URL: freshRedisUrl(),
+  MONGODB_URL: freshMongoUrl(),
+  SERVICE_TOKENS: `test:${serviceToken},other:other-service-token`,
+  LOG_LEVEL: 'info',
+  ...overrides,
+});
+
+/** Starts one API and `workers` workers (1 unless told); everything is stopped when the test, or its file's setup, ends. */
+export async function startService(options: { settings?: Settings; workers?: number; keep?: boolean } = {}): Promise<Service> {
+  const settings = testSettings(options.settings);
+  const api = await startProcess('api', settings);
+  const workers: ServiceProcess[] = [];
+  const startWorker = async () => {
+    const worker = await startProcess('workers', settings);
+    workers.push(worker);
+    return worker;
+  };
+  for (let count = options.workers ?? 1; count > 0; count -= 1) await startWorker();
+  const stop = async () => {
+    const [code] = await Promise.all([api.stop(), ...workers.map((worker) => worker.stop())]);
+    return code;
+  };
+  if (!options.keep) onTestFinished(async () => void (await stop()));
+  return { ...api, settings, workers, startWorker, stop, fetch: (path, init) => fetch(`${api.url}${path}`, init) };
+}
