@@ -7,6 +7,7 @@ import { registerJsonBody } from './plugins/json-body.ts';
 import type { RateLimits } from './plugins/rate-limits.ts';
 import { registerRequestLog } from './plugins/request-log.ts';
 import { registerSecurityHeaders } from './plugins/security-headers.ts';
+import { edgeServerOptions } from './plugins/server-options.ts';
 import { createServiceTokens } from './plugins/service-token.ts';
 import { registerAgentRoutes } from './routes/agent.ts';
 import { registerHealthRoutes } from './routes/health.ts';
@@ -46,6 +47,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
       return typeof given === 'string' && requestIdPattern.test(given) ? given : randomUUID();
     },
     bodyLimit: 1024 * 1024,
+    ...edgeServerOptions,
     forceCloseConnections: 'idle',
     return503OnClosing: true,
   });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '../shared/clock.ts';
 import { runProcess } from '../shared/lifecycle.ts';
-import { connectBlockingReader, connectProducer, disconnect } from '../shared/queue/connection.ts';
+import { connectBlockingReader, connectProducer, disconnect, untilReady } from '../shared/queue/connection.ts';
 import { readHeartbeats } from '../shared/queue/heartbeat.ts';
 import { readReplies, replyBlockMs, replyStreamOf } from '../shared/queue/replies.ts';
 import { createStampQueue } from '../shared/queue/stamp-queue.ts';
@@ -53,7 +53,7 @@ await runProcess('api', process.env, async ({ config, log, lifecycle }) => {
   const app = await buildApp({
     config,
     log,
-    limits: createRateLimits({ redis, log }),
+    limits: createRateLimits({ redis }),
     stamping: createStamping({ queue, waiter, ...store, idempotency, clock, sealedMaxBytes: config.SEALED_MAX_BYTES }),
     verification: createVerification({ stamps: store.stamps, mockKey: () => store.keys.secret('mock-provider') }),
     statistics: createStatistics({ ...store, clock }),
@@ -67,5 +67,6 @@ await runProcess('api', process.env, async ({ config, log, lifecycle }) => {
     }),
   });
   lifecycle.onClose('http', () => app.close());
+  await untilReady(redis);
   return { url: await app.listen({ host: config.HOST, port: config.PORT }) };
 });

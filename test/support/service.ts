@@ -67,6 +67,8 @@ export const testSettings = (overrides: Settings = {}): Settings => ({
   MONGODB_URL: freshMongoUrl(),
   SERVICE_TOKENS: `test:${serviceToken},other:other-service-token`,
   LOG_LEVEL: 'info',
+  RATE_AGENT_PER_MINUTE: '0',
+  RATE_VERIFY_PER_MINUTE: '0',
   ...overrides,
 });
 

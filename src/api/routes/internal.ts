@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import { type StampListResponse, stampListQuery, stampRequest } from '../../shared/contract/stamp.ts';
-import { dailyStatsQuery } from '../../shared/contract/stats.ts';
+import { type StampListResponse, stampRequest } from '../../shared/contract/stamp.ts';
+import { dailyQuery, listQuery } from '../../shared/contract/stats.ts';
 import { verifyRequest } from '../../shared/contract/verify.ts';
 import { type IdentifyProduct, requireProduct } from '../plugins/service-token.ts';
 import { createRequestParser } from '../plugins/validation.ts';
@@ -11,8 +11,8 @@ import { sendStamp, stampBodyLimit, stampHeaders } from './stamping.ts';
 
 const parseStamp = createRequestParser({ headers: stampHeaders, body: stampRequest() });
 const parseVerify = createRequestParser({ body: verifyRequest });
-const parseList = createRequestParser({ query: stampListQuery });
-const parseDaily = createRequestParser({ query: dailyStatsQuery });
+const parseList = createRequestParser({ query: listQuery });
+const parseDaily = createRequestParser({ query: dailyQuery });
 
 /** Service-to-service operations: each needs a product's service token (E4). */
 export function registerInternalRoutes(

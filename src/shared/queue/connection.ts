@@ -46,6 +46,17 @@ export function connectBlockingReader(url: string, log: Logger, blockMs: number)
   return connect(url, log, 'reply', { maxRetriesPerRequest: 0, enableOfflineQueue: false, socketTimeout: blockMs + 2_000 });
 }
 
+/** Resolves when the connection is made, or after `withinMs` all the same: a process starts while Redis is away. */
+export async function untilReady(redis: Redis, withinMs = 2_000): Promise<void> {
+  if (redis.status === 'ready') return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, withinMs);
+  redis.once('ready', resolve);
+  await promise;
+  clearTimeout(timer);
+  redis.off('ready', resolve);
+}
+
 /** Ends a connection whatever its state: politely when Redis answers, by force when not. */
 export async function disconnect(redis: Redis): Promise<void> {
   if (redis.status === 'ready') await Promise.race([redis.quit(), new Promise((resolve) => setTimeout(resolve, producerTimeoutMs))]);

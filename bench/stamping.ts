@@ -1,0 +1,72 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { withStack } from '../scripts/stack/stack.ts';
+import { type LoadResult, load } from './load.ts';
+
+const rounds = 3;
+const seconds = Number(process.env.BENCH_SECONDS ?? 5);
+const connectionCounts = [1, 256];
+
+interface Contender {
+  readonly name: string;
+  readonly processes: readonly string[];
+}
+
+const contenders: readonly Contender[] = [
+  { name: 'bare Fastify route', processes: ['bench/contenders/bare.ts'] },
+  { name: 'plain BullMQ round trip', processes: ['bench/contenders/plain-worker.ts', 'bench/contenders/plain-api.ts'] },
+  { name: 'qstamp', processes: ['src/workers/main.ts', 'src/api/main.ts'] },
+];
+
+async function start(script: string, environment: NodeJS.ProcessEnv): Promise<{ child: ChildProcess; url?: string }> {
+  const child = fork(script, { env: environment, execArgv: [] });
+  const [message] = (await once(child, 'message')) as [{ url?: string }];
+  return { child, ...message };
+}
+
+async function measure({ processes }: Contender, environment: NodeJS.ProcessEnv, connections: number): Promise<LoadResult> {
+  const running = [];
+  for (const script of processes) running.push(await start(script, environment));
+  const request = {
+    url: `${running.at(-1)?.url}/api/v1/internal/v1/stamp`,
+    headers: { 'content-type': 'application/json', 'x-service-token': 'dev-service-token' },
+    body: JSON.stringify({ hash: 'a'.repeat(64) }),
+    connections,
+  };
+  await load({ ...request, seconds: 1 });
+  const result = await load({ ...request, seconds });
+  for (const { child } of running.reverse()) {
+    const exited = once(child, 'exit');
+    child.kill('SIGTERM');
+    await exited;
+  }
+  return result;
+}
+
+const median = (values: number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+
+await withStack(AbortSignal.timeout(20 * 60_000), async ({ redisUrl, mongoUrl }) => {
+  const environment = { ...process.env, PORT: '0', LOG_LEVEL: 'warn', REDIS_URL: redisUrl, MONGODB_URL: mongoUrl };
+  for (const connections of connectionCounts) {
+    const results = new Map<string, LoadResult[]>(contenders.map(({ name }) => [name, []]));
+    for (let round = 0; round < rounds; round += 1) {
+      for (const contender of contenders) results.get(contender.name)?.push(await measure(contender, environment, connections));
+    }
+    const rate = (name: string) => median((results.get(name) ?? []).map(({ perSecond }) => perSecond));
+    console.log(`\n${connections} connection(s), median of ${rounds} rounds of ${seconds} s, contenders in turn`);
+    console.table(
+      contenders.map(({ name }) => {
+        const runs = results.get(name) ?? [];
+        return {
+          contender: name,
+          'stamps/s': Math.round(rate(name)),
+          'p50 ms': Number(median(runs.map(({ p50Ms }) => p50Ms)).toFixed(2)),
+          'p99 ms': Number(median(runs.map(({ p99Ms }) => p99Ms)).toFixed(2)),
+          'of bare': (rate(name) / rate('bare Fastify route')).toFixed(2),
+          'of plain': (rate(name) / rate('plain BullMQ round trip')).toFixed(2),
+          failed: runs.reduce((sum, { failed }) => sum + failed, 0),
+        };
+      }),
+    );
+  }
+});

@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest';
+import { eventually, getJson, internalHeaders, randomHash, stampInternal, verifyById } from '../support/requests.ts';
+import { startPrivateMongo } from '../support/servers.ts';
+import { startService } from '../support/service.ts';
+
+test('MongoDB stopped: 504 with the id of what was accepted, which is stamped once it is back, without a restart (E10, E11)', async () => {
+  const mongo = await startPrivateMongo();
+  const service = await startService({ settings: { MONGODB_URL: mongo.url, STAMP_WAIT_MS: '1500' } });
+  expect((await stampInternal(service, { hash: randomHash() })).status).toBe(201);
+
+  await mongo.stop();
+  const accepted = await Promise.all(Array.from({ length: 70 }, () => stampInternal(service, { hash: randomHash() })));
+  for (const { status, headers, body } of accepted) {
+    expect(status).toBe(504);
+    expect(headers.get('retry-after')).toMatch(/^\d+$/);
+    expect(body).toEqual({
+      detail: expect.any(String),
+      code: 'stamp_pending',
+      request_id: expect.any(String),
+      token_id: expect.any(String),
+      verify_url: `/api/v1/verify/v1/token/${body.token_id}`,
+    });
+  }
+  const unavailable = await verifyById(service, accepted[0]?.body.token_id);
+  expect(unavailable.status).toBe(503);
+  expect(unavailable.body).toEqual({ detail: expect.any(String), code: 'store_unavailable', request_id: expect.any(String) });
+  const sealed = await stampInternal(service, { content_b64: 'AAAA', tier: 'sealed' });
+  expect(sealed.status).toBe(503);
+  expect((await service.fetch('/health/live')).status).toBe(200);
+  expect((await service.fetch('/health/ready')).status).toBe(503);
+
+  await mongo.start();
+  for (const { body } of accepted) {
+    expect(await eventually(async () => (await verifyById(service, body.token_id)).body.valid, 40_000)).toBe(true);
+  }
+  const { body } = await getJson(service, '/api/v1/internal/v1/stamps', internalHeaders);
+  expect(body.total).toBe(71);
+});
+
+test('MongoDB killed under load loses nothing that was answered 201', async () => {
+  const mongo = await startPrivateMongo();
+  const service = await startService({ settings: { MONGODB_URL: mongo.url } });
+  const answers: { status: number; body: Record<string, unknown> }[] = [];
+  const clients = Array.from({ length: 16 }, async () => {
+    for (let request = 0; request < 15; request += 1) answers.push(await stampInternal(service, { hash: randomHash() }));
+  });
+  await eventually(async () => answers.length > 50);
+  await mongo.kill();
+  await mongo.start();
+  await Promise.all(clients);
+  expect(new Set(answers.map(({ status }) => status)).difference(new Set([201, 504]))).toEqual(new Set());
+  for (const { body } of answers) expect(await eventually(async () => (await verifyById(service, body.token_id)).body.valid)).toBe(true);
+});

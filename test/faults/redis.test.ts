@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest';
+import { eventually, getJson, randomHash, stampAgent, stampInternal, verifyById } from '../support/requests.ts';
+import { startPrivateRedis } from '../support/servers.ts';
+import { startService } from '../support/service.ts';
+
+async function refusedWithinASecond(send: () => Promise<{ status: number; headers: Headers; body: Record<string, unknown> }>) {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error('no answer within a second')), 1_000);
+  const answer = await Promise.race([send(), promise]);
+  clearTimeout(timer);
+  expect(answer.status).toBe(503);
+  expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
+  expect(answer.body).toEqual({ detail: expect.any(String), code: 'queue_unavailable', request_id: expect.any(String) });
+}
+
+test('Redis stopped: 503 within a second, alive but not ready, and back without a restart (E10, R4)', async () => {
+  const redis = await startPrivateRedis();
+  const service = await startService({ settings: { REDIS_URL: redis.url } });
+  const before = await stampInternal(service, { hash: randomHash() });
+  expect(before.status).toBe(201);
+
+  await redis.stop();
+  await refusedWithinASecond(() => stampInternal(service, { hash: randomHash() }));
+  await refusedWithinASecond(() => stampAgent(service, 'basic', { hash: randomHash() }));
+  expect((await service.fetch('/health/live')).status).toBe(200);
+  expect((await service.fetch('/health/ready')).status).toBe(503);
+  expect((await getJson(service, '/health/')).body).toMatchObject({ checks: { redis: 'failing', mongodb: 'ok' } });
+  expect((await verifyById(service, before.body.token_id)).body.valid).toBe(true);
+
+  await redis.start();
+  const after = await eventually(async () => {
+    const answer = await stampInternal(service, { hash: randomHash() });
+    return answer.status === 201 && answer;
+  });
+  expect((await verifyById(service, after.body.token_id)).body.valid).toBe(true);
+  expect((await verifyById(service, before.body.token_id)).body.valid).toBe(true);
+});
+
+test('Redis hanging: 503 within a second, for one request and for many at once (E10)', async () => {
+  const redis = await startPrivateRedis();
+  const service = await startService({ settings: { REDIS_URL: redis.url } });
+  await redis.pause();
+  await refusedWithinASecond(() => stampInternal(service, { hash: randomHash() }));
+  await Promise.all(Array.from({ length: 100 }, () => refusedWithinASecond(() => stampInternal(service, { hash: randomHash() }))));
+  await redis.resume();
+  await eventually(async () => (await stampInternal(service, { hash: randomHash() })).status === 201);
+});
+
+test('Redis restarted under load: every accepted stamp is answered 201 or becomes readable (E11)', async () => {
+  const redis = await startPrivateRedis();
+  const service = await startService({ settings: { REDIS_URL: redis.url }, workers: 2 });
+  const answers: { status: number; body: Record<string, unknown> }[] = [];
+  const clients = Array.from({ length: 32 }, async () => {
+    for (let request = 0; request < 20; request += 1) answers.push(await stampInternal(service, { hash: randomHash() }));
+  });
+  await eventually(async () => answers.length > 100);
+  await redis.stop();
+  await redis.start();
+  await Promise.all(clients);
+  expect(new Set(answers.map(({ status }) => status)).difference(new Set([201, 503, 504]))).toEqual(new Set());
+  for (const { status, body } of answers) {
+    if (status === 503) continue;
+    expect(await eventually(async () => (await verifyById(service, body.token_id)).body.valid)).toBe(true);
+  }
+});
+
+test('the address of an agent is still limited while Redis is away (R4)', async () => {
+  const redis = await startPrivateRedis();
+  const service = await startService({ settings: { REDIS_URL: redis.url, RATE_VERIFY_PER_MINUTE: '5' } });
+  await redis.stop();
+  const answers = await Promise.all(Array.from({ length: 8 }, () => verifyById(service, '01890a5d-ac96-774b-bcce-b302099a8057')));
+  expect(answers.filter(({ status }) => status === 429)).toHaveLength(3);
+});

@@ -1,0 +1,86 @@
+import { expect, test } from 'vitest';
+import { eventually, getJson, internalHeaders, randomHash, stampInternal, verifyById } from '../support/requests.ts';
+import { startService } from '../support/service.ts';
+
+const totalOf = async (service: Parameters<typeof getJson>[0]) =>
+  (await getJson(service, '/api/v1/internal/v1/stamps', internalHeaders)).body.total;
+
+test('a worker killed in mid-run: everything accepted is stamped exactly once (S7, issue 4 §9)', async () => {
+  const service = await startService({ workers: 2 });
+  const answers: Awaited<ReturnType<typeof stampInternal>>[] = [];
+  const clients = Array.from({ length: 64 }, async () => {
+    for (let request = 0; request < 10; request += 1) answers.push(await stampInternal(service, { hash: randomHash() }));
+  });
+  for (const [index, worker] of [...service.workers].entries()) {
+    await eventually(async () => answers.length > 100 + 200 * index);
+    await worker.kill();
+    await service.startWorker();
+  }
+  await Promise.all(clients);
+  expect(answers).toHaveLength(640);
+  expect(new Set(answers.map(({ status }) => status)).difference(new Set([201, 504]))).toEqual(new Set());
+  for (const { body } of answers) expect(await eventually(async () => (await verifyById(service, body.token_id)).body.valid)).toBe(true);
+  const listed: string[] = [];
+  for (const offset of [0, 500]) {
+    const { body } = await getJson(service, `/api/v1/internal/v1/stamps?limit=500&offset=${offset}`, internalHeaders);
+    listed.push(...(body.items as { token_id: string }[]).map(({ token_id }) => token_id));
+  }
+  expect(listed.toSorted()).toEqual(answers.map(({ body }) => body.token_id as string).toSorted());
+});
+
+test('no worker: 504, and the stamp is there as soon as one starts (E11)', async () => {
+  const service = await startService({ workers: 0, settings: { STAMP_WAIT_MS: '300' } });
+  const hash = randomHash();
+  const { status, body } = await stampInternal(service, { hash });
+  expect(status).toBe(504);
+  expect((await verifyById(service, body.token_id)).body.valid).toBe(false);
+  await service.startWorker();
+  const result = await eventually(async () => {
+    const { body: verified } = await verifyById(service, body.token_id);
+    return verified.valid === true && verified;
+  });
+  expect(result.content_sha256).toBe(hash);
+  expect(await totalOf(service)).toBe(1);
+});
+
+test('an idempotency key whose first answer was 504 gets the same stamp later (S9, E11)', async () => {
+  const service = await startService({ workers: 0, settings: { STAMP_WAIT_MS: '300' } });
+  const headers = { 'idempotency-key': 'patience' };
+  const request = { content_b64: Buffer.from('sealed').toString('base64'), tier: 'sealed' };
+  const first = await stampInternal(service, request, headers);
+  expect(first.status, JSON.stringify(first.body)).toBe(504);
+  await service.startWorker();
+  const second = await eventually(async () => {
+    const answer = await stampInternal(service, request, headers);
+    return answer.status === 201 && answer;
+  });
+  expect(second.body.token_id).toBe(first.body.token_id);
+  expect(second.body.sealed_storage_url).toBe(first.body.sealed_storage_url);
+  expect(await (await service.fetch(second.body.sealed_storage_url as string)).text()).toBe('sealed');
+  expect(await totalOf(service)).toBe(1);
+});
+
+test('beyond QUEUE_MAX_DEPTH requests are refused at once with 503, and nothing accepted is lost (E10)', async () => {
+  const service = await startService({ workers: 0, settings: { STAMP_WAIT_MS: '2000', QUEUE_MAX_DEPTH: '5' } });
+  const answers = await Promise.all(Array.from({ length: 30 }, () => stampInternal(service, { hash: randomHash() })));
+  const accepted = answers.filter(({ status }) => status === 504);
+  const refused = answers.filter(({ status }) => status === 503);
+  expect(accepted).toHaveLength(5);
+  expect(refused).toHaveLength(25);
+  for (const { body, headers } of refused) {
+    expect(body).toMatchObject({ code: 'overloaded' });
+    expect(headers.get('retry-after')).toMatch(/^\d+$/);
+  }
+  await service.startWorker();
+  await eventually(async () => (await stampInternal(service, { hash: randomHash() })).status === 201);
+  for (const { body } of accepted) expect(await eventually(async () => (await verifyById(service, body.token_id)).body.valid)).toBe(true);
+});
+
+test('a worker told to stop finishes what it has begun', async () => {
+  const service = await startService({ workers: 1 });
+  const answers = Array.from({ length: 200 }, () => stampInternal(service, { hash: randomHash() }));
+  await Promise.race(answers);
+  expect(await service.workers[0]?.stop()).toBe(0);
+  await service.startWorker();
+  for (const { status } of await Promise.all(answers)) expect(status).toBe(201);
+});
