@@ -1,10 +1,11 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { eventually, getJson, internalHeaders, randomHash, stampInternal, verifyById } from '../support/requests.ts';
 import { startPrivateMongo } from '../support/servers.ts';
 import { startService } from '../support/service.ts';
 
 test('MongoDB stopped: 504 with the id of what was accepted, which is stamped once it is back, without a restart (E10, E11)', async () => {
   const mongo = await startPrivateMongo();
+  onTestFinished(mongo.dispose);
   const service = await startService({ settings: { MONGODB_URL: mongo.url, STAMP_WAIT_MS: '1500' } });
   expect((await stampInternal(service, { hash: randomHash() })).status).toBe(201);
 
@@ -39,6 +40,7 @@ test('MongoDB stopped: 504 with the id of what was accepted, which is stamped on
 
 test('MongoDB killed under load loses nothing that was answered 201', async () => {
   const mongo = await startPrivateMongo();
+  onTestFinished(mongo.dispose);
   const service = await startService({ settings: { MONGODB_URL: mongo.url } });
   const answers: { status: number; body: Record<string, unknown> }[] = [];
   const clients = Array.from({ length: 16 }, async () => {

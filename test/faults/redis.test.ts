@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { eventually, getJson, randomHash, stampAgent, stampInternal, verifyById } from '../support/requests.ts';
 import { startPrivateRedis } from '../support/servers.ts';
 import { startService } from '../support/service.ts';
@@ -15,6 +15,7 @@ async function refusedWithinASecond(send: () => Promise<{ status: number; header
 
 test('Redis stopped: 503 within a second, alive but not ready, and back without a restart (E10, R4)', async () => {
   const redis = await startPrivateRedis();
+  onTestFinished(redis.dispose);
   const service = await startService({ settings: { REDIS_URL: redis.url } });
   const before = await stampInternal(service, { hash: randomHash() });
   expect(before.status).toBe(201);
@@ -38,6 +39,7 @@ test('Redis stopped: 503 within a second, alive but not ready, and back without 
 
 test('Redis hanging: 503 within a second, for one request and for many at once (E10)', async () => {
   const redis = await startPrivateRedis();
+  onTestFinished(redis.dispose);
   const service = await startService({ settings: { REDIS_URL: redis.url } });
   await redis.pause();
   await refusedWithinASecond(() => stampInternal(service, { hash: randomHash() }));
@@ -48,6 +50,7 @@ test('Redis hanging: 503 within a second, for one request and for many at once (
 
 test('Redis restarted under load: every accepted stamp is answered 201 or becomes readable (E11)', async () => {
   const redis = await startPrivateRedis();
+  onTestFinished(redis.dispose);
   const service = await startService({ settings: { REDIS_URL: redis.url }, workers: 2 });
   const answers: { status: number; body: Record<string, unknown> }[] = [];
   const clients = Array.from({ length: 32 }, async () => {
@@ -66,6 +69,7 @@ test('Redis restarted under load: every accepted stamp is answered 201 or become
 
 test('the address of an agent is still limited while Redis is away (R4)', async () => {
   const redis = await startPrivateRedis();
+  onTestFinished(redis.dispose);
   const service = await startService({ settings: { REDIS_URL: redis.url, RATE_VERIFY_PER_MINUTE: '5' } });
   await redis.stop();
   const answers = await Promise.all(Array.from({ length: 8 }, () => verifyById(service, '01890a5d-ac96-774b-bcce-b302099a8057')));

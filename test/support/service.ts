@@ -60,10 +60,10 @@ export interface Service extends ServiceProcess {
 export const serviceToken = 'test-service-token';
 
 /** Settings of a service on servers that nobody else uses; `overrides` win. */
-export const testSettings = (overrides: Settings = {}): Settings => ({
+export const testSettings = async (overrides: Settings = {}): Promise<Settings> => ({
   NODE_ENV: 'test',
   PORT: '0',
-  REDIS_URL: freshRedisUrl(),
+  REDIS_URL: overrides.REDIS_URL ?? (await freshRedisUrl()),
   MONGODB_URL: freshMongoUrl(),
   SERVICE_TOKENS: `test:${serviceToken},other:other-service-token`,
   LOG_LEVEL: 'info',
@@ -74,7 +74,7 @@ export const testSettings = (overrides: Settings = {}): Settings => ({
 
 /** Starts one API and `workers` workers (1 unless told); everything is stopped when the test, or its file's setup, ends. */
 export async function startService(options: { settings?: Settings; workers?: number; keep?: boolean } = {}): Promise<Service> {
-  const settings = testSettings(options.settings);
+  const settings = await testSettings(options.settings);
   const api = await startProcess('api', settings);
   const workers: ServiceProcess[] = [];
   const startWorker = async () => {

@@ -58,7 +58,13 @@ export function consumeJobs(options: { redis: Redis; processors: JobProcessors; 
     worker.on('error', (error) => log.debug({ err: error, queue }, 'worker connection'));
     return worker;
   });
-  return { close: async () => void (await Promise.all(workers.map((worker) => worker.close()))) };
+  return {
+    close: async () => {
+      // Without Redis nothing can be handed back: what is under way counts as stalled, and another worker starts it again.
+      const isForced = redis.status !== 'ready';
+      await Promise.all(workers.map((worker) => worker.close(isForced)));
+    },
+  };
 }
 
 /** Makes sure that the sweep runs every `everyMs`, once for all workers. */
