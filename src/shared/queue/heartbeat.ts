@@ -49,7 +49,7 @@ export function startHeartbeat(options: {
   return {
     stop: async () => {
       clearInterval(timer);
-      await redis.hdel(key, workerId);
+      if (redis.status === 'ready') await redis.hdel(key, workerId);
     },
   };
 }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { type Db, MongoClient } from 'mongodb';
 import type { Logger } from '../log.ts';
 
@@ -7,14 +8,15 @@ const defaultDatabase = 'qstamp';
 /** How long an operation may take on the server. `timeoutMS` of the driver has no effect (local-stack.md). */
 export const maxTimeMS = 5_000;
 
+const reconnectMs = 250;
+
 export interface StoreConnection {
   readonly db: Db;
   close(): Promise<void>;
 }
 
 /**
- * Prepares the connection; the driver dials when it is first needed and again whenever the server is back, so that a process
- * starts and stays up while the store is away. Writes are journaled before they are acknowledged.
+ * Dials in the background, and again whenever the server is back, so that a process starts and stays up while the store is away. Writes are journaled before they are acknowledged.
  */
 export function connectStore(url: string, log: Logger): StoreConnection {
   const client = new MongoClient(url, {
@@ -30,5 +32,30 @@ export function connectStore(url: string, log: Logger): StoreConnection {
   });
   client.on('serverHeartbeatFailed', (event) => log.debug({ err: event.failure }, 'store heartbeat'));
   const named = new URL(url).pathname.slice(1);
-  return { db: client.db(named === '' ? defaultDatabase : named), close: () => client.close() };
+  const closing = new AbortController();
+  const connecting = connectUntil(client, closing.signal, log);
+  return {
+    db: client.db(named === '' ? defaultDatabase : named),
+    close: async () => {
+      closing.abort();
+      await connecting;
+      await client.close();
+    },
+  };
+}
+
+/**
+ * Connects, again and again until it succeeds: a client whose first connection failed answers "Topology is closed" for ever
+ * (mongodb 7.9). Once connected, the driver finds its way back by itself.
+ */
+async function connectUntil(client: MongoClient, signal: AbortSignal, log: Logger): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await client.connect();
+      return;
+    } catch (error) {
+      log.warn({ err: error }, 'the store cannot be reached');
+    }
+    await delay(reconnectMs);
+  }
 }
