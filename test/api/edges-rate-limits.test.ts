@@ -1,25 +1,21 @@
 import { type FastifyInstance, fastify } from 'fastify';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { startRedis } from '../../scripts/stack/redis.ts';
-import type { StackServer } from '../../scripts/stack/server.ts';
-import { createTemporaryContext } from '../../scripts/stack/stack.ts';
 import { registerErrorHandler } from '../../src/api/errors.ts';
 import { addressKey, createRateLimits, type RateLimit } from '../../src/api/plugins/rate-limits.ts';
+import { type PrivateServer, startPrivateRedis } from '../support/servers.ts';
 
-const { context, dispose } = createTemporaryContext(new AbortController().signal);
-let server: StackServer;
+let server: PrivateServer;
 const connections: Redis[] = [];
 
 beforeAll(async () => {
-  server = await startRedis(context);
+  server = await startPrivateRedis();
 });
 afterEach(() => {
   for (const redis of connections.splice(0)) redis.disconnect();
 });
 afterAll(async () => {
-  await server.kill();
-  dispose();
+  await server.dispose();
 });
 
 let names = 0;

@@ -16,7 +16,7 @@ export const sealedMaxBytes = 4096;
 export async function buildEdgesApp(options: { server?: FastifyServerOptions; jsonBody?: JsonBodyOptions } = {}): Promise<FastifyInstance> {
   const app = fastify({ ...edgeServerOptions, ...options.server });
   registerErrorHandler(app);
-  await registerSecurityHeaders(app);
+  registerSecurityHeaders(app);
   registerJsonBody(app, options.jsonBody);
 
   const echo = (method: 'GET' | 'POST', url: string, parse: ReturnType<typeof createRequestParser>, status = 200) =>

@@ -18,15 +18,20 @@ interface Waiter {
   readonly admit: () => void;
 }
 
-/** At most `maxBytes` are reserved at a time, first come first served; who is not admitted within `waitMs` gets 503 (E10). */
+/**
+ * At most `maxBytes` are reserved at a time, first come first served. Who has waited `waitMs` in a queue that does not move gets 503
+ * (E10); as long as it moves, waiting is worth it.
+ */
 export function createByteBudget({ maxBytes, waitMs = 10_000 }: { maxBytes: number; waitMs?: number }): ByteBudget {
   const queue = new Set<Waiter>();
   let freeBytes = maxBytes;
+  let movedAt = 0;
 
   const admitWhoFits = () => {
     for (const waiter of queue) {
       if (waiter.bytes > freeBytes) return;
       freeBytes -= waiter.bytes;
+      movedAt = performance.now();
       queue.delete(waiter);
       waiter.admit();
     }
@@ -40,9 +45,12 @@ export function createByteBudget({ maxBytes, waitMs = 10_000 }: { maxBytes: numb
       const { promise: granted, resolve, reject } = Promise.withResolvers<void>();
       const waiter: Waiter = { bytes: Math.min(wanted, maxBytes), admit: () => admit() };
       let isHeld = false;
-      const timer = setTimeout(() => {
-        leave(new ServiceError('overloaded', 'Too many large uploads are under way; try again later.', { retryAfterSeconds: 5 }));
-      }, waitMs);
+      const giveUp = () => {
+        const stillMs = performance.now() - movedAt;
+        if (stillMs < waitMs) timer = setTimeout(giveUp, waitMs - stillMs);
+        else leave(new ServiceError('overloaded', 'Too many large uploads are under way; try again later.', { retryAfterSeconds: 5 }));
+      };
+      let timer = setTimeout(giveUp, waitMs);
       const admit = () => {
         clearTimeout(timer);
         isHeld = true;

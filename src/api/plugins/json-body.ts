@@ -15,6 +15,8 @@ export interface JsonBodyOptions {
 const defaultBudgetBytes = 128 * 1024 * 1024;
 const defaultLargeBytes = 1024 * 1024;
 
+const mediaType = 'application/json';
+
 const reservations = new WeakMap<FastifyRequest, Reservation>();
 
 /** Forgets a body and gives its reservation back before the answer is sent: for handlers that have passed a large body on. */
@@ -46,7 +48,7 @@ export function registerJsonBody(app: FastifyInstance, options: JsonBodyOptions 
     done(null, payload);
   });
 
-  app.addContentTypeParser('*', async (request: FastifyRequest, payload: IncomingMessage) => {
+  app.addContentTypeParser([mediaType, '*'], async (request: FastifyRequest, payload: IncomingMessage) => {
     const declared = declaredBytes(request);
     if (request.is404 || declared === 0) {
       payload.resume();
@@ -86,9 +88,9 @@ function refusalOf({ headers }: FastifyRequest, declared: number | undefined, li
 }
 
 function isJson(contentType: string | undefined): boolean {
-  if (contentType === undefined || contentType === 'application/json') return true;
+  if (contentType === undefined || contentType === mediaType) return true;
   const essence = contentType.split(';', 1)[0]?.trim().toLowerCase() ?? '';
-  return essence === 'application/json' || /^application\/[^/\s]+\+json$/.test(essence);
+  return essence === mediaType || /^application\/[^/\s]+\+json$/.test(essence);
 }
 
 function tooLarge(limit: number): ServiceError {
