@@ -4,7 +4,8 @@ import { needsVerifiedEmail, type WorkflowTier } from './tiers.ts';
 export type StoredWorkflowStatus = 'pending' | 'active' | 'closing' | 'completed';
 
 /** What a reader is shown: `expired` is never stored, time alone makes it (W5). */
-export type WorkflowStatus = 'pending' | 'active' | 'completed' | 'expired';
+export const workflowStatuses = ['pending', 'active', 'completed', 'expired'] as const;
+export type WorkflowStatus = (typeof workflowStatuses)[number];
 
 export interface WorkflowSnapshot {
   readonly status: StoredWorkflowStatus;

@@ -1,0 +1,68 @@
+/** How figures, times and hashes are written for people: what every template calls, and nothing that needs a clock or a locale. */
+
+const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+
+export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character) => entities[character]!);
+
+const months = 'January February March April May June July August September October November December'.split(' ');
+const timePattern = /^(\d{4})-(\d\d)-(\d\d)T(\d\d:\d\d:\d\d(?:\.\d+)?)Z$/;
+
+/**
+ * An RFC 3339 time in UTC as a person reads it: `21 November 2026, 11:46:07 UTC`; a fraction of a second is kept as it is given,
+ * because a genTime may be finer than a millisecond.
+ *
+ * @throws RangeError not RFC 3339 in UTC
+ */
+export function timeText(iso: string): string {
+  const [, year, month, day, time] = timePattern.exec(iso) ?? [];
+  const name = months[Number(month) - 1];
+  if (!name) throw new RangeError(`not an RFC 3339 time in UTC: ${iso}`);
+  return `${Number(day)} ${name} ${year}, ${time} UTC`;
+}
+
+/** A day `2026-11-21` as `21 November`. */
+export const dayText = (date: string): string => timeText(`${date}T00:00:00Z`).split(' ').slice(0, 2).join(' ');
+
+/** The `time` element of an RFC 3339 time in UTC. */
+export const time = (iso: string): string => `<time datetime="${escapeHtml(iso)}">${timeText(iso)}</time>`;
+
+/** A hash in groups of eight that wrap between each other and copy as one word. */
+export function hash(hex: string): string {
+  const groups = hex.match(/.{1,8}/g) ?? [];
+  return `<code class="hash">${groups.map((group) => `<span>${escapeHtml(group)}</span>`).join('<wbr>')}</code>`;
+}
+
+/** `12,345` */
+export const count = (value: number): string => value.toLocaleString('en-GB');
+
+/** `1 output`, `12,345 outputs` */
+export const plural = (value: number, noun: string): string => `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
+
+const units = [
+  { noun: 'day', seconds: 86_400 },
+  { noun: 'hour', seconds: 3_600 },
+  { noun: 'minute', seconds: 60 },
+  { noun: 'second', seconds: 1 },
+];
+
+/** A span of time in its largest unit and the next: `3 days 4 hours`, `12 seconds`. */
+export function duration(seconds: number): string {
+  let rest = Math.round(seconds);
+  const first = units.findIndex((unit) => rest >= unit.seconds);
+  if (first < 0) return plural(0, 'second');
+  const parts = units.slice(first, first + 2).map((unit) => {
+    const amount = Math.floor(rest / unit.seconds);
+    rest -= amount * unit.seconds;
+    return { amount, noun: unit.noun };
+  });
+  return parts
+    .filter(({ amount }) => amount > 0)
+    .map(({ amount, noun }) => plural(amount, noun))
+    .join(' ');
+}
+
+/** `240 ms`, `1.2 s`, or an en dash when nothing was measured. */
+export function latency(ms: number | null): string {
+  if (ms === null) return '–';
+  return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
+}

@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest';
+import { dayBars } from '../../../src/api/pages/day-bars.ts';
+
+const chart = { time: '2026-03-02T23:59:59Z', length: 30, width: 300, height: 100 };
+
+describe('bars of the status chart', () => {
+  it('are the last 30 days in UTC, oldest first, with a gap where nothing was done', () => {
+    const { bars } = dayBars([{ date: '2026-03-02', stamps: 10, failed: 0 }], chart);
+    expect(bars).toHaveLength(30);
+    expect(bars[0]).toMatchObject({ date: '2026-02-01', stamps: 0, failed: 0 });
+    expect(bars.at(-1)).toMatchObject({ date: '2026-03-02', stamped: { y: 0, height: 100 } });
+  });
+
+  it('stack failed on stamped, and the busiest day fills the height', () => {
+    const days = [
+      { date: '2026-03-01', stamps: 10, failed: 10 },
+      { date: '2026-03-02', stamps: 5, failed: 0 },
+      { date: '2020-01-01', stamps: 9_999, failed: 0 },
+    ];
+    const { bars, scale } = dayBars(days, chart);
+    expect(scale).toBe(20);
+    expect(bars.at(-2)).toMatchObject({ stamped: { y: 50, height: 50 }, rejected: { y: 0, height: 50 } });
+    expect(bars.at(-1)).toMatchObject({ stamped: { y: 75, height: 25 }, rejected: { height: 0 } });
+  });
+
+  it('are flat when there is nothing to show', () => {
+    const { bars, scale } = dayBars([], chart);
+    expect(scale).toBe(1);
+    expect(bars.every(({ stamped, rejected }) => stamped.height === 0 && rejected.height === 0)).toBe(true);
+  });
+});
