@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { agentHeaders, stampRequest } from '../../shared/contract/stamp.ts';
+import { agentHeaders, stampRequestFor } from '../../shared/contract/stamp.ts';
 import { stampTiers } from '../../shared/domain/tiers.ts';
 import { addressKey, type RateLimits } from '../plugins/rate-limits.ts';
 import { createRequestParser } from '../plugins/validation.ts';
@@ -17,7 +17,7 @@ export function registerAgentRoutes(
   const limited = limits.by({ name: 'agent', points: perMinute, durationSeconds: 60, key: addressKey });
 
   for (const tier of stampTiers) {
-    const parse = createRequestParser({ headers, body: stampRequest(tier) });
+    const parse = createRequestParser({ headers, body: stampRequestFor({ tier, sealedMaxBytes }) });
     const bodyLimit = tier === 'sealed' ? stampBodyLimit(sealedMaxBytes) : stampBodyLimit(0);
     app.post(`/api/v1/agent/v1/stamp/${tier}`, { bodyLimit, onRequest: limited }, async (request, reply) => {
       const { headers: given, body: order } = parse(request);

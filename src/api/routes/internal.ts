@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { type StampListResponse, stampRequest } from '../../shared/contract/stamp.ts';
+import { type StampListResponse, stampRequestFor } from '../../shared/contract/stamp.ts';
 import { dailyQuery, listQuery } from '../../shared/contract/stats.ts';
 import { verifyRequest } from '../../shared/contract/verify.ts';
 import { type IdentifyProduct, requireProduct } from '../plugins/service-token.ts';
@@ -9,7 +9,6 @@ import type { Statistics } from '../services/statistics.ts';
 import type { Verification } from '../services/verification.ts';
 import { sendStamp, stampBodyLimit, stampHeaders } from './stamping.ts';
 
-const parseStamp = createRequestParser({ headers: stampHeaders, body: stampRequest() });
 const parseVerify = createRequestParser({ body: verifyRequest });
 const parseList = createRequestParser({ query: listQuery });
 const parseDaily = createRequestParser({ query: dailyQuery });
@@ -26,6 +25,7 @@ export function registerInternalRoutes(
   },
 ): void {
   const { identifyProduct, stamping, verification, statistics, sealedMaxBytes } = deps;
+  const parseStamp = createRequestParser({ headers: stampHeaders, body: stampRequestFor({ sealedMaxBytes }) });
 
   app.post('/api/v1/internal/v1/stamp', { bodyLimit: stampBodyLimit(sealedMaxBytes) }, async (request, reply) => {
     const product = requireProduct(identifyProduct, request);

@@ -86,9 +86,6 @@ export function stampRequestFor(rules: StampRules = {}) {
   });
 }
 
-/** `stampRequestFor` without the limit of S3. */
-export const stampRequest = (pathTier?: StampTier) => stampRequestFor(pathTier === undefined ? {} : { tier: pathTier });
-
 /** Headers of the agent operations: an unverified claim of the caller (S10). */
 export const agentHeaders = z.object({
   'x-payment-transaction': text({ max: 256, pattern: '^[\\x20-\\x7e]*$' }).optional(),
