@@ -10,7 +10,7 @@ import { StepError } from './progress.mjs';
 
 const readyMs = 60_000;
 const stopMs = 20_000;
-const pinoWarn = 40;
+const shownLevels = ['warn', 'error', 'fatal'];
 const shownLines = 12;
 
 /** What a process of the service says when it serves. */
@@ -33,16 +33,16 @@ export interface ServiceOptions {
   readonly signal: AbortSignal;
 }
 
-/** One line for a person out of a pino line of level warn or worse; anything that is not pino's is shown as it is. */
+/** One line for a person out of a log line of level warn or worse; anything that is not a log line is shown as it is. */
 export function describeLogLine(line: string): string | undefined {
+  let entry: { level?: unknown; msg?: string; err?: { message?: string } } | null;
   try {
-    const entry: { level?: number; msg?: string; err?: { message?: string } } = JSON.parse(line);
-    if (typeof entry.level !== 'number') return line;
-    if (entry.level < pinoWarn) return undefined;
-    return [entry.msg, entry.err?.message].filter(Boolean).join(': ');
+    entry = JSON.parse(line);
   } catch {
     return line;
   }
+  if (typeof entry?.level !== 'string') return line;
+  return shownLevels.includes(entry.level) ? [entry.level, entry.msg, entry.err?.message].filter(Boolean).join(': ') : undefined;
 }
 
 /**
