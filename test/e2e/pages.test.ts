@@ -253,8 +253,9 @@ describe('verify-user pages (W5, W6, W7, E12)', () => {
     [7, 'This workflow is already closed'],
     [8, 'The address of this workflow was removed'],
   ])('%i says: %s', async (index, sentence) => {
-    const { body } = await app.inject(`/verify-user/${index}`);
+    const { body, headers } = await app.inject(`/verify-user/${index}`);
     expect(body).toContain(sentence);
+    expect(headers['cache-control']).toBe('no-store');
     expect(body).toContain('<meta name="referrer" content="no-referrer">');
   });
 });

@@ -1,11 +1,8 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { WorkflowPage } from '../../src/api/pages/models.ts';
+import { registerSecurityHeaders } from '../../src/api/plugins/security-headers.ts';
 import { registerViews } from '../../src/api/plugins/views.ts';
 import { contentOf, outputsPage, sha256Of, startSample, statusSamples, verifyUserSamples, workflowSamples } from './page-samples.ts';
-
-/** The policy that the service sends: what a page does under it, it does in production. */
-export const contentSecurityPolicy =
-  "default-src 'none';style-src 'self';script-src 'self';img-src 'self' data:;connect-src 'self';form-action 'self';base-uri 'none';frame-ancestors 'none'";
 
 /** The sample pages, each at an address of its own; of those that differ in words only, the first two. */
 export const samplePaths = [
@@ -30,13 +27,11 @@ function longWorkflow(query: { page?: string; find?: string }): WorkflowPage {
   };
 }
 
-/** Serves every sample page with the views of the service; nothing else of it runs. */
+/** Serves every sample page with the views and the security headers of the service; nothing else of it runs. */
 export async function createPageServer(): Promise<FastifyInstance> {
   const app = Fastify();
   await registerViews(app);
-  app.addHook('onSend', async (_request, reply) => {
-    reply.header('content-security-policy', contentSecurityPolicy).header('x-content-type-options', 'nosniff');
-  });
+  registerSecurityHeaders(app);
   for (const [name, model] of Object.entries(workflowSamples)) app.get(`/workflow/${name}`, (_, reply) => reply.page('workflow', model));
   for (const [i, model] of verifyUserSamples.entries()) app.get(`/verify-user/${i}`, (_, reply) => reply.page('verify-user', model));
   for (const [name, model] of Object.entries(statusSamples)) app.get(`/status/${name}`, (_, reply) => reply.page('status', model));

@@ -51,6 +51,8 @@ export async function registerViews(app: FastifyInstance): Promise<void> {
     app.get(address, (_request, reply) => reply.sendFile(file));
   }
   app.decorateReply('page', function page(this: FastifyReply, name: keyof PageModels, model: PageModels[keyof PageModels]) {
+    // A page shows what is true now; the answer to a challenge is nobody's to keep.
+    if (!this.hasHeader('cache-control')) this.header('cache-control', name === 'verify-user' ? 'no-store' : 'no-cache');
     return this.view(`${name}.eta`, model);
   });
 }
