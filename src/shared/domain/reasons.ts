@@ -44,7 +44,6 @@ export const REASONS = {
   imprint_algorithm_weak: { refusal: 18, sentence: 'The hash algorithm of the message imprint is broken.' },
   nonce_mismatch: { refusal: 19, sentence: 'The nonce is not the one that was sent.' },
   nonce_missing: { refusal: 20, sentence: 'The token lacks the nonce that was sent.' },
-  nonce_unexpected: { refusal: undefined, sentence: 'The token has a nonce although none was sent.' },
   policy_mismatch: { refusal: 21, sentence: 'The token was issued under another policy than asked for.' },
   gen_time_malformed: { refusal: 22, sentence: 'genTime is not a UTC time in the form that RFC 3161 requires.' },
   gen_time_outside_window: { refusal: 22, sentence: 'genTime is not within the time of the request.' },

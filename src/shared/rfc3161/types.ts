@@ -23,32 +23,12 @@ export interface TimeStampRequest {
   readonly certReq: boolean;
 }
 
-/** TSTInfo.accuracy in microseconds; an absent member counts as 0 (RFC 3161 §2.4.2). */
 export type Microseconds = bigint;
 
-/** TSTInfo (RFC 3161 §2.4.2), read but not judged beyond its form. */
-export interface TstInfo {
-  readonly policy: string;
-  readonly imprint: {
-    /** Dotted OID. */
-    readonly algorithm: string;
-    readonly digest: Buffer;
-  };
-  readonly serial: bigint;
-  readonly genTime: GenTime;
-  /** Undefined: the TSA says nothing about it. */
-  readonly accuracy: Microseconds | undefined;
-  readonly ordering: boolean;
-  readonly nonce: bigint | undefined;
-  /** DER GeneralName. */
-  readonly tsa: Buffer | undefined;
-  readonly extensions: readonly TstExtension[];
-}
-
+/** An extension of TSTInfo; those that are accepted are not critical. */
 export interface TstExtension {
   /** Dotted OID. */
   readonly type: string;
-  readonly critical: boolean;
   readonly value: Buffer;
 }
 

@@ -1,0 +1,108 @@
+import { signatureAlgorithmOf } from './algorithms.ts';
+import type { Certificate } from './certificate.ts';
+import { KEY_USAGE_BIT } from './certificate-extensions.ts';
+import { isCrlOf, isRevokedAt, type RevocationList } from './crl.ts';
+import { OID } from './oids.ts';
+import { isSignatureOf } from './public-key.ts';
+import { Refusal, refuse } from './refusal.ts';
+
+/** Paths from a signer to a trust anchor (RFC 5280 §6): found once by signatures, which never change, and judged at each genTime. */
+
+/** From the signer to the anchor, both included; a signer that is an anchor itself stands alone. */
+export type Chain = readonly [Certificate, ...Certificate[]];
+
+const MAX_CHAIN = 8;
+/** Enough for any honest set of certificates; a token full of certificates of one name cannot cost more. */
+const MAX_SIGNATURE_CHECKS = 48;
+
+/**
+ * Every chain of valid signatures from `signer` to one of `anchors`, through `others`.
+ *
+ * @throws Refusal when there is none, for the best reason that was met (42, 46)
+ */
+export function findChains(signer: Certificate, anchors: readonly Certificate[], others: readonly Certificate[]): readonly Chain[] {
+  if (anchors.length === 0) refuse('trust_store_empty', 'There is no trust anchor.');
+  const isAnchor = new Set(anchors.map((anchor) => anchor.fingerprint));
+  const pool = [...new Map([...anchors, ...others].map((certificate) => [certificate.fingerprint, certificate])).values()];
+  const chains: Chain[] = [];
+  const refusals: Refusal[] = [];
+  let checksLeft = MAX_SIGNATURE_CHECKS;
+
+  const extend = (chain: Chain): void => {
+    const last = chain.at(-1)!;
+    if (isAnchor.has(last.fingerprint)) {
+      chains.push(chain);
+      return;
+    }
+    if (chain.length === MAX_CHAIN) return;
+    for (const issuer of pool) {
+      if (!issuer.subject.equals(last.issuer) || chain.some(({ fingerprint }) => fingerprint === issuer.fingerprint)) continue;
+      if (--checksLeft < 0) return;
+      try {
+        checkIssued(last, issuer);
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        refusals.push(error);
+        continue;
+      }
+      extend([...chain, issuer]);
+    }
+  };
+  extend([signer]);
+  if (chains.length === 0) throw refusals[0] ?? new Refusal('untrusted_root', 'No issuer of the chain is a trust anchor.');
+  return chains;
+}
+
+function checkIssued(certificate: Certificate, issuer: Certificate): void {
+  const algorithm = signatureAlgorithmOf(certificate.signatureAlgorithm, 'the signature of a certificate');
+  if (!isSignatureOf(issuer.publicKey(), algorithm, certificate.signed, certificate.signature)) {
+    refuse('chain_signature_invalid', 'A certificate was not signed by the one that bears its issuer’s name.');
+  }
+}
+
+/** What does not depend on time: who may certify whom (RFC 5280 §6.1.4; refusals 40–42). */
+export function checkAuthority(chain: Chain): void {
+  for (const { extensions } of chain) {
+    const [unknown] = extensions.unknownCritical;
+    if (unknown !== undefined) refuse('certificate_extension', `A certificate has the critical extension ${unknown}.`);
+  }
+  let intermediatesBelow = 0;
+  for (const issuer of chain.slice(1)) {
+    const { basicConstraints, keyUsage, extendedKeyUsage } = issuer.extensions;
+    // Roots from before version 3 cannot say that they are one: being configured says it for them.
+    const isOldAnchor = issuer === chain.at(-1) && issuer.version === 1;
+    if (!basicConstraints?.ca && !isOldAnchor) refuse('issuer_not_ca', 'A certificate was issued by one that is not a CA’s.');
+    if (keyUsage?.has(KEY_USAGE_BIT.keyCertSign) === false)
+      refuse('issuer_not_ca', 'A certificate was issued with a key that must not certify.');
+    const limit = basicConstraints?.pathLength;
+    if (limit !== undefined && intermediatesBelow > limit)
+      refuse('chain_too_long', `A CA allows ${limit} CAs below itself, not ${intermediatesBelow}.`);
+    const purposes = extendedKeyUsage?.purposes;
+    if (purposes !== undefined && !purposes.has(OID.timeStamping) && !purposes.has(OID.anyExtendedKeyUsage)) {
+      refuse('intermediate_eku', 'The extended key usage of a CA leaves out time-stamping.');
+    }
+    if (!issuer.subject.equals(issuer.issuer)) intermediatesBelow += 1;
+  }
+}
+
+/** What depends on time: validity and revocation at genTime, and at no other time (V5; refusals 43, 44). */
+export function checkAt(chain: Chain, genTimeMicroseconds: bigint, crls: readonly RevocationList[]): void {
+  for (const { notBeforeMs, notAfterMs } of chain) {
+    if (genTimeMicroseconds < BigInt(notBeforeMs) * 1000n || genTimeMicroseconds > BigInt(notAfterMs) * 1000n) {
+      const [from, to] = [notBeforeMs, notAfterMs].map((timeMs) => new Date(timeMs).toISOString());
+      refuse('certificate_not_valid_at_gen_time', `A certificate was valid from ${from} to ${to}.`);
+    }
+  }
+  if (crls.length === 0) return;
+  const genTimeMs = Number(genTimeMicroseconds / 1000n);
+  for (const [i, certificate] of chain.slice(0, -1).entries()) {
+    const issuer = chain[i + 1]!;
+    const serial = certificate.serialNumber.toString('hex');
+    for (const crl of crls) {
+      const revocation = crl.issuer.equals(issuer.subject) ? crl.revoked.get(serial) : undefined;
+      if (revocation !== undefined && isRevokedAt(revocation, genTimeMs) && isCrlOf(crl, issuer)) {
+        refuse('certificate_revoked', `A certificate was revoked at ${new Date(revocation.revokedAtMs).toISOString()}.`);
+      }
+    }
+  }
+}

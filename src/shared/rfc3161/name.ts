@@ -1,0 +1,46 @@
+import { contentsOf, type Der, parseDer, TAG } from './der.ts';
+import { oidOf } from './der-values.ts';
+
+/** A distinguished name for people to read. Never compare by it: different names may read the same. */
+
+/** RFC 4514 §3, and what else is common in certificates of TSAs. */
+const SHORT_NAMES: Readonly<Record<string, string>> = {
+  '2.5.4.3': 'CN',
+  '2.5.4.5': 'serialNumber',
+  '2.5.4.6': 'C',
+  '2.5.4.7': 'L',
+  '2.5.4.8': 'ST',
+  '2.5.4.10': 'O',
+  '2.5.4.11': 'OU',
+  '2.5.4.97': 'organizationIdentifier',
+  '0.9.2342.19200300.100.1.25': 'DC',
+};
+
+/** RFC 4514 text of a DER Name that passed the gate: most specific first. */
+export function nameText(der: Uint8Array): string {
+  const names = parseDer(der).children.map((set) => set.children.map(attributeText).join('+'));
+  return names.reverse().join(',');
+}
+
+function attributeText(attribute: Der): string {
+  const [type, value] = attribute.children;
+  if (type === undefined || value === undefined) return '';
+  const oid = oidOf(type, 'an attribute of a name');
+  return `${SHORT_NAMES[oid] ?? oid}=${escaped(stringOf(value))}`;
+}
+
+function stringOf(value: Der): string {
+  const contents = contentsOf(value);
+  if (value.tag !== TAG.bmpString) return contents.toString(value.tag === TAG.utf8String ? 'utf8' : 'latin1');
+  return Buffer.from(contents).swap16().toString('utf16le');
+}
+
+/** RFC 4514 §2.4; control characters too, as the text goes to logs and terminals. */
+function escaped(text: string): string {
+  return text
+    .replace(/[\\",;<>+=]/g, '\\$&')
+    .replace(/^[ #]| $/g, '\\$&')
+    .replace(/\p{C}/gu, (character) =>
+      [...Buffer.from(character, 'utf8')].map((octet) => `\\${octet.toString(16).padStart(2, '0')}`).join(''),
+    );
+}

@@ -1,0 +1,12 @@
+import { createTrustStore } from '../../src/shared/rfc3161/trust.ts';
+import type { VerifyResult } from '../../src/shared/rfc3161/types.ts';
+import { verifyResponse, verifyToken } from '../../src/shared/rfc3161/verify.ts';
+import { LAB_NOW_MS, type Specimen } from './tsa-lab.ts';
+
+/** Judges a specimen of the lab as its company says: as the answer to its request, or raw. */
+export function judge(specimen: Specimen): VerifyResult {
+  const trust = createTrustStore({ anchors: specimen.anchors, crls: specimen.crls });
+  const { answer, nowMs } = specimen;
+  if (specimen.withoutRequest) return verifyToken(answer, { trust, nowMs });
+  return verifyResponse(answer, { trust, nowMs, request: specimen.asked.der, sentAtMs: LAB_NOW_MS, receivedAtMs: nowMs });
+}

@@ -1,0 +1,22 @@
+import { describe, expect, it } from 'vitest';
+import { REASONS } from '../../../src/shared/domain/reasons.ts';
+import { judge } from '../../support/judge.ts';
+import { FAULTY_CASES } from '../../support/tsa-faults.ts';
+import { createTsaLab } from '../../support/tsa-lab.ts';
+import { GOOD_VARIANTS } from '../../support/tsa-variants.ts';
+
+const lab = createTsaLab();
+
+describe('what a verifier must refuse', () => {
+  it.each(FAULTY_CASES.map((one) => [`${one.refusal} ${one.name}`, one] as const))('refuses %s', (_name, one) => {
+    const result = judge(one.make(lab));
+    expect(result).toMatchObject({ ok: false });
+    if (!result.ok) expect([result.code, result.detail, REASONS[result.code].refusal]).toEqual([result.code, result.detail, one.refusal]);
+  });
+});
+
+describe('what a verifier must accept', () => {
+  it.each(GOOD_VARIANTS.map((one) => [one.name, one] as const))('accepts %s', (_name, one) => {
+    expect(judge(one.make(lab))).toMatchObject({ ok: true });
+  });
+});
