@@ -5,9 +5,10 @@
  */
 export const REASONS = {
   // What is presented, before it is known to be a token at all.
-  token_unknown: { refusal: undefined, sentence: 'No stamp has this id.' },
-  token_not_base64: { refusal: undefined, sentence: 'The token is not canonical base64.' },
-  token_unrecognized: { refusal: undefined, sentence: 'The token is neither an RFC 3161 token nor one of this service.' },
+  unknown_token_id: { refusal: undefined, sentence: 'No stamp has this id.' },
+  not_base64: { refusal: undefined, sentence: 'The token is not canonical base64.' },
+  unknown_format: { refusal: undefined, sentence: 'The token is neither an RFC 3161 token nor one of this service.' },
+  record_mismatch: { refusal: undefined, sentence: 'The stored token says something else than the record it is stored in.' },
 
   // The provider's answer (RFC 3161 §2.4.2, §3.4).
   not_granted: { refusal: 1, sentence: 'The TSA did not grant the time-stamp.' },
@@ -44,6 +45,7 @@ export const REASONS = {
   imprint_algorithm_weak: { refusal: 18, sentence: 'The hash algorithm of the message imprint is broken.' },
   nonce_mismatch: { refusal: 19, sentence: 'The nonce is not the one that was sent.' },
   nonce_missing: { refusal: 20, sentence: 'The token lacks the nonce that was sent.' },
+  nonce_unexpected: { refusal: undefined, sentence: 'The token has a nonce although none was sent.' },
   policy_mismatch: { refusal: 21, sentence: 'The token was issued under another policy than asked for.' },
   gen_time_malformed: { refusal: 22, sentence: 'genTime is not a UTC time in the form that RFC 3161 requires.' },
   gen_time_outside_window: { refusal: 22, sentence: 'genTime is not within the time of the request.' },
@@ -103,7 +105,7 @@ export const REASONS = {
   signature_algorithm_mismatch: { refusal: 46, sentence: 'The algorithms of a signature do not fit each other or the key.' },
 
   // Tokens of the mock provider, and what they are passed off as.
-  mock_token_invalid: { refusal: undefined, sentence: 'The token was not issued by this service, or has been changed.' },
+  mock_token_forged: { refusal: undefined, sentence: 'The token was not issued by this service, or has been changed.' },
   mock_not_rfc3161: { refusal: 47, sentence: 'A token of the mock provider is not an RFC 3161 token.' },
   not_qualified: { refusal: 47, sentence: 'The token does not come from a qualified provider.' },
 

@@ -9,6 +9,8 @@ export interface Extensions {
   readonly keyUsage: ReadonlySet<number> | undefined;
   readonly extendedKeyUsage: ExtendedKeyUsage | undefined;
   readonly subjectKeyIdentifier: Buffer | undefined;
+  /** keyIdentifier of AuthorityKeyIdentifier: which of the keys of an issuer it was. */
+  readonly authorityKeyIdentifier: Buffer | undefined;
   /** GeneralNames. */
   readonly subjectAltName: readonly Der[];
   /** Dotted OIDs of critical extensions that are not processed here: a certificate with one cannot be relied on (§4.2). */
@@ -29,14 +31,6 @@ export interface ExtendedKeyUsage {
 
 /** Bits of KeyUsage (RFC 5280 §4.2.1.3). */
 export const KEY_USAGE_BIT = { digitalSignature: 0, contentCommitment: 1, keyCertSign: 5, cRLSign: 6 } as const;
-
-/** Critical ones that may be met, and constrain nothing that is asked of a time-stamp (the policy of a token is TSTInfo.policy). */
-const HARMLESS: ReadonlySet<string> = new Set([
-  OID.certificatePolicies,
-  OID.subjectAltName,
-  OID.subjectKeyIdentifier,
-  OID.authorityKeyIdentifier,
-]);
 
 interface RawExtension {
   readonly critical: boolean;
@@ -70,8 +64,13 @@ export function extensionsOf(elements: readonly Der[]): Extensions {
       if (value.tag !== TAG.octetString) refuse('certificate_malformed', 'A subject key identifier is not an OCTET STRING.');
       return contentsOf(value);
     }),
+    authorityKeyIdentifier: read(OID.authorityKeyIdentifier, (value) => {
+      const keyIdentifier = value.children.find((child) => child.tag === TAG.context(0));
+      return keyIdentifier === undefined ? undefined : contentsOf(keyIdentifier);
+    }),
     subjectAltName: read(OID.subjectAltName, (value) => value.children) ?? [],
-    unknownCritical: [...found].filter(([type, { critical }]) => critical && !HARMLESS.has(type)).map(([type]) => type),
+    // certificatePolicies constrain nothing that is asked for: the policy of a token is TSTInfo.policy.
+    unknownCritical: [...found].filter(([type, { critical }]) => critical && type !== OID.certificatePolicies).map(([type]) => type),
   };
 }
 

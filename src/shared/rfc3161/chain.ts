@@ -36,13 +36,14 @@ export function findChains(signer: Certificate, anchors: readonly Certificate[],
     }
     if (chain.length === MAX_CHAIN) return;
     for (const issuer of pool) {
-      if (!issuer.subject.equals(last.issuer) || chain.some(({ fingerprint }) => fingerprint === issuer.fingerprint)) continue;
+      if (!isNamedIssuer(issuer, last) || chain.some(({ fingerprint }) => fingerprint === issuer.fingerprint)) continue;
       if (--checksLeft < 0) return;
       try {
         checkIssued(last, issuer);
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
-        refusals.push(error);
+        // A root that is not an anchor is no fault of the chain below: nobody else has to have signed it.
+        if (!last.subject.equals(last.issuer)) refusals.push(error);
         continue;
       }
       extend([...chain, issuer]);
@@ -51,6 +52,14 @@ export function findChains(signer: Certificate, anchors: readonly Certificate[],
   extend([signer]);
   if (chains.length === 0) throw refusals[0] ?? new Refusal('untrusted_root', 'No issuer of the chain is a trust anchor.');
   return chains;
+}
+
+/** By name, and by key where both certificates say which (RFC 5280 §4.2.1.1): CAs change keys, and strangers borrow names. */
+function isNamedIssuer(issuer: Certificate, certificate: Certificate): boolean {
+  if (!issuer.subject.equals(certificate.issuer)) return false;
+  const { subjectKeyIdentifier } = issuer.extensions;
+  const { authorityKeyIdentifier } = certificate.extensions;
+  return subjectKeyIdentifier === undefined || authorityKeyIdentifier === undefined || subjectKeyIdentifier.equals(authorityKeyIdentifier);
 }
 
 function checkIssued(certificate: Certificate, issuer: Certificate): void {

@@ -4,8 +4,9 @@ import { DEFAULT_CLOCK_TOLERANCE_MS, type VerifyContext } from './types.ts';
 
 /** What a token states, against what was asked for and against the clock (RFC 3161 §2.2, §2.4.2). */
 
-/** Refusals 19 and 20. */
+/** Refusals 19 and 20; and a nonce that nobody sent is not the answer to this request. */
 export function checkNonce(tstInfo: TstInfo, sent: bigint | undefined): void {
+  if (sent === undefined && tstInfo.nonce !== undefined) refuse('nonce_unexpected', 'The request had no nonce, the token has one.');
   if (sent === undefined) return;
   if (tstInfo.nonce === undefined) refuse('nonce_missing', 'The request had a nonce, the token has none.');
   if (tstInfo.nonce !== sent) refuse('nonce_mismatch', 'The nonce of the token is another one.');

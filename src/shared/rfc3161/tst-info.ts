@@ -20,8 +20,8 @@ export interface TstInfo {
   readonly extensions: readonly TstExtension[];
 }
 
-/** RFC 3161 §2.4.2 asks for 160 bits; nobody needs more than this. */
-const MAX_SERIAL_OCTETS = 32;
+/** RFC 3161 §2.4.2: users are ready for 160 bits. */
+const MAX_SERIAL_BITS = 160n;
 const MAX_NONCE_OCTETS = 64;
 
 /** Reads the eContent of a token. `expected` is what its imprint must be. */
@@ -53,9 +53,10 @@ export function tstInfoOf(eContent: Buffer, expected: Parameters<typeof imprintO
 }
 
 function serialOf(element: Der): bigint {
-  if (element.end - element.content > MAX_SERIAL_OCTETS)
-    refuse('serial_malformed', `The serial number has more than ${MAX_SERIAL_OCTETS} octets.`);
-  return integerOf(element, 'serialNumber');
+  const serial = integerOf(element, 'serialNumber');
+  if (serial < 0n || serial >> MAX_SERIAL_BITS > 0n)
+    refuse('serial_malformed', `The serial number is not one of 0 to ${MAX_SERIAL_BITS} bits.`);
+  return serial;
 }
 
 function nonceOf(element: Der | undefined): bigint | undefined {

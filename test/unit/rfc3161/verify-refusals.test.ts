@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { REASONS } from '../../../src/shared/domain/reasons.ts';
 import { judge } from '../../support/judge.ts';
 import { FAULTY_CASES } from '../../support/tsa-faults.ts';
 import { createTsaLab } from '../../support/tsa-lab.ts';
@@ -8,10 +7,9 @@ import { GOOD_VARIANTS } from '../../support/tsa-variants.ts';
 const lab = createTsaLab();
 
 describe('what a verifier must refuse', () => {
-  it.each(FAULTY_CASES.map((one) => [`${one.refusal} ${one.name}`, one] as const))('refuses %s', (_name, one) => {
+  it.each(FAULTY_CASES.map((one) => [`${one.refusal ?? '–'} ${one.code}: ${one.name}`, one] as const))('refuses %s', (_name, one) => {
     const result = judge(one.make(lab));
-    expect(result).toMatchObject({ ok: false });
-    if (!result.ok) expect([result.code, result.detail, REASONS[result.code].refusal]).toEqual([result.code, result.detail, one.refusal]);
+    expect(result).toMatchObject({ ok: false, code: one.code });
   });
 });
 
