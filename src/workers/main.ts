@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '../shared/clock.ts';
 import { runProcess } from '../shared/lifecycle.ts';
+import { withHealthRecord } from '../shared/providers/health.ts';
 import { createMockProvider } from '../shared/providers/mock.ts';
 import { connectWorker, disconnect } from '../shared/queue/connection.ts';
 import { consumeJobs, scheduleSweep } from '../shared/queue/consumer.ts';
@@ -18,7 +19,8 @@ await runProcess('worker', process.env, async ({ config, log, lifecycle }) => {
   const redis = connectWorker(config.REDIS_URL, log);
   lifecycle.onClose('redis', () => disconnect(redis));
 
-  const provider = createMockProvider({ key: () => store.keys.secret('mock-provider'), clock: systemClock });
+  const mock = createMockProvider({ key: () => store.keys.secret('mock-provider'), clock: systemClock });
+  const { provider, record } = withHealthRecord(mock, systemClock);
   const processors = createProcessors({
     provider,
     ...store,
@@ -33,7 +35,7 @@ await runProcess('worker', process.env, async ({ config, log, lifecycle }) => {
     workerId: randomUUID(),
     clock: systemClock,
     log,
-    describe: () => ({ name: provider.name, isQualified: provider.isQualified, status: 'operational' }),
+    describe: () => [record.read()],
   });
   lifecycle.onClose('heartbeat', () => heartbeat.stop());
   await scheduleSweep(redis, sweepEveryMs);

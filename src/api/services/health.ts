@@ -40,7 +40,7 @@ export function createHealthService(deps: {
       heartbeats = await readHeartbeats(clock());
     });
     if (!isKnown || heartbeats.length === 0) return 'unknown';
-    return heartbeats.some(({ provider }) => provider.status !== 'outage') ? 'ok' : 'failing';
+    return heartbeats.some(({ providers }) => providers.some(({ status }) => status !== 'outage')) ? 'ok' : 'failing';
   }
 
   async function checkServers(): Promise<ReadinessResponse['checks']> {

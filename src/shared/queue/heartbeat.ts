@@ -2,33 +2,39 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../log.ts';
+import { type ProviderHealth, providerHealth } from '../providers/health.ts';
 import { keyPrefix } from './connection.ts';
 
-const key = `${keyPrefix}:workers`;
+const workersKey = `${keyPrefix}:workers`;
+/** Outlives the workers: when each provider last made a stamp. */
+const lastSuccessKey = `${keyPrefix}:last-success`;
 
 /** How often a worker says that it lives, and after how long a silent one counts as gone. */
 const heartbeatMs = 2_000;
-const lostAfterMs = 8_000;
+const lostAfterMs = 6_000;
 
-const heartbeatSchema = z.object({
-  at: z.number(),
-  provider: z.object({ name: z.string(), isQualified: z.boolean(), status: z.enum(['operational', 'degraded', 'outage']) }),
-});
+const heartbeatSchema = z.object({ at: z.number(), providers: z.array(providerHealth) });
 
-/** What a worker says about itself and about the provider that it calls. */
+/** What a worker says about itself and about the providers that it calls, most preferred first. */
 export type Heartbeat = z.infer<typeof heartbeatSchema>;
+
+const laterOf = (a: string | null, b: string | null | undefined): string | null => (a === null || (b && b > a) ? (b ?? null) : a);
 
 /** The heartbeats of the workers that live at `now` (ms); those of lost ones are removed. */
 export async function readHeartbeats(redis: Redis, now: number): Promise<Heartbeat[]> {
   const alive: Heartbeat[] = [];
   const lost: string[] = [];
-  for (const [workerId, text] of Object.entries(await redis.hgetall(key))) {
+  const [beats, lastSuccess] = await Promise.all([redis.hgetall(workersKey), redis.hgetall(lastSuccessKey)]);
+  for (const [workerId, text] of Object.entries(beats)) {
     const parsed = heartbeatSchema.safeParse(JSON.parse(text));
     if (parsed.success && now - parsed.data.at <= lostAfterMs) alive.push(parsed.data);
     else lost.push(workerId);
   }
-  if (lost.length > 0) await redis.hdel(key, ...lost);
-  return alive;
+  if (lost.length > 0) await redis.hdel(workersKey, ...lost);
+  return alive.map(({ at, providers }) => ({
+    at,
+    providers: providers.map((health) => ({ ...health, lastSuccessAt: laterOf(health.lastSuccessAt, lastSuccess[health.name]) })),
+  }));
 }
 
 /** Beats until it is stopped; a beat that fails is left out, since silence is its meaning. */
@@ -37,19 +43,21 @@ export function startHeartbeat(options: {
   workerId: string;
   clock: Clock;
   log: Logger;
-  describe: () => Heartbeat['provider'];
+  describe: () => readonly ProviderHealth[];
 }): { stop(): Promise<void> } {
   const { redis, workerId, clock, log, describe } = options;
   const send = () => {
-    const heartbeat: Heartbeat = { at: clock(), provider: describe() };
-    redis.hset(key, workerId, JSON.stringify(heartbeat)).catch((error) => log.debug({ err: error }, 'no heartbeat'));
+    const heartbeat: Heartbeat = { at: clock(), providers: [...describe()] };
+    const beat = redis.pipeline().hset(workersKey, workerId, JSON.stringify(heartbeat));
+    for (const { name, lastSuccessAt } of heartbeat.providers) if (lastSuccessAt !== null) beat.hset(lastSuccessKey, name, lastSuccessAt);
+    beat.exec().catch((error) => log.debug({ err: error }, 'no heartbeat'));
   };
   send();
   const timer = setInterval(send, heartbeatMs);
   return {
     stop: async () => {
       clearInterval(timer);
-      if (redis.status === 'ready') await redis.hdel(key, workerId);
+      if (redis.status === 'ready') await redis.hdel(workersKey, workerId);
     },
   };
 }
