@@ -8,6 +8,7 @@ const root = resolve(import.meta.dirname, '../..');
 
 /** One real process of the service, spoken to over its sockets only. */
 export interface ServiceProcess {
+  readonly pid: number;
   readonly url: string;
   /** Everything that it has printed so far. */
   output(): string;
@@ -41,6 +42,7 @@ export async function startProcess(kind: 'api' | 'workers', settings: Settings):
     return code as number | null;
   };
   return {
+    pid: child.pid ?? 0,
     url: ready.url ?? '',
     output: () => output,
     stop: () => end('SIGTERM'),

@@ -1,0 +1,157 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { errorCases, expectedOf, nameOf, replay, type Send } from '../support/error-cases.ts';
+import { getJson, internalHeaders, postJson, randomHash, stampAgent, stampInternal, verifyRaw } from '../support/requests.ts';
+import { type Service, startService } from '../support/service.ts';
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService({ keep: true, settings: { SEALED_MAX_BYTES: '1000' } });
+});
+afterAll(() => service.stop());
+
+const send: Send = async ({ method, path, headers, payload }) => {
+  const response = await service.fetch(path, { method, headers, ...(payload !== undefined && { body: payload }) });
+  return { status: response.status, body: await response.json() };
+};
+
+describe('422 to the letter (E1, E2)', () => {
+  const cases = errorCases.filter(({ path }) => !path.includes('/workflow/')).map((errorCase) => ({ name: nameOf(errorCase), errorCase }));
+  test.each(cases)('$name', async ({ errorCase }) => {
+    expect(await replay(errorCase, send, internalHeaders)).toEqual(expectedOf(errorCase, expect.any(String)));
+  });
+
+  test.each([
+    ['neither hash nor content_b64', {}, ['body']],
+    ['content_b64 in tier basic', { content_b64: 'AAAA' }, ['body']],
+    ['content_b64 in tier plus', { content_b64: 'AAAA', tier: 'plus' }, ['body']],
+    ['a hash that is not of the content (S1)', { content_b64: 'AAAA', hash: 'a'.repeat(64), tier: 'sealed' }, ['body']],
+    ['white space in base64 (S2)', { content_b64: 'AA AA', tier: 'sealed' }, ['body', 'content_b64']],
+    ['base64 without padding (S2)', { content_b64: 'AAA', tier: 'sealed' }, ['body', 'content_b64']],
+    ['base64 with stray bits (S2)', { content_b64: 'AB==', tier: 'sealed' }, ['body', 'content_b64']],
+    ['base64 of the URL alphabet (S2)', { content_b64: '-_-_', tier: 'sealed' }, ['body', 'content_b64']],
+    ['metadata above 4 KB (S4)', { hash: 'a'.repeat(64), metadata: { k: 'é'.repeat(2_100) } }, ['body', 'metadata']],
+  ])('%s is 422', async (_name, body, loc) => {
+    const answer = await stampInternal(service, body);
+    expect(answer.status).toBe(422);
+    expect(answer.body.detail).toEqual([expect.objectContaining({ type: 'value_error', loc })]);
+  });
+
+  test('a payment claim that is not printable, or longer than 256, is 422 at the header (S10)', async () => {
+    for (const claim of ['x'.repeat(257), 'caf\u00e9']) {
+      const answer = await stampAgent(service, 'basic', { hash: randomHash() }, { 'x-payment-transaction': claim });
+      expect(answer.status).toBe(422);
+      expect(answer.body.detail).toEqual([expect.objectContaining({ loc: ['header', 'x-payment-transaction'] })]);
+    }
+    expect((await stampAgent(service, 'basic', { hash: randomHash() }, { 'x-payment-transaction': 'x'.repeat(256) })).status).toBe(201);
+  });
+
+  test('unknown members of a body are ignored (S6)', async () => {
+    expect((await stampInternal(service, { hash: randomHash(), unknown: [1], __proto__: { a: 1 } })).status).toBe(201);
+  });
+});
+
+describe('the other errors (E3, E4, E8)', () => {
+  test.each(['/api/v1/internal/v1/stamps', '/api/v1/internal/stats/daily'])(
+    '%s without a service token, or with a wrong one, is 401',
+    async (path) => {
+      for (const headers of [{}, { 'x-service-token': 'wrong' }, { 'x-service-token': '' }]) {
+        const answer = await getJson(service, path, headers as Record<string, string>);
+        expect(answer.status).toBe(401);
+        expect(answer.headers.get('www-authenticate')).toBe('ServiceToken');
+        expect(answer.body).toEqual({ detail: expect.any(String), code: 'unauthorized', request_id: expect.any(String) });
+      }
+    },
+  );
+
+  test('401 wins over a bad body, malformed JSON over 401 (error-shapes)', async () => {
+    expect((await postJson(service, '/api/v1/internal/v1/stamp', {})).status).toBe(401);
+    const malformed = await service.fetch('/api/v1/internal/v1/stamp', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{',
+    });
+    expect(malformed.status).toBe(422);
+  });
+
+  test('content above SEALED_MAX_BYTES is 413, at the limit it is stamped (S3)', async () => {
+    const sealed = (bytes: number) => stampInternal(service, { content_b64: Buffer.alloc(bytes).toString('base64'), tier: 'sealed' });
+    expect((await sealed(1000)).status).toBe(201);
+    for (const bytes of [1001, 1_000_000]) {
+      const answer = await sealed(bytes);
+      expect(answer.status).toBe(413);
+      expect(answer.body).toMatchObject({ code: 'payload_too_large' });
+    }
+  });
+
+  test('wrong content type 415, unknown path 404, wrong method 405 with Allow (E8)', async () => {
+    const xml = await service.fetch('/api/v1/verify/v1/raw', { method: 'POST', headers: { 'content-type': 'text/xml' }, body: '<a/>' });
+    expect(xml.status).toBe(415);
+    expect((await getJson(service, '/nothing/here')).body).toMatchObject({ code: 'not_found' });
+    const wrong = await service.fetch('/api/v1/verify/v1/raw', { method: 'PUT' });
+    expect(wrong.status).toBe(405);
+    expect(wrong.headers.get('allow')).toContain('POST');
+  });
+
+  test('GET /health leads to /health/', async () => {
+    const response = await service.fetch('/health', { redirect: 'manual' });
+    expect([response.status, new URL(response.headers.get('location') ?? '', response.url).pathname]).toEqual([307, '/health/']);
+    expect((await getJson(service, '/health/')).body).toMatchObject({ checks: { redis: 'ok', mongodb: 'ok' }, version: '0.2.0' });
+  });
+
+  test('whatever is given as a raw token is a result or a refusal, never a 5xx (V4)', async () => {
+    for (const token of ['', '=', 'AAAA', '{"a":1}', 'é', '\u0000', 'A'.repeat(500_000), 'MIIB'.repeat(1000)]) {
+      const answer = await verifyRaw(service, token);
+      expect(answer.status, token.slice(0, 20)).toBe(200);
+      expect(answer.body).toMatchObject({ valid: false, reason: expect.stringMatching(/^[a-z0-9_]+: \S/) });
+    }
+    expect((await verifyRaw(service, 'A'.repeat(3_000_000))).status).toBe(413);
+  });
+});
+
+test('1 000 random bodies never give a 5xx', async () => {
+  const paths = ['/api/v1/internal/v1/stamp', '/api/v1/internal/v1/verify', '/api/v1/agent/v1/stamp/sealed', '/api/v1/verify/v1/raw'];
+  const hash = fc.stringMatching(/^[0-9a-f]{64}$/);
+  const nearlyRight = fc.record(
+    {
+      hash: fc.oneof(hash, fc.string(), fc.jsonValue()),
+      content_b64: fc.oneof(fc.base64String(), fc.jsonValue()),
+      tier: fc.oneof(fc.constantFrom('basic', 'plus', 'sealed'), fc.jsonValue()),
+      metadata: fc.oneof(fc.dictionary(fc.string(), fc.string()), fc.jsonValue()),
+      token: fc.oneof(fc.base64String(), fc.jsonValue()),
+    },
+    { requiredKeys: [] },
+  );
+  const body = fc.oneof(
+    nearlyRight.map((value) => JSON.stringify(value)),
+    fc.json(),
+    fc.string(),
+    fc.string({ unit: 'binary' }),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.constantFrom(...paths), body, async (path, payload) => {
+      const response = await service.fetch(path, {
+        method: 'POST',
+        headers: { ...internalHeaders, 'content-type': 'application/json' },
+        body: payload,
+      });
+      await response.arrayBuffer();
+      expect(response.status).toBeLessThan(500);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test('agents and verifiers are limited by address, with the headers of E7 (R2, R3)', async () => {
+  const limited = await startService({ settings: { RATE_AGENT_PER_MINUTE: '3', RATE_VERIFY_PER_MINUTE: '2' } });
+  const stamps = [];
+  for (let request = 0; request < 4; request += 1) stamps.push(await stampAgent(limited, 'basic', { hash: randomHash() }));
+  expect(stamps.map(({ status }) => status)).toEqual([201, 201, 201, 429]);
+  expect(stamps[3]?.headers.get('retry-after')).toMatch(/^\d+$/);
+  expect(stamps[3]?.headers.get('ratelimit-limit')).toBe('3');
+  expect(stamps[3]?.headers.get('ratelimit-remaining')).toBe('0');
+  expect(stamps[3]?.body).toEqual({ detail: expect.any(String), code: 'rate_limited', request_id: expect.any(String) });
+  const verified = [];
+  for (let request = 0; request < 3; request += 1) verified.push((await verifyRaw(limited, 'x')).status);
+  expect(verified).toEqual([200, 200, 429]);
+});
