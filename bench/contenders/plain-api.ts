@@ -5,6 +5,7 @@ import { Redis } from 'ioredis';
 /** How it is usually done: one job a request, and `waitUntilFinished`. */
 const connect = () => new Redis(process.env.REDIS_URL ?? '', { maxRetriesPerRequest: null });
 const queue = new Queue<{ hash: string }>('plain', { connection: connect() });
+queue.setMaxListeners(0);
 const events = new QueueEvents('plain', { connection: connect() });
 await events.waitUntilReady();
 

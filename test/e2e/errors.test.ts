@@ -46,6 +46,11 @@ describe('422 to the letter (E1, E2)', () => {
     expect((await stampAgent(service, 'basic', { hash: randomHash() }, { 'x-payment-transaction': 'x'.repeat(256) })).status).toBe(201);
   });
 
+  test('metadata may have any names and texts: the stamp is made all the same (S4)', async () => {
+    const metadata = { '': 'x', $set: '1', 'a.b': '2', '\u0000': '\u0000', ['__proto__']: 'p', '0': 'zero' };
+    expect((await stampInternal(service, { hash: randomHash(), metadata })).status).toBe(201);
+  });
+
   test('unknown members of a body are ignored (S6)', async () => {
     expect((await stampInternal(service, { hash: randomHash(), unknown: [1], __proto__: { a: 1 } })).status).toBe(201);
   });

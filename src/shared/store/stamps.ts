@@ -23,7 +23,8 @@ export interface StampRecord {
   readonly caller: Caller;
   readonly acceptedAt: Date;
   readonly requestId: string;
-  readonly metadata?: Readonly<Record<string, string>> | undefined;
+  /** JSON: names that a caller chooses are no field names of ours. */
+  readonly metadata?: string | undefined;
   readonly paymentClaim?: string | undefined;
   readonly sealed?: SealedRef | undefined;
   /** DER of the TimeStampReq and TimeStampResp of an RFC 3161 stamp, byte for byte. */
@@ -44,7 +45,7 @@ export function stampRecordOf(item: StampItem, evidence: Evidence): StampRecord 
     caller: item.caller,
     acceptedAt: new Date(item.acceptedAt),
     requestId: item.requestId,
-    metadata: item.metadata,
+    metadata: item.metadata && JSON.stringify(item.metadata),
     paymentClaim: item.paymentClaim,
     sealed: item.sealed,
     tsq: evidence.exchange && new Binary(evidence.exchange.tsq),
