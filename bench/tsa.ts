@@ -1,8 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import { issueResponse, type TsaProfile } from '../src/shared/rfc3161/issue.ts';
+import { encodeRequest } from '../src/shared/rfc3161/request.ts';
 import { KEY_ALGORITHMS, type KeyAlgorithm } from '../src/tsa/certificate.ts';
 import { createPki, randomSerial } from '../src/tsa/pki.ts';
 import { DEVELOPMENT_POLICY } from '../src/tsa/server.ts';
-import { ask } from '../test/support/tsa-lab.ts';
 
 /**
  * How much of the price of a token is the signature? Both are timed in turns in one process on one thread, so the ratio holds on a busy
@@ -31,7 +32,7 @@ const median = (values: number[]): number => values.sort((a, b) => a - b)[values
 function measure(algorithm: KeyAlgorithm) {
   const { signer } = createPki({ algorithm, caAlgorithm: 'p-256', nowMs: Date.now() });
   const profile: TsaProfile = { identity: signer, policies: [DEVELOPMENT_POLICY], accuracy: { seconds: 1 } };
-  const query = ask().der;
+  const query = encodeRequest({ hashAlgorithm: 'sha256', digest: randomBytes(32), nonce: randomBytes(16) });
   const attributes = Buffer.alloc(200, 1);
   const issue = () => void issueResponse(profile, query, { timeMs: Date.now(), serial: randomSerial() });
   const raw = () => void signer.scheme.sign(attributes, signer.privateKey);

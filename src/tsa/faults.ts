@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { octetString } from '../shared/rfc3161/der-writer.ts';
 import type { Seams, SigningIdentity } from '../shared/rfc3161/issue.ts';
 import { FAIL_INFO, PKI_STATUS } from '../shared/rfc3161/issue-encode.ts';
-import { digestOf } from '../shared/rfc3161/issue-sign.ts';
+import { digestData } from '../shared/rfc3161/issue-sign.ts';
 import { issueSigner, type Pki } from './pki.ts';
 
 /** What goes wrong with one answer of the development TSA: in the token, in its bytes, or on the wire. */
@@ -132,7 +132,7 @@ const makers = {
     seams: {
       fields: (fields) => ({
         ...fields,
-        imprint: { ...fields.imprint, digest: digestOf('sha512', fields.imprint.digest).subarray(0, fields.imprint.digest.length) },
+        imprint: { ...fields.imprint, digest: digestData('sha512', fields.imprint.digest).subarray(0, fields.imprint.digest.length) },
       }),
     },
   }),

@@ -3,7 +3,7 @@ import type { ReasonCode } from '../../src/shared/domain/reasons.ts';
 import { integer, objectIdentifier, octetString, retag, sequence, utcTime } from '../../src/shared/rfc3161/der-writer.ts';
 import { type SigningIdentity, signTstInfo } from '../../src/shared/rfc3161/issue.ts';
 import { type Attribute, encodeSigningCertificateV2 } from '../../src/shared/rfc3161/issue-encode.ts';
-import { digestIdentifier, digestOf, SCHEMES } from '../../src/shared/rfc3161/issue-sign.ts';
+import { digestData, digestIdentifier, SCHEMES } from '../../src/shared/rfc3161/issue-sign.ts';
 import { OID } from '../../src/shared/rfc3161/oids.ts';
 import { issueSigner } from '../../src/tsa/pki.ts';
 import { type FaultyCase, LAB_NOW_MS, type TsaLab } from './tsa-lab.ts';
@@ -28,7 +28,7 @@ function essCertId(code: ReasonCode, name: string, value: (signer: SigningIdenti
 }
 
 const SIGNING_TIME: Attribute = { type: OID.signingTime, values: [utcTime('261121120000Z')] };
-const hashOf = (identity: SigningIdentity) => digestOf('sha256', identity.certificate);
+const hashOf = (identity: SigningIdentity) => digestData('sha256', identity.certificate);
 const flip = (bytes: Buffer, at: number): Buffer => {
   const out = Buffer.from(bytes);
   out[at < 0 ? out.length + at : at]! ^= 1;
@@ -219,7 +219,7 @@ const ESS_FAULTS: readonly FaultyCase[] = [
     encodeSigningCertificateV2(hashOf(s), s.issuerName, s.serialNumber, sequence(objectIdentifier('2.999.3161.36'))),
   ),
   essCertId('signing_certificate_hash_unknown', 'MD5', (s) =>
-    encodeSigningCertificateV2(digestOf('md5', s.certificate), s.issuerName, s.serialNumber, sequence(objectIdentifier(OID.md5))),
+    encodeSigningCertificateV2(digestData('md5', s.certificate), s.issuerName, s.serialNumber, sequence(objectIdentifier(OID.md5))),
   ),
 ];
 

@@ -10,7 +10,7 @@ import {
 } from '../../src/shared/rfc3161/der-writer.ts';
 import type { SigningIdentity } from '../../src/shared/rfc3161/issue.ts';
 import { encodeSigningCertificateV2 } from '../../src/shared/rfc3161/issue-encode.ts';
-import { digestIdentifier, digestOf } from '../../src/shared/rfc3161/issue-sign.ts';
+import { digestData, digestIdentifier } from '../../src/shared/rfc3161/issue-sign.ts';
 import { OID } from '../../src/shared/rfc3161/oids.ts';
 import { extendedKeyUsage, extension, keyIdentifier } from '../../src/tsa/certificate.ts';
 import { issueIntermediate, issueSigner } from '../../src/tsa/pki.ts';
@@ -92,18 +92,18 @@ export const GOOD_VARIANTS: readonly Case[] = [
   }),
   signingCertificate(
     'ESSCertID of SHA-1 (RFC 2634)',
-    (s) => sequence(sequence(sequence(octetString(digestOf('sha1', s.certificate))))),
+    (s) => sequence(sequence(sequence(octetString(digestData('sha1', s.certificate))))),
     OID.signingCertificate,
   ),
   signingCertificate('ESSCertIDv2 without issuerSerial', (s) =>
-    sequence(sequence(sequence(octetString(digestOf('sha256', s.certificate))))),
+    sequence(sequence(sequence(octetString(digestData('sha256', s.certificate))))),
   ),
   signingCertificate('ESSCertIDv2 of SHA-512', (s) =>
-    encodeSigningCertificateV2(digestOf('sha512', s.certificate), s.issuerName, s.serialNumber, sequence(objectIdentifier(OID.sha512))),
+    encodeSigningCertificateV2(digestData('sha512', s.certificate), s.issuerName, s.serialNumber, sequence(objectIdentifier(OID.sha512))),
   ),
   signingCertificate('ESSCertIDv2 that spells out the default SHA-256, as some TSAs do', (s) =>
     encodeSigningCertificateV2(
-      digestOf('sha256', s.certificate),
+      digestData('sha256', s.certificate),
       s.issuerName,
       s.serialNumber,
       sequence(objectIdentifier(OID.sha256), nullValue()),

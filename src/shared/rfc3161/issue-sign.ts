@@ -60,8 +60,7 @@ export function digestIdentifier(digest: SignatureScheme['digest']): Buffer {
   return sequence(objectIdentifier(OID[digest]));
 }
 
-export function digestOf(digest: string, ...data: readonly Uint8Array[]): Buffer {
-  const hash = createHash(digest);
-  for (const part of data) hash.update(part);
-  return hash.digest();
+/** A message digest; `algorithm` as `node:crypto` names it. */
+export function digestData(algorithm: string, data: Uint8Array): Buffer {
+  return createHash(algorithm).update(data).digest();
 }

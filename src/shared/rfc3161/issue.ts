@@ -17,7 +17,7 @@ import {
   type TstInfoFields,
 } from './issue-encode.ts';
 import { type IssueRequest, readIssueRequest } from './issue-request.ts';
-import { digestIdentifier, digestOf, type SignatureScheme } from './issue-sign.ts';
+import { digestData, digestIdentifier, type SignatureScheme } from './issue-sign.ts';
 import { OID } from './oids.ts';
 
 /** A key with its certificate: what a TSA, or a CA, signs with. */
@@ -146,7 +146,7 @@ function signedAttributes(profile: TsaProfile, eContent: Buffer, moment: Moment)
   const { identity } = profile;
   const attributes: Attribute[] = [
     { type: OID.contentType, values: [objectIdentifier(OID.tstInfo)] },
-    { type: OID.messageDigest, values: [octetString(digestOf(identity.scheme.digest, eContent))] },
+    { type: OID.messageDigest, values: [octetString(digestData(identity.scheme.digest, eContent))] },
     { type: OID.signingCertificateV2, values: [signingCertificateOf(identity)] },
   ];
   if (profile.includeSigningTime) {
@@ -162,7 +162,7 @@ const signingCertificates = new WeakMap<SigningIdentity, Buffer>();
 function signingCertificateOf(identity: SigningIdentity): Buffer {
   let encoded = signingCertificates.get(identity);
   if (encoded === undefined) {
-    encoded = encodeSigningCertificateV2(digestOf('sha256', identity.certificate), identity.issuerName, identity.serialNumber);
+    encoded = encodeSigningCertificateV2(digestData('sha256', identity.certificate), identity.issuerName, identity.serialNumber);
     signingCertificates.set(identity, encoded);
   }
   return encoded;

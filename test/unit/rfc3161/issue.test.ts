@@ -13,11 +13,12 @@ import {
   sequence,
 } from '../../../src/shared/rfc3161/der-writer.ts';
 import { issueResponse, type Seams, type TsaProfile } from '../../../src/shared/rfc3161/issue.ts';
-import { digestOf } from '../../../src/shared/rfc3161/issue-sign.ts';
+import { digestData } from '../../../src/shared/rfc3161/issue-sign.ts';
 import { OID } from '../../../src/shared/rfc3161/oids.ts';
 import { KEY_ALGORITHMS, type KeyAlgorithm } from '../../../src/tsa/certificate.ts';
 import { createPki } from '../../../src/tsa/pki.ts';
-import { ask } from '../../support/tsa-lab.ts';
+import { judge } from '../../support/judge.ts';
+import { ask, createTsaLab, LAB_POLICY } from '../../support/tsa-lab.ts';
 
 const timeMs = Date.UTC(2026, 10, 21, 12, 0, 0, 250);
 const moment = { timeMs, serial: 42n };
@@ -96,10 +97,15 @@ describe.each(KEY_ALGORITHMS)('a token of %s', (algorithm) => {
     const digest = attributes.get(OID.messageDigest);
     if (!(digest instanceof OctetString)) throw new Error('messageDigest is not an OCTET STRING');
     const name = { 'p-384': 'sha384', ed25519: 'sha512' }[algorithm as string] ?? 'sha256';
-    expect(Buffer.from(digest.getValue())).toEqual(digestOf(name, eContent));
+    expect(Buffer.from(digest.getValue())).toEqual(digestData(name, eContent));
     expect(Buffer.from(attributes.get(OID.signingCertificateV2)!.toBER())).toSatisfy((der: Buffer) =>
-      der.includes(digestOf('sha256', profile.identity.certificate)),
+      der.includes(digestData('sha256', profile.identity.certificate)),
     );
+  });
+
+  test('is accepted by the verifier', () => {
+    const lab = createTsaLab(algorithm);
+    expect(judge(lab.specimen())).toMatchObject({ ok: true, policy: LAB_POLICY });
   });
 
   test('chains to its root (RFC 5280 §6)', () => {
@@ -160,7 +166,7 @@ describe('issuing', () => {
   test('what a seam changes is digested and signed as changed', () => {
     const { eContent, signedAttributes } = observe(profile, ask().der, { fields: (fields) => ({ ...fields, version: 7 }) });
     expect(eContent.includes(integer(7))).toBe(true);
-    expect(signedAttributes.includes(digestOf('sha512', eContent))).toBe(true);
+    expect(signedAttributes.includes(digestData('sha512', eContent))).toBe(true);
   });
 });
 
@@ -198,7 +204,7 @@ describe('a request that is refused gets a rejection that says why (RFC 3161 §2
     ['a field that is none', 'badDataFormat', sequence(integer(1), good, octetString(Buffer.alloc(1)))],
     ['fields in another order', 'badDataFormat', sequence(integer(1), good, boolean(true), integer(5))],
     ['a nonce that is not minimal', 'badDataFormat', sequence(integer(1), good, Buffer.from([2, 2, 0, 1]))],
-    ['a nonce of 65 octets', 'badDataFormat', sequence(integer(1), good, integer(1n << 512n))],
+    ['more than 4 096 octets', 'badDataFormat', sequence(integer(1), good, integer(1n << 33_000n))],
     ['a nonce without octets', 'badDataFormat', sequence(integer(1), good, Buffer.from([2, 0]))],
     ['a digest of 31 octets', 'badDataFormat', sequence(integer(1), imprint(OID.sha256, 31))],
     ['a digest of no octets', 'badDataFormat', sequence(integer(1), imprint(OID.sha512, 0))],
@@ -206,7 +212,7 @@ describe('a request that is refused gets a rejection that says why (RFC 3161 §2
     ['SHA-1', 'badAlg', sequence(integer(1), imprint(OID.sha1, 20))],
     ['MD5', 'badAlg', sequence(integer(1), imprint(OID.md5, 16))],
     ['a digest that nobody knows', 'badAlg', sequence(integer(1), imprint('2.999.1', 32))],
-    ['parameters of the digest', 'badAlg', sequence(integer(1), imprint(OID.sha256, 32, integer(1)))],
+    ['parameters of the digest', 'badDataFormat', sequence(integer(1), imprint(OID.sha256, 32, integer(1)))],
     ['another policy', 'unacceptedPolicy', ask({ policy: '2.999.3161.99' }).der],
     [
       'an extension',
