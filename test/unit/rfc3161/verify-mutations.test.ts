@@ -1,0 +1,125 @@
+import { randomBytes } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createTrustStore } from '../../../src/shared/rfc3161/trust.ts';
+import type { Verified, VerifyResult } from '../../../src/shared/rfc3161/types.ts';
+import { verifyResponse, verifyToken } from '../../../src/shared/rfc3161/verify.ts';
+import type { KeyAlgorithm } from '../../../src/tsa/certificate.ts';
+import { mutated, mutations } from '../../support/der-mutation.ts';
+import { createTsaLab, LAB_NOW_MS } from '../../support/tsa-lab.ts';
+
+function bench(algorithm: KeyAlgorithm = 'p-256') {
+  const lab = createTsaLab(algorithm);
+  const { answer, asked, anchors } = lab.specimen({ profile: { includeTsaName: true, ordering: true, includeSigningTime: true } });
+  const trust = createTrustStore({ anchors });
+  const fresh = (bytes: Uint8Array, acceptGrantedWithMods = false) =>
+    verifyResponse(bytes, {
+      trust,
+      nowMs: LAB_NOW_MS,
+      request: asked.der,
+      sentAtMs: LAB_NOW_MS,
+      receivedAtMs: LAB_NOW_MS,
+      acceptGrantedWithMods,
+    });
+  const raw = (bytes: Uint8Array) => verifyToken(bytes, { trust, nowMs: LAB_NOW_MS, acceptGrantedWithMods: true });
+  return { answer, fresh, raw, token: mustVerify(fresh(answer)).token };
+}
+
+function mustVerify(result: VerifyResult): Verified {
+  if (!result.ok) throw new Error(`${result.code}: ${result.detail}`);
+  return result;
+}
+
+/** What a token vouches for. */
+const statementOf = ({ genTimeText, serial, policy, hashAlgorithm, imprint, nonce, ordering, signer, accuracyMicroseconds }: Verified) => ({
+  genTimeText,
+  serial,
+  policy,
+  hashAlgorithm,
+  imprint,
+  nonce,
+  ordering,
+  signer,
+  accuracyMicroseconds,
+});
+
+describe('one octet changed', () => {
+  it.each([
+    ['p-256', [0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80]],
+    ['ed25519', [0x01, 0x80]],
+    ['rsa-2048', [0x01, 0x80]],
+    ['rsa-pss', [0x01, 0x80]],
+  ] as const)('accepts nothing of a whole %s answer but PKIStatus 0→1 when mods are allowed', (algorithm, masks) => {
+    const { answer, fresh } = bench(algorithm);
+    // PKIStatusInfo follows the header of TimeStampResp: 30 03 02 01 <status>.
+    const statusAt = answer.indexOf(Buffer.from([0x30, 0x03, 0x02, 0x01, 0x00])) + 4;
+    const accepted: string[] = [];
+    for (let at = 0; at < answer.length; at++) {
+      for (const mask of masks) {
+        const bent = Buffer.from(answer);
+        bent[at]! ^= mask;
+        for (const acceptMods of [false, true]) {
+          const result = fresh(bent, acceptMods);
+          if (result.ok) accepted.push(`${at} ^ ${mask}, mods ${acceptMods}`);
+          else if (result.code === 'verifier_failed') throw result.cause;
+        }
+      }
+    }
+    expect(accepted).toEqual([`${statusAt} ^ 1, mods true`]);
+  });
+
+  it('accepts nothing of a bare token, though nothing is asked of it', () => {
+    const { token, raw } = bench();
+    for (let at = 0; at < token.length; at++) {
+      for (const mask of [0x01, 0x80, 0xff]) {
+        const bent = Buffer.from(token);
+        bent[at]! ^= mask;
+        expect(raw(bent), `octet ${at} ^ ${mask}`).toMatchObject({ ok: false });
+      }
+    }
+  });
+
+  it('accepts no beginning of an answer', () => {
+    const { answer, fresh, raw } = bench();
+    for (let length = 0; length < answer.length; length++) {
+      expect(fresh(answer.subarray(0, length))).toMatchObject({ ok: false, code: 'der_truncated' });
+      expect(raw(answer.subarray(0, length))).toMatchObject({ ok: false, code: 'der_truncated' });
+    }
+  });
+});
+
+describe('structure changed', () => {
+  it('survives 10 000 mutations: what is still accepted vouches for the same, and every refusal has its reason', () => {
+    const { answer, fresh, raw } = bench();
+    const statement = statementOf(mustVerify(fresh(answer)));
+    const refusals = new Set<string>();
+    fc.assert(
+      fc.property(mutations, (list) => {
+        const bent = mutated(answer, list);
+        for (const result of [fresh(bent), raw(bent)]) {
+          if (result.ok) expect(statementOf(result)).toEqual(statement);
+          else if (result.code === 'verifier_failed') throw result.cause;
+          else refusals.add(result.code);
+        }
+      }),
+      { numRuns: 10_000 },
+    );
+    // The mutations get past the gate and into every layer.
+    expect([...refusals]).toEqual(
+      expect.arrayContaining(['der_malformed', 'signature_invalid', 'not_signed_data', 'message_digest_mismatch']),
+    );
+  });
+
+  it('answers noise with a reason', () => {
+    const { fresh, raw } = bench();
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 512 }), (bytes) => {
+        for (const result of [fresh(bytes), raw(bytes)]) {
+          expect(result).toMatchObject({ ok: false, code: expect.not.stringMatching('verifier_failed') });
+        }
+      }),
+      { numRuns: 2_000 },
+    );
+    expect(raw(randomBytes(2 * 1024 * 1024))).toMatchObject({ ok: false, code: 'der_too_large' });
+  });
+});
