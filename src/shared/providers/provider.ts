@@ -6,6 +6,8 @@ export interface StampSubject {
   /** SHA-256, lower-case hex. */
   readonly hash: string;
   readonly tier: StampTier;
+  /** Only a qualified provider may make it (W2). */
+  readonly requiresQualified?: boolean;
 }
 
 /** What a provider answered, already verified. */

@@ -1,0 +1,97 @@
+import { type BulkheadPolicy, bulkhead, CircuitState, ConsecutiveBreaker, circuitBreaker, handleAll, wrap } from 'cockatiel';
+import type { Clock } from '../clock.ts';
+import type { Logger } from '../log.ts';
+import { createHealthRecord, type ProviderHealth } from './health.ts';
+import { type Evidence, ProviderError, type StampSubject, type TimestampProvider } from './provider.ts';
+import type { Rfc3161Provider } from './rfc3161.ts';
+
+/** A breaker opens after this many failures in a row, and lets one call through again after the pause. */
+const failuresUntilOpen = 5;
+const openMs = 10_000;
+
+/** Stamps that may wait for a place at one provider: more than all that one worker can hold. */
+const mostWaiting = 1_000_000;
+
+/** Told of each call that was made: for the metrics. */
+export type OnCall = (call: { provider: string; outcome: 'stamped' | 'failed'; seconds: number; error?: unknown }) => void;
+
+/** Every configured TSA behind one port: in order of preference, each behind a breaker and a limit of its own. */
+export interface ProviderPool extends TimestampProvider {
+  health(): ProviderHealth[];
+  close(): void;
+}
+
+interface Member {
+  readonly provider: Rfc3161Provider;
+  stamp(subject: StampSubject, signal: AbortSignal): Promise<Evidence>;
+  health(): ProviderHealth;
+}
+
+function createMember(provider: Rfc3161Provider, clock: Clock, onCall: OnCall): Member {
+  const breaker = circuitBreaker(handleAll, { halfOpenAfter: openMs, breaker: new ConsecutiveBreaker(failuresUntilOpen) });
+  const limit: BulkheadPolicy = bulkhead(provider.maxConcurrent, mostWaiting);
+  const guarded = wrap(limit, breaker);
+  const record = createHealthRecord({
+    name: provider.name,
+    isQualified: provider.isQualified,
+    clock,
+    isOut: () => breaker.state === CircuitState.Open,
+  });
+  const call = async (subject: StampSubject, signal: AbortSignal): Promise<Evidence> => {
+    const startedAt = clock();
+    const secondsSince = () => (clock() - startedAt) / 1_000;
+    try {
+      const evidence = await provider.stamp(subject, signal);
+      record.succeeded(clock() - startedAt);
+      onCall({ provider: provider.name, outcome: 'stamped', seconds: secondsSince() });
+      return evidence;
+    } catch (error) {
+      record.failed();
+      onCall({ provider: provider.name, outcome: 'failed', seconds: secondsSince(), error });
+      throw error;
+    }
+  };
+  return {
+    provider,
+    stamp: (subject, signal) => guarded.execute(() => call(subject, signal), signal),
+    health: record.read,
+  };
+}
+
+/** `deadlineMs`: how long all providers together may take for one stamp; it ends before a caller stops to wait. */
+export function createProviderPool(options: {
+  providers: readonly Rfc3161Provider[];
+  deadlineMs: number;
+  clock: Clock;
+  log: Logger;
+  onCall?: OnCall;
+}): ProviderPool {
+  const { providers, deadlineMs, clock, log, onCall = () => undefined } = options;
+  const members = providers.map((provider) => createMember(provider, clock, onCall));
+  const preferred = providers[0];
+  if (!preferred) throw new RangeError('a pool has at least one provider');
+
+  return {
+    name: preferred.name,
+    isQualified: preferred.isQualified,
+    stamp: async (subject) => {
+      const signal = AbortSignal.timeout(deadlineMs);
+      const failures: unknown[] = [];
+      for (const { provider, stamp } of members) {
+        if (subject.requiresQualified && !provider.isQualified) continue;
+        if (signal.aborted) break;
+        try {
+          return await stamp(subject, signal);
+        } catch (error) {
+          failures.push(error);
+          log.warn({ err: error, provider: provider.name, tokenId: subject.tokenId }, 'a provider failed');
+        }
+      }
+      throw new ProviderError(failures.length === 0 ? 'no provider fits' : 'every provider failed', { cause: new AggregateError(failures) });
+    },
+    health: () => members.map((member) => member.health()),
+    close: () => {
+      for (const { provider } of members) provider.close();
+    },
+  };
+}
