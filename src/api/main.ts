@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '../shared/clock.ts';
 import { runProcess } from '../shared/lifecycle.ts';
+import { createTokenDoor } from '../shared/providers/token-door.ts';
+import { loadTrustSettings } from '../shared/providers/trusted-providers.ts';
 import { connectBlockingReader, connectProducer, disconnect, untilReady } from '../shared/queue/connection.ts';
 import { readHeartbeats } from '../shared/queue/heartbeat.ts';
 import { readReplies, replyBlockMs, replyStreamOf } from '../shared/queue/replies.ts';
@@ -50,12 +52,13 @@ await runProcess('api', process.env, async ({ config, log, lifecycle }) => {
     clock,
     ttlMs: config.IDEMPOTENCY_TTL_HOURS * hourMs,
   });
+  const door = createTokenDoor({ trust: loadTrustSettings(config), mockKey: () => store.keys.secret('mock-provider'), clock });
   const app = await buildApp({
     config,
     log,
     limits: createRateLimits({ redis }),
     stamping: createStamping({ queue, waiter, ...store, idempotency, clock, sealedMaxBytes: config.SEALED_MAX_BYTES }),
-    verification: createVerification({ stamps: store.stamps, mockKey: () => store.keys.secret('mock-provider') }),
+    verification: createVerification({ stamps: store.stamps, door, log }),
     statistics: createStatistics({ ...store, clock }),
     downloadSealed: createSealedDownload(store),
     health: createHealthService({

@@ -160,8 +160,9 @@ export function loadConfig(processEnvironment: Environment): Config {
   const environment = withSecretFiles(processEnvironment);
   const settings = parseSettings(settingsSchema, environment);
   const config: Config = { ...settings, TSP: settings.TSP ?? 'mock' };
-  if (config.TSP === 'file' && !config.TSP_PROVIDERS_FILE)
-    throw new ConfigError('TSP_PROVIDERS_FILE: got nothing; TSP=file takes the path of the providers file');
+  if (config.TSP !== 'mock' && !config.TSP_PROVIDERS_FILE) {
+    throw new ConfigError(`TSP_PROVIDERS_FILE: got nothing; TSP=${config.TSP} takes the path of the providers file`);
+  }
   if (config.NODE_ENV === 'production') refuseLaptopDefaults(config, environment);
   return config;
 }

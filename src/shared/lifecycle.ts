@@ -82,7 +82,8 @@ export async function runProcessWith<Settings extends { readonly LOG_LEVEL: stri
     log.info(ready, 'ready');
     process.send?.({ ready: true, ...ready });
   } catch (error) {
-    log.fatal({ err: error }, 'could not start');
+    if (error instanceof ConfigError) process.stderr.write(`${error.message}\n`);
+    else log.fatal({ err: error }, 'could not start');
     await lifecycle.close();
     process.exit(1);
   }

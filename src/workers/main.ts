@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '../shared/clock.ts';
 import { runProcess } from '../shared/lifecycle.ts';
-import { withHealthRecord } from '../shared/providers/health.ts';
-import { createMockProvider } from '../shared/providers/mock.ts';
+import { openProvider } from '../shared/providers/open-provider.ts';
+import { loadTrustSettings } from '../shared/providers/trusted-providers.ts';
 import { connectWorker, disconnect } from '../shared/queue/connection.ts';
 import { consumeJobs, scheduleSweep } from '../shared/queue/consumer.ts';
 import { startHeartbeat } from '../shared/queue/heartbeat.ts';
@@ -19,8 +19,15 @@ await runProcess('worker', process.env, async ({ config, log, lifecycle }) => {
   const redis = connectWorker(config.REDIS_URL, log);
   lifecycle.onClose('redis', () => disconnect(redis));
 
-  const mock = createMockProvider({ key: () => store.keys.secret('mock-provider'), clock: systemClock });
-  const { provider, record } = withHealthRecord(mock, systemClock);
+  const trust = loadTrustSettings(config);
+  const { provider, health, close } = openProvider({
+    config,
+    trust,
+    mockKey: () => store.keys.secret('mock-provider'),
+    clock: systemClock,
+    log,
+  });
+  lifecycle.onClose('provider', close);
   const processors = createProcessors({
     provider,
     ...store,
@@ -35,7 +42,7 @@ await runProcess('worker', process.env, async ({ config, log, lifecycle }) => {
     workerId: randomUUID(),
     clock: systemClock,
     log,
-    describe: () => [record.read()],
+    describe: health,
   });
   lifecycle.onClose('heartbeat', () => heartbeat.stop());
   await scheduleSweep(redis, sweepEveryMs);

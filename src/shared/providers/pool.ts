@@ -87,7 +87,9 @@ export function createProviderPool(options: {
           log.warn({ err: error, provider: provider.name, tokenId: subject.tokenId }, 'a provider failed');
         }
       }
-      throw new ProviderError(failures.length === 0 ? 'no provider fits' : 'every provider failed', { cause: new AggregateError(failures) });
+      throw new ProviderError(failures.length === 0 ? 'no provider fits' : 'every provider failed', {
+        cause: new AggregateError(failures),
+      });
     },
     health: () => members.map((member) => member.health()),
     close: () => {

@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
-import type { ReasonCode } from '../domain/reasons.ts';
 import { rfc3339Of } from '../domain/gen-time.ts';
+import type { ReasonCode } from '../domain/reasons.ts';
 import { encodeRequest } from '../rfc3161/request.ts';
 import type { TrustStore } from '../rfc3161/trust.ts';
 import type { Verified } from '../rfc3161/types.ts';
 import { verifyResponse } from '../rfc3161/verify.ts';
 import type { Evidence, StampSubject } from './provider.ts';
 import type { ProviderSettings } from './providers-file.ts';
-import { type TsaClient, TransportError } from './tsa-client.ts';
+import { TransportError, type TsaClient } from './tsa-client.ts';
 
 const nonceBytes = 16;
 
@@ -49,7 +49,12 @@ function retryDelayMsOf(error: unknown): number | undefined {
   return Math.random() * longestRetryDelayMs;
 }
 
-export function createRfc3161Provider(deps: { settings: ProviderSettings; trust: TrustStore; client: TsaClient; clock: Clock }): Rfc3161Provider {
+export function createRfc3161Provider(deps: {
+  settings: ProviderSettings;
+  trust: TrustStore;
+  client: TsaClient;
+  clock: Clock;
+}): Rfc3161Provider {
   const { settings, trust, client, clock } = deps;
   const { name, isQualified, policyOid, timeoutMs, acceptGrantedWithMods, maxAccuracySeconds } = settings;
 
@@ -86,7 +91,12 @@ export function createRfc3161Provider(deps: { settings: ProviderSettings; trust:
     isQualified,
     maxConcurrent: settings.maxConcurrent,
     stamp: async ({ hash }, signal) => {
-      const tsq = encodeRequest({ hashAlgorithm: 'sha256', digest: Buffer.from(hash, 'hex'), policy: policyOid, nonce: randomBytes(nonceBytes) });
+      const tsq = encodeRequest({
+        hashAlgorithm: 'sha256',
+        digest: Buffer.from(hash, 'hex'),
+        policy: policyOid,
+        nonce: randomBytes(nonceBytes),
+      });
       const { tsr, verified } = await exchangeTwiceAtMost(tsq, signal);
       return {
         provider: name,

@@ -13,8 +13,8 @@ export interface TrustedProvider {
 export interface TrustSettings {
   /** In order of preference; empty with the mock provider. */
   readonly providers: readonly TrustedProvider[];
-  /** From `TRUST_ANCHORS_FILE`: for raw verification only (V2). */
-  readonly extraTrust: TrustStore | undefined;
+  /** From `TRUST_ANCHORS_FILE`, for raw verification only (V2); a store that trusts nobody where it is not set. */
+  readonly extraTrust: TrustStore;
 }
 
 function storeOf<T>(place: string, create: () => T): T {
@@ -42,7 +42,7 @@ export function loadTrustSettings(config: Config): TrustSettings {
     })),
     extraTrust:
       extraFile === undefined
-        ? undefined
+        ? createTrustStore({ anchors: [] })
         : storeOf(`TRUST_ANCHORS_FILE: got "${extraFile}"`, () => createTrustStore({ anchors: [readFileSync(extraFile, 'utf8')] })),
   };
 }

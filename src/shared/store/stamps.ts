@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { Binary, type Collection, type Db } from 'mongodb';
 import type { Evidence } from '../providers/provider.ts';
 import type { Caller, StampItem, StampReply } from '../queue/stamp-job.ts';
@@ -18,6 +19,8 @@ export interface StampRecord {
   readonly hash: string;
   readonly tier: 'basic' | 'plus' | 'sealed';
   readonly token: string;
+  /** SHA-256 of `token`, hex; by it a raw token is found again. Absent for mock tokens, which know their id. */
+  readonly tokenDigest?: string | undefined;
   readonly provider: string;
   readonly isQualified: boolean;
   readonly caller: Caller;
@@ -32,6 +35,8 @@ export interface StampRecord {
   readonly tsr?: Binary | undefined;
 }
 
+const tokenDigestOf = (token: string): string => hash('sha256', token, 'hex');
+
 /** The record that an accepted item and its evidence make. */
 export function stampRecordOf(item: StampItem, evidence: Evidence): StampRecord {
   return {
@@ -40,6 +45,7 @@ export function stampRecordOf(item: StampItem, evidence: Evidence): StampRecord 
     hash: item.hash,
     tier: item.tier,
     token: evidence.token,
+    tokenDigest: evidence.exchange && tokenDigestOf(evidence.token),
     provider: evidence.provider,
     isQualified: evidence.isQualified,
     caller: item.caller,
@@ -71,6 +77,8 @@ export interface StampStore {
   insertOnce(records: readonly StampRecord[]): Promise<{ stored: StampRecord[]; added: StampRecord[] }>;
   find(tokenId: string): Promise<StampRecord | null>;
   findMany(tokenIds: readonly string[]): Promise<StampRecord[]>;
+  /** The id of the stamp that holds this RFC 3161 token (base64), or null. */
+  findIdByToken(token: string): Promise<string | null>;
   /** A product's stamps, newest first (S12). */
   listByProduct(product: string, page: { limit: number; offset: number }): Promise<StampRecord[]>;
   /** Every stamp, oldest first, for maintenance. */
@@ -101,6 +109,11 @@ export function createStampStore(db: Db): StampStore {
       }),
     find: (tokenId) => inStore(() => stamps.findOne({ _id: tokenId }, { maxTimeMS })),
     findMany,
+    findIdByToken: (token) =>
+      inStore(async () => {
+        const found = await stamps.findOne({ tokenDigest: tokenDigestOf(token) }, { projection: { _id: 1 }, maxTimeMS });
+        return found?._id ?? null;
+      }),
     listByProduct: (product, { limit, offset }) =>
       inStore(() =>
         stamps

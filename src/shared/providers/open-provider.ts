@@ -1,0 +1,42 @@
+import type { KeyObject } from 'node:crypto';
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import type { Logger } from '../log.ts';
+import { type ProviderHealth, withHealthRecord } from './health.ts';
+import { createMockProvider } from './mock.ts';
+import { createProviderPool, type OnCall } from './pool.ts';
+import type { TimestampProvider } from './provider.ts';
+import { createRfc3161Provider } from './rfc3161.ts';
+import type { TrustSettings } from './trusted-providers.ts';
+import { createTsaClient } from './tsa-client.ts';
+
+/** What a worker stamps with, as configured. */
+export interface OpenedProvider {
+  readonly provider: TimestampProvider;
+  health(): ProviderHealth[];
+  close(): void;
+}
+
+/** All providers together must have answered before the caller stops to wait (E9 before E11). */
+const deadlineMsOf = (stampWaitMs: number): number => Math.max(1_000, Math.floor(stampWaitMs * 0.8));
+
+/** The mock provider, or the pool of the providers file. */
+export function openProvider(deps: {
+  config: Config;
+  trust: TrustSettings;
+  mockKey: () => Promise<KeyObject>;
+  clock: Clock;
+  log: Logger;
+  onCall?: OnCall;
+}): OpenedProvider {
+  const { config, trust, mockKey, clock, log, onCall } = deps;
+  if (config.TSP === 'mock') {
+    const { provider, record } = withHealthRecord(createMockProvider({ key: mockKey, clock }), clock);
+    return { provider, health: () => [record.read()], close: () => undefined };
+  }
+  const providers = trust.providers.map(({ settings, trust: store }) =>
+    createRfc3161Provider({ settings, trust: store, client: createTsaClient(settings), clock }),
+  );
+  const pool = createProviderPool({ providers, deadlineMs: deadlineMsOf(config.STAMP_WAIT_MS), clock, log, ...(onCall && { onCall }) });
+  return { provider: pool, health: pool.health, close: pool.close };
+}
