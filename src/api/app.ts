@@ -3,6 +3,7 @@ import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } 
 import type { Config } from '../shared/config.ts';
 import type { Logger } from '../shared/log.ts';
 import { registerErrorHandler } from './errors.ts';
+import { registerMcp } from './mcp/endpoint.ts';
 import { registerJsonBody } from './plugins/json-body.ts';
 import type { RateLimits } from './plugins/rate-limits.ts';
 import { registerRequestLog } from './plugins/request-log.ts';
@@ -57,14 +58,12 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   await registerSecurityHeaders(app);
   registerJsonBody(app);
 
+  const identifyProduct = createServiceTokens(config.SERVICE_TOKENS);
   registerHealthRoutes(app, deps);
-  registerInternalRoutes(app, {
-    ...deps,
-    identifyProduct: createServiceTokens(config.SERVICE_TOKENS),
-    sealedMaxBytes: config.SEALED_MAX_BYTES,
-  });
+  registerInternalRoutes(app, { ...deps, identifyProduct, sealedMaxBytes: config.SEALED_MAX_BYTES });
   registerAgentRoutes(app, { ...deps, limits, perMinute: config.RATE_AGENT_PER_MINUTE, sealedMaxBytes: config.SEALED_MAX_BYTES });
   registerVerifyRoutes(app, { ...deps, limits, perMinute: config.RATE_VERIFY_PER_MINUTE });
   registerSealedRoutes(app, deps);
+  registerMcp(app, { ...deps, identifyProduct, sealedMaxBytes: config.SEALED_MAX_BYTES });
   return app;
 }

@@ -1,0 +1,86 @@
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { ServiceError } from '../../shared/errors.ts';
+import { MalformedJsonError } from '../plugins/json-text.ts';
+import type { IdentifyProduct } from '../plugins/service-token.ts';
+import { stampBodyLimit } from '../routes/stamping.ts';
+import type { Stamping } from '../services/stamping.ts';
+import type { Verification } from '../services/verification.ts';
+import { errorResponse, idOf, RpcError, type RpcResponse, readMessage, resultResponse, rpcErrors } from './json-rpc.ts';
+import { createMcpMethods, type RpcContext, type RpcMethods, runMethod } from './methods.ts';
+import { createStampContentTool } from './stamp-content.ts';
+import { createStampHashTool } from './stamp-hash.ts';
+import { createVerifyTokenTool } from './verify-token.ts';
+
+/** The most messages of one batch: a small body must not ask for a huge answer. */
+const maxBatch = 100;
+
+/**
+ * `POST /mcp`: the Model Context Protocol over plain HTTP POST. Nothing is kept between requests, every answer is JSON, and
+ * faults of the protocol are JSON-RPC errors at HTTP 200; only a missing token is 401, a body too large 413 and a body that is
+ * not declared as JSON 415 (M7, E8). `Accept` and `MCP-Protocol-Version` change nothing.
+ */
+export function registerMcp(
+  app: FastifyInstance,
+  deps: { identifyProduct: IdentifyProduct; stamping: Stamping; verification: Verification; sealedMaxBytes: number },
+): void {
+  const { identifyProduct, sealedMaxBytes } = deps;
+  const methods = createMcpMethods([createStampHashTool(deps), createStampContentTool(deps), createVerifyTokenTool(deps)]);
+
+  app.post('/mcp', { bodyLimit: stampBodyLimit(sealedMaxBytes), errorHandler: answerUnread }, async (request, reply) => {
+    const context = { product: identifyProduct(request), requestId: request.id, log: request.log };
+    const answer = await answerBody(methods, request.body, context);
+    if (answer === undefined) return reply.code(202).send();
+    return reply.code(needsToken(answer) ? 401 : 200).send(answer);
+  });
+}
+
+type Answer = RpcResponse | readonly RpcResponse[] | undefined;
+
+const invalid = (why: string): RpcResponse => errorResponse(null, new RpcError(rpcErrors.invalidRequest, `Invalid Request: ${why}`));
+
+/** The answer to a whole body: one message or a batch of them (JSON-RPC 2.0 §6), whose answers come in the order of its requests. */
+async function answerBody(methods: RpcMethods, body: unknown, context: RpcContext): Promise<Answer> {
+  if (body === undefined) return errorResponse(null, new RpcError(rpcErrors.parseError, 'Parse error: the body is empty'));
+  if (!Array.isArray(body)) return answerMessage(methods, body, context);
+  if (body.length === 0) return invalid('a batch holds at least one message');
+  if (body.length > maxBatch) return invalid(`a batch holds at most ${maxBatch} messages`);
+  const answers = await Promise.all(body.map((message: unknown) => answerMessage(methods, message, context)));
+  const responses = answers.filter((answer) => answer !== undefined);
+  return responses.length > 0 ? responses : undefined;
+}
+
+/** Undefined for a notification: none of those that this server knows asks it to do anything, and no call is one. */
+async function answerMessage(methods: RpcMethods, value: unknown, context: RpcContext): Promise<RpcResponse | undefined> {
+  try {
+    const message = readMessage(value);
+    if (message.id === undefined) return undefined;
+    return resultResponse(message.id, await runMethod(methods, message, context));
+  } catch (error) {
+    if (error instanceof RpcError) return errorResponse(idOf(value), error);
+    context.log.error({ err: error }, 'unexpected error');
+    const data = { code: 'internal_error', request_id: context.requestId };
+    return errorResponse(idOf(value), new RpcError(rpcErrors.internalError, 'Internal error', data));
+  }
+}
+
+function needsToken(answer: RpcResponse | readonly RpcResponse[]): boolean {
+  return [answer].flat().some((response) => 'error' in response && response.error.code === rpcErrors.unauthorized);
+}
+
+/** A body that could not be read: no message, so no id (JSON-RPC 2.0 §5). */
+function answerUnread(error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  if (request.raw.complete) reply.removeHeader('connection');
+  const refuse = (status: number, fault: RpcError) => reply.code(status).send(errorResponse(null, fault));
+  if (error instanceof MalformedJsonError) {
+    const { loc, ctx } = error.detail[0] ?? {};
+    return refuse(200, new RpcError(rpcErrors.parseError, `Parse error: ${ctx?.error} at character ${loc?.[1]}`));
+  }
+  if (error instanceof ServiceError) {
+    const data = { code: error.code, request_id: request.id };
+    if (error.code === 'payload_too_large') return refuse(413, new RpcError(rpcErrors.invalidRequest, error.message, data));
+    if (error.code === 'unsupported_media_type') return refuse(415, new RpcError(rpcErrors.invalidRequest, error.message, data));
+    return refuse(200, new RpcError(rpcErrors.internalError, error.message, data));
+  }
+  request.log.error({ err: error }, 'unexpected error');
+  return refuse(200, new RpcError(rpcErrors.internalError, 'Internal error', { code: 'internal_error', request_id: request.id }));
+}

@@ -1,0 +1,74 @@
+/** The error codes of JSON-RPC 2.0 §5.1, and the one of its free range that says that a token is needed (M7). */
+export const rpcErrors = {
+  parseError: -32700,
+  invalidRequest: -32600,
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  internalError: -32603,
+  unauthorized: -32000,
+} as const;
+
+export type RpcErrorCode = (typeof rpcErrors)[keyof typeof rpcErrors];
+export type RpcId = string | number | null;
+
+/** A fault of the protocol. `message` is shown to the client: one sentence, nothing internal. */
+export class RpcError extends Error {
+  override readonly name = 'RpcError';
+  readonly code: RpcErrorCode;
+  readonly data: Readonly<Record<string, unknown>> | undefined;
+
+  constructor(code: RpcErrorCode, message: string, data?: Readonly<Record<string, unknown>>) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+}
+
+export type RpcResponse =
+  | { readonly jsonrpc: '2.0'; readonly id: RpcId; readonly result: object }
+  | {
+      readonly jsonrpc: '2.0';
+      readonly id: RpcId;
+      readonly error: { readonly code: number; readonly message: string; readonly data?: object };
+    };
+
+/** One message of a client. A notification has no id, and gets no response (JSON-RPC 2.0 §4.1). */
+export interface RpcMessage {
+  readonly id: RpcId | undefined;
+  readonly method: string;
+  readonly params: unknown;
+}
+
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const isId = (value: unknown): value is RpcId =>
+  value === null || typeof value === 'string' || (typeof value === 'number' && Number.isFinite(value));
+
+/** The id to answer with: null where none can be told (JSON-RPC 2.0 §5). */
+export const idOf = (message: unknown): RpcId => (isObject(message) && isId(message.id) ? message.id : null);
+
+/**
+ * Reads a value as a request or notification (JSON-RPC 2.0 §4).
+ *
+ * @throws RpcError −32600 when it is neither.
+ */
+export function readMessage(value: unknown): RpcMessage {
+  const refuse = (why: string) => new RpcError(rpcErrors.invalidRequest, `Invalid Request: ${why}`);
+  if (!isObject(value)) throw refuse('a message is an object');
+  const { jsonrpc, id, method, params } = value;
+  if (jsonrpc !== '2.0') throw refuse('jsonrpc must be "2.0"');
+  if (id !== undefined && !isId(id)) throw refuse('id must be a string, a number or null');
+  if (typeof method !== 'string') throw refuse('method must be a string');
+  if (params !== undefined && (typeof params !== 'object' || params === null)) throw refuse('params must be an object or an array');
+  return { id, method, params };
+}
+
+export const resultResponse = (id: RpcId, result: object): RpcResponse => ({ jsonrpc: '2.0', id, result });
+
+export function errorResponse(id: RpcId, { code, message, data }: RpcError): RpcResponse {
+  return { jsonrpc: '2.0', id, error: { code, message, ...(data && { data }) } };
+}
+
+/** What a client sent, short enough to be repeated to it. */
+export const clip = (text: string): string => (text.length > 100 ? `${text.slice(0, 100)}…` : text);

@@ -1,0 +1,192 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { callTool, mcpResult, postMcp, rpc } from '../support/mcp.ts';
+import { getJson, internalHeaders, randomHash, sha256, stampInternal, verifyById } from '../support/requests.ts';
+import { type Service, startService } from '../support/service.ts';
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService({ keep: true, settings: { SEALED_MAX_BYTES: '4096' } });
+});
+afterAll(() => service.stop());
+
+const initializeParams = { protocolVersion: '2024-11-05', capabilities: {}, clientInfo: { name: 'test', version: '1.0' } };
+
+describe('the handshake', () => {
+  test.each(['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2099-01-01'])(
+    'M1: a client that offers %s is answered 2024-11-05, without a token',
+    async (protocolVersion) => {
+      const { status, headers, body } = await postMcp(service, rpc('initialize', { ...initializeParams, protocolVersion }));
+      expect(status).toBe(200);
+      expect(headers.get('content-type')).toMatch(/^application\/json\b/);
+      expect(body).toEqual({
+        jsonrpc: '2.0',
+        id: 1,
+        result: { protocolVersion: '2024-11-05', capabilities: { tools: {} }, serverInfo: { name: 'qstamp', version: '0.1.0' } },
+      });
+    },
+  );
+
+  test('M7: notifications/initialized is answered 202, without a body and without a token', async () => {
+    const { status, text } = await postMcp(service, { jsonrpc: '2.0', method: 'notifications/initialized' });
+    expect([status, text]).toEqual([202, '']);
+  });
+
+  test('M8: ping is answered {} without a token', async () => {
+    expect(await mcpResult(service, rpc('ping', undefined, 'p'))).toEqual({});
+  });
+});
+
+describe('M2: tools/list', () => {
+  interface Listed {
+    name: string;
+    description: string;
+    inputSchema: { type: string; properties: Record<string, Record<string, unknown>>; required?: string[]; description?: string };
+    annotations: Record<string, unknown>;
+  }
+  const list = async () => ((await mcpResult(service, rpc('tools/list'))) as { tools: Listed[] }).tools;
+
+  test('names the three tools, each with a description, a JSON Schema and annotations', async () => {
+    const tools = await list();
+    expect(tools.map(({ name }) => name)).toEqual(['service_stamp_hash', 'service_stamp_content', 'service_verify_token']);
+    for (const { description, inputSchema, annotations } of tools) {
+      expect(description.length).toBeGreaterThan(40);
+      expect(inputSchema.type).toBe('object');
+      expect(annotations).toEqual({
+        title: expect.any(String),
+        readOnlyHint: expect.any(Boolean),
+        destructiveHint: false,
+        idempotentHint: expect.any(Boolean),
+        openWorldHint: expect.any(Boolean),
+      });
+    }
+    expect(tools.map(({ annotations }) => annotations.readOnlyHint)).toEqual([false, false, true]);
+  });
+
+  test('the schemas say what the arguments must be', async () => {
+    const [hash, content, verify] = (await list()).map(({ inputSchema }) => inputSchema);
+    expect(hash?.required).toEqual(['sha256_hex']);
+    expect(hash?.properties.sha256_hex).toMatchObject({ type: 'string', pattern: '^[0-9a-f]{64}$' });
+    expect(hash?.properties.tier).toMatchObject({ enum: ['basic', 'plus', 'sealed'], default: 'basic' });
+    expect(content?.required).toEqual(['content_b64']);
+    expect(Object.keys(verify?.properties ?? {})).toEqual(['token_id', 'token']);
+    expect(verify?.description).toMatch(/exactly one/);
+    expect(verify?.required).toBeUndefined();
+  });
+});
+
+describe('tools/call', () => {
+  test('M5: a hash is stamped for the product, and the result holds the stamp as text and as data', async () => {
+    const hash = randomHash();
+    const result = await callTool(service, 'service_stamp_hash', { sha256_hex: hash, tier: 'plus', metadata: { a: 'b' } });
+    expect(result.isError).toBe(false);
+    expect(result.content).toEqual([{ type: 'text', text: JSON.stringify(result.structuredContent) }]);
+    expect(result.structuredContent).toMatchObject({ content_sha256: hash, tier: 'plus', tsp_provider: 'mock', is_qualified: false });
+    const { token_id, issued_at } = result.structuredContent;
+    expect((await verifyById(service, token_id)).body).toMatchObject({ valid: true, issued_at, content_sha256: hash });
+    const { body } = await getJson(service, '/api/v1/internal/v1/stamps?limit=1', internalHeaders);
+    expect(body.items).toEqual([expect.objectContaining({ token_id })]);
+  });
+
+  test('the tier is basic unless told', async () => {
+    const { structuredContent } = await callTool(service, 'service_stamp_hash', { sha256_hex: randomHash() });
+    expect(structuredContent).toMatchObject({ tier: 'basic', sealed_storage_url: null });
+  });
+
+  test('M3: content is sealed, and given back', async () => {
+    const content = Buffer.from('for the assistant');
+    const { structuredContent } = await callTool(service, 'service_stamp_content', { content_b64: content.toString('base64') });
+    expect(structuredContent).toMatchObject({ tier: 'sealed', content_sha256: sha256(content) });
+    expect(await (await service.fetch(String(structuredContent.sealed_storage_url))).text()).toBe('for the assistant');
+  });
+
+  test('M4: a stamp verifies by its id and by its token', async () => {
+    const { body: stamp } = await stampInternal(service, { hash: randomHash() });
+    for (const given of [{ token_id: stamp.token_id }, { token: stamp.token }, { token: stamp.token, token_id: null }]) {
+      const { isError, structuredContent } = await callTool(service, 'service_verify_token', given);
+      expect(isError).toBe(false);
+      expect(structuredContent).toMatchObject({
+        valid: true,
+        token_id: stamp.token_id,
+        content_sha256: stamp.content_sha256,
+        reason: null,
+      });
+    }
+  });
+
+  test('a token that does not verify is a result with its reason, and no error (V3)', async () => {
+    const { isError, structuredContent } = await callTool(service, 'service_verify_token', { token: 'AAAA' });
+    expect(isError).toBe(false);
+    expect(structuredContent).toMatchObject({ valid: false, reason: expect.stringMatching(/^[a-z0-9_]+: \S/) });
+  });
+
+  test('what is stamped is counted under the caller kind mcp', async () => {
+    await callTool(service, 'service_stamp_hash', { sha256_hex: randomHash() });
+    const { body } = await getJson(service, '/api/v1/internal/stats/daily?days=1', internalHeaders);
+    expect(body).toContainEqual(expect.objectContaining({ caller_kind: 'mcp' }));
+  });
+
+  test('S9: the same idempotency key gives the same stamp again, and says so; another call with it is refused', async () => {
+    const meta = { idempotency_key: `key-${randomHash()}` };
+    const given = { sha256_hex: randomHash() };
+    const first = await callTool(service, 'service_stamp_hash', given, meta);
+    const again = await callTool(service, 'service_stamp_hash', given, meta);
+    expect(again.structuredContent).toEqual(first.structuredContent);
+    expect([first._meta, again._meta]).toEqual([undefined, { idempotent_replayed: true }]);
+    const clash = await callTool(service, 'service_stamp_hash', { sha256_hex: randomHash() }, meta);
+    expect(clash).toMatchObject({ isError: true, structuredContent: { code: 'idempotency_key_reused' } });
+  });
+});
+
+describe('M6: bad arguments are a result that names the field', () => {
+  const hash = randomHash();
+  test.each([
+    ['service_stamp_hash', {}, 'sha256_hex'],
+    ['service_stamp_hash', undefined, 'sha256_hex'],
+    ['service_stamp_hash', null, 'sha256_hex'],
+    ['service_stamp_hash', { sha256_hex: hash.toUpperCase() }, 'sha256_hex'],
+    ['service_stamp_hash', { sha256_hex: hash.slice(1) }, 'sha256_hex'],
+    ['service_stamp_hash', { sha256_hex: 7 }, 'sha256_hex'],
+    ['service_stamp_hash', { sha256_hex: hash, tier: 'gold' }, 'tier'],
+    ['service_stamp_hash', { sha256_hex: hash, tier: null }, 'tier'],
+    ['service_stamp_hash', { sha256_hex: hash, metadata: { a: 1 } }, 'metadata'],
+    ['service_stamp_hash', 'text', 'arguments'],
+    ['service_stamp_hash', [], 'arguments'],
+    ['service_stamp_content', {}, 'content_b64'],
+    ['service_stamp_content', { content_b64: null }, 'content_b64'],
+    ['service_stamp_content', { content_b64: 'AA AA' }, 'content_b64'],
+    ['service_verify_token', {}, 'token_id'],
+    ['service_verify_token', { token: 'x', token_id: '01890a5d-ac96-774b-bcce-b302099a8057' }, 'token_id'],
+    ['service_verify_token', { token_id: 'no-uuid' }, 'token_id'],
+    ['service_verify_token', { token: 7 }, 'token'],
+  ])('%s %j: %s', async (name, given, field) => {
+    const { isError, content, structuredContent } = await callTool(service, name, given);
+    expect(isError).toBe(true);
+    expect(JSON.parse(content[0]?.text ?? '')).toEqual(structuredContent);
+    expect(JSON.stringify(structuredContent.detail)).toContain(field);
+  });
+
+  test('metadata of more than 4 KB (S4) and content of more than SEALED_MAX_BYTES (S3) are named too', async () => {
+    const large = { sha256_hex: hash, metadata: { a: 'x'.repeat(4096) } };
+    expect(await callTool(service, 'service_stamp_hash', large)).toMatchObject({
+      isError: true,
+      structuredContent: { detail: [{ loc: ['arguments', 'metadata'] }] },
+    });
+    const content_b64 = Buffer.alloc(4097).toString('base64');
+    expect(await callTool(service, 'service_stamp_content', { content_b64 })).toMatchObject({
+      isError: true,
+      structuredContent: { code: 'payload_too_large', detail: expect.stringContaining('content_b64') },
+    });
+  });
+
+  test('content of just SEALED_MAX_BYTES is stamped, as is empty content (S2, S3)', async () => {
+    for (const content of [Buffer.alloc(4096), Buffer.alloc(0)]) {
+      const { isError } = await callTool(service, 'service_stamp_content', { content_b64: content.toString('base64') });
+      expect(isError).toBe(false);
+    }
+  });
+
+  test('unknown arguments are ignored (S6)', async () => {
+    const result = await callTool(service, 'service_stamp_content', { content_b64: 'AAAA', hash: 'x', tier: 'basic', more: 1 });
+    expect(result).toMatchObject({ isError: false, structuredContent: { tier: 'sealed' } });
+  });
+});

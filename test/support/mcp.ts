@@ -1,0 +1,45 @@
+import { internalHeaders, type JsonObject } from './requests.ts';
+import type { Service } from './service.ts';
+
+export interface McpAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** The text as JSON; undefined where there is none. */
+  readonly body: unknown;
+}
+
+/** A request of JSON-RPC 2.0. */
+export const rpc = (method: string, params?: unknown, id: unknown = 1): JsonObject => ({ jsonrpc: '2.0', id, method, params });
+
+export async function postMcp(service: Service, body: unknown, headers: Record<string, string> = {}): Promise<McpAnswer> {
+  const answer = await service.fetch('/mcp', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  });
+  const text = await answer.text();
+  return { status: answer.status, headers: answer.headers, text, body: text === '' ? undefined : JSON.parse(text) };
+}
+
+/** The result of a request that must succeed. */
+export async function mcpResult(service: Service, request: unknown, headers: Record<string, string> = {}): Promise<unknown> {
+  const { status, body } = await postMcp(service, request, headers);
+  if (status !== 200 || typeof body !== 'object' || body === null || !('result' in body)) {
+    throw new Error(`no result, but ${status} ${JSON.stringify(body)}`);
+  }
+  return body.result;
+}
+
+export interface ToolResult {
+  readonly content: readonly { readonly type: string; readonly text: string }[];
+  readonly structuredContent: JsonObject;
+  readonly isError: boolean;
+  readonly _meta?: JsonObject;
+}
+
+/** Calls a tool as the product `test`. */
+export async function callTool(service: Service, name: string, given: unknown, meta?: JsonObject): Promise<ToolResult> {
+  const params = { name, arguments: given, ...(meta && { _meta: meta }) };
+  return (await mcpResult(service, rpc('tools/call', params), internalHeaders)) as ToolResult;
+}
