@@ -21,7 +21,12 @@ const maxBatch = 100;
  */
 export function registerMcp(
   app: FastifyInstance,
-  deps: { identifyProduct: IdentifyProduct; stamping: Stamping; verification: Verification; sealedMaxBytes: number },
+  deps: {
+    identifyProduct: IdentifyProduct;
+    stamping: Stamping;
+    verification: Pick<Verification, 'byId' | 'raw'>;
+    sealedMaxBytes: number;
+  },
 ): void {
   const { identifyProduct, sealedMaxBytes } = deps;
   const methods = createMcpMethods([createStampHashTool(deps), createStampContentTool(deps), createVerifyTokenTool(deps)]);

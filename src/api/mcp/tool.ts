@@ -1,8 +1,9 @@
 import type { FastifyBaseLogger } from 'fastify';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { validationItems } from '../../shared/contract/issues.ts';
 import { ServiceError } from '../../shared/errors.ts';
 import { errorBody, statusOf } from '../errors.ts';
+import { inputSchemaOf } from './input-schema.ts';
 
 /** Who calls a tool, and with what beside the arguments. */
 export interface ToolCall {
@@ -56,9 +57,8 @@ export interface ToolOptions<Schema extends z.ZodType> extends Omit<ToolDefiniti
 /** A tool whose arguments keep a contract; its JSON Schema comes from the same contract. */
 export function createTool<Schema extends z.ZodType>(options: ToolOptions<Schema>): Tool {
   const { name, description, annotations, arguments: contract, run } = options;
-  const { $schema, ...inputSchema } = z.toJSONSchema(contract, { io: 'input' });
   return {
-    definition: { name, description, inputSchema, annotations },
+    definition: { name, description, inputSchema: inputSchemaOf(contract), annotations },
     call: async (given, call) => {
       try {
         const parsed = contract.safeParse(given);

@@ -2,7 +2,7 @@ import { verifyTokenArguments } from '../../shared/contract/mcp.ts';
 import type { Verification } from '../services/verification.ts';
 import { createTool, type Tool } from './tool.ts';
 
-export function createVerifyTokenTool({ verification }: { readonly verification: Verification }): Tool {
+export function createVerifyTokenTool({ verification }: { readonly verification: Pick<Verification, 'byId' | 'raw'> }): Tool {
   return createTool({
     name: 'service_verify_token',
     description:
