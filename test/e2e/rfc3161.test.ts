@@ -1,0 +1,236 @@
+import { writeFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { REASONS } from '../../src/shared/domain/reasons.ts';
+import { createFault } from '../../src/tsa/faults.ts';
+import { createPki } from '../../src/tsa/pki.ts';
+import { opensslVerify } from '../support/openssl-tsa.ts';
+import { postJson, randomHash, stampInternal, verifyById, verifyRaw } from '../support/requests.ts';
+import { type Service, startProcess, startService, testSettings } from '../support/service.ts';
+import { postQuery } from '../support/tsa-client.ts';
+import { FAULTY_CASES } from '../support/tsa-faults.ts';
+import { ask, createTsaLab } from '../support/tsa-lab.ts';
+import { providersSettings, startTsa } from '../support/tsa-service.ts';
+
+const download = async (service: Service, tokenId: unknown, part: string) => {
+  const response = await service.fetch(`/api/v1/verify/v1/token/${tokenId}/${part}`);
+  return { status: response.status, headers: response.headers, body: Buffer.from(await response.arrayBuffer()) };
+};
+
+describe('a stamp of a real TSA', () => {
+  test('is an RFC 3161 token with its genTime, verifies by id and raw, and OpenSSL accepts what is downloaded (S8, V1, V2)', async () => {
+    const tsa = await startTsa();
+    const service = await startService({ settings: providersSettings([{ tsa, qualified: true }]) });
+    const hash = randomHash();
+    const { status, body } = await stampInternal(service, { hash });
+    expect(status).toBe(201);
+    expect(body).toMatchObject({ content_sha256: hash, tsp_provider: 'tsa-1', is_qualified: true });
+
+    const expected = {
+      valid: true,
+      token_id: body.token_id,
+      issued_at: body.issued_at,
+      content_sha256: hash,
+      tsp_provider: 'tsa-1',
+      is_qualified: true,
+      reason: null,
+    };
+    expect((await verifyById(service, body.token_id)).body).toEqual(expected);
+    expect((await verifyRaw(service, body.token)).body).toEqual(expected);
+
+    const [tsr, tsq, token] = await Promise.all(['tsr', 'tsq', 'token'].map((part) => download(service, body.token_id, part)));
+    expect([tsr, tsq, token].map((part) => part?.headers.get('content-type'))).toEqual([
+      'application/timestamp-reply',
+      'application/timestamp-query',
+      'application/timestamp-token',
+    ]);
+    expect(tsr?.headers.get('content-disposition')).toContain(`${body.token_id}.tsr`);
+    expect(token?.body.toString('base64')).toBe(body.token);
+    const rootPem = tsa.pki.rootPem;
+    for (const options of [
+      { answer: tsr!.body, against: { query: tsq!.body }, rootPem },
+      { answer: tsr!.body, against: { digest: hash }, rootPem },
+      { answer: token!.body, against: { digest: hash }, rootPem, tokenIn: true },
+    ]) {
+      expect((await opensslVerify(options)).output).toContain('Verification: OK');
+    }
+    expect((await verifyRaw(service, tsr!.body.toString('base64'))).body).toEqual(expected);
+    const [query] = tsa.server.received;
+    expect(query?.headers['content-type']).toBe('application/timestamp-query');
+    expect(query?.body.equals(tsq!.body)).toBe(true);
+  });
+
+  test('that we did not issue verifies without an id; for another hash it does not (V2)', async () => {
+    const tsa = await startTsa();
+    const service = await startService({ settings: providersSettings([{ tsa }]) });
+    const asked = ask({ digest: Buffer.from(randomHash(), 'hex') });
+    const token = (await postQuery(tsa.url, asked.der)).body.toString('base64');
+    const hash = asked.digest.toString('hex');
+    const expected = { valid: true, token_id: null, content_sha256: hash, tsp_provider: 'tsa-1', is_qualified: false };
+    expect((await verifyRaw(service, token)).body).toMatchObject(expected);
+    expect((await postJson(service, '/api/v1/verify/v1/raw', { token, hash })).body).toMatchObject(expected);
+    expect((await postJson(service, '/api/v1/verify/v1/raw', { token, hash: randomHash() })).body).toMatchObject({
+      valid: false,
+      reason: expect.stringMatching(/^imprint_mismatch: /),
+    });
+  });
+
+  test('of a TSA that only TRUST_ANCHORS_FILE knows verifies raw, and is not qualified (V2)', async () => {
+    const [provider, stranger] = [await startTsa(), await startTsa()];
+    const settings = providersSettings([{ tsa: provider, qualified: true }]);
+    const anchors = `${settings.TSP_PROVIDERS_FILE}.anchors.pem`;
+    writeFileSync(anchors, stranger.pki.rootPem);
+    const token = (await postQuery(stranger.url, ask().der)).body.toString('base64');
+    const untrusting = await startService({ settings });
+    expect((await verifyRaw(untrusting, token)).body).toMatchObject({ valid: false, reason: expect.stringMatching(/^untrusted_root: /) });
+    const trusting = await startService({ settings: { ...settings, TRUST_ANCHORS_FILE: anchors } });
+    expect((await verifyRaw(trusting, token)).body).toMatchObject({ valid: true, token_id: null, tsp_provider: null, is_qualified: false });
+  });
+
+  test('is not qualified where a provider that is not shares the anchors', async () => {
+    const pki = createPki({ nowMs: Date.now() });
+    const [qualified, other] = [await startTsa({ pki }), await startTsa({ pki })];
+    const service = await startService({ settings: providersSettings([{ tsa: qualified, qualified: true }, { tsa: other }]) });
+    const token = (await postQuery(other.url, ask().der)).body.toString('base64');
+    expect((await verifyRaw(service, token)).body).toMatchObject({ valid: true, is_qualified: false });
+  });
+
+  test('of the mock provider is no RFC 3161 token: 404 with a sentence, never qualified (47)', async () => {
+    const service = await startService();
+    const { body } = await stampInternal(service, { hash: randomHash() });
+    for (const part of ['tsr', 'tsq', 'token']) {
+      const answer = await download(service, body.token_id, part);
+      expect(answer.status).toBe(404);
+      expect(JSON.parse(answer.body.toString())).toMatchObject({ code: 'not_found', detail: expect.stringContaining('mock') });
+    }
+    expect((await verifyRaw(service, body.token)).body).toMatchObject({ valid: true, tsp_provider: 'mock', is_qualified: false });
+  });
+});
+
+describe('the pool of providers', () => {
+  const faults = [
+    'reset',
+    'cut',
+    'status:500',
+    'status:404',
+    'html',
+    'content_type',
+    'empty',
+    'endless',
+    'truncated',
+    'trailing',
+    'oversized',
+    'granted_with_mods',
+    'rejected',
+    'rejected_with_token',
+    'granted_without_token',
+    'stale_nonce',
+    'no_nonce',
+    'other_imprint',
+    'past',
+    'future',
+    'expired',
+    'bad_signature',
+    'redirect',
+  ];
+
+  test('goes on to the next provider whatever one does, and a client sees the first that is right', async () => {
+    const pki = createPki({ nowMs: Date.now() });
+    const failing = await Promise.all(faults.map(() => startTsa({ pki })));
+    for (const [index, { server }] of failing.entries()) server.failAlways(createFault(faults[index] ?? ''));
+    const right = await startTsa();
+    const settings = providersSettings([...failing.map((tsa) => ({ tsa, qualified: true })), { tsa: right }]);
+    const service = await startService({ settings });
+    const { status, body } = await stampInternal(service, { hash: randomHash() });
+    expect([status, body.tsp_provider, body.is_qualified]).toEqual([201, `tsa-${faults.length + 1}`, false]);
+    expect((await verifyById(service, body.token_id)).body.valid).toBe(true);
+    for (const [index, { server }] of failing.entries()) expect(server.received.length, faults[index]).toBeGreaterThan(0);
+  });
+
+  test.each(['hang', 'slow:60000', 'drip:60000'])('leaves a provider that answers too late (%s)', async (fault) => {
+    const [first, second] = [await startTsa(), await startTsa()];
+    first.server.failAlways(createFault(fault));
+    const service = await startService({ settings: providersSettings([{ tsa: first, timeout_ms: 300 }, { tsa: second }]) });
+    expect((await stampInternal(service, { hash: randomHash() })).body).toMatchObject({ tsp_provider: 'tsa-2' });
+  });
+
+  test('every provider failing is 502 before the caller stops to wait; the reasons stay in the log (E9)', async () => {
+    const [first, second] = [await startTsa(), await startTsa()];
+    first.server.failAlways(createFault('bad_signature'));
+    second.server.failAlways(createFault('hang'));
+    const service = await startService({ settings: { ...providersSettings([{ tsa: first }, { tsa: second }]), STAMP_WAIT_MS: '2000' } });
+    const { status, body } = await stampInternal(service, { content_b64: 'AAAA', tier: 'sealed' });
+    expect(status).toBe(502);
+    expect(body).toEqual({
+      detail: 'No timestamp provider could make the stamp.',
+      code: 'provider_failed',
+      request_id: expect.any(String),
+    });
+    expect(service.workers[0]?.output()).toContain('signature_invalid');
+    second.server.failAlways(undefined);
+    expect((await stampInternal(service, { hash: randomHash() })).body.tsp_provider).toBe('tsa-2');
+  });
+
+  test('asks a provider again after a transport fault, 429 and 5xx, but never after an invalid answer', async () => {
+    const tsa = await startTsa();
+    const service = await startService({ settings: providersSettings([{ tsa }]) });
+    for (const [fault, asked, status] of [
+      ['reset', 2, 201],
+      ['status:503', 2, 201],
+      ['retry_after:0', 2, 201],
+      ['status:400', 1, 502],
+      ['other_imprint', 1, 502],
+    ] as const) {
+      const before = tsa.server.received.length;
+      tsa.server.failNext(createFault(fault));
+      expect([(await stampInternal(service, { hash: randomHash() })).status, tsa.server.received.length - before], fault).toEqual([
+        status,
+        asked,
+      ]);
+    }
+  });
+
+  test('stops asking a provider that keeps failing', async () => {
+    const [first, second] = [await startTsa(), await startTsa()];
+    first.server.failAlways(createFault('bad_signature'));
+    const service = await startService({ settings: providersSettings([{ tsa: first }, { tsa: second }]) });
+    for (let stamp = 0; stamp < 12; stamp += 1) expect((await stampInternal(service, { hash: randomHash() })).status).toBe(201);
+    expect(first.server.received.length).toBe(5);
+    expect(second.server.received.length).toBe(12);
+  });
+});
+
+describe('what a service refuses to start with', () => {
+  const startWith = async (settings: Record<string, string>) => startProcess('workers', await testSettings(settings));
+
+  test('a provider without trust anchors', async () => {
+    const tsa = await startTsa();
+    const settings = providersSettings([{ tsa, trust_anchors_file: 'providers.json' }]);
+    await expect(startWith(settings)).rejects.toThrow(/trust_anchors_file.*no certificate/);
+  });
+
+  test('a providers file with a member that nobody knows', async () => {
+    const tsa = await startTsa();
+    await expect(startWith(providersSettings([{ tsa, retries: 3 }]))).rejects.toThrow(/TSP_PROVIDERS_FILE.*retries/);
+  });
+
+  test('the mock provider in production, unless it is asked for by name', async () => {
+    const production = { NODE_ENV: 'production', SERVICE_TOKENS: `test:${'x'.repeat(32)}` };
+    await expect(startWith(production)).rejects.toThrow(/^.*\nTSP: /s);
+    const worker = await startWith({ ...production, TSP: 'mock' });
+    expect(await worker.stop()).toBe(0);
+  });
+});
+
+test('every token that must be refused is 200 valid:false raw, with a code of the table (V3, V4)', async () => {
+  const tsa = await startTsa();
+  const service = await startService({ settings: providersSettings([{ tsa }]) });
+  const lab = createTsaLab();
+  for (const faulty of FAULTY_CASES) {
+    const { answer } = faulty.make(lab);
+    const { status, body } = await verifyRaw(service, answer.toString('base64'));
+    if (status === 413 || status === 422) continue;
+    expect(status, faulty.name).toBe(200);
+    expect(body.valid, faulty.name).toBe(false);
+    expect(Object.keys(REASONS), faulty.name).toContain((body.reason as string).split(':')[0]);
+  }
+});

@@ -1,0 +1,41 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { createPki, type Pki } from '../../src/tsa/pki.ts';
+import { createTsaServer, type TsaServer } from '../../src/tsa/server.ts';
+import type { Settings } from './service.ts';
+
+export interface RunningTsa {
+  readonly server: TsaServer;
+  readonly pki: Pki;
+  readonly url: string;
+}
+
+/** A TSA with true cryptography that can be made to fail; ends with the test. */
+export async function startTsa(options: { pki?: Pki } = {}): Promise<RunningTsa> {
+  const pki = options.pki ?? createPki({ nowMs: Date.now() });
+  const server = createTsaServer({ pki, clock: Date.now });
+  const url = await server.listen();
+  onTestFinished(() => server.close());
+  return { server, pki, url };
+}
+
+export interface ProviderEntry {
+  readonly tsa: RunningTsa;
+  readonly [member: string]: unknown;
+}
+
+/** Settings that make these TSAs, in this order, the providers of a service. */
+export function providersSettings(entries: readonly ProviderEntry[]): Settings {
+  const dir = mkdtempSync(join(tmpdir(), 'qstamp-providers-'));
+  onTestFinished(() => rmSync(dir, { recursive: true }));
+  const providers = entries.map(({ tsa, ...members }, index) => {
+    const name = `tsa-${index + 1}`;
+    writeFileSync(join(dir, `${name}.pem`), tsa.pki.rootPem);
+    return { name, url: tsa.url, trust_anchors_file: `${name}.pem`, ...members };
+  });
+  const file = join(dir, 'providers.json');
+  writeFileSync(file, JSON.stringify(providers));
+  return { TSP: 'file', TSP_PROVIDERS_FILE: file };
+}
