@@ -17,5 +17,5 @@ async function* tallies() {
   console.log(`${seen} stamps counted; the counters are right again`);
 }
 
-await store.counters.repair(tallies());
+await store.counters.repair(tallies(), Date.now());
 await store.close();

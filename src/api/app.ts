@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify';
 import type { Config } from '../shared/config.ts';
 import type { Logger } from '../shared/log.ts';
+import { version } from '../shared/version.ts';
 import { registerErrorHandler } from './errors.ts';
 import { registerMcp } from './mcp/endpoint.ts';
 import { registerJsonBody } from './plugins/json-body.ts';
@@ -10,15 +11,21 @@ import { registerRequestLog } from './plugins/request-log.ts';
 import { registerSecurityHeaders } from './plugins/security-headers.ts';
 import { edgeServerOptions } from './plugins/server-options.ts';
 import { createServiceTokens } from './plugins/service-token.ts';
+import { registerViews } from './plugins/views.ts';
 import { registerAgentRoutes } from './routes/agent.ts';
 import { registerHealthRoutes } from './routes/health.ts';
 import { registerInternalRoutes } from './routes/internal.ts';
+import { registerPricingRoutes } from './routes/pricing.ts';
 import { registerSealedRoutes } from './routes/sealed.ts';
+import { registerStartRoute } from './routes/start.ts';
+import { registerStatusRoutes } from './routes/status.ts';
 import { registerVerifyRoutes } from './routes/verify.ts';
 import type { HealthService } from './services/health.ts';
+import { pricingOf } from './services/pricing.ts';
 import type { DownloadSealed } from './services/sealed-download.ts';
 import type { Stamping } from './services/stamping.ts';
 import type { Statistics } from './services/statistics.ts';
+import type { StatusService } from './services/status.ts';
 import type { Verification } from './services/verification.ts';
 
 export interface AppDeps {
@@ -30,6 +37,7 @@ export interface AppDeps {
   readonly statistics: Statistics;
   readonly downloadSealed: DownloadSealed;
   readonly health: HealthService;
+  readonly status: StatusService;
 }
 
 const requestIdPattern = /^[\w.-]{1,64}$/;
@@ -57,6 +65,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   registerErrorHandler(app);
   await registerSecurityHeaders(app);
   registerJsonBody(app);
+  await registerViews(app);
 
   const identifyProduct = createServiceTokens(config.SERVICE_TOKENS);
   registerHealthRoutes(app, deps);
@@ -65,5 +74,8 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   registerVerifyRoutes(app, { ...deps, limits, perMinute: config.RATE_VERIFY_PER_MINUTE });
   registerSealedRoutes(app, deps);
   registerMcp(app, { ...deps, identifyProduct, sealedMaxBytes: config.SEALED_MAX_BYTES });
+  registerStatusRoutes(app, { ...deps, limits, perMinute: config.RATE_STATUS_PER_MINUTE });
+  registerPricingRoutes(app, { pricing: pricingOf({ version, sealedMaxBytes: config.SEALED_MAX_BYTES }) });
+  registerStartRoute(app, { ...deps, publicBaseUrl: config.PUBLIC_BASE_URL });
   return app;
 }

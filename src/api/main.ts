@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { systemClock } from '../shared/clock.ts';
 import { runProcess } from '../shared/lifecycle.ts';
 import { createTokenDoor } from '../shared/providers/token-door.ts';
-import { loadTrustSettings } from '../shared/providers/trusted-providers.ts';
+import { loadTrustSettings, namesOf } from '../shared/providers/trusted-providers.ts';
 import { connectBlockingReader, connectProducer, disconnect, untilReady } from '../shared/queue/connection.ts';
+import { readQueueState } from '../shared/queue/depth.ts';
 import { readHeartbeats } from '../shared/queue/heartbeat.ts';
 import { readReplies, replyBlockMs, replyStreamOf } from '../shared/queue/replies.ts';
 import { createStampQueue } from '../shared/queue/stamp-queue.ts';
@@ -12,12 +13,14 @@ import { openStore } from '../shared/store/store.ts';
 import { version } from '../shared/version.ts';
 import { buildApp } from './app.ts';
 import { createRateLimits } from './plugins/rate-limits.ts';
+import { countVerifications, createActivityCounter } from './services/activity.ts';
 import { createHealthService } from './services/health.ts';
 import { createIdempotency } from './services/idempotency.ts';
 import { createReplyWaiter } from './services/reply-waiter.ts';
 import { createSealedDownload } from './services/sealed-download.ts';
 import { createStamping } from './services/stamping.ts';
 import { createStatistics } from './services/statistics.ts';
+import { createStatusService } from './services/status.ts';
 import { createVerification } from './services/verification.ts';
 
 const hourMs = 3_600_000;
@@ -52,13 +55,16 @@ await runProcess('api', process.env, async ({ config, log, lifecycle }) => {
     clock,
     ttlMs: config.IDEMPOTENCY_TTL_HOURS * hourMs,
   });
-  const door = createTokenDoor({ trust: loadTrustSettings(config), mockKey: () => store.keys.secret('mock-provider'), clock });
+  const trust = loadTrustSettings(config);
+  const door = createTokenDoor({ trust, mockKey: () => store.keys.secret('mock-provider'), clock });
+  const activity = createActivityCounter({ counters: store.counters, clock, log });
+  lifecycle.onClose('activity', () => activity.stop());
   const app = await buildApp({
     config,
     log,
     limits: createRateLimits({ redis }),
     stamping: createStamping({ queue, waiter, ...store, idempotency, clock, sealedMaxBytes: config.SEALED_MAX_BYTES }),
-    verification: createVerification({ stamps: store.stamps, door, log }),
+    verification: countVerifications(createVerification({ stamps: store.stamps, door, log }), activity),
     statistics: createStatistics({ ...store, clock }),
     downloadSealed: createSealedDownload(store),
     health: createHealthService({
@@ -67,6 +73,15 @@ await runProcess('api', process.env, async ({ config, log, lifecycle }) => {
       pingRedis: () => redis.ping(),
       pingStore: store.ping,
       readHeartbeats: (now) => readHeartbeats(redis, now),
+    }),
+    status: createStatusService({
+      version,
+      clock,
+      stampWaitMs: config.STAMP_WAIT_MS,
+      counters: store.counters,
+      readHeartbeats: (now) => readHeartbeats(redis, now),
+      readQueueState: () => readQueueState(redis),
+      configured: namesOf(trust),
     }),
   });
   lifecycle.onClose('http', () => app.close());

@@ -1,6 +1,7 @@
 import type { Clock } from '../../shared/clock.ts';
 import type { HealthResponse, ReadinessResponse } from '../../shared/contract/health.ts';
 import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
+import { answerWithin } from './answer-within.ts';
 
 /** How long a dependency may take to answer before it counts as down. */
 const checkTimeoutMs = 1_000;
@@ -12,18 +13,11 @@ export interface HealthService {
   checkReadiness(): Promise<ReadinessResponse>;
 }
 
-async function isUp(check: () => Promise<unknown>): Promise<boolean> {
-  const timeout = Promise.withResolvers<never>();
-  const timer = setTimeout(() => timeout.reject(new Error('no answer in time')), checkTimeoutMs);
-  try {
-    await Promise.race([check(), timeout.promise]);
+const isUp = async (check: () => Promise<unknown>): Promise<boolean> =>
+  (await answerWithin(checkTimeoutMs, async () => {
+    await check();
     return true;
-  } catch {
-    return false;
-  } finally {
-    clearTimeout(timer);
-  }
-}
+  })) ?? false;
 
 export function createHealthService(deps: {
   version: string;
@@ -35,11 +29,8 @@ export function createHealthService(deps: {
   const { version, clock, pingRedis, pingStore, readHeartbeats } = deps;
 
   async function checkProvider(): Promise<HealthResponse['checks']['provider']> {
-    let heartbeats: Heartbeat[] = [];
-    const isKnown = await isUp(async () => {
-      heartbeats = await readHeartbeats(clock());
-    });
-    if (!isKnown || heartbeats.length === 0) return 'unknown';
+    const heartbeats = await answerWithin(checkTimeoutMs, () => readHeartbeats(clock()));
+    if (!heartbeats || heartbeats.length === 0) return 'unknown';
     return heartbeats.some(({ providers }) => providers.some(({ status }) => status !== 'outage')) ? 'ok' : 'failing';
   }
 

@@ -5,6 +5,7 @@ export const serviceState = z.enum(['operational', 'degraded', 'outage']);
 export type ServiceState = z.output<typeof serviceState>;
 
 const count = z.int().min(0);
+const knownCount = count.nullable().describe('null while it cannot be read and was never known');
 const milliseconds = z.number().min(0).nullable().describe('milliseconds; null before the first stamp');
 
 export const providerStatus = z
@@ -20,11 +21,11 @@ export type ProviderStatus = z.output<typeof providerStatus>;
 
 export const statusCounters = z
   .object({
-    stamps: count,
-    failed: count,
-    verifications: count,
-    workflows_started: count,
-    workflows_completed: count,
+    stamps: knownCount,
+    failed: knownCount,
+    verifications: knownCount,
+    workflows_started: knownCount,
+    workflows_completed: knownCount,
   })
   .meta({ id: 'StatusCounters' });
 export type StatusCounters = z.output<typeof statusCounters>;
@@ -38,8 +39,11 @@ export const statusResponse = z
     uptime_seconds: count,
     provider: providerStatus.describe('the preferred provider'),
     providers: z.array(providerStatus),
-    queue: z.object({ depth: count, oldest_job_age_seconds: z.number().min(0).nullable() }),
-    counters: z.object({ last_24h: statusCounters, lifetime: statusCounters }),
+    queue: z.object({
+      depth: count.nullable().describe('stamps that wait; null while the queue cannot be read'),
+      oldest_job_age_seconds: z.number().min(0).nullable().describe('null where none waits'),
+    }),
+    counters: z.object({ last_24h: statusCounters.describe('this hour and the 23 before it'), lifetime: statusCounters }),
   })
   .meta({ id: 'Status' });
 export type StatusResponse = z.output<typeof statusResponse>;

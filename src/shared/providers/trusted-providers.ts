@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { type Config, ConfigError } from '../config.ts';
 import { createTrustStore, type TrustStore } from '../rfc3161/trust.ts';
+import { mockProviderName } from './mock.ts';
 import { loadProvidersFile, type ProviderSettings } from './providers-file.ts';
 
 /** A TSA as it is configured, with what it is trusted by. */
@@ -46,3 +47,9 @@ export function loadTrustSettings(config: Config): TrustSettings {
         : storeOf(`TRUST_ANCHORS_FILE: got "${extraFile}"`, () => createTrustStore({ anchors: [readFileSync(extraFile, 'utf8')] })),
   };
 }
+
+/** The providers by configuration, most preferred first. */
+export const namesOf = ({ providers }: TrustSettings): { name: string; isQualified: boolean }[] =>
+  providers.length > 0
+    ? providers.map(({ settings: { name, isQualified } }) => ({ name, isQualified }))
+    : [{ name: mockProviderName, isQualified: false }];

@@ -18,13 +18,31 @@ export interface DepthGauge {
   stop(): Promise<void>;
 }
 
-/**
- * Counts the stamps (not the jobs) that wait or are to be retried. A job's id ends in `-<number of its items>`, so that the
- * count needs no counter beside the queue, which a crash would leave wrong.
- */
-export async function countWaitingStamps(redis: Redis): Promise<number> {
-  const ids = await Promise.all([redis.lrange(waitKey, 0, -1), redis.lrange(pausedKey, 0, -1), redis.zrange(delayedKey, '0', '-1')]);
-  return ids.flat().reduce((sum, id) => sum + Number(id.slice(id.lastIndexOf('-') + 1)), 0);
+/** The id of a job: its time, as a UUID version 7 carries it, and the number of its items. */
+export const jobIdOf = (uuidV7: string, items: number): string => `${uuidV7}-${items}`;
+
+const itemsOf = (jobId: string): number => Number(jobId.slice(jobId.lastIndexOf('-') + 1));
+/** RFC 9562 §5.7: the first 48 bits are milliseconds since the Unix epoch. */
+const timeOf = (jobId: string): number => Number.parseInt(jobId.slice(0, 8) + jobId.slice(9, 13), 16);
+
+/** What waits in the queue of stamps, or is to be tried again. */
+export interface QueueState {
+  /** Stamps, not jobs. */
+  readonly waiting: number;
+  /** When the oldest of them was accepted, in milliseconds since the epoch; null when none waits. */
+  readonly oldestAt: number | null;
+}
+
+/** Both figures are read from the ids of the jobs, so that they need no counter beside the queue, which a crash would leave wrong. */
+export async function readQueueState(redis: Redis): Promise<QueueState> {
+  const lists = await Promise.all([redis.lrange(waitKey, 0, -1), redis.lrange(pausedKey, 0, -1), redis.zrange(delayedKey, '0', '-1')]);
+  let waiting = 0;
+  let oldestAt: number | null = null;
+  for (const jobId of lists.flat()) {
+    waiting += itemsOf(jobId);
+    oldestAt = Math.min(oldestAt ?? Number.POSITIVE_INFINITY, timeOf(jobId));
+  }
+  return { waiting, oldestAt };
 }
 
 export function createDepthGauge(options: { redis: Redis; log: Logger }): DepthGauge {
@@ -34,7 +52,7 @@ export function createDepthGauge(options: { redis: Redis; log: Logger }): DepthG
 
   async function refresh(): Promise<void> {
     const before = addedSince;
-    counted = await countWaitingStamps(options.redis);
+    counted = (await readQueueState(options.redis)).waiting;
     addedSince -= before;
   }
 

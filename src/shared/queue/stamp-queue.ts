@@ -1,11 +1,11 @@
-import { randomUUID } from 'node:crypto';
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
+import { v7 as uuidV7 } from 'uuid';
 import { ServiceError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { createBatcher } from './batcher.ts';
 import { keyPrefix } from './connection.ts';
-import { createDepthGauge } from './depth.ts';
+import { createDepthGauge, jobIdOf } from './depth.ts';
 import { maxItemsPerJob, type StampItem, type StampJob, stampQueueName } from './stamp-job.ts';
 
 /** Attempts at a job end only with its success: what was accepted is stamped whenever the store is back (E11). */
@@ -54,7 +54,7 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
     maxItems: maxItemsPerJob,
     flush: async (items) => {
       try {
-        await queue.add('stamp', { replyTo, items }, { jobId: `${randomUUID()}-${items.length}` });
+        await queue.add('stamp', { replyTo, items }, { jobId: jobIdOf(uuidV7(), items.length) });
         depth.added(items.length);
       } catch (error) {
         throw new ServiceError('queue_unavailable', 'The queue cannot take requests at the moment.', {

@@ -19,15 +19,23 @@ export interface StampTally {
   readonly latencyMs: number | undefined;
 }
 
-/** `day:…` rows hold the daily statistics, `product:…` rows a product's total. */
-interface CounterRecord {
+/** What is counted for everybody to see: by the hour, and for ever. */
+export const activities = ['stamps', 'failed', 'verifications', 'workflowsStarted', 'workflowsCompleted'] as const;
+export type Activity = (typeof activities)[number];
+export type ActivityTotals = Readonly<Record<Activity, number>>;
+
+/**
+ * `day:…` rows hold the daily statistics, `product:…` rows a product's total, `hour:…` rows what was done in one hour, and
+ * `lifetime` what was done ever.
+ */
+interface CounterRecord extends Partial<ActivityTotals> {
   readonly _id: string;
+  /** Of hours: they are needed for a day only. */
+  readonly expiresAt?: Date;
   readonly date?: string;
   readonly provider?: string;
   readonly isQualified?: boolean;
   readonly callerKind?: CallerKind;
-  readonly stamps?: number;
-  readonly failed?: number;
   readonly latency?: Readonly<Record<string, number>>;
 }
 
@@ -45,19 +53,31 @@ export const tallyOfRecord = ({ issuedAt, provider, isQualified, caller }: Stamp
 export interface CounterStore {
   /** Adds finished stamps in one round trip. */
   add(tallies: readonly StampTally[]): Promise<void>;
+  /** Adds what is no stamp, done at `timeMs`. */
+  count(done: Partial<ActivityTotals>, timeMs: number): Promise<void>;
+  /** What was done in the hour of `timeMs` and the 23 before it, and ever; its cost is 25 rows. */
+  totals(timeMs: number): Promise<{ last24h: ActivityTotals; lifetime: ActivityTotals }>;
   /** Rows of the days from `since` (`YYYY-MM-DD`) on, newest first; its cost is the number of rows. */
   daily(since: string): Promise<DailyStatsRow[]>;
   productTotal(product: string): Promise<number>;
-  /** Replaces every stamp count by what `tallies` adds up to; failures and latencies are kept as they are. */
-  repair(tallies: AsyncIterable<StampTally>): Promise<void>;
+  /** Replaces every stamp count by what `tallies` adds up to at `timeMs`; all other figures are kept as they are. */
+  repair(tallies: AsyncIterable<StampTally>, timeMs: number): Promise<void>;
 }
 
 /** UTC day of a time in milliseconds, `YYYY-MM-DD`. */
 export const utcDay = (timeMs: number): string => new Date(timeMs).toISOString().slice(0, 10);
 
+const hourMs = 3_600_000;
+const lifetimeId = 'lifetime';
+
+const hourIdOf = (timeMs: number): string => `hour:${new Date(timeMs).toISOString().slice(0, 13)}`;
+
+/** Kept for an hour longer than any reader looks back. */
+const expiryOf = (timeMs: number): Date => new Date(Math.floor(timeMs / hourMs) * hourMs + 25 * hourMs);
+
 interface Change {
-  readonly set: Omit<CounterRecord, '_id' | 'stamps' | 'failed' | 'latency'>;
-  readonly inc: Record<string, number>;
+  readonly set: Omit<CounterRecord, '_id' | 'latency' | Activity>;
+  readonly inc: Partial<Record<string, number>>;
 }
 
 function changesOf(tallies: Iterable<StampTally>): Map<string, Change> {
@@ -71,7 +91,10 @@ function changesOf(tallies: Iterable<StampTally>): Map<string, Change> {
     const date = utcDay(finishedAt);
     const day = `day:${date}:${callerKind}:${isQualified ? 'qualified' : 'unqualified'}:${provider}`;
     const dayFields = { date, provider, isQualified, callerKind };
-    add(day, dayFields, outcome === 'stamped' ? 'stamps' : 'failed');
+    const activity: Activity = outcome === 'stamped' ? 'stamps' : 'failed';
+    add(day, dayFields, activity);
+    add(hourIdOf(finishedAt), { expiresAt: expiryOf(finishedAt) }, activity);
+    add(lifetimeId, {}, activity);
     if (outcome !== 'stamped') continue;
     if (latencyMs !== undefined) add(day, dayFields, `latency.${bucketOf(latencyMs)}`);
     if (product !== undefined) add(`product:${product}`, {}, 'stamps');
@@ -92,6 +115,11 @@ function rowOf(record: CounterRecord): DailyStatsRow {
   };
 }
 
+function totalsOf(records: readonly CounterRecord[]): ActivityTotals {
+  const sum = (activity: Activity) => records.reduce((total, record) => total + (record[activity] ?? 0), 0);
+  return Object.fromEntries(activities.map((activity) => [activity, sum(activity)])) as ActivityTotals;
+}
+
 export function createCounterStore(db: Db): CounterStore {
   const counters: Collection<CounterRecord> = db.collection('counters');
 
@@ -103,8 +131,24 @@ export function createCounterStore(db: Db): CounterStore {
     updateOne: { filter: { _id: id }, update: { $setOnInsert: set, [counting]: inc }, upsert: true },
   });
 
+  /** In the order of their ids: two writers that both wait for the other's row would wait for ever. */
+  const increase = (changes: Iterable<[string, Change]>) =>
+    write([...changes].sort(([a], [b]) => (a < b ? -1 : 1)).map(([id, change]) => upsert(id, change, '$inc')));
+
   return {
-    add: (tallies) => write([...changesOf(tallies)].map(([id, change]) => upsert(id, change, '$inc'))),
+    add: (tallies) => increase(changesOf(tallies)),
+    count: (done, timeMs) =>
+      increase([
+        [hourIdOf(timeMs), { set: { expiresAt: expiryOf(timeMs) }, inc: done }],
+        [lifetimeId, { set: {}, inc: done }],
+      ]),
+    totals: (timeMs) =>
+      inStore(async () => {
+        const hours = Array.from({ length: 24 }, (_, ago) => hourIdOf(timeMs - ago * hourMs));
+        const rows = await counters.find({ _id: { $in: [...hours, lifetimeId] } }, { maxTimeMS }).toArray();
+        const isLifetime = ({ _id }: CounterRecord) => _id === lifetimeId;
+        return { last24h: totalsOf(rows.filter((row) => !isLifetime(row))), lifetime: totalsOf(rows.filter(isLifetime)) };
+      }),
     daily: (since) =>
       inStore(async () => {
         const rows = await counters.find({ date: { $gte: since } }, { maxTimeMS }).toArray();
@@ -115,10 +159,11 @@ export function createCounterStore(db: Db): CounterStore {
           );
       }),
     productTotal: (product) => inStore(async () => (await counters.findOne({ _id: `product:${product}` }, { maxTimeMS }))?.stamps ?? 0),
-    repair: async (tallies) => {
+    repair: async (tallies, timeMs) => {
       const changes = new Map<string, Change>();
       for await (const tally of tallies) {
         for (const [id, { set, inc }] of changesOf([{ ...tally, latencyMs: undefined }])) {
+          if (set.expiresAt && set.expiresAt.getTime() <= timeMs) continue;
           const change = changes.get(id) ?? { set, inc: { stamps: 0 } };
           change.inc.stamps = (change.inc.stamps ?? 0) + (inc.stamps ?? 0);
           changes.set(id, change);

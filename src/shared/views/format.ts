@@ -32,8 +32,8 @@ export function hash(hex: string): string {
   return `<code class="hash">${groups.map((group) => `<span>${escapeHtml(group)}</span>`).join('<wbr>')}</code>`;
 }
 
-/** `12,345` */
-export const count = (value: number): string => value.toLocaleString('en-GB');
+/** `12,345`, or an en dash when it is not known. */
+export const count = (value: number | null): string => value?.toLocaleString('en-GB') ?? '–';
 
 /** `1 output`, `12,345 outputs` */
 export const plural = (value: number, noun: string): string => `${count(value)} ${noun}${value === 1 ? '' : 's'}`;

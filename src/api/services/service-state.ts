@@ -1,0 +1,93 @@
+import type { ProviderStatus, ServiceState } from '../../shared/contract/status.ts';
+import type { ProviderHealth } from '../../shared/providers/health.ts';
+
+/** What could be seen of the service's parts at one moment; undefined is what did not answer. */
+export interface Sighting {
+  readonly isStoreUp: boolean;
+  /** What each living worker says of its providers, most preferred first. */
+  readonly workers: readonly (readonly ProviderHealth[])[] | undefined;
+  readonly queue: { readonly oldestAgeMs: number | null } | undefined;
+  /** The providers as they were known last, for when no worker speaks of them. */
+  readonly known: readonly ProviderStatus[];
+  /** How long a caller waits: jobs older than that are late (E11). */
+  readonly stampWaitMs: number;
+}
+
+/** A part of the service, and one sentence where it does not work as it should. */
+export interface ComponentState {
+  readonly name: string;
+  readonly status: ServiceState;
+  readonly note: string;
+}
+
+export interface Assessment {
+  readonly status: ServiceState;
+  readonly providers: readonly ProviderStatus[];
+  readonly components: readonly ComponentState[];
+}
+
+const rank = { operational: 0, degraded: 1, outage: 2 } as const satisfies Record<ServiceState, number>;
+
+const worst = (states: readonly ServiceState[]): ServiceState =>
+  states.reduce<ServiceState>((a, b) => (rank[b] > rank[a] ? b : a), 'operational');
+
+const highest = (values: readonly (number | null)[]): number | null => {
+  const known = values.filter((value) => value !== null);
+  return known.length === 0 ? null : Math.max(...known);
+};
+
+/** Several views of one provider as one: out for all is out, anything else that is not right for all is degraded; the slowest counts. */
+function merge(views: readonly ProviderHealth[], { name, isQualified }: ProviderHealth): ProviderStatus {
+  const states = views.map(({ status }) => status);
+  const isEverywhere = (state: ServiceState) => states.every((each) => each === state);
+  return {
+    name,
+    is_qualified: isQualified,
+    status: isEverywhere('operational') ? 'operational' : isEverywhere('outage') ? 'outage' : 'degraded',
+    last_success_at: views.reduce<string | null>((last, { lastSuccessAt: at }) => (at && (!last || at > last) ? at : last), null),
+    latency_ms: { p50: highest(views.map(({ p50 }) => p50)), p95: highest(views.map(({ p95 }) => p95)) },
+  };
+}
+
+function providersOf({ workers = [], known }: Sighting): readonly ProviderStatus[] {
+  if (workers.length === 0) return known.map((provider) => ({ ...provider, status: 'outage' }));
+  const byName = Map.groupBy(workers.flat(), ({ name }) => name);
+  return [...byName.values()].flatMap((views) => (views[0] ? [merge(views, views[0])] : []));
+}
+
+/** One provider that works is enough to stamp; every other fault only degrades. */
+function stateOfProviders(providers: readonly ProviderStatus[]): ServiceState {
+  if (providers.every(({ status }) => status === 'outage')) return 'outage';
+  return providers.every(({ status }) => status === 'operational') ? 'operational' : 'degraded';
+}
+
+/** What the service can do, judged by what can be seen of its parts. */
+export function assess(sighting: Sighting): Assessment {
+  const { isStoreUp, workers, queue, stampWaitMs } = sighting;
+  const providers = providersOf(sighting);
+  const part = (name: string, status: ServiceState, note: string): ComponentState => ({
+    name,
+    status,
+    note: status === 'operational' ? '' : note,
+  });
+  const isLate = (queue?.oldestAgeMs ?? 0) > stampWaitMs;
+  const parts = [
+    part('Store', isStoreUp ? 'operational' : 'outage', 'The store does not answer.'),
+    queue
+      ? part('Queue', isLate ? 'degraded' : 'operational', 'Stamps wait longer than callers do.')
+      : part('Queue', 'outage', 'The queue does not answer.'),
+    part('Workers', workers && workers.length > 0 ? 'operational' : 'outage', 'No worker is heard.'),
+    part('Providers', stateOfProviders(providers), 'Not every provider makes stamps.'),
+  ];
+  const status = worst(parts.map((each) => each.status));
+  const firstFault = parts.find((each) => each.status === status);
+  return {
+    status,
+    providers,
+    components: [
+      part('Stamping', status, firstFault?.note ?? ''),
+      part('Verification', isStoreUp ? 'operational' : 'outage', 'Stamps cannot be read at the moment.'),
+      ...parts.filter(({ name }) => name !== 'Providers'),
+    ],
+  };
+}

@@ -1,0 +1,111 @@
+import type { Clock } from '../../shared/clock.ts';
+import type { ProviderStatus, StatusCounters, StatusResponse } from '../../shared/contract/status.ts';
+import type { QueueState } from '../../shared/queue/depth.ts';
+import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
+import { type ActivityTotals, type CounterStore, utcDay } from '../../shared/store/counters.ts';
+import { answerWithin } from './answer-within.ts';
+import { assess, type ComponentState } from './service-state.ts';
+
+/** Everything public about the state of the service; nothing of a caller, an id, a host or a path. */
+export interface StatusFigures {
+  readonly response: StatusResponse;
+  readonly components: readonly ComponentState[];
+  /** The last 30 days; days without traffic are left out. */
+  readonly days: readonly { readonly date: string; readonly stamps: number; readonly failed: number }[];
+}
+
+export interface StatusService {
+  /** The figures, at most `maxAgeMs` old; however many ask, they are taken once in that time. */
+  read(): Promise<StatusFigures>;
+}
+
+/** How old figures may be that are given out. */
+const maxAgeMs = 2_000;
+/** How long a part may take to answer before it counts as down. */
+const partTimeoutMs = 1_500;
+const shownDays = 30;
+const dayMs = 86_400_000;
+
+const countersOf = (totals: ActivityTotals | undefined): StatusCounters => ({
+  stamps: totals?.stamps ?? null,
+  failed: totals?.failed ?? null,
+  verifications: totals?.verifications ?? null,
+  workflows_started: totals?.workflowsStarted ?? null,
+  workflows_completed: totals?.workflowsCompleted ?? null,
+});
+
+export interface StatusDeps {
+  readonly version: string;
+  readonly clock: Clock;
+  readonly stampWaitMs: number;
+  readonly counters: Pick<CounterStore, 'totals' | 'daily'>;
+  readonly readHeartbeats: (now: number) => Promise<Heartbeat[]>;
+  readonly readQueueState: () => Promise<QueueState>;
+  /** The providers by configuration, most preferred first: shown while no worker was heard yet. */
+  readonly configured: readonly { readonly name: string; readonly isQualified: boolean }[];
+}
+
+export function createStatusService(deps: StatusDeps): StatusService {
+  const { version, clock, stampWaitMs, counters, readHeartbeats, readQueueState, configured } = deps;
+  const startedAt = clock();
+  let known: readonly ProviderStatus[] = configured.map(({ name, isQualified }) => ({
+    name,
+    is_qualified: isQualified,
+    status: 'outage',
+    last_success_at: null,
+    latency_ms: { p50: null, p95: null },
+  }));
+  let totals: Awaited<ReturnType<CounterStore['totals']>> | undefined;
+  let days: StatusFigures['days'] = [];
+
+  async function readStore(now: number): Promise<true> {
+    const [freshTotals, rows] = await Promise.all([counters.totals(now), counters.daily(utcDay(now - (shownDays - 1) * dayMs))]);
+    totals = freshTotals;
+    days = [...Map.groupBy(rows, ({ date }) => date)].map(([date, ofDay]) => ({
+      date,
+      stamps: ofDay.reduce((sum, row) => sum + row.stamps, 0),
+      failed: ofDay.reduce((sum, row) => sum + row.failed, 0),
+    }));
+    return true;
+  }
+
+  async function take(): Promise<StatusFigures> {
+    const now = clock();
+    const [isStoreUp, heartbeats, queue] = await Promise.all([
+      answerWithin(partTimeoutMs, () => readStore(now)),
+      answerWithin(partTimeoutMs, () => readHeartbeats(now)),
+      answerWithin(partTimeoutMs, readQueueState),
+    ]);
+    const oldestAgeMs = queue && queue.oldestAt !== null ? Math.max(0, now - queue.oldestAt) : null;
+    const { status, providers, components } = assess({
+      isStoreUp: isStoreUp ?? false,
+      workers: heartbeats?.map((heartbeat) => heartbeat.providers),
+      queue: queue && { oldestAgeMs },
+      known,
+      stampWaitMs,
+    });
+    known = providers;
+    const [preferred] = providers;
+    if (!preferred) throw new Error('a service has at least one provider');
+    const response: StatusResponse = {
+      status,
+      version,
+      time: new Date(now).toISOString(),
+      uptime_seconds: Math.floor((now - startedAt) / 1000),
+      provider: preferred,
+      providers: [...providers],
+      queue: { depth: queue?.waiting ?? null, oldest_job_age_seconds: oldestAgeMs === null ? null : Math.round(oldestAgeMs / 100) / 10 },
+      counters: { last_24h: countersOf(totals?.last24h), lifetime: countersOf(totals?.lifetime) },
+    };
+    return { response, components, days };
+  }
+
+  let taken: { readonly at: number; readonly figures: Promise<StatusFigures> } | undefined;
+  return {
+    read: () => {
+      const now = clock();
+      if (!taken || now - taken.at >= maxAgeMs || now < taken.at) taken = { at: now, figures: take() };
+      return taken.figures;
+    },
+  };
+}
