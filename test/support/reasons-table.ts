@@ -1,0 +1,10 @@
+import { REASONS } from '../../src/shared/domain/reasons.ts';
+
+/** The table of `docs/reasons.md`, made from the one that the code uses. */
+export const reasonsTable = (): string =>
+  [
+    '| code | sentence | refusal |',
+    '|---|---|---|',
+    ...Object.entries(REASONS).map(([code, { refusal, sentence }]) => `| \`${code}\` | ${sentence} | ${refusal ?? ''} |`),
+    '',
+  ].join('\n');
