@@ -1,0 +1,30 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { MongoClient } from 'mongodb';
+import { expect, onTestFinished, test } from 'vitest';
+import { getJson, internalHeaders, randomHash, stampAgent, stampInternal } from '../support/requests.ts';
+import { startService } from '../support/service.ts';
+
+const run = promisify(execFile);
+
+test('counters that are wrong are made right again from the stamps (issue 4 §11)', async () => {
+  const service = await startService();
+  for (let stamp = 0; stamp < 3; stamp += 1) await stampInternal(service, { hash: randomHash() });
+  await stampAgent(service, 'basic', { hash: randomHash() });
+  const read = async () => ({
+    daily: (await getJson(service, '/api/v1/internal/stats/daily', internalHeaders)).body,
+    total: (await getJson(service, '/api/v1/internal/v1/stamps', internalHeaders)).body.total,
+  });
+  const right = await read();
+  expect(right.total).toBe(3);
+
+  const client = new MongoClient(service.settings.MONGODB_URL ?? '');
+  onTestFinished(() => client.close());
+  const counters = client.db().collection('counters');
+  await counters.updateMany({ stamps: { $gt: 0 } }, { $inc: { stamps: 40 } });
+  await counters.deleteOne({ _id: 'product:test' as never });
+  expect(await read()).not.toEqual(right);
+
+  await run(process.execPath, ['scripts/repair-counters.ts'], { env: { PATH: process.env.PATH, ...service.settings } });
+  expect(await read()).toEqual(right);
+});
