@@ -26,7 +26,7 @@ export interface BasicConstraints {
 export interface ExtendedKeyUsage {
   readonly critical: boolean;
   /** Dotted OIDs. */
-  readonly purposes: ReadonlySet<string>;
+  readonly purposes: readonly string[];
 }
 
 /** Bits of KeyUsage (RFC 5280 §4.2.1.3). */
@@ -86,5 +86,5 @@ function basicConstraintsOf(value: Der): BasicConstraints {
 
 function extendedKeyUsageOf(value: Der, critical: boolean): ExtendedKeyUsage {
   if (value.tag !== TAG.sequence || value.children.length === 0) refuse('certificate_malformed', 'extKeyUsage has no purposes.');
-  return { critical, purposes: new Set(value.children.map((purpose) => oidOf(purpose, 'a purpose of extKeyUsage'))) };
+  return { critical, purposes: value.children.map((purpose) => oidOf(purpose, 'a purpose of extKeyUsage')) };
 }

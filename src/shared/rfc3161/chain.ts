@@ -87,7 +87,7 @@ export function checkAuthority(chain: Chain): void {
     if (limit !== undefined && intermediatesBelow > limit)
       refuse('chain_too_long', `A CA allows ${limit} CAs below itself, not ${intermediatesBelow}.`);
     const purposes = extendedKeyUsage?.purposes;
-    if (purposes !== undefined && !purposes.has(OID.timeStamping) && !purposes.has(OID.anyExtendedKeyUsage)) {
+    if (purposes !== undefined && !purposes.includes(OID.timeStamping) && !purposes.includes(OID.anyExtendedKeyUsage)) {
       refuse('intermediate_eku', 'The extended key usage of a CA leaves out time-stamping.');
     }
     if (!issuer.subject.equals(issuer.issuer)) intermediatesBelow += 1;

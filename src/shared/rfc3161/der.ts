@@ -76,7 +76,7 @@ interface Budget {
 function readElement(source: Buffer, start: number, limit: number, depth: number, budget: Budget): Der {
   if (--budget.left < 0) refuse('der_too_large', 'There are too many elements.');
   if (depth > budget.maxDepth) refuse('der_too_deep', `More than ${budget.maxDepth} levels are nested.`);
-  if (start + 2 > limit) throw overrun(start, limit, source);
+  if (start + 2 > limit) throw overrun(start, depth);
 
   const tag = source[start]!;
   if ((tag & 0x1f) === 0x1f) refuse('der_malformed', `The tag at octet ${start} has more than one octet.`);
@@ -87,12 +87,12 @@ function readElement(source: Buffer, start: number, limit: number, depth: number
     if (octets === 0) refuse('der_length', `The length at octet ${start + 1} is indefinite.`);
     if (octets > 4) refuse('der_length', `The length at octet ${start + 1} has ${octets} octets.`);
     content += octets;
-    if (content > limit) throw overrun(start, limit, source);
+    if (content > limit) throw overrun(start, depth);
     length = source.readUIntBE(start + 2, octets);
     if (length < 0x80 || length < 2 ** (8 * (octets - 1))) refuse('der_length', `The length at octet ${start + 1} is longer than needed.`);
   }
   const end = content + length;
-  if (end > limit) throw overrun(start, limit, source);
+  if (end > limit) throw overrun(start, depth);
 
   if ((tag & CONSTRUCTED) === 0) {
     if ((tag & CLASS) === 0) checkPrimitive(tag, source, content, end);
@@ -112,9 +112,9 @@ function readElement(source: Buffer, start: number, limit: number, depth: number
 
 const NO_CHILDREN: readonly Der[] = [];
 
-/** At the end of the data something was cut off; elsewhere a child is larger than its parent, and nothing could mend it. */
-function overrun(start: number, limit: number, source: Buffer): Refusal {
-  if (limit === source.length) return new Refusal('der_truncated', `The data ends within the element at octet ${start}.`);
+/** The outermost element was cut off; a child that is larger than its parent is something that nothing could mend. */
+function overrun(start: number, depth: number): Refusal {
+  if (depth === 1) return new Refusal('der_truncated', 'The data ends before the outermost element does.');
   return new Refusal('der_malformed', `The element at octet ${start} goes beyond the one around it.`);
 }
 

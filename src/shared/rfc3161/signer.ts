@@ -37,8 +37,8 @@ export function checkPurpose(signer: Certificate): void {
   const { basicConstraints, keyUsage, extendedKeyUsage } = signer.extensions;
   if (extendedKeyUsage === undefined) refuse('eku_missing', 'The signer’s certificate has no extended key usage.');
   const { purposes, critical } = extendedKeyUsage;
-  if (!purposes.has(OID.timeStamping)) refuse('eku_missing', 'The extended key usage of the signer’s certificate is another one.');
-  if (purposes.size > 1) refuse('eku_other_purpose', `The signer’s certificate is also for ${[...purposes].join(', ')}.`);
+  if (!purposes.includes(OID.timeStamping)) refuse('eku_missing', 'The extended key usage of the signer’s certificate is another one.');
+  if (purposes.length > 1) refuse('eku_other_purpose', `The signer’s certificate is for ${purposes.join(', ')}.`);
   if (!critical) refuse('eku_not_critical', 'The extended key usage of the signer’s certificate is not critical.');
   if (basicConstraints?.ca) refuse('signer_is_ca', 'The signer’s certificate is that of a CA.');
   // RFC 5280 §4.2.1.12: a purpose and a key usage must go together, which for time-stamping are these two.

@@ -1,0 +1,71 @@
+import { randomBytes } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { boolean, contextConstructed, integer, objectIdentifier, octetString, sequence } from '../../../src/shared/rfc3161/der-writer.ts';
+import { OID } from '../../../src/shared/rfc3161/oids.ts';
+import { decodeRequest, encodeRequest } from '../../../src/shared/rfc3161/request.ts';
+import { openssl } from '../../support/openssl-tsa.ts';
+import { withFile } from '../../support/with-file.ts';
+
+const digest = Buffer.alloc(32, 7);
+const nonce = Buffer.from('f122334455667788', 'hex');
+
+describe('TimeStampReq (RFC 3161 §2.4.1)', () => {
+  it('is read as it was written', () => {
+    const fields = fc.record({
+      hash: fc.constantFrom(['sha256', 32] as const, ['sha384', 48] as const, ['sha512', 64] as const),
+      nonce: fc.uint8Array({ minLength: 8, maxLength: 32 }),
+      policy: fc.option(fc.constantFrom('1.2.3.4', '2.999.1'), { nil: undefined }),
+      certReq: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(fields, ({ hash: [hashAlgorithm, octets], nonce, policy, certReq }) => {
+        const given = { hashAlgorithm, digest: randomBytes(octets), policy, certReq };
+        expect(decodeRequest(encodeRequest({ ...given, nonce }))).toEqual({
+          ok: true,
+          request: { ...given, nonce: BigInt(`0x${Buffer.from(nonce).toString('hex')}`) },
+        });
+      }),
+    );
+  });
+
+  it('says to OpenSSL what it should', async () => {
+    const der = encodeRequest({ hashAlgorithm: 'sha256', digest, nonce, policy: '1.2.3.4' });
+    const { output } = await withFile(der, (path) => openssl('ts', '-query', '-in', path, '-text'));
+    for (const line of [
+      'Version: 1',
+      'Hash Algorithm: sha256',
+      'Policy OID: 1.2.3.4',
+      'Nonce: 0xF122334455667788',
+      'Certificate required: yes',
+    ]) {
+      expect(output).toContain(line);
+    }
+  });
+
+  it('is never made with a nonce under 64 bits, a digest of another length, or a policy that is no OID', () => {
+    const good = { hashAlgorithm: 'sha256', digest, nonce } as const;
+    expect(() => encodeRequest({ ...good, nonce: nonce.subarray(1) })).toThrow(RangeError);
+    expect(() => encodeRequest({ ...good, nonce: Buffer.alloc(33) })).toThrow(RangeError);
+    expect(() => encodeRequest({ ...good, digest: digest.subarray(1) })).toThrow(RangeError);
+    expect(() => encodeRequest({ ...good, policy: '3.1' })).toThrow(RangeError);
+  });
+
+  const imprint = (oid: string, octets: number) => sequence(sequence(objectIdentifier(oid)), octetString(Buffer.alloc(octets)));
+  it.each([
+    ['another version', sequence(integer(2), imprint(OID.sha256, 32)), 'der_malformed'],
+    ['a SHA-1 imprint', sequence(integer(1), imprint(OID.sha1, 20)), 'imprint_algorithm_weak'],
+    ['an imprint of unknown algorithm', sequence(integer(1), imprint('2.999', 20)), 'imprint_algorithm_unknown'],
+    ['an imprint of the wrong length', sequence(integer(1), imprint(OID.sha256, 31)), 'imprint_length'],
+    ['certReq spelled out as FALSE', sequence(integer(1), imprint(OID.sha256, 32), boolean(false)), 'der_not_canonical'],
+    ['members in another order', sequence(integer(1), imprint(OID.sha256, 32), boolean(true), integer(5)), 'der_trailing'],
+    ['nothing', Buffer.alloc(0), 'der_truncated'],
+  ] as const)('refuses %s', (_name, der, code) => {
+    expect(decodeRequest(der)).toMatchObject({ ok: false, code });
+  });
+
+  it('takes extensions for what they are: a matter of the TSA', () => {
+    const extensions = contextConstructed(0, sequence(objectIdentifier('2.999'), octetString()));
+    expect(decodeRequest(sequence(integer(1), imprint(OID.sha256, 32), extensions))).toMatchObject({ ok: true });
+  });
+});
