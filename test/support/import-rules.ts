@@ -11,7 +11,7 @@ const packageOf = (specifier: string) =>
 
 const pureRooms = ['src/shared/domain', 'src/shared/rfc3161'];
 /** What a pure room may import: no I/O, no clock, no environment. */
-const pureImports = [...pureRooms, 'src/shared/errors.ts', 'node:crypto'];
+const pureImports = [...pureRooms, 'src/shared/errors.ts', 'node:crypto', 'node:buffer'];
 /** What the command may import: the contract and pure rooms. */
 const commandImports = ['src/cli', 'src/shared/contract', ...pureRooms];
 const mains = ['src/api/main.ts', 'src/workers/main.ts'];

@@ -1,5 +1,13 @@
 import type { ReasonCode } from '../domain/reasons.ts';
-import type { Refused } from './types.ts';
+
+/** Why something was refused. `detail` is one sentence for the log; clients read the sentence of the code (V3). */
+export interface Refused {
+  readonly ok: false;
+  readonly code: ReasonCode;
+  readonly detail: string;
+  /** What was thrown, when `code` is `verifier_failed`. */
+  readonly cause?: unknown;
+}
 
 /**
  * How the rooms below the verifier say no. It is caught where a result is made (`verify.ts`, `request.ts`, `trust.ts`) and goes no

@@ -4,8 +4,8 @@ import { integerOf, isTrue, oidOf, smallIntegerOf } from './der-values.ts';
 import { boolean, integer, objectIdentifier, octetString, sequence } from './der-writer.ts';
 import { imprintOf } from './imprint.ts';
 import { OID } from './oids.ts';
-import { refuse, refusedBy } from './refusal.ts';
-import type { ImprintHash, Refused, TimeStampRequest } from './types.ts';
+import { type Refused, refuse, refusedBy } from './refusal.ts';
+import type { ImprintHash, TimeStampRequest } from './types.ts';
 
 export interface RequestFields {
   readonly hashAlgorithm: ImprintHash;

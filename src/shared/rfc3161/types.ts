@@ -1,17 +1,8 @@
-import type { ReasonCode } from '../domain/reasons.ts';
+import type { Refused } from './refusal.ts';
 import type { TrustStore } from './trust.ts';
 
 /** Digests that a message imprint may have. SHA-1 and MD5 are not among them: collisions would make a stamp worthless. */
 export type ImprintHash = 'sha256' | 'sha384' | 'sha512';
-
-/** Why something was refused. `detail` is one sentence for the log; clients read the sentence of the code (V3). */
-export interface Refused {
-  readonly ok: false;
-  readonly code: ReasonCode;
-  readonly detail: string;
-  /** What was thrown, when `code` is `verifier_failed`. */
-  readonly cause?: unknown;
-}
 
 /** A TimeStampReq (RFC 3161 §2.4.1). */
 export interface TimeStampRequest {
