@@ -15,11 +15,14 @@ import { registerViews } from './plugins/views.ts';
 import { registerAgentRoutes } from './routes/agent.ts';
 import { registerHealthRoutes } from './routes/health.ts';
 import { registerInternalRoutes } from './routes/internal.ts';
+import { registerPageRoutes } from './routes/pages.ts';
 import { registerPricingRoutes } from './routes/pricing.ts';
 import { registerSealedRoutes } from './routes/sealed.ts';
 import { registerStartRoute } from './routes/start.ts';
 import { registerStatusRoutes } from './routes/status.ts';
 import { registerVerifyRoutes } from './routes/verify.ts';
+import { registerVerifyUserRoutes } from './routes/verify-user.ts';
+import { registerWorkflowRoutes } from './routes/workflow.ts';
 import type { HealthService } from './services/health.ts';
 import { pricingOf } from './services/pricing.ts';
 import type { DownloadSealed } from './services/sealed-download.ts';
@@ -27,6 +30,7 @@ import type { Stamping } from './services/stamping.ts';
 import type { Statistics } from './services/statistics.ts';
 import type { StatusService } from './services/status.ts';
 import type { Verification } from './services/verification.ts';
+import type { Workflows } from './services/workflows/workflows.ts';
 
 export interface AppDeps {
   readonly config: Config;
@@ -38,6 +42,7 @@ export interface AppDeps {
   readonly downloadSealed: DownloadSealed;
   readonly health: HealthService;
   readonly status: StatusService;
+  readonly workflows: Workflows;
 }
 
 const requestIdPattern = /^[\w.-]{1,64}$/;
@@ -73,6 +78,13 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   registerAgentRoutes(app, { ...deps, limits, perMinute: config.RATE_AGENT_PER_MINUTE, sealedMaxBytes: config.SEALED_MAX_BYTES });
   registerVerifyRoutes(app, { ...deps, limits, perMinute: config.RATE_VERIFY_PER_MINUTE });
   registerSealedRoutes(app, deps);
+  registerWorkflowRoutes(app, {
+    ...deps,
+    startsPerHour: config.RATE_WORKFLOW_START_PER_HOUR,
+    stampsPerMinute: config.RATE_WORKFLOW_STAMP_PER_MINUTE,
+  });
+  registerVerifyUserRoutes(app, deps);
+  registerPageRoutes(app, deps);
   registerMcp(app, { ...deps, identifyProduct, sealedMaxBytes: config.SEALED_MAX_BYTES });
   registerStatusRoutes(app, { ...deps, limits, perMinute: config.RATE_STATUS_PER_MINUTE });
   registerPricingRoutes(app, { pricing: pricingOf({ version, sealedMaxBytes: config.SEALED_MAX_BYTES }) });

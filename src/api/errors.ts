@@ -22,7 +22,9 @@ export const statusOf = {
   queue_unavailable: 503,
   store_unavailable: 503,
   overloaded: 503,
+  prefetch_refused: 503,
   stamp_pending: 504,
+  completion_pending: 504,
 } as const satisfies Record<ErrorCode, number>;
 
 /** Statuses that tell the client to come back, and after how many seconds where the error itself does not say. */

@@ -6,9 +6,9 @@ import { loadTrustSettings, namesOf } from '../shared/providers/trusted-provider
 import { connectBlockingReader, connectProducer, disconnect, untilReady } from '../shared/queue/connection.ts';
 import { readQueueState } from '../shared/queue/depth.ts';
 import { readHeartbeats } from '../shared/queue/heartbeat.ts';
+import { createJobSender } from '../shared/queue/job-sender.ts';
 import { readReplies, replyBlockMs, replyStreamOf } from '../shared/queue/replies.ts';
 import { createStampQueue } from '../shared/queue/stamp-queue.ts';
-import { stampReplyOf } from '../shared/store/stamps.ts';
 import { openStore } from '../shared/store/store.ts';
 import { version } from '../shared/version.ts';
 import { buildApp } from './app.ts';
@@ -16,12 +16,14 @@ import { createRateLimits } from './plugins/rate-limits.ts';
 import { countVerifications, createActivityCounter } from './services/activity.ts';
 import { createHealthService } from './services/health.ts';
 import { createIdempotency } from './services/idempotency.ts';
+import { createReplyLookup } from './services/reply-lookup.ts';
 import { createReplyWaiter } from './services/reply-waiter.ts';
 import { createSealedDownload } from './services/sealed-download.ts';
 import { createStamping } from './services/stamping.ts';
 import { createStatistics } from './services/statistics.ts';
 import { createStatusService } from './services/status.ts';
 import { createVerification } from './services/verification.ts';
+import { createWorkflows } from './services/workflows/workflows.ts';
 
 const hourMs = 3_600_000;
 
@@ -34,7 +36,7 @@ await runProcess('api', process.env, async ({ config, log, lifecycle }) => {
 
   const waiter = createReplyWaiter({
     waitMs: config.STAMP_WAIT_MS,
-    findStored: async (tokenIds) => (await store.stamps.findMany(tokenIds)).map(stampReplyOf),
+    findStored: createReplyLookup(store),
     log,
   });
   const replyTo = replyStreamOf(randomUUID());
@@ -48,6 +50,8 @@ await runProcess('api', process.env, async ({ config, log, lifecycle }) => {
   lifecycle.onClose('replies', () => replies.stop());
   const queue = createStampQueue({ redis, replyTo, maxDepth: config.QUEUE_MAX_DEPTH, log });
   lifecycle.onClose('queue', () => queue.close());
+  const jobs = createJobSender({ redis, log });
+  lifecycle.onClose('jobs', () => jobs.close());
 
   const idempotency = createIdempotency({
     store: store.idempotency,
@@ -59,7 +63,23 @@ await runProcess('api', process.env, async ({ config, log, lifecycle }) => {
   const door = createTokenDoor({ trust, mockKey: () => store.keys.secret('mock-provider'), clock });
   const activity = createActivityCounter({ counters: store.counters, clock, log });
   lifecycle.onClose('activity', () => activity.stop());
+  const addressOf = (path: string) => `${config.PUBLIC_BASE_URL ?? ''}${path}`;
+  let listeningAt = '';
+  const workflows = createWorkflows({
+    ...store,
+    queue,
+    jobs,
+    waiter,
+    idempotency,
+    clock,
+    log,
+    ttlMs: config.WORKFLOW_TTL_HOURS * hourMs,
+    waitMs: config.STAMP_WAIT_MS,
+    addressOf,
+    baseUrl: () => config.PUBLIC_BASE_URL ?? listeningAt,
+  });
   const app = await buildApp({
+    workflows,
     config,
     log,
     limits: createRateLimits({ redis }),
@@ -86,5 +106,6 @@ await runProcess('api', process.env, async ({ config, log, lifecycle }) => {
   });
   lifecycle.onClose('http', () => app.close());
   await untilReady(redis);
-  return { url: await app.listen({ host: config.HOST, port: config.PORT }) };
+  listeningAt = await app.listen({ host: config.HOST, port: config.PORT });
+  return { url: listeningAt };
 });

@@ -18,7 +18,9 @@ export type ErrorCode =
   | 'queue_unavailable'
   | 'store_unavailable'
   | 'overloaded'
+  | 'prefetch_refused'
   | 'stamp_pending'
+  | 'completion_pending'
   | 'internal_error';
 
 export interface ServiceErrorOptions {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '../shared/clock.ts';
 import { runProcess } from '../shared/lifecycle.ts';
+import { createMailTransport } from '../shared/mail/transport.ts';
 import { openProvider } from '../shared/providers/open-provider.ts';
 import { loadTrustSettings } from '../shared/providers/trusted-providers.ts';
 import { connectWorker, disconnect } from '../shared/queue/connection.ts';
@@ -8,6 +9,7 @@ import { consumeJobs, scheduleSweep } from '../shared/queue/consumer.ts';
 import { startHeartbeat } from '../shared/queue/heartbeat.ts';
 import { sendReplies } from '../shared/queue/replies.ts';
 import { openStore } from '../shared/store/store.ts';
+import { createViewEngine } from '../shared/views/engine.ts';
 import { createProcessors } from './registry.ts';
 
 const sweepEveryMs = 3_600_000;
@@ -32,6 +34,12 @@ await runProcess('worker', process.env, async ({ config, log, lifecycle }) => {
     provider,
     ...store,
     sendReplies: (replyTo, replies) => sendReplies(redis, replyTo, replies),
+    challengeKey: () => store.keys.secret('challenge'),
+    mail: createMailTransport(config.SMTP_URL),
+    mailFrom: config.MAIL_FROM ?? 'qstamp <no-reply@localhost>',
+    engine: createViewEngine(),
+    publicBaseUrl: config.PUBLIC_BASE_URL,
+    otpTtlMinutes: config.OTP_TTL_MINUTES,
     clock: systemClock,
     log,
   });

@@ -5,3 +5,10 @@ export const verifyPath = (tokenId: string): string => `/api/v1/verify/v1/token/
 export const sealedPath = (tokenId: string, secret: string): string => `/api/v1/sealed/v1/${tokenId}/${secret}`;
 
 export const workflowPath = (workflowId: string): string => `/workflow/${workflowId}`;
+
+/** Where outputs are found on a workflow's page. */
+export const outputPath = (workflowId: string, sequenceNumber: number): string => `${workflowPath(workflowId)}#output-${sequenceNumber}`;
+
+/** The address in the mail: a capability, which confirms whoever opens it (W6). */
+export const verifyUserPath = (workflowId: string, challenge: string): string =>
+  `/api/v1/workflow/${workflowId}/verify-user?challenge=${challenge}`;

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { Clock } from '../clock.ts';
 import { issueMockToken } from '../domain/mock-token.ts';
-import type { TimestampProvider } from './provider.ts';
+import { ProviderError, type TimestampProvider } from './provider.ts';
 
 /** The name that stamps of the mock provider carry. */
 export const mockProviderName = 'mock';
@@ -11,7 +11,8 @@ export function createMockProvider(deps: { key: () => Promise<KeyObject>; clock:
   return {
     name: mockProviderName,
     isQualified: false,
-    stamp: async ({ tokenId, hash, tier }) => {
+    stamp: async ({ tokenId, hash, tier, requiresQualified }) => {
+      if (requiresQualified) throw new ProviderError('a qualified stamp was asked for, and the mock provider is not qualified');
       const timeMs = deps.clock();
       return {
         provider: mockProviderName,

@@ -2,7 +2,7 @@ import { type Job, Queue, UnrecoverableError, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from '../log.ts';
 import { keyPrefix } from './connection.ts';
-import { type JobName, type JobProcessors, jobContracts } from './jobs.ts';
+import { type JobName, type JobProcessors, jobContracts, queueConcurrency } from './jobs.ts';
 
 /** A killed worker's jobs start again after at most `lockMs` + `stalledCheckMs` (queue.md: 5 to 7 s). */
 const lockMs = 5_000;
@@ -11,12 +11,14 @@ const stalledCheckMs = 2_000;
 /** However often workers are killed under a job, it is never given up. */
 const unlimited = 1_000_000;
 
-const firstRetryMs = 200;
-const longestRetryMs = 5_000;
+/** Milliseconds. Mail is retried with patience: a server that puts off a stranger wants him back in minutes, not at once. */
+const defaultRetry = { first: 200, longest: 5_000 };
+const mailRetry = { first: 1_000, longest: 300_000 };
 
-/** When the next attempt at a failed job is due, in milliseconds: doubling from 0.2 s to 5 s, half of it random. */
-export function retryDelayMs(attemptsMade: number, random: () => number = Math.random): number {
-  const delayMs = Math.min(firstRetryMs * 2 ** Math.min(attemptsMade - 1, 10), longestRetryMs);
+/** When the next attempt at a failed job is due, in milliseconds: doubling from 0.2 s to 5 s, or of mail from 1 s to 5 min, half of it random. */
+export function retryDelayMs(attemptsMade: number, kind?: string, random: () => number = Math.random): number {
+  const { first, longest } = kind === 'otp-mail' ? mailRetry : defaultRetry;
+  const delayMs = Math.min(first * 2 ** Math.min(attemptsMade - 1, 10), longest);
   return Math.round(delayMs / 2 + (random() * delayMs) / 2);
 }
 
@@ -47,11 +49,11 @@ export function consumeJobs(options: { redis: Redis; processors: JobProcessors; 
     const worker = new Worker(queue, process, {
       connection: redis,
       prefix: keyPrefix,
-      concurrency,
+      concurrency: Math.min(concurrency, queueConcurrency[queue] ?? concurrency),
       lockDuration: lockMs,
       stalledInterval: stalledCheckMs,
       maxStalledCount: unlimited,
-      settings: { backoffStrategy: (attemptsMade) => retryDelayMs(attemptsMade) },
+      settings: { backoffStrategy: (attemptsMade, kind) => retryDelayMs(attemptsMade, kind) },
     });
     worker.on('failed', (job, error) => log.warn({ err: error, queue, job: job?.id, attempts: job?.attemptsMade }, 'a job failed'));
     worker.on('stalled', (job) => log.warn({ queue, job }, 'a job was taken over from a lost worker'));

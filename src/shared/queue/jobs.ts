@@ -1,11 +1,29 @@
 import { z } from 'zod';
 import { stampJobSchema, stampQueueName } from './stamp-job.ts';
 
+/** Payload of the job that mails a challenge. The challenge is derived from its id, and from a key that is not in Redis (W6). */
+const otpMailSchema = z.object({
+  workflowId: z.uuid(),
+  challengeId: z.uuid(),
+  acceptedAt: z.number().int(),
+  requestId: z.string(),
+  /** Where the service is reached, as the API knows it: links in mails are absolute (W13). */
+  baseUrl: z.string(),
+});
+
+/** Payload of the job that closes a workflow. `acceptedAt` decides whether that was in time (W5). */
+const workflowCompletionSchema = z.object({ workflowId: z.uuid(), acceptedAt: z.number().int(), requestId: z.string() });
+
 /** Every kind of job: the queue that it travels in and the contract of its payload. Ids and hashes only (rule 6). */
 export const jobContracts = {
   stamp: { queue: stampQueueName, payload: stampJobSchema },
   sweep: { queue: 'maintenance', payload: z.object({}) },
+  'otp-mail': { queue: 'emails', payload: otpMailSchema },
+  'workflow-completion': { queue: 'workflows', payload: workflowCompletionSchema },
 } as const satisfies Record<string, { queue: string; payload: z.ZodType }>;
+
+/** Of these queues one worker runs fewer jobs at a time than it would of stamps: a mail server is not to be flooded, a root is work. */
+export const queueConcurrency: Readonly<Record<string, number>> = { emails: 8, workflows: 8 };
 
 export type JobName = keyof typeof jobContracts;
 export type JobPayload<Name extends JobName> = z.output<(typeof jobContracts)[Name]['payload']>;

@@ -9,6 +9,17 @@ export type Caller = z.infer<typeof callerSchema>;
 
 const sealedRefSchema = z.object({ contentId: z.string(), secretSha256: z.string(), bytes: z.number().int() });
 
+/** The output of a workflow that a stamp is for: it is appended to the workflow's chain once the stamp exists (W8). */
+const outputRefSchema = z.object({
+  workflowId: z.uuid(),
+  briefingHash: z.string().length(64),
+  outputId: z.uuid(),
+  type: z.string(),
+  /** JSON. */
+  metadata: z.string().optional(),
+});
+export type OutputRef = z.infer<typeof outputRefSchema>;
+
 /** One accepted stamp on its way to a worker: ids and hashes, never content (S11). */
 export const stampItemSchema = z.object({
   tokenId: z.uuid(),
@@ -20,6 +31,9 @@ export const stampItemSchema = z.object({
   metadata: z.record(z.string(), z.string()).optional(),
   paymentClaim: z.string().optional(),
   sealed: sealedRefSchema.optional(),
+  /** Only a qualified provider may make it (W2). */
+  requiresQualified: z.boolean().optional(),
+  output: outputRefSchema.optional(),
 });
 export type StampItem = z.infer<typeof stampItemSchema>;
 
@@ -33,7 +47,10 @@ export const stampJobSchema = z.object({
 });
 export type StampJob = z.infer<typeof stampJobSchema>;
 
-/** What became of one item. `stamped` carries what is stored, whoever wrote it first. */
+/**
+ * What became of one item. `stamped` carries what is stored, whoever wrote it first; `workflow_closed`: the output came after the
+ * closing record of its workflow and is not part of it (W4).
+ */
 export const stampReplySchema = z.discriminatedUnion('outcome', [
   z.object({
     outcome: z.literal('stamped'),
@@ -42,10 +59,13 @@ export const stampReplySchema = z.discriminatedUnion('outcome', [
     token: z.string(),
     provider: z.string(),
     isQualified: z.boolean(),
+    /** The place of a workflow's output in its chain. */
+    output: z.object({ outputId: z.string(), sequenceNumber: z.number().int() }).optional(),
   }),
-  z.object({ outcome: z.literal('failed'), tokenId: z.string(), code: z.literal('provider_failed') }),
+  z.object({ outcome: z.literal('failed'), tokenId: z.string(), code: z.enum(['provider_failed', 'workflow_closed']) }),
 ]);
 export type StampReply = z.infer<typeof stampReplySchema>;
+export type StampedReply = Extract<StampReply, { outcome: 'stamped' }>;
 
 export const stampRepliesSchema = z.array(stampReplySchema);
 

@@ -10,6 +10,7 @@ async function createIndexes(db: Db): Promise<void> {
   await db.collection('stamps').createIndex({ tokenDigest: 1 }, { sparse: true });
   await db.collection('counters').createIndex({ date: 1 });
   await db.collection('counters').createIndex({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+  await db.collection('outputs').createIndex({ workflowId: 1, hash: 1 });
   await db.collection('idempotency').createIndex({ expiresAt: 1 }, { expireAfterSeconds: 0 });
 }
 

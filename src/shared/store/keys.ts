@@ -11,7 +11,7 @@ interface KeyRecord {
 /** Keys of the service itself, made once for a database and shared by every process on it. */
 export interface KeyStore {
   /** The 256-bit secret of that name; whoever asks first makes it. Read once in a process. */
-  secret(name: 'mock-provider' | 'idempotency'): Promise<KeyObject>;
+  secret(name: 'mock-provider' | 'idempotency' | 'challenge'): Promise<KeyObject>;
 }
 
 export function createKeyStore(db: Db): KeyStore {

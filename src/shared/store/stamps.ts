@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { Binary, type Collection, type Db } from 'mongodb';
 import type { Evidence } from '../providers/provider.ts';
-import type { Caller, StampItem, StampReply } from '../queue/stamp-job.ts';
+import type { Caller, StampedReply, StampItem } from '../queue/stamp-job.ts';
 import { maxTimeMS } from './connection.ts';
 import { duplicatePositions, inStore } from './errors.ts';
 
@@ -60,7 +60,7 @@ export function stampRecordOf(item: StampItem, evidence: Evidence): StampRecord 
 }
 
 /** What a worker answers, or the store says later, of a stamp that is stored. */
-export const stampReplyOf = ({ _id, issuedAt, token, provider, isQualified }: StampRecord): StampReply => ({
+export const stampReplyOf = ({ _id, issuedAt, token, provider, isQualified }: StampRecord): StampedReply => ({
   outcome: 'stamped',
   tokenId: _id,
   issuedAt,

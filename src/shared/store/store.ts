@@ -5,8 +5,10 @@ import { inStore } from './errors.ts';
 import { createIdempotencyStore, type IdempotencyStore } from './idempotency.ts';
 import { ensureIndexes } from './indexes.ts';
 import { createKeyStore, type KeyStore } from './keys.ts';
+import { createOutputStore, type OutputStore } from './outputs.ts';
 import { createSealedContentStore, type SealedContentStore } from './sealed-content.ts';
 import { createStampStore, type StampStore } from './stamps.ts';
+import { createWorkflowStore, type WorkflowStore } from './workflows.ts';
 
 /** Everything that is kept in MongoDB. */
 export interface Store {
@@ -15,6 +17,8 @@ export interface Store {
   readonly sealedContents: SealedContentStore;
   readonly idempotency: IdempotencyStore;
   readonly keys: KeyStore;
+  readonly workflows: WorkflowStore;
+  readonly outputs: OutputStore;
   /** @throws ServiceError `store_unavailable` when the store does not answer. */
   ping(): Promise<void>;
   /** Makes the indexes, as soon as the store can be reached; they only make reading fast. */
@@ -31,6 +35,8 @@ export function openStore(url: string, log: Logger): Store {
     sealedContents: createSealedContentStore(db),
     idempotency: createIdempotencyStore(db),
     keys: createKeyStore(db),
+    workflows: createWorkflowStore(db),
+    outputs: createOutputStore(db),
     ping: async () => void (await inStore(() => db.command({ ping: 1, maxTimeMS: 1_000 }))),
     ensureIndexes: () => ensureIndexes(db, { signal: closing.signal, log }),
     close: async () => {

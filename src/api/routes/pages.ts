@@ -1,0 +1,29 @@
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { workflowPath } from '../../shared/contract/workflow.ts';
+import { createRequestParser } from '../plugins/validation.ts';
+import type { Workflows } from '../services/workflows/workflows.ts';
+
+/** A page is for people: what they cannot mean is left out, not refused. */
+const pageQuery = z.object({
+  page: z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER).catch(1),
+  find: z
+    .string()
+    .trim()
+    .toLowerCase()
+    .regex(/^[0-9a-f]{64}$/)
+    .optional()
+    .catch(undefined),
+});
+
+const parse = createRequestParser({ path: workflowPath, query: pageQuery });
+
+/** The public page of a workflow (W14). */
+export function registerPageRoutes(app: FastifyInstance, { workflows }: { workflows: Workflows }): void {
+  app.get('/workflow/:workflow_id', async (request, reply) => {
+    const { path, query } = parse(request);
+    const model = await workflows.page(path.workflow_id, query);
+    reply.header('Cache-Control', 'no-cache').header('X-Robots-Tag', 'noindex, nofollow');
+    return model ? reply.page('workflow', model) : reply.code(404).page('not-found', { what: 'workflow' });
+  });
+}

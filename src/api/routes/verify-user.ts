@@ -1,0 +1,65 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { verifyUserQuery, workflowPath } from '../../shared/contract/workflow.ts';
+import { workflowPath as pagePath } from '../../shared/domain/addresses.ts';
+import { ServiceError } from '../../shared/errors.ts';
+import { prefersJson } from '../plugins/accept.ts';
+import { createRequestParser } from '../plugins/validation.ts';
+import type { ChallengeOutcome } from '../services/workflows/verify-user.ts';
+import type { Workflows } from '../services/workflows/workflows.ts';
+
+const address = '/api/v1/workflow/:workflow_id/verify-user';
+
+const parse = createRequestParser({ path: workflowPath, query: verifyUserQuery });
+
+type Refusal = Exclude<ChallengeOutcome, { kind: 'verified' }>;
+
+const sentences: Readonly<Record<Refusal['kind'], string>> = {
+  wrong: 'The challenge is not the one that was mailed.',
+  challenge_expired: 'The challenge has expired.',
+  challenge_used: 'The challenge has already been used.',
+  challenge_exhausted: 'The challenge was attempted too often.',
+  workflow_expired: 'The workflow has expired.',
+  workflow_closed: 'The workflow is closed.',
+  email_redacted: 'The e-mail address of this workflow was removed.',
+};
+
+function errorOf(refusal: Refusal): ServiceError {
+  if (refusal.kind === 'wrong') {
+    return new ServiceError('forbidden', sentences.wrong, { members: { reason: 'challenge_wrong', tries_left: refusal.triesLeft } });
+  }
+  return new ServiceError('gone', sentences[refusal.kind], { members: { reason: refusal.kind } });
+}
+
+const statusOf = ({ kind }: ChallengeOutcome): number => (kind === 'verified' ? 200 : kind === 'wrong' ? 403 : 410);
+
+/** Whether a browser or a mail program says that nobody has opened the link yet (Fetch Standard, `Sec-Purpose`, and its forerunners). */
+function isPrefetch({ headers }: FastifyRequest): boolean {
+  const purposes = [headers['sec-purpose'], headers.purpose, headers['x-purpose'], headers['x-moz']].flat();
+  return purposes.some((purpose) => /\b(prefetch|prerender|preview)\b/i.test(purpose ?? ''));
+}
+
+/** The link in the mail (W6): a page, or JSON for who asks for it (E12). Neither HEAD nor a prefetch consumes it. */
+export function registerVerifyUserRoutes(app: FastifyInstance, { workflows }: { workflows: Workflows }): void {
+  app.head(address, async (request, reply) => {
+    parse(request);
+    return reply.type('text/html; charset=utf-8').header('Cache-Control', 'no-store').send();
+  });
+
+  app.get(address, { exposeHeadRoute: false }, async (request, reply) => {
+    const { path, query } = parse(request);
+    reply.header('Cache-Control', 'no-store').header('Vary', 'Accept');
+    if (isPrefetch(request)) throw new ServiceError('prefetch_refused', 'This link is answered when a person opens it, not before.');
+    const wantsJson = prefersJson(request.headers.accept);
+    const workflowId = path.workflow_id;
+    const outcome = await workflows.verifyUser(workflowId, query.challenge);
+    if (!outcome) {
+      if (wantsJson) throw new ServiceError('not_found', 'There is no workflow with this id.');
+      return reply.code(404).page('not-found', { what: 'workflow' });
+    }
+    if (!wantsJson) {
+      return reply.code(statusOf(outcome)).page('verify-user', { outcome, workflowId, workflowUrl: pagePath(workflowId) });
+    }
+    if (outcome.kind !== 'verified') throw errorOf(outcome);
+    return { workflow_id: workflowId, status: 'active' };
+  });
+}

@@ -1,0 +1,66 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Clock } from '../../../shared/clock.ts';
+import type { WorkflowCompleteResponse } from '../../../shared/contract/workflow.ts';
+import { workflowPath } from '../../../shared/domain/addresses.ts';
+import { ServiceError } from '../../../shared/errors.ts';
+import type { JobSender } from '../../../shared/queue/job-sender.ts';
+import type { WorkflowRecord, WorkflowStore } from '../../../shared/store/workflows.ts';
+import { checkState, unknownWorkflow } from './access.ts';
+
+export interface CompleteDeps {
+  readonly workflows: WorkflowStore;
+  readonly jobs: JobSender;
+  readonly clock: Clock;
+  readonly waitMs: number;
+  readonly addressOf: (path: string) => string;
+}
+
+const firstLookMs = 10;
+const longestLookMs = 250;
+
+/**
+ * Completes a workflow: a job does it, and the store is asked until it is done. Completions are rare and all who wait for one are
+ * to hear of it, also when the job was another's, so that looking is simpler than a reply to each. Again: the same answer (W4).
+ *
+ * @throws ServiceError `conflict`, `gone` (W2, W5), `provider_failed` when the root could not be stamped; `completion_pending` when
+ * it is not finished in time: the job goes on, and completing again takes it up; `queue_unavailable`, `store_unavailable`
+ */
+export function createCompletion(deps: CompleteDeps) {
+  const { workflows, jobs, clock, waitMs, addressOf } = deps;
+
+  async function untilCompleted({ _id: workflowId, rootFailures = 0 }: WorkflowRecord): Promise<WorkflowRecord> {
+    const deadline = clock() + waitMs;
+    for (let lookMs = firstLookMs; ; lookMs = Math.min(lookMs * 1.5, longestLookMs)) {
+      await delay(Math.min(lookMs, waitMs));
+      const workflow = await workflows.find(workflowId);
+      if (!workflow) throw unknownWorkflow();
+      if (workflow.status === 'completed') return workflow;
+      if ((workflow.rootFailures ?? 0) > rootFailures) {
+        throw new ServiceError('provider_failed', 'No timestamp provider could stamp the root; the workflow is closed, complete it again.');
+      }
+      if (clock() >= deadline) {
+        throw new ServiceError('completion_pending', 'The workflow is being completed; ask again for the result.', {
+          retryAfterSeconds: 5,
+        });
+      }
+    }
+  }
+
+  function answerOf({ _id: workflowId, root, completedAt }: WorkflowRecord): WorkflowCompleteResponse {
+    if (!root || !completedAt) throw new ServiceError('internal_error', 'The workflow is completed without a root.');
+    return {
+      workflow_id: workflowId,
+      status: 'completed',
+      output_count: root.outputCount,
+      verify_url: addressOf(workflowPath(workflowId)),
+      completed_at: completedAt.toISOString(),
+    };
+  }
+
+  return async (workflow: WorkflowRecord, requestId: string): Promise<{ answer: WorkflowCompleteResponse; isReplayed: boolean }> => {
+    const now = clock();
+    if (checkState('complete', workflow, now) === 'again') return { answer: answerOf(workflow), isReplayed: true };
+    await jobs.send('workflow-completion', { workflowId: workflow._id, acceptedAt: now, requestId }, `completion-${workflow._id}`);
+    return { answer: answerOf(await untilCompleted(workflow)), isReplayed: false };
+  };
+}

@@ -1,0 +1,107 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { v7 as uuidV7 } from 'uuid';
+import type { Clock } from '../../../shared/clock.ts';
+import type { WorkflowStartRequest, WorkflowStartResponse } from '../../../shared/contract/workflow.ts';
+import type { Logger } from '../../../shared/log.ts';
+import type { JobSender } from '../../../shared/queue/job-sender.ts';
+import type { CounterStore } from '../../../shared/store/counters.ts';
+import type { WorkflowStore } from '../../../shared/store/workflows.ts';
+import type { Idempotency } from '../idempotency.ts';
+import { digestOfToken } from './access.ts';
+
+export interface StartDeps {
+  readonly workflows: WorkflowStore;
+  readonly counters: CounterStore;
+  readonly jobs: JobSender;
+  readonly idempotency: Idempotency;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** W5 */
+  readonly ttlMs: number;
+  /** Where the service is reached: `PUBLIC_BASE_URL`, or the address listened on. */
+  readonly baseUrl: () => string;
+}
+
+export interface StartCommand {
+  readonly request: WorkflowStartRequest;
+  /** Whose idempotency keys these are. */
+  readonly callerId: string;
+  readonly requestId: string;
+  readonly idempotencyKey: string | undefined;
+}
+
+const tokenBytes = 32;
+
+/**
+ * Starts a workflow: it is stored, and the mail with its challenge is durably queued, before the answer is given (W12). The token
+ * is told once and kept as a hash; a repeated request derives it anew (S9).
+ *
+ * @throws ServiceError `queue_unavailable`, `store_unavailable`, `idempotency_key_reused`
+ */
+export function createWorkflowStart(deps: StartDeps) {
+  const { workflows, counters, jobs, idempotency, clock, log, ttlMs, baseUrl } = deps;
+
+  async function identify({ request, callerId: caller, idempotencyKey: key }: StartCommand) {
+    const freshId = uuidV7({ msecs: clock() });
+    if (key === undefined) return { workflowId: freshId, token: randomBytes(tokenBytes).toString('base64url') };
+    const bound = await idempotency.bind({ caller, key, operation: 'workflow_start', content: request }, freshId);
+    return { workflowId: bound.resourceId, token: bound.secret };
+  }
+
+  async function sendMail(workflowId: string, requestId: string): Promise<void> {
+    const payload = { workflowId, challengeId: randomUUID(), acceptedAt: clock(), requestId, baseUrl: baseUrl() };
+    await jobs.send('otp-mail', payload, `otp-${workflowId}`);
+  }
+
+  /** Without a key nobody can come back for it: an address that nothing was answered for is not kept. */
+  async function takeBack(workflowId: string): Promise<void> {
+    try {
+      await workflows.remove(workflowId);
+    } catch (error) {
+      log.error({ err: error, workflowId }, 'a workflow that was not answered for could not be removed');
+    }
+  }
+
+  async function countStart(now: number): Promise<void> {
+    try {
+      await counters.count({ workflowsStarted: 1 }, now);
+    } catch (error) {
+      log.error({ err: error }, 'a workflow was started but not counted');
+    }
+  }
+
+  return async (command: StartCommand): Promise<{ answer: WorkflowStartResponse; isReplayed: boolean }> => {
+    const { request, requestId, idempotencyKey } = command;
+    jobs.checkConnection();
+    const { workflowId, token } = await identify(command);
+    const now = clock();
+    const { stored, isNew } = await workflows.create({
+      _id: workflowId,
+      tokenSha256: digestOfToken(token),
+      email: request.user_email,
+      agentId: request.agent_id,
+      briefingHash: request.briefing_hash,
+      briefingMetadata: request.briefing_metadata ? JSON.stringify(request.briefing_metadata) : undefined,
+      tier: request.tier,
+      createdAt: new Date(now),
+      expiresAt: new Date(now + ttlMs),
+    });
+    try {
+      if (!stored.mail?.sentAt) await sendMail(workflowId, requestId);
+    } catch (error) {
+      if (isNew && idempotencyKey === undefined) await takeBack(workflowId);
+      throw error;
+    }
+    if (isNew) await countStart(now);
+    return {
+      answer: {
+        workflow_id: workflowId,
+        workflow_token: token,
+        otp_sent_to: request.user_email,
+        expires_at: stored.expiresAt.toISOString(),
+        status: 'pending',
+      },
+      isReplayed: !isNew,
+    };
+  };
+}

@@ -1,0 +1,87 @@
+import { createTransport } from 'nodemailer';
+import type { Message } from './message.ts';
+
+/** A mail that was not taken. The message names codes only: what servers say in words may quote the address (W10). */
+export class MailError extends Error {
+  override readonly name = 'MailError';
+  /** Whether trying again is of no use: the server refused for good (RFC 5321 §4.2.1, 5yz). */
+  readonly isFinal: boolean;
+
+  constructor(fault: string, isFinal: boolean) {
+    super(fault);
+    this.isFinal = isFinal;
+  }
+}
+
+export interface MailTransport {
+  /**
+   * Resolves when the server has taken the mail.
+   *
+   * @throws MailError
+   */
+  send(message: Message): Promise<void>;
+}
+
+const dialTimeoutMs = 10_000;
+const silenceTimeoutMs = 30_000;
+
+const loopback = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+/**
+ * `smtps://` speaks TLS from the first byte; `smtp://` must be able to change to TLS before anything is said, but on loopback and
+ * with `?plain`. User and password are in the address.
+ */
+function connectionOf(smtpUrl: string) {
+  const { protocol, hostname, port, username, password, searchParams } = new URL(smtpUrl);
+  const isPlain = searchParams.has('plain') || loopback.has(hostname);
+  return {
+    host: hostname.replace(/^\[|\]$/g, ''),
+    ...(port !== '' && { port: Number(port) }),
+    secure: protocol === 'smtps:',
+    requireTLS: protocol === 'smtp:' && !isPlain,
+    ...(username !== '' && { auth: { user: decodeURIComponent(username), pass: decodeURIComponent(password) } }),
+  };
+}
+
+interface SmtpFault {
+  readonly code?: unknown;
+  readonly responseCode?: unknown;
+  readonly response?: unknown;
+}
+
+/** A wrong password is no fault of the mail: it is tried again, like a server that cannot be reached. */
+function mailErrorOf(error: unknown): MailError {
+  const { code, responseCode, response }: SmtpFault = typeof error === 'object' && error !== null ? error : {};
+  if (typeof responseCode !== 'number') return new MailError(typeof code === 'string' ? code : 'unknown fault', code === 'EENVELOPE');
+  const enhanced = typeof response === 'string' ? /^\d{3}[ -]([245]\.\d{1,3}\.\d{1,3})\b/.exec(response)?.[1] : undefined;
+  return new MailError(`SMTP ${[responseCode, enhanced].filter(Boolean).join(' ')}`, responseCode >= 500 && code !== 'EAUTH');
+}
+
+/** Sends over SMTP, a connection a mail. Without an address for the server nothing can be sent, which time may mend. */
+export function createMailTransport(smtpUrl: string | undefined): MailTransport {
+  if (smtpUrl === undefined) {
+    return {
+      send: async () => {
+        throw new MailError('SMTP_URL is not set', false);
+      },
+    };
+  }
+  const transport = createTransport({
+    ...connectionOf(smtpUrl),
+    connectionTimeout: dialTimeoutMs,
+    greetingTimeout: dialTimeoutMs,
+    dnsTimeout: dialTimeoutMs,
+    socketTimeout: silenceTimeoutMs,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+  return {
+    send: async (message) => {
+      try {
+        await transport.sendMail({ ...message, headers: { ...message.headers } });
+      } catch (error) {
+        throw mailErrorOf(error);
+      }
+    },
+  };
+}

@@ -1,0 +1,58 @@
+import { Queue } from 'bullmq';
+import type { Redis } from 'ioredis';
+import { ServiceError } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { keyPrefix } from './connection.ts';
+import { type JobName, type JobPayload, jobContracts } from './jobs.ts';
+import { unlimitedAttempts } from './stamp-queue.ts';
+
+/** The kinds of job that are sent one by one. */
+type SentJob = Extract<JobName, 'otp-mail' | 'workflow-completion'>;
+
+export interface JobSender {
+  /** @throws ServiceError `queue_unavailable` without a connection. */
+  checkConnection(): void;
+  /**
+   * Resolves when Redis has acknowledged the job. While a job with this id waits, runs or is to be retried, another one with it
+   * changes nothing.
+   *
+   * @throws ServiceError `queue_unavailable`
+   */
+  send<Name extends SentJob>(name: Name, payload: JobPayload<Name>, jobId: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** The API's end of the queues in which jobs travel alone. */
+export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): JobSender {
+  const names: readonly SentJob[] = ['otp-mail', 'workflow-completion'];
+  const queues = new Map(
+    names.map((name) => {
+      const queue = new Queue(jobContracts[name].queue, {
+        connection: redis,
+        prefix: keyPrefix,
+        skipWaitingForReady: true,
+        skipVersionCheck: true,
+        streams: { events: { maxLen: 100 } },
+        defaultJobOptions: { attempts: unlimitedAttempts, backoff: { type: name }, removeOnComplete: true, removeOnFail: true },
+      });
+      queue.on('error', (error) => log.debug({ err: error }, 'queue connection'));
+      return [name, queue] as const;
+    }),
+  );
+  const unavailable = (cause: unknown) =>
+    new ServiceError('queue_unavailable', 'The queue cannot take requests at the moment.', { retryAfterSeconds: 2, cause });
+
+  return {
+    checkConnection: () => {
+      if (redis.status !== 'ready') throw unavailable('not connected');
+    },
+    send: async (name, payload, jobId) => {
+      try {
+        await queues.get(name)?.add(name, payload, { jobId });
+      } catch (error) {
+        throw unavailable(error);
+      }
+    },
+    close: async () => void (await Promise.all([...queues.values()].map((queue) => queue.close()))),
+  };
+}

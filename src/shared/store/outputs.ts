@@ -1,0 +1,194 @@
+import type { Collection, Db } from 'mongodb';
+import { type ChainEnd, chainStart, extendChain } from '../domain/output-chain.ts';
+import { maxTimeMS } from './connection.ts';
+import { inStore, isDuplicateKey } from './errors.ts';
+
+/** An output whose stamp exists, on its way into the chain of its workflow. */
+export interface NewOutput {
+  readonly outputId: string;
+  /** The id of its stamp: an output is appended once, however often it is tried. */
+  readonly tokenId: string;
+  readonly hash: string;
+  readonly type: string;
+  /** JSON; forgotten when the workflow is redacted. */
+  readonly metadata: string | undefined;
+  readonly stampedAt: string;
+  readonly provider: string;
+  readonly isQualified: boolean;
+}
+
+interface ChainRecord {
+  /** Workflow and number: the unique key that gives each number away once. Its order is the chain's. */
+  readonly _id: string;
+  readonly workflowId: string;
+  readonly sequenceNumber: number;
+  readonly chainHash: string;
+  /** How many of the outputs up to here were stamped by a provider that is not qualified. */
+  readonly unqualifiedTotal: number;
+}
+
+export interface OutputRecord extends ChainRecord, NewOutput {
+  readonly kind: 'output';
+}
+
+/** The last record of a chain: nothing can follow it. It has the number of the output that it keeps out. */
+export interface ClosingRecord extends ChainRecord {
+  readonly kind: 'closing';
+  /** The id of the stamp of the root. */
+  readonly tokenId: string;
+}
+
+/** What a chain begins with. */
+export interface ChainOf {
+  readonly workflowId: string;
+  readonly briefingHash: string;
+}
+
+/** The outputs of workflows, each an append-only chain (W8). */
+export interface OutputStore {
+  /**
+   * Appends outputs under the next free numbers, without a gap and each once, and returns by token id what is in the chain: also
+   * what was there before. Absent are those that came after the closing record.
+   */
+  append(chain: ChainOf, outputs: readonly NewOutput[]): Promise<Map<string, OutputRecord>>;
+  /** Appends the closing record, or returns the one that is there. */
+  close(chain: ChainOf, rootTokenId: string): Promise<ClosingRecord>;
+  /** How many outputs a chain holds, and how many of their stamps are not qualified. */
+  count(workflowId: string): Promise<{ total: number; unqualifiedTotal: number }>;
+  findByTokens(tokenIds: readonly string[]): Promise<OutputRecord[]>;
+  /** Outputs from number `first` on, in order. */
+  list(workflowId: string, first: number, limit: number): Promise<OutputRecord[]>;
+  /** Every output in order, a page at a time: memory does not grow with the chain. */
+  scan(workflowId: string): AsyncIterable<OutputRecord>;
+  /** Numbers of the outputs with that hash, at most `limit`. */
+  findNumbers(workflowId: string, hash: string, limit: number): Promise<number[]>;
+  /** Removes what callers said about outputs in words of their own (W10). */
+  forgetMetadata(workflowId: string): Promise<void>;
+}
+
+/** Ids sort as numbers do. */
+const keyOf = (workflowId: string, sequenceNumber: number): string => `${workflowId}/${String(sequenceNumber).padStart(12, '0')}`;
+
+/** `/` is followed by `0`: every id of a workflow lies between the two. */
+const rangeOf = (workflowId: string) => ({ $gt: `${workflowId}/`, $lt: `${workflowId}0` });
+
+const scanPage = 1_000;
+
+export function createOutputStore(db: Db): OutputStore {
+  const outputs: Collection<OutputRecord | ClosingRecord> = db.collection('outputs');
+  let isIndexed = false;
+
+  /** Correctness rests on this index, so that it is there before the first output is. */
+  async function ensureUnique(): Promise<void> {
+    if (!isIndexed) await outputs.createIndex({ tokenId: 1 }, { unique: true });
+    isIndexed = true;
+  }
+
+  const findEnd = (workflowId: string) => outputs.findOne({ _id: rangeOf(workflowId) }, { sort: { _id: -1 }, hint: { _id: 1 }, maxTimeMS });
+
+  async function findByTokens(tokenIds: readonly string[]): Promise<OutputRecord[]> {
+    const found = await outputs.find({ tokenId: { $in: [...tokenIds] } }, { maxTimeMS }).toArray();
+    return found.filter((record) => record.kind === 'output');
+  }
+
+  function link({ workflowId, briefingHash }: ChainOf, last: OutputRecord | null, waiting: readonly NewOutput[]): OutputRecord[] {
+    let end: ChainEnd = last ?? chainStart(briefingHash);
+    let unqualifiedTotal = last?.unqualifiedTotal ?? 0;
+    return waiting.map((output) => {
+      end = extendChain(end, output.hash);
+      unqualifiedTotal += output.isQualified ? 0 : 1;
+      return { _id: keyOf(workflowId, end.sequenceNumber), workflowId, kind: 'output', ...output, ...end, unqualifiedTotal };
+    });
+  }
+
+  /** Whether it was written; not when a key in it is taken, before which everything was written (ordered). */
+  async function tryInsert(records: readonly (OutputRecord | ClosingRecord)[]): Promise<boolean> {
+    try {
+      await outputs.insertMany([...records], { ordered: true });
+      return true;
+    } catch (error) {
+      if (isDuplicateKey(error)) return false;
+      throw error;
+    }
+  }
+
+  async function append(chain: ChainOf, given: readonly NewOutput[]): Promise<Map<string, OutputRecord>> {
+    const appended = new Map<string, OutputRecord>();
+    let waiting = given;
+    const take = (records: readonly OutputRecord[]) => {
+      for (const record of records) appended.set(record.tokenId, record);
+      waiting = waiting.filter(({ tokenId }) => !appended.has(tokenId));
+    };
+    await ensureUnique();
+    while (waiting.length > 0) {
+      const end = await findEnd(chain.workflowId);
+      if (end?.kind === 'closing') {
+        take(await findByTokens(waiting.map(({ tokenId }) => tokenId)));
+        break;
+      }
+      const records = link(chain, end, waiting);
+      // A key is taken: the number by another process, or the stamp's id by an earlier run of the same job.
+      take((await tryInsert(records)) ? records : await findByTokens(waiting.map(({ tokenId }) => tokenId)));
+    }
+    return appended;
+  }
+
+  async function close({ workflowId, briefingHash }: ChainOf, rootTokenId: string): Promise<ClosingRecord> {
+    await ensureUnique();
+    for (;;) {
+      const end = await findEnd(workflowId);
+      if (end?.kind === 'closing') return end;
+      const { sequenceNumber, chainHash } = end ?? chainStart(briefingHash);
+      const closing: ClosingRecord = {
+        _id: keyOf(workflowId, sequenceNumber + 1),
+        workflowId,
+        kind: 'closing',
+        tokenId: rootTokenId,
+        sequenceNumber: sequenceNumber + 1,
+        chainHash,
+        unqualifiedTotal: end?.unqualifiedTotal ?? 0,
+      };
+      if (await tryInsert([closing])) return closing;
+    }
+  }
+
+  async function list(workflowId: string, first: number, limit: number): Promise<OutputRecord[]> {
+    const range = { ...rangeOf(workflowId), $gte: keyOf(workflowId, first) };
+    const found = await outputs.find({ _id: range }, { maxTimeMS }).hint({ _id: 1 }).sort({ _id: 1 }).limit(limit).toArray();
+    return found.filter((record) => record.kind === 'output');
+  }
+
+  return {
+    append: (chain, given) => inStore(() => append(chain, given)),
+    close: (chain, rootTokenId) => inStore(() => close(chain, rootTokenId)),
+    count: (workflowId) =>
+      inStore(async () => {
+        const end = await findEnd(workflowId);
+        if (!end) return { total: 0, unqualifiedTotal: 0 };
+        return { total: end.kind === 'closing' ? end.sequenceNumber - 1 : end.sequenceNumber, unqualifiedTotal: end.unqualifiedTotal };
+      }),
+    findByTokens: (tokenIds) => inStore(() => findByTokens(tokenIds)),
+    list: (workflowId, first, limit) => inStore(() => list(workflowId, first, limit)),
+    scan: async function* (workflowId) {
+      for (let next = 1; ; ) {
+        const page = await inStore(() => list(workflowId, next, scanPage));
+        yield* page;
+        if (page.length === 0) return;
+        next = page.at(-1)!.sequenceNumber + 1;
+      }
+    },
+    findNumbers: (workflowId, hash, limit) =>
+      inStore(async () => {
+        const found = await outputs.find({ workflowId, hash }, { projection: { sequenceNumber: 1 }, maxTimeMS }).toArray();
+        return found
+          .map(({ sequenceNumber }) => sequenceNumber)
+          .sort((a, b) => a - b)
+          .slice(0, limit);
+      }),
+    forgetMetadata: (workflowId) =>
+      inStore(
+        async () =>
+          void (await outputs.updateMany({ _id: rangeOf(workflowId), metadata: { $exists: true } }, { $unset: { metadata: '' } })),
+      ),
+  };
+}

@@ -1,0 +1,77 @@
+import type { Clock } from '../shared/clock.ts';
+import type { Logger } from '../shared/log.ts';
+import type { Evidence, TimestampProvider } from '../shared/providers/provider.ts';
+import type { JobRun } from '../shared/queue/jobs.ts';
+import type { StampItem } from '../shared/queue/stamp-job.ts';
+import type { CounterStore, StampTally } from '../shared/store/counters.ts';
+import { type StampRecord, type StampStore, stampRecordOf } from '../shared/store/stamps.ts';
+
+export interface StampMakerDeps {
+  readonly provider: TimestampProvider;
+  readonly stamps: StampStore;
+  readonly counters: CounterStore;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export interface StampsMade {
+  /** What is stored of the items, whoever wrote it first. */
+  readonly stored: StampRecord[];
+  /** The items for which no provider could make a stamp. */
+  readonly failed: StampItem[];
+}
+
+/**
+ * Makes the stamps of some items: each succeeds or fails alone, and all that succeed are written in one insert. A job that was
+ * started before asks first what is stored, so that no provider is paid twice.
+ *
+ * @throws ServiceError `store_unavailable`
+ */
+export type MakeStamps = (items: readonly StampItem[], run: JobRun) => Promise<StampsMade>;
+
+type Attempt = { readonly item: StampItem; readonly evidence: Evidence } | { readonly item: StampItem; readonly evidence?: undefined };
+
+export function createStampMaker({ provider, stamps, counters, clock, log }: StampMakerDeps): MakeStamps {
+  async function attempt(item: StampItem): Promise<Attempt> {
+    const { tokenId, hash, tier, requiresQualified = false } = item;
+    try {
+      return { item, evidence: await provider.stamp({ tokenId, hash, tier, requiresQualified }) };
+    } catch (error) {
+      log.warn({ err: error, requestId: item.requestId, tokenId }, 'the provider could not make the stamp');
+      return { item };
+    }
+  }
+
+  const tallyOf = ({ item, evidence }: Attempt): StampTally => ({
+    finishedAt: clock(),
+    provider: evidence?.provider ?? provider.name,
+    isQualified: evidence?.isQualified ?? provider.isQualified,
+    callerKind: item.caller.kind,
+    product: item.caller.product,
+    outcome: evidence ? 'stamped' : 'failed',
+    latencyMs: evidence && clock() - item.acceptedAt,
+  });
+
+  async function count(tallies: StampTally[]): Promise<void> {
+    try {
+      await counters.add(tallies);
+    } catch (error) {
+      log.error({ err: error, stamps: tallies.length }, 'stamps were written but not counted: run the repair of the counters');
+    }
+  }
+
+  return async (items, { isRetry }) => {
+    const known = isRetry ? await stamps.findMany(items.map(({ tokenId }) => tokenId)) : [];
+    const knownIds = new Set(known.map(({ _id }) => _id));
+    const attempts = await Promise.all(items.filter(({ tokenId }) => !knownIds.has(tokenId)).map(attempt));
+
+    const records = attempts.flatMap(({ item, evidence }) => (evidence ? [stampRecordOf(item, evidence)] : []));
+    const { stored, added } = records.length > 0 ? await stamps.insertOnce(records) : { stored: [], added: [] };
+    const addedIds = new Set(added.map(({ _id }) => _id));
+    await count(attempts.filter(({ item, evidence }) => !evidence || addedIds.has(item.tokenId)).map(tallyOf));
+    for (const { item, evidence } of attempts) {
+      if (evidence) log.debug({ requestId: item.requestId, tokenId: item.tokenId, provider: evidence.provider }, 'stamped');
+    }
+    return { stored: [...known, ...stored], failed: attempts.filter(({ evidence }) => !evidence).map(({ item }) => item) };
+  };
+}

@@ -1,0 +1,68 @@
+import { type JsonAnswer, type JsonObject, postJson, randomHash } from './requests.ts';
+import type { Service } from './service.ts';
+
+export interface StartedWorkflow {
+  readonly id: string;
+  readonly token: string;
+  readonly briefingHash: string;
+  readonly headers: { readonly authorization: string };
+  readonly answer: JsonAnswer;
+}
+
+export const startRequest = (overrides: JsonObject = {}): JsonObject => ({
+  user_email: 'client@example.com',
+  agent_id: 'agent-7',
+  briefing_hash: randomHash(),
+  ...overrides,
+});
+
+export const startWorkflowRaw = (service: Service, body: unknown, headers: Record<string, string> = {}): Promise<JsonAnswer> =>
+  postJson(service, '/api/v1/workflow/start', body, headers);
+
+/** Starts a workflow and fails unless that is answered with 201. */
+export async function startWorkflow(service: Service, overrides: JsonObject = {}): Promise<StartedWorkflow> {
+  const request = startRequest(overrides);
+  const answer = await startWorkflowRaw(service, request);
+  if (answer.status !== 201) throw new Error(`start answered ${answer.status}: ${JSON.stringify(answer.body)}`);
+  const token = String(answer.body.workflow_token);
+  return {
+    id: String(answer.body.workflow_id),
+    token,
+    briefingHash: String(request.briefing_hash),
+    headers: { authorization: `Workflow ${token}` },
+    answer,
+  };
+}
+
+export const stampOutput = (
+  service: Service,
+  workflow: StartedWorkflow,
+  overrides: JsonObject = {},
+  headers: Record<string, string> = {},
+): Promise<JsonAnswer> =>
+  postJson(
+    service,
+    `/api/v1/workflow/${workflow.id}/stamp`,
+    { output_hash: randomHash(), output_type: 'text', ...overrides },
+    { ...workflow.headers, ...headers },
+  );
+
+const postEmpty = async (service: Service, path: string, headers: Record<string, string>): Promise<JsonAnswer> => {
+  const response = await service.fetch(path, { method: 'POST', headers });
+  return { status: response.status, headers: response.headers, body: (await response.json()) as JsonObject };
+};
+
+export const completeWorkflow = (
+  service: Service,
+  { id, headers }: StartedWorkflow,
+  more: Record<string, string> = {},
+): Promise<JsonAnswer> => postEmpty(service, `/api/v1/workflow/${id}/complete`, { ...headers, ...more });
+
+export const redactWorkflow = (service: Service, { id, headers }: StartedWorkflow): Promise<JsonAnswer> =>
+  postEmpty(service, `/api/v1/workflow/${id}/redact-pii`, headers);
+
+/** Answers a challenge as a program does; `link` as it was mailed. */
+export async function openLink(link: string, headers: Record<string, string> = { accept: 'application/json' }): Promise<JsonAnswer> {
+  const response = await fetch(link, { headers });
+  return { status: response.status, headers: response.headers, body: (await response.json()) as JsonObject };
+}
