@@ -3,9 +3,11 @@ import { type Der, derOf, inside, membersOf, TAG } from './der.ts';
 import { integerOf, oidOf } from './der-values.ts';
 import { OID } from './oids.ts';
 import { refuse } from './refusal.ts';
-import type { ImprintHash } from './types.ts';
 
 /** Which algorithms are accepted, and under which names they come (RFC 5754, RFC 5758, RFC 4055, RFC 8410, RFC 8419). */
+
+/** Digests that a message imprint may have. SHA-1 and MD5 are not among them: collisions would make a stamp worthless. */
+export type ImprintHash = 'sha256' | 'sha384' | 'sha512';
 
 /** The digests of imprints are also those of signatures. */
 export type Digest = ImprintHash;

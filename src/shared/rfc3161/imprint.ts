@@ -1,8 +1,8 @@
+import type { ImprintHash } from './algorithms.ts';
 import { algorithmIdentifierOf, DIGEST_OCTETS, digestOf } from './algorithms.ts';
 import { contentsOf, type Der, membersOf, TAG } from './der.ts';
 import { OID } from './oids.ts';
 import { refuse } from './refusal.ts';
-import type { ImprintHash } from './types.ts';
 
 /** MessageImprint (RFC 3161 §2.4.1). */
 export interface Imprint {

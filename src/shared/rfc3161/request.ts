@@ -1,11 +1,11 @@
-import { DIGEST_OCTETS } from './algorithms.ts';
+import { DIGEST_OCTETS, type ImprintHash } from './algorithms.ts';
 import { type Der, membersOf, parseDer, TAG } from './der.ts';
 import { integerOf, isTrue, oidOf, smallIntegerOf } from './der-values.ts';
 import { boolean, integer, objectIdentifier, octetString, sequence } from './der-writer.ts';
 import { imprintOf } from './imprint.ts';
 import { OID } from './oids.ts';
 import { type Refused, refuse, refusedBy } from './refusal.ts';
-import type { ImprintHash, TimeStampRequest } from './types.ts';
+import type { TimeStampRequest } from './types.ts';
 
 export interface RequestFields {
   readonly hashAlgorithm: ImprintHash;

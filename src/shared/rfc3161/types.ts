@@ -1,8 +1,6 @@
+import type { ImprintHash } from './algorithms.ts';
 import type { Refused } from './refusal.ts';
 import type { TrustStore } from './trust.ts';
-
-/** Digests that a message imprint may have. SHA-1 and MD5 are not among them: collisions would make a stamp worthless. */
-export type ImprintHash = 'sha256' | 'sha384' | 'sha512';
 
 /** A TimeStampReq (RFC 3161 §2.4.1). */
 export interface TimeStampRequest {
