@@ -9,6 +9,7 @@ import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { withLock } from './stack/lock.mjs';
+import { findNode24 } from './stack/packaged-node.mjs';
 import { createProgress, StepError } from './stack/progress.mjs';
 
 const root = path.resolve(import.meta.dirname ?? path.dirname(new URL(import.meta.url).pathname), '..');
@@ -43,9 +44,8 @@ function isInstalled() {
 
 /** The Node 24 of our dependencies; where they have none for this platform, our own when it is new enough. */
 function findNode() {
-  const packaged = path.join(modules, `node-${process.platform}-${process.arch}`, 'bin', 'node');
-  if (existsSync(packaged)) return packaged;
-  if (Number(process.versions.node.split('.')[0]) >= 24) return process.execPath;
+  const node = findNode24(root);
+  if (node !== undefined) return node;
   throw new StepError(
     'Finding Node 24',
     `this is Node ${process.version}, and the dependencies hold none for ${process.platform} on ${process.arch}`,

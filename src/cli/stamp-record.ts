@@ -1,0 +1,42 @@
+import { basename } from 'node:path';
+import { z } from 'zod';
+import { stampToken } from '../shared/contract/stamp.ts';
+import { workflowStampResponse } from '../shared/contract/workflow.ts';
+import { CommandFailure, exitCodes } from './failure.ts';
+import { parseJson, readText } from './json-file.ts';
+
+const common = {
+  /** The version of this format. */
+  qstamp: z.literal(1),
+  /** The name of the stamped file, without its folder: the two may move together. */
+  file: z.string(),
+  bytes: z.int(),
+  sha256: z.string(),
+  service: z.string(),
+};
+
+/** What `<file>.qstamp.json` holds: all that it takes to verify the file beside it. */
+export const stampRecord = z.discriminatedUnion('kind', [
+  z.object({ ...common, kind: z.literal('stamp'), stamp: stampToken }),
+  z.object({ ...common, kind: z.literal('workflow_output'), workflow_id: z.string(), output: workflowStampResponse }),
+]);
+export type StampRecord = z.output<typeof stampRecord>;
+
+const suffix = '.qstamp.json';
+
+export const recordPathOf = (path: string): string => `${path}${suffix}`;
+export const isRecordPath = (path: string): boolean => basename(path).endsWith(suffix) && basename(path) !== suffix;
+export const stampedPathOf = (recordPath: string): string => recordPath.slice(0, -suffix.length);
+
+/**
+ * The record in a file; undefined when there is no such file.
+ *
+ * @throws CommandFailure when it is no stamp record.
+ */
+export async function readRecord(recordPath: string): Promise<StampRecord | undefined> {
+  const text = await readText(recordPath);
+  if (text === undefined) return undefined;
+  const parsed = stampRecord.safeParse(parseJson(text));
+  if (parsed.success) return parsed.data;
+  throw new CommandFailure(exitCodes.file, `${basename(recordPath)} is no stamp that this command saved`);
+}

@@ -1,0 +1,64 @@
+import { asFailure, CommandFailure, type ExitCode, exitCodes } from './failure.ts';
+
+/** Where results, trouble and progress go. */
+export interface Terminal {
+  /** One result: `line` for people, `value` as one line of JSON with `--json`. */
+  result(value: object, line: string): void;
+  /** Trouble with one subject, e.g. a file; anything that is no CommandFailure is thrown again. */
+  problem(subject: string | undefined, error: unknown): ExitCode;
+  /** What is under way, on the last line of a terminal; nothing where standard error is none. */
+  progress(text: string): void;
+}
+
+export interface TerminalOptions {
+  readonly json: boolean;
+  readonly stdout: NodeJS.WritableStream;
+  readonly stderr: NodeJS.WritableStream & { readonly isTTY?: boolean };
+}
+
+const eraseLine = '\r\x1b[K';
+
+export function createTerminal({ json, stdout, stderr }: TerminalOptions): Terminal {
+  const showsProgress = stderr.isTTY === true && !json;
+  const erase = () => {
+    if (showsProgress) stderr.write(eraseLine);
+  };
+  return {
+    result(value, line) {
+      erase();
+      stdout.write(json ? `${JSON.stringify(value)}\n` : `${line}\n`);
+    },
+    problem(subject, error) {
+      const failure = asFailure(error);
+      if (!(failure instanceof CommandFailure)) throw failure;
+      erase();
+      const { message, details } = failure;
+      if (json) stdout.write(`${JSON.stringify({ ...(subject !== undefined && { subject }), error: { message, ...details } })}\n`);
+      else stderr.write(subject === undefined ? `qstamp: ${message}\n` : `${subject}: ${message}\n`);
+      return failure.exitCode;
+    },
+    progress(text) {
+      if (showsProgress) stderr.write(`${eraseLine}${text}`);
+    },
+  };
+}
+
+/** The exit code of several: the smallest that is not 0. */
+export const worstOf = (codes: readonly ExitCode[]): ExitCode => codes.filter((code) => code !== exitCodes.ok).sort()[0] ?? exitCodes.ok;
+
+/** Does `work` for each item, at most `limit` at a time. */
+export async function forEachAtMost<Item>(limit: number, items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
+  const left = items.values();
+  const worker = async () => {
+    for (const item of left) await work(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
+}
+
+const units = ['bytes', 'kB', 'MB', 'GB', 'TB'];
+
+/** `1.2 GB`; 1 kB is 1000 bytes. */
+export function readableSize(bytes: number): string {
+  const power = bytes < 1000 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(bytes) / 3));
+  return `${power === 0 ? bytes : (bytes / 1000 ** power).toFixed(1)} ${units[power]}`;
+}
