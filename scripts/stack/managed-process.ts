@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { dieWithParent, processTree, sendSignal } from './process-group.ts';
+import { dieWithParent, isAlive, processTree, sendSignal } from './process-group.ts';
 
 const readyMs = 60_000;
 const pollMs = 50;
@@ -66,7 +66,7 @@ export function createManagedProcess(description: ProcessDescription): ManagedPr
     if (!child || !running()) return;
     const pids = signalAll('SIGKILL');
     await ended(child);
-    while (pids.some((pid) => sendSignal(pid, 0))) await delay(10);
+    while (pids.some(isAlive)) await delay(10);
   }
 
   async function stop(): Promise<void> {

@@ -24,7 +24,7 @@ export function processTree(root: number): number[] {
   const children = new Map<number, number[]>();
   for (const entry of readdirSync('/proc')) {
     if (!/^\d+$/.test(entry)) continue;
-    const parent = parentOf(Number(entry));
+    const parent = readStat(Number(entry))?.parent;
     if (parent !== undefined) children.set(parent, [...(children.get(parent) ?? []), Number(entry)]);
   }
   const tree = [root];
@@ -32,12 +32,21 @@ export function processTree(root: number): number[] {
   return tree;
 }
 
-function parentOf(pid: number): number | undefined {
+/** State (`Z`: dead, not yet reaped) and parent of a process; undefined when it is gone. */
+function readStat(pid: number): { state: string; parent: number } | undefined {
   try {
-    return Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ')[1]);
+    const [state = '', parent] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+    return { state, parent: Number(parent) };
   } catch (error) {
     // It ended between the listing and the reading.
     if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
     throw error;
   }
+}
+
+/** False when the process is gone, or dead and only waits to be reaped (in a container nobody may ever do that). */
+export function isAlive(pid: number): boolean {
+  if (process.platform !== 'linux') return sendSignal(pid, 0);
+  const stat = readStat(pid);
+  return stat !== undefined && stat.state !== 'Z';
 }
