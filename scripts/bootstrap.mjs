@@ -66,21 +66,25 @@ function npmCache() {
   }
 }
 
-/** @type {Set<import('node:child_process').ChildProcess>} */
-const children = new Set();
+const patienceMs = 10_000;
+
+/** What we run at the moment. @type {import('node:child_process').ChildProcess | undefined} */
+let child;
+/** @type {import('node:child_process').ChildProcess | undefined} */
+let npm;
 /** @type {NodeJS.Signals | undefined} */
 let interruptedBy;
 
 /**
- * @param {import('node:child_process').ChildProcess} child
+ * @param {import('node:child_process').ChildProcess} started
  * @returns {Promise<number>} its exit code, 128 + the signal when one ended it
  */
-function untilEnd(child) {
-  children.add(child);
+function untilEnd(started) {
+  child = started;
   return new Promise((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', (code, signal) => {
-      children.delete(child);
+    started.once('error', reject);
+    started.once('close', (code, signal) => {
+      child = undefined;
       resolve(code ?? 128 + (signal ? os.constants.signals[signal] : 0));
     });
   });
@@ -88,19 +92,20 @@ function untilEnd(child) {
 
 /** @param {import('./stack/progress.mjs').Step} step */
 async function npmCi({ update }) {
-  const npm = process.env.npm_execpath;
-  const [command, args] = npm?.endsWith('.js') && existsSync(npm) ? [process.execPath, [npm]] : ['npm', []];
-  const child = spawn(command, [...args, 'ci', '--loglevel=http', '--no-audit', '--no-fund', `--cache=${npmCache()}`], {
+  const ours = process.env.npm_execpath;
+  const [command, args] = ours?.endsWith('.js') && existsSync(ours) ? [process.execPath, [ours]] : ['npm', []];
+  const installer = spawn(command, [...args, 'ci', '--loglevel=http', '--no-audit', '--no-fund', `--cache=${npmCache()}`], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
     // `npm start --omit=dev` is about starting; the project's tools are needed all the same.
     env: { ...process.env, NODE_ENV: '', npm_config_omit: '', npm_config_include: 'dev' },
   });
+  npm = installer;
   const total = Object.keys(readLock(path.join(root, 'package-lock.json'))).length;
   let fetched = 0;
   let output = '';
-  for (const stream of [child.stdout, child.stderr]) {
+  for (const stream of [installer.stdout, installer.stderr]) {
     stream.setEncoding('utf8').on('data', (text) => {
       for (const line of text.split('\n')) {
         if (line.startsWith('npm http fetch')) update(`fetched ${++fetched} of at most ${total} packages`);
@@ -110,7 +115,7 @@ async function npmCi({ update }) {
   }
   let code;
   try {
-    code = await untilEnd(child);
+    code = await untilEnd(installer);
   } catch (error) {
     throw new StepError('Installing packages', String(error), 'install npm, which comes with Node', error);
   }
@@ -137,19 +142,29 @@ async function install() {
   );
 }
 
+/**
+ * @param {number} pid
+ * @param {NodeJS.Signals} signal
+ */
+function send(pid, signal) {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'ESRCH') throw error;
+  }
+}
+
 /** @param {NodeJS.Signals} signal */
 function passOn(signal) {
-  if (!interruptedBy && children.size === 0) process.exit(128 + os.constants.signals[signal]);
+  if (!child) process.exit(128 + os.constants.signals[signal]);
+  const first = interruptedBy === undefined;
   interruptedBy = signal;
-  for (const child of children) {
-    // npm runs in a group of its own, so that it and its children end together; the script ends its own children.
-    const target = child.spawnargs.includes('ci') ? -(child.pid ?? 0) : (child.pid ?? 0);
-    try {
-      if (target !== 0) process.kill(target, signal);
-    } catch (error) {
-      if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'ESRCH') throw error;
-    }
-  }
+  const { pid } = child;
+  if (pid === undefined) return;
+  if (child !== npm) return send(pid, signal);
+  // npm runs in a group of its own, so that it ends with all its children; a half-made install is made anew by the next start.
+  send(-pid, 'SIGTERM');
+  if (first) setTimeout(() => child === npm && send(-pid, 'SIGKILL'), patienceMs).unref();
 }
 
 async function main() {
@@ -166,8 +181,7 @@ async function main() {
 
   if (!isInstalled()) await install();
   if (interruptedBy) return 128 + os.constants.signals[interruptedBy];
-  const child = spawn(findNode(), [path.resolve(root, script), ...args], { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });
-  return untilEnd(child);
+  return untilEnd(spawn(findNode(), [path.resolve(root, script), ...args], { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] }));
 }
 
 main().then(

@@ -16,13 +16,12 @@ export interface ServiceFacts {
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** One line that stamps a real file and verifies the stamp by the address in the answer. */
+/** One line that stamps a real file, shows the stamp, and verifies it by the address in it. */
 export function stampLine(url: string, token: string): string {
   const hash = `{\\"hash\\":\\"$(sha256sum README.md | cut -c1-64)\\"}`;
-  return (
-    `curl -sS ${url}/api/v1/internal/v1/stamp -H 'X-Service-Token: ${token}' -H 'Content-Type: application/json' -d "${hash}"` +
-    ` | tee /dev/stderr | grep -o '/api/v1/verify/v1/token/[0-9a-f-]*' | xargs -I{} curl -sS ${url}{}`
-  );
+  const stamp = `curl -sS ${url}/api/v1/internal/v1/stamp -H 'X-Service-Token: ${token}' -H 'Content-Type: application/json' -d "${hash}"`;
+  const verify = `curl -sS ${url}$(echo "$stamp" | grep -o '/api/v1/verify/v1/token/[0-9a-f-]*')`;
+  return `${stamp} | { read -r stamp; echo "$stamp"; ${verify}; echo; }`;
 }
 
 /** What a person sees when everything is up. */

@@ -1,0 +1,85 @@
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { checkoutDir } from '../../scripts/stack/context.ts';
+import { type Checkout, createCheckout } from '../support/checkout.ts';
+
+let checkout: Checkout;
+
+beforeEach(() => {
+  checkout = createCheckout({ installed: false });
+  writeFileSync(
+    join(checkout.dir, 'scripts', 'told.ts'),
+    `const node: string = process.version;
+     console.log(JSON.stringify({ node, args: process.argv.slice(2) }));
+     if (process.argv[2] === 'wait') setInterval(() => undefined, 1000);
+     else process.exitCode = Number(process.argv[2] ?? 0);
+     process.on('SIGTERM', () => process.exit(99));
+     process.channel?.unref();`,
+  );
+});
+afterEach(() => checkout.dispose());
+
+/** An npm of our own making, first on PATH; `$INSTALL` does what npm would. */
+function fakeNpm(script: string): NodeJS.ProcessEnv {
+  const bin = join(checkout.dir, 'bin');
+  mkdirSync(bin);
+  writeFileSync(join(bin, 'npm'), `#!/bin/sh\necho "$@" >> "${checkout.dir}/npm-calls"\n${script}\n`);
+  chmodSync(join(bin, 'npm'), 0o755);
+  return { PATH: `${bin}:${process.env.PATH}` };
+}
+const install = `mkdir node_modules && ln -s "${checkoutDir}/node_modules/node-${process.platform}-${process.arch}" node_modules/ && cp "${checkoutDir}/node_modules/.package-lock.json" node_modules/`;
+const bootstrap = (args: readonly string[], env: NodeJS.ProcessEnv) =>
+  checkout.run(process.execPath, ['scripts/bootstrap.mjs', 'scripts/told.ts', ...args], env);
+const calls = (output: string) => output.split('\n').filter(Boolean).length;
+
+test('missing dependencies are installed once, and the script runs with Node 24, its arguments and its exit code', async () => {
+  const env = fakeNpm(install);
+  const first = bootstrap(['7', 'more'], env);
+  expect(await first.exitCode).toBe(7);
+  expect(JSON.parse(first.output())).toEqual({ node: expect.stringMatching(/^v24\./), args: ['7', 'more'] });
+  expect(await bootstrap([], env).exitCode).toBe(0);
+  const log = readFileSync(join(checkout.dir, 'npm-calls'), 'utf8');
+  expect(calls(log)).toBe(1);
+  expect(log).toMatch(/^ci /);
+});
+
+test('dependencies that are not what the lock says are installed anew', async () => {
+  const env = fakeNpm(`rm -rf node_modules && ${install}`);
+  mkdirSync(join(checkout.dir, 'node_modules'));
+  const lock = JSON.stringify({ packages: { 'node_modules/left-over': { version: '1.0.0' } } });
+  writeFileSync(join(checkout.dir, 'node_modules', '.package-lock.json'), lock);
+  const command = bootstrap([], env);
+  expect(await command.exitCode).toBe(0);
+  expect(JSON.parse(command.output())).toMatchObject({ node: expect.stringMatching(/^v24\./) });
+});
+
+test('two at once install once', async () => {
+  const env = fakeNpm(`sleep 0.5; ${install}`);
+  const both = [bootstrap([], env), bootstrap([], env)];
+  expect(await Promise.all(both.map((command) => command.exitCode))).toEqual([0, 0]);
+  expect(calls(readFileSync(join(checkout.dir, 'npm-calls'), 'utf8'))).toBe(1);
+});
+
+test('an install that fails says which step, why, and what to do', async () => {
+  const command = bootstrap([], fakeNpm('echo "npm error network is down" >&2; exit 3'));
+  expect(await command.exitCode).toBe(1);
+  expect(command.output()).toContain('Installing packages (npm ci) failed');
+  expect(command.output()).toContain('network is down');
+  expect(command.output()).toContain('what to do: check the network');
+});
+
+test('Ctrl-C in the middle of the install ends the install too', async () => {
+  const command = bootstrap([], fakeNpm(`sleep 1000 & wait`));
+  await expect.poll(() => checkout.processes().some((line) => line.includes('npm ci')), { timeout: 10_000 }).toBe(true);
+  command.interrupt();
+  expect(await command.exitCode).toBe(130);
+  await expect.poll(() => checkout.processes(), { timeout: 10_000 }).toEqual([]);
+});
+
+test('signals are passed on to the script, whose exit code counts', async () => {
+  const command = bootstrap(['wait'], fakeNpm(install));
+  await command.until(/"node"/);
+  process.kill(command.pid, 'SIGTERM');
+  expect(await command.exitCode).toBe(99);
+});

@@ -1,0 +1,162 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import net from 'node:net';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { type Checkout, createCheckout, type RunningCommand } from '../support/checkout.ts';
+
+const patienceMs = 90_000;
+let checkout: Checkout;
+let started: RunningCommand[] = [];
+
+beforeAll(() => {
+  checkout = createCheckout();
+});
+afterEach(async () => {
+  for (const command of started) {
+    // It may have ended long ago, which is what most of these tests are about.
+    if (checkout.processes().length > 0) process.kill(command.pid, 'SIGTERM');
+    await command.exitCode;
+  }
+  started = [];
+});
+afterAll(() => checkout.dispose());
+
+/** `npm start` on any free port, or with other settings. */
+function npmStart(env: NodeJS.ProcessEnv = {}): RunningCommand {
+  const command = checkout.run('npm', ['start'], { PORT: '0', ...env });
+  started.push(command);
+  return command;
+}
+const untilUp = async (command: RunningCommand) => (await command.until(/qstamp is up: (\S+)/))[1] ?? '';
+const noProcesses = () => expect.poll(() => checkout.processes(), { timeout: 20_000 }).toEqual([]);
+
+describe('npm start (issue 4, item 1)', () => {
+  test(
+    'prints a line that stamps a file and verifies the stamp, keeps the stamp over a restart, and stops all it started',
+    async () => {
+      const first = npmStart();
+      await untilUp(first);
+      const [line] = await first.until(/curl -sS .*/);
+      const { stdout } = await promisify(execFile)('sh', ['-c', line], { cwd: checkout.dir });
+      const [stamp, verification]: [{ token_id: string; verify_url: string }, unknown] = JSON.parse(
+        `[${stdout.trim().replace('\n', ',')}]`,
+      );
+      expect(verification).toMatchObject({ valid: true, token_id: stamp.token_id });
+
+      first.interrupt();
+      expect(await first.exitCode).toBe(0);
+      await noProcesses();
+
+      const second = npmStart();
+      const answer = await fetch(new URL(stamp.verify_url, await untilUp(second)));
+      expect(await answer.json()).toMatchObject({ valid: true, token_id: stamp.token_id });
+      second.interrupt('SIGTERM');
+      expect(await second.exitCode).toBe(0);
+      await noProcesses();
+    },
+    patienceMs,
+  );
+
+  test(
+    'says which servers were taken and shows the development token',
+    async () => {
+      const command = npmStart();
+      await command.until(/Redis {2,}\S.*\n *MongoDB {2,}\S.*\n *Provider {2,}mock.*\n *Service token {2,}dev-service-token/);
+      command.interrupt();
+      await command.exitCode;
+    },
+    patienceMs,
+  );
+
+  test(
+    'a second start in the same checkout says where the first is, and leaves it alone',
+    async () => {
+      const first = npmStart();
+      const url = await untilUp(first);
+      const second = checkout.run('npm', ['start'], { PORT: '0' });
+      expect(await second.exitCode).toBe(1);
+      expect(second.output()).toContain(`already runs in this checkout`);
+      expect(second.output()).toContain(url);
+      expect((await fetch(`${url}/health/live`)).status).toBe(200);
+      first.interrupt();
+      await first.exitCode;
+    },
+    patienceMs,
+  );
+
+  test(
+    'a busy port is named before anything is started',
+    async () => {
+      const server = net.createServer().listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const address = server.address();
+      const port = address !== null && typeof address === 'object' ? address.port : 0;
+      const command = npmStart({ PORT: String(port) });
+      expect(await command.exitCode).toBe(1);
+      expect(command.output()).toContain(`Listening on 127.0.0.1:${port} failed`);
+      expect(command.output()).toContain('PORT=0');
+      server.close();
+    },
+    patienceMs,
+  );
+
+  test(
+    'a wrong setting ends it with the line that names the setting, and everything else is stopped',
+    async () => {
+      const command = npmStart({ STAMP_WAIT_MS: 'soon' });
+      expect(await command.exitCode).toBe(1);
+      expect(command.output()).toContain('Starting the api failed');
+      expect(command.output()).toMatch(/STAMP_WAIT_MS: got "soon"/);
+      await noProcesses();
+    },
+    patienceMs,
+  );
+
+  test(
+    'a worker that dies is reported, and everything else is stopped',
+    async () => {
+      const command = npmStart();
+      await untilUp(command);
+      const worker = checkout.processes().find((line) => line.includes('src/workers/main.ts'));
+      process.kill(Number(worker?.split(' ')[0]), 'SIGKILL');
+      expect(await command.exitCode).toBe(1);
+      expect(command.output()).toContain('worker ended with SIGKILL');
+      await noProcesses();
+    },
+    patienceMs,
+  );
+
+  test(
+    'a start that is killed outright leaves nothing running, and the next one finds everything in order',
+    async () => {
+      const first = npmStart();
+      await untilUp(first);
+      first.interrupt('SIGKILL');
+      await first.exitCode;
+      await noProcesses();
+      const second = npmStart();
+      await untilUp(second);
+      second.interrupt();
+      expect(await second.exitCode).toBe(0);
+    },
+    patienceMs,
+  );
+
+  test(
+    'Ctrl-C before it is up stops what was started by then',
+    async () => {
+      const command = npmStart({ LOG_LEVEL: 'info' });
+      await expect
+        .poll(() => checkout.processes().some((line) => line.includes('redis') || line.includes('docker run')), {
+          timeout: 30_000,
+          interval: 5,
+        })
+        .toBe(true);
+      command.interrupt();
+      expect(await command.exitCode).toBe(130);
+      await noProcesses();
+    },
+    patienceMs,
+  );
+});

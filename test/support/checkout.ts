@@ -1,0 +1,107 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { checkoutDir } from '../../scripts/stack/context.ts';
+import { dieWithParent } from '../../scripts/stack/process-group.ts';
+
+const parts = ['package.json', 'package-lock.json', '.npmrc', 'docker-compose.yml', 'README.md', 'src', 'scripts', 'views'];
+
+/** A command that runs in a checkout, in a process group of its own as at a terminal. */
+export interface RunningCommand {
+  readonly pid: number;
+  /** All that it printed so far, both streams. */
+  output(): string;
+  /** Resolves with the match once the output holds it; rejects with the output when the command ends before. */
+  until(pattern: RegExp): Promise<RegExpExecArray>;
+  /** A signal to the whole group, as Ctrl-C at a terminal is. */
+  interrupt(signal?: NodeJS.Signals): void;
+  readonly exitCode: Promise<number | null>;
+}
+
+/** A checkout of its own: the sources as they are, the dependencies too unless they are to be missing. */
+export interface Checkout {
+  readonly dir: string;
+  run(command: string, args: readonly string[], env?: NodeJS.ProcessEnv): RunningCommand;
+  /** Processes that run in this checkout or name it in their arguments. */
+  processes(): string[];
+  dispose(): void;
+}
+
+const inherited = ['PATH', 'HOME', 'XDG_CACHE_HOME', 'TMPDIR', 'LANG', 'DEBIAN_MIRROR'];
+
+function run(dir: string, command: string, args: readonly string[], env: NodeJS.ProcessEnv): RunningCommand {
+  const base = Object.fromEntries(inherited.map((name) => [name, process.env[name]]));
+  const [file, wrapped] = dieWithParent(command, args);
+  const child = spawn(file, wrapped, { cwd: dir, env: { ...base, ...env }, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  const changed = new EventTarget();
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+      changed.dispatchEvent(new Event('change'));
+    });
+  }
+  const exitCode = once(child, 'close').then(([code]): number | null => {
+    changed.dispatchEvent(new Event('end'));
+    return code;
+  });
+  const pid = child.pid;
+  if (pid === undefined) throw new Error(`${command} could not be started`);
+  return {
+    pid,
+    output: () => output,
+    until: (pattern) =>
+      new Promise((resolve, reject) => {
+        const look = () => {
+          const found = pattern.exec(output);
+          if (found) resolve(found);
+        };
+        changed.addEventListener('change', look);
+        changed.addEventListener('end', () => reject(new Error(`ended without ${pattern}:\n${output}`)));
+        look();
+      }),
+    interrupt: (signal = 'SIGINT') => void process.kill(-pid, signal),
+    exitCode,
+  };
+}
+
+function listProcesses(dir: string): string[] {
+  return readdirSync('/proc')
+    .filter((entry) => /^\d+$/.test(entry))
+    .flatMap((entry) => {
+      try {
+        const command = readFileSync(`/proc/${entry}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
+        const isHere = command.includes(dir) || readlinkSync(`/proc/${entry}/cwd`).startsWith(dir);
+        return isHere && command ? [`${entry} ${command}`] : [];
+      } catch {
+        // It ended while we looked, or it is not ours to look at.
+        return [];
+      }
+    });
+}
+
+/** Hard links where they can be: quick, and an `npm ci` there cannot empty the folder that we run from. */
+function copyModules(dir: string): void {
+  const copy = (mode: string) => spawnSync('cp', [mode, join(checkoutDir, 'node_modules'), dir], { stdio: 'ignore' }).status === 0;
+  if (!copy('-al')) {
+    rmSync(join(dir, 'node_modules'), { recursive: true, force: true });
+    if (!copy('-a')) throw new Error(`node_modules could not be copied to ${dir}`);
+  }
+}
+
+/** Copies what `npm start` needs into a folder of its own. */
+export function createCheckout({ installed = true } = {}): Checkout {
+  const dir = realpathSync(mkdtempSync(join(tmpdir(), 'qstamp-checkout-')));
+  for (const part of parts.filter((name) => existsSync(join(checkoutDir, name)))) {
+    cpSync(join(checkoutDir, part), join(dir, part), { recursive: true });
+  }
+  if (installed) copyModules(dir);
+  return {
+    dir,
+    run: (command, args, env = {}) => run(dir, command, args, env),
+    processes: () => listProcesses(dir),
+    dispose: () => rmSync(dir, { recursive: true, force: true }),
+  };
+}
