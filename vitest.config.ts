@@ -5,6 +5,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     // Processes, not threads: servers that a test starts end with the process that started them.
     pool: 'forks',
+    // Most tests wait for servers, so one worker a core would leave the cores idle.
+    maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     allowOnly: false,
