@@ -38,7 +38,7 @@ export function algorithmIdentifierOf(element: Der, name: string): AlgorithmIden
 }
 
 /** RFC 5754 §2: parameters of a digest are absent, and NULL must be taken for absent. */
-function hasNoParameters({ parameters }: AlgorithmIdentifier): boolean {
+export function hasNoParameters({ parameters }: AlgorithmIdentifier): boolean {
   return parameters === undefined || parameters.tag === TAG.null;
 }
 

@@ -1,4 +1,4 @@
-import { type AlgorithmIdentifier, algorithmIdentifierOf, type Digest, digestOf, SIGNATURE_CODES } from './algorithms.ts';
+import { type AlgorithmIdentifier, algorithmIdentifierOf, type Digest, digestOf, hasNoParameters, SIGNATURE_CODES } from './algorithms.ts';
 import { contentsOf, type Der, derOf, inside, membersOf, TAG } from './der.ts';
 import { isSortedSet, oidOf, smallIntegerOf } from './der-values.ts';
 import { OID } from './oids.ts';
@@ -60,9 +60,8 @@ export function signedDataOf(token: Der): SignedData {
   if (signerInfo === undefined) refuse('signer_missing', 'There is no SignerInfo.');
   if (another !== undefined) refuse('signer_not_single', `There are ${signerInfos.length} SignerInfos.`);
   const signer = signerInfoOf(signerInfo);
-  const isAnnounced = digestAlgorithms.children
-    .map((child) => algorithmIdentifierOf(child, 'a digest algorithm of SignedData'))
-    .some(({ oid }) => oid === OID[signer.digest]);
+  const announced = digestAlgorithms.children.map((child) => algorithmIdentifierOf(child, 'a digest algorithm of SignedData'));
+  const isAnnounced = announced.every(hasNoParameters) && announced.some(({ oid }) => oid === OID[signer.digest]);
   if (!isAnnounced) refuse('signature_algorithm_mismatch', 'The digest of the signer is not among those of SignedData.');
   return { eContent, certificates, signer };
 }

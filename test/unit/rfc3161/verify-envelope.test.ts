@@ -1,0 +1,217 @@
+import { createHash, generateKeyPairSync } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import {
+  contextConstructed,
+  contextPrimitive,
+  ia5String,
+  integer,
+  namedBits,
+  nullValue,
+  objectIdentifier,
+  octetString,
+  retag,
+  sequence,
+  tlv,
+  utf8String,
+} from '../../../src/shared/rfc3161/der-writer.ts';
+import type { Seams, SigningIdentity } from '../../../src/shared/rfc3161/issue.ts';
+import { type Attribute, encodeSigningCertificateV2 } from '../../../src/shared/rfc3161/issue-encode.ts';
+import { digestIdentifier } from '../../../src/shared/rfc3161/issue-sign.ts';
+import { OID } from '../../../src/shared/rfc3161/oids.ts';
+import { createTrustStore } from '../../../src/shared/rfc3161/trust.ts';
+import { verifyToken } from '../../../src/shared/rfc3161/verify.ts';
+import { basicConstraints, extendedKeyUsage, extension, keyIdentifier, subjectKeyIdentifier } from '../../../src/tsa/certificate.ts';
+import { encoded, type MutableDer, mutableOf } from '../../support/der-mutation.ts';
+import { judge } from '../../support/judge.ts';
+import { createTsaLab, LAB_NOW_MS } from '../../support/tsa-lab.ts';
+
+/** What a stranger would try that the list of refusals does not spell out: two truths in one token, and forms that nobody checks. */
+
+const lab = createTsaLab();
+const { signer } = lab.pki;
+const other = lab.signer();
+const given = (seams: Seams) => judge(lab.specimen({ seams }));
+const attributes = (change: (list: readonly Attribute[]) => readonly Attribute[]) => given({ attributes: change });
+const refused = (code: string) => ({ ok: false, code });
+const accepted = { ok: true };
+
+const sha = (name: 'sha1' | 'sha256', data: Buffer) => createHash(name).update(data).digest();
+const v1Of = ({ certificate }: SigningIdentity): Attribute => ({
+  type: OID.signingCertificate,
+  values: [sequence(sequence(sequence(octetString(sha('sha1', certificate)))))],
+});
+const v2Of = ({ certificate, issuerName, serialNumber }: SigningIdentity): Attribute => ({
+  type: OID.signingCertificateV2,
+  values: [encodeSigningCertificateV2(sha('sha256', certificate), issuerName, serialNumber)],
+});
+const without = (list: readonly Attribute[], type: string) => list.filter((attribute) => attribute.type !== type);
+
+describe('two signing certificate attributes (RFC 5035 §3)', () => {
+  it('must both name the signer', () => {
+    expect(attributes((list) => [...list, v1Of(signer)])).toMatchObject(accepted);
+    expect(attributes((list) => [...list, v1Of(other)])).toMatchObject(refused('signing_certificate_hash_mismatch'));
+    expect(attributes((list) => [...without(list, OID.signingCertificateV2), v1Of(signer), v2Of(other)])).toMatchObject(
+      refused('signing_certificate_hash_mismatch'),
+    );
+  });
+
+  it('of one kind are one too many, as are two values', () => {
+    expect(attributes((list) => [...list, v2Of(other)])).toMatchObject(refused('signed_attribute_repeated'));
+    const both = { ...v2Of(signer), values: [...v2Of(signer).values, ...v2Of(other).values] };
+    expect(attributes((list) => [...without(list, OID.signingCertificateV2), both])).toMatchObject(refused('signing_certificate_missing'));
+  });
+
+  it('of version 1 cannot name another hash', () => {
+    const long = { ...v1Of(signer), values: [sequence(sequence(sequence(octetString(sha('sha256', signer.certificate)))))] };
+    expect(attributes((list) => [...without(list, OID.signingCertificateV2), long])).toMatchObject(
+      refused('signing_certificate_hash_mismatch'),
+    );
+  });
+});
+
+describe('protected algorithms (RFC 6211)', () => {
+  const protection = (digest: Buffer, signature: Buffer): Attribute => ({
+    type: OID.cmsAlgorithmProtection,
+    values: [sequence(digest, retag(0xa1, signature))],
+  });
+  it('are accepted when they are those in use, and refused when they are not', () => {
+    const { cmsAlgorithm } = signer.scheme;
+    const sha256 = digestIdentifier('sha256');
+    expect(attributes((list) => [...list, protection(sha256, cmsAlgorithm)])).toMatchObject(accepted);
+    expect(attributes((list) => [...list, protection(digestIdentifier('sha512'), cmsAlgorithm)])).toMatchObject(
+      refused('algorithm_protection_mismatch'),
+    );
+    expect(attributes((list) => [...list, protection(sha256, sequence(objectIdentifier(OID.ed25519)))])).toMatchObject(
+      refused('algorithm_protection_mismatch'),
+    );
+    const withoutSignature = { type: OID.cmsAlgorithmProtection, values: [sequence(sha256)] };
+    expect(attributes((list) => [...list, withoutSignature])).toMatchObject(refused('algorithm_protection_mismatch'));
+  });
+});
+
+describe('the signer named by its key identifier (31)', () => {
+  const key = { ...generateKeyPairSync('ec', { namedCurve: 'P-256' }), scheme: signer.scheme };
+  const skiOf = (serial: bigint) =>
+    lab.signer({
+      key,
+      serial,
+      extensions: (publicKey) => [basicConstraints(false), extendedKeyUsage([OID.timeStamping]), subjectKeyIdentifier(publicKey)],
+    });
+  const [one, two] = [skiOf(11n), skiOf(12n)];
+  const named = (version: number, certificates: readonly Buffer[]) =>
+    judge(
+      lab.specimen({
+        profile: { identity: one },
+        seams: {
+          signer: (parts) => ({ ...parts, version, sid: contextPrimitive(0, keyIdentifier(key.publicKey)) }),
+          token: (parts) => ({ ...parts, certificates: [...parts.certificates, ...certificates] }),
+        },
+      }),
+    );
+
+  it('is found, unless two certificates have the identifier or the version is that of the other name', () => {
+    expect(named(3, [])).toMatchObject(accepted);
+    expect(named(3, [one.certificate])).toMatchObject(accepted);
+    expect(named(3, [two.certificate])).toMatchObject(refused('signer_certificate_ambiguous'));
+    expect(named(1, [])).toMatchObject(refused('cms_version'));
+  });
+});
+
+describe('SignedData (RFC 5652 §5.1)', () => {
+  it('is of version 5 with revocation information that is no CRL, else of version 3', () => {
+    const ocsp = contextConstructed(1, objectIdentifier('1.3.6.1.5.5.7.16.2'), sequence());
+    const of = (version: number, crls: readonly Buffer[]) => given({ token: (parts) => ({ ...parts, version, crls }) });
+    expect(of(5, [ocsp])).toMatchObject(accepted);
+    expect(of(3, [ocsp])).toMatchObject(refused('cms_version'));
+    for (const version of [0, 1, 4, 5, -3]) expect(of(version, []), String(version)).toMatchObject(refused('cms_version'));
+  });
+
+  it('has X.509 certificates only, and at most 32', () => {
+    const holding = (...certificates: readonly Buffer[]) =>
+      given({ token: (parts) => ({ ...parts, certificates: [...parts.certificates, ...certificates] }) });
+    expect(holding(contextConstructed(2, sequence()))).toMatchObject(refused('certificate_malformed'));
+    expect(holding(sequence())).toMatchObject(refused('certificate_malformed'));
+    expect(holding(...Array.from({ length: 31 }, () => signer.certificate))).toMatchObject(refused('der_too_large'));
+  });
+
+  it('has one eContent, in one piece', () => {
+    const bent = (change: (explicit: MutableDer, octets: MutableDer) => void) => {
+      const specimen = lab.specimen();
+      const root = mutableOf(specimen.answer);
+      const explicit = at(root, 1, 1, 0, 2, 1);
+      change(explicit, at(explicit, 0));
+      return judge({ ...specimen, answer: encoded(root) });
+    };
+    expect(bent(() => undefined)).toMatchObject(accepted);
+    expect(bent((explicit, octets) => void explicit.children.push(octets))).toMatchObject(refused('der_trailing'));
+    // The same octets, so the signature would hold.
+    expect(bent((_, octets) => Object.assign(octets, { tag: 0x24, children: [{ ...octets }] }))).toMatchObject(
+      refused('der_not_canonical'),
+    );
+    expect(bent((_, octets) => Object.assign(octets, { tag: 0x0c, contents: Buffer.from('text'), children: [] }))).toMatchObject(
+      refused('der_malformed'),
+    );
+  });
+});
+
+describe('PKIStatusInfo (RFC 3161 §2.4.2)', () => {
+  const status = (...members: readonly Buffer[]) => {
+    const specimen = lab.specimen();
+    return judge({ ...specimen, answer: sequence(sequence(...members), encoded(at(mutableOf(specimen.answer), 1))) });
+  };
+
+  it('may say something in words, in UTF-8', () => {
+    expect(status(integer(0))).toMatchObject(accepted);
+    expect(status(integer(0), sequence(utf8String('Tout va bien')))).toMatchObject(accepted);
+    expect(status(integer(0), sequence(ia5String('All is well')))).toMatchObject(refused('der_malformed'));
+    expect(status(integer(0), utf8String('All is well'))).toMatchObject(refused('der_trailing'));
+  });
+
+  it('is one of the six that there are', () => {
+    for (const unknown of [-1, 6, 256, 2 ** 47])
+      expect(status(integer(unknown)), String(unknown)).toMatchObject(refused('token_not_granted'));
+    expect(status(integer(1n << 64n))).toMatchObject(refused('token_not_granted'));
+    expect(status(nullValue())).toMatchObject(refused('der_malformed'));
+    expect(status()).toMatchObject(refused('der_malformed'));
+  });
+
+  it('has its failure bits in the form of DER', () => {
+    const rejection = (failInfo: Buffer) => judge({ ...lab.specimen(), answer: sequence(sequence(integer(2), failInfo)) });
+    expect(rejection(namedBits(25, 2))).toMatchObject({
+      ...refused('not_granted'),
+      detail: expect.stringContaining('badRequest, systemFailure'),
+    });
+    expect(rejection(tlv(0x03, Buffer.from([0, 0x80, 0])))).toMatchObject(refused('der_not_canonical'));
+  });
+});
+
+describe('extensions of TSTInfo', () => {
+  const of = (...extensions: readonly Buffer[]) => given({ fields: (fields) => ({ ...fields, extensions }) });
+  it('are handed on when nothing depends on them; none, and one twice, are no list', () => {
+    expect(of(extension('2.999.1', false, nullValue()))).toMatchObject({ ok: true, extensions: [{ type: '2.999.1', value: nullValue() }] });
+    expect(of()).toMatchObject(refused('der_malformed'));
+    expect(of(extension('2.999.1', false, nullValue()), extension('2.999.1', false, nullValue()))).toMatchObject(refused('der_malformed'));
+  });
+});
+
+describe('bytes that are not a Buffer of their own', () => {
+  it('are read where they are', () => {
+    const { answer } = lab.specimen();
+    const trust = createTrustStore({ anchors: [lab.pki.root.certificate] });
+    const padded = new Uint8Array(answer.length + 20);
+    padded.set(answer, 10);
+    expect(verifyToken(padded.subarray(10, -10), { trust, nowMs: LAB_NOW_MS })).toMatchObject(accepted);
+    expect(verifyToken(padded, { trust, nowMs: LAB_NOW_MS })).toMatchObject({ ok: false });
+  });
+
+  it('are not written to', () => {
+    const { answer } = lab.specimen();
+    const before = Buffer.from(answer);
+    verifyToken(answer, { trust: createTrustStore({ anchors: [lab.pki.root.certificate] }), nowMs: LAB_NOW_MS });
+    expect(answer).toEqual(before);
+  });
+});
+
+function at(element: MutableDer, ...path: readonly number[]): MutableDer {
+  return path.reduce((current, index) => current.children[index]!, element);
+}

@@ -1,0 +1,133 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { afterAll, describe, expect, it } from 'vitest';
+import { encodeRequest, type RequestFields } from '../../../src/shared/rfc3161/request.ts';
+import { createTrustStore } from '../../../src/shared/rfc3161/trust.ts';
+import type { ResponseContext, VerifyResult } from '../../../src/shared/rfc3161/types.ts';
+import { verifyResponse, verifyToken } from '../../../src/shared/rfc3161/verify.ts';
+import {
+  createOpensslTsa,
+  OPENSSL_TSA_OTHER_POLICY,
+  OPENSSL_TSA_POLICY,
+  type OpensslTsa,
+  type OpensslTsaOptions,
+  opensslQuery,
+} from '../../support/openssl-tsa.ts';
+
+/** Our request, OpenSSL's answer, our verifier: nothing of ours has a hand in the token. */
+
+const opened: OpensslTsa[] = [];
+afterAll(() => Promise.all(opened.map((tsa) => tsa.close())));
+
+async function foreignTsa(options: OpensslTsaOptions): Promise<OpensslTsa> {
+  const tsa = await createOpensslTsa(options);
+  opened.push(tsa);
+  return tsa;
+}
+
+function requestFor(hashAlgorithm: RequestFields['hashAlgorithm'] = 'sha256', policy?: string): Buffer {
+  const digest = createHash(hashAlgorithm).update('the document').digest();
+  return encodeRequest({ hashAlgorithm, digest, nonce: randomBytes(8), policy });
+}
+
+async function exchange(tsa: OpensslTsa, request: Buffer, context: Partial<ResponseContext> = {}): Promise<VerifyResult> {
+  const sentAtMs = Date.now();
+  const answer = await tsa.reply(request);
+  const receivedAtMs = Date.now();
+  const trust = createTrustStore({ anchors: [tsa.rootPem] });
+  return verifyResponse(answer, { trust, nowMs: receivedAtMs, request, sentAtMs, receivedAtMs, ...context });
+}
+
+describe('a foreign TSA', () => {
+  it.each<[string, OpensslTsaOptions]>([
+    ['P-256', {}],
+    ['P-256 below an intermediate CA', { intermediate: true }],
+    ['P-384 with SHA-384', { keyType: 'p-384', signerDigest: 'sha384' }],
+    ['P-521 with SHA-512', { keyType: 'p-521', signerDigest: 'sha512', intermediate: true }],
+    ['RSA with SHA-256', { keyType: 'rsa-2048' }],
+    ['RSA with SHA-512 below an intermediate CA', { keyType: 'rsa-2048', signerDigest: 'sha512', intermediate: true }],
+    ['ESSCertID of SHA-1', { essCertIdAlg: 'sha1' }],
+    ['ESSCertIDv2 of SHA-512', { essCertIdAlg: 'sha512' }],
+    ['the whole chain in the signing certificate attribute', { intermediate: true, settings: ['ess_cert_id_chain = yes'] }],
+    ['the name of the TSA', { settings: ['tsa_name = yes'] }],
+    [
+      'microseconds, accuracy and ordering',
+      { settings: ['clock_precision_digits = 6', 'accuracy = secs:1, millisecs:500, microsecs:100', 'ordering = yes'] },
+    ],
+  ])('is believed: %s', async (_name, options) => {
+    const tsa = await foreignTsa(options);
+    for (const hashAlgorithm of ['sha256', 'sha384', 'sha512'] as const) {
+      expect(await exchange(tsa, requestFor(hashAlgorithm))).toMatchObject({ ok: true, hashAlgorithm, policy: OPENSSL_TSA_POLICY });
+    }
+    const result = await exchange(tsa, requestFor('sha256', OPENSSL_TSA_OTHER_POLICY));
+    expect(result).toMatchObject({ ok: true, policy: OPENSSL_TSA_OTHER_POLICY });
+  });
+
+  it('is believed with a bare token, and without certificates when they are configured', async () => {
+    const tsa = await foreignTsa({ intermediate: true });
+    const digest = createHash('sha256').update('the document').digest();
+    const token = await tsa.replyToken(requestFor());
+    const expected = { hashAlgorithm: 'sha256', digest } as const;
+    const trust = createTrustStore({ anchors: [tsa.rootPem] });
+    expect(verifyToken(token, { trust, nowMs: Date.now(), expected })).toMatchObject({ ok: true });
+
+    const bare = await tsa.replyToken(await opensslQuery({ digest: digest.toString('hex'), cert: false }));
+    expect(verifyToken(bare, { trust, nowMs: Date.now(), expected })).toMatchObject({ ok: false, code: 'signer_certificate_missing' });
+    const full = createTrustStore({ anchors: [tsa.rootPem], intermediates: [tsa.signerPem + tsa.intermediatePem] });
+    expect(verifyToken(bare, { trust: full, nowMs: Date.now(), expected })).toMatchObject({ ok: true });
+  });
+
+  it.each<[string, OpensslTsaOptions, string]>([
+    ['a key of 1 024 bits (46)', { keyType: 'rsa-1024' }, 'key_too_weak'],
+    [
+      'an extended key usage that OpenSSL does not know beside time-stamping (39)',
+      { extendedKeyUsage: 'critical,timeStamping,1.2.3.4' },
+      'eku_other_purpose',
+    ],
+    ['signing with SHA-1 (46)', { signerDigest: 'sha1' }, 'signature_algorithm_weak'],
+  ])('is not believed: %s', async (_name, options, code) => {
+    expect(await exchange(await foreignTsa(options), requestFor())).toMatchObject({ ok: false, code });
+  });
+
+  it('is not believed when it answers another request, or stands under another root', async () => {
+    const tsa = await foreignTsa({});
+    const request = requestFor();
+    expect(await exchange(tsa, request, { request: requestFor() })).toMatchObject({ ok: false, code: 'nonce_mismatch' });
+    expect(await exchange(tsa, request, { request: requestFor('sha384') })).toMatchObject({
+      ok: false,
+      code: 'imprint_algorithm_mismatch',
+    });
+    const stranger = createTrustStore({ anchors: [(await foreignTsa({})).rootPem] });
+    expect(await exchange(tsa, request, { trust: stranger })).toMatchObject({ ok: false, code: 'untrusted_root' });
+    const unknownPolicy = await exchange(tsa, requestFor('sha256', '1.2.3.4.5'));
+    expect(unknownPolicy).toMatchObject({ ok: false, code: 'not_granted', detail: expect.stringContaining('unacceptedPolicy') });
+  });
+
+  it('whose SHA-1 imprint it would stamp is refused before and after (18)', async () => {
+    const tsa = await foreignTsa({});
+    const digest = createHash('sha1').update('the document').digest('hex');
+    const token = await tsa.replyToken(await opensslQuery({ digest, hash: 'sha1' }));
+    const trust = createTrustStore({ anchors: [tsa.rootPem] });
+    expect(verifyToken(token, { trust, nowMs: Date.now() })).toMatchObject({ ok: false, code: 'imprint_algorithm_weak' });
+  });
+
+  it('one octet changed: what is still accepted is in a certificate that nobody relies on, and changes nothing', async () => {
+    const tsa = await foreignTsa({});
+    const token = await tsa.replyToken(requestFor());
+    const trust = createTrustStore({ anchors: [tsa.rootPem] });
+    const nowMs = Date.now();
+    const good = verifyToken(token, { trust, nowMs });
+    if (!good.ok) throw new Error(good.code);
+    // OpenSSL puts the root into the token; the one that is relied on is the configured one.
+    const root = good.chain.at(-1)!;
+    const [from, to] = [token.indexOf(root), token.indexOf(root) + root.length];
+    expect(from).toBeGreaterThan(0);
+    for (let at = 0; at < token.length; at++) {
+      const bent = Buffer.from(token);
+      bent[at]! ^= 0x01;
+      const result = verifyToken(bent, { trust, nowMs });
+      if (!result.ok) continue;
+      expect([at, at >= from && at < to]).toEqual([at, true]);
+      expect({ ...result, token: good.token }).toEqual(good);
+    }
+  });
+});
