@@ -6,6 +6,7 @@ import { version } from '../shared/version.ts';
 import { registerErrorHandler } from './errors.ts';
 import { registerMcp } from './mcp/endpoint.ts';
 import { registerJsonBody } from './plugins/json-body.ts';
+import { registerOpenApi } from './plugins/openapi.ts';
 import type { RateLimits } from './plugins/rate-limits.ts';
 import { registerRequestLog } from './plugins/request-log.ts';
 import { registerSecurityHeaders } from './plugins/security-headers.ts';
@@ -71,6 +72,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   await registerSecurityHeaders(app);
   registerJsonBody(app);
   await registerViews(app);
+  registerOpenApi(app);
 
   const identifyProduct = createServiceTokens(config.SERVICE_TOKENS);
   registerHealthRoutes(app, deps);

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { checkByContract } from './contract-check.ts';
 import { type Service, serviceToken } from './service.ts';
 
 export const sha256 = (content: string | Buffer): string => createHash('sha256').update(content).digest('hex');
@@ -16,20 +17,20 @@ export interface JsonAnswer {
   readonly body: JsonObject;
 }
 
-async function answerOf(response: Response): Promise<JsonAnswer> {
+/** Every answer is held to the service's own OpenAPI document (issue 7 §4). */
+async function ask(service: Service, path: string, init: RequestInit): Promise<JsonAnswer> {
+  const response = await service.fetch(path, init);
   const text = await response.text();
-  return { status: response.status, headers: response.headers, body: text === '' ? {} : (JSON.parse(text) as JsonObject) };
+  const { status, headers } = response;
+  await checkByContract(service.url, { method: init.method ?? 'GET', path, status, contentType: headers.get('content-type'), body: text });
+  return { status, headers, body: text === '' ? {} : (JSON.parse(text) as JsonObject) };
 }
 
-export async function getJson(service: Service, path: string, headers: Record<string, string> = {}): Promise<JsonAnswer> {
-  return answerOf(await service.fetch(path, { headers }));
-}
+export const getJson = (service: Service, path: string, headers: Record<string, string> = {}): Promise<JsonAnswer> =>
+  ask(service, path, { headers });
 
-export async function postJson(service: Service, path: string, body: unknown, headers: Record<string, string> = {}): Promise<JsonAnswer> {
-  return answerOf(
-    await service.fetch(path, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) }),
-  );
-}
+export const postJson = (service: Service, path: string, body: unknown, headers: Record<string, string> = {}): Promise<JsonAnswer> =>
+  ask(service, path, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) });
 
 export const stampInternal = (service: Service, body: unknown, headers: Record<string, string> = {}): Promise<JsonAnswer> =>
   postJson(service, '/api/v1/internal/v1/stamp', body, { ...internalHeaders, ...headers });

@@ -1,5 +1,8 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { rpcRequest, rpcResponse } from '../../shared/contract/mcp.ts';
 import { ServiceError } from '../../shared/errors.ts';
+import { empty, json, type OperationContract } from '../openapi/operation.ts';
 import { MalformedJsonError } from '../plugins/json-text.ts';
 import type { IdentifyProduct } from '../plugins/service-token.ts';
 import { stampBodyLimit } from '../routes/stamping.ts';
@@ -31,13 +34,33 @@ export function registerMcp(
   const { identifyProduct, sealedMaxBytes } = deps;
   const methods = createMcpMethods([createStampHashTool(deps), createStampContentTool(deps), createVerifyTokenTool(deps)]);
 
-  app.post('/mcp', { bodyLimit: stampBodyLimit(sealedMaxBytes), errorHandler: answerUnread }, async (request, reply) => {
+  const options = { bodyLimit: stampBodyLimit(sealedMaxBytes), errorHandler: answerUnread, config: { contract } };
+  app.post('/mcp', options, async (request, reply) => {
     const context = { product: identifyProduct(request), requestId: request.id, log: request.log };
     const answer = await answerBody(methods, request.body, context);
     if (answer === undefined) return reply.code(202).send();
     return reply.code(needsToken(answer) ? 401 : 200).send(answer);
   });
 }
+
+/** Documentation only: what a body may be is judged by JSON-RPC itself. */
+const contract: OperationContract = {
+  tag: 'MCP',
+  summary: 'JSON-RPC 2.0 for assistants (Model Context Protocol 2024-11-05)',
+  description:
+    'Methods `initialize`, `ping`, `tools/list` and `tools/call`; only `tools/call` needs the header X-Service-Token. ' +
+    'Faults of the protocol are JSON-RPC errors at status 200. A batch is an array of messages.',
+  body: z.union([rpcRequest, z.array(rpcRequest)]),
+  isJudgedElsewhere: true,
+  bodyExample: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+  answers: {
+    200: json('The answer, or those of a batch in its order.', z.union([rpcResponse, z.array(rpcResponse)])),
+    202: empty('Nothing but notifications.'),
+    401: json('`tools/call` without a valid service token: error −32000.', z.union([rpcResponse, z.array(rpcResponse)])),
+    413: json('The body is too large.', rpcResponse),
+    415: json('The body is not JSON.', rpcResponse),
+  },
+};
 
 type Answer = RpcResponse | readonly RpcResponse[] | undefined;
 

@@ -1,12 +1,19 @@
 import type { FastifyInstance } from 'fastify';
 import { agentHeaders, stampRequestFor } from '../../shared/contract/stamp.ts';
-import { stampTiers } from '../../shared/domain/tiers.ts';
+import { type StampTier, stampTiers } from '../../shared/domain/tiers.ts';
+import type { OperationContract } from '../openapi/operation.ts';
 import { addressKey, type RateLimits } from '../plugins/rate-limits.ts';
 import { createRequestParser } from '../plugins/validation.ts';
 import type { Stamping } from '../services/stamping.ts';
-import { sendStamp, stampBodyLimit, stampHeaders } from './stamping.ts';
+import { sendStamp, stampAnswers, stampBodyLimit, stampErrors, stampHeaders } from './stamping.ts';
 
 const headers = stampHeaders.extend(agentHeaders.shape);
+
+const meanings = {
+  basic: 'Only the hash is stamped.',
+  plus: 'The hash is stamped and can be verified at `verify_url`.',
+  sealed: 'The content is stamped and kept, for whoever holds `sealed_storage_url`; a hash alone is stamped as in the other tiers.',
+} as const satisfies Record<StampTier, string>;
 
 /** Stamping for agents, one path a tier: the path decides the tier (S5). */
 export function registerAgentRoutes(
@@ -17,9 +24,19 @@ export function registerAgentRoutes(
   const limited = limits.by({ name: 'agent', points: perMinute, durationSeconds: 60, key: addressKey });
 
   for (const tier of stampTiers) {
-    const parse = createRequestParser({ headers, body: stampRequestFor({ tier, sealedMaxBytes }) });
+    const contract = {
+      tag: 'Agent',
+      summary: `Stamp in tier ${tier}`,
+      description: meanings[tier],
+      headers,
+      body: stampRequestFor({ tier, sealedMaxBytes }),
+      bodyExample: tier === 'sealed' ? { content_b64: 'aGVsbG8=' } : undefined,
+      answers: stampAnswers,
+      errors: [...stampErrors, 'rate_limited'],
+    } satisfies OperationContract;
+    const parse = createRequestParser(contract);
     const bodyLimit = tier === 'sealed' ? stampBodyLimit(sealedMaxBytes) : stampBodyLimit(0);
-    app.post(`/api/v1/agent/v1/stamp/${tier}`, { bodyLimit, onRequest: limited }, async (request, reply) => {
+    app.post(`/api/v1/agent/v1/stamp/${tier}`, { bodyLimit, onRequest: limited, config: { contract } }, async (request, reply) => {
       const { headers: given, body: order } = parse(request);
       const answer = await stamping.stamp({
         order,

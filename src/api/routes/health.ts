@@ -1,13 +1,35 @@
 import type { FastifyInstance } from 'fastify';
-import type { LivenessResponse } from '../../shared/contract/health.ts';
+import { healthResponse, type LivenessResponse, livenessResponse, readinessResponse } from '../../shared/contract/health.ts';
+import { json, type OperationContract } from '../openapi/operation.ts';
 import type { HealthService } from '../services/health.ts';
+
+const tag = 'Health and status';
+
+const checkContract: OperationContract = {
+  tag,
+  summary: 'Health, with what this process sees of its surroundings',
+  answers: { 200: json('The process answers; `status` says how its surroundings are.', healthResponse) },
+};
+const liveContract: OperationContract = {
+  tag,
+  summary: 'Liveness',
+  answers: { 200: json('The process answers; it never depends on Redis or MongoDB.', livenessResponse) },
+};
+const readyContract: OperationContract = {
+  tag,
+  summary: 'Readiness',
+  answers: {
+    200: json('Stamps can be accepted and read.', readinessResponse),
+    503: json('They cannot.', readinessResponse, { 'Retry-After': 'Seconds.' }),
+  },
+};
 
 /** Health for people, for orchestrators (`live`: the process answers; `ready`: it can serve). */
 export function registerHealthRoutes(app: FastifyInstance, deps: { health: HealthService }): void {
   const { health } = deps;
-  app.get('/health/', async () => health.check());
-  app.get('/health/live', async (): Promise<LivenessResponse> => ({ status: 'ok' }));
-  app.get('/health/ready', async (_request, reply) => {
+  app.get('/health/', { config: { contract: checkContract } }, async () => health.check());
+  app.get('/health/live', { config: { contract: liveContract } }, async (): Promise<LivenessResponse> => ({ status: 'ok' }));
+  app.get('/health/ready', { config: { contract: readyContract } }, async (_request, reply) => {
     const readiness = await health.checkReadiness();
     if (readiness.status === 'not_ready') reply.code(503).header('Retry-After', '2');
     return readiness;

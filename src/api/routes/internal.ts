@@ -1,17 +1,44 @@
 import type { FastifyInstance } from 'fastify';
-import { type StampListResponse, stampRequestFor } from '../../shared/contract/stamp.ts';
-import { dailyQuery, listQuery } from '../../shared/contract/stats.ts';
-import { verifyRequest } from '../../shared/contract/verify.ts';
+import { type StampListResponse, stampListResponse, stampRequestFor } from '../../shared/contract/stamp.ts';
+import { dailyQuery, dailyStatsResponse, listQuery } from '../../shared/contract/stats.ts';
+import { verificationResult, verifyRequest } from '../../shared/contract/verify.ts';
+import { json, type OperationContract } from '../openapi/operation.ts';
 import { type IdentifyProduct, requireProduct } from '../plugins/service-token.ts';
 import { createRequestParser } from '../plugins/validation.ts';
 import type { Stamping } from '../services/stamping.ts';
 import type { Statistics } from '../services/statistics.ts';
 import type { Verification } from '../services/verification.ts';
-import { sendStamp, stampBodyLimit, stampHeaders } from './stamping.ts';
+import { sendStamp, stampAnswers, stampBodyLimit, stampErrors, stampHeaders } from './stamping.ts';
 
-const parseVerify = createRequestParser({ body: verifyRequest });
-const parseList = createRequestParser({ query: listQuery });
-const parseDaily = createRequestParser({ query: dailyQuery });
+const shared = { tag: 'Internal', authentication: 'service' } as const;
+
+const verifyContract = {
+  ...shared,
+  summary: 'Verify a token',
+  body: verifyRequest,
+  answers: { 200: json('Whether it is valid, and why not.', verificationResult) },
+  errors: ['store_unavailable'],
+} satisfies OperationContract;
+
+const listContract = {
+  ...shared,
+  summary: 'The stamps of the calling product, newest first',
+  query: listQuery,
+  answers: { 200: json('One page of them, and how many there are.', stampListResponse) },
+  errors: ['store_unavailable'],
+} satisfies OperationContract;
+
+const dailyContract = {
+  ...shared,
+  summary: 'Daily statistics, newest day first',
+  query: dailyQuery,
+  answers: { 200: json('A row for each day, provider and kind of caller; days without traffic have none.', dailyStatsResponse) },
+  errors: ['store_unavailable'],
+} satisfies OperationContract;
+
+const parseVerify = createRequestParser(verifyContract);
+const parseList = createRequestParser(listContract);
+const parseDaily = createRequestParser(dailyContract);
 
 /** Service-to-service operations: each needs a product's service token (E4). */
 export function registerInternalRoutes(
@@ -25,9 +52,18 @@ export function registerInternalRoutes(
   },
 ): void {
   const { identifyProduct, stamping, verification, statistics, sealedMaxBytes } = deps;
-  const parseStamp = createRequestParser({ headers: stampHeaders, body: stampRequestFor({ sealedMaxBytes }) });
+  const stampContract = {
+    ...shared,
+    summary: 'Stamp a hash, or content in tier sealed',
+    headers: stampHeaders,
+    body: stampRequestFor({ sealedMaxBytes }),
+    answers: stampAnswers,
+    errors: stampErrors,
+  } satisfies OperationContract;
+  const parseStamp = createRequestParser(stampContract);
 
-  app.post('/api/v1/internal/v1/stamp', { bodyLimit: stampBodyLimit(sealedMaxBytes) }, async (request, reply) => {
+  const stampOptions = { bodyLimit: stampBodyLimit(sealedMaxBytes), config: { contract: stampContract } };
+  app.post('/api/v1/internal/v1/stamp', stampOptions, async (request, reply) => {
     const product = requireProduct(identifyProduct, request);
     const { headers, body: order } = parseStamp(request);
     const answer = await stamping.stamp({
@@ -41,17 +77,17 @@ export function registerInternalRoutes(
     return sendStamp(reply, answer);
   });
 
-  app.post('/api/v1/internal/v1/verify', async (request) => {
+  app.post('/api/v1/internal/v1/verify', { config: { contract: verifyContract } }, async (request) => {
     requireProduct(identifyProduct, request);
     return verification.raw(parseVerify(request).body.token);
   });
 
-  app.get('/api/v1/internal/v1/stamps', async (request): Promise<StampListResponse> => {
+  app.get('/api/v1/internal/v1/stamps', { config: { contract: listContract } }, async (request): Promise<StampListResponse> => {
     const product = requireProduct(identifyProduct, request);
     return statistics.listStamps(product, parseList(request).query);
   });
 
-  app.get('/api/v1/internal/stats/daily', async (request) => {
+  app.get('/api/v1/internal/stats/daily', { config: { contract: dailyContract } }, async (request) => {
     requireProduct(identifyProduct, request);
     return statistics.daily(parseDaily(request).query.days);
   });

@@ -1,14 +1,25 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { tokenPath } from '../../shared/contract/verify.ts';
+import { bytes, type OperationContract } from '../openapi/operation.ts';
 import { createRequestParser } from '../plugins/validation.ts';
 import type { DownloadSealed } from '../services/sealed-download.ts';
 
-const parse = createRequestParser({ path: tokenPath.extend({ secret: z.string() }) });
+const contract = {
+  tag: 'Sealed content',
+  summary: 'The content of a sealed stamp',
+  description:
+    'At the capability address that the stamp operation answered as `sealed_storage_url`; checked against its hash on the way out.',
+  path: tokenPath.extend({ secret: z.string() }),
+  answers: { 200: bytes('The content, byte for byte.', 'application/octet-stream') },
+  errors: ['not_found', 'store_unavailable'],
+} satisfies OperationContract;
+
+const parse = createRequestParser(contract);
 
 /** The content of a sealed stamp at its capability address (S11). */
 export function registerSealedRoutes(app: FastifyInstance, deps: { downloadSealed: DownloadSealed }): void {
-  app.get('/api/v1/sealed/v1/:token_id/:secret', async (request, reply) => {
+  app.get('/api/v1/sealed/v1/:token_id/:secret', { config: { contract } }, async (request, reply) => {
     const { token_id, secret } = parse(request).path;
     const { content, hash } = await deps.downloadSealed(token_id, secret);
     reply.header('Content-Type', 'application/octet-stream');

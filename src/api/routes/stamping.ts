@@ -1,7 +1,9 @@
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { text } from '../../shared/contract/fields.ts';
-import type { StampToken } from '../../shared/contract/stamp.ts';
+import { pendingStamp, type StampToken, stampToken } from '../../shared/contract/stamp.ts';
+import type { ErrorCode } from '../../shared/errors.ts';
+import { json } from '../openapi/operation.ts';
 import type { StampAnswer } from '../services/stamping.ts';
 
 /** Headers of every stamp operation. */
@@ -18,3 +20,17 @@ export function sendStamp(reply: FastifyReply, { stamp, isReplayed }: StampAnswe
 
 /** base64 takes four bytes for three; the rest of a body is small. */
 export const stampBodyLimit = (sealedMaxBytes: number): number => Math.ceil(sealedMaxBytes / 3) * 4 + 64 * 1024;
+
+/** What every stamp operation answers (E9–E11, S9). */
+export const stampAnswers = {
+  201: json('The stamp.', stampToken, { 'Idempotent-Replayed': '`true` where an earlier request with the same Idempotency-Key made it.' }),
+  504: json('Accepted and not finished in time: it becomes readable at `verify_url`.', pendingStamp, { 'Retry-After': 'Seconds.' }),
+};
+
+export const stampErrors: readonly ErrorCode[] = [
+  'idempotency_key_reused',
+  'provider_failed',
+  'queue_unavailable',
+  'store_unavailable',
+  'overloaded',
+];

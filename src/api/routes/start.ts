@@ -1,10 +1,17 @@
 import type { FastifyInstance } from 'fastify';
 import { version } from '../../shared/version.ts';
+import { type OperationContract, page } from '../openapi/operation.ts';
 import type { StatusService } from '../services/status.ts';
+
+const contract: OperationContract = {
+  tag: 'Documents',
+  summary: 'The start page',
+  answers: { 200: page('What this is and where to go.') },
+};
 
 /** The page that tells a person what this is and where to go. */
 export function registerStartRoute(app: FastifyInstance, deps: { status: StatusService; publicBaseUrl: string | undefined }): void {
-  app.get('/', async (request, reply) => {
+  app.get('/', { config: { contract } }, async (request, reply) => {
     const { provider } = (await deps.status.read()).response;
     return reply.page('start', {
       version,

@@ -1,20 +1,36 @@
 import type { FastifyInstance } from 'fastify';
+import { statusResponse } from '../../shared/contract/status.ts';
+import { json, type OperationContract, page } from '../openapi/operation.ts';
 import { addressKey, type RateLimits } from '../plugins/rate-limits.ts';
 import type { StatusService } from '../services/status.ts';
 
 /** Together with the age of the figures themselves they are never older than 5 s. */
 const cacheControl = 'public, max-age=2';
 
+const tag = 'Health and status';
+const jsonContract: OperationContract = {
+  tag,
+  summary: 'The state of the service and its counters',
+  description: 'Figures that are at most 5 s old; nothing of a caller, an id, a host or a path.',
+  answers: { 200: json('The state, also where it is an outage.', statusResponse, { 'Cache-Control': '`public, max-age=2`' }) },
+};
+const pageContract: OperationContract = {
+  tag,
+  summary: 'The same as a page',
+  answers: { 200: page('The status page.') },
+  errors: ['rate_limited'],
+};
+
 /** The state of the service for programs, and as a page for people (limited by R1). */
 export function registerStatusRoutes(app: FastifyInstance, deps: { status: StatusService; limits: RateLimits; perMinute: number }): void {
   const { status, limits, perMinute } = deps;
   const onRequest = limits.by({ name: 'status', points: perMinute, durationSeconds: 60, key: addressKey });
 
-  app.get('/api/v1/status', async (_request, reply) => {
+  app.get('/api/v1/status', { config: { contract: jsonContract } }, async (_request, reply) => {
     reply.header('Cache-Control', cacheControl);
     return (await status.read()).response;
   });
-  app.get('/status', { onRequest }, async (_request, reply) => {
+  app.get('/status', { onRequest, config: { contract: pageContract } }, async (_request, reply) => {
     const { response, components, days } = await status.read();
     return reply.header('Cache-Control', cacheControl).page('status', { status: response, components, days });
   });

@@ -1,11 +1,42 @@
 import type { FastifyInstance } from 'fastify';
-import { rawVerifyRequest, tokenPath } from '../../shared/contract/verify.ts';
+import { rawVerifyRequest, tokenPath, verificationResult } from '../../shared/contract/verify.ts';
+import { bytes, json, type OperationContract } from '../openapi/operation.ts';
 import { addressKey, type RateLimits } from '../plugins/rate-limits.ts';
 import { createRequestParser } from '../plugins/validation.ts';
 import type { ExchangePart, Verification } from '../services/verification.ts';
 
-const parseById = createRequestParser({ path: tokenPath });
-const parseRaw = createRequestParser({ body: rawVerifyRequest });
+const tag = 'Verification';
+const errors = ['rate_limited', 'store_unavailable'] as const;
+
+const byIdContract = {
+  tag,
+  summary: 'Verify a stamp by its id',
+  description: 'The stored token is checked cryptographically each time; an id that is not known answers `valid` false.',
+  path: tokenPath,
+  answers: { 200: json('Whether it is valid, and why not.', verificationResult) },
+  errors,
+} satisfies OperationContract;
+
+const rawContract = {
+  tag,
+  summary: 'Verify a token',
+  description: 'Any token of this service, and any RFC 3161 token that chains to a configured trust anchor.',
+  body: rawVerifyRequest,
+  answers: { 200: json('Whether it is valid, and why not.', verificationResult) },
+  errors,
+} satisfies OperationContract;
+
+const exchangeContract = (part: ExchangePart): OperationContract => ({
+  tag,
+  summary: { tsr: 'The time-stamp response, DER', tsq: 'The time-stamp request, DER', token: 'The time-stamp token, DER' }[part],
+  description: 'For verifiers other than this service, e.g. `openssl ts -verify`. Stamps of the mock provider have none.',
+  path: tokenPath,
+  answers: { 200: bytes('The bytes as they were exchanged with the TSA.', downloads[part].type) },
+  errors: [...errors, 'not_found'],
+});
+
+const parseById = createRequestParser(byIdContract);
+const parseRaw = createRequestParser(rawContract);
 
 /** Media type and file name extension of what a stranger verifies with (RFC 3161 §3.4; a bare token is CMS, RFC 5652). */
 const downloads: Readonly<Record<ExchangePart, { readonly type: string; readonly extension: string }>> = {
@@ -22,20 +53,26 @@ export function registerVerifyRoutes(
   const { verification, limits, perMinute } = deps;
   const onRequest = limits.by({ name: 'verify', points: perMinute, durationSeconds: 60, key: addressKey });
 
-  app.get('/api/v1/verify/v1/token/:token_id', { onRequest }, async (request) => verification.byId(parseById(request).path.token_id));
-  app.post('/api/v1/verify/v1/raw', { onRequest }, async (request) => {
+  app.get('/api/v1/verify/v1/token/:token_id', { onRequest, config: { contract: byIdContract } }, async (request) =>
+    verification.byId(parseById(request).path.token_id),
+  );
+  app.post('/api/v1/verify/v1/raw', { onRequest, config: { contract: rawContract } }, async (request) => {
     const { token, hash } = parseRaw(request).body;
     return verification.raw(token, hash);
   });
 
   for (const part of Object.keys(downloads) as ExchangePart[]) {
     const { type, extension } = downloads[part];
-    app.get(`/api/v1/verify/v1/token/:token_id/${part}`, { onRequest }, async (request, reply) => {
-      const { token_id } = parseById(request).path;
-      const der = await verification.exchange(token_id, part);
-      reply.header('Content-Type', type);
-      reply.header('Content-Disposition', `attachment; filename="${token_id}.${extension}"`);
-      return der;
-    });
+    app.get(
+      `/api/v1/verify/v1/token/:token_id/${part}`,
+      { onRequest, config: { contract: exchangeContract(part) } },
+      async (request, reply) => {
+        const { token_id } = parseById(request).path;
+        const der = await verification.exchange(token_id, part);
+        reply.header('Content-Type', type);
+        reply.header('Content-Disposition', `attachment; filename="${token_id}.${extension}"`);
+        return der;
+      },
+    );
   }
 }

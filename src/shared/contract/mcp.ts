@@ -30,3 +30,19 @@ export const verifyTokenArguments = z
   })
   .describe('exactly one of token_id and token');
 export type VerifyTokenArguments = z.output<typeof verifyTokenArguments>;
+
+const rpcId = z.union([z.string(), z.number(), z.null()]);
+
+/** A message of a client, or a batch of them: as documented, for the endpoint itself judges them by JSON-RPC 2.0 (M7). */
+export const rpcRequest = z
+  .object({ jsonrpc: z.literal('2.0'), id: rpcId.optional(), method: z.string(), params: z.looseObject({}).optional() })
+  .meta({ id: 'RpcRequest', description: 'JSON-RPC 2.0; without an id it is a notification' });
+
+export const rpcResponse = z
+  .object({
+    jsonrpc: z.literal('2.0'),
+    id: rpcId,
+    result: z.looseObject({}).optional(),
+    error: z.object({ code: z.int(), message: z.string(), data: z.looseObject({}).optional() }).optional(),
+  })
+  .meta({ id: 'RpcResponse', description: 'JSON-RPC 2.0: a result or an error' });

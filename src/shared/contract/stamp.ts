@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { type StampTier, stampTiers } from '../domain/tiers.ts';
 import { ServiceError } from '../errors.ts';
+import { errorResponse } from './error.ts';
 import { dateTime, issueOf, maxMetadataBytes, metadata, type PydanticIssue, sha256Hex, text, uuid, valueError } from './fields.ts';
 
 export const stampTier = z.enum(stampTiers);
@@ -105,6 +106,15 @@ export const stampToken = z
   })
   .meta({ id: 'StampToken' });
 export type StampToken = z.output<typeof stampToken>;
+
+/** 504: accepted, and not finished in time (E11). */
+export const pendingStamp = errorResponse
+  .extend({
+    token_id: uuid,
+    verify_url: z.string(),
+    sealed_storage_url: z.string().optional(),
+  })
+  .meta({ id: 'PendingStamp' });
 
 export const stampListItem = z
   .object({ token_id: uuid, issued_at: dateTime, tier: stampTier, content_sha256: sha256Hex, is_qualified: z.boolean() })

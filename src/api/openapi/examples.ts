@@ -1,0 +1,132 @@
+const tokenId = '01938f2e-5a3c-7d41-9c0e-2f6b8a417e55';
+const workflowId = '01938f2e-7b10-4c22-8d33-b0a94e1f6c77';
+const hash = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';
+const issuedAt = '2026-11-21T12:00:00.000Z';
+const requestId = '7f0c1f1e-3f8d-4a57-9d62-6a1de0b9a3c4';
+const verifyUrl = `/api/v1/verify/v1/token/${tokenId}`;
+const provider = {
+  name: 'mock',
+  is_qualified: false,
+  status: 'operational',
+  last_success_at: issuedAt,
+  latency_ms: { p50: 2, p95: 9 },
+};
+const day = { stamps: 1_204, failed: 0, verifications: 3_371, workflows_started: 12, workflows_completed: 11 };
+const price = { amount: '0.00', currency: 'EUR' };
+
+/** An example of each schema that has a name; a test holds them to their schemas. */
+const bySchema: Readonly<Record<string, unknown>> = {
+  StampRequest: { hash, tier: 'basic', metadata: { project: 'aurora' } },
+  StampToken: {
+    token_id: tokenId,
+    issued_at: issuedAt,
+    content_sha256: hash,
+    token: 'cXN0YW1wLW1vY2stdG9rZW4=',
+    tier: 'basic',
+    tsp_provider: 'mock',
+    is_qualified: false,
+    verify_url: verifyUrl,
+    sealed_storage_url: null,
+  },
+  StampListResponse: {
+    items: [{ token_id: tokenId, issued_at: issuedAt, tier: 'basic', content_sha256: hash, is_qualified: false }],
+    total: 1,
+  },
+  VerifyRequest: { token: 'cXN0YW1wLW1vY2stdG9rZW4=' },
+  RawVerifyRequest: { token: 'cXN0YW1wLW1vY2stdG9rZW4=', hash },
+  VerificationResult: {
+    valid: true,
+    token_id: tokenId,
+    issued_at: issuedAt,
+    content_sha256: hash,
+    tsp_provider: 'mock',
+    is_qualified: false,
+    reason: null,
+  },
+  DailyStats: [
+    {
+      date: '2026-11-21',
+      provider: 'mock',
+      is_qualified: false,
+      caller_kind: 'agent',
+      stamps: 312,
+      failed: 0,
+      latency_ms_p50: 3,
+      latency_ms_p95: 11,
+    },
+  ],
+  Health: { status: 'ok', version: '0.2.0', checks: { redis: 'ok', mongodb: 'ok', provider: 'ok' } },
+  Liveness: { status: 'ok' },
+  Readiness: { status: 'ready', checks: { redis: 'ok', mongodb: 'ok' } },
+  Status: {
+    status: 'operational',
+    version: '0.2.0',
+    time: issuedAt,
+    uptime_seconds: 86_400,
+    provider,
+    providers: [provider],
+    queue: { depth: 0, oldest_job_age_seconds: null },
+    counters: { last_24h: day, lifetime: { ...day, stamps: 98_213, verifications: 190_114 } },
+  },
+  Pricing: {
+    version: '0.2.0',
+    currency: 'EUR',
+    payment_required: false,
+    payment_header: 'x-payment-transaction',
+    tiers: [{ tier: 'basic', method: 'POST', path: '/api/v1/agent/v1/stamp/basic', price, max_content_bytes: 0 }],
+    free: ['GET /api/v1/verify/v1/token/{token_id}'],
+    updated_at: '2026-11-21T00:00:00Z',
+  },
+  WorkflowStartRequest: { user_email: 'erika@example.com', agent_id: 'layout-agent', briefing_hash: hash, tier: 'standard' },
+  WorkflowStartResponse: {
+    workflow_id: workflowId,
+    workflow_token: 'returned-once-keep-it-secret',
+    otp_sent_to: 'erika@example.com',
+    expires_at: '2026-11-28T12:00:00.000Z',
+    status: 'pending',
+  },
+  WorkflowStampRequest: { output_hash: hash, output_type: 'image' },
+  WorkflowStampResponse: {
+    output_id: '01938f2e-9d52-7b03-a1f4-6e5d4c3b2a10',
+    sequence_number: 1,
+    stamp_token_id: tokenId,
+    verify_url: `/workflow/${workflowId}#output-1`,
+    workflow_anchor_url: `/workflow/${workflowId}`,
+  },
+  WorkflowCompleteResponse: {
+    workflow_id: workflowId,
+    status: 'completed',
+    output_count: 1,
+    verify_url: `/workflow/${workflowId}`,
+    completed_at: '2026-11-21T12:30:00.000Z',
+  },
+  WorkflowRedactResponse: { workflow_id: workflowId, status: 'redacted', user_email: '[REDACTED]' },
+  RpcRequest: {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: { name: 'service_stamp_hash', arguments: { sha256_hex: hash } },
+  },
+  RpcResponse: { jsonrpc: '2.0', id: 1, result: { content: [{ type: 'text', text: '{}' }], structuredContent: {}, isError: false } },
+  HTTPValidationError: {
+    detail: [
+      {
+        type: 'string_too_short',
+        loc: ['body', 'hash'],
+        msg: 'String should have at least 64 characters',
+        input: 'abc',
+        ctx: { min_length: 64 },
+      },
+    ],
+  },
+};
+
+const byParameter: Readonly<Record<string, unknown>> = { token_id: tokenId, workflow_id: workflowId };
+
+/** What the document shows where a person would ask "such as?". */
+export const examples = {
+  requestId,
+  of: (schema: string): unknown => bySchema[schema],
+  ofParameter: (name: string): unknown => byParameter[name],
+  schemas: bySchema,
+};

@@ -1,0 +1,52 @@
+import type { z } from 'zod';
+import type { ErrorCode } from '../../shared/errors.ts';
+import type { RequestContract } from '../plugins/validation.ts';
+
+/** What one status of an operation answers with; without `content` it has no body. */
+export interface AnswerContract {
+  readonly description: string;
+  /** By media type: a schema where the body is JSON, null where it is not described further. */
+  readonly content?: Readonly<Record<string, z.ZodType | null>>;
+  /** Headers beside those that every answer has: name and meaning. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** How a caller proves who it is. */
+export type Authentication = 'service' | 'workflow';
+
+/**
+ * Everything that a route takes and answers, declared once: the request parser reads the schemas of the request, and the
+ * OpenAPI document is made of the whole. 413 and 415 of bodies, 422 of whatever is read and 401 of whoever must prove something
+ * need not be named.
+ */
+export interface OperationContract extends RequestContract {
+  readonly tag: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly authentication?: Authentication;
+  /** Of this operation's body, where the one of its schema does not fit. */
+  readonly bodyExample?: object | undefined;
+  /** The body is documented here and judged by rules of another protocol: no 422. */
+  readonly isJudgedElsewhere?: true;
+  readonly answers: Readonly<Record<number, AnswerContract>>;
+  /** Failures beside them, by code. */
+  readonly errors?: readonly ErrorCode[];
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    readonly contract?: OperationContract;
+  }
+}
+
+export const json = (description: string, schema: z.ZodType, headers?: AnswerContract['headers']): AnswerContract => ({
+  description,
+  content: { 'application/json': schema },
+  ...(headers && { headers }),
+});
+
+export const page = (description: string): AnswerContract => ({ description, content: { 'text/html': null } });
+
+export const bytes = (description: string, mediaType: string): AnswerContract => ({ description, content: { [mediaType]: null } });
+
+export const empty = (description: string): AnswerContract => ({ description });

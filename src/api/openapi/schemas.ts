@@ -1,0 +1,57 @@
+import { z } from 'zod';
+
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+const refPrefix = '#/components/schemas/';
+
+/** Collects the named schemas of a document while its operations are described. */
+export interface SchemaCollector {
+  /** The JSON Schema of what is sent (`input`) or answered (`output`): a reference where the schema has a name. */
+  schemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonSchema;
+  readonly components: Readonly<Record<string, JsonSchema>>;
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** References point from `$defs` to the components of the document. */
+function withMovedRefs(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withMovedRefs);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) =>
+      name === '$ref' && typeof member === 'string' ? [name, member.replace('#/$defs/', refPrefix)] : [name, withMovedRefs(member)],
+    ),
+  );
+}
+
+export function createSchemaCollector(): SchemaCollector {
+  const components: Record<string, JsonSchema> = {};
+
+  function convert(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
+    const converted = z.toJSONSchema(schema, {
+      io,
+      target: 'draft-2020-12',
+      unrepresentable: 'any',
+      override: ({ zodSchema, jsonSchema }) => {
+        // A format says what the pattern of it would, in a word; that integers are exact goes without saying.
+        if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
+        if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+        if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+        const fallback = z.globalRegistry.get(zodSchema)?.default;
+        if (fallback !== undefined) jsonSchema.default = fallback as typeof jsonSchema.default;
+      },
+    });
+    const { $schema, $defs, id, ...body } = withMovedRefs(converted) as Record<string, unknown>;
+    if (isObject($defs)) {
+      for (const [name, definition] of Object.entries($defs)) {
+        if (!isObject(definition)) continue;
+        const { id: definitionId, ...rest } = definition;
+        components[name] ??= rest;
+      }
+    }
+    if (typeof id !== 'string') return body;
+    components[id] ??= body;
+    return { $ref: `${refPrefix}${id}` };
+  }
+  return { schemaOf: convert, components };
+}
