@@ -1,4 +1,5 @@
 import type { Clock } from '../shared/clock.ts';
+import { ServiceError } from '../shared/errors.ts';
 import type { Logger } from '../shared/log.ts';
 import type { Evidence, TimestampProvider } from '../shared/providers/provider.ts';
 import type { JobRun } from '../shared/queue/jobs.ts';
@@ -37,6 +38,8 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
     try {
       return { item, evidence: await provider.stamp({ tokenId, hash, tier, requiresQualified }) };
     } catch (error) {
+      // The mock provider's key is in the store: while that is away the job waits, and nothing has failed.
+      if (error instanceof ServiceError) throw error;
       log.warn({ err: error, requestId: item.requestId, tokenId }, 'the provider could not make the stamp');
       return { item };
     }
@@ -61,6 +64,7 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
   }
 
   return async (items, { isRetry }) => {
+    const startedAt = clock();
     const known = isRetry ? await stamps.findMany(items.map(({ tokenId }) => tokenId)) : [];
     const knownIds = new Set(known.map(({ _id }) => _id));
     const attempts = await Promise.all(items.filter(({ tokenId }) => !knownIds.has(tokenId)).map(attempt));
@@ -69,9 +73,9 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
     const { stored, added } = records.length > 0 ? await stamps.insertOnce(records) : { stored: [], added: [] };
     const addedIds = new Set(added.map(({ _id }) => _id));
     await count(attempts.filter(({ item, evidence }) => !evidence || addedIds.has(item.tokenId)).map(tallyOf));
-    for (const { item, evidence } of attempts) {
-      if (evidence) log.debug({ requestId: item.requestId, tokenId: item.tokenId, provider: evidence.provider }, 'stamped');
-    }
-    return { stored: [...known, ...stored], failed: attempts.filter(({ evidence }) => !evidence).map(({ item }) => item) };
+    const failed = attempts.filter(({ evidence }) => !evidence).map(({ item }) => item);
+    const requestIds = [...new Set(items.map(({ requestId }) => requestId))];
+    log.info({ requestIds, stamped: added.length, known: known.length, failed: failed.length, durationMs: clock() - startedAt }, 'stamped');
+    return { stored: [...known, ...stored], failed };
   };
 }

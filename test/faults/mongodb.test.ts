@@ -53,3 +53,21 @@ test('MongoDB killed under load loses nothing that was answered 201', async () =
   expect(new Set(answers.map(({ status }) => status)).difference(new Set([201, 504]))).toEqual(new Set());
   for (const { body } of answers) expect(await eventually(async () => (await verifyById(service, body.token_id)).body.valid)).toBe(true);
 });
+
+test('a worker and an API that start while MongoDB is down stamp what was accepted once it is back (E11)', async () => {
+  const mongo = await startPrivateMongo();
+  onTestFinished(mongo.dispose);
+  await mongo.stop();
+  const service = await startService({ settings: { MONGODB_URL: mongo.url, STAMP_WAIT_MS: '500' } });
+  const { status, body } = await stampInternal(service, { hash: randomHash() });
+  expect(status).toBe(504);
+  await mongo.start();
+  expect(await eventually(async () => (await verifyById(service, body.token_id)).body.valid, 40_000)).toBe(true);
+}, 90_000);
+
+test('the request id goes through queue and worker (issue 4 §4)', async () => {
+  const service = await startService();
+  const { headers } = await stampInternal(service, { hash: randomHash() }, { 'x-request-id': 'trace-4711' });
+  expect(headers.get('x-request-id')).toBe('trace-4711');
+  for (const process of [service, service.workers[0]]) await eventually(async () => process?.output().includes('trace-4711'));
+});
