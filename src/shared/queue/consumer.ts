@@ -11,13 +11,19 @@ const stalledCheckMs = 2_000;
 /** However often workers are killed under a job, it is never given up. */
 const unlimited = 1_000_000;
 
-/** Milliseconds. Mail is retried with patience: a server that puts off a stranger wants him back in minutes, not at once. */
+/**
+ * Milliseconds. Mail is retried with patience: a server that puts off a stranger wants him back in minutes, not at once. So is the
+ * completion of a workflow whose root nobody stamps; asking for it again calls it up at once.
+ */
+const retries: Readonly<Record<string, { readonly first: number; readonly longest: number }>> = {
+  'otp-mail': { first: 1_000, longest: 300_000 },
+  'workflow-completion': { first: 200, longest: 60_000 },
+};
 const defaultRetry = { first: 200, longest: 5_000 };
-const mailRetry = { first: 1_000, longest: 300_000 };
 
-/** When the next attempt at a failed job is due, in milliseconds: doubling from 0.2 s to 5 s, or of mail from 1 s to 5 min, half of it random. */
-export function retryDelayMs(attemptsMade: number, kind?: string, random: () => number = Math.random): number {
-  const { first, longest } = kind === 'otp-mail' ? mailRetry : defaultRetry;
+/** When the next attempt at a failed job is due, in milliseconds: doubling from 0.2 s to 5 s, or as its kind says, half of it random. */
+export function retryDelayMs(attemptsMade: number, kind = '', random: () => number = Math.random): number {
+  const { first, longest } = retries[kind] ?? defaultRetry;
   const delayMs = Math.min(first * 2 ** Math.min(attemptsMade - 1, 10), longest);
   return Math.round(delayMs / 2 + (random() * delayMs) / 2);
 }

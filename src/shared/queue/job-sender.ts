@@ -1,4 +1,4 @@
-import { Queue } from 'bullmq';
+import { type Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { ServiceError } from '../errors.ts';
 import type { Logger } from '../log.ts';
@@ -42,13 +42,24 @@ export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): 
   const unavailable = (cause: unknown) =>
     new ServiceError('queue_unavailable', 'The queue cannot take requests at the moment.', { retryAfterSeconds: 2, cause });
 
+  /** A job that has just left its pause by itself is as good as promoted. */
+  async function promote(job: Job | undefined): Promise<void> {
+    try {
+      await job?.promote();
+    } catch (error) {
+      log.debug({ err: error, job: job?.id }, 'the job was not paused any more');
+    }
+  }
+
   return {
     checkConnection: () => {
       if (redis.status !== 'ready') throw unavailable('not connected');
     },
     send: async (name, payload, jobId) => {
       try {
-        await queues.get(name)?.add(name, payload, { jobId });
+        const job = await queues.get(name)?.add(name, payload, { jobId });
+        // Somebody asks for it now: it need not sit out the pause after its last failure.
+        if (name === 'workflow-completion' && (await job?.isDelayed())) await promote(job);
       } catch (error) {
         throw unavailable(error);
       }

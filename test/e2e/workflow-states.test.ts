@@ -1,0 +1,226 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { collectionOf, openDatabase } from '../support/database.ts';
+import { type MailServer, startMailServer } from '../support/mail.ts';
+import { postJson, randomHash } from '../support/requests.ts';
+import { type Service, startService } from '../support/service.ts';
+import {
+  completeWorkflow,
+  openLink,
+  redactWorkflow,
+  stampOutput,
+  startRequest,
+  startWorkflow,
+  startWorkflowRaw,
+} from '../support/workflows.ts';
+
+let mail: MailServer;
+let service: Service;
+beforeAll(async () => {
+  mail = await startMailServer({ keep: true });
+  service = await startService({
+    keep: true,
+    settings: { SMTP_URL: mail.url, RATE_WORKFLOW_START_PER_HOUR: '0', PUBLIC_BASE_URL: 'https://stamps.example' },
+  });
+});
+afterAll(async () => {
+  await service.stop();
+  await mail.close();
+});
+
+const unknownId = '01890a5d-ac96-774b-bcce-b302099a8057';
+const operations = ['stamp', 'complete', 'redact-pii'];
+const post = (id: string, operation: string, headers: Record<string, string> = {}) =>
+  postJson(service, `/api/v1/workflow/${id}/${operation}`, { output_hash: randomHash(), output_type: 'text' }, headers);
+const expire = async (id: string) => {
+  const db = await openDatabase(service);
+  await collectionOf(db, 'workflows').updateOne({ _id: id }, { $set: { expiresAt: new Date(Date.now() - 1) } });
+};
+
+describe('the workflow token (E5)', () => {
+  test.each(operations)('%s: missing, of another scheme or wrong is 401 with WWW-Authenticate: Workflow', async (operation) => {
+    const workflow = await startWorkflow(service);
+    const other = await startWorkflow(service);
+    const wrong = [
+      undefined,
+      `Bearer ${workflow.token}`,
+      workflow.token,
+      'Workflow',
+      'Workflow  ',
+      `Workflow ${other.token}`,
+      `Workflow x${workflow.token}`,
+    ];
+    for (const authorization of wrong) {
+      const { status, headers, body } = await post(workflow.id, operation, authorization === undefined ? {} : { authorization });
+      expect(status, String(authorization)).toBe(401);
+      expect(headers.get('www-authenticate')).toBe('Workflow');
+      expect(body).toEqual({ detail: expect.any(String), code: 'unauthorized', request_id: expect.any(String) });
+    }
+    const accepted = await post(workflow.id, operation, { authorization: `workflow ${workflow.token}` });
+    expect([200, 201]).toContain(accepted.status);
+  });
+
+  test.each(operations)('%s: an unknown id is 404, no id is 422, and 401 wins over a bad body', async (operation) => {
+    const workflow = await startWorkflow(service);
+    expect((await post(unknownId, operation, workflow.headers)).status).toBe(404);
+    const { status, body } = await post('not-a-uuid', operation, workflow.headers);
+    expect([status, body]).toMatchObject([422, { detail: [{ type: 'uuid_parsing', loc: ['path', 'workflow_id'] }] }]);
+    expect((await postJson(service, `/api/v1/workflow/${workflow.id}/${operation}`, { output_hash: 7 })).status).toBe(401);
+  });
+
+  test('a bad body with a good token is 422 with every issue (E1)', async () => {
+    const workflow = await startWorkflow(service);
+    const { status, body } = await stampOutput(service, workflow, { output_hash: 'F'.repeat(64), output_type: 'A B', output_metadata: [] });
+    expect(status).toBe(422);
+    expect((body.detail as { loc: string[] }[]).map(({ loc }) => loc.at(-1))).toEqual(['output_hash', 'output_type', 'output_metadata']);
+  });
+
+  test('only the hash of a token is stored', async () => {
+    const workflow = await startWorkflow(service);
+    const db = await openDatabase(service);
+    const stored = JSON.stringify(await collectionOf(db, 'workflows').findOne({ _id: workflow.id }));
+    expect(stored).toContain(workflow.id);
+    expect(stored).not.toContain(workflow.token);
+  });
+});
+
+describe('tiers and states', () => {
+  test('W2: standard takes outputs while the e-mail is unverified, and its page says so', async () => {
+    const workflow = await startWorkflow(service);
+    expect((await stampOutput(service, workflow)).status).toBe(201);
+    expect((await completeWorkflow(service, workflow)).status).toBe(200);
+    expect(await (await service.fetch(`/workflow/${workflow.id}`)).text()).toContain('E-mail address not confirmed');
+  });
+
+  test.each(['verified', 'qualified'])('W2, W4: %s refuses stamp and complete with 409 until the e-mail is verified', async (tier) => {
+    const workflow = await startWorkflow(service, { tier });
+    for (const refused of [await stampOutput(service, workflow), await completeWorkflow(service, workflow)]) {
+      expect(refused).toMatchObject({ status: 409, body: { code: 'conflict', reason: 'email_not_verified' } });
+    }
+  });
+
+  test('W2: qualified answers 502 where no provider is qualified, and numbers nothing', async () => {
+    const workflow = await startWorkflow(service, { tier: 'qualified' });
+    const link = (await mail.linkFor(workflow.id)).replace('https://stamps.example', service.url);
+    expect((await openLink(link)).status).toBe(200);
+    expect(await stampOutput(service, workflow)).toMatchObject({ status: 502, body: { code: 'provider_failed' } });
+    expect(await completeWorkflow(service, workflow)).toMatchObject({ status: 502, body: { code: 'provider_failed' } });
+    const db = await openDatabase(service);
+    expect(await collectionOf(db, 'outputs').countDocuments({ workflowId: workflow.id, kind: 'output' })).toBe(0);
+    expect(await (await service.fetch(`/workflow/${workflow.id}`)).text()).toContain('the Merkle root is being stamped');
+  });
+
+  test('W5: past expires_at stamp, complete and verify-user are 410, redact-pii still works, and the page says expired', async () => {
+    const workflow = await startWorkflow(service);
+    const link = (await mail.linkFor(workflow.id)).replace('https://stamps.example', service.url);
+    expect((await stampOutput(service, workflow)).status).toBe(201);
+    await expire(workflow.id);
+    const gone = { status: 410, body: { code: 'gone', reason: 'workflow_expired' } };
+    expect(await stampOutput(service, workflow)).toMatchObject(gone);
+    expect(await completeWorkflow(service, workflow)).toMatchObject(gone);
+    expect(await openLink(link)).toMatchObject(gone);
+    expect(await (await service.fetch(`/workflow/${workflow.id}`)).text()).toContain('Expired');
+    expect((await redactWorkflow(service, workflow)).status).toBe(200);
+  });
+
+  test('W5: what was completed in time stays completed past expires_at', async () => {
+    const workflow = await startWorkflow(service);
+    const first = await completeWorkflow(service, workflow);
+    await expire(workflow.id);
+    expect(await completeWorkflow(service, workflow)).toMatchObject({ status: 200, body: first.body });
+    expect(await stampOutput(service, workflow)).toMatchObject({ status: 409 });
+  });
+
+  test('W9: no output at all gives the SHA-256 of the empty string as root', async () => {
+    const workflow = await startWorkflow(service);
+    expect((await completeWorkflow(service, workflow)).body.output_count).toBe(0);
+    const html = await (await service.fetch(`/workflow/${workflow.id}`)).text();
+    expect(html).toContain('e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855');
+  });
+
+  test('W1: an unknown tier is 422', async () => {
+    const { status, body } = await startWorkflowRaw(service, startRequest({ tier: 'gold' }));
+    expect([status, body]).toMatchObject([422, { detail: [{ type: 'enum', loc: ['body', 'tier'] }] }]);
+  });
+
+  test('W13: addresses are absolute with PUBLIC_BASE_URL, in answers and in the mail', async () => {
+    const workflow = await startWorkflow(service);
+    const { body } = await stampOutput(service, workflow);
+    expect(body.verify_url).toBe(`https://stamps.example/workflow/${workflow.id}#output-1`);
+    expect(body.workflow_anchor_url).toBe(`https://stamps.example/workflow/${workflow.id}`);
+    expect((await completeWorkflow(service, workflow)).body.verify_url).toBe(`https://stamps.example/workflow/${workflow.id}`);
+    expect(await mail.linkFor(workflow.id)).toMatch(/^https:\/\/stamps\.example\/api\/v1\/workflow\//);
+  });
+
+  test('W14: the page of an unknown workflow is a 404 page, of no uuid 422', async () => {
+    const page = await service.fetch(`/workflow/${unknownId}`);
+    expect([page.status, page.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
+    expect((await service.fetch('/workflow/nothing')).status).toBe(422);
+  });
+
+  test('the page is found by an id in capitals, takes any page number, and finds a hash', async () => {
+    const workflow = await startWorkflow(service);
+    const hash = randomHash();
+    await stampOutput(service, workflow, { output_hash: hash });
+    await stampOutput(service, workflow);
+    for (const query of ['', '?page=0', '?page=-3', '?page=99', '?page=x', '?page=1e999', '?find=nonsense']) {
+      const page = await service.fetch(`/workflow/${workflow.id.toUpperCase()}${query}`);
+      expect(page.status, query).toBe(200);
+      expect(await page.text(), query).toContain('id="output-2"');
+    }
+    const found = await (await service.fetch(`/workflow/${workflow.id}?find=${hash.toUpperCase()}`)).text();
+    expect(found).toContain('data-found="1"');
+  });
+});
+
+describe('Idempotency-Key (S9)', () => {
+  test('start: the same request again is the same workflow with the same token and one mail; another body is 409', async () => {
+    const request = startRequest();
+    const headers = { 'idempotency-key': randomHash() };
+    const first = await startWorkflowRaw(service, request, headers);
+    expect([first.status, first.headers.get('idempotent-replayed')]).toEqual([201, null]);
+    await mail.linkFor(first.body.workflow_id);
+    const second = await startWorkflowRaw(service, request, headers);
+    expect([second.status, second.headers.get('idempotent-replayed')]).toEqual([201, 'true']);
+    expect(second.body).toEqual(first.body);
+    expect(await startWorkflowRaw(service, { ...request, agent_id: 'other' }, headers)).toMatchObject({
+      status: 409,
+      body: { code: 'idempotency_key_reused' },
+    });
+    const sent = mail.mails.filter(({ source }) => source.includes(String(first.body.workflow_id)));
+    expect(sent).toHaveLength(1);
+    const workflow = { id: String(first.body.workflow_id), headers: { authorization: `Workflow ${second.body.workflow_token}` } };
+    expect((await post(workflow.id, 'stamp', workflow.headers)).status).toBe(201);
+  });
+
+  test('start: fifty at once with one key are one workflow', async () => {
+    const request = startRequest();
+    const headers = { 'idempotency-key': randomHash() };
+    const answers = await Promise.all(Array.from({ length: 50 }, () => startWorkflowRaw(service, request, headers)));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]));
+    expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1);
+  });
+
+  test('stamp: the same request again is the same output, also when the workflow is completed since; another body is 409', async () => {
+    const workflow = await startWorkflow(service);
+    const request = { output_hash: randomHash() };
+    const headers = { 'idempotency-key': 'once' };
+    const first = await stampOutput(service, workflow, request, headers);
+    const others = await Promise.all(Array.from({ length: 20 }, () => stampOutput(service, workflow, request, headers)));
+    for (const { status, body } of others) expect([status, body]).toEqual([201, first.body]);
+    expect((await stampOutput(service, workflow, {}, headers)).status).toBe(409);
+    expect((await completeWorkflow(service, workflow)).body.output_count).toBe(1);
+    const replayed = await stampOutput(service, workflow, request, headers);
+    expect([replayed.status, replayed.headers.get('idempotent-replayed'), replayed.body]).toEqual([201, 'true', first.body]);
+  });
+
+  test('stamp: the key of another workflow is another key', async () => {
+    const request = { output_hash: randomHash() };
+    const headers = { 'idempotency-key': 'shared' };
+    const answers = [await startWorkflow(service), await startWorkflow(service)].map((workflow) =>
+      stampOutput(service, workflow, request, headers),
+    );
+    const [first, second] = await Promise.all(answers);
+    expect([first?.status, second?.status]).toEqual([201, 201]);
+    expect(first?.body.stamp_token_id).not.toBe(second?.body.stamp_token_id);
+  });
+});

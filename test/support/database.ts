@@ -1,0 +1,14 @@
+import { type Db, MongoClient } from 'mongodb';
+import { onTestFinished } from 'vitest';
+import type { Service } from './service.ts';
+
+/** The database of a service, to look at what is stored or to bring about what takes days. */
+export async function openDatabase({ settings }: Pick<Service, 'settings'>): Promise<Db> {
+  const url = settings.MONGODB_URL ?? '';
+  const client = await MongoClient.connect(url, { retryWrites: false });
+  onTestFinished(() => client.close());
+  return client.db(new URL(url).pathname.slice(1));
+}
+
+/** Documents of any collection, by string ids as this service gives them. */
+export const collectionOf = (db: Db, name: string) => db.collection<{ _id: string; [field: string]: unknown }>(name);
