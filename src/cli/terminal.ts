@@ -17,9 +17,11 @@ export interface TerminalOptions {
 }
 
 const eraseLine = '\r\x1b[K';
+const progressEveryMs = 100;
 
 export function createTerminal({ json, stdout, stderr }: TerminalOptions): Terminal {
   const showsProgress = stderr.isTTY === true && !json;
+  let shownAt = Number.NEGATIVE_INFINITY;
   const erase = () => {
     if (showsProgress) stderr.write(eraseLine);
   };
@@ -38,7 +40,10 @@ export function createTerminal({ json, stdout, stderr }: TerminalOptions): Termi
       return failure.exitCode;
     },
     progress(text) {
-      if (showsProgress) stderr.write(`${eraseLine}${text}`);
+      const now = performance.now();
+      if (!showsProgress || now - shownAt < progressEveryMs) return;
+      shownAt = now;
+      stderr.write(`${eraseLine}${text}`);
     },
   };
 }

@@ -1,0 +1,114 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { jsonLines, runCommand, temporaryFolder } from '../support/command.ts';
+import { type MailServer, startMailServer } from '../support/mail.ts';
+import { sha256 } from '../support/requests.ts';
+import { type Service, startService } from '../support/service.ts';
+import { openLink } from '../support/workflows.ts';
+
+let mail: MailServer;
+let service: Service;
+beforeAll(async () => {
+  mail = await startMailServer({ keep: true });
+  service = await startService({
+    keep: true,
+    settings: { SMTP_URL: mail.url, MAIL_FROM: 'qstamp <no-reply@qstamp.example>', RATE_WORKFLOW_START_PER_HOUR: '0' },
+  });
+});
+afterAll(async () => {
+  await service.stop();
+  await mail.close();
+});
+
+function inFolder(files: Record<string, string>) {
+  const cwd = temporaryFolder();
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(cwd, name), content);
+  const run = (...args: string[]) => runCommand(args, { cwd, env: { QSTAMP_URL: service.url } });
+  const json = (name: string) => JSON.parse(readFileSync(join(cwd, name), 'utf8')) as Record<string, unknown>;
+  return { run, json, path: (name: string) => join(cwd, name) };
+}
+
+const start = ['workflow', 'start', '--email', 'client@example.com', '--agent', 'agent-7'];
+
+test('a workflow from its briefing to its page, each output verified from its file alone', async () => {
+  const { run, json, path } = inFolder({ 'briefing.md': 'a logo', 'logo.png': 'png', 'notes.txt': 'txt', data: 'bin' });
+  const started = await run(...start, '--json', '--briefing', 'briefing.md', '--tier', 'verified', '--metadata', 'case=7');
+  expect(started).toMatchObject({ code: 0, stderr: '' });
+  const [workflow] = jsonLines(started);
+  expect(workflow).toMatchObject({ status: 'pending', otp_sent_to: 'client@example.com', briefing_hash: sha256('a logo') });
+  const token = json('qstamp-workflow.json').workflow_token;
+  expect(token).toMatch(/^\S{40,}$/);
+  expect(started.stdout).not.toContain(token);
+  expect(statSync(path('qstamp-workflow.json')).mode & 0o777).toBe(0o600);
+
+  const early = await run('workflow', 'add', 'logo.png');
+  expect([early.code, early.stderr]).toEqual([3, expect.stringMatching(/^logo\.png: the service answered 409: /)]);
+  await openLink(await mail.linkFor(workflow?.workflow_id));
+
+  const added = await run('workflow', 'add', '--json', 'logo.png', 'notes.txt');
+  expect(added.code).toBe(0);
+  expect(jsonLines(added).map(({ file, sequence_number, output_type }) => [file, sequence_number, output_type])).toEqual([
+    ['logo.png', 1, 'image'],
+    ['notes.txt', 2, 'text'],
+  ]);
+  expect(await run('workflow', 'add', 'data')).toMatchObject({ code: 2, stderr: expect.stringContaining('--type') });
+  expect(await run('workflow', 'add', '--type', 'layout', 'data')).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('output 3 (layout)'),
+  });
+
+  expect((await run('verify', 'logo.png', 'notes.txt', 'data')).code).toBe(0);
+  writeFileSync(path('notes.txt'), 'changed');
+  expect(await run('verify', 'notes.txt')).toMatchObject({ code: 1, stdout: expect.stringContaining('NOT VALID, imprint_mismatch') });
+
+  const completed = await run('workflow', 'complete', '--json');
+  expect(jsonLines(completed)).toEqual([
+    expect.objectContaining({ status: 'completed', output_count: 3, workflow_id: workflow?.workflow_id }),
+  ]);
+  const again = await run('workflow', 'complete');
+  expect(again.code).toBe(0);
+  const page = /(http\S+)\n$/.exec(again.stdout)?.[1] ?? '';
+  expect((await fetch(page)).status).toBe(200);
+  expect(page).toBe(`${service.url}/workflow/${workflow?.workflow_id}`);
+  expect((await run('workflow', 'add', '--type', 'code', 'briefing.md')).code).toBe(3);
+});
+
+test('outputs are added in the order given, and the first that fails ends it', async () => {
+  const names = Array.from({ length: 6 }, (_, index) => `${index}.txt`);
+  const { run } = inFolder(Object.fromEntries(names.map((name) => [name, name])));
+  expect((await run(...start, '--briefing-hash', sha256('x'))).code).toBe(0);
+  const outcome = await run('workflow', 'add', '--json', ...names.slice(0, 4), 'missing.txt', ...names.slice(4));
+  expect(outcome.code).toBe(5);
+  expect(jsonLines(outcome).map(({ file, subject }) => file ?? subject)).toEqual([...names.slice(0, 4), 'missing.txt']);
+  const rest = await run('workflow', 'add', '--json', ...names.slice(4));
+  expect(jsonLines(rest).map(({ sequence_number }) => sequence_number)).toEqual([5, 6]);
+});
+
+test('a token is never overwritten, an output never stamped twice by mistake', async () => {
+  const { run, json } = inFolder({ 'a.txt': 'a' });
+  await run(...start, '--briefing-hash', sha256('x'));
+  const first = json('qstamp-workflow.json');
+  expect((await run(...start, '--briefing-hash', sha256('x'))).code).toBe(5);
+  expect(json('qstamp-workflow.json')).toEqual(first);
+  expect((await run(...start, '--briefing-hash', sha256('x'), '--workflow', 'other.json')).code).toBe(0);
+  expect((await run('workflow', 'add', 'a.txt')).code).toBe(0);
+  expect(await run('workflow', 'add', 'a.txt')).toMatchObject({ code: 5, stderr: expect.stringContaining('--force') });
+  expect((await run('workflow', 'add', '--workflow', 'other.json', '--force', 'a.txt')).code).toBe(0);
+  expect(json('a.txt.qstamp.json').workflow_id).toBe(json('other.json').workflow_id);
+});
+
+test('without a workflow, or with a wrong token, says so', async () => {
+  const { run, path, json } = inFolder({ 'a.txt': 'a' });
+  expect(await run('workflow', 'complete')).toMatchObject({ code: 5, stderr: expect.stringContaining('qstamp workflow start') });
+  await run(...start, '--briefing-hash', sha256('x'));
+  writeFileSync(path('qstamp-workflow.json'), JSON.stringify({ ...json('qstamp-workflow.json'), workflow_token: 'A'.repeat(43) }));
+  expect(await run('workflow', 'add', 'a.txt')).toMatchObject({ code: 3, stderr: expect.stringContaining('401') });
+});
+
+test('a start that the service refuses leaves no file behind', async () => {
+  const { run, path } = inFolder({});
+  const outcome = await run('workflow', 'start', '--email', 'nobody', '--agent', 'a', '--briefing-hash', sha256('x'));
+  expect([outcome.code, outcome.stderr]).toEqual([3, expect.stringMatching(/422: user_email: /)]);
+  expect(() => statSync(path('qstamp-workflow.json'))).toThrow();
+});
