@@ -37,7 +37,7 @@ const operations = () =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, name: `${method} ${path}`, operation })),
   );
 
-/** interface.md, "Endpoints", as far as they are served. */
+/** interface.md, "Endpoints". */
 const interfaceOperations = [
   'get /health/',
   'get /status',
@@ -52,6 +52,12 @@ const interfaceOperations = [
   'post /api/v1/agent/v1/stamp/sealed',
   'get /api/v1/verify/v1/token/{token_id}',
   'post /api/v1/verify/v1/raw',
+  'post /api/v1/workflow/start',
+  'get /api/v1/workflow/{workflow_id}/verify-user',
+  'post /api/v1/workflow/{workflow_id}/stamp',
+  'post /api/v1/workflow/{workflow_id}/complete',
+  'post /api/v1/workflow/{workflow_id}/redact-pii',
+  'get /workflow/{workflow_id}',
   'post /mcp',
 ];
 
@@ -81,6 +87,14 @@ describe('GET /openapi.json (issue 7 §4)', () => {
     for (const { path, name, operation } of operations().filter(({ path }) => path.startsWith('/api/v1/internal/'))) {
       expect(operation.security, name).toEqual([{ ServiceToken: [] }]);
       expect(Object.keys(operation.responses), path).toContain('401');
+    }
+  });
+
+  test('operations on a workflow ask for its token (E5)', () => {
+    for (const name of ['stamp', 'complete', 'redact-pii']) {
+      const operation = document.paths[`/api/v1/workflow/{workflow_id}/${name}`]?.post;
+      expect(operation?.security, name).toEqual([{ WorkflowToken: [] }]);
+      expect(Object.keys(operation?.responses ?? {}), name).toContain('401');
     }
   });
 

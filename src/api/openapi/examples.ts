@@ -100,6 +100,7 @@ const bySchema: Readonly<Record<string, unknown>> = {
     verify_url: `/workflow/${workflowId}`,
     completed_at: '2026-11-21T12:30:00.000Z',
   },
+  VerifyUserResponse: { workflow_id: workflowId, status: 'active' },
   WorkflowRedactResponse: { workflow_id: workflowId, status: 'redacted', user_email: '[REDACTED]' },
   RpcRequest: {
     jsonrpc: '2.0',

@@ -10,12 +10,13 @@ const contract: OperationContract = {
   answers: { 200: bytes('OpenAPI 3.1.', 'application/json') },
 };
 
-/** `/openapi.json`, made of the contracts of all routes that are registered after it; `document` is complete once the app is ready. */
+/** `/openapi.json`, made of the contracts of all routes that are registered after it; one without a contract is an error. */
 export function registerOpenApi(app: FastifyInstance): { document(): ReturnType<typeof describeApi> } {
   const routes: DescribedRoute[] = [];
   app.addHook('onRoute', ({ method, url, config }) => {
-    if (config?.contract === undefined) return;
-    for (const name of [method].flat()) if (name !== 'HEAD') routes.push({ method: name, url, contract: config.contract });
+    const methods = [method].flat().filter((name) => name !== 'HEAD');
+    if (config?.contract === undefined && methods.length > 0) throw new Error(`${methods} ${url} has no contract`);
+    for (const name of methods) if (config?.contract) routes.push({ method: name, url, contract: config.contract });
   });
 
   let described: ReturnType<typeof describeApi> | undefined;

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { workflowPath } from '../../shared/contract/workflow.ts';
+import { type OperationContract, page } from '../openapi/operation.ts';
 import { createRequestParser } from '../plugins/validation.ts';
 import type { Workflows } from '../services/workflows/workflows.ts';
 
@@ -16,11 +17,20 @@ const pageQuery = z.object({
     .catch(undefined),
 });
 
-const parse = createRequestParser({ path: workflowPath, query: pageQuery });
+const contract = {
+  tag: 'Workflow',
+  summary: 'The public page of a workflow',
+  path: workflowPath,
+  query: pageQuery,
+  answers: { 200: page('What the workflow proves, its outputs and the trust anchor.'), 404: page('There is no workflow with this id.') },
+  errors: ['store_unavailable'],
+} satisfies OperationContract;
+
+const parse = createRequestParser(contract);
 
 /** The public page of a workflow (W14). */
 export function registerPageRoutes(app: FastifyInstance, { workflows }: { workflows: Workflows }): void {
-  app.get('/workflow/:workflow_id', async (request, reply) => {
+  app.get('/workflow/:workflow_id', { config: { contract } }, async (request, reply) => {
     const { path, query } = parse(request);
     const model = await workflows.page(path.workflow_id, query);
     reply.header('Cache-Control', 'no-cache').header('X-Robots-Tag', 'noindex, nofollow');

@@ -1,7 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { verifyUserQuery, workflowPath } from '../../shared/contract/workflow.ts';
+import { errorResponse } from '../../shared/contract/error.ts';
+import { verifyUserQuery, verifyUserResponse, workflowPath } from '../../shared/contract/workflow.ts';
 import { workflowPath as pagePath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/errors.ts';
+import type { AnswerContract, OperationContract } from '../openapi/operation.ts';
 import { prefersJson } from '../plugins/accept.ts';
 import { createRequestParser } from '../plugins/validation.ts';
 import type { ChallengeOutcome } from '../services/workflows/verify-user.ts';
@@ -9,7 +11,27 @@ import type { Workflows } from '../services/workflows/workflows.ts';
 
 const address = '/api/v1/workflow/:workflow_id/verify-user';
 
-const parse = createRequestParser({ path: workflowPath, query: verifyUserQuery });
+const refused = (description: string): AnswerContract => ({
+  description,
+  content: { 'text/html': null, 'application/json': errorResponse },
+});
+
+const contract = {
+  tag: 'Workflow',
+  summary: 'Confirm the e-mail address: the link in the mail',
+  description: 'Answers a page, or JSON to whoever asks for it with `Accept: application/json`.',
+  path: workflowPath,
+  query: verifyUserQuery,
+  answers: {
+    200: { description: 'Confirmed.', content: { 'text/html': null, 'application/json': verifyUserResponse } },
+    403: refused('The challenge is wrong, and tries are left.'),
+    404: refused('There is no workflow with this id.'),
+    410: refused('The challenge is expired, used, or was attempted too often.'),
+  },
+  errors: ['prefetch_refused', 'store_unavailable'],
+} satisfies OperationContract;
+
+const parse = createRequestParser(contract);
 
 type Refusal = Exclude<ChallengeOutcome, { kind: 'verified' }>;
 
@@ -45,7 +67,7 @@ export function registerVerifyUserRoutes(app: FastifyInstance, { workflows }: { 
     return reply.type('text/html; charset=utf-8').header('Cache-Control', 'no-store').send();
   });
 
-  app.get(address, { exposeHeadRoute: false }, async (request, reply) => {
+  app.get(address, { exposeHeadRoute: false, config: { contract } }, async (request, reply) => {
     const { path, query } = parse(request);
     reply.header('Cache-Control', 'no-store').header('Vary', 'Accept');
     if (isPrefetch(request)) throw new ServiceError('prefetch_refused', 'This link is answered when a person opens it, not before.');

@@ -1,12 +1,78 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { WorkflowRedactResponse } from '../../shared/contract/workflow.ts';
-import { workflowPath, workflowStampRequest, workflowStartRequest } from '../../shared/contract/workflow.ts';
+import {
+  type WorkflowRedactResponse,
+  workflowCompleteResponse,
+  workflowPath,
+  workflowRedactResponse,
+  workflowStampRequest,
+  workflowStampResponse,
+  workflowStartRequest,
+  workflowStartResponse,
+} from '../../shared/contract/workflow.ts';
+import { json, type OperationContract } from '../openapi/operation.ts';
 import { addressKey, type RateLimits } from '../plugins/rate-limits.ts';
 import { createRequestParser } from '../plugins/validation.ts';
 import type { Workflows } from '../services/workflows/workflows.ts';
 import { stampHeaders } from './stamping.ts';
 
-const parseStart = createRequestParser({ headers: stampHeaders, body: workflowStartRequest });
+const tag = 'Workflow';
+const replayed = { 'Idempotent-Replayed': '`true` where an earlier request with the same Idempotency-Key was answered so.' };
+/** What each operation on one workflow may be refused with, whatever it does (E5, E10). */
+const commonErrors = ['not_found', 'store_unavailable'] as const;
+
+const startContract = {
+  tag,
+  summary: 'Start a workflow; a link that confirms the e-mail address is mailed',
+  headers: stampHeaders,
+  body: workflowStartRequest,
+  answers: { 201: json('The workflow; its token is answered only here.', workflowStartResponse, replayed) },
+  errors: ['rate_limited', 'idempotency_key_reused', 'queue_unavailable', 'store_unavailable', 'overloaded'],
+} satisfies OperationContract;
+
+const stampContract = {
+  tag,
+  summary: 'Stamp an output',
+  description: 'Outputs are numbered 1, 2, 3 … without a gap.',
+  authentication: 'workflow',
+  path: workflowPath,
+  headers: stampHeaders,
+  body: workflowStampRequest,
+  answers: { 201: json('The output with its number.', workflowStampResponse, replayed) },
+  errors: [
+    ...commonErrors,
+    'conflict',
+    'idempotency_key_reused',
+    'gone',
+    'rate_limited',
+    'provider_failed',
+    'queue_unavailable',
+    'overloaded',
+    'stamp_pending',
+  ],
+} satisfies OperationContract;
+
+const completeContract = {
+  tag,
+  summary: 'Close the workflow under a stamped Merkle root',
+  authentication: 'workflow',
+  path: workflowPath,
+  headers: stampHeaders,
+  answers: { 200: json('The closed workflow; again: the same.', workflowCompleteResponse, replayed) },
+  errors: [...commonErrors, 'conflict', 'gone', 'provider_failed', 'queue_unavailable', 'overloaded', 'completion_pending'],
+} satisfies OperationContract;
+
+const redactContract = {
+  tag,
+  summary: 'Remove the e-mail address (GDPR Article 17)',
+  description: 'Hash anchors and the chain of outputs remain, and every proof still verifies.',
+  authentication: 'workflow',
+  path: workflowPath,
+  headers: stampHeaders,
+  answers: { 200: json('The address is nowhere any more; again: the same.', workflowRedactResponse, replayed) },
+  errors: [...commonErrors, 'queue_unavailable'],
+} satisfies OperationContract;
+
+const parseStart = createRequestParser(startContract);
 const parsePath = createRequestParser({ path: workflowPath });
 const parseStamp = createRequestParser({ headers: stampHeaders, body: workflowStampRequest });
 const parseHeaders = createRequestParser({ headers: stampHeaders });
@@ -42,7 +108,7 @@ export function registerWorkflowRoutes(
   });
   const open = (request: FastifyRequest) => workflows.open(parsePath(request).path.workflow_id, workflowToken(request));
 
-  app.post('/api/v1/workflow/start', async (request, reply) => {
+  app.post('/api/v1/workflow/start', { config: { contract: startContract } }, async (request, reply) => {
     const { headers, body } = parseStart(request);
     await limitStarts(request, reply);
     const started = await workflows.start({
@@ -54,7 +120,7 @@ export function registerWorkflowRoutes(
     return sendAnswer(reply, 201, started);
   });
 
-  app.post('/api/v1/workflow/:workflow_id/stamp', async (request, reply) => {
+  app.post('/api/v1/workflow/:workflow_id/stamp', { config: { contract: stampContract } }, async (request, reply) => {
     const workflow = await open(request);
     const { headers, body } = parseStamp(request);
     await limitStamps(request, reply);
@@ -67,17 +133,21 @@ export function registerWorkflowRoutes(
     return sendAnswer(reply, 201, stamped);
   });
 
-  app.post('/api/v1/workflow/:workflow_id/complete', async (request, reply) => {
+  app.post('/api/v1/workflow/:workflow_id/complete', { config: { contract: completeContract } }, async (request, reply) => {
     const workflow = await open(request);
     const hasKey = parseHeaders(request).headers['idempotency-key'] !== undefined;
     const completed = await workflows.complete(workflow, request.id);
     return sendAnswer(reply, 200, { ...completed, isReplayed: completed.isReplayed && hasKey });
   });
 
-  app.post('/api/v1/workflow/:workflow_id/redact-pii', async (request, reply): Promise<WorkflowRedactResponse> => {
-    const workflow = await open(request);
-    const hasKey = parseHeaders(request).headers['idempotency-key'] !== undefined;
-    const answer = await workflows.redact(workflow);
-    return sendAnswer(reply, 200, { answer, isReplayed: workflow.redactedAt !== undefined && hasKey });
-  });
+  app.post(
+    '/api/v1/workflow/:workflow_id/redact-pii',
+    { config: { contract: redactContract } },
+    async (request, reply): Promise<WorkflowRedactResponse> => {
+      const workflow = await open(request);
+      const hasKey = parseHeaders(request).headers['idempotency-key'] !== undefined;
+      const answer = await workflows.redact(workflow);
+      return sendAnswer(reply, 200, { answer, isReplayed: workflow.redactedAt !== undefined && hasKey });
+    },
+  );
 }

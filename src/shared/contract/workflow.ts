@@ -86,3 +86,6 @@ export const workflowPath = z.object({ workflow_id: pathUuid });
 
 /** Query of verify-user: the challenge of the e-mail; an absent one reads as empty, which no challenge is. */
 export const verifyUserQuery = z.object({ challenge: text().default('') });
+
+/** verify-user for whoever asks for JSON (E12). */
+export const verifyUserResponse = z.object({ workflow_id: uuid, status: z.literal('active') }).meta({ id: 'VerifyUserResponse' });
