@@ -108,8 +108,9 @@ async function npmCi({ update }) {
   for (const stream of [installer.stdout, installer.stderr]) {
     stream.setEncoding('utf8').on('data', (text) => {
       for (const line of text.split('\n')) {
-        if (line.startsWith('npm http fetch')) update(`fetched ${++fetched} of at most ${total} packages`);
-        else if (line && !line.includes('EBADENGINE')) output += `${line}\n`;
+        if (line.startsWith('npm http ')) {
+          if (line.includes('.tgz ')) update(`fetched ${++fetched} of at most ${total} packages`);
+        } else if (line && !line.includes('EBADENGINE')) output += `${line}\n`;
       }
     });
   }

@@ -3,14 +3,13 @@
  *
  *     npm test -- test/unit
  */
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { canInstallPackages, findProgram, installPackages } from './stack/administrator.ts';
 import { checkoutDir, type StackContext, together } from './stack/context.ts';
 import { runScript } from './stack/interrupt.ts';
 import { CommandError, runCommand } from './stack/run-command.ts';
 import { runToTerminal } from './stack/run-to-terminal.ts';
-import { createTemporaryContext, startStack } from './stack/stack.ts';
+import { createTemporaryContext, type Stack, startStack } from './stack/stack.ts';
 
 const inModules = (path: string) => join(checkoutDir, 'node_modules', path);
 
@@ -32,32 +31,29 @@ async function runChecks({ signal, progress }: StackContext): Promise<string[]> 
 }
 
 /** Browser tests run in Debian's Chromium; without it they say that they cannot run. */
-async function findChromium(context: StackContext): Promise<string | undefined> {
-  const found = () => findProgram('chromium');
-  if (found() === undefined && canInstallPackages()) await installPackages(context, ['chromium']);
-  if (found() === undefined) context.progress.say('no chromium on PATH and none can be installed: browser tests cannot run');
-  return found();
+async function ensureChromium(context: StackContext): Promise<void> {
+  if (['chromium', 'chromium-browser', 'google-chrome'].some((name) => findProgram(name) !== undefined)) return;
+  if (canInstallPackages()) await installPackages(context, ['chromium']);
+  else context.progress.say('no chromium on PATH and none can be installed: browser tests cannot run');
 }
 
 await runScript(async (signal) => {
   const { context, dispose } = createTemporaryContext(signal);
+  let stack: Stack | undefined;
   try {
-    const [failed, { stack, chromium }] = await together(context, runChecks, async (linked) => {
-      const stack = await startStack(linked);
-      return { stack, chromium: await findChromium(linked) };
+    const [failed, { redisUrl, mongoUrl }] = await together(context, runChecks, async (linked) => {
+      await ensureChromium(linked);
+      stack = await startStack(linked);
+      return stack;
     });
-    try {
-      context.progress.say(`Redis: ${stack.redisSource}\nMongoDB: ${stack.mongoSource}`);
-      const vitest = inModules('vitest/vitest.mjs');
-      if (!existsSync(vitest)) throw new Error('vitest is not installed');
-      const env = { ...process.env, TEST_REDIS_URL: stack.redisUrl, TEST_MONGODB_URL: stack.mongoUrl, TEST_CHROMIUM: chromium ?? '' };
-      const code = await runToTerminal(process.execPath, [vitest, 'run', ...process.argv.slice(2)], { signal, env, cwd: checkoutDir });
-      if (failed.length > 0) context.progress.say(`\nFAILED before the tests: ${failed.join(', ')} (see above)`);
-      return failed.length > 0 ? 1 : code;
-    } finally {
-      await stack.stop();
-    }
+    context.progress.say(`Redis: ${stack?.redisSource}\nMongoDB: ${stack?.mongoSource}`);
+    const vitest = [inModules('vitest/vitest.mjs'), 'run', ...process.argv.slice(2)];
+    const env = { ...process.env, TEST_REDIS_URL: redisUrl, TEST_MONGODB_URL: mongoUrl };
+    const code = await runToTerminal(process.execPath, vitest, { signal, env, cwd: checkoutDir });
+    if (failed.length > 0) context.progress.say(`\nFAILED before the tests: ${failed.join(', ')} (see above)`);
+    return failed.length > 0 ? 1 : code;
   } finally {
+    await stack?.stop();
     dispose();
   }
 });

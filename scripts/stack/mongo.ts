@@ -2,6 +2,7 @@ import { canInstallPackages, findProgram } from './administrator.ts';
 import type { StackContext } from './context.ts';
 import { dockerAnswers, startMongoContainer } from './docker.ts';
 import { startDocumentDb } from './documentdb.ts';
+import { hasDocumentDbTree } from './documentdb-tree.ts';
 import { startMongod } from './mongod.ts';
 import { StepError } from './progress.mjs';
 import type { ServerOptions, StackServer } from './server.ts';
@@ -22,7 +23,7 @@ export async function startMongo(context: StackContext, options: ServerOptions =
     if (version.usable) return startMongod(context, program, `mongod ${version.text}, found on PATH`, options);
     context.progress.say(`  ${program} is ${version.text}; MongoDB ${oldest.join('.')} or newer is needed`);
   }
-  if (canInstallPackages()) return startDocumentDb(context, options);
+  if (canInstallPackages() || hasDocumentDbTree(context)) return startDocumentDb(context, options);
   throw new StepError(
     'Finding a MongoDB',
     'no Docker engine answers, no mongod 6 or newer is on PATH, and packages cannot be installed here (no apt-get, or neither root nor sudo)',
