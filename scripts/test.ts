@@ -3,6 +3,7 @@
  *
  *     npm test -- test/unit
  */
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { canInstallPackages, findProgram, installPackages } from './stack/administrator.ts';
 import { checkoutDir, type StackContext, together } from './stack/context.ts';
@@ -48,7 +49,10 @@ await runScript(async (signal) => {
     });
     context.progress.say(`Redis: ${stack?.redisSource}\nMongoDB: ${stack?.mongoSource}`);
     const vitest = [inModules('vitest/vitest.mjs'), 'run', ...process.argv.slice(2)];
-    const env = { ...process.env, TEST_REDIS_URL: redisUrl, TEST_MONGODB_URL: mongoUrl };
+    // Whatever tests leave behind when they are interrupted goes away with our own data.
+    const TMPDIR = join(context.dataDir, 'tmp');
+    mkdirSync(TMPDIR);
+    const env = { ...process.env, TMPDIR, TEST_REDIS_URL: redisUrl, TEST_MONGODB_URL: mongoUrl };
     const code = await runToTerminal(process.execPath, vitest, { signal, env, cwd: checkoutDir });
     if (failed.length > 0) context.progress.say(`\nFAILED before the tests: ${failed.join(', ')} (see above)`);
     return failed.length > 0 ? 1 : code;

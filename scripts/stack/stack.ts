@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findCacheDir, type StackContext, together } from './context.ts';
@@ -65,9 +65,8 @@ export async function startStack(context: StackContext, options: StackOptions = 
 /** A context for servers whose data is thrown away with `dispose`. */
 export function createTemporaryContext(signal: AbortSignal, changes: Partial<StackContext> = {}) {
   const dataDir = mkdtempSync(join(tmpdir(), 'qstamp-'));
-  mkdirSync(dataDir, { recursive: true });
   const context: StackContext = { signal, progress: createProgress(), dataDir, cacheDir: findCacheDir(), durable: false, ...changes };
-  return { context, dispose: () => rmSync(dataDir, { recursive: true, force: true }) };
+  return { context, dispose: () => rmSync(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }) };
 }
 
 /** Servers up, run something, servers down: on free ports, with data of their own that is thrown away. */
