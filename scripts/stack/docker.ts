@@ -84,8 +84,8 @@ async function startContainer(context: StackContext, container: Container, optio
       await docker.start(signal);
     },
     kill: async () => {
-      await removeLeftover();
       await docker.kill();
+      await removeLeftover();
     },
     pause: () => control('pause'),
     resume: () => control('unpause'),

@@ -1,8 +1,8 @@
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { StackContext } from '../../../scripts/stack/context.ts';
-import { dockerAnswers } from '../../../scripts/stack/docker.ts';
+import { composeImage, containerCommands, dockerAnswers } from '../../../scripts/stack/docker.ts';
 import { findMirror } from '../../../scripts/stack/documentdb-tree.ts';
 import { startMongo } from '../../../scripts/stack/mongo.ts';
 import { startRedis } from '../../../scripts/stack/redis.ts';
@@ -50,6 +50,28 @@ test('way 2: a Docker client without an engine is no Docker', async () => {
   expect(await dockerAnswers(context)).toBe(false);
   writeProgram('docker', 'echo 28.2.2');
   expect(await dockerAnswers(context)).toBe(true);
+});
+
+test("way 2: with an engine, compose's image runs with the settings of ours, on loopback, with its data in our folder", async () => {
+  // Stands for the engine: writes down what it is told, and answers PING on the port that is published.
+  const container = `require('node:net').createServer((socket) => socket.on('data', () => socket.write('+PONG\\r\\n'))).listen(Number(process.argv[1]), '127.0.0.1')`;
+  writeProgram(
+    'docker',
+    `echo "$@" >> "${context.dataDir}/docker-calls"
+     [ "$1" = run ] || exit 0
+     for word in "$@"; do case "$word" in 127.0.0.1:*) port="\${word#127.0.0.1:}";; esac; done
+     exec "${process.execPath}" -e "${container}" "\${port%%:*}"`,
+  );
+  const server = await startRedis(context);
+  await server.stop();
+  const calls = readFileSync(join(context.dataDir, 'docker-calls'), 'utf8').split('\n');
+  const run = calls.find((call) => call.startsWith('run ')) ?? '';
+  expect(calls).toContain(`pull ${composeImage('redis')}`);
+  expect(run).toContain(`--rm --name qstamp-`);
+  expect(run).toContain(`--publish 127.0.0.1:${server.port}:6379`);
+  expect(run).toContain(`--volume ${context.dataDir}/docker-redis:/data ${composeImage('redis')} ${containerCommands.redis.join(' ')}`);
+  expect(server.url).toBe(`redis://127.0.0.1:${server.port}`);
+  expect(server.source).toContain('because a Docker engine answers');
 });
 
 test('way 3: a program counts from the version on that we need', async () => {
