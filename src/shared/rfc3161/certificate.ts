@@ -13,7 +13,7 @@ export interface Certificate {
   readonly fingerprint: string;
   /** DER INTEGER. */
   readonly serialNumber: Buffer;
-  /** DER Name, each. RFC 5280 §4.1.2.4 has CAs write a name the same everywhere, so names are compared octet for octet. */
+  /** DER Name, each. */
   readonly issuer: Buffer;
   readonly subject: Buffer;
   /** Milliseconds since the epoch; both ends are within the validity (RFC 5280 §4.1.2.5). */

@@ -2,6 +2,7 @@ import { signatureAlgorithmOf } from './algorithms.ts';
 import type { Certificate } from './certificate.ts';
 import { KEY_USAGE_BIT } from './certificate-extensions.ts';
 import { isCrlOf, isRevokedAt, type RevocationList } from './crl.ts';
+import { isSameName } from './name.ts';
 import { OID } from './oids.ts';
 import { isSignatureOf } from './public-key.ts';
 import { Refusal, refuse } from './refusal.ts';
@@ -43,7 +44,7 @@ export function findChains(signer: Certificate, anchors: readonly Certificate[],
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
         // A root that is not an anchor is no fault of the chain below: nobody else has to have signed it.
-        if (!last.subject.equals(last.issuer)) refusals.push(error);
+        if (!isSameName(last.subject, last.issuer)) refusals.push(error);
         continue;
       }
       extend([...chain, issuer]);
@@ -56,7 +57,7 @@ export function findChains(signer: Certificate, anchors: readonly Certificate[],
 
 /** By name, and by key where both certificates say which (RFC 5280 §4.2.1.1): CAs change keys, and strangers borrow names. */
 function isNamedIssuer(issuer: Certificate, certificate: Certificate): boolean {
-  if (!issuer.subject.equals(certificate.issuer)) return false;
+  if (!isSameName(issuer.subject, certificate.issuer)) return false;
   const { subjectKeyIdentifier } = issuer.extensions;
   const { authorityKeyIdentifier } = certificate.extensions;
   return subjectKeyIdentifier === undefined || authorityKeyIdentifier === undefined || subjectKeyIdentifier.equals(authorityKeyIdentifier);
@@ -90,7 +91,7 @@ export function checkAuthority(chain: Chain): void {
     if (purposes !== undefined && !purposes.includes(OID.timeStamping) && !purposes.includes(OID.anyExtendedKeyUsage)) {
       refuse('intermediate_eku', 'The extended key usage of a CA leaves out time-stamping.');
     }
-    if (!issuer.subject.equals(issuer.issuer)) intermediatesBelow += 1;
+    if (!isSameName(issuer.subject, issuer.issuer)) intermediatesBelow += 1;
   }
 }
 
@@ -108,7 +109,7 @@ export function checkAt(chain: Chain, genTimeMicroseconds: bigint, crls: readonl
     const issuer = chain[i + 1]!;
     const serial = certificate.serialNumber.toString('hex');
     for (const crl of crls) {
-      const revocation = crl.issuer.equals(issuer.subject) ? crl.revoked.get(serial) : undefined;
+      const revocation = isSameName(crl.issuer, issuer.subject) ? crl.revoked.get(serial) : undefined;
       if (revocation !== undefined && isRevokedAt(revocation, genTimeMs) && isCrlOf(crl, issuer)) {
         refuse('certificate_revoked', `A certificate was revoked at ${new Date(revocation.revokedAtMs).toISOString()}.`);
       }

@@ -3,6 +3,7 @@ import type { Certificate } from './certificate.ts';
 import { KEY_USAGE_BIT } from './certificate-extensions.ts';
 import { contentsOf, type Der, type DerLimits, derOf, inside, membersOf, parseDer, TAG } from './der.ts';
 import { millisecondsOfTime, octetsOfBitString, oidOf } from './der-values.ts';
+import { isSameName } from './name.ts';
 import { OID } from './oids.ts';
 import { isSignatureOf } from './public-key.ts';
 import { Refusal, refuse } from './refusal.ts';
@@ -101,7 +102,7 @@ function checkDistributionPoint(element: Der): void {
 /** Whether `issuer` signed the list, and may (RFC 5280 §6.3.3 (f), (g)). */
 export function isCrlOf(list: RevocationList, issuer: Certificate): boolean {
   const { keyUsage } = issuer.extensions;
-  if (!list.issuer.equals(issuer.subject) || keyUsage?.has(KEY_USAGE_BIT.cRLSign) === false) return false;
+  if (!isSameName(list.issuer, issuer.subject) || keyUsage?.has(KEY_USAGE_BIT.cRLSign) === false) return false;
   try {
     const algorithm = signatureAlgorithmOf(list.signatureAlgorithm, 'the signature of the list');
     return isSignatureOf(issuer.publicKey(), algorithm, list.signed, list.signature);

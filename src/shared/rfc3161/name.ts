@@ -1,7 +1,34 @@
-import { contentsOf, type Der, parseDer, TAG } from './der.ts';
+import { contentsOf, type Der, derOf, parseDer, TAG } from './der.ts';
 import { oidOf } from './der-values.ts';
 
-/** A distinguished name for people to read. Never compare by it: different names may read the same. */
+/** Distinguished names (RFC 5280 §4.1.2.4): whether two are the same, and one for people to read. */
+
+/**
+ * Whether two DER Names are the same (RFC 5280 §7.1): a CA that renews its certificate may write its name in another string type or case.
+ * For names under a signature only; elsewhere octets are compared.
+ */
+export function isSameName(a: Buffer, b: Buffer): boolean {
+  return a.equals(b) || comparable(a) === comparable(b);
+}
+
+const comparables = new WeakMap<Buffer, string>();
+
+function comparable(name: Buffer): string {
+  let text = comparables.get(name);
+  if (text === undefined) {
+    text = JSON.stringify(parseDer(name).children.map((set) => set.children.map(comparableAttribute).sort()));
+    comparables.set(name, text);
+  }
+  return text;
+}
+
+/** UTF8String and PrintableString without regard to type, case and blanks; anything else as it is. */
+function comparableAttribute(attribute: Der): string {
+  const [type, value] = attribute.children;
+  if (type === undefined || (value?.tag !== TAG.utf8String && value?.tag !== TAG.printableString)) return derOf(attribute).toString('hex');
+  const text = contentsOf(value).toString('utf8').normalize('NFKC').trim().replace(/\s+/g, ' ').toLowerCase();
+  return `${derOf(type).toString('hex')} ${text}`;
+}
 
 /** RFC 4514 §3, and what else is common in certificates of TSAs. */
 const SHORT_NAMES: Readonly<Record<string, string>> = {
@@ -16,7 +43,7 @@ const SHORT_NAMES: Readonly<Record<string, string>> = {
   '0.9.2342.19200300.100.1.25': 'DC',
 };
 
-/** RFC 4514 text of a DER Name that passed the gate: most specific first. */
+/** RFC 4514 text of a DER Name, most specific first. Never compare by it: different names may read the same. */
 export function nameText(der: Uint8Array): string {
   const names = parseDer(der).children.map((set) => set.children.map(attributeText).join('+'));
   return names.reverse().join(',');

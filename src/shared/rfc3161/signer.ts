@@ -1,6 +1,7 @@
 import type { Certificate } from './certificate.ts';
 import { KEY_USAGE_BIT } from './certificate-extensions.ts';
 import { type Der, derOf, inside, sameDer, TAG } from './der.ts';
+import { isSameName } from './name.ts';
 import { OID } from './oids.ts';
 import { refuse } from './refusal.ts';
 import type { SignerIdentifier } from './signed-data.ts';
@@ -50,7 +51,7 @@ export function checkPurpose(signer: Certificate): void {
 
 /** RFC 3161 §2.4.2: tsa must be one of the names in the signer's certificate (refusal 45). */
 export function checkTsaName(tsa: Der, signer: Certificate): void {
-  const isSubject = tsa.tag === TAG.contextConstructed(4) && derOf(inside(tsa, 'tsa')).equals(signer.subject);
+  const isSubject = tsa.tag === TAG.contextConstructed(4) && isSameName(derOf(inside(tsa, 'tsa')), signer.subject);
   if (!isSubject && !signer.extensions.subjectAltName.some((name) => sameDer(name, tsa))) {
     refuse('tsa_name_mismatch', 'TSTInfo.tsa is not a name of the signer’s certificate.');
   }

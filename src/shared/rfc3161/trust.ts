@@ -1,6 +1,7 @@
 import { type Certificate, fingerprintOf, parseCertificate } from './certificate.ts';
 import { type Chain, checkAuthority, findChains } from './chain.ts';
 import { isCrlOf, parseCrl, type RevocationList } from './crl.ts';
+import { isSameName } from './name.ts';
 import { Refusal } from './refusal.ts';
 
 /** Certificates and revocation lists as they are configured: PEM text with any number of blocks, or one DER. */
@@ -51,7 +52,7 @@ export function createTrustStore({ anchors, intermediates = [], crls = [] }: Tru
   const lists = crls.flatMap((one) => blocksOf('X509 CRL', name, one).map((der) => reading(name, () => parseCrl(der))));
   for (const list of lists) {
     // Its issuer may come with the token only; but when it is known, a list that it did not sign is a mistake to hear of at once.
-    const known = certificates.filter((certificate) => certificate.subject.equals(list.issuer));
+    const known = certificates.filter((certificate) => isSameName(certificate.subject, list.issuer));
     if (known.length > 0 && !known.some((issuer) => isCrlOf(list, issuer))) {
       throw new TrustMaterialError(`The ${name} does not bear the signature of its issuer.`);
     }

@@ -1,6 +1,16 @@
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { boolean, integer, nullValue, objectIdentifier, octetString, sequence } from '../../../src/shared/rfc3161/der-writer.ts';
+import {
+  boolean,
+  integer,
+  nullValue,
+  objectIdentifier,
+  octetString,
+  sequence,
+  setOf,
+  tlv,
+  utf8String,
+} from '../../../src/shared/rfc3161/der-writer.ts';
 import type { Seams, SigningIdentity } from '../../../src/shared/rfc3161/issue.ts';
 import { directoryName } from '../../../src/shared/rfc3161/issue-encode.ts';
 import { SCHEMES, type SignatureScheme } from '../../../src/shared/rfc3161/issue-sign.ts';
@@ -126,6 +136,40 @@ describe('who may certify whom (RFC 5280 §6)', () => {
       extensions: () => [basicConstraints(false), extendedKeyUsage([OID.timeStamping, OID.timeStamping])],
     });
     expect(judge(tokenBy(signer), { anchors: [root.certificate] })).toMatchObject({ ok: false, code: 'eku_other_purpose' });
+  });
+});
+
+describe('names (RFC 5280 §7.1)', () => {
+  const root = ca(undefined, { name: 'Root of the  World' });
+  const organization = setOf(sequence(objectIdentifier(OID.organizationName), utf8String('QSTAMP development ')));
+  const named = (text: Buffer) =>
+    below({ ...root, subjectName: sequence(organization, setOf(sequence(objectIdentifier(OID.commonName), text))) });
+
+  it('are the same in another string type, case and spacing', () => {
+    const signer = named(tlv(0x13, Buffer.from('root of the World')));
+    expect(judge(tokenBy(signer), { anchors: [root.certificate] })).toMatchObject({ ok: true });
+  });
+
+  it.each([
+    ['another text', utf8String('Root of the Worlds')],
+    ['no blank', utf8String('Rootof the World')],
+    ['a type that is not folded', tlv(0x14, Buffer.from('root of the World'))],
+  ])('are different in %s', (_name, text) => {
+    expect(judge(tokenBy(named(text)), { anchors: [root.certificate] })).toMatchObject({ ok: false, code: 'untrusted_root' });
+  });
+
+  it('of the SID are compared octet for octet: nobody signed them', () => {
+    const { signer } = lab.pki;
+    const upper = Buffer.from(signer.issuerName.toString('latin1').replace('Time', 'TIME'), 'latin1');
+    const token = tokenBy(signer, signer.chain, { signer: (parts) => ({ ...parts, sid: sequence(upper, signer.serialNumber) }) });
+    expect(judge(token, { anchors: [lab.pki.root.certificate] })).toMatchObject({ ok: false, code: 'signer_certificate_not_found' });
+  });
+
+  it('of the TSA are the signer’s (45)', () => {
+    const { signer } = lab.pki;
+    const upper = Buffer.from(signer.subjectName.toString('latin1').replace('TSA', 'tsa'), 'latin1');
+    const token = tokenBy(signer, signer.chain, { fields: (fields) => ({ ...fields, tsa: directoryName(upper) }) });
+    expect(judge(token, { anchors: [lab.pki.root.certificate] })).toMatchObject({ ok: true });
   });
 });
 
