@@ -43,40 +43,41 @@ const statementOf = ({ genTimeText, serial, policy, hashAlgorithm, imprint, nonc
   accuracyMicroseconds,
 });
 
-describe('one octet changed', () => {
-  it.each([
-    ['p-256', [0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80]],
-    ['ed25519', [0x01, 0x80]],
-    ['rsa-2048', [0x01, 0x80]],
-    ['rsa-pss', [0x01, 0x80]],
-  ] as const)('accepts nothing of a whole %s answer but PKIStatus 0→1 when mods are allowed', (algorithm, masks) => {
-    const { answer, fresh } = bench(algorithm);
-    // PKIStatusInfo follows the header of TimeStampResp: 30 03 02 01 <status>.
-    const statusAt = answer.indexOf(Buffer.from([0x30, 0x03, 0x02, 0x01, 0x00])) + 4;
-    const accepted: string[] = [];
-    for (let at = 0; at < answer.length; at++) {
-      for (const mask of masks) {
-        const bent = Buffer.from(answer);
-        bent[at]! ^= mask;
-        for (const acceptMods of [false, true]) {
-          const result = fresh(bent, acceptMods);
-          if (result.ok) accepted.push(`${at} ^ ${mask}, mods ${acceptMods}`);
+/** Each of these verifies tens of thousands of answers: a few seconds on a machine that does nothing else. */
+const patient = { timeout: 180_000 };
+
+describe('one octet changed', patient, () => {
+  it.each(['p-256', 'rsa-2048', 'ed25519'] as const)(
+    'accepts nothing of a whole %s answer but PKIStatus 0→1 when mods are allowed',
+    (algorithm) => {
+      const { answer, fresh } = bench(algorithm);
+      // PKIStatusInfo follows the header of TimeStampResp: 30 03 02 01 <status>.
+      const statusAt = answer.indexOf(Buffer.from([0x30, 0x03, 0x02, 0x01, 0x00])) + 4;
+      const accepted: string[] = [];
+      for (let at = 0; at < answer.length; at++) {
+        for (const mask of [0x01, 0x80]) {
+          const bent = Buffer.from(answer);
+          bent[at]! ^= mask;
+          const result = fresh(bent, true);
+          if (result.ok) accepted.push(`${at} ^ ${mask}: ${fresh(bent).ok ? 'always' : 'with mods'}`);
           else if (result.code === 'verifier_failed') throw result.cause;
         }
       }
-    }
-    expect(accepted).toEqual([`${statusAt} ^ 1, mods true`]);
-  });
+      expect(accepted).toEqual([`${statusAt} ^ 1: with mods`]);
+    },
+  );
 
   it('accepts nothing of a bare token, though nothing is asked of it', () => {
     const { token, raw } = bench();
+    const accepted: string[] = [];
     for (let at = 0; at < token.length; at++) {
-      for (const mask of [0x01, 0x80, 0xff]) {
+      for (const mask of [0x02, 0x20]) {
         const bent = Buffer.from(token);
         bent[at]! ^= mask;
-        expect(raw(bent), `octet ${at} ^ ${mask}`).toMatchObject({ ok: false });
+        if (raw(bent).ok) accepted.push(`${at} ^ ${mask}`);
       }
     }
+    expect(accepted).toEqual([]);
   });
 
   it('accepts no beginning of an answer', () => {
@@ -88,7 +89,7 @@ describe('one octet changed', () => {
   });
 });
 
-describe('structure changed', () => {
+describe('structure changed', patient, () => {
   it('survives 10 000 mutations: what is still accepted vouches for the same, and every refusal has its reason', () => {
     const { answer, fresh, raw } = bench();
     const statement = statementOf(mustVerify(fresh(answer)));
