@@ -3,10 +3,13 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { runCommand, temporaryFolder } from '../support/command.ts';
 import { sha256 } from '../support/requests.ts';
 import { startService } from '../support/service.ts';
+
+// Each test starts processes, and some wait as the service asks them to.
+vi.setConfig({ testTimeout: 120_000 });
 
 /** A service that answers as it is told, and the idempotency keys that it was sent. */
 async function startStub(answer: (response: ServerResponse, attempt: number, request: IncomingMessage) => void) {

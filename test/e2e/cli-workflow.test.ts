@@ -1,11 +1,14 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { jsonLines, runCommand, temporaryFolder } from '../support/command.ts';
 import { type MailServer, startMailServer } from '../support/mail.ts';
 import { sha256 } from '../support/requests.ts';
 import { type Service, startService } from '../support/service.ts';
 import { openLink } from '../support/workflows.ts';
+
+// Each test starts many processes.
+vi.setConfig({ testTimeout: 120_000 });
 
 let mail: MailServer;
 let service: Service;

@@ -2,10 +2,13 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, renameSync, truncateSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { jsonLines, runCommand, temporaryFolder } from '../support/command.ts';
 import { getJson, internalHeaders, sha256, stampInternal, verifyById } from '../support/requests.ts';
 import { type Service, serviceToken, startService } from '../support/service.ts';
+
+// Each test starts many processes.
+vi.setConfig({ testTimeout: 120_000 });
 
 let service: Service;
 beforeAll(async () => {
