@@ -1,0 +1,61 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import type { Page } from 'playwright-core';
+import { expect, onTestFinished, test } from 'vitest';
+import { launchChromium } from '../support/chromium.ts';
+import { startMailServer } from '../support/mail.ts';
+import { sha256 } from '../support/requests.ts';
+import { startService } from '../support/service.ts';
+import { providersSettings, startTsa } from '../support/tsa-service.ts';
+import { completeWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
+
+const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+
+/** What axe-core calls serious or critical. */
+async function seriousFindings(page: Page): Promise<string[]> {
+  await page.evaluate(await readFile(axePath, 'utf8'));
+  const violations = await page.evaluate<{ id: string; impact: string }[]>(
+    'axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) => violations)',
+  );
+  return violations.filter(({ impact }) => ['serious', 'critical'].includes(impact)).map(({ id }) => id);
+}
+
+test('start, open the link of the mail, stamp, complete, look at the page, drop a file (issue 6 §9)', async () => {
+  const mail = await startMailServer();
+  const tsa = await startTsa();
+  const service = await startService({
+    settings: { ...providersSettings([{ tsa, qualified: true }]), SMTP_URL: mail.url, MAIL_FROM: 'qstamp <no-reply@qstamp.example>' },
+  });
+  const browser = await launchChromium();
+  onTestFinished(() => browser.close());
+  const page = await browser.newPage();
+  const complaints: string[] = [];
+  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
+  page.on('request', (request) => !request.url().startsWith(service.url) && complaints.push(`foreign request ${request.url()}`));
+
+  const workflow = await startWorkflow(service, { tier: 'qualified' });
+  await page.goto(await mail.linkFor(workflow.id));
+  expect(await page.textContent('main')).toContain('your address is confirmed');
+  expect(await seriousFindings(page)).toEqual([]);
+
+  const contents = [1, 2, 3].map((number) => Buffer.from(`output ${number}\n`));
+  for (const content of contents) {
+    const { status, body } = await stampOutput(service, workflow, { output_hash: sha256(content) });
+    expect(status, JSON.stringify(body)).toBe(201);
+  }
+  expect((await completeWorkflow(service, workflow)).status).toBe(200);
+
+  await page.goto(`${service.url}/workflow/${workflow.id}`);
+  const text = (await page.textContent('main')) ?? '';
+  expect(text).toContain('Completed');
+  expect(text).not.toContain('Not qualified');
+  for (const number of [1, 2, 3]) expect(await page.locator(`#output-${number}`).count()).toBe(1);
+  await page.setInputFiles('#file', [
+    { name: 'second.txt', mimeType: 'text/plain', buffer: contents[1]! },
+    { name: 'stranger.txt', mimeType: 'text/plain', buffer: Buffer.from('never stamped') },
+  ]);
+  await page.getByText('second.txt is output 2').waitFor();
+  await page.getByText(/stranger\.txt is none of these outputs/).waitFor();
+  expect(await seriousFindings(page)).toEqual([]);
+  expect(complaints).toEqual([]);
+});
