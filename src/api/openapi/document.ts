@@ -14,6 +14,43 @@ export interface DescribedRoute {
   readonly contract: OperationContract;
 }
 
+/** An operation of the document, as far as pages read it. */
+export interface OperationObject {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly description?: string;
+  readonly security?: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly parameters?: readonly ParameterObject[];
+  readonly requestBody?: { readonly required: true; readonly content: Readonly<Record<string, MediaObject>> };
+  readonly responses: Readonly<Record<string, AnswerObject>>;
+}
+interface ParameterObject {
+  readonly name: string;
+  readonly in: string;
+  readonly required: boolean;
+  readonly description?: string;
+  readonly schema: JsonSchema;
+  readonly example?: unknown;
+}
+interface MediaObject {
+  readonly schema: JsonSchema;
+  readonly example?: unknown;
+}
+interface AnswerObject {
+  readonly description: string;
+  readonly headers?: JsonSchema;
+  readonly content?: Readonly<Record<string, MediaObject>>;
+}
+
+/** The whole document. */
+export interface ApiDocument {
+  readonly openapi: string;
+  readonly info: { readonly title: string; readonly version: string };
+  readonly paths: Readonly<Record<string, Readonly<Record<string, OperationObject>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>> };
+}
+
 const securitySchemes = {
   ServiceToken: { type: 'apiKey', in: 'header', name: 'X-Service-Token', description: 'The token of a product.' },
   WorkflowToken: {
@@ -54,7 +91,7 @@ function impliedErrors({ body, authentication }: OperationContract): ErrorCode[]
   ];
 }
 
-function describeHeaders(headers: Readonly<Record<string, string>> | undefined): JsonSchema {
+function describeHeaders(headers: Readonly<Record<string, string>> | undefined): { headers?: JsonSchema } {
   if (!headers) return {};
   const described = Object.entries(headers).map(([name, description]) => [name, { description, schema: { type: 'string' } }]);
   return { headers: Object.fromEntries(described) };
@@ -63,7 +100,7 @@ function describeHeaders(headers: Readonly<Record<string, string>> | undefined):
 const nameOf = (schema: JsonSchema): string => String(schema.$ref ?? '').slice('#/components/schemas/'.length);
 
 /** A body of a media type, with the example of its schema's name, or of `code`. */
-function describeContent(collector: SchemaCollector, { content, headers, description }: AnswerContract, code?: ErrorCode): JsonSchema {
+function describeContent(collector: SchemaCollector, { content, headers, description }: AnswerContract, code?: ErrorCode): AnswerObject {
   const media = Object.entries(content ?? {}).map(([type, described]) => {
     if (described === null) return [type, { schema: type === 'text/html' ? { type: 'string' } : {} }];
     const schema = collector.schemaOf(described, 'output');
@@ -75,7 +112,7 @@ function describeContent(collector: SchemaCollector, { content, headers, descrip
   return { description, ...describeHeaders(headers), ...(content && { content: Object.fromEntries(media) }) };
 }
 
-function describeFailure(collector: SchemaCollector, status: number, codes: readonly ErrorCode[]): JsonSchema {
+function describeFailure(collector: SchemaCollector, status: number, codes: readonly ErrorCode[]): AnswerObject {
   const headers = headersOfStatus[status];
   const words = codes.map((code) => `\`${code}\``).join(', ');
   const answer = {
@@ -86,7 +123,7 @@ function describeFailure(collector: SchemaCollector, status: number, codes: read
   return describeContent(collector, answer, codes[0]);
 }
 
-function describeAnswers(collector: SchemaCollector, contract: OperationContract): JsonSchema {
+function describeAnswers(collector: SchemaCollector, contract: OperationContract): Record<string, AnswerObject> {
   const byStatus = Map.groupBy([...impliedErrors(contract), ...(contract.errors ?? [])], (code) => statusOf[code]);
   const failures = [...byStatus].map(([status, codes]) => [status, describeFailure(collector, status, codes)]);
   const readsInput = !contract.isJudgedElsewhere && (contract.path ?? contract.query ?? contract.headers ?? contract.body);
@@ -100,7 +137,11 @@ function describeAnswers(collector: SchemaCollector, contract: OperationContract
 }
 
 /** The members of an object schema as parameters of one place. */
-function describeParameters(collector: SchemaCollector, place: 'path' | 'query' | 'header', schema: z.ZodType | undefined): JsonSchema[] {
+function describeParameters(
+  collector: SchemaCollector,
+  place: 'path' | 'query' | 'header',
+  schema: z.ZodType | undefined,
+): ParameterObject[] {
   if (!(schema instanceof z.ZodObject)) return [];
   const { properties = {}, required = [] } = collector.schemaOf(schema, 'input') as {
     properties?: Record<string, JsonSchema>;
@@ -110,13 +151,13 @@ function describeParameters(collector: SchemaCollector, place: 'path' | 'query' 
     name,
     in: place,
     required: place === 'path' || required.includes(name),
-    ...(description !== undefined && { description }),
+    ...(typeof description === 'string' && { description }),
     schema: rest,
     ...(examples.ofParameter(name) !== undefined && { example: examples.ofParameter(name) }),
   }));
 }
 
-function describeOperation(collector: SchemaCollector, { method, url, contract }: DescribedRoute): JsonSchema {
+function describeOperation(collector: SchemaCollector, { method, url, contract }: DescribedRoute): OperationObject {
   const parameters = [
     ...describeParameters(collector, 'path', contract.path),
     ...describeParameters(collector, 'query', contract.query),
@@ -139,14 +180,14 @@ function describeOperation(collector: SchemaCollector, { method, url, contract }
 }
 
 /** The OpenAPI 3.1 document of the routes, in their order. */
-export function describeApi(routes: readonly DescribedRoute[], { version }: { version: string }): JsonSchema {
+export function describeApi(routes: readonly DescribedRoute[], { version }: { version: string }): ApiDocument {
   const collector = createSchemaCollector();
-  const paths: Record<string, Record<string, JsonSchema>> = {};
+  const paths: Record<string, Record<string, OperationObject>> = {};
   for (const route of routes) {
     const path = route.url.replace(/:(\w+)/g, '{$1}');
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeOperation(collector, route) };
   }
-  return {
+  const document = {
     openapi: '3.1.0',
     info: {
       title: 'qstamp',
@@ -160,4 +201,5 @@ export function describeApi(routes: readonly DescribedRoute[], { version }: { ve
     paths,
     components: { securitySchemes, schemas: collector.components },
   };
+  return document;
 }

@@ -1,7 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { version } from '../../shared/version.ts';
-import { type DescribedRoute, describeApi } from '../openapi/document.ts';
-import { bytes, type OperationContract } from '../openapi/operation.ts';
+import { type ApiDocument, type DescribedRoute, describeApi } from '../openapi/document.ts';
+import { bytes, type OperationContract, page } from '../openapi/operation.ts';
+import { docsPageOf } from '../pages/docs-page.ts';
+import type { DocsPage } from '../pages/models.ts';
 import { entityTagOf, isFresh } from '../routes/entity-tag.ts';
 
 const contract: OperationContract = {
@@ -10,8 +12,14 @@ const contract: OperationContract = {
   answers: { 200: bytes('OpenAPI 3.1.', 'application/json') },
 };
 
-/** `/openapi.json`, made of the contracts of all routes that are registered after it; one without a contract is an error. */
-export function registerOpenApi(app: FastifyInstance): { document(): ReturnType<typeof describeApi> } {
+const pageContract: OperationContract = {
+  tag: 'Documents',
+  summary: 'The same as a page, to read and to try',
+  answers: { 200: page('The page.') },
+};
+
+/** `/openapi.json` and `/docs`, made of the contracts of all routes that are registered after it; one without a contract is an error. */
+export function registerOpenApi(app: FastifyInstance): void {
   const routes: DescribedRoute[] = [];
   app.addHook('onRoute', ({ method, url, config }) => {
     const methods = [method].flat().filter((name) => name !== 'HEAD');
@@ -19,7 +27,7 @@ export function registerOpenApi(app: FastifyInstance): { document(): ReturnType<
     for (const name of methods) if (config?.contract) routes.push({ method: name, url, contract: config.contract });
   });
 
-  let described: ReturnType<typeof describeApi> | undefined;
+  let described: ApiDocument | undefined;
   const document = () => {
     described ??= describeApi(routes, { version });
     return described;
@@ -35,5 +43,10 @@ export function registerOpenApi(app: FastifyInstance): { document(): ReturnType<
     if (isFresh(request, served.etag)) return reply.code(304).send();
     return reply.type('application/json; charset=utf-8').send(served.body);
   });
-  return { document };
+
+  let model: DocsPage | undefined;
+  app.get('/docs', { config: { contract: pageContract } }, async (_request, reply) => {
+    model ??= docsPageOf(document());
+    return reply.header('Cache-Control', 'public, max-age=300').page('docs', model);
+  });
 }

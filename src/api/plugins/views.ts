@@ -16,7 +16,7 @@ declare module 'fastify' {
 }
 
 const assetsFolder = join(viewsFolder, 'assets');
-const assetFiles = ['qstamp.css', 'qstamp.js'];
+const assetFiles = ['qstamp.css', 'qstamp.js', 'docs.js'];
 
 /** `/assets/qstamp-1a2b3c4d5e6f.css`: the address changes with the content, so that it may be kept for ever. */
 function addressOf(file: string): string {

@@ -1,0 +1,84 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { launchChromium } from '../support/chromium.ts';
+import { type Service, serviceToken, startService } from '../support/service.ts';
+
+let service: Service;
+let browser: Browser;
+beforeAll(async () => {
+  [service, browser] = await Promise.all([startService({ keep: true }), launchChromium()]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+});
+
+/** Opens an operation of the documents, lets `use` work with it, and returns what the browser complained about. */
+async function visit(operation: string, use: (page: Page) => Promise<void>): Promise<string[]> {
+  const page = await browser.newPage();
+  const complaints: string[] = [];
+  page.on('console', (message) => complaints.push(message.text()));
+  page.on('pageerror', (error) => complaints.push(error.message));
+  try {
+    await page.goto(`${service.url}/docs#${operation}`);
+    await use(page);
+  } finally {
+    await page.close();
+  }
+  return complaints;
+}
+
+const answerOf = (page: Page, operation: string) => page.locator(`#${operation} output pre`).innerText();
+
+test('/docs shows every operation of /openapi.json (issue 7 §4)', async () => {
+  const document = (await (await service.fetch('/openapi.json')).json()) as {
+    paths: Record<string, Record<string, { operationId: string }>>;
+  };
+  const ids = Object.values(document.paths).flatMap((methods) => Object.values(methods).map(({ operationId }) => operationId));
+  const html = await (await service.fetch('/docs')).text();
+  for (const id of ids) expect(html).toContain(`id="${id}"`);
+});
+
+test('a person tries it: a stamp without a token, under the strict policy of all pages', async () => {
+  const operation = 'postApiV1AgentV1StampBasic';
+  const complaints = await visit(operation, async (page) => {
+    await page.click(`#${operation} button`);
+    await page.waitForSelector(`#${operation} output pre`);
+    const answer = await answerOf(page, operation);
+    expect(answer).toMatch(/^201 Created/);
+    expect(answer).toContain('"tsp_provider": "mock"');
+  });
+  expect(complaints).toEqual([]);
+});
+
+test('a person tries it: with a token, a parameter of the query, and what is refused is shown too', async () => {
+  const operation = 'getApiV1InternalV1Stamps';
+  await visit(operation, async (page) => {
+    for (const [field, value, status] of [
+      ['limit', '0', 401],
+      ['token', serviceToken, 422],
+      ['limit', '1', 200],
+    ] as const) {
+      await page.fill(`#${operation}-${field}`, value);
+      await page.click(`#${operation} button`);
+      await page.waitForFunction(`document.querySelector('#${operation} output').innerText.startsWith('${status}')`);
+    }
+    expect(await answerOf(page, operation)).toContain('"total": 0');
+  });
+});
+
+test('axe finds nothing, in light, in dark and on a phone', async () => {
+  const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+  await visit('postApiV1WorkflowStart', async (page) => {
+    await page.evaluate(axe);
+    const findings = () => page.evaluate<string[]>('axe.run(document).then((r) => r.violations.map((v) => v.id + ": " + v.nodes[0].html))');
+    expect(await findings()).toEqual([]);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    expect(await findings()).toEqual([]);
+    await page.setViewportSize({ width: 390, height: 844 });
+    expect(await findings()).toEqual([]);
+    expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0);
+  });
+}, 60_000);
