@@ -8,7 +8,7 @@ import { refuse } from './refusal.ts';
 export interface SignedData {
   /** DER of TSTInfo. */
   readonly eContent: Buffer;
-  /** X.509 certificates, in the order of the token. */
+  /** CertificateChoices, in the order of the token; X.509 certificates are the only choice that is accepted when they are read. */
   readonly certificates: readonly Der[];
   readonly signer: SignerInfo;
 }
@@ -49,9 +49,6 @@ export function signedDataOf(token: Der): SignedData {
   members.end();
 
   if (certificates.length > MAX_CERTIFICATES) refuse('der_too_large', `The token has more than ${MAX_CERTIFICATES} certificates.`);
-  if (certificates.some((certificate) => certificate.tag !== TAG.sequence)) {
-    refuse('certificate_malformed', 'A certificate of the token is not an X.509 certificate.');
-  }
   // RFC 5652 §5.1: 3, as the content is not id-data; 5 when there is revocation information that is no CRL.
   const expectedVersion = crls.some((crl) => crl.tag !== TAG.sequence) ? 5 : 3;
   if (version !== expectedVersion) refuse('cms_version', `SignedData is of version ${version} instead of ${expectedVersion}.`);

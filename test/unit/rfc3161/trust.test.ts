@@ -6,10 +6,12 @@ import {
   contextPrimitive,
   integer,
   nullValue,
+  objectIdentifier,
   sequence,
   utcTime,
 } from '../../../src/shared/rfc3161/der-writer.ts';
 import type { SigningIdentity } from '../../../src/shared/rfc3161/issue.ts';
+import { OID } from '../../../src/shared/rfc3161/oids.ts';
 import { createTrustStore, type TrustMaterial, TrustMaterialError } from '../../../src/shared/rfc3161/trust.ts';
 import type { VerifyResult } from '../../../src/shared/rfc3161/types.ts';
 import { verifyResponse, verifyToken } from '../../../src/shared/rfc3161/verify.ts';
@@ -161,6 +163,14 @@ describe('revocation lists (44, RFC 3161 §4)', () => {
     return sequence(body, scheme.certificateAlgorithm, bitString(scheme.sign(body, intermediate.privateKey)));
   }
 
+  /** The outer algorithm becomes ecdsa-with-SHA384; it is not signed. */
+  function twoAlgorithms(list: Buffer): Buffer {
+    const bent = Buffer.from(list);
+    const oid = objectIdentifier(OID.ecdsaWithSha256);
+    bent[bent.lastIndexOf(oid) + oid.length - 1] = 3;
+    return bent;
+  }
+
   const distributionPoint = (...members: readonly Buffer[]) => extension('2.5.29.28', true, sequence(...members));
   const yes = boolean(true).subarray(2);
 
@@ -172,6 +182,8 @@ describe('revocation lists (44, RFC 3161 §4)', () => {
 
   it.each([
     ['a delta', listWith([extension('2.5.29.27', true, integer(1))])],
+    ['a delta that does not say that it is critical', listWith([extension('2.5.29.27', false, integer(1))])],
+    ['with two signature algorithms', twoAlgorithms(listWith([]))],
     ['over other issuers’ certificates', listWith([distributionPoint(contextPrimitive(4, yes))])],
     ['over attribute certificates', listWith([distributionPoint(contextPrimitive(5, yes))])],
     ['critical in a way that is not known', listWith([extension('2.999.1', true, nullValue())])],

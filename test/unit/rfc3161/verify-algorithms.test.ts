@@ -207,6 +207,26 @@ describe('signatures that are refused (46)', () => {
     expect(signedBy(key, how)).toMatchObject(refused(code));
   });
 
+  it.each<[string, Buffer, ReasonCode]>([
+    ['parameters', sequence(objectIdentifier(OID.sha256), integer(1)), 'der_malformed'],
+    ['more than parameters', sequence(objectIdentifier(OID.sha256), nullValue(), nullValue()), 'der_trailing'],
+    ['no name', sequence(nullValue()), 'der_malformed'],
+  ])('a digest with %s', (_name, digestAlgorithm, code) => {
+    expect(signedBy(keys['p-256'], ecdsa('sha256'), { signer: (parts) => ({ ...parts, digestAlgorithm }) })).toMatchObject(refused(code));
+  });
+
+  it('PSS whose salt length is no number', () => {
+    const sha256 = digestIdentifier('sha256');
+    const mask = sequence(objectIdentifier(OID.mgf1), sha256);
+    const parameters = sequence(
+      contextConstructed(0, sha256),
+      contextConstructed(1, mask),
+      contextConstructed(2, octetString(Buffer.from([32]))),
+    );
+    const how = { ...pss({ hash: 'sha256', mask: 'sha256', salt: 32 }), cmsAlgorithm: sequence(objectIdentifier(OID.rsaPss), parameters) };
+    expect(signedBy(keys.rsa, how)).toMatchObject(refused('der_malformed'));
+  });
+
   it('PSS with another digest than the key allows', () => {
     const how = pss({ hash: 'sha384', mask: 'sha384', salt: 48 });
     const announced = pss({ hash: 'sha256', mask: 'sha256', salt: 48 });

@@ -185,6 +185,29 @@ describe('PKIStatusInfo (RFC 3161 §2.4.2)', () => {
   });
 });
 
+describe('accuracy of TSTInfo', () => {
+  it('has its parts in the form of DER, though their type is not seen', () => {
+    const accuracy = (...parts: readonly Buffer[]) => {
+      // With neither ordering nor nonce, accuracy is the last member.
+      const specimen = lab.specimen({
+        ask: { nonce: undefined },
+        profile: { accuracy: { seconds: 1 } },
+        seams: { eContent: (der) => retagged(der, parts) },
+      });
+      return judge(specimen);
+    };
+    const retagged = (der: Buffer, parts: readonly Buffer[]) => {
+      const root = mutableOf(der);
+      root.children[5] = mutableOf(sequence(...parts));
+      return encoded(root);
+    };
+    expect(accuracy(integer(1), contextPrimitive(0, Buffer.from([5])))).toMatchObject({ ok: true, accuracyMicroseconds: 1_005_000n });
+    expect(accuracy(integer(1), contextPrimitive(0, Buffer.from([0, 5])))).toMatchObject(refused('der_not_canonical'));
+    expect(accuracy(integer(1), contextPrimitive(0))).toMatchObject(refused('der_not_canonical'));
+    expect(accuracy(contextPrimitive(1, Buffer.from([5])), integer(1))).toMatchObject(refused('der_trailing'));
+  });
+});
+
 describe('extensions of TSTInfo', () => {
   const of = (...extensions: readonly Buffer[]) => given({ fields: (fields) => ({ ...fields, extensions }) });
   it('are handed on when nothing depends on them; none, and one twice, are no list', () => {

@@ -1,0 +1,62 @@
+import { boolean, integer, sequence } from '../../src/shared/rfc3161/der-writer.ts';
+import type { Seams, SigningIdentity } from '../../src/shared/rfc3161/issue.ts';
+import { OID } from '../../src/shared/rfc3161/oids.ts';
+import { createTrustStore, type TrustMaterial } from '../../src/shared/rfc3161/trust.ts';
+import type { VerifyResult } from '../../src/shared/rfc3161/types.ts';
+import { verifyToken } from '../../src/shared/rfc3161/verify.ts';
+import {
+  basicConstraints,
+  extension,
+  generateSigningKey,
+  issueCertificate,
+  KEY_USAGE,
+  keyUsage,
+  type SigningKey,
+} from '../../src/tsa/certificate.ts';
+import { issueSigner } from '../../src/tsa/pki.ts';
+import { createTsaLab, DAY_MS, LAB_NOW_MS } from './tsa-lab.ts';
+
+/** Certificates in any relation to each other, and tokens that bring them along. */
+
+export const lab = createTsaLab();
+/** From when the certificates are valid, milliseconds since the epoch. */
+export const FROM_MS = LAB_NOW_MS - 365 * DAY_MS;
+
+export interface CaOptions {
+  key?: SigningKey;
+  name?: string;
+  extensions?: readonly Buffer[];
+  notAfterMs?: number;
+  serial?: bigint;
+}
+
+export const caUsage = keyUsage(KEY_USAGE.keyCertSign, KEY_USAGE.cRLSign);
+export const pathLength = (limit: number) => extension(OID.basicConstraints, true, sequence(boolean(true), integer(limit)));
+
+/** A CA below `issuer`, or a root; a key may have several certificates. */
+export function ca(issuer: SigningIdentity | undefined, options: CaOptions = {}): SigningIdentity {
+  const { key = generateSigningKey('p-256'), name = 'A CA', extensions = [basicConstraints(true), caUsage] } = options;
+  const template = {
+    commonName: name,
+    serial: options.serial ?? 7n,
+    notBeforeMs: FROM_MS,
+    notAfterMs: options.notAfterMs ?? LAB_NOW_MS + DAY_MS,
+  };
+  return issueCertificate({ ...template, extensions }, key, issuer);
+}
+
+/** A TSA of `issuer`. */
+export const below = (issuer: SigningIdentity) => issueSigner(issuer, { nowMs: FROM_MS });
+
+/** A token by `identity`, with `certificates` besides the signer's. */
+export function tokenBy(identity: SigningIdentity, certificates: readonly Buffer[] = identity.chain, seams: Seams = {}): Buffer {
+  return lab.specimen({
+    profile: { identity },
+    seams: { ...seams, token: (parts) => ({ ...parts, certificates: [identity.certificate, ...certificates] }) },
+  }).answer;
+}
+
+/** Judges raw. */
+export function judgeRaw(token: Buffer, material: Partial<TrustMaterial>): VerifyResult {
+  return verifyToken(token, { trust: createTrustStore({ anchors: [], ...material }), nowMs: LAB_NOW_MS });
+}

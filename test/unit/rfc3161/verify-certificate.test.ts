@@ -1,0 +1,104 @@
+import { describe, expect, it } from 'vitest';
+import { integer, nullValue, objectIdentifier, sequence } from '../../../src/shared/rfc3161/der-writer.ts';
+import { OID } from '../../../src/shared/rfc3161/oids.ts';
+import type { VerifyResult } from '../../../src/shared/rfc3161/types.ts';
+import {
+  authorityKeyIdentifier,
+  basicConstraints,
+  extendedKeyUsage,
+  extension,
+  generateSigningKey,
+  keyUsage,
+  subjectKeyIdentifier,
+} from '../../../src/tsa/certificate.ts';
+import { encoded, type MutableDer, mutableOf } from '../../support/der-mutation.ts';
+import { judge } from '../../support/judge.ts';
+import { createTsaLab } from '../../support/tsa-lab.ts';
+
+const lab = createTsaLab();
+const malformed = { ok: false, code: 'certificate_malformed' };
+
+describe('certificates that are not as X.509 requires', () => {
+  const key = generateSigningKey('p-256');
+  const good = [basicConstraints(false), extendedKeyUsage([OID.timeStamping]), subjectKeyIdentifier(key.publicKey)];
+  const signerWith = (extensions: readonly Buffer[]) =>
+    judge(lab.specimen({ profile: { identity: lab.signer({ key, extensions: () => extensions }) } }));
+
+  it('an extension twice', () => {
+    expect(signerWith(good)).toMatchObject({ ok: true });
+    expect(signerWith([...good, extendedKeyUsage([OID.timeStamping])])).toMatchObject(malformed);
+  });
+
+  it('an extension whose value is not its type', () => {
+    const broken = [OID.basicConstraints, OID.keyUsage, OID.extKeyUsage, OID.subjectKeyIdentifier];
+    for (const type of broken) {
+      const rest = [basicConstraints(false), keyUsage(0), extendedKeyUsage([OID.timeStamping])].filter(
+        (one) => !one.includes(objectIdentifier(type)),
+      );
+      expect(signerWith([...rest, extension(type, true, nullValue())]), type).toMatchObject(malformed);
+      expect(signerWith([...rest, extension(type, true, Buffer.from([0x30, 0x80]))]), type).toMatchObject({
+        ok: false,
+        code: 'certificate_malformed',
+      });
+    }
+  });
+
+  it('an authority key identifier that points elsewhere', () => {
+    const elsewhere = authorityKeyIdentifier(key.publicKey);
+    expect(signerWith([...good, elsewhere])).toMatchObject({ ok: false, code: 'untrusted_root' });
+  });
+
+  it('a purpose that is no object identifier, a path length below zero, and purposes that are none', () => {
+    const eku = (value: Buffer) => signerWith([basicConstraints(false), extension(OID.extKeyUsage, true, value)]);
+    expect(eku(sequence(integer(1)))).toMatchObject(malformed);
+    expect(eku(sequence())).toMatchObject(malformed);
+    expect(signerWith([extendedKeyUsage([OID.timeStamping]), extension(OID.basicConstraints, true, sequence(integer(-1)))])).toMatchObject(
+      malformed,
+    );
+  });
+
+  /** The signer's certificate, changed and signed again by its issuer. */
+  function resigned(change: (body: MutableDer, certificate: MutableDer) => void): VerifyResult {
+    const { signer, intermediate } = lab.pki;
+    const certificate = mutableOf(signer.certificate);
+    const [body, , signature] = certificate.children as [MutableDer, MutableDer, MutableDer];
+    change(body, certificate);
+    const signed = intermediate.scheme.sign(encoded(body), intermediate.privateKey);
+    // BIT STRING: the count of unused bits comes first.
+    signature.contents = Buffer.concat([signature.contents.subarray(0, 1), signed]);
+    return judge(lab.specimen({ profile: { identity: { ...signer, certificate: encoded(certificate) } } }));
+  }
+  const version = (body: MutableDer) => body.children[0]!.children[0]!;
+  const element = (tag: number, contents: readonly number[]): MutableDer => ({ tag, contents: Buffer.from(contents), children: [] });
+
+  const put = (place: MutableDer, contents: Buffer): void => {
+    place.contents = contents;
+  };
+
+  it('is a test that re-signs: an unchanged certificate is good', () => {
+    expect(resigned(() => undefined)).toMatchObject({ ok: true });
+  });
+
+  it.each<[string, (body: MutableDer, certificate: MutableDer) => void]>([
+    ['version 4', (body) => put(version(body), Buffer.from([3]))],
+    ['version 2, which has no extensions', (body) => put(version(body), Buffer.from([1]))],
+    ['no version, and so 1, which has no extensions', (body) => void body.children.shift()],
+    ['a time without seconds', (body) => put(body.children[4]!.children[0]!, Buffer.from('2611211200Z'))],
+    ['a third time', (body) => void body.children[4]!.children.push(element(0x17, [...Buffer.from('261121120000Z')]))],
+    ['something after the extensions', (body) => void body.children.push(element(0x05, []))],
+    ['something after the signature', (_body, certificate) => void certificate.children.push(element(0x05, []))],
+    ['a key that is no point of its curve', (body) => void body.children[6]!.children[1]!.contents.fill(5, 2)],
+    ['a key in bits that are no octets', (body) => void body.children[6]!.children[1]!.contents.fill(1, 0, 1)],
+    [
+      'another signature algorithm outside than inside',
+      (_body, certificate) => void certificate.children[1]!.children[0]!.contents.fill(3, 7),
+    ],
+  ])('%s', (_name, change) => {
+    expect(resigned(change)).toMatchObject(malformed);
+  });
+
+  it('a signature in bits that are no octets', () => {
+    const bent = (_body: MutableDer, certificate: MutableDer) => put(certificate.children[2]!, Buffer.from([1, 0]));
+    expect(resigned(bent)).toMatchObject({ ok: false });
+  });
+});
