@@ -63,7 +63,7 @@ test('a person tries it: with a token, a parameter of the query, and what is ref
     ] as const) {
       await page.fill(`#${operation}-${field}`, value);
       await page.click(`#${operation} button`);
-      await page.waitForFunction(`document.querySelector('#${operation} output').innerText.startsWith('${status}')`);
+      await page.locator(`#${operation} output pre`, { hasText: new RegExp(`^${status} `) }).waitFor();
     }
     expect(await answerOf(page, operation)).toContain('"total": 0');
   });
