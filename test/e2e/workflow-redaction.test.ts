@@ -1,0 +1,79 @@
+import { EJSON } from 'bson';
+import { expect, test } from 'vitest';
+import { collectionOf, openDatabase } from '../support/database.ts';
+import { smtpReply, startMailServer } from '../support/mail.ts';
+import { dumpRedis } from '../support/redis-dump.ts';
+import { eventually, verifyById } from '../support/requests.ts';
+import { type Service, startService } from '../support/service.ts';
+import { completeWorkflow, openLink, redactWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
+
+/** Everything that a service keeps or has said, as texts. */
+async function everythingOf(service: Service): Promise<Record<string, string>> {
+  const db = await openDatabase(service);
+  const dumps: Record<string, string> = {};
+  for (const { name } of await db.listCollections().toArray()) {
+    dumps[`collection ${name}`] = EJSON.stringify(await collectionOf(db, name).find().toArray());
+  }
+  dumps.redis = await dumpRedis(service.settings.REDIS_URL ?? '');
+  dumps.logs = service.output() + service.workers.map((worker) => worker.output()).join('');
+  return dumps;
+}
+
+const address = 'Very.Distinctive+w10@privacy.example';
+
+test('W10: after redaction the address is nowhere: database, queue, limits, logs; root and proofs still verify', async () => {
+  let refusals = 1;
+  const mail = await startMailServer({
+    onRcptTo: (recipient, _session, done) => done(refusals-- > 0 ? smtpReply(450, `4.2.0 <${recipient.address}> is busy`) : null),
+  });
+  const service = await startService({ settings: { SMTP_URL: mail.url, LOG_LEVEL: 'trace' } });
+  const workflow = await startWorkflow(service, {
+    user_email: address,
+    agent_id: `agent of ${address}`,
+    briefing_metadata: { client: address },
+  });
+  const link = await mail.linkFor(workflow.id);
+  expect((await openLink(link)).status).toBe(200);
+  const metadata = { output_metadata: { note: `for ${address}` } };
+  const first = await stampOutput(service, workflow, metadata, { 'idempotency-key': address });
+  expect(first.status).toBe(201);
+  expect(JSON.stringify(await everythingOf(service))).toContain('istinctive');
+  await completeWorkflow(service, workflow);
+
+  const answer = { workflow_id: workflow.id, status: 'redacted', user_email: '[REDACTED]' };
+  expect(await redactWorkflow(service, workflow)).toMatchObject({ status: 200, body: answer });
+  expect(await redactWorkflow(service, workflow)).toMatchObject({ status: 200, body: answer });
+
+  const traces = [
+    address,
+    address.toLowerCase(),
+    'istinctive',
+    Buffer.from(address).toString('base64').slice(0, 30),
+    encodeURIComponent(address),
+  ];
+  for (const [place, dump] of Object.entries(await everythingOf(service))) {
+    for (const trace of traces) expect(dump.includes(trace), `${place} holds ${trace}`).toBe(false);
+  }
+  const html = await (await service.fetch(`/workflow/${workflow.id}`)).text();
+  expect(html).toContain('Removed on request');
+  expect(html).not.toContain('privacy.example');
+  const stampIds = [...html.matchAll(/verify\/v1\/token\/([0-9a-f-]{36})/g)].map(([, id]) => id);
+  expect(stampIds).toHaveLength(2);
+  for (const id of stampIds) expect((await verifyById(service, id)).body.valid).toBe(true);
+});
+
+test('W10: a mail that still waits is never sent, and what is stamped afterwards brings no metadata back', async () => {
+  const mail = await startMailServer();
+  const service = await startService({ workers: 0, settings: { SMTP_URL: mail.url, STAMP_WAIT_MS: '300' } });
+  const workflow = await startWorkflow(service, { user_email: address });
+  const metadata = { output_metadata: { note: address } };
+  // Accepted before the redaction, worked off after it.
+  expect((await stampOutput(service, workflow, metadata)).status).toBe(504);
+  expect((await redactWorkflow(service, workflow)).status).toBe(200);
+  expect((await stampOutput(service, workflow, metadata)).status).toBe(504);
+  await service.startWorker();
+  await eventually(async () => (await (await service.fetch(`/workflow/${workflow.id}`)).text()).includes('id="output-2"'));
+  await eventually(async () => !(await dumpRedis(service.settings.REDIS_URL ?? '')).includes(`otp-${workflow.id}`));
+  expect(mail.mails).toHaveLength(0);
+  await eventually(async () => !JSON.stringify(await everythingOf(service)).includes('istinctive'));
+});
