@@ -73,7 +73,7 @@ test('W10: a mail that still waits is never sent, and what is stamped afterwards
   expect((await stampOutput(service, workflow, metadata)).status).toBe(504);
   await service.startWorker();
   await eventually(async () => (await (await service.fetch(`/workflow/${workflow.id}`)).text()).includes('id="output-2"'));
-  await eventually(async () => !(await dumpRedis(service.settings.REDIS_URL ?? '')).includes(`otp-${workflow.id}`));
+  await eventually(async () => !(await dumpRedis(service.settings.REDIS_URL ?? '')).includes(`:otp-${workflow.id} `));
   expect(mail.mails).toHaveLength(0);
   await eventually(async () => !JSON.stringify(await everythingOf(service)).includes('istinctive'));
 });

@@ -1,0 +1,197 @@
+import { readFileSync } from 'node:fs';
+import { pino } from 'pino';
+import { expect, onTestFinished, test } from 'vitest';
+import { createTreeHeadBuilder } from '../../src/shared/domain/merkle.ts';
+import { findChainFault } from '../../src/shared/domain/output-chain.ts';
+import type { OutputRecord } from '../../src/shared/store/outputs.ts';
+import { openStore } from '../../src/shared/store/store.ts';
+import { collectionOf, openDatabase } from '../support/database.ts';
+import { eventually, type JsonAnswer, randomHash, sha256, verifyById } from '../support/requests.ts';
+import { type Service, startProcess, startService } from '../support/service.ts';
+import { completeWorkflow, type StartedWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
+
+const settings = { RATE_WORKFLOW_START_PER_HOUR: '0', RATE_WORKFLOW_STAMP_PER_MINUTE: '0', STAMP_WAIT_MS: '60000' };
+
+/** The chain as it is stored, in order. */
+async function chainOf(service: Service, { id }: StartedWorkflow): Promise<OutputRecord[]> {
+  const records = collectionOf(await openDatabase(service), 'outputs').find({ workflowId: id, kind: 'output' });
+  return (await records.sort({ _id: 1 }).toArray()) as unknown as OutputRecord[];
+}
+
+/** That outputs are numbered 1 … n and recompute, and that everybody who was answered 201 has the number that is stored. */
+function expectChain(workflow: StartedWorkflow, chain: readonly OutputRecord[], answers: readonly JsonAnswer[]): void {
+  expect(chain.map(({ sequenceNumber }) => sequenceNumber)).toEqual(chain.map((_, index) => index + 1));
+  const links = chain.map((record) => ({ ...record, outputHash: record.hash }));
+  expect(findChainFault(workflow.briefingHash, links)).toBeUndefined();
+  expect(new Set(chain.map(({ tokenId }) => tokenId)).size).toBe(chain.length);
+  const stored = chain.map(({ outputId, tokenId, sequenceNumber }) => JSON.stringify([outputId, tokenId, sequenceNumber]));
+  const answered = answers
+    .filter(({ status }) => status === 201)
+    .map(({ body }) => JSON.stringify([body.output_id, body.stamp_token_id, body.sequence_number]));
+  expect(answered.filter((output) => !stored.includes(output))).toEqual([]);
+  expect(new Set(answered).size).toBe(answered.length);
+}
+
+const rootOf = (hashes: readonly string[]): string => {
+  const tree = createTreeHeadBuilder();
+  for (const hash of hashes) tree.append(Buffer.from(hash, 'hex'));
+  return tree.head().rootHash.toString('hex');
+};
+
+const rootStamps = async (service: Service, root: string) =>
+  collectionOf(await openDatabase(service), 'stamps').countDocuments({ hash: root });
+
+test('W8: 200 stamps at once into one workflow, workers killed meanwhile: 1 … 200, each once, in a chain that recomputes', async () => {
+  const service = await startService({ workers: 2, settings });
+  const workflow = await startWorkflow(service);
+  const answers: JsonAnswer[] = [];
+  const clients = Array.from({ length: 200 }, async (_, index) => {
+    // In waves, so that there is work under way whenever a worker dies.
+    await eventually(async () => answers.length >= (index - 40) * 0.8);
+    answers.push(await stampOutput(service, workflow));
+  });
+  for (const [index, worker] of [...service.workers].entries()) {
+    await eventually(async () => answers.length > 20 + 60 * index);
+    await worker.kill();
+    await service.startWorker();
+  }
+  await Promise.all(clients);
+  expect(answers.map(({ status }) => status)).toEqual(Array(200).fill(201));
+  const chain = await chainOf(service, workflow);
+  expect(chain).toHaveLength(200);
+  expectChain(workflow, chain, answers);
+  expect((await completeWorkflow(service, workflow)).body.output_count).toBe(200);
+}, 150_000);
+
+test('W8: what Redis has acknowledged is numbered although the API process that accepted it is killed', async () => {
+  const service = await startService({ workers: 0, settings });
+  const workflow = await startWorkflow(service);
+  const hashes = Array.from({ length: 20 }, randomHash);
+  const broken = hashes.map((output_hash) => stampOutput(service, workflow, { output_hash }).catch((error: Error) => error));
+  const { dumpRedis } = await import('../support/redis-dump.ts');
+  await eventually(async () => {
+    const queued = await dumpRedis(service.settings.REDIS_URL ?? '');
+    return hashes.every((hash) => queued.includes(hash));
+  });
+  await service.kill();
+  for (const outcome of await Promise.all(broken)) expect(outcome).toBeInstanceOf(Error);
+  await service.startWorker();
+  const chain = await eventually(async () => {
+    const found = await chainOf(service, workflow);
+    return found.length === 20 && found;
+  });
+  expectChain(workflow, chain, []);
+  expect(chain.map(({ hash }) => hash).toSorted()).toEqual(hashes.toSorted());
+}, 60_000);
+
+test('W9: completing while stamps are in flight includes each that was answered 201 and refuses the others with 409', async () => {
+  const service = await startService({ workers: 2, settings });
+  const twin = await startProcess('api', service.settings);
+  onTestFinished(async () => void (await twin.stop()));
+  const other: Service = { ...service, ...twin, fetch: (path, init) => fetch(`${twin.url}${path}`, init) };
+  const workflow = await startWorkflow(service);
+  const answers: JsonAnswer[] = [];
+  let isOver = false;
+  const clients = Array.from({ length: 24 }, async (_, index) => {
+    while (!isOver) {
+      const answer = await stampOutput(index % 2 ? service : other, workflow);
+      answers.push(answer);
+      if (answer.status !== 201) return;
+    }
+  });
+  await eventually(async () => answers.length > 60);
+  const completions = await Promise.all(Array.from({ length: 10 }, (_, index) => completeWorkflow(index % 2 ? service : other, workflow)));
+  await Promise.all(clients);
+  isOver = true;
+
+  expect(new Set(completions.map(({ status }) => status))).toEqual(new Set([200]));
+  expect(new Set(completions.map(({ body }) => JSON.stringify(body))).size).toBe(1);
+  const statuses = new Set(answers.map(({ status }) => status));
+  expect(statuses).toEqual(new Set([201, 409]));
+  const chain = await chainOf(service, workflow);
+  expectChain(workflow, chain, answers);
+  expect(chain).toHaveLength(answers.filter(({ status }) => status === 201).length);
+  expect(completions[0]?.body.output_count).toBe(chain.length);
+  const root = rootOf(chain.map(({ hash }) => hash));
+  expect(await (await service.fetch(`/workflow/${workflow.id}`)).text()).toContain(root);
+  expect(await rootStamps(service, root)).toBe(1);
+}, 60_000);
+
+test('W9: a completion is taken up after a crash at any step, and the root is stamped once', async () => {
+  const service = await startService({ settings });
+  const db = await openDatabase(service);
+  const workflows = collectionOf(db, 'workflows');
+  const hashes = [randomHash(), randomHash(), randomHash()];
+  const completed = async () => {
+    const workflow = await startWorkflow(service);
+    for (const output_hash of hashes) await stampOutput(service, workflow, { output_hash });
+    expect((await completeWorkflow(service, workflow)).status).toBe(200);
+    return workflow;
+  };
+  const root = rootOf(hashes);
+  /** What a crash leaves behind: each step takes back one more of those that come last. */
+  const crashes: ((id: string, rootTokenId: string) => Promise<unknown>)[] = [
+    async (id) => workflows.updateOne({ _id: id }, { $set: { status: 'closing' }, $unset: { completedAt: '' } }),
+    async (_, tokenId) => collectionOf(db, 'stamps').deleteOne({ _id: tokenId }),
+    async (id) => workflows.updateOne({ _id: id }, { $unset: { root: '' } }),
+    async (id) => collectionOf(db, 'outputs').deleteOne({ workflowId: id, kind: 'closing' }),
+  ];
+  for (let steps = 1; steps <= crashes.length; steps += 1) {
+    const workflow = await completed();
+    const before = (await workflows.findOne({ _id: workflow.id })) as { closing?: { rootTokenId: string } } | null;
+    const rootTokenId = before?.closing?.rootTokenId ?? '';
+    for (const crash of crashes.slice(0, steps)) await crash(workflow.id, rootTokenId);
+    expect(await stampOutput(service, workflow), `after ${steps} steps`).toMatchObject({ status: 409 });
+    const again = await completeWorkflow(service, workflow);
+    expect([again.status, again.body.output_count], `after ${steps} steps`).toEqual([200, 3]);
+    expect((await verifyById(service, rootTokenId)).body).toMatchObject({ valid: true, content_sha256: root });
+    expect(await rootStamps(service, root)).toBe(steps);
+  }
+}, 60_000);
+
+test('E11: a completion without a worker is 504 with Retry-After; once there is one it goes on by itself', async () => {
+  const service = await startService({ workers: 0, settings: { ...settings, STAMP_WAIT_MS: '300' } });
+  const workflow = await startWorkflow(service);
+  const { status, headers, body } = await completeWorkflow(service, workflow);
+  expect([status, body.code, headers.get('retry-after')]).toEqual([504, 'completion_pending', '5']);
+  await service.startWorker();
+  const done = async () => (await (await service.fetch(`/workflow/${workflow.id}`)).text()).includes('<strong>Completed</strong>');
+  await eventually(done);
+  expect((await completeWorkflow(service, workflow)).status).toBe(200);
+}, 60_000);
+
+const peakMebibytes = (pid: number): number => Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
+
+test('W9: 100 000 outputs complete in bounded memory, and their page is shown in pages', async () => {
+  const service = await startService({ settings: { ...settings, STAMP_WAIT_MS: '120000' } });
+  const workflow = await startWorkflow(service);
+  const store = openStore(service.settings.MONGODB_URL ?? '', pino({ level: 'silent' }));
+  onTestFinished(() => store.close());
+  const total = 100_000;
+  const hashes = Array.from({ length: total }, (_, index) => sha256(`output ${index}`));
+  for (let first = 0; first < total; first += 2_000) {
+    const outputs = hashes.slice(first, first + 2_000).map((hash, index) => ({
+      outputId: `output-${first + index}`,
+      tokenId: `${workflow.id}-${first + index}`,
+      hash,
+      type: 'text',
+      metadata: undefined,
+      stampedAt: '2026-11-21T12:00:00.000Z',
+      provider: 'mock',
+      isQualified: false,
+    }));
+    await store.outputs.append({ workflowId: workflow.id, briefingHash: workflow.briefingHash }, outputs);
+  }
+  const small = await startWorkflow(service);
+  expect((await completeWorkflow(service, small)).status).toBe(200);
+  const pid = service.workers[0]?.pid ?? 0;
+  const before = peakMebibytes(pid);
+  expect((await completeWorkflow(service, workflow)).body.output_count).toBe(total);
+  expect(peakMebibytes(pid) - before).toBeLessThan(150);
+
+  const html = await (await service.fetch(`/workflow/${workflow.id}?page=1000`)).text();
+  expect(html).toContain(rootOf(hashes));
+  expect(html).toContain('id="output-100000"');
+  const found = await (await service.fetch(`/workflow/${workflow.id}?find=${hashes[77_776]}`)).text();
+  expect(found).toContain('data-found="77777"');
+}, 240_000);
