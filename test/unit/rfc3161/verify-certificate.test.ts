@@ -88,7 +88,7 @@ describe('certificates that are not as X.509 requires', () => {
     ['something after the extensions', (body) => void body.children.push(element(0x05, []))],
     ['something after the signature', (_body, certificate) => void certificate.children.push(element(0x05, []))],
     ['a key that is no point of its curve', (body) => void body.children[6]!.children[1]!.contents.fill(5, 2)],
-    ['a key in bits that are no octets', (body) => void body.children[6]!.children[1]!.contents.fill(1, 0, 1)],
+    ['a key in bits that are no octets', (body) => put(body.children[6]!.children[1]!, Buffer.from([4, 0x50]))],
     [
       'another signature algorithm outside than inside',
       (_body, certificate) => void certificate.children[1]!.children[0]!.contents.fill(3, 7),
@@ -99,6 +99,7 @@ describe('certificates that are not as X.509 requires', () => {
 
   it('a signature in bits that are no octets', () => {
     const bent = (_body: MutableDer, certificate: MutableDer) => put(certificate.children[2]!, Buffer.from([1, 0]));
-    expect(resigned(bent)).toMatchObject({ ok: false });
+    // One bit of the signature decides whether the gate or the reader says so.
+    expect(resigned(bent)).toMatchObject({ ok: false, code: expect.stringMatching(/^(?:der_not_canonical|certificate_malformed)$/) });
   });
 });

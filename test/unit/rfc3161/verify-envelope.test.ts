@@ -84,6 +84,9 @@ describe('protected algorithms (RFC 6211)', () => {
     expect(attributes((list) => [...list, protection(sha256, sequence(objectIdentifier(OID.ed25519)))])).toMatchObject(
       refused('algorithm_protection_mismatch'),
     );
+    const right = protection(sha256, cmsAlgorithm).values;
+    const twice = { type: OID.cmsAlgorithmProtection, values: [...right, sequence(sha256)] };
+    expect(attributes((list) => [...list, twice])).toMatchObject(refused('algorithm_protection_mismatch'));
     const withoutSignature = { type: OID.cmsAlgorithmProtection, values: [sequence(sha256)] };
     expect(attributes((list) => [...list, withoutSignature])).toMatchObject(refused('algorithm_protection_mismatch'));
   });
