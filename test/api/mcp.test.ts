@@ -125,15 +125,30 @@ describe('tools/call', () => {
     expect(body).toContainEqual(expect.objectContaining({ caller_kind: 'mcp' }));
   });
 
-  test('S9: the same idempotency key gives the same stamp again, and says so; another call with it is refused', async () => {
-    const meta = { idempotency_key: `key-${randomHash()}` };
-    const given = { sha256_hex: randomHash() };
-    const first = await callTool(service, 'service_stamp_hash', given, meta);
-    const again = await callTool(service, 'service_stamp_hash', given, meta);
-    expect(again.structuredContent).toEqual(first.structuredContent);
-    expect([first._meta, again._meta]).toEqual([undefined, { idempotent_replayed: true }]);
-    const clash = await callTool(service, 'service_stamp_hash', { sha256_hex: randomHash() }, meta);
-    expect(clash).toMatchObject({ isError: true, structuredContent: { code: 'idempotency_key_reused' } });
+  test('S9: the same idempotency key gives the same answer again, and a header says so; another call with it is refused', async () => {
+    const key = `key-${randomHash()}`;
+    const call = (sha256_hex: string) =>
+      postMcp(
+        service,
+        rpc('tools/call', { name: 'service_stamp_hash', arguments: { sha256_hex }, _meta: { idempotency_key: key } }),
+        internalHeaders,
+      );
+    const hash = randomHash();
+    const [first, again] = [await call(hash), await call(hash)];
+    expect(first.body).toMatchObject({ result: { isError: false, structuredContent: { content_sha256: hash } } });
+    expect(again.text).toBe(first.text);
+    expect([first, again].map(({ headers }) => headers.get('idempotent-replayed'))).toEqual([null, 'true']);
+    const clash = await call(randomHash());
+    expect(clash.body).toMatchObject({ result: { isError: true, structuredContent: { code: 'idempotency_key_reused' } } });
+    expect(clash.headers.has('idempotent-replayed')).toBe(false);
+  });
+
+  test('S9: the key of a product is one key at both doors', async () => {
+    const key = `key-${randomHash()}`;
+    const hash = randomHash();
+    const { body: stamp } = await stampInternal(service, { hash }, { 'idempotency-key': key });
+    const { structuredContent } = await callTool(service, 'service_stamp_hash', { sha256_hex: hash }, { idempotency_key: key });
+    expect(structuredContent).toEqual(stamp);
   });
 });
 

@@ -35,7 +35,6 @@ export interface ToolResult {
   readonly content: readonly { readonly type: string; readonly text: string }[];
   readonly structuredContent: JsonObject;
   readonly isError: boolean;
-  readonly _meta?: JsonObject;
 }
 
 /** Calls a tool as the product `test`. */

@@ -36,7 +36,8 @@ export function registerMcp(
 
   const options = { bodyLimit: stampBodyLimit(sealedMaxBytes), errorHandler: answerUnread, config: { contract } };
   app.post('/mcp', options, async (request, reply) => {
-    const context = { product: identifyProduct(request), requestId: request.id, log: request.log };
+    const onReplayed = () => void reply.header('Idempotent-Replayed', 'true');
+    const context = { product: identifyProduct(request), requestId: request.id, onReplayed, log: request.log };
     const answer = await answerBody(methods, request.body, context);
     if (answer === undefined) return reply.code(202).send();
     return reply.code(needsToken(answer) ? 401 : 200).send(answer);

@@ -11,6 +11,8 @@ export interface RpcContext {
   /** The product of the request's service token, if it carries a valid one. */
   readonly product: string | undefined;
   readonly requestId: string;
+  /** Told of a call that an earlier one with the same idempotency key has answered already (S9). */
+  readonly onReplayed: () => void;
   readonly log: FastifyBaseLogger;
 }
 
@@ -31,7 +33,7 @@ export function createMcpMethods(tools: readonly Tool[]): RpcMethods {
   const definitions = tools.map(({ definition }) => definition);
   const byName = new Map(tools.map((tool) => [tool.definition.name, tool]));
 
-  async function callTool(params: unknown, { product, requestId, log }: RpcContext): Promise<object> {
+  async function callTool(params: unknown, { product, requestId, onReplayed, log }: RpcContext): Promise<object> {
     if (product === undefined) {
       throw new RpcError(rpcErrors.unauthorized, 'A valid service token is required in the header X-Service-Token.', {
         code: 'unauthorized',
@@ -41,7 +43,7 @@ export function createMcpMethods(tools: readonly Tool[]): RpcMethods {
     const { name, arguments: given = {}, _meta } = parseCall(params);
     const tool = byName.get(name);
     if (!tool) throw new RpcError(rpcErrors.invalidParams, `Unknown tool: ${clip(name)}`);
-    return tool.call(given ?? {}, { product, requestId, idempotencyKey: _meta?.idempotency_key ?? undefined, log });
+    return tool.call(given ?? {}, { product, requestId, idempotencyKey: _meta?.idempotency_key ?? undefined, onReplayed, log });
   }
 
   return new Map<string, (params: unknown, context: RpcContext) => object | Promise<object>>([

@@ -1,7 +1,12 @@
 import { stampHashArguments } from '../../shared/contract/mcp.ts';
+import { type StampRequest, stampRequestFor } from '../../shared/contract/stamp.ts';
 import type { Stamping } from '../services/stamping.ts';
 import { stampFor, stampingAnnotations } from './stamp.ts';
 import { createTool, type Tool } from './tool.ts';
+
+const hashOrder = stampHashArguments
+  .transform(({ sha256_hex, tier, metadata }): StampRequest => ({ hash: sha256_hex, tier, metadata }))
+  .pipe(stampRequestFor());
 
 export function createStampHashTool({ stamping }: { readonly stamping: Stamping }): Tool {
   return createTool({
@@ -11,8 +16,7 @@ export function createStampHashTool({ stamping }: { readonly stamping: Stamping 
       'hash is sent, never the content. Returns the stamp: token_id, issued_at, content_sha256, token, tier, tsp_provider, ' +
       'is_qualified (whether it is an eIDAS-qualified timestamp) and verify_url. Keep token_id or token; either verifies the stamp.',
     annotations: { ...stampingAnnotations, title: 'Stamp a hash' },
-    arguments: stampHashArguments,
-    run: async ({ sha256_hex: hash, tier, metadata }, call) =>
-      stampFor(call, stamping, { hash, tier, metadata: metadata ?? undefined, content: undefined }),
+    arguments: hashOrder,
+    run: async (order, call) => stampFor(call, stamping, order),
   });
 }

@@ -1,12 +1,12 @@
-import type { StampOrder } from '../../shared/contract/stamp.ts';
+import type { StampOrder, StampToken } from '../../shared/contract/stamp.ts';
 import type { Stamping } from '../services/stamping.ts';
-import type { ToolAnswer, ToolCall } from './tool.ts';
+import type { ToolCall } from './tool.ts';
 
 /** Every stamp adds something and changes nothing; twice the same call makes two stamps; the provider is out in the world. */
 export const stampingAnnotations = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true } as const;
 
 /** Stamps for the product whose token the call carries. @throws ServiceError as `Stamping.stamp` does. */
-export async function stampFor(call: ToolCall, stamping: Stamping, order: StampOrder): Promise<ToolAnswer> {
+export async function stampFor(call: ToolCall, stamping: Stamping, order: StampOrder): Promise<StampToken> {
   const { product, requestId, idempotencyKey } = call;
   const { stamp, isReplayed } = await stamping.stamp({
     order,
@@ -16,5 +16,6 @@ export async function stampFor(call: ToolCall, stamping: Stamping, order: StampO
     idempotencyKey,
     paymentClaim: undefined,
   });
-  return { value: stamp, isReplayed };
+  if (isReplayed) call.onReplayed();
+  return stamp;
 }

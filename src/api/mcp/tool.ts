@@ -11,14 +11,9 @@ export interface ToolCall {
   readonly requestId: string;
   /** `_meta.idempotency_key` of the call (S9). */
   readonly idempotencyKey: string | undefined;
+  /** To be called when an earlier call with the same key did what this one asks for: the answer is the same, its header says so. */
+  readonly onReplayed: () => void;
   readonly log: FastifyBaseLogger;
-}
-
-/** What a tool has done. */
-export interface ToolAnswer {
-  readonly value: Readonly<Record<string, unknown>>;
-  /** Whether an earlier call with the same idempotency key did it (S9). */
-  readonly isReplayed?: boolean;
 }
 
 /** The result of `tools/call` (M5): the same object as text, for the assistant, and as data, for the program. */
@@ -26,7 +21,6 @@ export interface ToolResult {
   readonly content: readonly [{ readonly type: 'text'; readonly text: string }];
   readonly structuredContent: Readonly<Record<string, unknown>>;
   readonly isError: boolean;
-  readonly _meta?: Readonly<Record<string, unknown>>;
 }
 
 /** What `tools/list` says of a tool (M2). */
@@ -51,7 +45,7 @@ export interface Tool {
 
 export interface ToolOptions<Schema extends z.ZodType> extends Omit<ToolDefinition, 'inputSchema'> {
   readonly arguments: Schema;
-  readonly run: (given: z.output<Schema>, call: ToolCall) => Promise<ToolAnswer>;
+  readonly run: (given: z.output<Schema>, call: ToolCall) => Promise<Readonly<Record<string, unknown>>>;
 }
 
 /** A tool whose arguments keep a contract; its JSON Schema comes from the same contract. */
@@ -63,8 +57,7 @@ export function createTool<Schema extends z.ZodType>(options: ToolOptions<Schema
       try {
         const parsed = contract.safeParse(given);
         if (!parsed.success) return resultOf({ detail: faultsOf(parsed.error, given) }, true);
-        const { value, isReplayed } = await run(parsed.data, call);
-        return { ...resultOf(value, false), ...(isReplayed && { _meta: { idempotent_replayed: true } }) };
+        return resultOf(await run(parsed.data, call), false);
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error;
         return resultOf(failureOf(error, call), true);

@@ -11,8 +11,6 @@ export function createVerifyTokenTool({ verification }: { readonly verification:
       'it with the SHA-256 of the content in question), tsp_provider and is_qualified; when false, a reason.',
     annotations: { title: 'Verify a timestamp', readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
     arguments: verifyTokenArguments,
-    run: async ({ token_id, token }) => ({
-      value: typeof token_id === 'string' ? await verification.byId(token_id) : await verification.raw(token ?? ''),
-    }),
+    run: async ({ token_id, token }) => (typeof token_id === 'string' ? verification.byId(token_id) : verification.raw(token ?? '')),
   });
 }
