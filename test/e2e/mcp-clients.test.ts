@@ -6,11 +6,14 @@ import { Client as Client2, StreamableHTTPClientTransport as Transport2 } from '
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as Transport1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
 import type { ToolResult } from '../support/mcp.ts';
 import { randomHash, sha256, verifyById } from '../support/requests.ts';
 import { type Service, serviceToken, startService } from '../support/service.ts';
+
+// The Inspector is a large program to start.
+vi.setConfig({ testTimeout: 120_000 });
 
 let service: Service;
 beforeAll(async () => {
