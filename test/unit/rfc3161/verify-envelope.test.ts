@@ -15,7 +15,7 @@ import {
   utf8String,
 } from '../../../src/shared/rfc3161/der-writer.ts';
 import type { Seams, SigningIdentity } from '../../../src/shared/rfc3161/issue.ts';
-import { type Attribute, encodeSigningCertificateV2 } from '../../../src/shared/rfc3161/issue-encode.ts';
+import { type Attribute, directoryName, encodeSigningCertificateV2 } from '../../../src/shared/rfc3161/issue-encode.ts';
 import { digestIdentifier } from '../../../src/shared/rfc3161/issue-sign.ts';
 import { OID } from '../../../src/shared/rfc3161/oids.ts';
 import { createTrustStore } from '../../../src/shared/rfc3161/trust.ts';
@@ -66,6 +66,22 @@ describe('two signing certificate attributes (RFC 5035 §3)', () => {
     expect(attributes((list) => [...without(list, OID.signingCertificateV2), long])).toMatchObject(
       refused('signing_certificate_hash_mismatch'),
     );
+  });
+});
+
+describe('issuerSerial (35)', () => {
+  it('names one issuer, and by its directory name', () => {
+    const naming = (...names: readonly Buffer[]) => {
+      const issuerSerial = sequence(sequence(...names), signer.serialNumber);
+      const id = sequence(octetString(sha('sha256', signer.certificate)), issuerSerial);
+      const attribute = { type: OID.signingCertificateV2, values: [sequence(sequence(id))] };
+      return attributes((list) => [...without(list, OID.signingCertificateV2), attribute]);
+    };
+    const issuer = directoryName(signer.issuerName);
+    expect(naming(issuer)).toMatchObject(accepted);
+    for (const names of [[], [issuer, directoryName(other.subjectName)], [contextPrimitive(2, Buffer.from('tsa.example'))]]) {
+      expect(naming(...names)).toMatchObject(refused('signing_certificate_issuer_mismatch'));
+    }
   });
 });
 
