@@ -7,7 +7,7 @@ export default defineConfig({
     pool: 'forks',
     // Most tests wait for servers, so one worker a core would leave the cores idle.
     maxWorkers: 3,
-    testTimeout: 30_000,
+    testTimeout: 90_000,
     hookTimeout: 60_000,
     allowOnly: false,
   },

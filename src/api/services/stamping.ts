@@ -10,6 +10,7 @@ import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import { stampReplyOf } from '../../shared/store/stamps.ts';
+import { acceptAndWait } from './accept-and-wait.ts';
 import type { Idempotency } from './idempotency.ts';
 import type { ReplyWaiter } from './reply-waiter.ts';
 
@@ -87,17 +88,6 @@ export function createStamping(deps: StampingDeps): Stamping {
     };
   }
 
-  async function enqueueAndWait(item: StampItem): Promise<StampReply | undefined> {
-    const reply = waiter.waitFor(item.tokenId);
-    try {
-      await queue.accept(item);
-    } catch (error) {
-      waiter.forget(item.tokenId);
-      throw error;
-    }
-    return reply;
-  }
-
   function answerOf(order: StampOrder, tokenId: string, secret: string | undefined, reply: StampReply | undefined): StampToken {
     const verify_url = verifyPath(tokenId);
     const sealed_storage_url = secret === undefined ? null : sealedPath(tokenId, secret);
@@ -130,7 +120,7 @@ export function createStamping(deps: StampingDeps): Stamping {
       queue.checkCapacity();
       const { tokenId, secret, isRepeated } = await identify(command);
       const existing = isRepeated ? await stamps.find(tokenId) : null;
-      const reply = existing ? stampReplyOf(existing) : await enqueueAndWait(await itemOf(command, tokenId, secret));
+      const reply = existing ? stampReplyOf(existing) : await acceptAndWait({ queue, waiter }, await itemOf(command, tokenId, secret));
       return { stamp: answerOf(order, tokenId, secret, reply), isReplayed: existing !== null };
     },
   };

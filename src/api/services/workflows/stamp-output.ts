@@ -8,6 +8,7 @@ import type { StampItem, StampReply } from '../../../shared/queue/stamp-job.ts';
 import type { StampQueue } from '../../../shared/queue/stamp-queue.ts';
 import type { OutputStore } from '../../../shared/store/outputs.ts';
 import type { WorkflowRecord } from '../../../shared/store/workflows.ts';
+import { acceptAndWait } from '../accept-and-wait.ts';
 import type { Idempotency } from '../idempotency.ts';
 import type { ReplyWaiter } from '../reply-waiter.ts';
 import { checkState, refusalError } from './access.ts';
@@ -76,17 +77,6 @@ export function createOutputStamping(deps: StampOutputDeps) {
     };
   }
 
-  async function enqueueAndWait(item: StampItem): Promise<StampReply | undefined> {
-    const reply = waiter.waitFor(item.tokenId);
-    try {
-      await queue.accept(item);
-    } catch (error) {
-      waiter.forget(item.tokenId);
-      throw error;
-    }
-    return reply;
-  }
-
   function placeOf(tokenId: string, reply: StampReply | undefined): Place {
     if (reply?.outcome === 'failed') {
       if (reply.code === 'workflow_closed') throw refusalError({ status: 409, reason: 'workflow_closed' });
@@ -106,7 +96,7 @@ export function createOutputStamping(deps: StampOutputDeps) {
       checkState('stamp', workflow, clock());
       queue.checkCapacity();
     }
-    const { outputId, sequenceNumber } = existing ?? placeOf(tokenId, await enqueueAndWait(itemOf(command, tokenId)));
+    const { outputId, sequenceNumber } = existing ?? placeOf(tokenId, await acceptAndWait({ queue, waiter }, itemOf(command, tokenId)));
     return {
       answer: {
         output_id: outputId,
