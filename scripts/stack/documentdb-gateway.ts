@@ -39,11 +39,13 @@ async function findGo(context: StackContext, work: string): Promise<Go> {
     const env = { ...process.env, ...goSettings(work) };
     return (args, onLine) => runCommand(program, args, { signal, cwd: join(work, 'module'), env, ...(onLine && { onLine }) });
   }
-  await makeTree(context, work, ['golang-go', 'ca-certificates'], 'Unpacking Go, which this machine lacks (mmdebstrap)');
+  const mountPoints = ['/etc/resolv.conf', '/etc/hosts'];
+  const content = { packages: ['golang-go', 'ca-certificates'], mountPoints };
+  await makeTree(context, work, content, 'Unpacking Go, which this machine lacks (mmdebstrap)');
   const given = Object.fromEntries(passedOn.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
   const settings = Object.entries({ ...given, ...goSettings('/data'), HOME: '/data' }).map(([name, value]) => `${name}=${value}`);
   const tree = join(work, 'root');
-  const network = ['/etc/resolv.conf', '/etc/hosts', '/etc/ssl/certs'].flatMap((path) => ['--ro-bind-try', path, path]);
+  const network = [...mountPoints, '/etc/ssl/certs'].flatMap((path) => ['--ro-bind-try', path, path]);
   return (args, onLine) => {
     const command = ['/usr/bin/env', '--chdir=/data/module', ...settings, '/usr/bin/go', ...args];
     return runCommand('bwrap', [...insideTree(tree, 'nobody', work, []), ...network, '--', ...command], {

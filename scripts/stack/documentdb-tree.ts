@@ -36,8 +36,16 @@ export function findMirror(etcApt = '/etc/apt'): string | undefined {
   return undefined;
 }
 
+export interface TreeContent {
+  readonly packages: readonly string[];
+  /** Empty files to mount others over. */
+  readonly mountPoints?: readonly string[];
+}
+
 /** Unpacks a small Debian with the given packages into `<folder>/root`. */
-export async function makeTree(context: StackContext, folder: string, packages: readonly string[], title: string): Promise<void> {
+export async function makeTree(context: StackContext, folder: string, content: TreeContent, title: string): Promise<void> {
+  const { packages, mountPoints = [] } = content;
+  const options = [...treeOptions, ...mountPoints.map((path) => `--customize-hook=touch "$1${path}"`), `--include=${packages.join(',')}`];
   const { signal, progress } = context;
   if (!existsSync(keyring)) await installPackages(context, ['debian-archive-keyring']);
   const mirror = process.env.DEBIAN_MIRROR || findMirror();
@@ -48,7 +56,7 @@ export async function makeTree(context: StackContext, folder: string, packages: 
         if (/^I: [a-z].*\.\.\.$/.test(line)) update(`${line.slice(3, -3)} (${suite})`);
       };
       try {
-        await runAsRoot('mmdebstrap', [...treeOptions, `--include=${packages.join(',')}`, suite, join(folder, 'root'), ...source], {
+        await runAsRoot('mmdebstrap', [...options, suite, join(folder, 'root'), ...source], {
           signal,
           onLine,
         });
@@ -89,7 +97,7 @@ export async function findDocumentDbTree(context: StackContext): Promise<string>
     );
   }
   const folder = await cached(context, 'documentdb-tree', treeKey, (place) =>
-    makeTree(context, place, packages, 'Unpacking PostgreSQL 18 with DocumentDB (mmdebstrap)'),
+    makeTree(context, place, { packages }, 'Unpacking PostgreSQL 18 with DocumentDB (mmdebstrap)'),
   );
   return join(folder, 'root');
 }
