@@ -14,8 +14,8 @@ const settings = { RATE_WORKFLOW_START_PER_HOUR: '0', RATE_WORKFLOW_STAMP_PER_MI
 
 /** The chain as it is stored, in order. */
 async function chainOf(service: Service, { id }: StartedWorkflow): Promise<OutputRecord[]> {
-  const records = collectionOf(await openDatabase(service), 'outputs').find({ workflowId: id, kind: 'output' });
-  return (await records.sort({ _id: 1 }).toArray()) as unknown as OutputRecord[];
+  const outputs = (await openDatabase(service)).collection<OutputRecord>('outputs');
+  return outputs.find({ workflowId: id, kind: 'output' }).sort({ _id: 1 }).toArray();
 }
 
 /** That outputs are numbered 1 … n and recompute, and that everybody who was answered 201 has the number that is stored. */

@@ -1,5 +1,5 @@
 import type { Collection, Db } from 'mongodb';
-import { type ChainEnd, chainStart, extendChain } from '../domain/output-chain.ts';
+import { type ChainEnd, type ChainLink, chainStart, extendChain } from '../domain/output-chain.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
 
@@ -58,8 +58,8 @@ export interface OutputStore {
   findByTokens(tokenIds: readonly string[]): Promise<OutputRecord[]>;
   /** Outputs from number `first` on, in order. */
   list(workflowId: string, first: number, limit: number): Promise<OutputRecord[]>;
-  /** Every output in order, a page at a time: memory does not grow with the chain. */
-  scan(workflowId: string): AsyncIterable<OutputRecord>;
+  /** Every link of a chain in order, a page at a time: memory does not grow with the chain. */
+  scanLinks(workflowId: string): AsyncIterable<ChainLink>;
   /** Numbers of the outputs with that hash, at most `limit`. */
   findNumbers(workflowId: string, hash: string, limit: number): Promise<number[]>;
   /** Removes what callers said about outputs in words of their own (W10). */
@@ -152,6 +152,13 @@ export function createOutputStore(db: Db): OutputStore {
     }
   }
 
+  async function listLinks(workflowId: string, first: number): Promise<ChainLink[]> {
+    const range = { ...rangeOf(workflowId), $gte: keyOf(workflowId, first) };
+    const projection = { _id: 0, kind: 1, sequenceNumber: 1, chainHash: 1, hash: 1 };
+    const found = await outputs.find({ _id: range }, { projection, maxTimeMS }).hint({ _id: 1 }).sort({ _id: 1 }).limit(scanPage).toArray();
+    return found.flatMap((record) => (record.kind === 'output' ? [{ ...record, outputHash: record.hash }] : []));
+  }
+
   async function list(workflowId: string, first: number, limit: number): Promise<OutputRecord[]> {
     const range = { ...rangeOf(workflowId), $gte: keyOf(workflowId, first) };
     const found = await outputs.find({ _id: range }, { maxTimeMS }).hint({ _id: 1 }).sort({ _id: 1 }).limit(limit).toArray();
@@ -169,12 +176,12 @@ export function createOutputStore(db: Db): OutputStore {
       }),
     findByTokens: (tokenIds) => inStore(() => findByTokens(tokenIds)),
     list: (workflowId, first, limit) => inStore(() => list(workflowId, first, limit)),
-    scan: async function* (workflowId) {
+    scanLinks: async function* (workflowId) {
       for (let next = 1; ; ) {
-        const page = await inStore(() => list(workflowId, next, scanPage));
-        yield* page;
-        if (page.length === 0) return;
-        next = page.at(-1)!.sequenceNumber + 1;
+        const links = await inStore(() => listLinks(workflowId, next));
+        yield* links;
+        if (links.length === 0) return;
+        next = links.at(-1)!.sequenceNumber + 1;
       }
     },
     findNumbers: (workflowId, hash, limit) =>

@@ -35,11 +35,11 @@ export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps):
   async function computeRoot({ _id: workflowId, briefingHash }: WorkflowRecord): Promise<{ hash: string; outputCount: number }> {
     const tree = createTreeHeadBuilder();
     let end: ChainEnd = chainStart(briefingHash);
-    for await (const output of outputs.scan(workflowId)) {
-      const fault = checkLink(end, { ...output, outputHash: output.hash });
+    for await (const link of outputs.scanLinks(workflowId)) {
+      const fault = checkLink(end, link);
       if (fault) throw new Error(`the chain of workflow ${workflowId} breaks at ${fault.sequenceNumber}: ${fault.fault}`);
-      tree.append(bytesOfSha256(output.hash));
-      end = output;
+      tree.append(bytesOfSha256(link.outputHash));
+      end = link;
     }
     const { treeSize, rootHash } = tree.head();
     return { hash: rootHash.toString('hex'), outputCount: treeSize };
