@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { jsonLines, runCommand, temporaryFolder } from '../support/command.ts';
 import { getJson, internalHeaders, sha256, stampInternal, verifyById } from '../support/requests.ts';
 import { type Service, serviceToken, startService } from '../support/service.ts';
+import { providersSettings, startTsa } from '../support/tsa-service.ts';
 
 // Each test starts many processes.
 vi.setConfig({ testTimeout: 120_000 });
@@ -17,11 +18,11 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 /** The command in a folder with these files, as the product `test`. */
-function inFolder(files: Record<string, string>) {
+function inFolder(files: Record<string, string>, { url } = service) {
   const cwd = temporaryFolder();
   for (const [name, content] of Object.entries(files)) writeFileSync(join(cwd, name), content);
   const run = (args: readonly string[], env: Record<string, string> = {}) =>
-    runCommand(args, { cwd, env: { QSTAMP_URL: service.url, QSTAMP_SERVICE_TOKEN: serviceToken, ...env } });
+    runCommand(args, { cwd, env: { QSTAMP_URL: url, QSTAMP_SERVICE_TOKEN: serviceToken, ...env } });
   const path = (name: string) => join(cwd, name);
   const read = (name: string) => readFileSync(path(name), 'utf8');
   const record = (name: string) => JSON.parse(read(`${name}.qstamp.json`)) as { stamp: Record<string, unknown> };
@@ -200,6 +201,19 @@ describe('qstamp verify', () => {
     const { code, stdout } = await inFolder({}).run(['verify', String(body.token_id)]);
     expect([code, stdout]).toEqual([0, expect.stringContaining(`existed at ${body.issued_at}`)]);
   });
+});
+
+test('stamps of a real TSA are called qualified where they are, and verify from the file, the id and the token', async () => {
+  const tsa = await startTsa();
+  const qualified = await startService({ settings: providersSettings([{ tsa, qualified: true }]) });
+  const { run, path, record } = inFolder({ a: 'a' }, qualified);
+  expect((await run(['stamp', 'a'])).stdout).toMatch(/^a: stamped at \S+Z by tsa-1 \(qualified\), saved as /);
+  const { token, token_id, issued_at } = record('a').stamp;
+  const outcome = await run(['verify', '--json', 'a', String(token_id), String(token)]);
+  expect(outcome.code).toBe(0);
+  for (const result of jsonLines(outcome)) expect(result).toMatchObject({ valid: true, issued_at, token_id, is_qualified: true });
+  writeFileSync(path('a'), 'b');
+  expect(await run(['verify', 'a'])).toMatchObject({ code: 1, stdout: expect.stringContaining('NOT VALID, imprint_mismatch: ') });
 });
 
 describe('the command line', () => {
