@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { integer, nullValue, objectIdentifier, sequence } from '../../../src/shared/rfc3161/der-writer.ts';
+import { bitString, integer, nullValue, objectIdentifier, sequence } from '../../../src/shared/rfc3161/der-writer.ts';
 import { OID } from '../../../src/shared/rfc3161/oids.ts';
 import type { VerifyResult } from '../../../src/shared/rfc3161/types.ts';
 import {
@@ -95,6 +95,19 @@ describe('certificates that are not as X.509 requires', () => {
     ],
   ])('%s', (_name, change) => {
     expect(resigned(change)).toMatchObject(malformed);
+  });
+
+  it.each<[string, string, bigint, number]>([
+    ['an exponent of one', OID.rsaEncryption, 1n, 2048],
+    ['an even exponent', OID.rsaEncryption, 65536n, 2048],
+    ['an exponent that takes long', OID.rsaEncryption, (1n << 64n) + 1n, 2048],
+    ['too few bits', OID.rsaEncryption, 65537n, 2047],
+    ['so many bits that it takes long', OID.rsaEncryption, 65537n, 8193],
+    ['an algorithm that is not accepted', '1.2.840.10040.4.1', 65537n, 2048],
+  ])('a key with %s (46)', (_name, algorithm, exponent, bits) => {
+    const key = bitString(sequence(integer((1n << BigInt(bits - 1)) + 1n), integer(exponent)));
+    const spki = mutableOf(sequence(sequence(objectIdentifier(algorithm), nullValue()), key));
+    expect(resigned((body) => void body.children.splice(6, 1, spki))).toMatchObject({ ok: false, code: 'key_too_weak' });
   });
 
   it('a signature in bits that are no octets', () => {

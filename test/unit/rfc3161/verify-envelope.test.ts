@@ -204,6 +204,21 @@ describe('PKIStatusInfo (RFC 3161 §2.4.2)', () => {
   });
 });
 
+describe('genTime of TSTInfo (22)', () => {
+  it('is a GeneralizedTime, not a text that reads like one', () => {
+    const tagged = (tag: number) =>
+      given({
+        eContent: (der) => {
+          const root = mutableOf(der);
+          root.children[4]!.tag = tag;
+          return encoded(root);
+        },
+      });
+    expect(tagged(0x18)).toMatchObject(accepted);
+    for (const text of [0x0c, 0x13, 0x17]) expect(tagged(text)).toMatchObject(refused('gen_time_malformed'));
+  });
+});
+
 describe('accuracy of TSTInfo', () => {
   it('has its parts in the form of DER, though their type is not seen', () => {
     const accuracy = (...parts: readonly Buffer[]) => {
