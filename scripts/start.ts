@@ -28,6 +28,11 @@ function readSetting(name: string): string | undefined {
 }
 const isSet = (name: string) => readSetting(name) !== undefined;
 
+/** API and worker share this machine's ports: the metrics of the worker are one port above those of the API. */
+function metricsOfWorker({ METRICS_PORT: given }: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return given && Number(given) > 0 ? { METRICS_PORT: String(Number(given) + 1) } : {};
+}
+
 async function refuseBusyPort(): Promise<void> {
   const port = Number(process.env.PORT || 8080);
   const host = process.env.HOST || '127.0.0.1';
@@ -104,7 +109,7 @@ async function run(signal: AbortSignal): Promise<number> {
       ports.tsa = Number(new URL(String(tsa.url)).port);
     }
     const url = String((await start('api', env)).url);
-    await start('worker', { ...env, PUBLIC_BASE_URL: env.PUBLIC_BASE_URL || url });
+    await start('worker', { ...env, ...metricsOfWorker(env), PUBLIC_BASE_URL: env.PUBLIC_BASE_URL || url });
 
     if (stack.servers.redis) ports.redis = stack.servers.redis.port;
     if (stack.servers.mongo) ports.mongo = stack.servers.mongo.port;

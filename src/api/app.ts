@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify';
 import type { Config } from '../shared/config.ts';
 import type { Logger } from '../shared/log.ts';
+import type { Metrics } from '../shared/metrics.ts';
 import { version } from '../shared/version.ts';
 import { registerErrorHandler } from './errors.ts';
 import { registerMcp } from './mcp/endpoint.ts';
@@ -9,6 +10,7 @@ import { registerJsonBody } from './plugins/json-body.ts';
 import { registerOpenApi } from './plugins/openapi.ts';
 import type { RateLimits } from './plugins/rate-limits.ts';
 import { registerRequestLog } from './plugins/request-log.ts';
+import { registerRequestMetrics } from './plugins/request-metrics.ts';
 import { registerSecurityHeaders } from './plugins/security-headers.ts';
 import { edgeServerOptions } from './plugins/server-options.ts';
 import { createServiceTokens } from './plugins/service-token.ts';
@@ -37,6 +39,7 @@ export interface AppDeps {
   readonly config: Config;
   readonly log: Logger;
   readonly limits: RateLimits;
+  readonly metrics: Pick<Metrics, 'answered'>;
   readonly stamping: Stamping;
   readonly verification: Verification;
   readonly statistics: Statistics;
@@ -68,6 +71,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   });
 
   registerRequestLog(app);
+  if (config.METRICS_PORT !== undefined) registerRequestMetrics(app, deps.metrics);
   registerErrorHandler(app);
   await registerSecurityHeaders(app);
   registerJsonBody(app);

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '../shared/clock.ts';
 import { runProcess } from '../shared/lifecycle.ts';
+import { createMetrics, serveMetrics } from '../shared/metrics.ts';
 import { createTokenDoor } from '../shared/providers/token-door.ts';
 import { loadTrustSettings, namesOf } from '../shared/providers/trusted-providers.ts';
 import { connectBlockingReader, connectProducer, disconnect, untilReady } from '../shared/queue/connection.ts';
@@ -78,11 +79,18 @@ await runProcess('api', process.env, async ({ config, log, lifecycle }) => {
     addressOf,
     baseUrl: () => config.PUBLIC_BASE_URL ?? listeningAt,
   });
+  const metrics = createMetrics({ clock, readQueueState: () => readQueueState(redis) });
+  if (config.METRICS_PORT !== undefined) {
+    const served = await serveMetrics({ metrics, host: config.HOST, port: config.METRICS_PORT });
+    lifecycle.onClose('metrics', served.close);
+    log.info({ metricsUrl: served.url }, 'metrics are served');
+  }
   const app = await buildApp({
     workflows,
     config,
     log,
-    limits: createRateLimits({ redis }),
+    limits: createRateLimits({ redis, onLimited: metrics.rateLimited }),
+    metrics,
     stamping: createStamping({ queue, waiter, ...store, idempotency, clock, sealedMaxBytes: config.SEALED_MAX_BYTES }),
     verification: countVerifications(createVerification({ stamps: store.stamps, door, log }), activity),
     statistics: createStatistics({ ...store, clock }),

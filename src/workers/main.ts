@@ -2,14 +2,17 @@ import { randomUUID } from 'node:crypto';
 import { systemClock } from '../shared/clock.ts';
 import { runProcess } from '../shared/lifecycle.ts';
 import { createMailTransport } from '../shared/mail/transport.ts';
+import { createMetrics, serveMetrics } from '../shared/metrics.ts';
 import { openProvider } from '../shared/providers/open-provider.ts';
 import { loadTrustSettings } from '../shared/providers/trusted-providers.ts';
 import { connectWorker, disconnect } from '../shared/queue/connection.ts';
 import { consumeJobs, scheduleSweep } from '../shared/queue/consumer.ts';
+import { readQueueState } from '../shared/queue/depth.ts';
 import { startHeartbeat } from '../shared/queue/heartbeat.ts';
 import { sendReplies } from '../shared/queue/replies.ts';
 import { openStore } from '../shared/store/store.ts';
 import { createViewEngine } from '../shared/views/engine.ts';
+import { countMails } from './counted-mail.ts';
 import { createProcessors } from './registry.ts';
 
 const sweepEveryMs = 3_600_000;
@@ -21,6 +24,7 @@ await runProcess('worker', process.env, async ({ config, log, lifecycle }) => {
   const redis = connectWorker(config.REDIS_URL, log);
   lifecycle.onClose('redis', () => disconnect(redis));
 
+  const metrics = createMetrics({ clock: systemClock, readQueueState: () => readQueueState(redis), readHealth: () => health() });
   const trust = loadTrustSettings(config);
   const { provider, health, close } = openProvider({
     config,
@@ -28,6 +32,7 @@ await runProcess('worker', process.env, async ({ config, log, lifecycle }) => {
     mockKey: () => store.keys.secret('mock-provider'),
     clock: systemClock,
     log,
+    onCall: (call) => metrics.stamped(call),
   });
   lifecycle.onClose('provider', close);
   const processors = createProcessors({
@@ -35,7 +40,7 @@ await runProcess('worker', process.env, async ({ config, log, lifecycle }) => {
     ...store,
     sendReplies: (replyTo, replies) => sendReplies(redis, replyTo, replies),
     challengeKey: () => store.keys.secret('challenge'),
-    mail: createMailTransport(config.SMTP_URL),
+    mail: countMails(createMailTransport(config.SMTP_URL), metrics),
     mailFrom: config.MAIL_FROM ?? 'qstamp <no-reply@localhost>',
     engine: createViewEngine(),
     publicBaseUrl: config.PUBLIC_BASE_URL,
@@ -53,6 +58,11 @@ await runProcess('worker', process.env, async ({ config, log, lifecycle }) => {
     describe: health,
   });
   lifecycle.onClose('heartbeat', () => heartbeat.stop());
+  if (config.METRICS_PORT !== undefined) {
+    const served = await serveMetrics({ metrics, host: config.HOST, port: config.METRICS_PORT });
+    lifecycle.onClose('metrics', served.close);
+    log.info({ metricsUrl: served.url }, 'metrics are served');
+  }
   await scheduleSweep(redis, sweepEveryMs);
   return {};
 });

@@ -1,9 +1,9 @@
+import { answerWithin } from '../../shared/answer-within.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { ProviderStatus, StatusCounters, StatusResponse } from '../../shared/contract/status.ts';
 import type { QueueState } from '../../shared/queue/depth.ts';
 import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
 import { type ActivityTotals, type CounterStore, utcDay } from '../../shared/store/counters.ts';
-import { answerWithin } from './answer-within.ts';
 import { assess, type ComponentState } from './service-state.ts';
 
 /** Everything public about the state of the service; nothing of a caller, an id, a host or a path. */

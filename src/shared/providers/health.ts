@@ -59,18 +59,29 @@ export function createHealthRecord(options: { name: string; isQualified: boolean
   };
 }
 
+/** Told of each call that was made: for the metrics. */
+export type OnCall = (call: { provider: string; outcome: 'stamped' | 'failed'; seconds: number; error?: unknown }) => void;
+
 /** The same provider, with a record of how its calls went. */
-export function withHealthRecord(provider: TimestampProvider, clock: Clock): { provider: TimestampProvider; record: HealthRecord } {
+export function withHealthRecord(
+  provider: TimestampProvider,
+  clock: Clock,
+  onCall: OnCall = () => undefined,
+): { provider: TimestampProvider; record: HealthRecord } {
   const record = createHealthRecord({ name: provider.name, isQualified: provider.isQualified, clock });
   const stamp: TimestampProvider['stamp'] = async (subject) => {
     const startedAt = clock();
     try {
       const evidence = await provider.stamp(subject);
       record.succeeded(clock() - startedAt);
+      onCall({ provider: provider.name, outcome: 'stamped', seconds: (clock() - startedAt) / 1_000 });
       return evidence;
     } catch (error) {
       // Without its key from the store the mock provider cannot work: that is the store's failure.
-      if (!(error instanceof ServiceError)) record.failed();
+      if (!(error instanceof ServiceError)) {
+        record.failed();
+        onCall({ provider: provider.name, outcome: 'failed', seconds: (clock() - startedAt) / 1_000, error });
+      }
       throw error;
     }
   };

@@ -2,9 +2,9 @@ import type { KeyObject } from 'node:crypto';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import type { Logger } from '../log.ts';
-import { type ProviderHealth, withHealthRecord } from './health.ts';
+import { type OnCall, type ProviderHealth, withHealthRecord } from './health.ts';
 import { createMockProvider } from './mock.ts';
-import { createProviderPool, type OnCall } from './pool.ts';
+import { createProviderPool } from './pool.ts';
 import type { TimestampProvider } from './provider.ts';
 import { createRfc3161Provider } from './rfc3161.ts';
 import type { TrustSettings } from './trusted-providers.ts';
@@ -31,7 +31,7 @@ export function openProvider(deps: {
 }): OpenedProvider {
   const { config, trust, mockKey, clock, log, onCall } = deps;
   if (config.TSP === 'mock') {
-    const { provider, record } = withHealthRecord(createMockProvider({ key: mockKey, clock }), clock);
+    const { provider, record } = withHealthRecord(createMockProvider({ key: mockKey, clock }), clock, onCall);
     return { provider, health: () => [record.read()], close: () => undefined };
   }
   const providers = trust.providers.map(({ settings, trust: store }) =>

@@ -1,7 +1,7 @@
 import { type BulkheadPolicy, bulkhead, CircuitState, ConsecutiveBreaker, circuitBreaker, handleAll, wrap } from 'cockatiel';
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../log.ts';
-import { createHealthRecord, type ProviderHealth } from './health.ts';
+import { createHealthRecord, type OnCall, type ProviderHealth } from './health.ts';
 import { type Evidence, ProviderError, type StampSubject, type TimestampProvider } from './provider.ts';
 import type { Rfc3161Provider } from './rfc3161.ts';
 
@@ -11,9 +11,6 @@ const openMs = 10_000;
 
 /** Stamps that may wait for a place at one provider: more than all that one worker can hold. */
 const mostWaiting = 1_000_000;
-
-/** Told of each call that was made: for the metrics. */
-export type OnCall = (call: { provider: string; outcome: 'stamped' | 'failed'; seconds: number; error?: unknown }) => void;
 
 /** Every configured TSA behind one port: in order of preference, each behind a breaker and a limit of its own. */
 export interface ProviderPool extends TimestampProvider {
