@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { prefersJson } from '../../src/api/plugins/accept.ts';
+
+test.each([
+  [undefined, false],
+  ['', false],
+  ['*/*', false],
+  ['text/html', false],
+  ['application/json', true],
+  ['Application/JSON; charset=utf-8', true],
+  ['application/*', true],
+  ['application/json, text/html', false],
+  ['text/html;q=0.5, application/json', true],
+  ['text/html, application/json;q=0.9', false],
+  ['application/json, */*;q=0.1', true],
+  ['application/json;q=0, */*', false],
+  ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', false],
+])('E12: Accept %j prefers JSON: %s (RFC 9110 §12.5.1)', (accept, expected) => {
+  expect(prefersJson(accept)).toBe(expected);
+});
