@@ -15,6 +15,36 @@ const redactedMembers = [
   'authorization',
 ];
 
+interface LoggedError {
+  readonly type: string;
+  readonly message: string;
+  readonly stack?: string;
+  readonly code?: string | number;
+  readonly cause?: LoggedError;
+  readonly errors?: readonly LoggedError[];
+}
+
+const deepestCause = 8;
+
+/**
+ * What a log tells of an error. Drivers hang whole commands and documents on theirs, tokens and all; so only members are taken
+ * that are known to hold none.
+ */
+function describeError(error: unknown, depth = 0): LoggedError {
+  if (!(error instanceof Error)) return { type: typeof error, message: typeof error === 'string' ? error : 'not an error' };
+  const { name, message, stack, cause } = error;
+  const code: unknown = 'code' in error ? error.code : undefined;
+  const isDeep = depth >= deepestCause;
+  return {
+    type: name,
+    message,
+    ...(stack !== undefined && { stack }),
+    ...((typeof code === 'string' || typeof code === 'number') && { code }),
+    ...(cause !== undefined && !isDeep && { cause: describeError(cause, depth + 1) }),
+    ...(error instanceof AggregateError && !isDeep && { errors: error.errors.map((each) => describeError(each, depth + 1)) }),
+  };
+}
+
 /**
  * One JSON line an event on standard output. `process` names the kind of process (`api`, `worker`, `tsa`).
  */
@@ -23,6 +53,7 @@ export function createLogger(options: { level: string; process: string }): Logge
     level: options.level,
     base: { process: options.process, pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
+    serializers: { err: (error: unknown) => describeError(error) },
     formatters: { level: (label) => ({ level: label }) },
     redact: { paths: redactedMembers.flatMap((name) => [name, `*.${name}`]), censor: '[REDACTED]' },
   });
