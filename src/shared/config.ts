@@ -130,6 +130,9 @@ function refuseLaptopDefaults(config: Config, environment: Environment): void {
   if (config.SMTP_URL?.startsWith('smtp://') && !new URL(config.SMTP_URL).searchParams.has('plain')) {
     throw new ConfigError('SMTP_URL: got plain smtp://; production takes smtps://, or smtp://…?plain when asked for by name');
   }
+  if (config.SMTP_URL && !config.PUBLIC_BASE_URL) {
+    throw new ConfigError('PUBLIC_BASE_URL: got nothing; production takes the address that the links in its e-mails lead to');
+  }
 }
 
 /**

@@ -7,7 +7,7 @@ export async function openDatabase({ settings }: Pick<Service, 'settings'>): Pro
   const url = settings.MONGODB_URL ?? '';
   const client = await MongoClient.connect(url, { retryWrites: false });
   onTestFinished(() => client.close());
-  return client.db(new URL(url).pathname.slice(1));
+  return client.db(new URL(url).pathname.slice(1) || 'qstamp');
 }
 
 /** Documents of any collection, by string ids as this service gives them. */

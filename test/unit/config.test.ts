@@ -92,12 +92,14 @@ describe('production refuses what is fit for a laptop only (S13)', () => {
     ['the development default', { SERVICE_TOKENS: 'dev:dev-service-token' }, /^SERVICE_TOKENS: /],
     ['no provider', { TSP: '' }, /^TSP: /],
     ['plain SMTP', { SMTP_URL: 'smtp://mail.example' }, /^SMTP_URL: /],
+    ['e-mails whose links lead nowhere (W13)', { SMTP_URL: 'smtps://mail.example' }, /^PUBLIC_BASE_URL: /],
   ])('%s', (_name, change, message) => {
     expect(messageOf({ ...production, ...change })).toMatch(message);
   });
 
   test('unless each is asked for by name', () => {
-    expect(messageOf({ ...production, SMTP_URL: 'smtp://mail.example?plain' })).toBe('accepted');
+    const mail = { SMTP_URL: 'smtp://mail.example?plain', PUBLIC_BASE_URL: 'https://stamps.example' };
+    expect(messageOf({ ...production, ...mail })).toBe('accepted');
   });
 });
 
