@@ -1,7 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { createFault } from '../../src/tsa/faults.ts';
 import { eventually, getJson, randomHash, stampInternal } from '../support/requests.ts';
 import { startPrivateMongo, startPrivateRedis } from '../support/servers.ts';
 import { type Service, startService } from '../support/service.ts';
+import { providersSettings, startTsa } from '../support/tsa-service.ts';
 
 /** Each change must show within ten seconds (issue 7 §2). */
 const withinMs = 10_000;
@@ -67,3 +69,35 @@ test('Redis stopped: outage within 10 s and no figure of the queue, operational 
   await redis.start();
   await showsState(service, 'operational');
 });
+
+test('the preferred provider broken: degraded within 10 s while another one stamps, outage when both are; it recovers (Public JSON)', async () => {
+  const [first, second] = await Promise.all([startTsa(), startTsa()]);
+  const settings = providersSettings([{ tsa: first, qualified: true }, { tsa: second }]);
+  const service = await startService({ settings });
+  const stamp = async () => (await stampInternal(service, { hash: randomHash() })).status;
+  const showsProviders = (status: string, states: readonly string[]) =>
+    eventually(async () => {
+      const { body } = await getJson(service, '/api/v1/status');
+      const shown = (body.providers as { status: string }[]).map((provider) => provider.status);
+      return body.status === status && shown.join() === states.join() && body;
+    }, withinMs);
+
+  expect(await stamp()).toBe(201);
+  const well = await showsProviders('operational', ['operational', 'operational']);
+  expect(well.provider).toMatchObject({ name: 'tsa-1', is_qualified: true });
+
+  first.server.failAlways(createFault('status'));
+  for (let call = 0; call < 4; call += 1) expect(await stamp()).toBe(201);
+  await showsProviders('degraded', ['outage', 'operational']);
+
+  second.server.failAlways(createFault('status'));
+  for (let call = 0; call < 4; call += 1) expect(await stamp()).toBe(502);
+  await showsProviders('outage', ['outage', 'outage']);
+  await pageSays(service, 'Stamps cannot be made at the moment.');
+
+  first.server.failAlways(undefined);
+  second.server.failAlways(undefined);
+  // Without a request of anybody: the workers ask those that failed, once their breakers let a call through after 10 s.
+  await eventually(async () => (await getJson(service, '/api/v1/status')).body.status === 'operational', 30_000);
+  expect(await stamp()).toBe(201);
+}, 90_000);

@@ -20,6 +20,9 @@ export interface OpenedProvider {
 /** All providers together must have answered before the caller stops to wait (E9 before E11). */
 const deadlineMsOf = (stampWaitMs: number): number => Math.max(1_000, Math.floor(stampWaitMs * 0.8));
 
+/** How often providers that fail are asked whether they are back; an open breaker lets none of it through. */
+const probeEveryMs = 5_000;
+
 /** The mock provider, or the pool of the providers file. */
 export function openProvider(deps: {
   config: Config;
@@ -38,5 +41,10 @@ export function openProvider(deps: {
     createRfc3161Provider({ settings, trust: store, client: createTsaClient(settings), clock }),
   );
   const pool = createProviderPool({ providers, deadlineMs: deadlineMsOf(config.STAMP_WAIT_MS), clock, log, ...(onCall && { onCall }) });
-  return { provider: pool, health: pool.health, close: pool.close };
+  const probing = setInterval(() => void pool.probe(), probeEveryMs);
+  const close = () => {
+    clearInterval(probing);
+    pool.close();
+  };
+  return { provider: pool, health: pool.health, close };
 }

@@ -1,3 +1,4 @@
+import { randomBytes, randomUUID } from 'node:crypto';
 import { type BulkheadPolicy, bulkhead, CircuitState, ConsecutiveBreaker, circuitBreaker, handleAll, wrap } from 'cockatiel';
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../log.ts';
@@ -15,6 +16,11 @@ const mostWaiting = 1_000_000;
 /** Every configured TSA behind one port: in order of preference, each behind a breaker and a limit of its own. */
 export interface ProviderPool extends TimestampProvider {
   health(): ProviderHealth[];
+  /**
+   * Asks those whose last call failed whether they stamp again: nobody else would, while one before them works. It costs one
+   * stamp a recovery.
+   */
+  probe(): Promise<void>;
   close(): void;
 }
 
@@ -89,6 +95,11 @@ export function createProviderPool(options: {
       });
     },
     health: () => members.map((member) => member.health()),
+    probe: async () => {
+      const failing = members.filter((member) => member.health().status !== 'operational');
+      const subject = () => ({ tokenId: randomUUID(), hash: randomBytes(32).toString('hex'), tier: 'basic' }) as const;
+      await Promise.allSettled(failing.map((member) => member.stamp(subject(), AbortSignal.timeout(deadlineMs))));
+    },
     close: () => {
       for (const { provider } of members) provider.close();
     },
