@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { z } from 'zod';
 
 const developmentTokens = 'dev:dev-service-token';
@@ -48,10 +49,14 @@ const serviceTokens = z.string().transform((text, context): ServiceToken[] => {
   return tokens;
 });
 
-const addressList = list.refine(
-  (items) => items.every((item) => /^[0-9A-Fa-f.:]+(\/\d{1,3})?$/.test(item)),
-  'takes a comma-separated list of addresses or CIDRs',
-);
+/** An IP address, or one with the length of a prefix. */
+function isAddressOrCidr(text: string): boolean {
+  const [address = '', prefix, ...rest] = text.split('/');
+  const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+  return bits > 0 && rest.length === 0 && (prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits));
+}
+
+const addressList = list.refine((items) => items.every(isAddressOrCidr), 'takes a comma-separated list of addresses or CIDRs');
 
 /** Every environment variable of the service, as text in and as typed values out. The README's table is tested against it. */
 export const settingsSchema = z.object({
@@ -59,10 +64,12 @@ export const settingsSchema = z.object({
   HOST: z.string().min(1).default('127.0.0.1'),
   PORT: setting(0, 65535, 8080),
   PUBLIC_BASE_URL: url(['http:', 'https:'])
-    .transform((text) => text.replace(/\/+$/, ''))
+    .refine((text) => !/[?#]/.test(text), 'takes an address without a query')
+    .transform((text) => (text.endsWith('/') ? text.slice(0, -1) : text))
     .optional(),
   REDIS_URL: url(['redis:', 'rediss:']),
-  MONGODB_URL: url(['mongodb:', 'mongodb+srv:']),
+  // Several hosts are no URL: the driver reads the rest (`connectStore`).
+  MONGODB_URL: z.string().regex(/^mongodb(\+srv)?:\/\/[^\s/?#]+/, 'takes an address that starts with mongodb:// or mongodb+srv://'),
   SERVICE_TOKENS: serviceTokens.default([{ product: 'dev', token: 'dev-service-token' }]),
   TSP: z.enum(['mock', 'local', 'file'], 'takes mock, local or file').optional(),
   TSP_PROVIDERS_FILE: z.string().min(1).optional(),
@@ -73,7 +80,9 @@ export const settingsSchema = z.object({
   QUEUE_MAX_DEPTH: setting(1, 10_000_000, 50_000),
   WORKER_CONCURRENCY: setting(1, 10_000, 256),
   TRUST_PROXY: addressList.default([]),
-  SMTP_URL: url(['smtp:', 'smtps:']).optional(),
+  SMTP_URL: url(['smtp:', 'smtps:'])
+    .refine((text) => /^smtps?:\/\/[^/?#]/.test(text), 'takes an address with a host')
+    .optional(),
   MAIL_FROM: z.string().min(3).optional(),
   WORKFLOW_TTL_HOURS: setting(1, 87_600, 168),
   OTP_TTL_MINUTES: setting(1, 10_080, 30),

@@ -63,6 +63,6 @@ await runProcess('worker', process.env, async ({ config, log, lifecycle }) => {
     lifecycle.onClose('metrics', served.close);
     log.info({ metricsUrl: served.url }, 'metrics are served');
   }
-  await scheduleSweep(redis, sweepEveryMs);
+  await scheduleSweep(redis, sweepEveryMs, log);
   return {};
 });

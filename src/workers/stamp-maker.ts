@@ -32,6 +32,11 @@ export type MakeStamps = (items: readonly StampItem[], run: JobRun) => Promise<S
 
 type Attempt = { readonly item: StampItem; readonly evidence: Evidence } | { readonly item: StampItem; readonly evidence?: undefined };
 
+/** A request that was sent twice at the same time may stand in a batch twice: it makes one stamp, the first. */
+const distinct = (items: readonly StampItem[]): StampItem[] => [
+  ...new Map(items.toReversed().map((item) => [item.tokenId, item])).values(),
+];
+
 export function createStampMaker({ provider, stamps, counters, clock, log }: StampMakerDeps): MakeStamps {
   async function attempt(item: StampItem): Promise<Attempt> {
     const { tokenId, hash, tier, requiresQualified = false } = item;
@@ -63,7 +68,8 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
     }
   }
 
-  return async (items, { isRetry }) => {
+  return async (given, { isRetry }) => {
+    const items = distinct(given);
     const startedAt = clock();
     const known = isRetry ? await stamps.findMany(items.map(({ tokenId }) => tokenId)) : [];
     const knownIds = new Set(known.map(({ _id }) => _id));

@@ -34,6 +34,11 @@ test('with the servers named, everything else has its default', () => {
   });
 });
 
+test('several hosts of a replica set are an address, too', () => {
+  const url = 'mongodb://a.example:27017,b.example:27017/stamps?replicaSet=rs0';
+  expect(loadConfig({ ...servers, MONGODB_URL: url }).MONGODB_URL).toBe(url);
+});
+
 test('an empty variable counts as not set', () => {
   expect(loadConfig({ ...servers, PORT: '', TRUST_PROXY: '' })).toMatchObject({ PORT: 8080, TRUST_PROXY: [] });
 });
@@ -49,6 +54,10 @@ describe('a wrong setting is told in one line: the variable, what it got, what i
     ['TSP', 'qtsp'],
     ['STAMP_WAIT_MS', '1e3'],
     ['TRUST_PROXY', 'everybody'],
+    ['TRUST_PROXY', '300.1.1.1'],
+    ['TRUST_PROXY', '10.0.0.0/99'],
+    ['PUBLIC_BASE_URL', 'https://x.example/?a=b'],
+    ['SMTP_URL', 'smtp://'],
     ['LOG_LEVEL', 'loud'],
     ['SERVICE_TOKENS', 'no-colon'],
     ['SERVICE_TOKENS', 'a:same,b:same'],

@@ -180,5 +180,7 @@ test('the input that a 422 repeats stays small, whatever was sent', () => {
   expect(JSON.stringify(validationItems(result.error ?? new z.ZodError([]), body, ['body'])).length).toBeLessThan(10_000);
   const metadata = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`k${index}`, 0]));
   const many = stampRequestFor().safeParse({ hash, metadata });
-  expect(validationItems(many.error ?? new z.ZodError([]), { hash, metadata }, ['body'])).toHaveLength(1024);
+  expect(validationItems(many.error ?? new z.ZodError([]), { hash, metadata }, ['body'])).toEqual([
+    expect.objectContaining({ type: 'value_error', loc: ['body', 'metadata'] }),
+  ]);
 });

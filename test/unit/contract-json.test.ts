@@ -59,9 +59,14 @@ test('E2: nesting is refused beyond 64 levels, where it gets too deep', () => {
 test('E2: a fault behind megabytes of brackets or text is found without a deep stack', () => {
   const levels = 2_000_000;
   expect(faultOf('['.repeat(levels))).toEqual({ loc: ['body', levels], error: 'Expecting value' });
-  expect(faultOf('{"a":'.repeat(levels / 10))).toEqual({ loc: ['body', levels / 2], error: 'Expecting value' });
+  expect(faultOf('{"a":'.repeat(40_000))).toEqual({ loc: ['body', 200_000], error: 'Expecting value' });
   expect(faultOf(`"${'\\n'.repeat(levels)}`)).toEqual({ loc: ['body', 0], error: 'Unterminated string starting at' });
-  expect(faultOf(`[${'1,'.repeat(levels)}]`)).toEqual({ loc: ['body', 1 + 2 * levels], error: 'Expecting value' });
+  expect(faultOf(`[${'1,'.repeat(40_000)}]`)).toEqual({ loc: ['body', 80_001], error: 'Expecting value' });
+});
+
+test('E2: an object of more members than any request has is refused before it is built', () => {
+  const members = Array.from({ length: 60_000 }, (_, index) => `"k${index}":0`).join(',');
+  expect(faultOf(`{"metadata":{${members}}}`)).toEqual({ loc: ['body', 0], error: 'More than 50000 members' });
 });
 
 test('whatever the octets: a value, or json_invalid within the text', () => {

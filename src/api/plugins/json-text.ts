@@ -5,6 +5,23 @@ import { RequestValidationError } from './validation.ts';
 /** The most arrays and objects inside one another; more overflows the stack of whatever walks the value, and what BSON holds. */
 export const maxNesting = 64;
 
+/**
+ * The most colons and commas, inside texts or not: an object of a million members would block the process for seconds. Large bodies
+ * are large by their base64, which has neither.
+ */
+const mostSeparators = 50_000;
+
+function hasMoreThan(most: number, bytes: Buffer): boolean {
+  let found = 0;
+  for (const separator of [':', ',']) {
+    for (let index = bytes.indexOf(separator); index >= 0; index = bytes.indexOf(separator, index + 1)) {
+      found += 1;
+      if (found > most) return true;
+    }
+  }
+  return false;
+}
+
 /** A body that is not JSON (E2): 422 with `loc` `["body", offset]`, the offset in code points behind a byte order mark. */
 export class MalformedJsonError extends RequestValidationError {
   constructor(offset: number, reason: string) {
@@ -21,6 +38,7 @@ const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
  */
 export function parseJsonText(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw new MalformedJsonError(offsetOfInvalidUtf8(bytes), 'Invalid UTF-8');
+  if (hasMoreThan(mostSeparators, bytes)) throw new MalformedJsonError(0, `More than ${mostSeparators} members`);
   const start = bytes.subarray(0, 3).equals(byteOrderMark) ? 3 : 0;
   const text = bytes.toString('utf8', start);
   const value = parse(text);

@@ -32,7 +32,7 @@ export function registerNotFound(app: FastifyInstance): void {
         headers: { Allow: allowed.join(', ') },
       });
     }
-    const other = path.endsWith('/') ? path.replace(/\/+$/, '') : `${path}/`;
+    const other = path.endsWith('/') ? path.slice(0, -1) : `${path}/`;
     if (other !== '' && methodsAt(other).length > 0) return reply.redirect(other + query, 307);
     throw new ServiceError('not_found', 'There is nothing at this address.');
   });

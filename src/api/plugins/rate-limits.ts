@@ -30,8 +30,8 @@ export interface RateLimitsDeps {
   readonly onLimited?: (name: string) => void;
 }
 
-/** The client's address as it is counted. */
-export const addressKey = (request: FastifyRequest): string => addressBucket(request.ip);
+/** The client's address as it is counted; there is none any more when the client has left before it was looked at. */
+export const addressKey = (request: FastifyRequest): string => addressBucket(request.ip ?? '');
 
 /**
  * Limits in fixed windows that begin with a client's first request, counted in Redis for all processes together (R1). While Redis

@@ -4,7 +4,7 @@ import type { ReplyWaiter } from './reply-waiter.ts';
 
 /**
  * Enqueues an item and waits for its outcome; the wait begins first, since a reply may overtake the queue's acknowledgement.
- * Undefined: accepted, and not finished in time (E11).
+ * A repetition of a request that is under way waits with it. Undefined: accepted, and not finished in time (E11).
  *
  * @throws ServiceError `overloaded`, `queue_unavailable`
  */
@@ -12,12 +12,8 @@ export async function acceptAndWait(
   { queue, waiter }: { queue: StampQueue; waiter: ReplyWaiter },
   item: StampItem,
 ): Promise<StampReply | undefined> {
+  if (waiter.isWaitedFor(item.tokenId)) return waiter.waitFor(item.tokenId);
   const reply = waiter.waitFor(item.tokenId);
-  try {
-    await queue.accept(item);
-  } catch (error) {
-    waiter.forget(item.tokenId);
-    throw error;
-  }
+  queue.accept(item).catch((error) => waiter.fail(item.tokenId, error));
   return reply;
 }

@@ -5,8 +5,10 @@ import type { StampReply } from '../../shared/queue/stamp-job.ts';
 export interface ReplyWaiter {
   /** Waits up to the wait configured; undefined when nothing was heard and nothing is stored by then. Call before enqueueing. */
   waitFor(tokenId: string): Promise<StampReply | undefined>;
-  /** Gives up on a token that was not accepted after all. */
-  forget(tokenId: string): void;
+  /** Whether somebody waits for the token already. */
+  isWaitedFor(tokenId: string): boolean;
+  /** Gives up on a token that was not accepted after all: whoever waits for it is told why. */
+  fail(tokenId: string, reason: unknown): void;
   settle(reply: StampReply): void;
   /** Asks the store for everything that is waited for: replies may have been lost (queue.md §4). */
   lookUpAll(): Promise<void>;
@@ -15,6 +17,7 @@ export interface ReplyWaiter {
 interface Waiting {
   readonly promise: Promise<StampReply | undefined>;
   readonly resolve: (reply: StampReply | undefined) => void;
+  readonly reject: (reason: unknown) => void;
   readonly timer: NodeJS.Timeout;
 }
 
@@ -27,13 +30,14 @@ export function createReplyWaiter(options: {
   const { waitMs, findStored, log } = options;
   const waiting = new Map<string, Waiting>();
 
-  function settle(tokenId: string, reply: StampReply | undefined): void {
+  function take(tokenId: string): Waiting | undefined {
     const entry = waiting.get(tokenId);
-    if (!entry) return;
     waiting.delete(tokenId);
-    clearTimeout(entry.timer);
-    entry.resolve(reply);
+    clearTimeout(entry?.timer);
+    return entry;
   }
+
+  const settle = (tokenId: string, reply: StampReply | undefined) => take(tokenId)?.resolve(reply);
 
   async function lookUp(tokenIds: readonly string[]): Promise<void> {
     try {
@@ -47,13 +51,14 @@ export function createReplyWaiter(options: {
     waitFor: (tokenId) => {
       const already = waiting.get(tokenId);
       if (already) return already.promise;
-      const { promise, resolve } = Promise.withResolvers<StampReply | undefined>();
+      const { promise, resolve, reject } = Promise.withResolvers<StampReply | undefined>();
       const timer = setTimeout(() => void lookUp([tokenId]).then(() => settle(tokenId, undefined)), waitMs);
-      waiting.set(tokenId, { promise, resolve, timer });
+      waiting.set(tokenId, { promise, resolve, reject, timer });
       return promise;
     },
-    forget: (tokenId) => settle(tokenId, undefined),
-    settle: (reply) => settle(reply.tokenId, reply),
+    isWaitedFor: (tokenId) => waiting.has(tokenId),
+    fail: (tokenId, reason) => take(tokenId)?.reject(reason),
+    settle: (reply) => void settle(reply.tokenId, reply),
     lookUpAll: async () => {
       if (waiting.size > 0) await lookUp([...waiting.keys()]);
     },

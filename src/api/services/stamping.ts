@@ -121,7 +121,7 @@ export function createStamping(deps: StampingDeps): Stamping {
       const { tokenId, secret, isRepeated } = await identify(command);
       const existing = isRepeated ? await stamps.find(tokenId) : null;
       const reply = existing ? stampReplyOf(existing) : await acceptAndWait({ queue, waiter }, await itemOf(command, tokenId, secret));
-      return { stamp: answerOf(order, tokenId, secret, reply), isReplayed: existing !== null };
+      return { stamp: answerOf(order, tokenId, secret, reply), isReplayed: isRepeated };
     },
   };
 }

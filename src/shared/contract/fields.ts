@@ -94,6 +94,9 @@ export const sha256Hex = text({ min: 64, max: 64, pattern: '^[0-9a-f]{64}$' }).m
 /** The most bytes that caller metadata may take as UTF-8 JSON (S4, W15). */
 export const maxMetadataBytes = 4096;
 
+/** No list of a 422 is longer: what is wrong with a thousand members is wrong with all. */
+const mostIssues = 1024;
+
 /** An object whose members are all `value`; unlike `z.record` it knows no special names: `__proto__` is a member like others. */
 export function dictionary<Value>(value: z.ZodType<Value>) {
   const { $schema, ...additionalProperties } = z.toJSONSchema(value, { io: 'input' });
@@ -107,19 +110,44 @@ export function dictionary<Value>(value: z.ZodType<Value>) {
       const result = value.safeParse(given);
       if (result.success) entries.push([name, result.data]);
       else for (const issue of result.error.issues) context.addIssue({ ...issue, path: [name, ...issue.path] });
+      if (context.issues.length >= mostIssues) break;
     }
     return Object.fromEntries(entries);
   });
   return members.meta({ type: 'object', additionalProperties });
 }
 
+/** Whether an object surely takes more bytes as JSON than metadata may; looks at no more of it than that takes. */
+function isOversized(input: unknown): boolean {
+  let bytes = 0;
+  for (const name in input as object) {
+    const member: unknown = (input as Record<string, unknown>)[name];
+    bytes += name.length + (typeof member === 'string' ? member.length : 0) + '"":0,'.length;
+    if (bytes > maxMetadataBytes) return true;
+  }
+  return false;
+}
+
 /** Members of a caller's own, limited as a whole (S4, W15). */
 export function metadata<Value>(value: z.ZodType<Value>) {
-  return ruled(dictionary(value), (members) =>
-    Buffer.byteLength(JSON.stringify(members)) > maxMetadataBytes
-      ? valueError(`metadata takes at most ${maxMetadataBytes} bytes as UTF-8 JSON`)
-      : undefined,
-  ).meta({ description: `at most ${maxMetadataBytes} bytes as UTF-8 JSON` });
+  const tooLarge = valueError(`metadata takes at most ${maxMetadataBytes} bytes as UTF-8 JSON`);
+  const members = dictionary(value);
+  return z
+    .unknown()
+    .transform((input, context): Record<string, Value> => {
+      if (typeof input === 'object' && input !== null && !Array.isArray(input) && isOversized(input)) {
+        context.addIssue(issueOf(tooLarge));
+        return z.NEVER;
+      }
+      const result = members.safeParse(input);
+      if (!result.success) {
+        for (const issue of result.error.issues) context.addIssue({ ...issue });
+        return z.NEVER;
+      }
+      if (Buffer.byteLength(JSON.stringify(result.data)) > maxMetadataBytes) context.addIssue(issueOf(tooLarge));
+      return result.data;
+    })
+    .meta({ ...members.meta(), description: `at most ${maxMetadataBytes} bytes as UTF-8 JSON` });
 }
 
 export const uuid = z.uuid();

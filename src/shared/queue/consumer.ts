@@ -1,4 +1,4 @@
-import { type Job, Queue, UnrecoverableError, Worker } from 'bullmq';
+import { type Job, Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from '../log.ts';
 import { keyPrefix } from './connection.ts';
@@ -28,6 +28,13 @@ export function retryDelayMs(attemptsMade: number, kind = '', random: () => numb
   return Math.round(delayMs / 2 + (random() * delayMs) / 2);
 }
 
+/** A job of another version of the service: it waits for a worker that knows it. */
+class UnknownJobError extends Error {
+  override readonly name = 'UnknownJobError';
+}
+
+const unknownJobRetryMs = 60_000;
+
 export interface Consumer {
   /** Takes no new job and resolves when those under way have ended. */
   close(): Promise<void>;
@@ -39,14 +46,14 @@ export function consumeJobs(options: { redis: Redis; processors: JobProcessors; 
 
   async function run<Name extends JobName>(name: Name, job: Job): Promise<void> {
     const payload = jobContracts[name].payload.safeParse(job.data);
-    if (!payload.success) throw new UnrecoverableError(`the payload does not fit its contract: ${payload.error.message}`);
+    if (!payload.success) throw new UnknownJobError(`the payload does not fit its contract: ${payload.error.message}`);
     await (processors[name] as (payload: unknown, run: { isRetry: boolean }) => Promise<void>)(payload.data, {
       isRetry: job.attemptsStarted > 1,
     });
   }
 
   async function process(job: Job): Promise<void> {
-    if (!Object.hasOwn(jobContracts, job.name)) throw new UnrecoverableError(`no processor for a job named ${job.name}`);
+    if (!Object.hasOwn(jobContracts, job.name)) throw new UnknownJobError(`no processor for a job named ${job.name}`);
     await run(job.name as JobName, job);
   }
 
@@ -59,7 +66,10 @@ export function consumeJobs(options: { redis: Redis; processors: JobProcessors; 
       lockDuration: lockMs,
       stalledInterval: stalledCheckMs,
       maxStalledCount: unlimited,
-      settings: { backoffStrategy: (attemptsMade, kind) => retryDelayMs(attemptsMade, kind) },
+      settings: {
+        backoffStrategy: (attemptsMade, kind, error) =>
+          error instanceof UnknownJobError ? unknownJobRetryMs : retryDelayMs(attemptsMade, kind),
+      },
     });
     worker.on('failed', (job, error) => log.warn({ err: error, queue, job: job?.id, attempts: job?.attemptsMade }, 'a job failed'));
     worker.on('stalled', (job) => log.warn({ queue, job }, 'a job was taken over from a lost worker'));
@@ -76,8 +86,9 @@ export function consumeJobs(options: { redis: Redis; processors: JobProcessors; 
 }
 
 /** Makes sure that the sweep runs every `everyMs`, once for all workers. */
-export async function scheduleSweep(redis: Redis, everyMs: number): Promise<void> {
+export async function scheduleSweep(redis: Redis, everyMs: number, log: Logger): Promise<void> {
   const queue = new Queue(jobContracts.sweep.queue, { connection: redis, prefix: keyPrefix });
+  queue.on('error', (error) => log.debug({ err: error }, 'queue connection'));
   await queue.upsertJobScheduler(
     'sweep',
     { every: everyMs },

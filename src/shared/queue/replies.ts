@@ -48,6 +48,8 @@ export function readReplies(options: {
 
   async function readOnce(): Promise<void> {
     const streams = await redis.xread('COUNT', 128, 'BLOCK', replyBlockMs, 'STREAMS', stream, lastId);
+    // A stream that has gone takes its ids along: the next one may count from an earlier time.
+    if (!streams && lastId !== '0-0' && (await redis.exists(stream)) === 0) lastId = '0-0';
     for (const [, entries] of streams ?? []) {
       for (const [id, fields] of entries) {
         lastId = id;

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Db, MongoClient } from 'mongodb';
+import { type Db, MongoClient, type MongoClientOptions } from 'mongodb';
+import { ConfigError } from '../config.ts';
 import type { Logger } from '../log.ts';
 
 /** The database used when `MONGODB_URL` names none. */
@@ -19,7 +20,7 @@ export interface StoreConnection {
  * Dials in the background, and again whenever the server is back, so that a process starts and stays up while the store is away. Writes are journaled before they are acknowledged.
  */
 export function connectStore(url: string, log: Logger): StoreConnection {
-  const client = new MongoClient(url, {
+  const client = createClient(url, {
     appName: 'qstamp',
     serverSelectionTimeoutMS: 2_000,
     connectTimeoutMS: 2_000,
@@ -31,17 +32,31 @@ export function connectStore(url: string, log: Logger): StoreConnection {
     ignoreUndefined: true,
   });
   client.on('serverHeartbeatFailed', (event) => log.debug({ err: event.failure }, 'store heartbeat'));
-  const named = new URL(url).pathname.slice(1);
   const closing = new AbortController();
   const connecting = connectUntil(client, closing.signal, log);
   return {
-    db: client.db(named === '' ? defaultDatabase : named),
+    db: client.db(databaseOf(url) ?? defaultDatabase),
     close: async () => {
       closing.abort();
       await connecting;
       await client.close();
     },
   };
+}
+
+/** The database that a connection string names; the driver itself falls back to `test`. */
+function databaseOf(url: string): string | undefined {
+  const named = /^[^:]+:\/\/[^/]+\/([^?]+)/.exec(url)?.[1];
+  return named && decodeURIComponent(named);
+}
+
+/** @throws ConfigError for a connection string that the driver does not take; it may hold a password and is not repeated. */
+function createClient(url: string, options: MongoClientOptions): MongoClient {
+  try {
+    return new MongoClient(url, options);
+  } catch {
+    throw new ConfigError('MONGODB_URL: got a value (not shown); it takes a connection string of MongoDB');
+  }
 }
 
 /**
