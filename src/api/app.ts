@@ -6,6 +6,7 @@ import type { Metrics } from '../shared/metrics.ts';
 import { version } from '../shared/version.ts';
 import { registerErrorHandler } from './errors.ts';
 import { registerMcp } from './mcp/endpoint.ts';
+import { createByteBudget } from './plugins/byte-budget.ts';
 import { registerJsonBody } from './plugins/json-body.ts';
 import { registerOpenApi } from './plugins/openapi.ts';
 import type { RateLimits } from './plugins/rate-limits.ts';
@@ -49,6 +50,9 @@ export interface AppDeps {
   readonly workflows: Workflows;
 }
 
+/** What large bodies, received or sent, may take of the memory of one process. */
+const largeBodyBytes = 128 * 1024 * 1024;
+
 const requestIdPattern = /^[\w.-]{1,64}$/;
 
 /** The application apart from the listening server: plugins and routes in an explicit order. */
@@ -74,7 +78,8 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   if (config.METRICS_PORT !== undefined) registerRequestMetrics(app, deps.metrics);
   registerErrorHandler(app);
   await registerSecurityHeaders(app);
-  registerJsonBody(app);
+  const budget = createByteBudget({ maxBytes: largeBodyBytes });
+  registerJsonBody(app, { budget });
   await registerViews(app);
   registerOpenApi(app);
 
@@ -83,7 +88,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   registerInternalRoutes(app, { ...deps, identifyProduct, sealedMaxBytes: config.SEALED_MAX_BYTES });
   registerAgentRoutes(app, { ...deps, limits, perMinute: config.RATE_AGENT_PER_MINUTE, sealedMaxBytes: config.SEALED_MAX_BYTES });
   registerVerifyRoutes(app, { ...deps, limits, perMinute: config.RATE_VERIFY_PER_MINUTE });
-  registerSealedRoutes(app, deps);
+  registerSealedRoutes(app, { ...deps, budget, limits, perMinute: config.RATE_VERIFY_PER_MINUTE });
   registerWorkflowRoutes(app, {
     ...deps,
     startsPerHour: config.RATE_WORKFLOW_START_PER_HOUR,

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import type { FastifyInstance } from 'fastify';
 import { systemClock } from '../shared/clock.ts';
+import { type Config, ConfigError } from '../shared/config.ts';
 import { runProcess } from '../shared/lifecycle.ts';
 import { createMetrics, serveMetrics } from '../shared/metrics.ts';
 import { createTokenDoor } from '../shared/providers/token-door.ts';
@@ -27,6 +29,21 @@ import { createVerification } from './services/verification.ts';
 import { createWorkflows } from './services/workflows/workflows.ts';
 
 const hourMs = 3_600_000;
+
+/** @throws ConfigError where the address cannot be had. */
+async function listen(app: FastifyInstance, { HOST: host, PORT: port }: Config): Promise<string> {
+  try {
+    return await app.listen({ host, port });
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'EADDRINUSE')
+      throw new ConfigError(`PORT: got "${port}", which another process listens on; it takes a free port, or 0 for any`);
+    if (code === 'EACCES')
+      throw new ConfigError(`PORT: got "${port}", which this user may not listen on; it takes a free port, or 0 for any`);
+    if (code === 'ENOTFOUND' || code === 'EADDRNOTAVAIL') throw new ConfigError(`HOST: got "${host}"; it takes an address of this machine`);
+    throw error;
+  }
+}
 
 await runProcess('api', process.env, async ({ config, log, lifecycle }) => {
   const clock = systemClock;
@@ -114,6 +131,6 @@ await runProcess('api', process.env, async ({ config, log, lifecycle }) => {
   });
   lifecycle.onClose('http', () => app.close());
   await untilReady(redis);
-  listeningAt = await app.listen({ host: config.HOST, port: config.PORT });
+  listeningAt = await listen(app, config);
   return { url: listeningAt };
 });

@@ -45,6 +45,7 @@ await runProcess('worker', process.env, async ({ config, log, lifecycle }) => {
     engine: createViewEngine(),
     publicBaseUrl: config.PUBLIC_BASE_URL,
     otpTtlMinutes: config.OTP_TTL_MINUTES,
+    waitMs: config.STAMP_WAIT_MS,
     clock: systemClock,
     log,
   });

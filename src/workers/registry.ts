@@ -8,7 +8,7 @@ import { createWorkflowCompletionProcessor } from './processors/workflow-complet
 import { createStampMaker, type StampMakerDeps } from './stamp-maker.ts';
 
 export type WorkerDeps = StampMakerDeps &
-  Pick<StampProcessorDeps, 'sealedContents' | 'sendReplies'> &
+  Pick<StampProcessorDeps, 'sealedContents' | 'sendReplies' | 'waitMs'> &
   OtpMailDeps & { readonly outputs: OutputStore };
 
 /** Job name → processor, complete by type. */

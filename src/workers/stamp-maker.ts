@@ -28,7 +28,13 @@ export interface StampsMade {
  *
  * @throws ServiceError `store_unavailable`
  */
-export type MakeStamps = (items: readonly StampItem[], run: JobRun) => Promise<StampsMade>;
+export type MakeStamps = (
+  items: readonly StampItem[],
+  run: Pick<JobRun, 'isRetry'> & {
+    /** Whether a failure of the item is its end, and is counted; default: always. */
+    readonly isFinal?: (item: StampItem) => boolean;
+  },
+) => Promise<StampsMade>;
 
 type Attempt = { readonly item: StampItem; readonly evidence: Evidence } | { readonly item: StampItem; readonly evidence?: undefined };
 
@@ -68,7 +74,7 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
     }
   }
 
-  return async (given, { isRetry }) => {
+  return async (given, { isRetry, isFinal = () => true }) => {
     const items = distinct(given);
     const startedAt = clock();
     const known = isRetry ? await stamps.findMany(items.map(({ tokenId }) => tokenId)) : [];
@@ -78,7 +84,7 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
     const records = attempts.flatMap(({ item, evidence }) => (evidence ? [stampRecordOf(item, evidence)] : []));
     const { stored, added } = records.length > 0 ? await stamps.insertOnce(records) : { stored: [], added: [] };
     const addedIds = new Set(added.map(({ _id }) => _id));
-    await count(attempts.filter(({ item, evidence }) => !evidence || addedIds.has(item.tokenId)).map(tallyOf));
+    await count(attempts.filter(({ item, evidence }) => (evidence ? addedIds.has(item.tokenId) : isFinal(item))).map(tallyOf));
     const failed = attempts.filter(({ evidence }) => !evidence).map(({ item }) => item);
     const requestIds = [...new Set(items.map(({ requestId }) => requestId))];
     log.info({ requestIds, stamped: added.length, known: known.length, failed: failed.length, durationMs: clock() - startedAt }, 'stamped');

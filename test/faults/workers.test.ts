@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
+import { createFault } from '../../src/tsa/faults.ts';
 import { eventually, getJson, internalHeaders, randomHash, stampInternal, verifyById } from '../support/requests.ts';
 import { startService } from '../support/service.ts';
+import { providersSettings, startTsa } from '../support/tsa-service.ts';
 
 const totalOf = async (service: Parameters<typeof getJson>[0]) =>
   (await getJson(service, '/api/v1/internal/v1/stamps', internalHeaders)).body.total;
@@ -83,4 +85,30 @@ test('a worker told to stop finishes what it has begun', async () => {
   expect(await service.workers[0]?.stop()).toBe(0);
   await service.startWorker();
   for (const { status } of await Promise.all(answers)) expect(status).toBe(201);
+});
+
+test('a stamp that was promised by a 504 is made however long the provider fails (E11)', async () => {
+  const tsa = await startTsa();
+  tsa.server.failAlways(createFault('bad_signature'));
+  const service = await startService({ workers: 0, settings: { ...providersSettings([{ tsa }]), STAMP_WAIT_MS: '300' } });
+  const hash = randomHash();
+  const { status, body } = await stampInternal(service, { hash });
+  expect(status).toBe(504);
+  await service.startWorker();
+  await eventually(async () => tsa.server.received.length >= 2);
+  expect((await verifyById(service, body.token_id)).body.valid).toBe(false);
+  tsa.server.failAlways(undefined);
+  expect(await eventually(async () => (await verifyById(service, body.token_id)).body.valid, 40_000)).toBe(true);
+});
+
+test('one key sent many times at once is one stamp, counted once (S9, S12)', async () => {
+  const service = await startService({ workers: 0 });
+  const request = { hash: randomHash() };
+  const pending = Array.from({ length: 20 }, () => stampInternal(service, request, { 'idempotency-key': 'once' }));
+  await service.startWorker();
+  const answers = await Promise.all(pending);
+  expect(new Set(answers.map(({ status, body }) => `${status} ${body.token_id}`)).size).toBe(1);
+  expect(answers.filter(({ headers }) => headers.get('idempotent-replayed') !== 'true')).toHaveLength(1);
+  const { body } = await getJson(service, '/api/v1/internal/v1/stamps', internalHeaders);
+  expect([body.total, (body.items as unknown[]).length]).toEqual([1, 1]);
 });

@@ -20,14 +20,21 @@ export function receive(payload: Readable, { limit, pauseAt = limit, whilePaused
   let received = 0;
   let mayPause = true;
 
+  const onSilence = () => fail(new ServiceError('bad_request', 'The body stopped arriving.'));
+  let silence = setTimeout(onSilence, mostSilentMs);
   const onData = (chunk: Buffer) => {
+    silence.refresh();
     received += chunk.length;
     if (received > limit) return fail(new ServiceError('payload_too_large', `The body may have at most ${limit} bytes.`));
     chunks.push(chunk);
     if (received <= pauseAt || !mayPause) return;
     mayPause = false;
     payload.pause();
-    whilePaused().then(() => payload.resume(), fail);
+    clearTimeout(silence);
+    whilePaused().then(() => {
+      silence = setTimeout(onSilence, mostSilentMs);
+      payload.resume();
+    }, fail);
   };
   const onEnd = () => {
     detach();
@@ -40,12 +47,16 @@ export function receive(payload: Readable, { limit, pauseAt = limit, whilePaused
     discard(payload).then(() => reject(error));
   };
   const detach = () => {
+    clearTimeout(silence);
     payload.off('data', onData).off('end', onEnd).off('error', onClose).off('close', onClose);
   };
   if (payload.destroyed) fail(new ServiceError('bad_request', 'The request ended before its body did.'));
   else payload.on('data', onData).on('end', onEnd).on('error', onClose).on('close', onClose);
   return promise;
 }
+
+/** A body that brings nothing for so long is given up, with the memory that was reserved for it. */
+const mostSilentMs = 10_000;
 
 const mostDiscardedBytes = 64 * 1024 * 1024;
 const mostDiscardingMs = 5_000;

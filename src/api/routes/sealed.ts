@@ -2,6 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { tokenPath } from '../../shared/contract/verify.ts';
 import { bytes, type OperationContract } from '../openapi/operation.ts';
+import type { ByteBudget } from '../plugins/byte-budget.ts';
+import { addressKey, type RateLimits } from '../plugins/rate-limits.ts';
 import { createRequestParser } from '../plugins/validation.ts';
 import type { DownloadSealed } from '../services/sealed-download.ts';
 
@@ -12,16 +14,30 @@ const contract = {
     'At the capability address that the stamp operation answered as `sealed_storage_url`; checked against its hash on the way out.',
   path: tokenPath.extend({ secret: z.string() }),
   answers: { 200: bytes('The content, byte for byte.', 'application/octet-stream') },
-  errors: ['not_found', 'store_unavailable'],
+  errors: ['not_found', 'rate_limited', 'store_unavailable', 'overloaded'],
 } satisfies OperationContract;
 
 const parse = createRequestParser(contract);
 
+/** A client that takes nothing of its download for so long is left. */
+const mostSilentMs = 30_000;
+
 /** The content of a sealed stamp at its capability address (S11). */
-export function registerSealedRoutes(app: FastifyInstance, deps: { downloadSealed: DownloadSealed }): void {
-  app.get('/api/v1/sealed/v1/:token_id/:secret', { config: { contract } }, async (request, reply) => {
+export function registerSealedRoutes(
+  app: FastifyInstance,
+  deps: { downloadSealed: DownloadSealed; budget: ByteBudget; limits: RateLimits; perMinute: number },
+): void {
+  const { downloadSealed, budget, limits, perMinute } = deps;
+  const onRequest = limits.by({ name: 'verify', points: perMinute, durationSeconds: 60, key: addressKey });
+
+  app.get('/api/v1/sealed/v1/:token_id/:secret', { onRequest, config: { contract } }, async (request, reply) => {
     const { token_id, secret } = parse(request).path;
-    const { content, hash } = await deps.downloadSealed(token_id, secret);
+    const { content, hash } = await downloadSealed(token_id, secret, async (bytes) => {
+      const reservation = budget.reserve(bytes);
+      reply.raw.once('close', reservation.release);
+      await reservation.granted;
+    });
+    request.raw.setTimeout(mostSilentMs, () => request.raw.destroy());
     reply.header('Content-Type', 'application/octet-stream');
     reply.header('Content-Disposition', `attachment; filename="${token_id}.bin"`);
     reply.header('Repr-Digest', `sha-256=:${Buffer.from(hash, 'hex').toString('base64')}:`);

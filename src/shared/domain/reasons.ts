@@ -96,6 +96,7 @@ export const REASONS = {
   certificate_not_valid_at_gen_time: { refusal: 43, sentence: 'A certificate of the chain was not valid at genTime.' },
   certificate_revoked: { refusal: 44, sentence: 'A certificate of the chain was revoked.' },
   certificate_extension: { refusal: undefined, sentence: 'A certificate has a critical extension that is not known.' },
+  certificate_stray: { refusal: undefined, sentence: 'A certificate came along that nobody vouches for.' },
   certificate_malformed: { refusal: undefined, sentence: 'A certificate is not as X.509 requires.' },
 
   // Keys and algorithms.

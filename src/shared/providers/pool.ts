@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { type BulkheadPolicy, bulkhead, CircuitState, ConsecutiveBreaker, circuitBreaker, handleAll, wrap } from 'cockatiel';
+import { type BulkheadPolicy, bulkhead, CircuitState, ConsecutiveBreaker, circuitBreaker, handleWhen, wrap } from 'cockatiel';
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../log.ts';
 import { createHealthRecord, type OnCall, type ProviderHealth } from './health.ts';
@@ -9,6 +9,9 @@ import type { Rfc3161Provider } from './rfc3161.ts';
 /** A breaker opens after this many failures in a row, and lets one call through again after the pause. */
 const failuresUntilOpen = 5;
 const openMs = 10_000;
+
+/** A call that had nearly all of its time counts as the provider's failure when that ends. */
+const patience = 0.9;
 
 /** Stamps that may wait for a place at one provider: more than all that one worker can hold. */
 const mostWaiting = 1_000_000;
@@ -24,14 +27,23 @@ export interface ProviderPool extends TimestampProvider {
   close(): void;
 }
 
+/** A call that ended because the stamp's time was up, not because of the provider: others had waited in front of it. */
+class CutShortError extends Error {
+  override readonly name = 'CutShortError';
+}
+
 interface Member {
   readonly provider: Rfc3161Provider;
-  stamp(subject: StampSubject, signal: AbortSignal): Promise<Evidence>;
+  /** `shareMs`: what this provider may take of the stamp's time, waiting included. */
+  stamp(subject: StampSubject, shareMs: number): Promise<Evidence>;
   health(): ProviderHealth;
 }
 
 function createMember(provider: Rfc3161Provider, clock: Clock, onCall: OnCall): Member {
-  const breaker = circuitBreaker(handleAll, { halfOpenAfter: openMs, breaker: new ConsecutiveBreaker(failuresUntilOpen) });
+  const breaker = circuitBreaker(
+    handleWhen((error) => !(error instanceof CutShortError)),
+    { halfOpenAfter: openMs, breaker: new ConsecutiveBreaker(failuresUntilOpen) },
+  );
   const limit: BulkheadPolicy = bulkhead(provider.maxConcurrent, mostWaiting);
   const guarded = wrap(limit, breaker);
   const record = createHealthRecord({
@@ -40,7 +52,7 @@ function createMember(provider: Rfc3161Provider, clock: Clock, onCall: OnCall): 
     clock,
     isOut: () => breaker.state === CircuitState.Open,
   });
-  const call = async (subject: StampSubject, signal: AbortSignal): Promise<Evidence> => {
+  const call = async (subject: StampSubject, shareMs: number, signal: AbortSignal): Promise<Evidence> => {
     const startedAt = clock();
     const secondsSince = () => (clock() - startedAt) / 1_000;
     try {
@@ -49,6 +61,9 @@ function createMember(provider: Rfc3161Provider, clock: Clock, onCall: OnCall): 
       onCall({ provider: provider.name, outcome: 'stamped', seconds: secondsSince() });
       return evidence;
     } catch (error) {
+      if (signal.aborted && clock() - startedAt < patience * Math.min(provider.timeoutMs, shareMs)) {
+        throw new CutShortError('the time of the stamp was up', { cause: error });
+      }
       record.failed();
       onCall({ provider: provider.name, outcome: 'failed', seconds: secondsSince(), error });
       throw error;
@@ -56,7 +71,10 @@ function createMember(provider: Rfc3161Provider, clock: Clock, onCall: OnCall): 
   };
   return {
     provider,
-    stamp: (subject, signal) => guarded.execute(() => call(subject, signal), signal),
+    stamp: (subject, shareMs) => {
+      const signal = AbortSignal.timeout(Math.max(1, Math.floor(shareMs)));
+      return guarded.execute(() => call(subject, shareMs, signal), signal);
+    },
     health: record.read,
   };
 }
@@ -78,13 +96,15 @@ export function createProviderPool(options: {
     name: preferred.name,
     isQualified: preferred.isQualified,
     stamp: async (subject) => {
-      const signal = AbortSignal.timeout(deadlineMs);
+      const endsAt = clock() + deadlineMs;
       const failures: unknown[] = [];
-      for (const { provider, stamp } of members) {
-        if (subject.requiresQualified && !provider.isQualified) continue;
-        if (signal.aborted) break;
+      const fitting = members.filter(({ provider }) => provider.isQualified || !subject.requiresQualified);
+      for (const [index, { provider, stamp }] of fitting.entries()) {
+        // Each leaves its share to those behind it, so that hanging providers do not starve the one that answers.
+        const shareMs = (endsAt - clock()) / (fitting.length - index);
+        if (shareMs <= 0) break;
         try {
-          return await stamp(subject, signal);
+          return await stamp(subject, shareMs);
         } catch (error) {
           failures.push(error);
           log.warn({ err: error, provider: provider.name, tokenId: subject.tokenId }, 'a provider failed');
@@ -98,7 +118,7 @@ export function createProviderPool(options: {
     probe: async () => {
       const failing = members.filter((member) => member.health().status !== 'operational');
       const subject = () => ({ tokenId: randomUUID(), hash: randomBytes(32).toString('hex'), tier: 'basic' }) as const;
-      await Promise.allSettled(failing.map((member) => member.stamp(subject(), AbortSignal.timeout(deadlineMs))));
+      await Promise.allSettled(failing.map((member) => member.stamp(subject(), deadlineMs)));
     },
     close: () => {
       for (const { provider } of members) provider.close();

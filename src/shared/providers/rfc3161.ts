@@ -34,6 +34,8 @@ export interface Rfc3161Provider {
   readonly name: string;
   readonly isQualified: boolean;
   readonly maxConcurrent: number;
+  /** How long one call may take, milliseconds. */
+  readonly timeoutMs: number;
   /**
    * Asks for a time-stamp; transport faults, 429 and 5xx are tried once more.
    *
@@ -90,6 +92,7 @@ export function createRfc3161Provider(deps: {
     name,
     isQualified,
     maxConcurrent: settings.maxConcurrent,
+    timeoutMs,
     stamp: async ({ hash }, signal) => {
       const tsq = encodeRequest({
         hashAlgorithm: 'sha256',

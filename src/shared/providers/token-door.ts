@@ -71,7 +71,8 @@ export function createTokenDoor(deps: { trust: TrustSettings; mockKey: () => Pro
 
   /**
    * Qualified only where every provider that it may come from is: shared anchors raise no trust. A stamp whose provider is no
-   * longer configured is judged by the others, and is not qualified any more.
+   * longer configured is judged by the others, and is not qualified any more. Who knows less overrules nobody: a revocation that
+   * one of them knows of is final, and `TRUST_ANCHORS_FILE` has no say about a configured provider's stamps.
    */
   function judgeTst(bytes: Buffer, providerName: string | undefined): Judgement {
     const named = trust.providers.filter(({ settings }) => settings.name === providerName);
@@ -79,20 +80,28 @@ export function createTokenDoor(deps: { trust: TrustSettings; mockKey: () => Pro
     const isConfigured = providerName === undefined || named.length > 0;
     const refusals: Refused[] = [];
     const fitting: { provider: TrustedProvider; result: Verified }[] = [];
+    let otherPolicy: Verified | undefined;
     for (const provider of candidates) {
       const result = verifyWith(bytes, provider.trust, provider.settings.acceptGrantedWithMods);
       if (!result.ok) refusals.push(result);
       else if (policyFits(provider, result)) fitting.push({ provider, result });
-      else refusals.push({ ok: false, code: 'policy_mismatch', detail: 'Not the policy that the provider is configured with.' });
+      else otherPolicy ??= result;
     }
+    const revoked = refusals.find(({ code }) => code === 'certificate_revoked');
+    if (revoked) return revoked;
     const [first] = fitting;
     if (first) {
       const isQualified = isConfigured && fitting.every(({ provider }) => provider.settings.isQualified);
       return proofOf(first.result, providerName ?? first.provider.settings.name, isQualified);
     }
-    const extra = verifyWith(bytes, trust.extraTrust);
-    if (extra.ok) return proofOf(extra, providerName, false);
-    return refusals.find(({ code }) => code !== 'untrusted_root') ?? refusals[0] ?? extra;
+    // Trusted, but nobody's: the anchors of a provider also issue under policies that it is not configured with (V2).
+    if (otherPolicy) return named.length > 0 ? { ok: false, code: 'policy_mismatch' } : proofOf(otherPolicy, undefined, false);
+    if (named.length === 0) {
+      const extra = verifyWith(bytes, trust.extraTrust);
+      if (extra.ok) return proofOf(extra, providerName, false);
+      refusals.push(extra);
+    }
+    return refusals.find(({ code }) => code !== 'untrusted_root' && code !== 'trust_store_empty') ?? refusals[0]!;
   }
 
   return {

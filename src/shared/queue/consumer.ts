@@ -2,7 +2,7 @@ import { type Job, Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from '../log.ts';
 import { keyPrefix } from './connection.ts';
-import { type JobName, type JobProcessors, jobContracts, queueConcurrency } from './jobs.ts';
+import { type JobName, type JobProcessors, type JobRun, jobContracts, queueConcurrency } from './jobs.ts';
 
 /** A killed worker's jobs start again after at most `lockMs` + `stalledCheckMs` (queue.md: 5 to 7 s). */
 const lockMs = 5_000;
@@ -47,8 +47,9 @@ export function consumeJobs(options: { redis: Redis; processors: JobProcessors; 
   async function run<Name extends JobName>(name: Name, job: Job): Promise<void> {
     const payload = jobContracts[name].payload.safeParse(job.data);
     if (!payload.success) throw new UnknownJobError(`the payload does not fit its contract: ${payload.error.message}`);
-    await (processors[name] as (payload: unknown, run: { isRetry: boolean }) => Promise<void>)(payload.data, {
+    await (processors[name] as (payload: unknown, run: JobRun) => Promise<void>)(payload.data, {
       isRetry: job.attemptsStarted > 1,
+      keepOnly: (rest) => job.updateData(rest),
     });
   }
 

@@ -32,6 +32,8 @@ export type JobPayload<Name extends JobName> = z.output<(typeof jobContracts)[Na
 export interface JobRun {
   /** Whether the job was started before: what it makes may be there already. */
   readonly isRetry: boolean;
+  /** Replaces the payload by what is left of it, for the next attempt; then the processor throws. */
+  keepOnly(payload: object): Promise<void>;
 }
 
 /** One entry for each kind of job; the type makes a missing one a compile error. */

@@ -69,8 +69,11 @@ export function extensionsOf(elements: readonly Der[]): Extensions {
       return keyIdentifier === undefined ? undefined : contentsOf(keyIdentifier);
     }),
     subjectAltName: read(OID.subjectAltName, (value) => value.children) ?? [],
+    // nameConstraints bind whether they are critical or not (RFC 5280 §6.1.4 (g)); they are not processed, so they are refused.
     // certificatePolicies constrain nothing that is asked for: the policy of a token is TSTInfo.policy.
-    unknownCritical: [...found].filter(([type, { critical }]) => critical && type !== OID.certificatePolicies).map(([type]) => type),
+    unknownCritical: [...found]
+      .filter(([type, { critical }]) => (critical && type !== OID.certificatePolicies) || type === OID.nameConstraints)
+      .map(([type]) => type),
   };
 }
 

@@ -95,8 +95,16 @@ export function checkAuthority(chain: Chain): void {
   }
 }
 
-/** What depends on time: validity and revocation at genTime, and at no other time (V5; refusals 43, 44). */
-export function checkAt(chain: Chain, genTimeMicroseconds: bigint, crls: readonly RevocationList[]): void {
+/**
+ * What depends on time: validity and revocation at genTime, and at no other time (V5; refusals 43, 44). A CA that has changed its
+ * key signs its lists with the new one: `configured` are the certificates that may also have (RFC 5280 §6.3.3 (f)).
+ */
+export function checkAt(
+  chain: Chain,
+  genTimeMicroseconds: bigint,
+  crls: readonly RevocationList[],
+  configured: readonly Certificate[] = [],
+): void {
   for (const { notBeforeMs, notAfterMs } of chain) {
     if (genTimeMicroseconds < BigInt(notBeforeMs) * 1000n || genTimeMicroseconds > BigInt(notAfterMs) * 1000n) {
       const [from, to] = [notBeforeMs, notAfterMs].map((timeMs) => new Date(timeMs).toISOString());
@@ -110,9 +118,50 @@ export function checkAt(chain: Chain, genTimeMicroseconds: bigint, crls: readonl
     const serial = certificate.serialNumber.toString('hex');
     for (const crl of crls) {
       const revocation = isSameName(crl.issuer, issuer.subject) ? crl.revoked.get(serial) : undefined;
-      if (revocation !== undefined && isRevokedAt(revocation, genTimeMs) && isCrlOf(crl, issuer)) {
+      if (
+        revocation !== undefined &&
+        isRevokedAt(revocation, genTimeMs) &&
+        [issuer, ...configured].some((signer) => isCrlOf(crl, signer))
+      ) {
         refuse('certificate_revoked', `A certificate was revoked at ${new Date(revocation.revokedAtMs).toISOString()}.`);
       }
     }
   }
 }
+
+/**
+ * No signature covers the certificates beside a token, so each must be vouched for by itself: it is of the chain or configured, or was
+ * signed by one that came along or is configured. A cross-certificate of a configured key may have been signed by a stranger.
+ *
+ * @throws Refusal `certificate_stray`
+ */
+export function checkCompany(embedded: readonly Certificate[], chain: Chain, configured: readonly Certificate[]): void {
+  const known = new Set([...chain, ...configured].map(({ fingerprint }) => fingerprint));
+  let checksLeft = MAX_SIGNATURE_CHECKS;
+  const vouchesFor = (issuer: Certificate, certificate: Certificate) =>
+    isNamedIssuer(issuer, certificate) && --checksLeft >= 0 && isIssuedBy(certificate, issuer);
+  for (const certificate of embedded) {
+    if (known.has(certificate.fingerprint)) continue;
+    const isVouchedFor =
+      [...configured, ...embedded].some((issuer) => vouchesFor(issuer, certificate)) ||
+      configured.some((other) => isCrossCertificate(certificate, other));
+    if (!isVouchedFor) refuse('certificate_stray', 'A certificate came along that nobody vouches for.');
+  }
+}
+
+function isIssuedBy(certificate: Certificate, issuer: Certificate): boolean {
+  try {
+    checkIssued(certificate, issuer);
+    return true;
+  } catch (error) {
+    if (error instanceof Refusal) return false;
+    throw error;
+  }
+}
+
+/** The same holder and key as a certificate that is configured, certified by somebody else under another serial number. */
+const isCrossCertificate = (certificate: Certificate, configured: Certificate): boolean =>
+  !isSameName(certificate.issuer, configured.issuer) &&
+  !certificate.serialNumber.equals(configured.serialNumber) &&
+  isSameName(certificate.subject, configured.subject) &&
+  certificate.publicKey().key.equals(configured.publicKey().key);

@@ -58,11 +58,18 @@ export function parseCrl(bytes: Uint8Array): RevocationList {
   return {
     issuer,
     thisUpdateMs,
-    revoked: new Map(entries.map(entryOf)),
+    revoked: revokedOf(entries),
     signed: derOf(body),
     signatureAlgorithm: algorithmIdentifierOf(signatureAlgorithm, 'signatureAlgorithm of a list'),
     signature,
   };
+}
+
+/** A serial number named twice is revoked for both reasons; which one holds is not ours to choose. */
+function revokedOf(entries: readonly Der[]): ReadonlyMap<string, Revocation> {
+  const revoked = new Map(entries.map(entryOf));
+  if (revoked.size !== entries.length) refuse('der_malformed', 'The list names a certificate twice.');
+  return revoked;
 }
 
 function entryOf(element: Der): [string, Revocation] {

@@ -49,6 +49,7 @@ export const OID = {
   keyUsage: '2.5.29.15',
   subjectAltName: '2.5.29.17',
   basicConstraints: '2.5.29.19',
+  nameConstraints: '2.5.29.30',
   cRLNumber: '2.5.29.20',
   cRLReason: '2.5.29.21',
   deltaCRLIndicator: '2.5.29.27',

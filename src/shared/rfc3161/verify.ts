@@ -1,5 +1,5 @@
 import type { Certificate } from './certificate.ts';
-import { type Chain, checkAt } from './chain.ts';
+import { type Chain, checkAt, checkCompany } from './chain.ts';
 import { contentsOf, type Der, derOf, parseDer, TAG } from './der.ts';
 import { nameText } from './name.ts';
 import { Refusal, refusedBy } from './refusal.ts';
@@ -75,6 +75,7 @@ function judge(
   checkPurpose(signer);
   if (tstInfo.tsa !== undefined) checkTsaName(tstInfo.tsa, signer);
   const chain = chainAt(tstInfo, signer, embedded, named, context);
+  checkCompany(embedded, chain, trust.certificates);
   return verifiedOf(granted, tstInfo, chain);
 }
 
@@ -89,7 +90,7 @@ function chainAt(
   const refusals: Refusal[] = [];
   for (const chain of trust.chainsOf(signer, embedded)) {
     try {
-      checkAt(chain, tstInfo.genTime.microseconds, trust.crls);
+      checkAt(chain, tstInfo.genTime.microseconds, trust.crls, trust.certificates);
       checkNamedChain(named, chain);
       return chain;
     } catch (error) {

@@ -1,3 +1,5 @@
+import type { Clock } from '../../shared/clock.ts';
+import { ProviderError } from '../../shared/providers/provider.ts';
 import type { JobRun } from '../../shared/queue/jobs.ts';
 import type { StampItem, StampJob, StampReply } from '../../shared/queue/stamp-job.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
@@ -10,16 +12,23 @@ export interface StampProcessorDeps {
   readonly appendOutput: AppendOutput;
   readonly sealedContents: SealedContentStore;
   readonly sendReplies: (replyTo: string, replies: readonly StampReply[]) => Promise<void>;
+  readonly clock: Clock;
+  /** How long callers wait, milliseconds. */
+  readonly waitMs: number;
 }
+
+/** A caller may stop to wait while its answer is on the way: in the last tenth of its patience it counts as gone. */
+const patience = 0.9;
 
 /**
  * Makes the stamps of one micro-batch and answers the API with one reply. A stamp of a workflow's output is answered once the
- * output has its number (W8).
+ * output has its number (W8). Who still waits is told of a failure (E9); who was told that the stamp will come gets it, however
+ * often that has to be tried (E11).
  *
- * @throws ServiceError `store_unavailable`: the job is tried again.
+ * @throws ServiceError `store_unavailable`, ProviderError: the job, or what is left of it, is tried again.
  */
 export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, run: JobRun) => Promise<void> {
-  const { makeStamps, appendOutput, sealedContents, sendReplies } = deps;
+  const { makeStamps, appendOutput, sealedContents, sendReplies, clock, waitMs } = deps;
 
   async function removeContents(items: readonly StampItem[]): Promise<void> {
     for (const { sealed } of items) if (sealed) await sealedContents.remove(sealed.contentId);
@@ -34,14 +43,23 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
   }
 
   return async ({ replyTo, items }, run) => {
-    const { stored, failed } = await makeStamps(items, run);
+    const isFinal = ({ acceptedAt }: StampItem) => clock() - acceptedAt < patience * waitMs;
+    const { stored, failed } = await makeStamps(items, { ...run, isFinal });
+    const owed = failed.filter((item) => !isFinal(item));
+    const owedIds = new Set(owed.map(({ tokenId }) => tokenId));
     const itemsById = new Map(items.map((item) => [item.tokenId, item]));
     await sendReplies(replyTo, [
       ...(await Promise.all(stored.map((stamp) => replyOf(stamp, itemsById.get(stamp._id))))),
-      ...failed.map(({ tokenId }) => ({ outcome: 'failed', tokenId, code: 'provider_failed' }) as const),
+      ...failed
+        .filter(({ tokenId }) => !owedIds.has(tokenId))
+        .map(({ tokenId }) => ({ outcome: 'failed', tokenId, code: 'provider_failed' }) as const),
     ]);
 
     const contentInUse = new Set(stored.map(({ sealed }) => sealed?.contentId));
+    for (const { sealed } of owed) contentInUse.add(sealed?.contentId);
     await removeContents(items.filter(({ sealed }) => sealed && !contentInUse.has(sealed.contentId)));
+    if (owed.length === 0) return;
+    await run.keepOnly({ replyTo, items: owed });
+    throw new ProviderError(`${owed.length} stamps are owed to callers who no longer wait`);
   };
 }
