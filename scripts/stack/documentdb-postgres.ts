@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync } from 'node:fs';
 import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -7,6 +7,7 @@ import type { StackContext } from './context.ts';
 import { insideTree, treeKey } from './documentdb-tree.ts';
 import { createManagedProcess, type ManagedProcess } from './managed-process.ts';
 import { findFreePort, isPortFree } from './ports.ts';
+import { processTree } from './process-group.ts';
 import { StepError } from './progress.mjs';
 import { runCommand } from './run-command.ts';
 
@@ -22,13 +23,6 @@ cron.use_background_workers = on
 max_worker_processes = 16
 max_connections = 200
 `;
-
-function postmasterPid(folder: string): number | undefined {
-  const file = join(folder, 'pg', 'postmaster.pid');
-  if (!existsSync(file)) return undefined;
-  const pid = Number(readFileSync(file, 'utf8').split('\n')[0]);
-  return pid > 0 ? pid : undefined;
-}
 
 interface PostgresPlace {
   readonly tree: string;
@@ -47,7 +41,8 @@ function createPostgres({ tree, folder, logFile, port, durable }: PostgresPlace)
     args: insideTree(tree, 'postgres', folder, [`${programs}/postgres`, '-D', '/data/pg', ...settings]),
     logFile,
     stopSignal: 'SIGINT',
-    serverPid: () => postmasterPid(folder),
+    // bubblewrap waits outside; PostgreSQL is its only child.
+    findServer: (bubblewrap) => processTree(bubblewrap)[1],
     checkReady: async () => {
       if (await isPortFree(port)) throw new Error('not listening yet');
     },

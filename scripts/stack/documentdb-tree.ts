@@ -102,7 +102,11 @@ export async function findDocumentDbTree(context: StackContext): Promise<string>
   return join(folder, 'root');
 }
 
-/** Wraps a command so that it runs inside the tree: as the given user of the tree, not as root, with one folder to write to. */
+/**
+ * Arguments of bubblewrap that run a command inside the tree: as the given user of the tree, not as root, with one folder to write
+ * to. It is the first of a process namespace of its own, so the kernel ends all that it started together with it: pg_cron's
+ * launcher, for one, does not notice the end of its PostgreSQL.
+ */
 export function insideTree(tree: string, user: string, dataDir: string, command: readonly string[]): string[] {
   const entry = readFileSync(join(tree, 'etc/passwd'), 'utf8')
     .split('\n')
@@ -113,6 +117,6 @@ export function insideTree(tree: string, user: string, dataDir: string, command:
   mkdirSync(dataDir, { recursive: true });
   return [
     ...['--unshare-user', '--uid', uid, '--gid', gid, '--ro-bind', tree, '/', '--bind', dataDir, '/data'],
-    ...['--tmpfs', '/tmp', '--dev', '/dev', '--proc', '/proc', '--die-with-parent', ...command],
+    ...['--tmpfs', '/tmp', '--dev', '/dev', '--unshare-pid', '--as-pid-1', '--proc', '/proc', '--die-with-parent', ...command],
   ];
 }

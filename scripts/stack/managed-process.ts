@@ -35,7 +35,7 @@ export interface ProcessDescription {
   /** Throws while it does not serve yet. */
   readonly checkReady: () => Promise<void>;
   /** The process that takes signals, when it is not the command itself (PostgreSQL inside bubblewrap). */
-  readonly serverPid?: () => number | undefined;
+  readonly findServer?: (commandPid: number) => number | undefined;
 }
 
 /** The last lines of a log, for a report. */
@@ -49,7 +49,6 @@ export function createManagedProcess(description: ProcessDescription): ManagedPr
   let expected = true;
   const listeners: ((report: string) => void)[] = [];
 
-  const serverPid = () => description.serverPid?.() ?? child?.pid;
   const running = () => child !== undefined && child.exitCode === null && child.signalCode === null;
   const ended = async (process: ChildProcess) => {
     if (process.exitCode === null && process.signalCode === null) await once(process, 'exit');
@@ -72,9 +71,8 @@ export function createManagedProcess(description: ProcessDescription): ManagedPr
   async function stop(): Promise<void> {
     expected = true;
     if (!child || !running()) return;
-    const pid = serverPid();
-    if (pid !== undefined) {
-      sendSignal(pid, description.stopSignal);
+    if (child.pid !== undefined) {
+      sendSignal(description.findServer?.(child.pid) ?? child.pid, description.stopSignal);
       signalAll('SIGCONT');
     }
     const deadline = setTimeout(() => void kill(), stopMs);

@@ -10,11 +10,11 @@ beforeEach(() => {
   checkout = createCheckout({ installed: false });
   writeFileSync(
     join(checkout.dir, 'scripts', 'told.ts'),
-    `const node: string = process.version;
+    `process.on('SIGTERM', () => process.exit(99));
+     const node: string = process.version;
      console.log(JSON.stringify({ node, args: process.argv.slice(2) }));
      if (process.argv[2] === 'wait') setInterval(() => undefined, 1000);
      else process.exitCode = Number(process.argv[2] ?? 0);
-     process.on('SIGTERM', () => process.exit(99));
      process.channel?.unref();`,
   );
 });

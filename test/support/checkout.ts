@@ -73,7 +73,9 @@ function listProcesses(dir: string): string[] {
     .flatMap((entry) => {
       try {
         const command = readFileSync(`/proc/${entry}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
-        const isHere = command.includes(dir) || readlinkSync(`/proc/${entry}/cwd`).startsWith(dir);
+        // PostgreSQL's processes have a root of their own; what they hold open shows where their data is.
+        const mounts = readFileSync(`/proc/${entry}/mountinfo`, 'utf8');
+        const isHere = command.includes(dir) || readlinkSync(`/proc/${entry}/cwd`).startsWith(dir) || mounts.includes(`${dir}/`);
         return isHere && command ? [`${entry} ${command}`] : [];
       } catch {
         // It ended while we looked, or it is not ours to look at.
