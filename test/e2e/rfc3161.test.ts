@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { REASONS } from '../../src/shared/domain/reasons.ts';
+import { issueCrl } from '../../src/tsa/certificate.ts';
 import { createFault } from '../../src/tsa/faults.ts';
 import { createPki } from '../../src/tsa/pki.ts';
 import { opensslVerify } from '../support/openssl-tsa.ts';
@@ -84,6 +85,38 @@ describe('a stamp of a real TSA', () => {
     expect((await verifyRaw(untrusting, token)).body).toMatchObject({ valid: false, reason: expect.stringMatching(/^untrusted_root: /) });
     const trusting = await startService({ settings: { ...settings, TRUST_ANCHORS_FILE: anchors } });
     expect((await verifyRaw(trusting, token)).body).toMatchObject({ valid: true, token_id: null, tsp_provider: null, is_qualified: false });
+  });
+
+  test('whose signer a provider knows to be revoked is refused, whatever other anchors say of it (44)', async () => {
+    const tsa = await startTsa();
+    const { intermediate, signer, rootPem } = tsa.pki;
+    const dayMs = 24 * 3_600_000;
+    const crl = issueCrl(
+      {
+        number: 1n,
+        thisUpdateMs: Date.now() - dayMs,
+        nextUpdateMs: Date.now() + dayMs,
+        revoked: [{ serialNumber: signer.serialNumber, revokedAtMs: Date.now() - dayMs, reason: 1 }],
+      },
+      intermediate,
+    );
+    const token = (await postQuery(tsa.url, ask().der)).body.toString('base64');
+    const settings = providersSettings([
+      { tsa, crl },
+      { tsa, qualified: true },
+    ]);
+    const anchors = `${settings.TSP_PROVIDERS_FILE}.anchors.pem`;
+    writeFileSync(anchors, rootPem);
+    const service = await startService({ settings: { ...settings, TRUST_ANCHORS_FILE: anchors } });
+    expect((await verifyRaw(service, token)).body).toMatchObject({ valid: false, reason: expect.stringMatching(/^certificate_revoked: /) });
+  });
+
+  test('under a policy that its provider is not configured with verifies, and is nobody’s (V2)', async () => {
+    const tsa = await startTsa();
+    const settings = providersSettings([{ tsa, qualified: true, policy_oid: '1.2.3.4' }]);
+    const service = await startService({ settings });
+    const token = (await postQuery(tsa.url, ask().der)).body.toString('base64');
+    expect((await verifyRaw(service, token)).body).toMatchObject({ valid: true, tsp_provider: null, is_qualified: false });
   });
 
   test('is not qualified where a provider that is not shares the anchors', async () => {

@@ -23,6 +23,8 @@ export async function startTsa(options: { pki?: Pki } = {}): Promise<RunningTsa>
 
 export interface ProviderEntry {
   readonly tsa: RunningTsa;
+  /** DER of a revocation list for `crl_file`. */
+  readonly crl?: Buffer;
   readonly [member: string]: unknown;
 }
 
@@ -30,10 +32,11 @@ export interface ProviderEntry {
 export function providersSettings(entries: readonly ProviderEntry[]): Settings {
   const dir = mkdtempSync(join(tmpdir(), 'qstamp-providers-'));
   onTestFinished(() => rmSync(dir, { recursive: true }));
-  const providers = entries.map(({ tsa, ...members }, index) => {
+  const providers = entries.map(({ tsa, crl, ...members }, index) => {
     const name = `tsa-${index + 1}`;
     writeFileSync(join(dir, `${name}.pem`), tsa.pki.rootPem);
-    return { name, url: tsa.url, trust_anchors_file: `${name}.pem`, ...members };
+    if (crl) writeFileSync(join(dir, `${name}.crl`), crl);
+    return { name, url: tsa.url, crl_file: crl ? `${name}.crl` : null, trust_anchors_file: `${name}.pem`, ...members };
   });
   const file = join(dir, 'providers.json');
   writeFileSync(file, JSON.stringify(providers));
