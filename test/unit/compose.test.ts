@@ -69,7 +69,7 @@ describe('docker-compose.yml', () => {
     for (const name of ['api', 'worker']) {
       expect(services[name]?.depends_on).toEqual({ redis: { condition: 'service_healthy' }, mongodb: { condition: 'service_healthy' } });
     }
-    for (const name of ['api', 'redis', 'mongodb']) expect(services[name]?.healthcheck?.test[0]).toBe('CMD');
+    for (const name of ['api', 'worker', 'redis', 'mongodb']) expect(services[name]?.healthcheck?.test[0]).toBe('CMD');
     for (const name of ['redis', 'mongodb']) {
       expect(services[name]?.volumes?.[0]).toMatch(new RegExp(`^${name}:/data`));
       expect(compose.volumes).toHaveProperty(name);
