@@ -45,28 +45,32 @@ async function measure({ processes }: Contender, environment: NodeJS.ProcessEnv,
 
 const median = (values: number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
-await withStack(AbortSignal.timeout(20 * 60_000), async ({ redisUrl, mongoUrl }) => {
-  const environment = { ...process.env, PORT: '0', LOG_LEVEL: 'warn', REDIS_URL: redisUrl, MONGODB_URL: mongoUrl };
-  for (const connections of connectionCounts) {
-    const results = new Map<string, LoadResult[]>(contenders.map(({ name }) => [name, []]));
-    for (let round = 0; round < rounds; round += 1) {
-      for (const contender of contenders) results.get(contender.name)?.push(await measure(contender, environment, connections));
+await withStack(
+  AbortSignal.timeout(20 * 60_000),
+  async ({ redisUrl, mongoUrl }) => {
+    const environment = { ...process.env, PORT: '0', LOG_LEVEL: 'warn', REDIS_URL: redisUrl, MONGODB_URL: mongoUrl };
+    for (const connections of connectionCounts) {
+      const results = new Map<string, LoadResult[]>(contenders.map(({ name }) => [name, []]));
+      for (let round = 0; round < rounds; round += 1) {
+        for (const contender of contenders) results.get(contender.name)?.push(await measure(contender, environment, connections));
+      }
+      const rate = (name: string) => median((results.get(name) ?? []).map(({ perSecond }) => perSecond));
+      console.log(`\n${connections} connection(s), median of ${rounds} rounds of ${seconds} s, contenders in turn`);
+      console.table(
+        contenders.map(({ name }) => {
+          const runs = results.get(name) ?? [];
+          return {
+            contender: name,
+            'stamps/s': Math.round(rate(name)),
+            'p50 ms': Number(median(runs.map(({ p50Ms }) => p50Ms)).toFixed(2)),
+            'p99 ms': Number(median(runs.map(({ p99Ms }) => p99Ms)).toFixed(2)),
+            'of bare': (rate(name) / rate('bare Fastify route')).toFixed(2),
+            'of plain': (rate(name) / rate('plain BullMQ round trip')).toFixed(2),
+            failed: runs.reduce((sum, { failed }) => sum + failed, 0),
+          };
+        }),
+      );
     }
-    const rate = (name: string) => median((results.get(name) ?? []).map(({ perSecond }) => perSecond));
-    console.log(`\n${connections} connection(s), median of ${rounds} rounds of ${seconds} s, contenders in turn`);
-    console.table(
-      contenders.map(({ name }) => {
-        const runs = results.get(name) ?? [];
-        return {
-          contender: name,
-          'stamps/s': Math.round(rate(name)),
-          'p50 ms': Number(median(runs.map(({ p50Ms }) => p50Ms)).toFixed(2)),
-          'p99 ms': Number(median(runs.map(({ p99Ms }) => p99Ms)).toFixed(2)),
-          'of bare': (rate(name) / rate('bare Fastify route')).toFixed(2),
-          'of plain': (rate(name) / rate('plain BullMQ round trip')).toFixed(2),
-          failed: runs.reduce((sum, { failed }) => sum + failed, 0),
-        };
-      }),
-    );
-  }
-});
+  },
+  { durable: true },
+);
