@@ -5,7 +5,7 @@ import { type LoadResult, load } from './load.ts';
 
 const rounds = 3;
 const seconds = Number(process.env.BENCH_SECONDS ?? 5);
-const connectionCounts = [1, 256];
+const connectionCounts = (process.env.BENCH_CONNECTIONS ?? '1,256').split(',').map(Number);
 
 interface Contender {
   readonly name: string;

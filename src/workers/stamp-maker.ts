@@ -2,6 +2,7 @@ import type { Clock } from '../shared/clock.ts';
 import { ServiceError } from '../shared/errors.ts';
 import type { Logger } from '../shared/log.ts';
 import type { Evidence, TimestampProvider } from '../shared/providers/provider.ts';
+import { createBatcher } from '../shared/queue/batcher.ts';
 import type { JobRun } from '../shared/queue/jobs.ts';
 import type { StampItem } from '../shared/queue/stamp-job.ts';
 import type { CounterStore, StampTally } from '../shared/store/counters.ts';
@@ -43,6 +44,16 @@ const distinct = (items: readonly StampItem[]): StampItem[] => [
   ...new Map(items.toReversed().map((item) => [item.tokenId, item])).values(),
 ];
 
+/** Jobs whose writes wait for those of others travel together: one insert, one update of the counters. */
+const mostJobsTogether = 64;
+
+interface Insertion {
+  readonly records: readonly StampRecord[];
+  /** Set when the records were written. */
+  stored: StampRecord[];
+  addedIds: ReadonlySet<string>;
+}
+
 export function createStampMaker({ provider, stamps, counters, clock, log }: StampMakerDeps): MakeStamps {
   async function attempt(item: StampItem): Promise<Attempt> {
     const { tokenId, hash, tier, requiresQualified = false } = item;
@@ -66,9 +77,31 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
     latencyMs: evidence && clock() - item.acceptedAt,
   });
 
+  const inserting = createBatcher<Insertion>({
+    maxItems: mostJobsTogether,
+    flush: async (insertions) => {
+      const { stored, added } = await stamps.insertOnce(insertions.flatMap(({ records }) => records));
+      const addedIds = new Set(added.map(({ _id }) => _id));
+      let offset = 0;
+      for (const insertion of insertions) {
+        const end = offset + insertion.records.length;
+        insertion.stored = stored.slice(offset, end);
+        insertion.addedIds = addedIds;
+        offset = end;
+      }
+    },
+  });
+  const counting = createBatcher<StampTally[]>({ maxItems: mostJobsTogether, flush: (groups) => counters.add(groups.flat()) });
+
+  async function insert(records: readonly StampRecord[]): Promise<Insertion> {
+    const insertion: Insertion = { records, stored: [], addedIds: new Set() };
+    if (records.length > 0) await inserting.add(insertion);
+    return insertion;
+  }
+
   async function count(tallies: StampTally[]): Promise<void> {
     try {
-      await counters.add(tallies);
+      if (tallies.length > 0) await counting.add(tallies);
     } catch (error) {
       log.error({ err: error, stamps: tallies.length }, 'stamps were written but not counted: run the repair of the counters');
     }
@@ -82,12 +115,14 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
     const attempts = await Promise.all(items.filter(({ tokenId }) => !knownIds.has(tokenId)).map(attempt));
 
     const records = attempts.flatMap(({ item, evidence }) => (evidence ? [stampRecordOf(item, evidence)] : []));
-    const { stored, added } = records.length > 0 ? await stamps.insertOnce(records) : { stored: [], added: [] };
-    const addedIds = new Set(added.map(({ _id }) => _id));
+    const { stored, addedIds } = await insert(records);
     await count(attempts.filter(({ item, evidence }) => (evidence ? addedIds.has(item.tokenId) : isFinal(item))).map(tallyOf));
     const failed = attempts.filter(({ evidence }) => !evidence).map(({ item }) => item);
     const requestIds = [...new Set(items.map(({ requestId }) => requestId))];
-    log.info({ requestIds, stamped: added.length, known: known.length, failed: failed.length, durationMs: clock() - startedAt }, 'stamped');
+    log.info(
+      { requestIds, stamped: records.length, known: known.length, failed: failed.length, durationMs: clock() - startedAt },
+      'stamped',
+    );
     return { stored: [...known, ...stored], failed };
   };
 }

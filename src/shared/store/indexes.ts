@@ -6,7 +6,6 @@ import { inStore } from './errors.ts';
 const retryMs = 2_000;
 
 async function createIndexes(db: Db): Promise<void> {
-  await db.collection('stamps').createIndex({ 'caller.product': 1, _id: -1 });
   await db.collection('stamps').createIndex({ tokenDigest: 1 }, { sparse: true });
   await db.collection('counters').createIndex({ date: 1 });
   await db.collection('counters').createIndex({ expiresAt: 1 }, { expireAfterSeconds: 0 });
