@@ -1,4 +1,4 @@
-import { type Logger, pino } from 'pino';
+import { type Logger, type LoggerOptions, pino } from 'pino';
 
 export type { Logger };
 
@@ -49,12 +49,14 @@ function describeError(error: unknown, depth = 0): LoggedError {
  * One JSON line an event on standard output. `process` names the kind of process (`api`, `worker`, `tsa`).
  */
 export function createLogger(options: { level: string; process: string }): Logger {
-  return pino({
+  const settings: LoggerOptions = {
     level: options.level,
     base: { process: options.process, pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
     serializers: { err: (error: unknown) => describeError(error) },
     formatters: { level: (label) => ({ level: label }) },
     redact: { paths: redactedMembers.flatMap((name) => [name, `*.${name}`]), censor: '[REDACTED]' },
-  });
+  };
+  // Asynchronous writing flushes at the end of the process, and tries a broken pipe for ever: nobody reads it, and the process would stay.
+  return pino(settings, pino.destination({ dest: 1, sync: true }));
 }

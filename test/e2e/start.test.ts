@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { sendSignal } from '../../scripts/stack/process-group.ts';
 import { type Checkout, createCheckout, type RunningCommand } from '../support/checkout.ts';
 
 const patienceMs = 90_000;
@@ -15,7 +16,7 @@ beforeAll(() => {
 afterEach(async () => {
   for (const command of started) {
     // It may have ended long ago, which is what most of these tests are about.
-    if (checkout.processes().length > 0) process.kill(command.pid, 'SIGTERM');
+    sendSignal(command.pid, 'SIGTERM');
     await command.exitCode;
   }
   started = [];

@@ -1,22 +1,22 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { resolve } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 
 const logModule = resolve(import.meta.dirname, '../../src/shared/log.ts');
 
-/** What a process prints that logs `expression` at level info. */
+/** The arguments for Node to run `statements` with a logger `log` at level info. */
+const logging = (statements: string): string[] => [
+  '--input-type=module',
+  '-e',
+  `import { createLogger } from ${JSON.stringify(logModule)};
+   const log = createLogger({ level: 'info', process: 'test' });
+   ${statements}`,
+];
+
+/** What a process prints that logs `expression`. */
 const printed = (expression: string): string =>
-  execFileSync(
-    process.execPath,
-    [
-      '--input-type=module',
-      '-e',
-      `import { createLogger } from ${JSON.stringify(logModule)};
-       const log = createLogger({ level: 'info', process: 'test' });
-       log.info(${expression}, 'said');`,
-    ],
-    { encoding: 'utf8' },
-  );
+  execFileSync(process.execPath, logging(`log.info(${expression}, 'said');`), { encoding: 'utf8' });
 
 test('an event is one line of JSON with time, level and process (issue 7 §7)', () => {
   const lines = printed("{ requestId: 'r1', text: 'two\\nlines' }").trimEnd().split('\n');
@@ -53,4 +53,16 @@ test('tells an error with its code, its stack and its causes', () => {
     stack: expect.stringContaining('outer'),
     cause: { message: 'inner', code: 'ECONNREFUSED' },
   });
+});
+
+test.each(['info', 'fatal'])('a process whose reader is gone still ends after lines of level %s', async (level) => {
+  const lines = `log.${level}('nobody'); log.${level}('hears');`;
+  const whenTold = `process.once('message', () => { ${lines} process.exit(3); }); process.send('up');`;
+  const child = spawn(process.execPath, logging(whenTold), { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const exit = once(child, 'exit');
+  await once(child, 'message');
+  child.stdout?.destroy();
+  child.send('end');
+  expect(await exit).toEqual([3, null]);
 });

@@ -80,8 +80,9 @@ export function consumeJobs(options: { redis: Redis; processors: JobProcessors; 
   return {
     close: async () => {
       // Without Redis nothing can be handed back: what is under way counts as stalled, and another worker starts it again.
+      const lost = new Promise<void>((resolve) => redis.once('close', resolve));
       const isForced = redis.status !== 'ready';
-      await Promise.all(workers.map((worker) => worker.close(isForced)));
+      await Promise.race([Promise.all(workers.map((worker) => worker.close(isForced))), lost]);
     },
   };
 }

@@ -37,14 +37,14 @@ export async function readHeartbeats(redis: Redis, now: number): Promise<Heartbe
   }));
 }
 
-/** Beats until it is stopped; a beat that fails is left out, since silence is its meaning. */
+/** Beats until it is stopped; a beat that fails is left out, since silence is its meaning. The farewell is not waited for: Redis may be gone. */
 export function startHeartbeat(options: {
   redis: Redis;
   workerId: string;
   clock: Clock;
   log: Logger;
   describe: () => readonly ProviderHealth[];
-}): { stop(): Promise<void> } {
+}): { stop(): void } {
   const { redis, workerId, clock, log, describe } = options;
   const send = () => {
     const heartbeat: Heartbeat = { at: clock(), providers: [...describe()] };
@@ -55,9 +55,9 @@ export function startHeartbeat(options: {
   send();
   const timer = setInterval(send, heartbeatMs);
   return {
-    stop: async () => {
+    stop: () => {
       clearInterval(timer);
-      if (redis.status === 'ready') await redis.hdel(workersKey, workerId);
+      if (redis.status === 'ready') redis.hdel(workersKey, workerId).catch((error) => log.debug({ err: error }, 'no farewell'));
     },
   };
 }
