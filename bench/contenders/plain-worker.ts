@@ -1,8 +1,7 @@
-import { createSecretKey, randomBytes } from 'node:crypto';
+import { createSecretKey, randomBytes, randomUUIDv7 } from 'node:crypto';
 import { Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import { MongoClient } from 'mongodb';
-import { v7 as uuidV7 } from 'uuid';
 import { issueMockToken } from '../../src/shared/domain/mock-token.ts';
 
 /** The worker of the plain round trip: one token, one insert a job. */
@@ -17,7 +16,7 @@ const key = createSecretKey(randomBytes(32));
 const worker = new Worker<{ hash: string }>(
   'plain',
   async ({ data: { hash } }) => {
-    const tokenId = uuidV7();
+    const tokenId = randomUUIDv7();
     const timeMs = Date.now();
     const token = issueMockToken(key, { tokenId, hash, timeMs, tier: 'basic' });
     const issuedAt = new Date(timeMs).toISOString();

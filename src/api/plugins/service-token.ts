@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { ServiceToken } from '../../shared/config.ts';
 import { ServiceError } from '../../shared/errors.ts';
 
-const digestOf = (token: string): string => createHash('sha256').update(token).digest('base64');
+const digestOf = (token: string): string => hash('sha256', token, 'base64');
 
 /** The product whose service token a request carries, or undefined. Digests are compared, so that timing tells nothing. */
 export type IdentifyProduct = (request: FastifyRequest) => string | undefined;

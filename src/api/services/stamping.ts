@@ -1,5 +1,4 @@
-import { randomBytes } from 'node:crypto';
-import { v7 as uuidV7 } from 'uuid';
+import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import type { Clock } from '../../shared/clock.ts';
 import type { StampOrder, StampToken } from '../../shared/contract/stamp.ts';
 import { sealedPath, verifyPath } from '../../shared/domain/addresses.ts';
@@ -56,7 +55,7 @@ export function createStamping(deps: StampingDeps): Stamping {
   const { queue, waiter, stamps, sealedContents, idempotency, clock, sealedMaxBytes } = deps;
 
   async function identify(command: StampCommand) {
-    const freshId = uuidV7({ msecs: clock() });
+    const freshId = randomUUIDv7();
     const { idempotencyKey: key, callerId: caller, order, paymentClaim } = command;
     if (key === undefined)
       return { tokenId: freshId, secret: order.content && randomBytes(secretBytes).toString('base64url'), isRepeated: false };

@@ -1,6 +1,6 @@
+import { randomUUIDv7 } from 'node:crypto';
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { v7 as uuidV7 } from 'uuid';
 import { ServiceError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { createBatcher } from './batcher.ts';
@@ -54,7 +54,7 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
     maxItems: maxItemsPerJob,
     flush: async (items) => {
       try {
-        await queue.add('stamp', { replyTo, items }, { jobId: jobIdOf(uuidV7(), items.length) });
+        await queue.add('stamp', { replyTo, items }, { jobId: jobIdOf(randomUUIDv7(), items.length) });
         depth.added(items.length);
       } catch (error) {
         throw new ServiceError('queue_unavailable', 'The queue cannot take requests at the moment.', {

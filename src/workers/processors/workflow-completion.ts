@@ -1,4 +1,4 @@
-import { v7 as uuidV7 } from 'uuid';
+import { randomUUIDv7 } from 'node:crypto';
 import type { Clock } from '../../shared/clock.ts';
 import { createTreeHeadBuilder } from '../../shared/domain/merkle.ts';
 import { type ChainEnd, chainStart, checkLink } from '../../shared/domain/output-chain.ts';
@@ -57,7 +57,7 @@ export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps):
   }
 
   return async ({ workflowId, acceptedAt, requestId }) => {
-    const rootTokenId = uuidV7({ msecs: clock() });
+    const rootTokenId = randomUUIDv7();
     const workflow = await workflows.beginClosing(workflowId, rootTokenId, new Date(acceptedAt));
     if (!workflow?.closing || workflow.status === 'completed') return;
     const root = workflow.root ?? (await closeChain(workflow, workflow.closing.rootTokenId));

@@ -1,4 +1,4 @@
-import { v7 as uuidV7 } from 'uuid';
+import { randomUUIDv7 } from 'node:crypto';
 import type { Clock } from '../../../shared/clock.ts';
 import type { WorkflowStampRequest, WorkflowStampResponse } from '../../../shared/contract/workflow.ts';
 import { outputPath, verifyPath, workflowPath } from '../../../shared/domain/addresses.ts';
@@ -46,7 +46,7 @@ export function createOutputStamping(deps: StampOutputDeps) {
   const { queue, waiter, outputs, idempotency, clock, addressOf } = deps;
 
   async function identify({ workflow, request, idempotencyKey: key }: StampOutputCommand) {
-    const freshId = uuidV7({ msecs: clock() });
+    const freshId = randomUUIDv7();
     if (key === undefined) return { tokenId: freshId, existing: undefined };
     const caller = `workflow:${workflow._id}`;
     const { resourceId: tokenId, isRepeated } = await idempotency.bind(
@@ -69,7 +69,7 @@ export function createOutputStamping(deps: StampOutputDeps) {
       output: {
         workflowId: workflow._id,
         briefingHash: workflow.briefingHash,
-        outputId: uuidV7({ msecs: clock() }),
+        outputId: randomUUIDv7(),
         type: request.output_type,
         // What was said after the redaction is not kept: the workflow is to forget, not to learn (W10).
         ...(request.output_metadata && !workflow.redactedAt && { metadata: JSON.stringify(request.output_metadata) }),

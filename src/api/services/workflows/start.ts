@@ -1,5 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
-import { v7 as uuidV7 } from 'uuid';
+import { randomBytes, randomUUID, randomUUIDv7 } from 'node:crypto';
 import type { Clock } from '../../../shared/clock.ts';
 import type { WorkflowStartRequest, WorkflowStartResponse } from '../../../shared/contract/workflow.ts';
 import type { Logger } from '../../../shared/log.ts';
@@ -42,7 +41,7 @@ export function createWorkflowStart(deps: StartDeps) {
   const { workflows, counters, jobs, idempotency, clock, log, ttlMs, baseUrl } = deps;
 
   async function identify({ request, callerId: caller, idempotencyKey: key }: StartCommand) {
-    const freshId = uuidV7({ msecs: clock() });
+    const freshId = randomUUIDv7();
     if (key === undefined) return { workflowId: freshId, token: randomBytes(tokenBytes).toString('base64url') };
     const bound = await idempotency.bind({ caller, key, operation: 'workflow_start', content: request }, freshId);
     return { workflowId: bound.resourceId, token: bound.secret };
