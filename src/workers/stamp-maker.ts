@@ -99,11 +99,31 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
     return insertion;
   }
 
-  async function count(tallies: StampTally[]): Promise<void> {
+  /** Whether the counters took it. */
+  async function change(tallies: StampTally[], write: (tallies: StampTally[]) => Promise<void>): Promise<boolean> {
     try {
-      if (tallies.length > 0) await counting.add(tallies);
+      if (tallies.length > 0) await write(tallies);
+      return true;
     } catch (error) {
-      log.error({ err: error, stamps: tallies.length }, 'stamps were written but not counted: run the repair of the counters');
+      log.error({ err: error, stamps: tallies.length }, 'the counters are wrong by some stamps: run their repair');
+      return false;
+    }
+  }
+
+  /** Writes what was stamped and counts it meanwhile, since nearly all of it is new; the rest is taken back. */
+  async function insertAndCount(attempts: readonly Attempt[], isFinal: (item: StampItem) => boolean): Promise<StampRecord[]> {
+    const records = attempts.flatMap(({ item, evidence }) => (evidence ? [stampRecordOf(item, evidence)] : []));
+    const tallies = new Map(
+      attempts.filter(({ item, evidence }) => evidence || isFinal(item)).map((made) => [made.item.tokenId, tallyOf(made)]),
+    );
+    const counted = change([...tallies.values()], counting.add);
+    let notAdded = [...tallies.values()];
+    try {
+      const { stored, addedIds } = await insert(records);
+      notAdded = records.filter(({ _id }) => !addedIds.has(_id)).flatMap(({ _id }) => tallies.get(_id) ?? []);
+      return stored;
+    } finally {
+      if (await counted) await change(notAdded, counters.takeBack);
     }
   }
 
@@ -114,13 +134,11 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
     const knownIds = new Set(known.map(({ _id }) => _id));
     const attempts = await Promise.all(items.filter(({ tokenId }) => !knownIds.has(tokenId)).map(attempt));
 
-    const records = attempts.flatMap(({ item, evidence }) => (evidence ? [stampRecordOf(item, evidence)] : []));
-    const { stored, addedIds } = await insert(records);
-    await count(attempts.filter(({ item, evidence }) => (evidence ? addedIds.has(item.tokenId) : isFinal(item))).map(tallyOf));
+    const stored = await insertAndCount(attempts, isFinal);
     const failed = attempts.filter(({ evidence }) => !evidence).map(({ item }) => item);
     const requestIds = [...new Set(items.map(({ requestId }) => requestId))];
     log.info(
-      { requestIds, stamped: records.length, known: known.length, failed: failed.length, durationMs: clock() - startedAt },
+      { requestIds, stamped: attempts.length - failed.length, known: known.length, failed: failed.length, durationMs: clock() - startedAt },
       'stamped',
     );
     return { stored: [...known, ...stored], failed };

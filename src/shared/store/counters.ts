@@ -53,6 +53,8 @@ export const tallyOfRecord = ({ issuedAt, provider, isQualified, caller }: Stamp
 export interface CounterStore {
   /** Adds finished stamps in one round trip. */
   add(tallies: readonly StampTally[]): Promise<void>;
+  /** Undoes `add` for stamps that turned out to be there already, or not to be written. */
+  takeBack(tallies: readonly StampTally[]): Promise<void>;
   /** Adds what is no stamp, done at `timeMs`. */
   count(done: Partial<ActivityTotals>, timeMs: number): Promise<void>;
   /** What was done in the hour of `timeMs` and the 23 before it, and ever; its cost is 25 rows. */
@@ -80,11 +82,11 @@ interface Change {
   readonly inc: Partial<Record<string, number>>;
 }
 
-function changesOf(tallies: Iterable<StampTally>): Map<string, Change> {
+function changesOf(tallies: Iterable<StampTally>, by: 1 | -1 = 1): Map<string, Change> {
   const changes = new Map<string, Change>();
   const add = (id: string, set: Change['set'], field: string) => {
     const change = changes.get(id) ?? { set, inc: {} };
-    change.inc[field] = (change.inc[field] ?? 0) + 1;
+    change.inc[field] = (change.inc[field] ?? 0) + by;
     changes.set(id, change);
   };
   for (const { finishedAt, provider, isQualified, callerKind, product, outcome, latencyMs } of tallies) {
@@ -137,6 +139,7 @@ export function createCounterStore(db: Db): CounterStore {
 
   return {
     add: (tallies) => increase(changesOf(tallies)),
+    takeBack: (tallies) => increase(changesOf(tallies, -1)),
     count: (done, timeMs) =>
       increase([
         [hourIdOf(timeMs), { set: { expiresAt: expiryOf(timeMs) }, inc: done }],
