@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { MongoClient } from 'mongodb';
 import { issueMockToken } from '../../src/shared/domain/mock-token.ts';
 
-/** The worker of the plain round trip: one token, one insert a job. */
+/** The worker of the plain round trip: one token, one insert a job; one job at a time, as is BullMQ's default, or `PLAIN_CONCURRENCY`. */
 const client = new MongoClient(process.env.MONGODB_URL ?? '', {
   retryWrites: false,
   maxPoolSize: 64,
@@ -23,7 +23,10 @@ const worker = new Worker<{ hash: string }>(
     await stamps.insertOne({ _id: tokenId, hash, token, issuedAt });
     return { token_id: tokenId, issued_at: issuedAt, content_sha256: hash, token, tier: 'basic' };
   },
-  { connection: new Redis(process.env.REDIS_URL ?? '', { maxRetriesPerRequest: null }), concurrency: 256 },
+  {
+    connection: new Redis(process.env.REDIS_URL ?? '', { maxRetriesPerRequest: null }),
+    concurrency: Number(process.env.PLAIN_CONCURRENCY ?? 1),
+  },
 );
 await worker.waitUntilReady();
 process.send?.({ ready: true });

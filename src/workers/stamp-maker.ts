@@ -44,14 +44,19 @@ const distinct = (items: readonly StampItem[]): StampItem[] => [
   ...new Map(items.toReversed().map((item) => [item.tokenId, item])).values(),
 ];
 
-/** Jobs whose writes wait for those of others travel together: one insert, one update of the counters. */
+/** Jobs whose writes wait for those of others travel together: one insert and, meanwhile, one update of the counters. */
 const mostJobsTogether = 64;
 
-interface Insertion {
-  readonly records: readonly StampRecord[];
-  /** Set when the records were written. */
-  stored: StampRecord[];
-  addedIds: ReadonlySet<string>;
+/** An item that is done with, as it is counted: it has a stamp to write, or it failed for good. */
+interface Finished {
+  readonly record?: StampRecord;
+  readonly tally: StampTally;
+}
+
+interface JobWrites {
+  readonly finished: readonly Finished[];
+  /** What is stored of its records, in their order; set when they were written. */
+  stored: readonly StampRecord[];
 }
 
 export function createStampMaker({ provider, stamps, counters, clock, log }: StampMakerDeps): MakeStamps {
@@ -77,55 +82,36 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
     latencyMs: evidence && clock() - item.acceptedAt,
   });
 
-  const inserting = createBatcher<Insertion>({
-    maxItems: mostJobsTogether,
-    flush: async (insertions) => {
-      const { stored, added } = await stamps.insertOnce(insertions.flatMap(({ records }) => records));
-      const addedIds = new Set(added.map(({ _id }) => _id));
-      let offset = 0;
-      for (const insertion of insertions) {
-        const end = offset + insertion.records.length;
-        insertion.stored = stored.slice(offset, end);
-        insertion.addedIds = addedIds;
-        offset = end;
-      }
-    },
-  });
-  const counting = createBatcher<StampTally[]>({ maxItems: mostJobsTogether, flush: (groups) => counters.add(groups.flat()) });
-
-  async function insert(records: readonly StampRecord[]): Promise<Insertion> {
-    const insertion: Insertion = { records, stored: [], addedIds: new Set() };
-    if (records.length > 0) await inserting.add(insertion);
-    return insertion;
-  }
-
   /** Whether the counters took it. */
-  async function change(tallies: StampTally[], write: (tallies: StampTally[]) => Promise<void>): Promise<boolean> {
+  async function count(finished: readonly Finished[], write: (tallies: StampTally[]) => Promise<void>): Promise<boolean> {
     try {
-      if (tallies.length > 0) await write(tallies);
+      if (finished.length > 0) await write(finished.map(({ tally }) => tally));
       return true;
     } catch (error) {
-      log.error({ err: error, stamps: tallies.length }, 'the counters are wrong by some stamps: run their repair');
+      log.error({ err: error, stamps: finished.length }, 'the counters are wrong by some stamps: run their repair');
       return false;
     }
   }
 
-  /** Writes what was stamped and counts it meanwhile, since nearly all of it is new; the rest is taken back. */
-  async function insertAndCount(attempts: readonly Attempt[], isFinal: (item: StampItem) => boolean): Promise<StampRecord[]> {
-    const records = attempts.flatMap(({ item, evidence }) => (evidence ? [stampRecordOf(item, evidence)] : []));
-    const tallies = new Map(
-      attempts.filter(({ item, evidence }) => evidence || isFinal(item)).map((made) => [made.item.tokenId, tallyOf(made)]),
-    );
-    const counted = change([...tallies.values()], counting.add);
-    let notAdded = [...tallies.values()];
-    try {
-      const { stored, addedIds } = await insert(records);
-      notAdded = records.filter(({ _id }) => !addedIds.has(_id)).flatMap(({ _id }) => tallies.get(_id) ?? []);
-      return stored;
-    } finally {
-      if (await counted) await change(notAdded, counters.takeBack);
-    }
-  }
+  /** Counts while it writes, since nearly every stamp is new: what was there already, or could not be written, is taken back. */
+  const writing = createBatcher<JobWrites>({
+    maxItems: mostJobsTogether,
+    flush: async (jobs) => {
+      const finished = jobs.flatMap((job) => job.finished);
+      const counted = count(finished, counters.add);
+      let notAdded = finished;
+      try {
+        const { stored, added } = await stamps.insertOnce(finished.flatMap(({ record }) => record ?? []));
+        const storedById = new Map(stored.map((record) => [record._id, record]));
+        for (const job of jobs) job.stored = job.finished.flatMap(({ record }) => (record && storedById.get(record._id)) ?? []);
+        const addedIds = new Set(added.map(({ _id }) => _id));
+        // Two jobs may bring the same stamp: one of them added it.
+        notAdded = finished.filter(({ record }) => record && !addedIds.delete(record._id));
+      } finally {
+        if (await counted) await count(notAdded, counters.takeBack);
+      }
+    },
+  });
 
   return async (given, { isRetry, isFinal = () => true }) => {
     const items = distinct(given);
@@ -134,13 +120,20 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
     const knownIds = new Set(known.map(({ _id }) => _id));
     const attempts = await Promise.all(items.filter(({ tokenId }) => !knownIds.has(tokenId)).map(attempt));
 
-    const stored = await insertAndCount(attempts, isFinal);
+    const job: JobWrites = {
+      finished: attempts.flatMap((made): Finished[] => {
+        if (made.evidence) return [{ record: stampRecordOf(made.item, made.evidence), tally: tallyOf(made) }];
+        return isFinal(made.item) ? [{ tally: tallyOf(made) }] : [];
+      }),
+      stored: [],
+    };
+    if (job.finished.length > 0) await writing.add(job);
     const failed = attempts.filter(({ evidence }) => !evidence).map(({ item }) => item);
     const requestIds = [...new Set(items.map(({ requestId }) => requestId))];
     log.info(
       { requestIds, stamped: attempts.length - failed.length, known: known.length, failed: failed.length, durationMs: clock() - startedAt },
       'stamped',
     );
-    return { stored: [...known, ...stored], failed };
+    return { stored: [...known, ...job.stored], failed };
   };
 }
