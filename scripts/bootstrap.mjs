@@ -182,7 +182,9 @@ async function main() {
 
   if (!isInstalled()) await install();
   if (interruptedBy) return 128 + os.constants.signals[interruptedBy];
-  return untilEnd(spawn(findNode(), [path.resolve(root, script), ...args], { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] }));
+  // Every process that is started from here on finds the TypeScript of the one before it compiled.
+  const env = { NODE_COMPILE_CACHE: path.join(modules, '.cache', 'compiled'), ...process.env };
+  return untilEnd(spawn(findNode(), [path.resolve(root, script), ...args], { env, stdio: ['inherit', 'inherit', 'inherit', 'ipc'] }));
 }
 
 main().then(

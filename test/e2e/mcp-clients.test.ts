@@ -8,6 +8,7 @@ import { StreamableHTTPClientTransport as Transport1 } from '@modelcontextprotoc
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
+import { inherited } from '../support/environment.ts';
 import type { ToolResult } from '../support/mcp.ts';
 import { randomHash, sha256, verifyById } from '../support/requests.ts';
 import { type Service, serviceToken, startService } from '../support/service.ts';
@@ -120,7 +121,7 @@ describe("the Inspector's command line", () => {
 
   function inspect(args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
     const command = [join(checkoutDir, 'node_modules/.bin/mcp-inspector'), '--cli', address().href, '--stored-auth-only', ...args];
-    const env = { PATH: process.env.PATH, HOME: home };
+    const env = { ...inherited, HOME: home };
     return new Promise((resolve) => {
       execFile(process.execPath, command, { env, cwd: home }, (error, stdout, stderr) => {
         resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, stdout, stderr });

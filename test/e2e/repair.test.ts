@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { MongoClient } from 'mongodb';
 import { expect, onTestFinished, test } from 'vitest';
+import { inherited } from '../support/environment.ts';
 import { getJson, internalHeaders, randomHash, stampAgent, stampInternal } from '../support/requests.ts';
 import { startService } from '../support/service.ts';
 
@@ -25,6 +26,6 @@ test('counters that are wrong are made right again from the stamps (issue 4 §11
   await counters.deleteOne({ _id: 'product:test' as never });
   expect(await read()).not.toEqual(right);
 
-  await run(process.execPath, ['scripts/repair-counters.ts'], { env: { PATH: process.env.PATH, ...service.settings } });
+  await run(process.execPath, ['scripts/repair-counters.ts'], { env: { ...inherited, ...service.settings } });
   expect(await read()).toEqual(right);
 });

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { issueResponse } from '../../src/shared/rfc3161/issue.ts';
 import { KEY_ALGORITHMS } from '../../src/tsa/certificate.ts';
 import { openTsaState, writeProvidersFile } from '../../src/tsa/state.ts';
+import { inherited } from '../support/environment.ts';
 import { opensslVerify } from '../support/openssl-tsa.ts';
 import { postQuery } from '../support/tsa-client.ts';
 import { ask } from '../support/tsa-lab.ts';
@@ -103,7 +104,7 @@ describe('the development TSA as a process', () => {
 
   function start(settings: Record<string, string> = {}): ChildProcess {
     const child = fork('src/tsa/main.ts', {
-      env: { PATH: process.env.PATH, TSA_STATE_DIR: dir, ...settings },
+      env: { ...inherited, TSA_STATE_DIR: dir, ...settings },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
     children.push(child);

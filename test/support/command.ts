@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
+import { inherited } from './environment.ts';
 
 export interface CommandOutcome {
   readonly code: number | null;
@@ -22,7 +23,7 @@ export interface CommandOptions {
 export function runCommand(args: readonly string[], { cwd, env = {}, onStart }: CommandOptions): Promise<CommandOutcome> {
   const command = spawn(process.execPath, [join(checkoutDir, 'bin/qstamp.mjs'), ...args], {
     cwd,
-    env: { PATH: process.env.PATH, ...env },
+    env: { ...inherited, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   if (command.pid !== undefined) onStart?.(command.pid);

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { inherited } from './environment.ts';
 import { freshMongoUrl, freshRedisUrl } from './servers.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -24,7 +25,7 @@ export type Settings = Readonly<Record<string, string>>;
 export async function startProcess(kind: 'api' | 'workers', settings: Settings): Promise<ServiceProcess> {
   const child: ChildProcess = spawn(process.execPath, [`src/${kind}/main.ts`], {
     cwd: root,
-    env: { PATH: process.env.PATH, ...settings },
+    env: { ...inherited, ...settings },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   let output = '';
@@ -77,14 +78,13 @@ export const testSettings = async (overrides: Settings = {}): Promise<Settings> 
 /** Starts one API and `workers` workers (1 unless told); everything is stopped when the test, or its file's setup, ends. */
 export async function startService(options: { settings?: Settings; workers?: number; keep?: boolean } = {}): Promise<Service> {
   const settings = await testSettings(options.settings);
-  const api = await startProcess('api', settings);
   const workers: ServiceProcess[] = [];
   const startWorker = async () => {
     const worker = await startProcess('workers', settings);
     workers.push(worker);
     return worker;
   };
-  for (let count = options.workers ?? 1; count > 0; count -= 1) await startWorker();
+  const [api] = await Promise.all([startProcess('api', settings), ...Array.from({ length: options.workers ?? 1 }, startWorker)]);
   const stop = async () => {
     const [code] = await Promise.all([api.stop(), ...workers.map((worker) => worker.stop())]);
     return code;
