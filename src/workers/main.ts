@@ -49,6 +49,7 @@ await runProcess('worker', process.env, async ({ config, log, lifecycle }) => {
     clock: systemClock,
     log,
   });
+  if (config.SMTP_URL === undefined) log.warn('SMTP_URL is not set: no e-mail of a workflow will leave');
   const consumer = consumeJobs({ redis, processors, concurrency: config.WORKER_CONCURRENCY, log });
   lifecycle.onClose('consumer', () => consumer.close());
   const heartbeat = startHeartbeat({
