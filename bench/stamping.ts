@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { withStack } from '../scripts/stack/stack.ts';
 import { type LoadResult, load } from './load.ts';
+import { median } from './rate.ts';
 
 const rounds = 3;
 const seconds = Number(process.env.BENCH_SECONDS ?? 5);
@@ -50,8 +51,6 @@ async function measure({ processes, settings }: Contender, environment: NodeJS.P
   }
   return result;
 }
-
-const median = (values: number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
 await withStack(
   AbortSignal.timeout(20 * 60_000),

@@ -4,6 +4,7 @@ import { encodeRequest } from '../src/shared/rfc3161/request.ts';
 import { KEY_ALGORITHMS, type KeyAlgorithm } from '../src/tsa/certificate.ts';
 import { createPki, randomSerial } from '../src/tsa/pki.ts';
 import { DEVELOPMENT_POLICY } from '../src/tsa/server.ts';
+import { median, rate } from './rate.ts';
 
 /**
  * How much of the price of a token is the signature? Both are timed in turns in one process on one thread, so the ratio holds on a busy
@@ -14,21 +15,6 @@ const WANTED_RATIO = 0.05;
 const ROUNDS = 7;
 const ROUND_MS = 200;
 
-/** Runs of `work` a second. */
-function rate(work: () => void): number {
-  const start = performance.now();
-  let runs = 0;
-  let elapsed = 0;
-  while (elapsed < ROUND_MS) {
-    for (let index = 0; index < 20; index++) work();
-    runs += 20;
-    elapsed = performance.now() - start;
-  }
-  return (runs * 1000) / elapsed;
-}
-
-const median = (values: number[]): number => values.sort((a, b) => a - b)[values.length >> 1]!;
-
 function measure(algorithm: KeyAlgorithm) {
   const { signer } = createPki({ algorithm, caAlgorithm: 'p-256', nowMs: Date.now() });
   const profile: TsaProfile = { identity: signer, policies: [DEVELOPMENT_POLICY], accuracy: { seconds: 1 } };
@@ -37,9 +23,9 @@ function measure(algorithm: KeyAlgorithm) {
   const issue = () => void issueResponse(profile, query, { timeMs: Date.now(), serial: randomSerial() });
   const raw = () => void signer.scheme.sign(attributes, signer.privateKey);
 
-  rate(issue);
-  rate(raw);
-  const rounds = Array.from({ length: ROUNDS }, () => ({ issued: rate(issue), signed: rate(raw) }));
+  rate(issue, ROUND_MS);
+  rate(raw, ROUND_MS);
+  const rounds = Array.from({ length: ROUNDS }, () => ({ issued: rate(issue, ROUND_MS), signed: rate(raw, ROUND_MS) }));
   const ratio = median(rounds.map(({ issued, signed }) => issued / signed));
   return { issued: median(rounds.map((r) => r.issued)), signed: median(rounds.map((r) => r.signed)), ratio };
 }

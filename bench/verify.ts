@@ -11,6 +11,7 @@ import { createTrustStore } from '../src/shared/rfc3161/trust.ts';
 import { verifyResponse } from '../src/shared/rfc3161/verify.ts';
 import { createPki, randomSerial } from '../src/tsa/pki.ts';
 import { DEVELOPMENT_POLICY } from '../src/tsa/server.ts';
+import { median, rate } from './rate.ts';
 
 /**
  * What a verification costs beside OpenSSL's in-process `TS_RESP_verify_response` and beside the bare P-256 signature check that is in
@@ -22,21 +23,6 @@ import { DEVELOPMENT_POLICY } from '../src/tsa/server.ts';
 const WANTED = { openssl: 0.8, raw: 0.1 };
 const ROUNDS = 9;
 const ROUND_MS = 250;
-
-/** Runs of `work` a second. */
-function rate(work: () => void): number {
-  const start = performance.now();
-  let runs = 0;
-  let elapsed = 0;
-  while (elapsed < ROUND_MS) {
-    for (let index = 0; index < 20; index++) work();
-    runs += 20;
-    elapsed = performance.now() - start;
-  }
-  return (runs * 1000) / elapsed;
-}
-
-const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[values.length >> 1]!;
 
 /** One token of the development TSA with intermediate and root, all P-256, and the exchange that it came from. */
 function makeExchange() {
@@ -97,8 +83,9 @@ const raw = () => {
 const openssl = startOpenssl(exchange);
 const rounds: { ours: number; openssl: number; raw: number }[] = [];
 try {
-  for (let warm = 0; warm < 3; warm++) [rate(ours), rate(raw), await openssl.rate()];
-  for (let round = 0; round < ROUNDS; round++) rounds.push({ ours: rate(ours), openssl: await openssl.rate(), raw: rate(raw) });
+  for (let warm = 0; warm < 3; warm++) [rate(ours, ROUND_MS), rate(raw, ROUND_MS), await openssl.rate()];
+  for (let round = 0; round < ROUNDS; round++)
+    rounds.push({ ours: rate(ours, ROUND_MS), openssl: await openssl.rate(), raw: rate(raw, ROUND_MS) });
 } finally {
   await openssl.close();
 }

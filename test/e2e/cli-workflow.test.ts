@@ -2,9 +2,10 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { jsonLines, runCommand, temporaryFolder } from '../support/command.ts';
-import { type MailServer, startMailServer } from '../support/mail.ts';
+import type { MailServer } from '../support/mail.ts';
+import { startMailedService } from '../support/mailed-service.ts';
 import { sha256 } from '../support/requests.ts';
-import { type Service, startService } from '../support/service.ts';
+import type { Service } from '../support/service.ts';
 import { openLink } from '../support/workflows.ts';
 
 // Each test starts many processes.
@@ -12,17 +13,11 @@ vi.setConfig({ testTimeout: 120_000 });
 
 let mail: MailServer;
 let service: Service;
+let stop: () => Promise<void>;
 beforeAll(async () => {
-  mail = await startMailServer({ keep: true });
-  service = await startService({
-    keep: true,
-    settings: { SMTP_URL: mail.url, MAIL_FROM: 'qstamp <no-reply@qstamp.example>', RATE_WORKFLOW_START_PER_HOUR: '0' },
-  });
+  ({ mail, service, stop } = await startMailedService());
 });
-afterAll(async () => {
-  await service.stop();
-  await mail.close();
-});
+afterAll(() => stop());
 
 function inFolder(files: Record<string, string>) {
   const cwd = temporaryFolder();

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { collectionOf, openDatabase } from '../support/database.ts';
-import { type MailServer, startMailServer } from '../support/mail.ts';
+import type { MailServer } from '../support/mail.ts';
+import { startMailedService } from '../support/mailed-service.ts';
 import { postJson, randomHash } from '../support/requests.ts';
-import { type Service, startService } from '../support/service.ts';
+import type { Service } from '../support/service.ts';
 import {
   completeWorkflow,
   openLink,
@@ -15,17 +16,11 @@ import {
 
 let mail: MailServer;
 let service: Service;
+let stop: () => Promise<void>;
 beforeAll(async () => {
-  mail = await startMailServer({ keep: true });
-  service = await startService({
-    keep: true,
-    settings: { SMTP_URL: mail.url, RATE_WORKFLOW_START_PER_HOUR: '0', PUBLIC_BASE_URL: 'https://stamps.example' },
-  });
+  ({ mail, service, stop } = await startMailedService({ PUBLIC_BASE_URL: 'https://stamps.example' }));
 });
-afterAll(async () => {
-  await service.stop();
-  await mail.close();
-});
+afterAll(() => stop());
 
 const unknownId = '01890a5d-ac96-774b-bcce-b302099a8057';
 const operations = ['stamp', 'complete', 'redact-pii'];

@@ -1,20 +1,18 @@
 import { request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { collectionOf, openDatabase } from '../support/database.ts';
-import { type MailServer, startMailServer } from '../support/mail.ts';
-import { type Service, startService } from '../support/service.ts';
+import type { MailServer } from '../support/mail.ts';
+import { startMailedService } from '../support/mailed-service.ts';
+import type { Service } from '../support/service.ts';
 import { completeWorkflow, openLink, redactWorkflow, type StartedWorkflow, startWorkflow } from '../support/workflows.ts';
 
 let mail: MailServer;
 let service: Service;
+let stop: () => Promise<void>;
 beforeAll(async () => {
-  mail = await startMailServer({ keep: true });
-  service = await startService({ keep: true, settings: { SMTP_URL: mail.url, RATE_WORKFLOW_START_PER_HOUR: '0' } });
+  ({ mail, service, stop } = await startMailedService());
 });
-afterAll(async () => {
-  await service.stop();
-  await mail.close();
-});
+afterAll(() => stop());
 
 async function startWithLink(): Promise<{ workflow: StartedWorkflow; link: string; wrong: string }> {
   const workflow = await startWorkflow(service, { tier: 'verified' });

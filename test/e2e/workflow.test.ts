@@ -1,23 +1,18 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTreeHeadBuilder } from '../../src/shared/domain/merkle.ts';
-import { type MailServer, startMailServer } from '../support/mail.ts';
+import type { MailServer } from '../support/mail.ts';
+import { startMailedService } from '../support/mailed-service.ts';
 import { randomHash, verifyById } from '../support/requests.ts';
-import { type Service, startService } from '../support/service.ts';
+import type { Service } from '../support/service.ts';
 import { completeWorkflow, openLink, redactWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
 
 let mail: MailServer;
 let service: Service;
+let stop: () => Promise<void>;
 beforeAll(async () => {
-  mail = await startMailServer({ keep: true });
-  service = await startService({
-    keep: true,
-    settings: { SMTP_URL: mail.url, MAIL_FROM: 'qstamp <no-reply@qstamp.example>', RATE_WORKFLOW_START_PER_HOUR: '0' },
-  });
+  ({ mail, service, stop } = await startMailedService());
 });
-afterAll(async () => {
-  await service.stop();
-  await mail.close();
-});
+afterAll(() => stop());
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
