@@ -67,10 +67,8 @@ test('beyond QUEUE_MAX_DEPTH requests are refused at once with 503, and nothing 
   const answers = await Promise.all(Array.from({ length: 30 }, () => stampInternal(service, { hash: randomHash() })));
   const accepted = answers.filter(({ status }) => status === 504);
   const refused = answers.filter(({ status }) => status === 503);
-  // A look at the queue in mid-burst counts what was just added twice: fewer may pass for a moment, more never.
-  expect(accepted.length).toBeGreaterThan(0);
-  expect(accepted.length).toBeLessThanOrEqual(5);
-  expect(refused).toHaveLength(30 - accepted.length);
+  expect(accepted).toHaveLength(5);
+  expect(refused).toHaveLength(25);
   for (const { body, headers } of refused) {
     expect(body).toMatchObject({ code: 'overloaded' });
     expect(headers.get('retry-after')).toMatch(/^\d+$/);

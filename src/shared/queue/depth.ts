@@ -14,7 +14,8 @@ const refreshMs = 250;
 export interface DepthGauge {
   /** Stamps waiting as of the last look, plus what this process has added since. */
   current(): number;
-  added(stamps: number): void;
+  /** Tells of a job that Redis has just acknowledged. */
+  added(jobId: string): void;
   stop(): Promise<void>;
 }
 
@@ -33,27 +34,35 @@ export interface QueueState {
   readonly oldestAt: number | null;
 }
 
+async function readJobIds(redis: Redis): Promise<string[]> {
+  const lists = await Promise.all([redis.lrange(waitKey, 0, -1), redis.lrange(pausedKey, 0, -1), redis.zrange(delayedKey, '0', '-1')]);
+  return lists.flat();
+}
+
+const itemsOfAll = (jobIds: Iterable<string>): number => {
+  let items = 0;
+  for (const jobId of jobIds) items += itemsOf(jobId);
+  return items;
+};
+
 /** Both figures are read from the ids of the jobs, so that they need no counter beside the queue, which a crash would leave wrong. */
 export async function readQueueState(redis: Redis): Promise<QueueState> {
-  const lists = await Promise.all([redis.lrange(waitKey, 0, -1), redis.lrange(pausedKey, 0, -1), redis.zrange(delayedKey, '0', '-1')]);
-  let waiting = 0;
-  let oldestAt: number | null = null;
-  for (const jobId of lists.flat()) {
-    waiting += itemsOf(jobId);
-    oldestAt = Math.min(oldestAt ?? Number.POSITIVE_INFINITY, timeOf(jobId));
-  }
-  return { waiting, oldestAt };
+  const jobIds = await readJobIds(redis);
+  const oldestAt = jobIds.reduce<number | null>((oldest, jobId) => Math.min(oldest ?? Number.POSITIVE_INFINITY, timeOf(jobId)), null);
+  return { waiting: itemsOfAll(jobIds), oldestAt };
 }
 
 export function createDepthGauge(options: { redis: Redis; log: Logger }): DepthGauge {
   const stopping = new AbortController();
-  let counted = 0;
-  let addedSince = 0;
+  let addedSince = new Set<string>();
+  let current = 0;
 
+  /** What was added while the look was under way may have been seen or not: what was seen is not counted again. */
   async function refresh(): Promise<void> {
-    const before = addedSince;
-    counted = (await readQueueState(options.redis)).waiting;
-    addedSince -= before;
+    const addedBefore = new Set(addedSince);
+    const seen = new Set(await readJobIds(options.redis));
+    addedSince = addedSince.difference(addedBefore).difference(seen);
+    current = itemsOfAll(seen) + itemsOfAll(addedSince);
   }
 
   async function refreshUntilStopped(): Promise<void> {
@@ -71,9 +80,10 @@ export function createDepthGauge(options: { redis: Redis; log: Logger }): DepthG
 
   const refreshing = refreshUntilStopped();
   return {
-    current: () => counted + addedSince,
-    added: (stamps) => {
-      addedSince += stamps;
+    current: () => current,
+    added: (jobId) => {
+      addedSince.add(jobId);
+      current += itemsOf(jobId);
     },
     stop: async () => {
       stopping.abort();

@@ -49,23 +49,23 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
   });
   queue.on('error', (error) => log.debug({ err: error }, 'queue connection'));
   const depth = createDepthGauge({ redis, log });
+  /** Stamps that Redis has not acknowledged yet. */
+  let entering = 0;
 
   const batcher = createBatcher<StampItem>({
     maxItems: maxItemsPerJob,
     flush: async (items) => {
+      const jobId = jobIdOf(randomUUIDv7(), items.length);
       try {
-        await queue.add('stamp', { replyTo, items }, { jobId: jobIdOf(randomUUIDv7(), items.length) });
-        depth.added(items.length);
+        await queue.add('stamp', { replyTo, items }, { jobId });
       } catch (error) {
-        throw new ServiceError('queue_unavailable', 'The queue cannot take requests at the moment.', {
-          retryAfterSeconds: 2,
-          cause: error,
-        });
+        throw unavailable(error);
       }
+      depth.added(jobId);
+      entering -= items.length;
     },
   });
 
-  let entering = 0;
   const checkCapacity = () => {
     if (redis.status !== 'ready') throw unavailable('not connected');
     if (depth.current() + entering >= maxDepth) {
@@ -79,8 +79,9 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
       entering += 1;
       try {
         await batcher.add(item);
-      } finally {
+      } catch (error) {
         entering -= 1;
+        throw error;
       }
     },
     close: async () => {
