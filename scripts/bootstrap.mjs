@@ -164,6 +164,7 @@ function passOn(signal) {
   if (pid === undefined) return;
   if (child !== npm) return send(pid, signal);
   // npm runs in a group of its own, so that it ends with all its children; a half-made install is made anew by the next start.
+  if (first) progress.say('stopping …');
   send(-pid, 'SIGTERM');
   if (first) setTimeout(() => child === npm && send(-pid, 'SIGKILL'), patienceMs).unref();
 }

@@ -1,10 +1,11 @@
-import { loadConfig } from '../src/shared/config.ts';
+import { parseSettings, settingsSchema, withSecretFiles } from '../src/shared/config.ts';
+import { loadOrExit } from '../src/shared/lifecycle.ts';
 import { createLogger } from '../src/shared/log.ts';
 import { tallyOfRecord } from '../src/shared/store/counters.ts';
 import { openStore } from '../src/shared/store/store.ts';
 
 /** Counts the stamps again and puts the counters right. Stop the workers first: what they write meanwhile is not counted. */
-const config = loadConfig(process.env);
+const config = loadOrExit(() => parseSettings(settingsSchema.pick({ MONGODB_URL: true, LOG_LEVEL: true }), withSecretFiles(process.env)));
 const store = openStore(config.MONGODB_URL, createLogger({ level: config.LOG_LEVEL, process: 'repair' }));
 
 async function* tallies() {

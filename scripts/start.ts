@@ -108,6 +108,9 @@ async function run(signal: AbortSignal): Promise<number> {
       env.TSP_PROVIDERS_FILE ||= String(tsa.providersFile);
       ports.tsa = Number(new URL(String(tsa.url)).port);
     }
+    // Stamps of an earlier TSP=local verify whatever provider is asked today.
+    const localRoot = join(localDir, 'tsa', 'root.pem');
+    if (env.TSP !== 'local' && existsSync(localRoot)) env.TRUST_ANCHORS_FILE ||= localRoot;
     const url = String((await start('api', env)).url);
     await start('worker', { ...env, ...metricsOfWorker(env), PUBLIC_BASE_URL: env.PUBLIC_BASE_URL || url });
 

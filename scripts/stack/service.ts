@@ -42,7 +42,9 @@ export function describeLogLine(line: string): string | undefined {
     return line;
   }
   if (typeof entry?.level !== 'string') return line;
-  return shownLevels.includes(entry.level) ? [entry.level, entry.msg, entry.err?.message].filter(Boolean).join(': ') : undefined;
+  return shownLevels.includes(entry.level)
+    ? [...new Set([entry.level, entry.msg, entry.err?.message])].filter(Boolean).join(': ')
+    : undefined;
 }
 
 /**

@@ -47,7 +47,11 @@ export async function stampFiles(command: StampCommand, client: Client, terminal
       throw new CommandFailure(exitCodes.file, 'the file changed while it was stamped');
     }
     const record: StampRecord = { qstamp: 1, kind: 'stamp', file: basename(path), bytes, sha256, service: client.baseUrl, stamp };
-    await saveJson(recordPath, record, { overwrite: force, what: `the stamp ${stamp.token_id} was made but not saved` });
+    await saveJson(recordPath, record, {
+      overwrite: force,
+      what: `the stamp ${stamp.token_id} was made but not saved`,
+      isSecret: stamp.sealed_storage_url !== null,
+    });
     terminal.result({ file: path, saved: recordPath, sha256, stamp }, `${path}: ${describe(stamp)}, saved as ${recordPath}`);
   }
 

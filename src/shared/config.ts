@@ -111,7 +111,12 @@ export class ConfigError extends Error {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-function withSecretFiles(environment: Environment): Record<string, string | undefined> {
+/**
+ * The environment, with secrets that are kept in files read from there.
+ *
+ * @throws ConfigError
+ */
+export function withSecretFiles(environment: Environment): Record<string, string | undefined> {
   const settings: Record<string, string | undefined> = { ...environment };
   for (const name of secretSettings) {
     const file = environment[`${name}_FILE`];

@@ -40,7 +40,8 @@ export interface ProcessContext<Settings> {
   readonly lifecycle: Lifecycle;
 }
 
-function loadOrExit<Settings>(load: () => Settings): Settings {
+/** What `load` answers; a ConfigError that it throws ends the process with its one line, exit code 1. */
+export function loadOrExit<Settings>(load: () => Settings): Settings {
   try {
     return load();
   } catch (error) {

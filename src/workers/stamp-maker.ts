@@ -88,7 +88,7 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
       if (finished.length > 0) await write(finished.map(({ tally }) => tally));
       return true;
     } catch (error) {
-      log.error({ err: error, stamps: finished.length }, 'the counters are wrong by some stamps: run their repair');
+      log.error({ err: error, stamps: finished.length }, 'the counters may be wrong by some stamps: repair them');
       return false;
     }
   }

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { createTreeHeadBuilder } from '../../src/shared/domain/merkle.ts';
@@ -160,10 +159,11 @@ test('E11: a completion without a worker is 504 with Retry-After; once there is 
   expect((await completeWorkflow(service, workflow)).status).toBe(200);
 }, 60_000);
 
-const peakMebibytes = (pid: number): number => Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
+/** Too little to hold 100 000 outputs at once. */
+const tightHeap = '--max-old-space-size=48';
 
 test('W9: 100 000 outputs complete in bounded memory, and their page is shown in pages', async () => {
-  const service = await startService({ settings: { ...settings, STAMP_WAIT_MS: '120000' } });
+  const service = await startService({ settings: { ...settings, STAMP_WAIT_MS: '120000', NODE_OPTIONS: tightHeap } });
   const workflow = await startWorkflow(service);
   const store = openStore(service.settings.MONGODB_URL ?? '', pino({ level: 'silent' }));
   onTestFinished(() => store.close());
@@ -182,12 +182,7 @@ test('W9: 100 000 outputs complete in bounded memory, and their page is shown in
     }));
     await store.outputs.append({ workflowId: workflow.id, briefingHash: workflow.briefingHash }, outputs);
   }
-  const small = await startWorkflow(service);
-  expect((await completeWorkflow(service, small)).status).toBe(200);
-  const pid = service.workers[0]?.pid ?? 0;
-  const before = peakMebibytes(pid);
   expect((await completeWorkflow(service, workflow)).body.output_count).toBe(total);
-  expect(peakMebibytes(pid) - before).toBeLessThan(300);
 
   const html = await (await service.fetch(`/workflow/${workflow.id}?page=1000`)).text();
   expect(html).toContain(rootOf(hashes));

@@ -100,13 +100,14 @@ function describeHeaders(headers: Readonly<Record<string, string>> | undefined):
 const nameOf = (schema: JsonSchema): string => String(schema.$ref ?? '').slice('#/components/schemas/'.length);
 
 /** A body of a media type, with the example of its schema's name, or of `code`. */
-function describeContent(collector: SchemaCollector, { content, headers, description }: AnswerContract, code?: ErrorCode): AnswerObject {
+function describeContent(collector: SchemaCollector, answer: AnswerContract, code?: ErrorCode): AnswerObject {
+  const { content, headers, description } = answer;
   const media = Object.entries(content ?? {}).map(([type, described]) => {
     if (described === null) return [type, { schema: type === 'text/html' ? { type: 'string' } : {} }];
     const schema = collector.schemaOf(described, 'output');
     const example = code
-      ? { detail: descriptionOfStatus[statusOf[code]], code, request_id: examples.requestId }
-      : examples.of(nameOf(schema));
+      ? { detail: descriptionOfStatus[statusOf[code]] ?? 'Something went wrong.', code, request_id: examples.requestId }
+      : (answer.example ?? examples.of(nameOf(schema)));
     return [type, { schema, ...(example !== undefined && { example }) }];
   });
   return { description, ...describeHeaders(headers), ...(content && { content: Object.fromEntries(media) }) };

@@ -9,6 +9,8 @@ export interface AnswerContract {
   readonly content?: Readonly<Record<string, z.ZodType | null>>;
   /** Headers beside those that every answer has: name and meaning. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** In place of the example of its schema. */
+  readonly example?: unknown;
 }
 
 /** How a caller proves who it is. */

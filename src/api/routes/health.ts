@@ -1,5 +1,11 @@
 import type { FastifyInstance } from 'fastify';
-import { healthResponse, type LivenessResponse, livenessResponse, readinessResponse } from '../../shared/contract/health.ts';
+import {
+  healthResponse,
+  type LivenessResponse,
+  livenessResponse,
+  type ReadinessResponse,
+  readinessResponse,
+} from '../../shared/contract/health.ts';
 import { json, type OperationContract } from '../openapi/operation.ts';
 import type { HealthService } from '../services/health.ts';
 
@@ -20,7 +26,10 @@ const readyContract: OperationContract = {
   summary: 'Readiness',
   answers: {
     200: json('Stamps can be accepted and read.', readinessResponse),
-    503: json('They cannot.', readinessResponse, { 'Retry-After': 'Seconds.' }),
+    503: {
+      ...json('They cannot.', readinessResponse, { 'Retry-After': 'Seconds.' }),
+      example: { status: 'not_ready', checks: { redis: 'ok', mongodb: 'failing' } } satisfies ReadinessResponse,
+    },
   },
 };
 

@@ -5,14 +5,15 @@ import { type OperationContract, page } from '../openapi/operation.ts';
 import { createRequestParser } from '../plugins/validation.ts';
 import type { Workflows } from '../services/workflows/workflows.ts';
 
-/** A page is for people: what they cannot mean is left out, not refused. */
+/** A page is for people: what they cannot mean is left out, not refused. `find` is a hash, or a line that `sha256sum` printed. */
 const pageQuery = z.object({
   page: z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER).catch(1),
   find: z
     .string()
     .trim()
     .toLowerCase()
-    .regex(/^[0-9a-f]{64}$/)
+    .regex(/^[0-9a-f]{64}(\s.*)?$/)
+    .transform((line) => line.slice(0, 64))
     .optional()
     .catch(undefined),
 });
