@@ -49,7 +49,7 @@ function findNode() {
   throw new StepError(
     'Finding Node 24',
     `this is Node ${process.version}, and the dependencies hold none for ${process.platform} on ${process.arch}`,
-    'install Node 24 or newer, and run this command again with it',
+    'install Node 24.16 or newer, and run this command again with it',
   );
 }
 

@@ -19,12 +19,14 @@ export interface StampMakerDeps {
 export interface StampsMade {
   /** What is stored of the items, whoever wrote it first. */
   readonly stored: StampRecord[];
-  /** The items for which no provider could make a stamp. */
+  /** The items for which no provider could make a stamp, and which are done with. */
   readonly failed: StampItem[];
+  /** Those that have to be tried again. */
+  readonly owed: StampItem[];
 }
 
 /**
- * Makes the stamps of some items: each succeeds or fails alone, and all that succeed are written in one insert. A job that was
+ * Makes the stamps of some items: each succeeds or fails alone, and all that succeed are written together. A job that was
  * started before asks first what is stored, so that no provider is paid twice.
  *
  * @throws ServiceError `store_unavailable`
@@ -32,7 +34,7 @@ export interface StampsMade {
 export type MakeStamps = (
   items: readonly StampItem[],
   run: Pick<JobRun, 'isRetry'> & {
-    /** Whether a failure of the item is its end, and is counted; default: always. */
+    /** Whether a failure of the item is its end, and is counted; asked once; default: always. */
     readonly isFinal?: (item: StampItem) => boolean;
   },
 ) => Promise<StampsMade>;
@@ -47,14 +49,13 @@ const distinct = (items: readonly StampItem[]): StampItem[] => [
 /** Jobs whose writes wait for those of others travel together: one insert and, meanwhile, one update of the counters. */
 const mostJobsTogether = 64;
 
-/** An item that is done with, as it is counted: it has a stamp to write, or it failed for good. */
-interface Finished {
-  readonly record?: StampRecord;
+interface Made {
+  readonly record: StampRecord;
   readonly tally: StampTally;
 }
 
 interface JobWrites {
-  readonly finished: readonly Finished[];
+  readonly made: readonly Made[];
   /** What is stored of its records, in their order; set when they were written. */
   stored: readonly StampRecord[];
 }
@@ -82,14 +83,11 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
     latencyMs: evidence && clock() - item.acceptedAt,
   });
 
-  /** Whether the counters took it. */
-  async function count(finished: readonly Finished[], write: (tallies: StampTally[]) => Promise<void>): Promise<boolean> {
+  async function count(tallies: StampTally[], write: (tallies: StampTally[]) => Promise<void>): Promise<void> {
     try {
-      if (finished.length > 0) await write(finished.map(({ tally }) => tally));
-      return true;
+      if (tallies.length > 0) await write(tallies);
     } catch (error) {
-      log.error({ err: error, stamps: finished.length }, 'the counters may be wrong by some stamps: repair them');
-      return false;
+      log.error({ err: error, stamps: tallies.length }, 'the counters are wrong by some stamps: repair them');
     }
   }
 
@@ -97,19 +95,30 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
   const writing = createBatcher<JobWrites>({
     maxItems: mostJobsTogether,
     flush: async (jobs) => {
-      const finished = jobs.flatMap((job) => job.finished);
-      const counted = count(finished, counters.add);
-      let notAdded = finished;
-      try {
-        const { stored, added } = await stamps.insertOnce(finished.flatMap(({ record }) => record ?? []));
-        const storedById = new Map(stored.map((record) => [record._id, record]));
-        for (const job of jobs) job.stored = job.finished.flatMap(({ record }) => (record && storedById.get(record._id)) ?? []);
-        const addedIds = new Set(added.map(({ _id }) => _id));
-        // Two jobs may bring the same stamp: one of them added it.
-        notAdded = finished.filter(({ record }) => record && !addedIds.delete(record._id));
-      } finally {
-        if (await counted) await count(notAdded, counters.takeBack);
+      const made = jobs.flatMap((job) => job.made);
+      const tallies = made.map(({ tally }) => tally);
+      const [written, counted] = await Promise.allSettled([stamps.insertOnce(made.map(({ record }) => record)), counters.add(tallies)]);
+      if (written.status === 'rejected') {
+        if (counted.status === 'fulfilled') await count(tallies, counters.takeBack);
+        throw written.reason;
       }
+      const { stored, added } = written.value;
+      const addedIds = new Set(added.map(({ _id }) => _id));
+      // Two jobs may bring the same stamp: one of them added it.
+      const isCountedRightly = made.map(({ record }) => addedIds.delete(record._id));
+      if (counted.status === 'rejected')
+        await count(
+          tallies.filter((_, index) => isCountedRightly[index]),
+          counters.add,
+        );
+      else
+        await count(
+          tallies.filter((_, index) => !isCountedRightly[index]),
+          counters.takeBack,
+        );
+
+      const storedById = new Map(stored.map((record) => [record._id, record]));
+      for (const job of jobs) job.stored = job.made.flatMap(({ record }) => storedById.get(record._id) ?? []);
     },
   });
 
@@ -120,20 +129,30 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
     const knownIds = new Set(known.map(({ _id }) => _id));
     const attempts = await Promise.all(items.filter(({ tokenId }) => !knownIds.has(tokenId)).map(attempt));
 
+    const stamped = attempts.filter((made) => made.evidence !== undefined);
+    const [failed, owed] = partition(
+      attempts.filter(({ evidence }) => !evidence).map(({ item }) => item),
+      isFinal,
+    );
     const job: JobWrites = {
-      finished: attempts.flatMap((made): Finished[] => {
-        if (made.evidence) return [{ record: stampRecordOf(made.item, made.evidence), tally: tallyOf(made) }];
-        return isFinal(made.item) ? [{ tally: tallyOf(made) }] : [];
-      }),
+      made: stamped.map((made) => ({ record: stampRecordOf(made.item, made.evidence), tally: tallyOf(made) })),
       stored: [],
     };
-    if (job.finished.length > 0) await writing.add(job);
-    const failed = attempts.filter(({ evidence }) => !evidence).map(({ item }) => item);
+    if (stamped.length > 0) await writing.add(job);
+    await count(
+      failed.map((item) => tallyOf({ item })),
+      counters.add,
+    );
     const requestIds = [...new Set(items.map(({ requestId }) => requestId))];
     log.info(
-      { requestIds, stamped: attempts.length - failed.length, known: known.length, failed: failed.length, durationMs: clock() - startedAt },
+      { requestIds, stamped: stamped.length, known: known.length, failed: failed.length + owed.length, durationMs: clock() - startedAt },
       'stamped',
     );
-    return { stored: [...known, ...job.stored], failed };
+    return { stored: [...known, ...job.stored], failed, owed };
   };
+}
+
+function partition<T>(values: readonly T[], isFirst: (value: T) => boolean): [first: T[], second: T[]] {
+  const { first = [], second = [] } = Object.groupBy(values, (value) => (isFirst(value) ? 'first' : 'second'));
+  return [first, second];
 }

@@ -60,6 +60,28 @@ describe('npm start (issue 4, item 1)', () => {
   );
 
   test(
+    'a stamp of the development TSA verifies after a start with another provider (V1)',
+    async () => {
+      const first = npmStart({ TSP: 'local' });
+      const url = await untilUp(first);
+      const answer = await fetch(`${url}/api/v1/agent/v1/stamp/basic`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ hash: 'a'.repeat(64) }),
+      });
+      const { token_id, verify_url, tsp_provider } = (await answer.json()) as Record<string, string>;
+      expect(tsp_provider).toBe('local-tsa');
+      first.interrupt();
+      await first.exitCode;
+
+      const second = npmStart();
+      const verification = await fetch(new URL(verify_url ?? '', await untilUp(second)));
+      expect(await verification.json()).toMatchObject({ valid: true, token_id });
+    },
+    patienceMs,
+  );
+
+  test(
     'says which servers were taken and shows the development token',
     async () => {
       const command = npmStart();

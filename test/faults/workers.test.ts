@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { createFault } from '../../src/tsa/faults.ts';
+import { cutConnections } from '../support/redis-clients.ts';
 import { eventually, getJson, internalHeaders, randomHash, stampInternal, verifyById } from '../support/requests.ts';
 import { startService } from '../support/service.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
@@ -85,6 +86,21 @@ test('a worker told to stop finishes what it has begun', async () => {
   expect(await service.workers[0]?.stop()).toBe(0);
   await service.startWorker();
   for (const { status } of await Promise.all(answers)) expect(status).toBe(201);
+});
+
+test('a worker told to stop that loses Redis for a moment finishes what it has begun, and asks no provider twice', async () => {
+  const tsa = await startTsa();
+  tsa.server.failAlways(createFault('slow:2000'));
+  const service = await startService({ settings: providersSettings([{ tsa }]) });
+  const [worker] = service.workers;
+  const answer = stampInternal(service, { hash: randomHash() });
+  await eventually(async () => tsa.server.received.length === 1);
+  const stopped = worker?.stop();
+  await eventually(async () => worker?.output().includes('"stopping"'));
+  await cutConnections(service.settings.REDIS_URL ?? '', 'qstamp-worker');
+  expect(await stopped).toBe(0);
+  expect((await answer).status).toBe(201);
+  expect(tsa.server.received).toHaveLength(1);
 });
 
 test('a stamp that was promised by a 504 is made however long the provider fails (E11)', async () => {

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { type Job, Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from '../log.ts';
@@ -35,6 +36,10 @@ class UnknownJobError extends Error {
 
 const unknownJobRetryMs = 60_000;
 
+/** A worker that is told to stop and loses Redis: how long its jobs may still take, and Redis to come back for their outcome. */
+const finishWithoutRedisMs = 10_000;
+const farewellMs = 1_000;
+
 export interface Consumer {
   /** Takes no new job and resolves when those under way have ended. */
   close(): Promise<void>;
@@ -53,9 +58,20 @@ export function consumeJobs(options: { redis: Redis; processors: JobProcessors; 
     });
   }
 
-  async function process(job: Job): Promise<void> {
-    if (!Object.hasOwn(jobContracts, job.name)) throw new UnknownJobError(`no processor for a job named ${job.name}`);
-    await run(job.name as JobName, job);
+  const running = new Set<Promise<void>>();
+
+  function process(job: Job): Promise<void> {
+    if (!Object.hasOwn(jobContracts, job.name)) return Promise.reject(new UnknownJobError(`no processor for a job named ${job.name}`));
+    const ended = run(job.name as JobName, job).finally(() => running.delete(ended));
+    running.add(ended);
+    return ended;
+  }
+
+  /** What is under way ends; Redis, should it come back, hears of it. */
+  async function finishWithout(redis: Redis): Promise<void> {
+    await new Promise<void>((resolve) => redis.once('close', resolve));
+    await Promise.race([Promise.allSettled(running), delay(finishWithoutRedisMs, undefined, { ref: false })]);
+    await delay(farewellMs, undefined, { ref: false });
   }
 
   const queues = [...new Set(Object.values(jobContracts).map(({ queue }) => queue))];
@@ -80,9 +96,8 @@ export function consumeJobs(options: { redis: Redis; processors: JobProcessors; 
   return {
     close: async () => {
       // Without Redis nothing can be handed back: what is under way counts as stalled, and another worker starts it again.
-      const lost = new Promise<void>((resolve) => redis.once('close', resolve));
       const isForced = redis.status !== 'ready';
-      await Promise.race([Promise.all(workers.map((worker) => worker.close(isForced))), lost]);
+      await Promise.race([Promise.all(workers.map((worker) => worker.close(isForced))), finishWithout(redis)]);
     },
   };
 }

@@ -93,7 +93,6 @@ export function createStampStore(db: Db): StampStore {
   return {
     insertOnce: (records) =>
       inStore(async () => {
-        if (records.length === 0) return { stored: [], added: [] };
         try {
           await stamps.insertMany([...records], { ordered: false });
           return { stored: [...records], added: [...records] };

@@ -44,15 +44,11 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
 
   return async ({ replyTo, items }, run) => {
     const isFinal = ({ acceptedAt }: StampItem) => clock() - acceptedAt < patience * waitMs;
-    const { stored, failed } = await makeStamps(items, { ...run, isFinal });
-    const owed = failed.filter((item) => !isFinal(item));
-    const owedIds = new Set(owed.map(({ tokenId }) => tokenId));
+    const { stored, failed, owed } = await makeStamps(items, { ...run, isFinal });
     const itemsById = new Map(items.map((item) => [item.tokenId, item]));
     await sendReplies(replyTo, [
       ...(await Promise.all(stored.map((stamp) => replyOf(stamp, itemsById.get(stamp._id))))),
-      ...failed
-        .filter(({ tokenId }) => !owedIds.has(tokenId))
-        .map(({ tokenId }) => ({ outcome: 'failed', tokenId, code: 'provider_failed' }) as const),
+      ...failed.map(({ tokenId }) => ({ outcome: 'failed', tokenId, code: 'provider_failed' }) as const),
     ]);
 
     const contentInUse = new Set(stored.map(({ sealed }) => sealed?.contentId));

@@ -1,0 +1,17 @@
+import { Redis } from 'ioredis';
+
+/** Cuts the connections to a Redis database that bear this name; their owners may dial anew. */
+export async function cutConnections(url: string, name: string): Promise<void> {
+  const redis = new Redis(url);
+  try {
+    const db = new URL(url).pathname.slice(1) || '0';
+    const clients = String(await redis.client('LIST')).split('\n');
+    const ids = clients
+      .filter((client) => client.includes(`name=${name} `) && client.includes(`db=${db} `))
+      .flatMap((client) => /^id=(\d+)/.exec(client)?.[1] ?? []);
+    if (ids.length === 0) throw new Error(`no connection is called ${name}`);
+    for (const id of ids) await redis.client('KILL', 'ID', id);
+  } finally {
+    redis.disconnect();
+  }
+}
