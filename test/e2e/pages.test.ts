@@ -204,6 +204,15 @@ describe('comparing a file', () => {
     expect(result).toContain('dropped.txt is output 7');
   });
 
+  it('fits on a phone, whatever it says of a file', async () => {
+    const { result } = await visit('/workflow/completed', { viewport: { width: 360, height: 740 } }, async (page) => {
+      await page.setInputFiles('#file', file('a-name-without-a-space-that-is-longer-than-a-phone-is-wide.bin', contentOf(99_999)));
+      await page.getByText('No match.').waitFor();
+      return page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+    });
+    expect(result).toBe(0);
+  });
+
   it('finds an output on another page by its hash alone, and leads there', async () => {
     const { requests } = await visit(`/workflow/${workflowId}`, {}, async (page) => {
       await page.setInputFiles('#file', file('far.bin', contentOf(250)));
