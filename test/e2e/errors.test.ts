@@ -89,6 +89,17 @@ describe('the other errors (E3, E4, E8)', () => {
     }
   });
 
+  test('an unknown path is a page to a browser, and JSON to everybody else (E8)', async () => {
+    const toBrowser = await service.fetch('/nope', { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } });
+    expect(toBrowser.status).toBe(404);
+    expect(toBrowser.headers.get('content-type')).toMatch(/^text\/html/);
+    expect(await toBrowser.text()).toContain('No such page');
+    for (const accept of ['*/*', 'application/json']) {
+      const answer = await service.fetch('/nope', { headers: { accept } });
+      expect([answer.status, ((await answer.json()) as { code: string }).code]).toEqual([404, 'not_found']);
+    }
+  });
+
   test('wrong content type 415, unknown path 404, wrong method 405 with Allow (E8)', async () => {
     const xml = await service.fetch('/api/v1/verify/v1/raw', { method: 'POST', headers: { 'content-type': 'text/xml' }, body: '<a/>' });
     expect(xml.status).toBe(415);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { prefersJson } from '../../src/api/plugins/accept.ts';
+import { prefersJson, prefersPage } from '../../src/api/plugins/accept.ts';
 
 test.each([
   [undefined, false],
@@ -17,4 +17,15 @@ test.each([
   ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', false],
 ])('E12: Accept %j prefers JSON: %s (RFC 9110 §12.5.1)', (accept, expected) => {
   expect(prefersJson(accept)).toBe(expected);
+});
+
+test.each([
+  [undefined, false],
+  ['*/*', false],
+  ['application/json', false],
+  ['application/json, text/html', false],
+  ['text/html', true],
+  ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', true],
+])('Accept %j prefers a page: %s', (accept, expected) => {
+  expect(prefersPage(accept)).toBe(expected);
 });

@@ -13,6 +13,11 @@ function weightOf(accept: string, type: string): number {
   return 0;
 }
 
+/** Whether a client would rather have a page than JSON, as browsers say; who says nothing gets JSON. */
+export function prefersPage(accept: string | undefined): boolean {
+  return accept !== undefined && weightOf(accept, 'text/html') > weightOf(accept, 'application/json');
+}
+
 /** Whether a client would rather have JSON than a page; who says nothing gets a page. */
 export function prefersJson(accept: string | undefined): boolean {
   return accept !== undefined && weightOf(accept, 'application/json') > weightOf(accept, 'text/html');
