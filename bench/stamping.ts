@@ -55,7 +55,7 @@ async function measure({ processes, settings }: Contender, environment: NodeJS.P
 await withStack(
   AbortSignal.timeout(20 * 60_000),
   async ({ redisUrl, mongoUrl }) => {
-    const environment = { ...process.env, PORT: '0', LOG_LEVEL: 'warn', REDIS_URL: redisUrl, MONGODB_URL: mongoUrl };
+    const environment = { ...process.env, PORT: '0', LOG_LEVEL: 'error', REDIS_URL: redisUrl, MONGODB_URL: mongoUrl };
     for (const connections of connectionCounts) {
       const results = new Map<string, LoadResult[]>(contenders.map(({ name }) => [name, []]));
       for (let round = 0; round < rounds; round += 1) {
