@@ -3,6 +3,7 @@ import { collectionOf, openDatabase } from '../support/database.ts';
 import { smtpReply, startMailServer } from '../support/mail.ts';
 import { eventually } from '../support/requests.ts';
 import { type Service, startService } from '../support/service.ts';
+import { createTlsIdentity } from '../support/tls-identity.ts';
 import { openLink, startWorkflow } from '../support/workflows.ts';
 
 const startWith = (SMTP_URL: string): Promise<Service> =>
@@ -30,6 +31,29 @@ test('the mail: one recipient, text and HTML with the same absolute link, header
   expect(received?.parsed.text).toContain('20 minutes');
   expect(received?.parsed.text).toMatch(/if it was not you, do nothing/i);
   await eventually(async () => (await mailState(service, workflow.id))?.sentAt);
+});
+
+test('over TLS the mail goes to a server whose certificate is trusted, and to no other (issue 6 §2)', async () => {
+  const { key, cert, certFile } = createTlsIdentity('127.0.0.1');
+  const mail = await startMailServer({ secure: true, key, cert });
+  const trusting = await startService({ settings: { SMTP_URL: mail.url, NODE_EXTRA_CA_CERTS: certFile } });
+  const trusted = await startWorkflow(trusting);
+  await mail.linkFor(trusted.id);
+  const distrusting = await startWith(mail.url);
+  await startWorkflow(distrusting);
+  await eventually(async () => distrusting.workers[0]?.output().includes('"queue":"emails"'));
+  expect(mail.mails).toHaveLength(1);
+});
+
+test('a server that cannot change to TLS gets no mail, unless plain is asked for (issue 6 §2)', async () => {
+  // 127.0.0.1 is trusted without TLS; its neighbour is not.
+  const mail = await startMailServer({ host: '127.0.0.2' });
+  const strict = await startWith(mail.url);
+  await startWorkflow(strict);
+  await eventually(async () => strict.workers[0]?.output().includes('"queue":"emails"'));
+  expect(mail.mails).toHaveLength(0);
+  const plain = await startWith(`${mail.url}?plain`);
+  await mail.linkFor((await startWorkflow(plain)).id);
 });
 
 test.each([

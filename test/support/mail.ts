@@ -23,8 +23,12 @@ export interface MailServer {
 /** What an SMTP server may answer; thrown in a hook. `responseCode` as in RFC 5321 §4.2. */
 export const smtpReply = (responseCode: number, message: string): Error => Object.assign(new Error(message), { responseCode });
 
-/** A real SMTP server on loopback; `hooks` make it refuse. */
-export async function startMailServer({ keep = false, ...hooks }: SMTPServerOptions & { keep?: boolean } = {}): Promise<MailServer> {
+/** A real SMTP server on loopback; `hooks` make it refuse, or speak TLS. */
+export async function startMailServer({
+  keep = false,
+  host = '127.0.0.1',
+  ...hooks
+}: SMTPServerOptions & { keep?: boolean; host?: string } = {}): Promise<MailServer> {
   const mails: ReceivedMail[] = [];
   const server = new SMTPServer({
     authOptional: true,
@@ -42,12 +46,12 @@ export async function startMailServer({ keep = false, ...hooks }: SMTPServerOpti
     ...hooks,
   });
   server.on('error', () => undefined);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
   const address = server.server.address();
   const close = () => new Promise<void>((resolve) => server.close(resolve));
   if (!keep) onTestFinished(close);
   return {
-    url: `smtp://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
+    url: `${hooks.secure ? 'smtps' : 'smtp'}://${host}:${typeof address === 'object' ? address?.port : ''}`,
     mails,
     linkFor: (workflowId) => eventually(async () => mails.flatMap(({ links }) => links).find((link) => link.includes(String(workflowId)))),
     close,

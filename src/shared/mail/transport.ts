@@ -49,12 +49,18 @@ interface SmtpFault {
   readonly response?: unknown;
 }
 
-/** A wrong password is no fault of the mail: it is tried again, like a server that cannot be reached. */
+/** Refusals of us, not of the mail, whatever their reply code: a wrong password, a change to TLS. */
+const faultsOfTheSession: readonly unknown[] = ['EAUTH', 'ETLS'];
+
+/** What is no fault of the mail is tried again, like a server that cannot be reached. */
 function mailErrorOf(error: unknown): MailError {
   const { code, responseCode, response }: SmtpFault = typeof error === 'object' && error !== null ? error : {};
   if (typeof responseCode !== 'number') return new MailError(typeof code === 'string' ? code : 'unknown fault', code === 'EENVELOPE');
   const enhanced = typeof response === 'string' ? /^\d{3}[ -]([245]\.\d{1,3}\.\d{1,3})\b/.exec(response)?.[1] : undefined;
-  return new MailError(`SMTP ${[responseCode, enhanced].filter(Boolean).join(' ')}`, responseCode >= 500 && code !== 'EAUTH');
+  return new MailError(
+    `SMTP ${[responseCode, enhanced].filter(Boolean).join(' ')}`,
+    responseCode >= 500 && !faultsOfTheSession.includes(code),
+  );
 }
 
 /** Sends over SMTP, a connection a mail. Without an address for the server nothing can be sent, which time may mend. */
