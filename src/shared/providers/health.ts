@@ -35,7 +35,7 @@ export function createHealthRecord(options: { name: string; isQualified: boolean
   const latencies: number[] = [];
   let calls = 0;
   let failuresInARow = 0;
-  let lastSuccessAt: string | null = null;
+  let lastSuccessMs: number | undefined;
 
   const status = (): ProviderHealth['status'] => {
     if (isOut() || failuresInARow >= outageAfterFailures) return 'outage';
@@ -44,7 +44,7 @@ export function createHealthRecord(options: { name: string; isQualified: boolean
   return {
     succeeded: (latencyMs) => {
       failuresInARow = 0;
-      lastSuccessAt = new Date(clock()).toISOString();
+      lastSuccessMs = clock();
       latencies[calls % rememberedCalls] = latencyMs;
       calls += 1;
     },
@@ -54,6 +54,7 @@ export function createHealthRecord(options: { name: string; isQualified: boolean
     read: () => {
       const sorted = latencies.toSorted((a, b) => a - b);
       const quantile = (q: number) => sorted[Math.ceil(q * sorted.length) - 1] ?? null;
+      const lastSuccessAt = lastSuccessMs === undefined ? null : new Date(lastSuccessMs).toISOString();
       return { name, isQualified, status: status(), lastSuccessAt, p50: quantile(0.5), p95: quantile(0.95) };
     },
   };

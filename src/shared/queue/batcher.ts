@@ -1,6 +1,8 @@
+import { setImmediate as restOfTurn } from 'node:timers/promises';
+
 /**
- * Lets requests travel together that arrive while a flush is under way, and none wait for company: the first goes at
- * once, the rest when it has been acknowledged (queue.md §1). No timer is involved.
+ * Lets requests travel together that arrive while a flush is under way, and none wait for company: the first goes with
+ * whatever the same turn of the event loop brings, the rest when it has been acknowledged (queue.md §1). No timer is involved.
  */
 export interface Batcher<T> {
   /**
@@ -23,6 +25,7 @@ export function createBatcher<T>(options: { maxItems: number; flush: (items: T[]
   async function flushAll(): Promise<void> {
     flushing = true;
     while (waiting.length > 0) {
+      await restOfTurn();
       const batch = waiting.slice(0, options.maxItems);
       waiting = waiting.slice(options.maxItems);
       try {

@@ -18,13 +18,15 @@ const field = 'r';
 /** The stream in which one API process takes its replies. */
 export const replyStreamOf = (apiId: string): string => `${keyPrefix}:replies:${apiId}`;
 
-/** Writes the outcomes of one job to the stream of the API process that waits for them. */
+/**
+ * Writes the outcomes of one job to the stream of the API process that waits for them. No pipeline: with all of BullMQ's scripts
+ * on a connection, ioredis makes one in as long as both commands take.
+ */
 export async function sendReplies(redis: Redis, replyTo: string, replies: readonly StampReply[]): Promise<void> {
-  await redis
-    .pipeline()
-    .xadd(replyTo, 'MAXLEN', '~', maxStreamLength, '*', field, JSON.stringify(replies))
-    .pexpire(replyTo, streamTtlMs)
-    .exec();
+  await Promise.all([
+    redis.xadd(replyTo, 'MAXLEN', '~', maxStreamLength, '*', field, JSON.stringify(replies)),
+    redis.pexpire(replyTo, streamTtlMs),
+  ]);
 }
 
 export interface ReplyReader {

@@ -82,24 +82,28 @@ interface Change {
   readonly inc: Partial<Record<string, number>>;
 }
 
-function changesOf(tallies: Iterable<StampTally>, by: 1 | -1 = 1): Map<string, Change> {
+function changesOf(tallies: readonly StampTally[], by: 1 | -1 = 1): Map<string, Change> {
   const changes = new Map<string, Change>();
   const add = (id: string, set: Change['set'], field: string) => {
     const change = changes.get(id) ?? { set, inc: {} };
     change.inc[field] = (change.inc[field] ?? 0) + by;
     changes.set(id, change);
   };
-  for (const { finishedAt, provider, isQualified, callerKind, product, outcome, latencyMs } of tallies) {
-    const date = utcDay(finishedAt);
-    const day = `day:${date}:${callerKind}:${isQualified ? 'qualified' : 'unqualified'}:${provider}`;
-    const dayFields = { date, provider, isQualified, callerKind };
-    const activity: Activity = outcome === 'stamped' ? 'stamps' : 'failed';
-    add(day, dayFields, activity);
-    add(hourIdOf(finishedAt), { expiresAt: expiryOf(finishedAt) }, activity);
-    add(lifetimeId, {}, activity);
-    if (outcome !== 'stamped') continue;
-    if (latencyMs !== undefined) add(day, dayFields, `latency.${bucketOf(latencyMs)}`);
-    if (product !== undefined) add(`product:${product}`, {}, 'stamps');
+  for (const [hour, ofHour] of Map.groupBy(tallies, ({ finishedAt }) => Math.floor(finishedAt / hourMs))) {
+    const date = utcDay(hour * hourMs);
+    const hourId = hourIdOf(hour * hourMs);
+    const hourFields = { expiresAt: expiryOf(hour * hourMs) };
+    for (const { provider, isQualified, callerKind, product, outcome, latencyMs } of ofHour) {
+      const day = `day:${date}:${callerKind}:${isQualified ? 'qualified' : 'unqualified'}:${provider}`;
+      const dayFields = { date, provider, isQualified, callerKind };
+      const activity: Activity = outcome === 'stamped' ? 'stamps' : 'failed';
+      add(day, dayFields, activity);
+      add(hourId, hourFields, activity);
+      add(lifetimeId, {}, activity);
+      if (outcome !== 'stamped') continue;
+      if (latencyMs !== undefined) add(day, dayFields, `latency.${bucketOf(latencyMs)}`);
+      if (product !== undefined) add(`product:${product}`, {}, 'stamps');
+    }
   }
   return changes;
 }
