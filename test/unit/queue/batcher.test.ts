@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest';
+import { createBatcher } from '../../../src/shared/queue/batcher.ts';
+
+/** A batcher whose flushes end when they are told to. */
+function controlledBatcher(maxItems: number) {
+  const flushes: { readonly items: number[]; end(): void; fail(error: Error): void }[] = [];
+  const batcher = createBatcher<number>({
+    maxItems,
+    flush: (items) => new Promise<void>((end, fail) => flushes.push({ items, end, fail })),
+  });
+  return { batcher, flushes };
+}
+
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+test('what arrives in one turn of the event loop travels together, and one item alone goes in its own turn (issue 4 §10)', async () => {
+  const { batcher, flushes } = controlledBatcher(64);
+  const first = batcher.add(1);
+  await Promise.resolve();
+  const second = batcher.add(2);
+  await nextTurn();
+  expect(flushes.map(({ items }) => items)).toEqual([[1, 2]]);
+  flushes[0]?.end();
+  await Promise.all([first, second]);
+
+  const alone = batcher.add(3);
+  await nextTurn();
+  expect(flushes[1]?.items).toEqual([3]);
+  flushes[1]?.end();
+  await alone;
+});
+
+test('what arrives during a flush waits for its end, and goes in batches of at most the limit', async () => {
+  const { batcher, flushes } = controlledBatcher(2);
+  const added = [batcher.add(1)];
+  await nextTurn();
+  added.push(batcher.add(2), batcher.add(3), batcher.add(4));
+  await nextTurn();
+  expect(flushes).toHaveLength(1);
+  for (let flushed = 0; flushed < 3; flushed += 1) {
+    flushes[flushed]?.end();
+    await nextTurn();
+    await nextTurn();
+  }
+  await Promise.all(added);
+  expect(flushes.map(({ items }) => items)).toEqual([[1], [2, 3], [4]]);
+});
+
+test('a flush that fails fails all that wait behind it, and the next item starts anew', async () => {
+  const { batcher, flushes } = controlledBatcher(64);
+  const added = [batcher.add(1)];
+  await nextTurn();
+  added.push(batcher.add(2));
+  const outcomes = Promise.allSettled(added);
+  flushes[0]?.fail(new Error('no queue'));
+  expect((await outcomes).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+
+  const later = batcher.add(3);
+  await nextTurn();
+  flushes[1]?.end();
+  await later;
+  expect(flushes[1]?.items).toEqual([3]);
+});
