@@ -14,6 +14,7 @@ const client = new MongoClient(process.env.MONGODB_URL ?? '', {
 const db = client.db('bench_plain');
 const counters = createCounterStore(db);
 const stamps = db.collection<{ _id: string; hash: string; token: string; issuedAt: string }>('stamps');
+const tally = { provider: 'mock', isQualified: false, callerKind: 'internal', product: 'bench', outcome: 'stamped', latencyMs: 1 } as const;
 const key = createSecretKey(randomBytes(32));
 
 const worker = new Worker<{ hash: string }>(
@@ -23,14 +24,13 @@ const worker = new Worker<{ hash: string }>(
     const timeMs = Date.now();
     const token = issueMockToken(key, { tokenId, hash, timeMs, tier: 'basic' });
     const issuedAt = new Date(timeMs).toISOString();
-    await stamps.insertOne({ _id: tokenId, hash, token, issuedAt });
-    const how = { provider: 'mock', isQualified: false, callerKind: 'internal', product: 'bench', outcome: 'stamped' } as const;
-    if (process.env.PLAIN_COUNTS) await counters.add([{ finishedAt: timeMs, latencyMs: 1, ...how }]);
+    const counted = process.env.PLAIN_COUNTS && counters.add([{ ...tally, finishedAt: timeMs }]);
+    await Promise.all([stamps.insertOne({ _id: tokenId, hash, token, issuedAt }), counted]);
     return { token_id: tokenId, issued_at: issuedAt, content_sha256: hash, token, tier: 'basic' };
   },
   {
     connection: new Redis(process.env.REDIS_URL ?? '', { maxRetriesPerRequest: null }),
-    // Of 1, 16, 50, 100 and 256 the fastest.
+    // Of 1, 16, 50 and 256 the fastest, counting or not.
     concurrency: 50,
   },
 );

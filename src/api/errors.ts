@@ -2,7 +2,6 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import type { ErrorResponse } from '../shared/contract/error.ts';
 import { type ErrorCode, ServiceError } from '../shared/errors.ts';
 import { registerNotFound } from './plugins/not-found.ts';
-import { logOf } from './plugins/request-log.ts';
 import { RequestValidationError } from './plugins/validation.ts';
 
 /** The HTTP status of every expected error; complete by type. */
@@ -60,8 +59,8 @@ function sendServiceError(error: ServiceError, request: FastifyRequest, reply: F
 /** An unexpected error is ours to mend: level `error`. The others are the surroundings': level `warn`. */
 function logFailure(error: ServiceError, status: number, request: FastifyRequest): void {
   const err = error.cause ?? error;
-  if (error.code === 'internal_error') logOf(request).error({ err, code: error.code }, 'unexpected error');
-  else logOf(request).warn({ err, code: error.code, status }, error.message);
+  if (error.code === 'internal_error') request.log.error({ err, code: error.code }, 'unexpected error');
+  else request.log.warn({ err, code: error.code, status }, error.message);
 }
 
 /** Fastify's own refusals of a request, and those of its plugins, by status; whatever else they say may name a path or worse. */

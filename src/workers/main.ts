@@ -38,7 +38,7 @@ await runProcess('worker', process.env, async ({ config, log, lifecycle }) => {
   const processors = createProcessors({
     provider,
     ...store,
-    sendReplies: (replyTo, replies) => sendReplies(redis, replyTo, replies),
+    sendReplies: (replyTo, replies) => sendReplies({ redis, log }, replyTo, replies),
     challengeKey: () => store.keys.secret('challenge'),
     mail: countMails(createMailTransport(config.SMTP_URL), metrics),
     mailFrom: config.MAIL_FROM ?? 'qstamp <no-reply@localhost>',

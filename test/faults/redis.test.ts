@@ -1,7 +1,10 @@
+import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
+import { createFault } from '../../src/tsa/faults.ts';
 import { eventually, getJson, randomHash, stampAgent, stampInternal, verifyById } from '../support/requests.ts';
 import { startPrivateRedis } from '../support/servers.ts';
 import { startService } from '../support/service.ts';
+import { providersSettings, startTsa } from '../support/tsa-service.ts';
 
 async function refusedWithinASecond(send: () => Promise<{ status: number; headers: Headers; body: Record<string, unknown> }>) {
   const { promise, reject } = Promise.withResolvers<never>();
@@ -65,6 +68,29 @@ test('Redis restarted under load: every accepted stamp is answered 201 or become
     if (status === 503) continue;
     expect(await eventually(async () => (await verifyById(service, body.token_id)).body.valid)).toBe(true);
   }
+});
+
+test('Redis out of memory: what was accepted is stamped, read from the store, and leaves the queue (E11)', async () => {
+  const redis = await startPrivateRedis();
+  onTestFinished(redis.dispose);
+  const tsa = await startTsa();
+  tsa.server.failAlways(createFault('slow:1500'));
+  const service = await startService({ settings: { REDIS_URL: redis.url, STAMP_WAIT_MS: '5000', ...providersSettings([{ tsa }]) } });
+  const answer = stampInternal(service, { hash: randomHash() });
+  await eventually(async () => tsa.server.received.length === 1);
+  const client = new Redis(redis.url);
+  onTestFinished(() => client.disconnect());
+  const hasJobs = async () => (await client.keys('{qstamp}:stamps:????????-*')).length > 0;
+  expect(await hasJobs()).toBe(true);
+  await client.config('SET', 'maxmemory', '1');
+
+  expect((await answer).status).toBe(201);
+  await eventually(async () => !(await hasJobs()));
+  expect(tsa.server.received).toHaveLength(1);
+  expect((await stampInternal(service, { hash: randomHash() })).status).toBe(503);
+
+  await client.config('SET', 'maxmemory', '0');
+  expect((await stampInternal(service, { hash: randomHash() })).status).toBe(201);
 });
 
 test('the address of an agent is still limited while Redis is away (R4)', async () => {

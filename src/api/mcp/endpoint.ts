@@ -4,7 +4,6 @@ import { rpcRequest, rpcResponse } from '../../shared/contract/mcp.ts';
 import { ServiceError } from '../../shared/errors.ts';
 import { empty, json, type OperationContract } from '../openapi/operation.ts';
 import { MalformedJsonError } from '../plugins/json-text.ts';
-import { logOf } from '../plugins/request-log.ts';
 import type { IdentifyProduct } from '../plugins/service-token.ts';
 import { stampBodyLimit } from '../routes/stamping.ts';
 import type { Stamping } from '../services/stamping.ts';
@@ -38,7 +37,7 @@ export function registerMcp(
   const options = { bodyLimit: stampBodyLimit(sealedMaxBytes), errorHandler: answerUnread, config: { contract } };
   app.post('/mcp', options, async (request, reply) => {
     const onReplayed = () => void reply.header('Idempotent-Replayed', 'true');
-    const context = { product: identifyProduct(request), requestId: request.id, onReplayed, log: logOf(request) };
+    const context = { product: identifyProduct(request), requestId: request.id, onReplayed, log: request.log };
     const answer = await answerBody(methods, request.body, context);
     if (answer === undefined) return reply.code(202).send();
     return reply.code(needsToken(answer) ? 401 : 200).send(answer);
@@ -111,6 +110,6 @@ function answerUnread(error: FastifyError | Error, request: FastifyRequest, repl
     if (error.code === 'unsupported_media_type') return refuse(415, new RpcError(rpcErrors.invalidRequest, error.message, data));
     return refuse(200, new RpcError(rpcErrors.internalError, error.message, data));
   }
-  logOf(request).error({ err: error }, 'unexpected error');
+  request.log.error({ err: error }, 'unexpected error');
   return refuse(200, new RpcError(rpcErrors.internalError, 'Internal error', { code: 'internal_error', request_id: request.id }));
 }

@@ -1,7 +1,4 @@
-import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
-
-/** The log of a request: its lines name the request. */
-export const logOf = ({ log, id }: FastifyRequest): FastifyBaseLogger => log.child({ requestId: id });
+import type { FastifyInstance } from 'fastify';
 
 /**
  * One line a request, once it is answered. It names the route, never the address: addresses hold capabilities (S11, W6).
@@ -14,7 +11,6 @@ export function registerRequestLog(app: FastifyInstance): void {
   app.addHook('onResponse', (request, reply, done) => {
     request.log.info(
       {
-        requestId: request.id,
         method: request.method,
         route: request.routeOptions.url ?? 'none',
         status: reply.statusCode,

@@ -19,14 +19,17 @@ const field = 'r';
 export const replyStreamOf = (apiId: string): string => `${keyPrefix}:replies:${apiId}`;
 
 /**
- * Writes the outcomes of one job to the stream of the API process that waits for them. No pipeline: with all of BullMQ's scripts
- * on a connection, ioredis makes one in as long as both commands take.
+ * Writes the outcomes of one job to the stream of the API process that waits for them. One that Redis refuses, being out of
+ * memory, is left to the store: the job is done, and its end frees memory. No pipeline: with all of BullMQ's scripts on a
+ * connection, ioredis takes as long to make one as for both commands.
  */
-export async function sendReplies(redis: Redis, replyTo: string, replies: readonly StampReply[]): Promise<void> {
-  await Promise.all([
+export async function sendReplies({ redis, log }: { redis: Redis; log: Logger }, replyTo: string, replies: readonly StampReply[]) {
+  const outcomes = await Promise.allSettled([
     redis.xadd(replyTo, 'MAXLEN', '~', maxStreamLength, '*', field, JSON.stringify(replies)),
     redis.pexpire(replyTo, streamTtlMs),
   ]);
+  const refused = outcomes.find((outcome) => outcome.status === 'rejected');
+  if (refused) log.warn({ err: refused.reason, stamps: replies.length }, 'the replies could not be sent');
 }
 
 export interface ReplyReader {

@@ -89,6 +89,7 @@ function changesOf(tallies: readonly StampTally[], by: 1 | -1 = 1): Map<string, 
     change.inc[field] = (change.inc[field] ?? 0) + by;
     changes.set(id, change);
   };
+  // Stamps that are counted together are nearly all of one hour: its names are made once.
   for (const [hour, ofHour] of Map.groupBy(tallies, ({ finishedAt }) => Math.floor(finishedAt / hourMs))) {
     const date = utcDay(hour * hourMs);
     const hourId = hourIdOf(hour * hourMs);

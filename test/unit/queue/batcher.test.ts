@@ -52,8 +52,12 @@ test('a flush that fails fails all that wait behind it, and the next item starts
   await nextTurn();
   added.push(batcher.add(2));
   const outcomes = Promise.allSettled(added);
-  flushes[0]?.fail(new Error('no queue'));
-  expect((await outcomes).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  const reason = new Error('no queue');
+  flushes[0]?.fail(reason);
+  expect(await outcomes).toEqual([
+    { status: 'rejected', reason },
+    { status: 'rejected', reason },
+  ]);
 
   const later = batcher.add(3);
   await nextTurn();
