@@ -4,7 +4,7 @@ import { withStack } from '../scripts/stack/stack.ts';
 import { type LoadResult, load } from './load.ts';
 import { median } from './rate.ts';
 
-const rounds = 3;
+const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
 const seconds = Number(process.env.BENCH_SECONDS ?? 5);
 const connectionCounts = (process.env.BENCH_CONNECTIONS ?? '1,256').split(',').map(Number);
 
