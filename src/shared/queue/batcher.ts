@@ -1,8 +1,8 @@
 import { setImmediate as restOfTurn } from 'node:timers/promises';
 
 /**
- * Lets requests travel together that arrive while a flush is under way, and none wait for company: the first goes with
- * whatever the same turn of the event loop brings, the rest when it has been acknowledged (queue.md §1). No timer is involved.
+ * Lets requests travel together that arrive while a flush is under way, and none wait for company: the first goes at
+ * once, the rest when it has been acknowledged (queue.md §1). No timer is involved.
  */
 export interface Batcher<T> {
   /**
@@ -18,14 +18,18 @@ interface Waiting<T> {
   reject: (reason: unknown) => void;
 }
 
-export function createBatcher<T>(options: { maxItems: number; flush: (items: T[]) => Promise<void> }): Batcher<T> {
+/**
+ * `gathersTurn`: a flush takes along what the same turn of the event loop still brings. Not for flushes to the store: a command
+ * that was sent at the end of the turn in which its connection was lost was never answered (mongodb 7.9).
+ */
+export function createBatcher<T>(options: { maxItems: number; gathersTurn?: boolean; flush: (items: T[]) => Promise<void> }): Batcher<T> {
   let waiting: Waiting<T>[] = [];
   let flushing = false;
 
   async function flushAll(): Promise<void> {
     flushing = true;
     while (waiting.length > 0) {
-      await restOfTurn();
+      if (options.gathersTurn) await restOfTurn();
       const batch = waiting.slice(0, options.maxItems);
       waiting = waiting.slice(options.maxItems);
       try {

@@ -54,6 +54,7 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
 
   const batcher = createBatcher<StampItem>({
     maxItems: maxItemsPerJob,
+    gathersTurn: true,
     flush: async (items) => {
       const jobId = jobIdOf(randomUUIDv7(), items.length);
       try {

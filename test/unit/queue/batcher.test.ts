@@ -6,6 +6,7 @@ function controlledBatcher(maxItems: number) {
   const flushes: { readonly items: number[]; end(): void; fail(error: Error): void }[] = [];
   const batcher = createBatcher<number>({
     maxItems,
+    gathersTurn: true,
     flush: (items) => new Promise<void>((end, fail) => flushes.push({ items, end, fail })),
   });
   return { batcher, flushes };
