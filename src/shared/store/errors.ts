@@ -16,6 +16,9 @@ export function duplicatePositions(error: unknown): number[] | undefined {
   return failures.map(({ index }) => index);
 }
 
+/** The driver lets Node's own error through when it writes to a connection that the server has just ended (mongodb 7.9). */
+const isBrokenPipe = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EPIPE';
+
 /**
  * Runs an operation of the store; whatever the driver or the server fails with becomes `store_unavailable` (E10). An unknown
  * server error is never the caller's fault: while PostgreSQL is down the gateway answers one (local-stack.md).
@@ -24,7 +27,7 @@ export async function inStore<T>(operation: () => Promise<T>): Promise<T> {
   try {
     return await operation();
   } catch (error) {
-    if (!(error instanceof MongoError)) throw error;
+    if (!(error instanceof MongoError || isBrokenPipe(error))) throw error;
     throw new ServiceError('store_unavailable', 'The store cannot be reached at the moment.', { retryAfterSeconds: 2, cause: error });
   }
 }
