@@ -19,8 +19,8 @@ interface Waiting<T> {
 }
 
 /**
- * `gathersTurn`: a flush takes along what the same turn of the event loop still brings. Not for flushes to the store: with it, one in
- * five workers that were writing when MongoDB was killed waited for that write for ever; why is not known (mongodb 7.9).
+ * `gathersTurn`: a flush takes along what the same turn of the event loop still brings. Not for flushes to the store: at the end of
+ * the turn in which a connection is lost its socket is destroyed and not yet closed, and mongodb 7.9 waits for its 'drain' for ever.
  */
 export function createBatcher<T>(options: { maxItems: number; gathersTurn?: boolean; flush: (items: T[]) => Promise<void> }): Batcher<T> {
   let waiting: Waiting<T>[] = [];
