@@ -19,15 +19,25 @@ export function duplicatePositions(error: unknown): number[] | undefined {
 /** The driver lets Node's own error through when it writes to a connection that the server has just ended (mongodb 7.9). */
 const isBrokenPipe = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EPIPE';
 
+/** The driver's own limits for one operation add up to a second less: 5 s for a connection of the pool, 4 s to open it, 10 s of silence. */
+const longestMs = 20_000;
+
+const unavailable = (cause: unknown) =>
+  new ServiceError('store_unavailable', 'The store cannot be reached at the moment.', { retryAfterSeconds: 2, cause });
+
 /**
  * Runs an operation of the store; whatever the driver or the server fails with becomes `store_unavailable` (E10). An unknown
- * server error is never the caller's fault: while PostgreSQL is down the gateway answers one (local-stack.md).
+ * server error is never the caller's fault: while PostgreSQL is down the gateway answers one (local-stack.md). So does an operation
+ * that has not ended after 20 s: mongodb 7.9 waits without a limit for the 'drain' of a socket that is already destroyed.
  */
 export async function inStore<T>(operation: () => Promise<T>): Promise<T> {
+  const limit = Promise.withResolvers<never>();
+  const timer = setTimeout(() => limit.reject(unavailable(new Error(`the driver has not ended the operation in ${longestMs} ms`))), longestMs);
   try {
-    return await operation();
+    return await Promise.race([operation(), limit.promise]);
   } catch (error) {
-    if (!(error instanceof MongoError || isBrokenPipe(error))) throw error;
-    throw new ServiceError('store_unavailable', 'The store cannot be reached at the moment.', { retryAfterSeconds: 2, cause: error });
+    throw error instanceof MongoError || isBrokenPipe(error) ? unavailable(error) : error;
+  } finally {
+    clearTimeout(timer);
   }
 }
