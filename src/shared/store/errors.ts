@@ -32,7 +32,7 @@ const unavailable = (cause: unknown) =>
  */
 export async function inStore<T>(operation: () => Promise<T>): Promise<T> {
   const limit = Promise.withResolvers<never>();
-  const timer = setTimeout(() => limit.reject(unavailable(new Error(`the driver has not ended the operation in ${longestMs} ms`))), longestMs);
+  const timer = setTimeout(() => limit.reject(unavailable(new Error('the driver did not end it'))), longestMs);
   try {
     return await Promise.race([operation(), limit.promise]);
   } catch (error) {
