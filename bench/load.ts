@@ -32,31 +32,36 @@ export async function load(options: {
   const startedAt = performance.now();
   const endsAt = startedAt + options.seconds * 1000;
 
+  // All sockets are read into one buffer: a readable stream for each would cost the generator a fifth of its time.
+  const buffer = Buffer.alloc(64 * 1024);
   const drive = () =>
     new Promise<void>((resolve, reject) => {
-      const socket = connect(Number(port), hostname).setNoDelay(true).setEncoding('latin1');
       let received = '';
       let askedAt = 0;
       const ask = () => {
         askedAt = performance.now();
-        socket.write(request);
+        socket.write(request, 'latin1');
       };
-      socket
-        .on('error', reject)
-        .on('connect', ask)
-        .on('data', (data: string) => {
-          received += data;
-          const bodyAt = received.indexOf('\r\n\r\n') + 4;
-          const parsed = bodyAt > 3 ? answerHead.exec(received) : null;
-          if (!parsed || received.length < bodyAt + Number(parsed[2])) return;
-          if (parsed[1] !== '201') failed += 1;
-          const now = performance.now();
-          latencies.push(now - askedAt);
-          received = '';
-          if (now < endsAt) return ask();
-          socket.destroy();
+      const take = (length: number): boolean => {
+        received += buffer.toString('latin1', 0, length);
+        const bodyAt = received.indexOf('\r\n\r\n') + 4;
+        const parsed = bodyAt > 3 ? answerHead.exec(received) : null;
+        if (!parsed || received.length < bodyAt + Number(parsed[2])) return true;
+        if (parsed[1] !== '201') failed += 1;
+        const now = performance.now();
+        latencies.push(now - askedAt);
+        received = '';
+        if (now < endsAt) {
+          ask();
+        } else {
           resolve();
-        });
+          socket.destroy();
+        }
+        return true;
+      };
+      const socket = connect({ port: Number(port), host: hostname, noDelay: true, onread: { buffer, callback: take } }, ask)
+        .on('error', reject)
+        .on('close', () => reject(new Error('the server closed a connection')));
     });
 
   await Promise.all(Array.from({ length: options.connections }, drive));
