@@ -72,7 +72,8 @@ const refusals: Readonly<Record<number, ServiceError>> = {
 };
 const badRequest = new ServiceError('bad_request', 'The request cannot be understood.');
 
-function toServiceError(error: FastifyError): ServiceError {
+/** What an error tells a client: the refusals of Fastify and its plugins by their status, anything unexpected as `internal_error`. */
+export function toServiceError(error: FastifyError): ServiceError {
   if (error instanceof ServiceError) return error;
   const { statusCode = 500 } = error;
   const isRefusal = statusCode >= 400 && statusCode < 500 && (isFrom(error, 'FST_') || ('expose' in error && error.expose === true));

@@ -53,6 +53,7 @@ test('E8: a body with a content coding is 415, and identity is none', async () =
   const post = (coding: string) => app.inject({ method: 'POST', url: raw, payload: token, headers: { 'content-encoding': coding } });
   expect((await post('gzip')).statusCode).toBe(415);
   expect((await post('identity')).statusCode).toBe(200);
+  expect((await post('Identity')).statusCode).toBe(200);
 });
 
 test('E1: no body, and the body null, are missing', async () => {

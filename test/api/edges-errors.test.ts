@@ -87,6 +87,7 @@ test.each([
   ['POST', '/health/', 'GET, HEAD'],
   ['OPTIONS', '/health/', 'GET, HEAD'],
   ['PROPFIND', '/health/', 'GET, HEAD'],
+  ['PUT', '/%68ealth/', 'GET, HEAD'],
   ['POST', `/api/v1/verify/v1/token/${id}?x=1`, 'GET, HEAD'],
 ] as const)('E8: %s %s is 405 with Allow: %s', async (method, url, allow) => {
   const answer = await app.inject({ method: method as 'GET', url });

@@ -94,6 +94,7 @@ describe('M7: −32600 for what is no request', () => {
     ['{"jsonrpc":"2.0","id":{},"method":"ping"}', null],
     ['{"jsonrpc":"2.0","id":true,"method":"ping"}', null],
     ['{"jsonrpc":"2.0","id":1e999,"method":"ping"}', null],
+    ['{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}', null],
     ['{"jsonrpc":"2.0","id":1,"method":null}', 1],
     ['{"jsonrpc":"2.0","id":1,"method":"ping","params":"x"}', 1],
     ['{"jsonrpc":"2.0","id":1,"method":"ping","params":null}', 1],
@@ -180,7 +181,9 @@ describe('M7: bodies above the limit of sealed stamping are 413', () => {
 
 describe('media types', () => {
   test('E8: a body that is not declared as JSON is 415, as a JSON-RPC error', async () => {
-    expect(faultOf(await post(rpc('ping'), { 'content-type': 'text/plain' }))).toEqual({ status: 415, id: null, code: -32600 });
+    for (const type of ['text/plain', 'json', '/json', 'x y z', 'application/json, text/plain', '']) {
+      expect(faultOf(await post(rpc('ping'), { 'content-type': type })), type).toEqual({ status: 415, id: null, code: -32600 });
+    }
   });
 
   test.each(['text/event-stream', 'text/html', 'application/json'])(

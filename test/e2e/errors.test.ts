@@ -89,6 +89,15 @@ describe('the other errors (E3, E4, E8)', () => {
     }
   });
 
+  test('content in a tier that takes none is 422 on every path, whatever its size below the limit (S5)', async () => {
+    const content_b64 = Buffer.alloc(49_500).toString('base64');
+    for (const path of ['internal/v1/stamp', 'agent/v1/stamp/basic', 'agent/v1/stamp/plus']) {
+      const { status, body } = await postJson(service, `/api/v1/${path}`, { content_b64 }, internalHeaders);
+      const detail = [expect.objectContaining({ msg: 'Value error, content_b64 is only allowed in tier sealed' })];
+      expect([path, status, body]).toEqual([path, 422, { detail }]);
+    }
+  });
+
   test('an unknown path is a page to a browser, and JSON to everybody else (E8)', async () => {
     const toBrowser = await service.fetch('/nope', { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } });
     expect(toBrowser.status).toBe(404);

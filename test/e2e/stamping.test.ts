@@ -144,6 +144,17 @@ describe('an idempotency key (S9)', () => {
     expect(await (await service.fetch(second.body.sealed_storage_url as string)).text()).toBe('once');
   });
 
+  test('is bound to the caller and the body: members in another order and another payment claim make no difference', async () => {
+    const hash = randomHash();
+    const headers = { 'idempotency-key': `key-${randomHash()}` };
+    const stamp = (metadata: object, claim: string) =>
+      stampAgent(service, 'basic', { hash, metadata }, { ...headers, 'x-payment-transaction': claim });
+    const first = await stamp({ a: '1', b: '2' }, 'x');
+    const second = await stamp({ b: '2', a: '1' }, 'y');
+    expect([second.status, second.headers.get('idempotent-replayed'), second.body]).toEqual([201, 'true', first.body]);
+    expect((await stamp({ a: '1', b: '3' }, 'x')).status).toBe(409);
+  });
+
   test('sent twice at the same time makes one stamp', async () => {
     const headers = { 'idempotency-key': `key-${randomHash()}` };
     const request = { hash: randomHash() };

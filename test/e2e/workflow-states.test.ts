@@ -208,6 +208,33 @@ describe('Idempotency-Key (S9)', () => {
     expect([replayed.status, replayed.headers.get('idempotent-replayed'), replayed.body]).toEqual([201, 'true', first.body]);
   });
 
+  test('complete and redact-pii: a repetition under the same key is a replay, under another one the same answer', async () => {
+    const workflow = await startWorkflow(service);
+    for (const operation of ['complete', 'redact-pii']) {
+      const ask = (key: string) => post(workflow.id, operation, { ...workflow.headers, 'idempotency-key': key });
+      const answers = [await ask('one'), await ask('one'), await ask('two')];
+      expect(answers.map(({ status, headers }) => [status, headers.get('idempotent-replayed')])).toEqual([
+        [200, null],
+        [200, 'true'],
+        [200, null],
+      ]);
+      expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1);
+    }
+  });
+
+  test('an operation without a body looks at none', async () => {
+    const workflow = await startWorkflow(service);
+    for (const [type, body] of [
+      ['application/x-www-form-urlencoded', '{}'],
+      ['application/json', '{'],
+      ['text/plain', 'x'.repeat(100_000)],
+    ]) {
+      const headers = { ...workflow.headers, 'content-type': type as string };
+      const answer = await service.fetch(`/api/v1/workflow/${workflow.id}/complete`, { method: 'POST', headers, body: body as string });
+      expect([type, answer.status]).toEqual([type, 200]);
+    }
+  });
+
   test('stamp: the key of another workflow is another key', async () => {
     const request = { output_hash: randomHash() };
     const headers = { 'idempotency-key': 'shared' };

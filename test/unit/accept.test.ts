@@ -13,7 +13,11 @@ test.each([
   ['text/html;q=0.5, application/json', true],
   ['text/html, application/json;q=0.9', false],
   ['application/json, */*;q=0.1', true],
+  ['application/json, text/plain, */*', true],
+  ['application/json, */*', true],
+  ['application/*, */*', true],
   ['application/json;q=0, */*', false],
+  ['application/json;q=0', false],
   ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', false],
 ])('E12: Accept %j prefers JSON: %s (RFC 9110 §12.5.1)', (accept, expected) => {
   expect(prefersJson(accept)).toBe(expected);
@@ -24,6 +28,8 @@ test.each([
   ['*/*', false],
   ['application/json', false],
   ['application/json, text/html', false],
+  ['application/json, text/plain, */*', false],
+  ['text/html, */*', true],
   ['text/html', true],
   ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', true],
 ])('Accept %j prefers a page: %s', (accept, expected) => {

@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { rpcRequest, rpcResponse } from '../../shared/contract/mcp.ts';
-import { ServiceError } from '../../shared/errors.ts';
+import { toServiceError } from '../errors.ts';
 import { empty, json, type OperationContract } from '../openapi/operation.ts';
 import { MalformedJsonError } from '../plugins/json-text.ts';
 import type { IdentifyProduct } from '../plugins/service-token.ts';
@@ -97,19 +97,17 @@ function needsToken(answer: RpcResponse | readonly RpcResponse[]): boolean {
 }
 
 /** A body that could not be read: no message, so no id (JSON-RPC 2.0 §5). */
-function answerUnread(error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function answerUnread(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   if (request.raw.complete) reply.removeHeader('connection');
   const refuse = (status: number, fault: RpcError) => reply.code(status).send(errorResponse(null, fault));
   if (error instanceof MalformedJsonError) {
     const { loc, ctx } = error.detail[0] ?? {};
     return refuse(200, new RpcError(rpcErrors.parseError, `Parse error: ${ctx?.error} at character ${loc?.[1]}`));
   }
-  if (error instanceof ServiceError) {
-    const data = { code: error.code, request_id: request.id };
-    if (error.code === 'payload_too_large') return refuse(413, new RpcError(rpcErrors.invalidRequest, error.message, data));
-    if (error.code === 'unsupported_media_type') return refuse(415, new RpcError(rpcErrors.invalidRequest, error.message, data));
-    return refuse(200, new RpcError(rpcErrors.internalError, error.message, data));
-  }
-  request.log.error({ err: error }, 'unexpected error');
-  return refuse(200, new RpcError(rpcErrors.internalError, 'Internal error', { code: 'internal_error', request_id: request.id }));
+  const { code, message, cause = error } = toServiceError(error);
+  const data = { code, request_id: request.id };
+  if (code === 'payload_too_large') return refuse(413, new RpcError(rpcErrors.invalidRequest, message, data));
+  if (code === 'unsupported_media_type') return refuse(415, new RpcError(rpcErrors.invalidRequest, message, data));
+  if (code === 'internal_error') request.log.error({ err: cause }, 'unexpected error');
+  return refuse(200, new RpcError(rpcErrors.internalError, code === 'internal_error' ? 'Internal error' : message, data));
 }

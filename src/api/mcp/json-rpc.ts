@@ -42,8 +42,9 @@ export interface RpcMessage {
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
+/** An integer that is not held exactly would be answered as another one. */
 const isId = (value: unknown): value is RpcId =>
-  value === null || typeof value === 'string' || (typeof value === 'number' && Number.isFinite(value));
+  value === null || typeof value === 'string' || (typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER);
 
 /** The id to answer with: null where none can be told (JSON-RPC 2.0 §5). */
 export const idOf = (message: unknown): RpcId => (isObject(message) && isId(message.id) ? message.id : null);
@@ -58,7 +59,7 @@ export function readMessage(value: unknown): RpcMessage {
   if (!isObject(value)) throw refuse('a message is an object');
   const { jsonrpc, id, method, params } = value;
   if (jsonrpc !== '2.0') throw refuse('jsonrpc must be "2.0"');
-  if (id !== undefined && !isId(id)) throw refuse('id must be a string, a number or null');
+  if (id !== undefined && !isId(id)) throw refuse('id must be a string, a number within ±(2^53 − 1) or null');
   if (typeof method !== 'string') throw refuse('method must be a string');
   if (params !== undefined && (typeof params !== 'object' || params === null)) throw refuse('params must be an object or an array');
   return { id, method, params };

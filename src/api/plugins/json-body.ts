@@ -27,7 +27,7 @@ export function releaseBody(request: FastifyRequest): void {
 
 /**
  * Reads every body as JSON, in place of Fastify's parsers: no content type, `application/json` and `application/*+json`.
- * A body that is empty reads as undefined. Errors: 415 for other types and for content codings, 413 above the route's
+ * A body that is empty, or that the operation does not have, reads as undefined. Errors: 415 for other types and for content codings, 413 above the route's
  * `bodyLimit`, MalformedJsonError for what is not JSON, 503 when a large body is not admitted in time (E2, E8, E10).
  */
 export function registerJsonBody(app: FastifyInstance, options: JsonBodyOptions = {}): void {
@@ -50,7 +50,7 @@ export function registerJsonBody(app: FastifyInstance, options: JsonBodyOptions 
 
   app.addContentTypeParser([mediaType, '*'], async (request: FastifyRequest, payload: IncomingMessage) => {
     const declared = declaredBytes(request);
-    if (request.is404 || declared === 0) {
+    if (request.is404 || declared === 0 || !takesBody(request)) {
       payload.resume();
       return undefined;
     }
@@ -70,6 +70,9 @@ export function registerJsonBody(app: FastifyInstance, options: JsonBodyOptions 
   });
 }
 
+/** An operation whose contract names no body does not look at one. */
+const takesBody = ({ routeOptions: { config } }: FastifyRequest): boolean => !config.contract || config.contract.body !== undefined;
+
 /** Undefined where the body comes in chunks; Node has checked that the header is a number. */
 function declaredBytes({ headers }: FastifyRequest): number | undefined {
   if (headers['transfer-encoding'] !== undefined) return undefined;
@@ -81,7 +84,7 @@ function refusalOf({ headers }: FastifyRequest, declared: number | undefined, li
     return new ServiceError('unsupported_media_type', 'The body must be JSON, with Content-Type application/json.');
   }
   const coding = headers['content-encoding'];
-  if (coding !== undefined && coding !== 'identity') {
+  if (coding !== undefined && coding.toLowerCase() !== 'identity') {
     return new ServiceError('unsupported_media_type', 'The body must be sent without a content coding.');
   }
   return declared !== undefined && declared > limit ? tooLarge(limit) : undefined;

@@ -27,14 +27,14 @@ export function registerNotFound(app: FastifyInstance): void {
 
   app.setNotFoundHandler((request, reply) => {
     const { path, query } = splitAddress(request.url);
-    const allowed = methodsAt(path);
+    const allowed = methodsAt(decodeURI(path));
     if (allowed.length > 0) {
       throw new ServiceError('method_not_allowed', `${path.slice(0, 200)} takes ${allowed.join(', ')}.`, {
         headers: { Allow: allowed.join(', ') },
       });
     }
     const other = path.endsWith('/') ? path.slice(0, -1) : `${path}/`;
-    if (other !== '' && methodsAt(other).length > 0) return reply.redirect(other + query, 307);
+    if (other !== '' && methodsAt(decodeURI(other)).length > 0) return reply.redirect(other + query, 307);
     if (request.method === 'GET' && prefersPage(request.headers.accept)) return reply.code(404).page('not-found', { what: 'page' });
     throw new ServiceError('not_found', 'There is nothing at this address.');
   });

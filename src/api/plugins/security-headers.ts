@@ -4,29 +4,29 @@ type Headers = readonly (readonly [name: string, value: string])[];
 
 /** Nothing is sniffed, and nobody else is told of an address: some of them hold capabilities (S11, W6). */
 const everywhere: Headers = [
-  ['X-Content-Type-Options', 'nosniff'],
-  ['Referrer-Policy', 'no-referrer'],
-  ['Cross-Origin-Resource-Policy', 'same-origin'],
-  ['X-Frame-Options', 'DENY'],
-  ['Strict-Transport-Security', 'max-age=31536000'],
+  ['x-content-type-options', 'nosniff'],
+  ['referrer-policy', 'no-referrer'],
+  ['cross-origin-resource-policy', 'same-origin'],
+  ['x-frame-options', 'DENY'],
+  ['strict-transport-security', 'max-age=31536000'],
 ];
 
 const forPages: Headers = [
   ...everywhere,
   [
-    'Content-Security-Policy',
+    'content-security-policy',
     "default-src 'none';style-src 'self';script-src 'self';img-src 'self' data:;connect-src 'self';form-action 'self';" +
       "base-uri 'none';frame-ancestors 'none'",
   ],
-  ['Cross-Origin-Opener-Policy', 'same-origin'],
-  ['Permissions-Policy', 'camera=(), geolocation=(), microphone=()'],
+  ['cross-origin-opener-policy', 'same-origin'],
+  ['permissions-policy', 'camera=(), geolocation=(), microphone=()'],
 ];
 
 /** Nothing of it may run, even where a browser is led to show it; and it is stored nowhere. */
 const forJson: Headers = [
   ...everywhere,
-  ['Content-Security-Policy', "default-src 'none';frame-ancestors 'none'"],
-  ['Cache-Control', 'no-store'],
+  ['content-security-policy', "default-src 'none';frame-ancestors 'none'"],
+  ['cache-control', 'no-store'],
 ];
 
 function headersFor(type: unknown): Headers {

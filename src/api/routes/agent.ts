@@ -35,8 +35,8 @@ export function registerAgentRoutes(
       errors: [...stampErrors, 'rate_limited'],
     } satisfies OperationContract;
     const parse = createRequestParser(contract);
-    const bodyLimit = tier === 'sealed' ? stampBodyLimit(sealedMaxBytes) : stampBodyLimit(0);
-    app.post(`/api/v1/agent/v1/stamp/${tier}`, { bodyLimit, onRequest: limited, config: { contract } }, async (request, reply) => {
+    const options = { bodyLimit: stampBodyLimit(sealedMaxBytes), onRequest: limited, config: { contract } };
+    app.post(`/api/v1/agent/v1/stamp/${tier}`, options, async (request, reply) => {
       const { headers: given, body: order } = parse(request);
       const answer = await stamping.stamp({
         order,

@@ -135,9 +135,9 @@ export function registerWorkflowRoutes(
 
   app.post('/api/v1/workflow/:workflow_id/complete', { config: { contract: completeContract } }, async (request, reply) => {
     const workflow = await open(request);
-    const hasKey = parseHeaders(request).headers['idempotency-key'] !== undefined;
-    const completed = await workflows.complete(workflow, request.id);
-    return sendAnswer(reply, 200, { ...completed, isReplayed: completed.isReplayed && hasKey });
+    const { headers } = parseHeaders(request);
+    const answer = await workflows.complete(workflow, request.id);
+    return sendAnswer(reply, 200, { answer, isReplayed: await workflows.wasAnswered(workflow, 'complete', headers['idempotency-key']) });
   });
 
   app.post(
@@ -145,9 +145,9 @@ export function registerWorkflowRoutes(
     { config: { contract: redactContract } },
     async (request, reply): Promise<WorkflowRedactResponse> => {
       const workflow = await open(request);
-      const hasKey = parseHeaders(request).headers['idempotency-key'] !== undefined;
+      const { headers } = parseHeaders(request);
       const answer = await workflows.redact(workflow);
-      return sendAnswer(reply, 200, { answer, isReplayed: workflow.redactedAt !== undefined && hasKey });
+      return sendAnswer(reply, 200, { answer, isReplayed: await workflows.wasAnswered(workflow, 'redact', headers['idempotency-key']) });
     },
   );
 }

@@ -9,7 +9,7 @@ export interface IdempotentRequest {
   readonly caller: string;
   readonly key: string;
   readonly operation: string;
-  /** The request's content, as anything that serializes alike when it is alike. */
+  /** The request's body, or what it comes to; the order of members makes no difference. */
   readonly content: unknown;
 }
 
@@ -20,6 +20,14 @@ export interface BoundRequest {
   /** A secret that the same request gets again, though it is stored nowhere: whoever repeats it is shown the same answer. */
   readonly secret: string;
 }
+
+const byName = ([a]: [string, unknown], [b]: [string, unknown]): number => (a < b ? -1 : 1);
+
+/** JSON that is the same for the same members in another order. */
+const canonical = (content: unknown): string =>
+  JSON.stringify(content, (_name, value) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.fromEntries(Object.entries(value).sort(byName)) : value,
+  );
 
 const digestOf = (parts: readonly string[]): string => createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 
@@ -34,20 +42,23 @@ export function createIdempotency(deps: { store: IdempotencyStore; key: () => Pr
      * @throws ServiceError `idempotency_key_reused` when the key was used for another request; `store_unavailable`.
      */
     async bind({ caller, key, operation, content }: IdempotentRequest, freshId: string): Promise<BoundRequest> {
-      const contentDigest = digestOf([JSON.stringify(content)]);
+      const authenticator = await serverKey();
+      // Keyed: a body may hold an address, which nobody is to find by trying once it is redacted (W10).
+      const macOf = (...parts: string[]) => createHmac('sha256', authenticator).update(JSON.stringify(parts));
+      const requestDigest = macOf('request', canonical(content)).digest('hex');
       const now = clock();
       const bound = await store.bind({
         key: digestOf([caller, operation, key]),
-        requestDigest: digestOf(['request', contentDigest]),
+        requestDigest,
         resourceId: freshId,
         now: new Date(now),
         expiresAt: new Date(now + ttlMs),
       });
-      if (bound.requestDigest !== digestOf(['request', contentDigest])) {
+      if (bound.requestDigest !== requestDigest) {
         throw new ServiceError('idempotency_key_reused', 'This Idempotency-Key was used for a different request.');
       }
-      const secret = createHmac('sha256', await serverKey()).update(JSON.stringify([caller, key, contentDigest, bound.resourceId]));
-      return { resourceId: bound.resourceId, isRepeated: !bound.isFirst, secret: secret.digest('base64url') };
+      const secret = macOf('secret', caller, key, requestDigest, bound.resourceId).digest('base64url');
+      return { resourceId: bound.resourceId, isRepeated: !bound.isFirst, secret };
     },
   };
 }

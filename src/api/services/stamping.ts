@@ -56,11 +56,11 @@ export function createStamping(deps: StampingDeps): Stamping {
 
   async function identify(command: StampCommand) {
     const freshId = randomUUIDv7();
-    const { idempotencyKey: key, callerId: caller, order, paymentClaim } = command;
+    const { idempotencyKey: key, callerId: caller, order } = command;
     if (key === undefined)
       return { tokenId: freshId, secret: order.content && randomBytes(secretBytes).toString('base64url'), isRepeated: false };
     const { content, ...rest } = order;
-    const request = { caller, key, operation: 'stamp', content: { ...rest, isSealed: content !== undefined, paymentClaim } };
+    const request = { caller, key, operation: 'stamp', content: { ...rest, isSealed: content !== undefined } };
     const bound = await idempotency.bind(request, freshId);
     return { tokenId: bound.resourceId, secret: content && bound.secret, isRepeated: bound.isRepeated };
   }

@@ -57,10 +57,10 @@ export function createCompletion(deps: CompleteDeps) {
     };
   }
 
-  return async (workflow: WorkflowRecord, requestId: string): Promise<{ answer: WorkflowCompleteResponse; isReplayed: boolean }> => {
+  return async (workflow: WorkflowRecord, requestId: string): Promise<WorkflowCompleteResponse> => {
     const now = clock();
-    if (checkState('complete', workflow, now) === 'again') return { answer: answerOf(workflow), isReplayed: true };
+    if (checkState('complete', workflow, now) === 'again') return answerOf(workflow);
     await jobs.send('workflow-completion', { workflowId: workflow._id, acceptedAt: now, requestId }, `completion-${workflow._id}`);
-    return { answer: answerOf(await untilCompleted(workflow)), isReplayed: false };
+    return answerOf(await untilCompleted(workflow));
   };
 }
