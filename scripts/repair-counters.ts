@@ -1,4 +1,5 @@
 import { parseSettings, settingsSchema, withSecretFiles } from '../src/shared/config.ts';
+import { ServiceError } from '../src/shared/errors.ts';
 import { loadOrExit } from '../src/shared/lifecycle.ts';
 import { createLogger } from '../src/shared/log.ts';
 import { tallyOfRecord } from '../src/shared/store/counters.ts';
@@ -7,16 +8,23 @@ import { openStore } from '../src/shared/store/store.ts';
 /** Counts the stamps again and puts the counters right. Stop the workers first: what they write meanwhile is not counted. */
 const config = loadOrExit(() => parseSettings(settingsSchema.pick({ MONGODB_URL: true, LOG_LEVEL: true }), withSecretFiles(process.env)));
 const store = openStore(config.MONGODB_URL, createLogger({ level: config.LOG_LEVEL, process: 'repair' }));
+let seen = 0;
 
 async function* tallies() {
-  let seen = 0;
-  for await (const record of store.stamps.scan()) {
+  for await (const stamp of store.stamps.scan()) {
     seen += 1;
     if (seen % 10_000 === 0) console.log(`${seen} stamps counted`);
-    yield tallyOfRecord(record);
+    yield tallyOfRecord(stamp);
   }
-  console.log(`${seen} stamps counted; the counters are right again`);
 }
 
-await store.counters.repair(tallies(), Date.now());
-await store.close();
+try {
+  await store.counters.repair(tallies(), Date.now());
+  console.log(`${seen} stamps counted; the counters are right again`);
+} catch (error) {
+  if (!(error instanceof ServiceError)) throw error;
+  console.error(`MONGODB_URL: ${error.message} The counters may be half repaired: run this again.`);
+  process.exitCode = 1;
+} finally {
+  await store.close();
+}

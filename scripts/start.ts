@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadEnvFile } from 'node:process';
+import { developmentToken } from '../src/shared/config.ts';
 import type { ServiceProcess } from './service-processes.ts';
 import { checkoutDir, findCacheDir, localDir, type StackContext } from './stack/context.ts';
 import { runScript } from './stack/interrupt.ts';
@@ -13,7 +14,6 @@ import { type Service, startService } from './stack/service.ts';
 import { startStack } from './stack/stack.ts';
 import { describeService } from './start-message.ts';
 
-const defaultTokens = 'dev:dev-service-token';
 const portsFile = join(localDir, 'ports.json');
 
 type Ports = Partial<Record<'redis' | 'mongo' | 'mail' | 'tsa', number>>;
@@ -80,7 +80,6 @@ async function run(signal: AbortSignal): Promise<number> {
     const env: NodeJS.ProcessEnv = { ...process.env };
     if (!isSet('REDIS_URL')) env.REDIS_URL = stack.redisUrl;
     if (!isSet('MONGODB_URL')) env.MONGODB_URL = stack.mongoUrl;
-    if (!isSet('SERVICE_TOKENS')) env.SERVICE_TOKENS = defaultTokens;
     if (!isSet('SMTP_URL')) {
       const catcher = await startMailCatcher({
         preferredPort: ports.mail,
@@ -118,7 +117,7 @@ async function run(signal: AbortSignal): Promise<number> {
     if (stack.servers.mongo) ports.mongo = stack.servers.mongo.port;
     writeFileSync(portsFile, JSON.stringify(ports));
     state = `at ${url}`;
-    progress.say(describeService({ url, stack, token: isSet('SERVICE_TOKENS') ? undefined : 'dev-service-token', env }));
+    progress.say(describeService({ url, stack, token: isSet('SERVICE_TOKENS') ? undefined : developmentToken.token, env }));
 
     const failure = await untilEnd(signal, [...services, ...Object.values(stack.servers)]);
     progress.say(failure === undefined ? 'stopping …' : `\n${failure}\n\nstopping everything else …`);

@@ -26,6 +26,17 @@ test('counters that are wrong are made right again from the stamps (issue 4 §11
   await counters.deleteOne({ _id: 'product:test' as never });
   expect(await read()).not.toEqual(right);
 
-  await run(process.execPath, ['scripts/repair-counters.ts'], { env: { ...inherited, ...service.settings } });
+  const { stdout } = await run(process.execPath, ['scripts/repair-counters.ts'], { env: { ...inherited, ...service.settings } });
+  expect(stdout).toContain('4 stamps counted; the counters are right again');
   expect(await read()).toEqual(right);
+});
+
+test('without a store the command says so in a line, and does not call it repaired (E10)', async () => {
+  const env = { ...inherited, MONGODB_URL: 'mongodb://127.0.0.1:1/', LOG_LEVEL: 'silent' };
+  const failed = await run(process.execPath, ['scripts/repair-counters.ts'], { env }).catch((error: unknown) => error);
+  expect(failed).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/^MONGODB_URL: The store cannot be reached[^\n]*\n$/),
+  });
 });

@@ -96,7 +96,7 @@ describe('deploy/Dockerfile', () => {
     const lines = read('.dockerignore')
       .split('\n')
       .filter((line) => line && !line.startsWith('#'));
-    expect(lines).toEqual(['*', '!package.json', '!package-lock.json', '!.npmrc', '!src', '!views']);
+    expect(lines).toEqual(['*', '!package.json', '!package-lock.json', '!.npmrc', '!scripts/repair-counters.ts', '!src', '!views']);
   });
 });
 

@@ -48,7 +48,7 @@ export function createByteBudget({ maxBytes, waitMs = 10_000 }: { maxBytes: numb
       const giveUp = () => {
         const stillMs = performance.now() - movedAt;
         if (stillMs < waitMs) timer = setTimeout(giveUp, waitMs - stillMs);
-        else leave(new ServiceError('overloaded', 'Too many large uploads are under way; try again later.', { retryAfterSeconds: 5 }));
+        else leave(new ServiceError('overloaded', 'Too many large transfers are under way; try again later.', { retryAfterSeconds: 5 }));
       };
       let timer = setTimeout(giveUp, waitMs);
       const admit = () => {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ServiceError } from '../../shared/errors.ts';
-import { type ByteBudget, createByteBudget, type Reservation } from './byte-budget.ts';
+import { type ByteBudget, createByteBudget } from './byte-budget.ts';
 import { parseJsonText } from './json-text.ts';
 import { discard, receive } from './receive.ts';
 
@@ -17,14 +17,6 @@ const defaultLargeBytes = 1024 * 1024;
 
 const mediaType = 'application/json';
 
-const reservations = new WeakMap<FastifyRequest, Reservation>();
-
-/** Forgets a body and gives its reservation back before the answer is sent: for handlers that have passed a large body on. */
-export function releaseBody(request: FastifyRequest): void {
-  request.body = undefined;
-  reservations.get(request)?.release();
-}
-
 /**
  * Reads every body as JSON, in place of Fastify's parsers: no content type, `application/json` and `application/*+json`.
  * A body that is empty, or that the operation does not have, reads as undefined. Errors: 415 for other types and for content codings, 413 above the route's
@@ -36,7 +28,6 @@ export function registerJsonBody(app: FastifyInstance, options: JsonBodyOptions 
 
   const reserve = async (request: FastifyRequest, bytes: number) => {
     const reservation = budget.reserve(bytes);
-    reservations.set(request, reservation);
     replies.get(request)?.raw.once('close', reservation.release);
     await reservation.granted;
   };

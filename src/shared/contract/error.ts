@@ -12,7 +12,6 @@ export const validationError = z
   .meta({ id: 'ValidationError' });
 
 export const httpValidationError = z.object({ detail: z.array(validationError) }).meta({ id: 'HTTPValidationError' });
-export type HttpValidationError = z.output<typeof httpValidationError>;
 
 /** The body of every other error (E3). Some codes add members, e.g. `token_id` and `verify_url` of a pending stamp (E11). */
 export const errorResponse = z

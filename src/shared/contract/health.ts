@@ -1,7 +1,6 @@
 import { z } from 'zod';
 
 export const healthCheck = z.enum(['ok', 'failing']);
-export type HealthCheck = z.output<typeof healthCheck>;
 
 /** As the workers see it; `unknown` while no worker is heard. */
 export const providerCheck = z.enum([...healthCheck.options, 'unknown']);

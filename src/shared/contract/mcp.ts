@@ -9,14 +9,12 @@ export const stampHashArguments = z.object({
   tier: stampTier.default('basic').describe('basic: the hash only; plus: with a verify address; sealed: content may be kept'),
   metadata: metadata(text()).nullish(),
 });
-export type StampHashArguments = z.output<typeof stampHashArguments>;
 
 /** Arguments of `service_stamp_content`, which always stamps in tier sealed (M3). */
 export const stampContentArguments = z.object({
   content_b64: text().meta({ contentEncoding: 'base64', description: 'canonical base64 of the content: padded, no white space' }),
   metadata: metadata(text()).nullish(),
 });
-export type StampContentArguments = z.output<typeof stampContentArguments>;
 
 /** Arguments of `service_verify_token`: exactly one of the two (M4). */
 export const verifyTokenArguments = z
@@ -29,7 +27,6 @@ export const verifyTokenArguments = z
     if (given.length !== 1) issues.push({ ...issueOf(valueError('exactly one of token_id and token must be given')), input: value });
   })
   .describe('exactly one of token_id and token');
-export type VerifyTokenArguments = z.output<typeof verifyTokenArguments>;
 
 const rpcId = z.union([z.string(), z.number(), z.null()]);
 

@@ -32,4 +32,3 @@ export type DailyStatsRow = z.output<typeof dailyStatsRow>;
 
 /** Newest day first; days without traffic have no row. */
 export const dailyStatsResponse = z.array(dailyStatsRow).meta({ id: 'DailyStats' });
-export type DailyStatsResponse = z.output<typeof dailyStatsResponse>;

@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash } from 'node:crypto';
 
 /** How many random bytes a challenge is made of (W6). */
 export const challengeBytes = 32;
@@ -26,11 +26,6 @@ export function mintChallenge(randomness: Uint8Array): MintedChallenge {
   if (randomness.length !== challengeBytes) throw new RangeError(`a challenge takes ${challengeBytes} random bytes`);
   const challenge = Buffer.from(randomness).toString('base64url');
   return { challenge, digest: digestOfChallenge(challenge) };
-}
-
-/** Compares digests, in constant time: how far a wrong challenge agrees cannot be measured. */
-export function matchesChallenge(given: string, storedDigest: string): boolean {
-  return timingSafeEqual(Buffer.from(digestOfChallenge(given), 'hex'), Buffer.from(storedDigest, 'hex'));
 }
 
 /** What is known of a stored challenge. Times in milliseconds since the Unix epoch. */

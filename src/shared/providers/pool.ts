@@ -107,7 +107,7 @@ export function createProviderPool(options: {
           return await stamp(subject, shareMs);
         } catch (error) {
           failures.push(error);
-          log.warn({ err: error, provider: provider.name, tokenId: subject.tokenId }, 'a provider failed');
+          log.warn({ err: error, provider: provider.name, tokenId: subject.tokenId }, `provider ${provider.name} failed`);
         }
       }
       throw new ProviderError(failures.length === 0 ? 'no provider fits' : 'every provider failed', {

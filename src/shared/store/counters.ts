@@ -3,7 +3,7 @@ import type { DailyStatsRow } from '../contract/stats.ts';
 import { bucketOf, quantile } from '../domain/latency-histogram.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
-import type { StampRecord } from './stamps.ts';
+import type { CountedStamp, StampRecord } from './stamps.ts';
 
 type CallerKind = StampRecord['caller']['kind'];
 
@@ -40,7 +40,7 @@ interface CounterRecord extends Partial<ActivityTotals> {
 }
 
 /** What a stored stamp counts for, when the counters are made anew. Its latency is not known any more. */
-export const tallyOfRecord = ({ issuedAt, provider, isQualified, caller }: StampRecord): StampTally => ({
+export const tallyOfRecord = ({ issuedAt, provider, isQualified, caller }: CountedStamp): StampTally => ({
   finishedAt: Date.parse(issuedAt),
   provider,
   isQualified,

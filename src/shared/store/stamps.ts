@@ -35,6 +35,11 @@ export interface StampRecord {
   readonly tsr?: Binary | undefined;
 }
 
+/** What of a stamp is counted. */
+export type CountedStamp = Pick<StampRecord, '_id' | 'issuedAt' | 'provider' | 'isQualified' | 'caller'>;
+const countedFields = { issuedAt: 1, provider: 1, isQualified: 1, caller: 1 };
+const scanPage = 1_000;
+
 const tokenDigestOf = (token: string): string => hash('sha256', token, 'hex');
 
 /** The record that an accepted item and its evidence make. */
@@ -81,8 +86,8 @@ export interface StampStore {
   findIdByToken(token: string): Promise<string | null>;
   /** A product's stamps, newest first (S12). */
   listByProduct(product: string, page: { limit: number; offset: number }): Promise<StampRecord[]>;
-  /** Every stamp, oldest first, for maintenance. */
-  scan(): AsyncIterable<StampRecord>;
+  /** Every stamp, oldest first, for maintenance. @throws ServiceError `store_unavailable` */
+  scan(): AsyncIterable<CountedStamp>;
 }
 
 export function createStampStore(db: Db): StampStore {
@@ -124,6 +129,21 @@ export function createStampStore(db: Db): StampStore {
           .limit(limit)
           .toArray(),
       ),
-    scan: () => stamps.find({}).sort({ _id: 1 }),
+    scan: async function* () {
+      for (let after = ''; ; ) {
+        const page = await inStore(() =>
+          stamps
+            .find({ _id: { $gt: after } }, { projection: countedFields, maxTimeMS })
+            .hint({ _id: 1 })
+            .sort({ _id: 1 })
+            .limit(scanPage)
+            .toArray(),
+        );
+        yield* page;
+        const last = page.at(-1);
+        if (!last) return;
+        after = last._id;
+      }
+    },
   };
 }
