@@ -1,24 +1,11 @@
-import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import type { Page } from 'playwright-core';
 import { expect, onTestFinished, test } from 'vitest';
+import { axeFindings } from '../support/axe.ts';
 import { launchChromium } from '../support/chromium.ts';
 import { startMailServer } from '../support/mail.ts';
 import { sha256 } from '../support/requests.ts';
 import { startService } from '../support/service.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
 import { completeWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
-
-const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
-
-/** What axe-core calls serious or critical. */
-async function seriousFindings(page: Page): Promise<string[]> {
-  await page.evaluate(await readFile(axePath, 'utf8'));
-  const violations = await page.evaluate<{ id: string; impact: string }[]>(
-    'axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) => violations)',
-  );
-  return violations.filter(({ impact }) => ['serious', 'critical'].includes(impact)).map(({ id }) => id);
-}
 
 test('start, open the link of the mail, stamp, complete, look at the page, drop a file (issue 6 §9)', async () => {
   const mail = await startMailServer();
@@ -36,7 +23,7 @@ test('start, open the link of the mail, stamp, complete, look at the page, drop 
   const workflow = await startWorkflow(service, { tier: 'qualified' });
   await page.goto(await mail.linkFor(workflow.id));
   expect(await page.textContent('main')).toContain('your address is confirmed');
-  expect(await seriousFindings(page)).toEqual([]);
+  expect(await axeFindings(page)).toEqual([]);
 
   const contents = [1, 2, 3].map((number) => Buffer.from(`output ${number}\n`));
   for (const content of contents) {
@@ -56,6 +43,6 @@ test('start, open the link of the mail, stamp, complete, look at the page, drop 
   ]);
   await page.getByText('second.txt is output 2').waitFor();
   await page.getByText(/stranger\.txt is none of these outputs/).waitFor();
-  expect(await seriousFindings(page)).toEqual([]);
+  expect(await axeFindings(page)).toEqual([]);
   expect(complaints).toEqual([]);
 });

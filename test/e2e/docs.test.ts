@@ -1,7 +1,6 @@
-import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { axeFindings } from '../support/axe.ts';
 import { launchChromium } from '../support/chromium.ts';
 import { type Service, serviceToken, startService } from '../support/service.ts';
 
@@ -70,15 +69,12 @@ test('a person tries it: with a token, a parameter of the query, and what is ref
 });
 
 test('axe finds nothing, in light, in dark and on a phone', async () => {
-  const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
   await visit('postApiV1WorkflowStart', async (page) => {
-    await page.evaluate(axe);
-    const findings = () => page.evaluate<string[]>('axe.run(document).then((r) => r.violations.map((v) => v.id + ": " + v.nodes[0].html))');
-    expect(await findings()).toEqual([]);
+    expect(await axeFindings(page)).toEqual([]);
     await page.emulateMedia({ colorScheme: 'dark' });
-    expect(await findings()).toEqual([]);
+    expect(await axeFindings(page)).toEqual([]);
     await page.setViewportSize({ width: 390, height: 844 });
-    expect(await findings()).toEqual([]);
+    expect(await axeFindings(page)).toEqual([]);
     expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0);
   });
 }, 60_000);

@@ -1,57 +1,16 @@
-import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import type { FastifyInstance } from 'fastify';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { BrowserContextOptions } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { launchChromium } from '../support/chromium.ts';
+import { axeFindings } from '../support/axe.ts';
 import { contentOf, sha256Of, workflowSamples } from '../support/page-samples.ts';
 import { createPageServer, samplePaths } from '../support/page-server.ts';
+import { openSamplePages, type SamplePages } from '../support/sample-pages.ts';
 
-let app: FastifyInstance;
-let browser: Browser;
-let base: string;
-let axeSource: string;
-
+let pages: SamplePages;
 beforeAll(async () => {
-  app = await createPageServer();
-  base = await app.listen({ port: 0, host: '127.0.0.1' });
-  browser = await launchChromium();
-  axeSource = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+  pages = await openSamplePages();
 }, 60_000);
-
-afterAll(async () => {
-  await browser?.close();
-  await app?.close();
-});
-
-/** Opens a page, lets `use` look at it, and returns what the browser complained about and asked for. */
-async function visit<T>(path: string, options: BrowserContextOptions, use: (page: Page) => Promise<T>) {
-  const context = await browser.newContext(options);
-  const complaints: string[] = [];
-  const requests: string[] = [];
-  try {
-    const page = await context.newPage();
-    page.on('console', (message) => complaints.push(message.text()));
-    page.on('pageerror', (error) => complaints.push(error.message));
-    page.on('request', (request) => requests.push(request.url()));
-    await page.goto(base + path);
-    return { result: await use(page), complaints, requests };
-  } finally {
-    await context.close();
-  }
-}
-
-interface AxeFinding {
-  id: string;
-  impact: string | null;
-  nodes: { html: string; failureSummary: string }[];
-}
-
-/** What axe finds, of any impact; `axeSource` must be in the page. */
-async function axeFindings(page: Page): Promise<string[]> {
-  const findings = await page.evaluate<AxeFinding[]>('axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations)');
-  return findings.map(({ id, impact, nodes }) => `${impact} ${id}: ${nodes[0]?.html} ${nodes[0]?.failureSummary}`);
-}
+afterAll(() => pages?.close());
+const visit: SamplePages['visit'] = (...visited) => pages.visit(...visited);
 
 const phone = { viewport: { width: 390, height: 844 } };
 const { workflowId } = workflowSamples.long;
@@ -62,7 +21,6 @@ describe('every page', () => {
     `%s: ${claims}`,
     async (path) => {
       const { result, complaints, requests } = await visit(path, { colorScheme: 'light' }, async (page) => {
-        await page.evaluate(axeSource);
         const light = await axeFindings(page);
         await page.emulateMedia({ colorScheme: 'dark' });
         const dark = await axeFindings(page);
@@ -73,28 +31,28 @@ describe('every page', () => {
       });
       expect(result).toEqual({ light: [], dark: [], small: [], overflow: 0 });
       expect(complaints).toEqual([]);
-      expect(requests.filter((url) => !url.startsWith(base) && !url.startsWith('data:'))).toEqual([]);
+      expect(requests.filter((url) => !url.startsWith(pages.url) && !url.startsWith('data:'))).toEqual([]);
     },
     60_000,
   );
 
   it.each(samplePaths.filter((path) => path !== '/'))('%s is kept out of indexes', async (path) => {
-    expect((await app.inject(path)).body).toContain('<meta name="robots" content="noindex, nofollow">');
+    expect((await pages.app.inject(path)).body).toContain('<meta name="robots" content="noindex, nofollow">');
   });
 });
 
 describe('assets', () => {
   it('are kept for ever under the address of their content, and no other', async () => {
-    const { body } = await app.inject('/');
+    const { body } = await pages.app.inject('/');
     const address = /href="(\/assets\/qstamp-[0-9a-f]{12}\.css)"/.exec(body)![1]!;
-    const answer = await app.inject(address);
+    const answer = await pages.app.inject(address);
     expect(answer.statusCode).toBe(200);
     expect(answer.headers).toMatchObject({
       'content-type': 'text/css; charset=utf-8',
       'cache-control': 'public, max-age=31536000, immutable',
     });
-    expect((await app.inject('/assets/qstamp-000000000000.css')).statusCode).toBe(404);
-    expect((await app.inject('/assets/qstamp.css')).statusCode).toBe(404);
+    expect((await pages.app.inject('/assets/qstamp-000000000000.css')).statusCode).toBe(404);
+    expect((await pages.app.inject('/assets/qstamp.css')).statusCode).toBe(404);
   });
 });
 
@@ -175,81 +133,6 @@ describe('workflow page', () => {
   });
 });
 
-describe('comparing a file', () => {
-  const file = (name: string, buffer: Buffer) => ({ name, mimeType: 'application/octet-stream', buffer });
-
-  it('says which output it is, and the file never leaves the browser', async () => {
-    const { result, requests } = await visit('/workflow/completed', {}, async (page) => {
-      await page.setInputFiles('#file', [file('mine.bin', contentOf(4)), file('other.bin', Buffer.from('other'))]);
-      await page.getByText('No match.').waitFor();
-      return { said: await page.innerText('.results'), marked: await page.locator('tr.match').getAttribute('id') };
-    });
-    expect(result.said).toMatch(/Match\. mine\.bin is output 4\./);
-    expect(result.said).toContain(`No match. other.bin is none of these outputs. Its SHA-256 is ${sha256Of('other')}.`);
-    expect(result.marked).toBe('output-4');
-    expect(requests.filter((url) => !url.includes('/assets/') && !url.startsWith('data:'))).toEqual([`${base}/workflow/completed`]);
-  });
-
-  it('takes a dropped file', async () => {
-    const { result } = await visit('/workflow/completed', {}, async (page) => {
-      const transfer = await page.evaluateHandle(`(() => {
-        const data = new DataTransfer();
-        data.items.add(new File([${JSON.stringify(contentOf(7).toString())}], 'dropped.txt'));
-        return data;
-      })()`);
-      await page.dispatchEvent('.drop', 'drop', { dataTransfer: transfer });
-      await page.getByText('Match.', { exact: true }).waitFor();
-      return page.innerText('.results');
-    });
-    expect(result).toContain('dropped.txt is output 7');
-  });
-
-  it('fits on a phone, whatever it says of a file', async () => {
-    const { result } = await visit('/workflow/completed', { viewport: { width: 360, height: 740 } }, async (page) => {
-      await page.setInputFiles('#file', file('a-name-without-a-space-that-is-longer-than-a-phone-is-wide.bin', contentOf(99_999)));
-      await page.getByText('No match.').waitFor();
-      return page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
-    });
-    expect(result).toBe(0);
-  });
-
-  it('finds an output on another page by its hash alone, and leads there', async () => {
-    const { requests } = await visit(`/workflow/${workflowId}`, {}, async (page) => {
-      await page.setInputFiles('#file', file('far.bin', contentOf(250)));
-      await page.getByRole('link', { name: 'output 250' }).click();
-      await page.waitForURL(/page=3#output-250$/);
-    });
-    expect(requests).toContain(`${base}/workflow/${workflowId}?find=${sha256Of(contentOf(250))}`);
-  });
-
-  it('says so when the service cannot be asked', async () => {
-    await visit(`/workflow/${workflowId}`, {}, async (page) => {
-      await page.route('**/*find=*', (route) => route.fulfill({ status: 503 }));
-      await page.setInputFiles('#file', file('far.bin', contentOf(250)));
-      await page.getByText('Not compared.').waitFor();
-    });
-  });
-
-  it('works without JavaScript by the hash', async () => {
-    await visit(`/workflow/${workflowId}`, { javaScriptEnabled: false }, async (page) => {
-      await page.fill('#find', sha256Of(contentOf(120)));
-      await page.getByRole('button', { name: 'Compare' }).click();
-      expect(await page.innerText('.verdict')).toContain('This hash is output 120');
-      await page.getByRole('link', { name: 'output 120' }).click();
-      expect(page.url()).toMatch(/page=2#output-120$/);
-    });
-  });
-
-  it('reads a file larger than a piece', async () => {
-    const large = Buffer.alloc(20_000_000, 'qstamp');
-    await visit('/workflow/completed', {}, async (page) => {
-      await page.setInputFiles('#file', file('large.bin', large));
-      await page.getByText('No match.').waitFor();
-      expect(await page.locator('.results li').getAttribute('data-hash')).toBe(sha256Of(large));
-    });
-  });
-});
-
 describe('verify-user pages (W5, W6, W7, E12)', () => {
   it.each([
     [0, 'Thank you, your address is confirmed'],
@@ -262,7 +145,7 @@ describe('verify-user pages (W5, W6, W7, E12)', () => {
     [7, 'This workflow is already closed'],
     [8, 'The address of this workflow was removed'],
   ])('%i says: %s', async (index, sentence) => {
-    const { body, headers } = await app.inject(`/verify-user/${index}`);
+    const { body, headers } = await pages.app.inject(`/verify-user/${index}`);
     expect(body).toContain(sentence);
     expect(headers['cache-control']).toBe('no-store');
     expect(body).toContain('<meta name="referrer" content="no-referrer">');
@@ -278,7 +161,7 @@ describe('status page', () => {
     expect(result).toContain('Everything works.');
     expect(result).toMatch(/5,200 failed \(hatched\) in 30 days/);
     expect(result).toContain('15 November');
-    const degraded = await app.inject('/status/degraded');
+    const degraded = await pages.app.inject('/status/degraded');
     expect(degraded.body).toContain('not everything works as it should');
     expect(degraded.body).toContain('One of two answers');
   });

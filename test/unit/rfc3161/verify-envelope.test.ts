@@ -20,7 +20,7 @@ import { digestIdentifier } from '../../../src/shared/rfc3161/issue-sign.ts';
 import { OID } from '../../../src/shared/rfc3161/oids.ts';
 import { createTrustStore } from '../../../src/shared/rfc3161/trust.ts';
 import { verifyToken } from '../../../src/shared/rfc3161/verify.ts';
-import { basicConstraints, extendedKeyUsage, extension, keyIdentifier, subjectKeyIdentifier } from '../../../src/tsa/certificate.ts';
+import { basicConstraints, extendedKeyUsage, keyIdentifier, subjectKeyIdentifier } from '../../../src/tsa/certificate.ts';
 import { encoded, type MutableDer, mutableOf } from '../../support/der-mutation.ts';
 import { judge } from '../../support/judge.ts';
 import { createTsaLab, LAB_NOW_MS } from '../../support/tsa-lab.ts';
@@ -201,53 +201,6 @@ describe('PKIStatusInfo (RFC 3161 §2.4.2)', () => {
       detail: expect.stringContaining('badRequest, systemFailure'),
     });
     expect(rejection(tlv(0x03, Buffer.from([0, 0x80, 0])))).toMatchObject(refused('der_not_canonical'));
-  });
-});
-
-describe('genTime of TSTInfo (22)', () => {
-  it('is a GeneralizedTime, not a text that reads like one', () => {
-    const tagged = (tag: number) =>
-      given({
-        eContent: (der) => {
-          const root = mutableOf(der);
-          root.children[4]!.tag = tag;
-          return encoded(root);
-        },
-      });
-    expect(tagged(0x18)).toMatchObject(accepted);
-    for (const text of [0x0c, 0x13, 0x17]) expect(tagged(text)).toMatchObject(refused('gen_time_malformed'));
-  });
-});
-
-describe('accuracy of TSTInfo', () => {
-  it('has its parts in the form of DER, though their type is not seen', () => {
-    const accuracy = (...parts: readonly Buffer[]) => {
-      // With neither ordering nor nonce, accuracy is the last member.
-      const specimen = lab.specimen({
-        ask: { nonce: undefined },
-        profile: { accuracy: { seconds: 1 } },
-        seams: { eContent: (der) => retagged(der, parts) },
-      });
-      return judge(specimen);
-    };
-    const retagged = (der: Buffer, parts: readonly Buffer[]) => {
-      const root = mutableOf(der);
-      root.children[5] = mutableOf(sequence(...parts));
-      return encoded(root);
-    };
-    expect(accuracy(integer(1), contextPrimitive(0, Buffer.from([5])))).toMatchObject({ ok: true, accuracyMicroseconds: 1_005_000n });
-    expect(accuracy(integer(1), contextPrimitive(0, Buffer.from([0, 5])))).toMatchObject(refused('der_not_canonical'));
-    expect(accuracy(integer(1), contextPrimitive(0))).toMatchObject(refused('der_not_canonical'));
-    expect(accuracy(contextPrimitive(1, Buffer.from([5])), integer(1))).toMatchObject(refused('der_trailing'));
-  });
-});
-
-describe('extensions of TSTInfo', () => {
-  const of = (...extensions: readonly Buffer[]) => given({ fields: (fields) => ({ ...fields, extensions }) });
-  it('are handed on when nothing depends on them; none, and one twice, are no list', () => {
-    expect(of(extension('2.999.1', false, nullValue()))).toMatchObject({ ok: true, extensions: [{ type: '2.999.1', value: nullValue() }] });
-    expect(of()).toMatchObject(refused('der_malformed'));
-    expect(of(extension('2.999.1', false, nullValue()), extension('2.999.1', false, nullValue()))).toMatchObject(refused('der_malformed'));
   });
 });
 

@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { contentOf, sha256Of, workflowSamples } from '../support/page-samples.ts';
+import { openSamplePages, type SamplePages } from '../support/sample-pages.ts';
+
+let pages: SamplePages;
+beforeAll(async () => {
+  pages = await openSamplePages();
+}, 60_000);
+afterAll(() => pages?.close());
+const visit: SamplePages['visit'] = (...visited) => pages.visit(...visited);
+
+const { workflowId } = workflowSamples.long;
+
+describe('comparing a file', () => {
+  const file = (name: string, buffer: Buffer) => ({ name, mimeType: 'application/octet-stream', buffer });
+
+  it('says which output it is, and the file never leaves the browser', async () => {
+    const { result, requests } = await visit('/workflow/completed', {}, async (page) => {
+      await page.setInputFiles('#file', [file('mine.bin', contentOf(4)), file('other.bin', Buffer.from('other'))]);
+      await page.getByText('No match.').waitFor();
+      return { said: await page.innerText('.results'), marked: await page.locator('tr.match').getAttribute('id') };
+    });
+    expect(result.said).toMatch(/Match\. mine\.bin is output 4\./);
+    expect(result.said).toContain(`No match. other.bin is none of these outputs. Its SHA-256 is ${sha256Of('other')}.`);
+    expect(result.marked).toBe('output-4');
+    expect(requests.filter((url) => !url.includes('/assets/') && !url.startsWith('data:'))).toEqual([`${pages.url}/workflow/completed`]);
+  });
+
+  it('takes a dropped file', async () => {
+    const { result } = await visit('/workflow/completed', {}, async (page) => {
+      const transfer = await page.evaluateHandle(`(() => {
+        const data = new DataTransfer();
+        data.items.add(new File([${JSON.stringify(contentOf(7).toString())}], 'dropped.txt'));
+        return data;
+      })()`);
+      await page.dispatchEvent('.drop', 'drop', { dataTransfer: transfer });
+      await page.getByText('Match.', { exact: true }).waitFor();
+      return page.innerText('.results');
+    });
+    expect(result).toContain('dropped.txt is output 7');
+  });
+
+  it('fits on a phone, whatever it says of a file', async () => {
+    const { result } = await visit('/workflow/completed', { viewport: { width: 360, height: 740 } }, async (page) => {
+      await page.setInputFiles('#file', file('a-name-without-a-space-that-is-longer-than-a-phone-is-wide.bin', contentOf(99_999)));
+      await page.getByText('No match.').waitFor();
+      return page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+    });
+    expect(result).toBe(0);
+  });
+
+  it('finds an output on another page by its hash alone, and leads there', async () => {
+    const { requests } = await visit(`/workflow/${workflowId}`, {}, async (page) => {
+      await page.setInputFiles('#file', file('far.bin', contentOf(250)));
+      await page.getByRole('link', { name: 'output 250' }).click();
+      await page.waitForURL(/page=3#output-250$/);
+    });
+    expect(requests).toContain(`${pages.url}/workflow/${workflowId}?find=${sha256Of(contentOf(250))}`);
+  });
+
+  it('says so when the service cannot be asked', async () => {
+    await visit(`/workflow/${workflowId}`, {}, async (page) => {
+      await page.route('**/*find=*', (route) => route.fulfill({ status: 503 }));
+      await page.setInputFiles('#file', file('far.bin', contentOf(250)));
+      await page.getByText('Not compared.').waitFor();
+    });
+  });
+
+  it('works without JavaScript by the hash', async () => {
+    await visit(`/workflow/${workflowId}`, { javaScriptEnabled: false }, async (page) => {
+      await page.fill('#find', sha256Of(contentOf(120)));
+      await page.getByRole('button', { name: 'Compare' }).click();
+      expect(await page.innerText('.verdict')).toContain('This hash is output 120');
+      await page.getByRole('link', { name: 'output 120' }).click();
+      expect(page.url()).toMatch(/page=2#output-120$/);
+    });
+  });
+
+  it('reads a file larger than a piece', async () => {
+    const large = Buffer.alloc(20_000_000, 'qstamp');
+    await visit('/workflow/completed', {}, async (page) => {
+      await page.setInputFiles('#file', file('large.bin', large));
+      await page.getByText('No match.').waitFor();
+      expect(await page.locator('.results li').getAttribute('data-hash')).toBe(sha256Of(large));
+    });
+  });
+});
