@@ -55,6 +55,8 @@ await withStack(
   AbortSignal.timeout(20 * 60_000),
   async ({ redisUrl, mongoUrl }) => {
     const environment = { ...process.env, PORT: '0', LOG_LEVEL: 'error', REDIS_URL: redisUrl, MONGODB_URL: mongoUrl };
+    const minutes = (connectionCounts.length * rounds * contenders.length * (warmUpSeconds + seconds)) / 60;
+    console.log(`measuring ${contenders.length} contenders for about ${Math.ceil(minutes)} minutes; run nothing else meanwhile`);
     for (const connections of connectionCounts) {
       const results = new Map<string, LoadResult[]>(contenders.map(({ name }) => [name, []]));
       for (let round = 0; round < rounds; round += 1) {
