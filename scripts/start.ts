@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadEnvFile } from 'node:process';
-import { developmentToken } from '../src/shared/config.ts';
+import { developmentToken, withSecretFiles } from '../src/shared/config.ts';
 import type { ServiceProcess } from './service-processes.ts';
 import { checkoutDir, findCacheDir, localDir, type StackContext } from './stack/context.ts';
 import { runScript } from './stack/interrupt.ts';
@@ -18,14 +18,17 @@ const portsFile = join(localDir, 'ports.json');
 
 type Ports = Partial<Record<'redis' | 'mongo' | 'mail' | 'tsa', number>>;
 
-/** The ports of the last start, so that addresses stay the same where they can. */
-const readPorts = (): Ports => (existsSync(portsFile) ? JSON.parse(readFileSync(portsFile, 'utf8')) : {});
+/** The ports of the last start, so that addresses stay the same where they can; none where a crash has left half a file. */
+function readPorts(): Ports {
+  try {
+    return JSON.parse(readFileSync(portsFile, 'utf8')) ?? {};
+  } catch {
+    return {};
+  }
+}
 
 /** A setting, or for a secret the content of the file that `<NAME>_FILE` names. */
-function readSetting(name: string): string | undefined {
-  const file = process.env[`${name}_FILE`];
-  return process.env[name] || (file ? readFileSync(file, 'utf8').trim() : undefined);
-}
+const readSetting = (name: string): string | undefined => withSecretFiles(process.env)[name] || undefined;
 const isSet = (name: string) => readSetting(name) !== undefined;
 
 /** API and worker share this machine's ports: the metrics of the worker are one port above those of the API. */

@@ -34,7 +34,7 @@ interface PostgresPlace {
 }
 
 function createPostgres({ tree, folder, logFile, port, durable }: PostgresPlace): ManagedProcess {
-  const settings = [`port=${port}`, ...(durable ? [] : ['fsync=off', 'full_page_writes=off'])].flatMap((setting) => ['-c', setting]);
+  const settings = [`port=${port}`, ...(durable ? [] : ['fsync=off'])].flatMap((setting) => ['-c', setting]);
   return createManagedProcess({
     name: 'PostgreSQL',
     command: 'bwrap',

@@ -48,7 +48,7 @@ export async function runScript(run: (signal: AbortSignal) => Promise<number>): 
     if (error instanceof Interrupted) {
       process.exitCode = error.exitCode;
     } else {
-      const known = error instanceof Error && error.name === 'StepError';
+      const known = error instanceof Error && ['StepError', 'ConfigError'].includes(error.name);
       process.stderr.write(`\n${known ? error.message : error instanceof Error ? error.stack : error}\n`);
       process.exitCode = 1;
     }

@@ -50,8 +50,9 @@ export interface AppDeps {
   readonly workflows: Workflows;
 }
 
-/** What large bodies, received or sent, may take of the memory of one process. */
-const largeBodyBytes = 128 * 1024 * 1024;
+/** What large bodies may take of the memory of one process, on the way in and out: who reads slowly keeps nobody from sending. */
+const receivedBytes = 128 * 1024 * 1024;
+const sentBytes = 64 * 1024 * 1024;
 
 const requestIdPattern = /^[\w.-]{1,64}$/;
 
@@ -78,8 +79,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   if (config.METRICS_PORT !== undefined) registerRequestMetrics(app, deps.metrics);
   registerErrorHandler(app);
   await registerSecurityHeaders(app);
-  const budget = createByteBudget({ maxBytes: largeBodyBytes });
-  registerJsonBody(app, { budget });
+  registerJsonBody(app, { budget: createByteBudget({ maxBytes: receivedBytes }) });
   await registerViews(app);
   registerOpenApi(app);
 
@@ -88,7 +88,12 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   registerInternalRoutes(app, { ...deps, identifyProduct, sealedMaxBytes: config.SEALED_MAX_BYTES });
   registerAgentRoutes(app, { ...deps, limits, perMinute: config.RATE_AGENT_PER_MINUTE, sealedMaxBytes: config.SEALED_MAX_BYTES });
   registerVerifyRoutes(app, { ...deps, limits, perMinute: config.RATE_VERIFY_PER_MINUTE });
-  registerSealedRoutes(app, { ...deps, budget, limits, perMinute: config.RATE_VERIFY_PER_MINUTE });
+  registerSealedRoutes(app, {
+    ...deps,
+    budget: createByteBudget({ maxBytes: sentBytes }),
+    limits,
+    perMinute: config.RATE_VERIFY_PER_MINUTE,
+  });
   registerWorkflowRoutes(app, {
     ...deps,
     startsPerHour: config.RATE_WORKFLOW_START_PER_HOUR,

@@ -84,7 +84,7 @@ export const settingsSchema = z.object({
   SMTP_URL: url(['smtp:', 'smtps:'])
     .refine((text) => /^smtps?:\/\/[^/?#]/.test(text), 'takes an address with a host')
     .optional(),
-  MAIL_FROM: z.string().min(3).optional(),
+  MAIL_FROM: z.string().min(3, 'takes an e-mail address, with a name before it or without').optional(),
   WORKFLOW_TTL_HOURS: setting(1, 87_600, 168),
   OTP_TTL_MINUTES: setting(1, 10_080, 30),
   RATE_WORKFLOW_START_PER_HOUR: setting(0, 1_000_000, 5),

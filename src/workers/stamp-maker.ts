@@ -1,3 +1,4 @@
+import { answerWithin } from '../shared/answer-within.ts';
 import type { Clock } from '../shared/clock.ts';
 import { ServiceError } from '../shared/errors.ts';
 import type { Logger } from '../shared/log.ts';
@@ -49,6 +50,8 @@ const distinct = (items: readonly StampItem[]): StampItem[] => [
 /** Jobs whose writes wait for those of others travel together: one insert and, meanwhile, one update of the counters. */
 const mostJobsTogether = 64;
 
+const longestCountingMs = 1_000;
+
 interface Made {
   readonly record: StampRecord;
   readonly tally: StampTally;
@@ -91,31 +94,40 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
     }
   }
 
-  /** Counts while it writes, since nearly every stamp is new: what was there already, or could not be written, is taken back. */
+  /**
+   * Counts while it writes, since nearly every stamp is new: what was there already, or could not be written, is taken back. Who waits
+   * for a stamp does not wait for figures that cannot be counted.
+   */
   const writing = createBatcher<JobWrites>({
     maxItems: mostJobsTogether,
     flush: async (jobs) => {
       const made = jobs.flatMap((job) => job.made);
       const tallies = made.map(({ tally }) => tally);
-      const [written, counted] = await Promise.allSettled([stamps.insertOnce(made.map(({ record }) => record)), counters.add(tallies)]);
-      if (written.status === 'rejected') {
-        if (counted.status === 'fulfilled') await count(tallies, counters.takeBack);
-        throw written.reason;
-      }
-      const { stored, added } = written.value;
+      const isCounted = counters.add(tallies).then(
+        () => true,
+        () => false,
+      );
+      const putRight = async (isNew: readonly boolean[]) => {
+        if (await isCounted)
+          await count(
+            tallies.filter((_, index) => !isNew[index]),
+            counters.takeBack,
+          );
+        else
+          await count(
+            tallies.filter((_, index) => isNew[index]),
+            counters.add,
+          );
+      };
+      const finishCounting = (isNew: readonly boolean[]) => answerWithin(longestCountingMs, () => putRight(isNew));
+
+      const { stored, added } = await stamps.insertOnce(made.map(({ record }) => record)).catch(async (error) => {
+        await finishCounting(made.map(() => false));
+        throw error;
+      });
       const addedIds = new Set(added.map(({ _id }) => _id));
       // Two jobs may bring the same stamp: one of them added it.
-      const isCountedRightly = made.map(({ record }) => addedIds.delete(record._id));
-      if (counted.status === 'rejected')
-        await count(
-          tallies.filter((_, index) => isCountedRightly[index]),
-          counters.add,
-        );
-      else
-        await count(
-          tallies.filter((_, index) => !isCountedRightly[index]),
-          counters.takeBack,
-        );
+      await finishCounting(made.map(({ record }) => addedIds.delete(record._id)));
 
       const storedById = new Map(stored.map((record) => [record._id, record]));
       for (const job of jobs) job.stored = job.made.flatMap(({ record }) => storedById.get(record._id) ?? []);

@@ -1,9 +1,13 @@
+import { answerWithin } from '../../shared/answer-within.ts';
 import type { Logger } from '../../shared/log.ts';
 import type { StampReply } from '../../shared/queue/stamp-job.ts';
 
+/** How long the store may take to say what became of a stamp whose caller has waited long enough. */
+const lastLookMs = 1_000;
+
 /** Matches replies of workers to the requests that wait for them. */
 export interface ReplyWaiter {
-  /** Waits up to the wait configured; undefined when nothing was heard and nothing is stored by then. Call before enqueueing. */
+  /** Waits up to the wait configured and a second more; undefined when nothing was heard and nothing is stored by then. Call before enqueueing. */
   waitFor(tokenId: string): Promise<StampReply | undefined>;
   /** Whether somebody waits for the token already. */
   isWaitedFor(tokenId: string): boolean;
@@ -52,7 +56,8 @@ export function createReplyWaiter(options: {
       const already = waiting.get(tokenId);
       if (already) return already.promise;
       const { promise, resolve, reject } = Promise.withResolvers<StampReply | undefined>();
-      const timer = setTimeout(() => void lookUp([tokenId]).then(() => settle(tokenId, undefined)), waitMs);
+      const lastLook = () => answerWithin(lastLookMs, () => lookUp([tokenId]));
+      const timer = setTimeout(() => void lastLook().then(() => settle(tokenId, undefined)), waitMs);
       waiting.set(tokenId, { promise, resolve, reject, timer });
       return promise;
     },

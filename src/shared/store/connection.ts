@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Db, MongoClient, type MongoClientOptions } from 'mongodb';
+import { answerWithin } from '../answer-within.ts';
 import { ConfigError } from '../config.ts';
 import type { Logger } from '../log.ts';
 
@@ -10,6 +11,13 @@ const defaultDatabase = 'qstamp';
 export const maxTimeMS = 5_000;
 
 const reconnectMs = 250;
+const connectTimeoutMS = 2_000;
+
+/** For saying goodbye to a store that may not listen. */
+const closeMs = 2_000;
+
+/** A heartbeat fails by itself when its connection has been silent for `connectTimeoutMS`, while it is made and afterwards. */
+const longestHeartbeatMs = 2 * connectTimeoutMS + 1_000;
 
 export interface StoreConnection {
   readonly db: Db;
@@ -23,7 +31,8 @@ export function connectStore(url: string, log: Logger): StoreConnection {
   const client = createClient(url, {
     appName: 'qstamp',
     serverSelectionTimeoutMS: 2_000,
-    connectTimeoutMS: 2_000,
+    connectTimeoutMS,
+    serverMonitoringMode: 'poll',
     socketTimeoutMS: 10_000,
     waitQueueTimeoutMS: 5_000,
     maxPoolSize: 64,
@@ -33,7 +42,12 @@ export function connectStore(url: string, log: Logger): StoreConnection {
   });
   client.on('serverHeartbeatFailed', (event) => log.debug({ err: event.failure }, 'store heartbeat'));
   const closing = new AbortController();
-  const connecting = connectUntil(client, closing.signal, log);
+  let connecting = connectUntil(client, closing.signal, log);
+  watchHeartbeats(client, () => {
+    if (closing.signal.aborted) return;
+    log.warn('the driver does not look for the store any more: connecting anew');
+    connecting = connecting.then(() => answerWithin(closeMs, () => client.close())).then(() => connectUntil(client, closing.signal, log));
+  });
   return {
     db: client.db(databaseOf(url) ?? defaultDatabase),
     close: async () => {
@@ -42,6 +56,21 @@ export function connectStore(url: string, log: Logger): StoreConnection {
       await client.close();
     },
   };
+}
+
+/**
+ * Calls `onStuck` when a heartbeat neither succeeds nor fails, and never will: mongodb 7.9 waits without a limit for the 'drain' of a
+ * socket that is destroyed and not yet closed, and looks for that server no more.
+ */
+function watchHeartbeats(client: MongoClient, onStuck: () => void): void {
+  const limits = new Map<string, NodeJS.Timeout>();
+  const ended = ({ connectionId }: { readonly connectionId: string }) => clearTimeout(limits.get(connectionId));
+  client.on('serverHeartbeatStarted', ({ connectionId }) => {
+    clearTimeout(limits.get(connectionId));
+    limits.set(connectionId, setTimeout(onStuck, longestHeartbeatMs).unref());
+  });
+  client.on('serverHeartbeatSucceeded', ended);
+  client.on('serverHeartbeatFailed', ended);
 }
 
 /** The database that a connection string names; the driver itself falls back to `test`. */

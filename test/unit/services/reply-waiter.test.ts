@@ -1,0 +1,17 @@
+import { pino } from 'pino';
+import { afterEach, expect, test, vi } from 'vitest';
+import { createReplyWaiter } from '../../../src/api/services/reply-waiter.ts';
+
+afterEach(() => void vi.useRealTimers());
+
+test('a store that hangs does not hold a caller: its wait ends a second after its time (E11)', async () => {
+  vi.useFakeTimers();
+  const waiter = createReplyWaiter({ waitMs: 10_000, findStored: () => new Promise(() => {}), log: pino({ level: 'silent' }) });
+  const ended = vi.fn();
+  void waiter.waitFor('a').then(ended);
+  await vi.advanceTimersByTimeAsync(10_999);
+  expect(ended).not.toHaveBeenCalled();
+  await vi.advanceTimersByTimeAsync(1);
+  expect(ended).toHaveBeenCalledWith(undefined);
+  expect(waiter.isWaitedFor('a')).toBe(false);
+});
