@@ -6,7 +6,7 @@ import { runProcess } from '../shared/lifecycle.ts';
 import { createMetrics, serveMetrics } from '../shared/metrics.ts';
 import { createTokenDoor } from '../shared/providers/token-door.ts';
 import { loadTrustSettings, namesOf } from '../shared/providers/trusted-providers.ts';
-import { connectBlockingReader, connectLimiter, connectProducer, disconnect, untilReady } from '../shared/queue/connection.ts';
+import { connectBlockingReader, connectProducer, disconnect, untilReady } from '../shared/queue/connection.ts';
 import { readQueueState } from '../shared/queue/depth.ts';
 import { readHeartbeats } from '../shared/queue/heartbeat.ts';
 import { createJobSender } from '../shared/queue/job-sender.ts';
@@ -51,8 +51,6 @@ await runProcess('api', process.env, async ({ config, log, lifecycle }) => {
   lifecycle.onClose('store', () => store.close());
   const redis = connectProducer(config.REDIS_URL, log);
   lifecycle.onClose('redis', () => disconnect(redis));
-  const limiterRedis = connectLimiter(config.REDIS_URL, log);
-  lifecycle.onClose('limiter', () => disconnect(limiterRedis));
 
   const waiter = createReplyWaiter({
     waitMs: config.STAMP_WAIT_MS,
@@ -108,7 +106,7 @@ await runProcess('api', process.env, async ({ config, log, lifecycle }) => {
     workflows,
     config,
     log,
-    limits: createRateLimits({ redis: limiterRedis, onLimited: metrics.rateLimited }),
+    limits: createRateLimits({ redis, onLimited: metrics.rateLimited }),
     metrics,
     stamping: createStamping({ queue, waiter, ...store, idempotency, clock, sealedMaxBytes: config.SEALED_MAX_BYTES }),
     verification: countVerifications(createVerification({ stamps: store.stamps, door, log }), activity),
@@ -132,7 +130,7 @@ await runProcess('api', process.env, async ({ config, log, lifecycle }) => {
     }),
   });
   lifecycle.onClose('http', () => app.close());
-  await Promise.all([redis, limiterRedis].map((connection) => untilReady(connection)));
+  await untilReady(redis);
   listeningAt = await listen(app, config);
   return { url: listeningAt };
 });

@@ -12,7 +12,7 @@ const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe
 
 /** What axe finds on a page, of any impact. */
 export async function axeFindings(page: Page): Promise<string[]> {
-  await page.evaluate(source);
+  if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(source);
   const findings = await page.evaluate<AxeFinding[]>('axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations)');
   return findings.map(({ id, impact, nodes }) => `${impact} ${id}: ${nodes[0]?.html} ${nodes[0]?.failureSummary}`);
 }

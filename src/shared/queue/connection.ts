@@ -4,8 +4,7 @@ import type { Logger } from '../log.ts';
 /** Every key of the service starts with it; the braces keep them in one slot of a Redis Cluster. */
 export const keyPrefix = '{qstamp}';
 
-/** A caller that waits for Redis is answered within a second: what counts it for a limit has its share, and the queue the rest. */
-const limiterTimeoutMs = 150;
+/** A caller that waits for Redis is answered within a second (issue: 503 within a second). */
 const producerTimeoutMs = 800;
 
 function connect(
@@ -35,11 +34,6 @@ function connect(
 /** For whoever answers a client: fails at once when Redis is away, and after 800 ms when it hangs. */
 export function connectProducer(url: string, log: Logger): Redis {
   return connect(url, log, 'producer', { enableOfflineQueue: false, maxRetriesPerRequest: 0, commandTimeout: producerTimeoutMs });
-}
-
-/** For limits, which are counted elsewhere when Redis does not answer at once (R4). */
-export function connectLimiter(url: string, log: Logger): Redis {
-  return connect(url, log, 'limiter', { enableOfflineQueue: false, maxRetriesPerRequest: 0, commandTimeout: limiterTimeoutMs });
 }
 
 /** For workers, which wait for Redis to come back instead of failing. */
