@@ -6,7 +6,7 @@ export default defineConfig({
     // Processes, not threads: servers that a test starts end with the process that started them.
     pool: 'forks',
     // Most tests wait for servers, so one worker a core would leave the cores idle.
-    maxWorkers: 2,
+    maxWorkers: 3,
     testTimeout: 90_000,
     hookTimeout: 60_000,
     allowOnly: false,
