@@ -19,8 +19,8 @@ const mediaType = 'application/json';
 
 /**
  * Reads every body as JSON, in place of Fastify's parsers: no content type, `application/json` and `application/*+json`.
- * A body that is empty, or that the operation does not have, reads as undefined. Errors: 415 for other types and for content codings, 413 above the route's
- * `bodyLimit`, MalformedJsonError for what is not JSON, 503 when a large body is not admitted in time (E2, E8, E10).
+ * A body that is empty, or that the operation does not have, reads as undefined. Errors: 415 for other types and for content codings,
+ * 413 above the route's `bodyLimit`, MalformedJsonError for what is not JSON, 503 when a large body is not admitted in time (E2, E8, E10).
  */
 export function registerJsonBody(app: FastifyInstance, options: JsonBodyOptions = {}): void {
   const { budget = createByteBudget({ maxBytes: defaultBudgetBytes }), largeBytes = defaultLargeBytes } = options;

@@ -7,7 +7,10 @@ const lastLookMs = 1_000;
 
 /** Matches replies of workers to the requests that wait for them. */
 export interface ReplyWaiter {
-  /** Waits up to the wait configured and a second more; undefined when nothing was heard and nothing is stored by then. Call before enqueueing. */
+  /**
+   * Waits up to the wait configured, and a second more for the store; undefined when nothing was heard and nothing is stored by then.
+   * Call before enqueueing.
+   */
   waitFor(tokenId: string): Promise<StampReply | undefined>;
   /** Whether somebody waits for the token already. */
   isWaitedFor(tokenId: string): boolean;
