@@ -59,8 +59,12 @@ export function createReplyWaiter(options: {
       const already = waiting.get(tokenId);
       if (already) return already.promise;
       const { promise, resolve, reject } = Promise.withResolvers<StampReply | undefined>();
-      const lastLook = () => answerWithin(lastLookMs, () => lookUp([tokenId]));
-      const timer = setTimeout(() => void lastLook().then(() => settle(tokenId, undefined)), waitMs);
+      const giveUp = async () => {
+        await answerWithin(lastLookMs, () => lookUp([tokenId]));
+        // Another request for the same stamp may wait by now.
+        if (waiting.get(tokenId)?.promise === promise) settle(tokenId, undefined);
+      };
+      const timer = setTimeout(() => void giveUp(), waitMs);
       waiting.set(tokenId, { promise, resolve, reject, timer });
       return promise;
     },

@@ -46,14 +46,14 @@ export function connectStore(url: string, log: Logger): StoreConnection {
   watchHeartbeats(client, () => {
     if (closing.signal.aborted) return;
     log.warn('the driver does not look for the store any more: connecting anew');
-    connecting = connecting.then(() => answerWithin(closeMs, () => client.close())).then(() => connectUntil(client, closing.signal, log));
+    connecting = connecting.then(() => forgetServers(client)).then(() => connectUntil(client, closing.signal, log));
   });
   return {
     db: client.db(databaseOf(url) ?? defaultDatabase),
     close: async () => {
       closing.abort();
       await connecting;
-      await client.close();
+      await answerWithin(closeMs, () => client.close());
     },
   };
 }
@@ -71,6 +71,16 @@ function watchHeartbeats(client: MongoClient, onStuck: () => void): void {
   });
   client.on('serverHeartbeatSucceeded', ended);
   client.on('serverHeartbeatFailed', ended);
+  // Of a server that the driver has given up nothing more is heard.
+  client.on('serverClosed', ({ address }) => clearTimeout(limits.get(address)));
+}
+
+/**
+ * Ends the driver's watch over its servers, so that connecting starts another one. Not `client.close()`: that says goodbye to the store
+ * first, which may not listen, and ends whatever is under way.
+ */
+function forgetServers(client: MongoClient & { readonly topology?: { close(): void } | undefined }): void {
+  client.topology?.close();
 }
 
 /** The database that a connection string names; the driver itself falls back to `test`. */

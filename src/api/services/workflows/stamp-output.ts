@@ -47,14 +47,14 @@ export function createOutputStamping(deps: StampOutputDeps) {
 
   async function identify({ workflow, request, idempotencyKey: key }: StampOutputCommand) {
     const freshId = randomUUIDv7();
-    if (key === undefined) return { tokenId: freshId, isRepeated: false, existing: undefined };
+    if (key === undefined) return { tokenId: freshId, existing: undefined };
     const caller = `workflow:${workflow._id}`;
     const { resourceId: tokenId, isRepeated } = await idempotency.bind(
       { caller, key, operation: 'workflow_stamp', content: request },
       freshId,
     );
     const [existing] = isRepeated ? await outputs.findByTokens([tokenId]) : [];
-    return { tokenId, isRepeated, existing };
+    return { tokenId, existing };
   }
 
   function itemOf({ workflow, request, requestId }: StampOutputCommand, tokenId: string): StampItem {
@@ -91,7 +91,7 @@ export function createOutputStamping(deps: StampOutputDeps) {
 
   return async (command: StampOutputCommand): Promise<{ answer: WorkflowStampResponse; isReplayed: boolean }> => {
     const { workflow } = command;
-    const { tokenId, isRepeated, existing } = await identify(command);
+    const { tokenId, existing } = await identify(command);
     if (!existing) {
       checkState('stamp', workflow, clock());
       queue.checkCapacity();
@@ -105,7 +105,7 @@ export function createOutputStamping(deps: StampOutputDeps) {
         verify_url: addressOf(outputPath(workflow._id, sequenceNumber)),
         workflow_anchor_url: addressOf(workflowPath(workflow._id)),
       },
-      isReplayed: isRepeated,
+      isReplayed: existing !== undefined,
     };
   };
 }

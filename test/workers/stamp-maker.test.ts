@@ -1,0 +1,42 @@
+import { randomUUID } from 'node:crypto';
+import { pino } from 'pino';
+import { afterEach, expect, test, vi } from 'vitest';
+import { ProviderError } from '../../src/shared/providers/provider.ts';
+import type { StampItem } from '../../src/shared/queue/stamp-job.ts';
+import type { CounterStore } from '../../src/shared/store/counters.ts';
+import type { StampRecord, StampStore } from '../../src/shared/store/stamps.ts';
+import { createStampMaker } from '../../src/workers/stamp-maker.ts';
+
+afterEach(() => void vi.useRealTimers());
+
+const itemOf = (hash: string): StampItem => ({
+  tokenId: randomUUID(),
+  hash,
+  tier: 'basic',
+  caller: { kind: 'agent' },
+  acceptedAt: Date.now(),
+  requestId: 'test',
+});
+
+test('counters that never answer hold up neither a stamp nor a failure (issue 4 §11, E9)', async () => {
+  vi.useFakeTimers();
+  const counters = { add: () => new Promise(() => {}), takeBack: () => new Promise(() => {}) } as unknown as CounterStore;
+  const stamps = {
+    insertOnce: async (records: readonly StampRecord[]) => ({ stored: [...records], added: [...records] }),
+  } as unknown as StampStore;
+  const provider = {
+    name: 'test',
+    isQualified: false,
+    stamp: async ({ hash }: { hash: string }) => {
+      if (hash === 'bad') throw new ProviderError('no');
+      return { token: 'token', issuedAt: new Date().toISOString(), provider: 'test', isQualified: false };
+    },
+    close: () => {},
+  };
+  const make = createStampMaker({ provider, stamps, counters, clock: Date.now, log: pino({ level: 'silent' }) } as never);
+  const [good, bad] = [itemOf('good'), itemOf('bad')];
+  const made = make([good, bad], { isRetry: false });
+  await vi.advanceTimersByTimeAsync(1_000);
+  const { stored, failed } = await made;
+  expect([stored.map(({ _id }) => _id), failed]).toEqual([[good.tokenId], [bad]]);
+});
