@@ -103,5 +103,6 @@ test('also when the store answers nothing just then (E10)', async () => {
   await eventually(async () => performance.now() - heldAt > 12_000);
   expect(heartbeats.count).toBe(0);
   detour.release();
-  await eventually(write, 30_000);
+  await eventually(async () => heartbeats.count > 0, 30_000);
+  await eventually(write);
 });
