@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { contentOf, sha256Of, workflowSamples } from '../support/page-samples.ts';
-import { openSamplePages, type SamplePages } from '../support/sample-pages.ts';
+import { useSamplePages } from '../support/sample-pages.ts';
 
-let pages: SamplePages;
-beforeAll(async () => {
-  pages = await openSamplePages();
-}, 60_000);
-afterAll(() => pages?.close());
-const visit: SamplePages['visit'] = (...visited) => pages.visit(...visited);
+const pages = useSamplePages();
+const { visit } = pages;
 
 const { workflowId } = workflowSamples.long;
 

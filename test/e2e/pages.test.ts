@@ -1,16 +1,12 @@
 import type { BrowserContextOptions } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { axeFindings } from '../support/axe.ts';
 import { contentOf, sha256Of, workflowSamples } from '../support/page-samples.ts';
 import { createPageServer, samplePaths } from '../support/page-server.ts';
-import { openSamplePages, type SamplePages } from '../support/sample-pages.ts';
+import { useSamplePages } from '../support/sample-pages.ts';
 
-let pages: SamplePages;
-beforeAll(async () => {
-  pages = await openSamplePages();
-}, 60_000);
-afterAll(() => pages?.close());
-const visit: SamplePages['visit'] = (...visited) => pages.visit(...visited);
+const pages = useSamplePages();
+const { visit } = pages;
 
 const phone = { viewport: { width: 390, height: 844 } };
 const { workflowId } = workflowSamples.long;

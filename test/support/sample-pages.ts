@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll } from 'vitest';
 import { launchChromium } from './chromium.ts';
 import { createPageServer } from './page-server.ts';
 
@@ -12,11 +13,27 @@ export interface SamplePages {
     options: BrowserContextOptions,
     use: (page: Page) => Promise<T>,
   ): Promise<{ result: T; complaints: string[]; requests: string[] }>;
-  close(): Promise<void>;
 }
 
-/** The sample pages in Chromium. */
-export async function openSamplePages(): Promise<SamplePages> {
+/** The sample pages in Chromium, for all tests of a file. */
+export function useSamplePages(): SamplePages {
+  let opened: Awaited<ReturnType<typeof open>>;
+  beforeAll(async () => {
+    opened = await open();
+  }, 60_000);
+  afterAll(() => opened?.close());
+  return {
+    get app() {
+      return opened.app;
+    },
+    get url() {
+      return opened.url;
+    },
+    visit: (...visited) => opened.visit(...visited),
+  };
+}
+
+async function open(): Promise<SamplePages & { close(): Promise<void> }> {
   const app = await createPageServer();
   const url = await app.listen({ port: 0, host: '127.0.0.1' });
   const browser = await launchChromium();
