@@ -109,16 +109,9 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
         () => false,
       );
       const putRight = async (isNew: readonly boolean[]) => {
-        if (await isCounted)
-          await count(
-            tallies.filter((_, index) => !isNew[index]),
-            counters.takeBack,
-          );
-        else
-          await count(
-            tallies.filter((_, index) => isNew[index]),
-            counters.add,
-          );
+        const wasCounted = await isCounted;
+        const wrong = tallies.filter((_, index) => isNew[index] !== wasCounted);
+        await count(wrong, wasCounted ? counters.takeBack : counters.add);
       };
       const finishCounting = (isNew: readonly boolean[]) => answerWithin(longestCountingMs, () => putRight(isNew));
 
