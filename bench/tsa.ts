@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { issueResponse, type TsaProfile } from '../src/shared/rfc3161/issue.ts';
-import { encodeRequest } from '../src/shared/rfc3161/request.ts';
+import { issueResponse, type TsaProfile } from '../src/shared/rfc3161/issue/issue.ts';
+import { encodeRequest } from '../src/shared/rfc3161/tsp/request.ts';
 import { KEY_ALGORITHMS, type KeyAlgorithm } from '../src/tsa/certificate.ts';
 import { createPki, randomSerial } from '../src/tsa/pki.ts';
 import { DEVELOPMENT_POLICY } from '../src/tsa/server.ts';

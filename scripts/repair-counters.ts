@@ -1,7 +1,7 @@
-import { parseSettings, settingsSchema, withSecretFiles } from '../src/shared/config.ts';
-import { ServiceError } from '../src/shared/errors.ts';
-import { loadOrExit } from '../src/shared/lifecycle.ts';
-import { createLogger } from '../src/shared/log.ts';
+import { ServiceError } from '../src/shared/domain/service-error.ts';
+import { parseSettings, settingsSchema, withSecretFiles } from '../src/shared/runtime/config.ts';
+import { loadOrExit } from '../src/shared/runtime/lifecycle.ts';
+import { createLogger } from '../src/shared/runtime/log.ts';
 import { tallyOfRecord } from '../src/shared/store/counters.ts';
 import { openStore } from '../src/shared/store/store.ts';
 

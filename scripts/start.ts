@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadEnvFile } from 'node:process';
-import { developmentToken, withSecretFiles } from '../src/shared/config.ts';
+import { developmentToken, withSecretFiles } from '../src/shared/runtime/config.ts';
 import type { ServiceProcess } from './service-processes.ts';
 import { checkoutDir, findCacheDir, localDir, type StackContext } from './stack/context.ts';
 import { runScript } from './stack/interrupt.ts';

@@ -14,11 +14,11 @@ import {
   setOf,
   utcTime,
   utf8String,
-} from '../shared/rfc3161/der-writer.ts';
-import type { SigningIdentity } from '../shared/rfc3161/issue.ts';
-import { genTimeText } from '../shared/rfc3161/issue-encode.ts';
-import { SCHEMES, type SignatureScheme } from '../shared/rfc3161/issue-sign.ts';
-import { OID } from '../shared/rfc3161/oids.ts';
+} from '../shared/rfc3161/asn1/der-writer.ts';
+import { OID } from '../shared/rfc3161/asn1/oids.ts';
+import { genTimeText } from '../shared/rfc3161/issue/encode.ts';
+import type { SigningIdentity } from '../shared/rfc3161/issue/issue.ts';
+import { SCHEMES, type SignatureScheme } from '../shared/rfc3161/issue/sign.ts';
 
 /** X.509 certificates and CRLs as RFC 5280 writes them: small, pure, and able to write the bad ones that a verifier must refuse. */
 

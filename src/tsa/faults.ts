@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
-import { octetString } from '../shared/rfc3161/der-writer.ts';
-import type { Seams, SigningIdentity } from '../shared/rfc3161/issue.ts';
-import { FAIL_INFO, PKI_STATUS } from '../shared/rfc3161/issue-encode.ts';
-import { digestData } from '../shared/rfc3161/issue-sign.ts';
+import { octetString } from '../shared/rfc3161/asn1/der-writer.ts';
+import { FAIL_INFO, PKI_STATUS } from '../shared/rfc3161/issue/encode.ts';
+import type { Seams, SigningIdentity } from '../shared/rfc3161/issue/issue.ts';
+import { digestData } from '../shared/rfc3161/issue/sign.ts';
 import { issueSigner, type Pki } from './pki.ts';
 
 /** What goes wrong with one answer of the development TSA: in the token, in its bytes, or on the wire. */

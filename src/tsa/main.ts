@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { systemClock } from '../shared/clock.ts';
-import { parseSettings, settingsSchema } from '../shared/config.ts';
-import { runProcessWith } from '../shared/lifecycle.ts';
+import { systemClock } from '../shared/runtime/clock.ts';
+import { parseSettings, settingsSchema } from '../shared/runtime/config.ts';
+import { runProcessWith } from '../shared/runtime/lifecycle.ts';
 import { KEY_ALGORITHMS } from './certificate.ts';
 import { createTsaServer, DEVELOPMENT_POLICY } from './server.ts';
 import { openTsaState, writeProvidersFile } from './state.ts';

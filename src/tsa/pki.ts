@@ -1,6 +1,6 @@
 import { createPublicKey, randomBytes } from 'node:crypto';
-import type { SigningIdentity } from '../shared/rfc3161/issue.ts';
-import { OID } from '../shared/rfc3161/oids.ts';
+import { OID } from '../shared/rfc3161/asn1/oids.ts';
+import type { SigningIdentity } from '../shared/rfc3161/issue/issue.ts';
 import {
   authorityKeyIdentifier,
   basicConstraints,

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Clock } from '../shared/clock.ts';
-import type { Logger } from '../shared/log.ts';
-import { issueResponse, type TsaProfile } from '../shared/rfc3161/issue.ts';
+import { issueResponse, type TsaProfile } from '../shared/rfc3161/issue/issue.ts';
+import type { Clock } from '../shared/runtime/clock.ts';
+import type { Logger } from '../shared/runtime/log.ts';
 import { createFault, type Fault, REPLY_TYPE } from './faults.ts';
 import { type Pki, randomSerial } from './pki.ts';
 

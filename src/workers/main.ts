@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { systemClock } from '../shared/clock.ts';
-import { runProcess } from '../shared/lifecycle.ts';
-import { createMailTransport } from '../shared/mail/transport.ts';
-import { createMetrics, serveMetrics } from '../shared/metrics.ts';
-import { openProvider } from '../shared/providers/open-provider.ts';
-import { loadTrustSettings } from '../shared/providers/trusted-providers.ts';
 import { connectWorker, disconnect } from '../shared/queue/connection.ts';
 import { consumeJobs, scheduleSweep } from '../shared/queue/consumer.ts';
 import { readQueueState } from '../shared/queue/depth.ts';
 import { startHeartbeat } from '../shared/queue/heartbeat.ts';
 import { sendReplies } from '../shared/queue/replies.ts';
+import { systemClock } from '../shared/runtime/clock.ts';
+import { runProcess } from '../shared/runtime/lifecycle.ts';
+import { createMetrics, serveMetrics } from '../shared/runtime/metrics.ts';
 import { openStore } from '../shared/store/store.ts';
+import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
 import { createViewEngine } from '../shared/views/engine.ts';
-import { countMails } from './counted-mail.ts';
+import { countMails } from './mail/counted-transport.ts';
+import { createMailTransport } from './mail/transport.ts';
+import { openProvider } from './providers/open-provider.ts';
 import { createProcessors } from './registry.ts';
 
 const sweepEveryMs = 3_600_000;

@@ -1,11 +1,11 @@
 import type { JobProcessors } from '../shared/queue/jobs.ts';
 import type { OutputStore } from '../shared/store/outputs.ts';
-import { createOutputAppender } from './output-appender.ts';
 import { createOtpMailProcessor, type OtpMailDeps } from './processors/otp-mail.ts';
 import { createStampProcessor, type StampProcessorDeps } from './processors/stamp.ts';
 import { createSweepProcessor } from './processors/sweep.ts';
 import { createWorkflowCompletionProcessor } from './processors/workflow-completion.ts';
-import { createStampMaker, type StampMakerDeps } from './stamp-maker.ts';
+import { createOutputAppender } from './stamping/output-appender.ts';
+import { createStampMaker, type StampMakerDeps } from './stamping/stamp-maker.ts';
 
 export type WorkerDeps = StampMakerDeps &
   Pick<StampProcessorDeps, 'sealedContents' | 'sendReplies' | 'waitMs'> &

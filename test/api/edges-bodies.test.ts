@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { afterEach, expect, test } from 'vitest';
-import { createByteBudget } from '../../src/api/plugins/byte-budget.ts';
-import type { JsonBodyOptions } from '../../src/api/plugins/json-body.ts';
+import { createByteBudget } from '../../src/api/http/byte-budget.ts';
+import type { JsonBodyOptions } from '../../src/api/http/json-body.ts';
 import { buildEdgesApp } from '../support/edges-app.ts';
 import { answerOn, listen, postHead } from '../support/raw-http.ts';
 

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { afterAll, expect, test } from 'vitest';
-import { statusOf } from '../../src/api/errors.ts';
-import { type ErrorCode, ServiceError } from '../../src/shared/errors.ts';
+import { statusOf } from '../../src/api/http/errors.ts';
+import { type ErrorCode, ServiceError } from '../../src/shared/domain/service-error.ts';
 import { buildEdgesApp } from '../support/edges-app.ts';
 import { answerOn, listen } from '../support/raw-http.ts';
 

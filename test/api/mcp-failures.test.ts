@@ -1,9 +1,9 @@
 import { fastify } from 'fastify';
 import { expect, test } from 'vitest';
-import { registerErrorHandler } from '../../src/api/errors.ts';
+import { registerErrorHandler } from '../../src/api/http/errors.ts';
+import { registerJsonBody } from '../../src/api/http/json-body.ts';
 import { registerMcp } from '../../src/api/mcp/endpoint.ts';
-import { registerJsonBody } from '../../src/api/plugins/json-body.ts';
-import { ServiceError } from '../../src/shared/errors.ts';
+import { ServiceError } from '../../src/shared/domain/service-error.ts';
 import { callTool, rpc } from '../support/mcp.ts';
 import { eventually, randomHash, verifyById } from '../support/requests.ts';
 import { startService } from '../support/service.ts';

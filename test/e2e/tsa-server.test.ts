@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { integer } from '../../src/shared/rfc3161/der-writer.ts';
+import { integer } from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { createFault, FAULT_NAMES } from '../../src/tsa/faults.ts';
 import { createPki } from '../../src/tsa/pki.ts';
 import { createTsaServer, DEVELOPMENT_POLICY, QUERY_TYPE, type TsaServer } from '../../src/tsa/server.ts';

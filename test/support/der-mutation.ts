@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { type Der, parseDer } from '../../src/shared/rfc3161/der.ts';
-import { tlv } from '../../src/shared/rfc3161/der-writer.ts';
+import { type Der, parseDer } from '../../src/shared/rfc3161/asn1/der.ts';
+import { tlv } from '../../src/shared/rfc3161/asn1/der-writer.ts';
 
 /** DER as a tree that can be bent: written out again with lengths that fit, so that a mutation reaches what lies behind the gate. */
 export interface MutableDer {

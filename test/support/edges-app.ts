@@ -1,9 +1,9 @@
 import { type FastifyInstance, type FastifyServerOptions, fastify } from 'fastify';
-import { registerErrorHandler } from '../../src/api/errors.ts';
-import { type JsonBodyOptions, registerJsonBody } from '../../src/api/plugins/json-body.ts';
-import { registerSecurityHeaders } from '../../src/api/plugins/security-headers.ts';
-import { edgeServerOptions } from '../../src/api/plugins/server-options.ts';
-import { createRequestParser } from '../../src/api/plugins/validation.ts';
+import { registerErrorHandler } from '../../src/api/http/errors.ts';
+import { type JsonBodyOptions, registerJsonBody } from '../../src/api/http/json-body.ts';
+import { registerSecurityHeaders } from '../../src/api/http/security-headers.ts';
+import { edgeServerOptions } from '../../src/api/http/server-options.ts';
+import { createRequestParser } from '../../src/api/http/validation.ts';
 import { agentHeaders, stampRequestFor } from '../../src/shared/contract/stamp.ts';
 import { dailyQuery, listQuery } from '../../src/shared/contract/stats.ts';
 import { rawVerifyRequest, tokenPath, verifyRequest } from '../../src/shared/contract/verify.ts';

@@ -11,7 +11,7 @@ const packageOf = (specifier: string) =>
 
 const pureRooms = ['src/shared/domain', 'src/shared/rfc3161'];
 /** What a pure room may import: no I/O, no clock, no environment. */
-const pureImports = [...pureRooms, 'src/shared/errors.ts', 'node:crypto', 'node:buffer'];
+const pureImports = [...pureRooms, 'src/shared/domain/service-error.ts', 'node:crypto', 'node:buffer'];
 /** What the command may import: the contract and pure rooms. */
 const commandImports = ['src/cli', 'src/shared/contract', ...pureRooms];
 const mains = ['src/api/main.ts', 'src/workers/main.ts'];
@@ -21,7 +21,7 @@ const homes: readonly { readonly matches: (name: string) => boolean; readonly pl
   { matches: (name) => name === 'fastify' || name.startsWith('@fastify/'), places: ['src/api'] },
   {
     matches: (name) => name === 'bullmq' || name === 'ioredis',
-    places: ['src/shared/queue', 'src/api/plugins/rate-limits.ts', ...mains],
+    places: ['src/shared/queue', 'src/api/http/rate-limits.ts', ...mains],
   },
   { matches: (name) => name === 'mongodb', places: ['src/shared/store'] },
   { matches: (name) => name === 'nodemailer', places: ['src/shared/mail'] },

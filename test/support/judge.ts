@@ -1,6 +1,6 @@
-import { createTrustStore } from '../../src/shared/rfc3161/trust.ts';
-import type { VerifyResult } from '../../src/shared/rfc3161/types.ts';
-import { verifyResponse, verifyToken } from '../../src/shared/rfc3161/verify.ts';
+import type { VerifyResult } from '../../src/shared/rfc3161/tsp/types.ts';
+import { verifyResponse, verifyToken } from '../../src/shared/rfc3161/tsp/verify.ts';
+import { createTrustStore } from '../../src/shared/rfc3161/x509/trust-store.ts';
 import { LAB_NOW_MS, type Specimen } from './tsa-lab.ts';
 
 /** Judges a specimen of the lab as its company says: as the answer to its request, or raw. */

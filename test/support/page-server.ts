@@ -1,7 +1,7 @@
 import Fastify, { type FastifyInstance } from 'fastify';
+import { registerSecurityHeaders } from '../../src/api/http/security-headers.ts';
 import type { WorkflowPage } from '../../src/api/pages/models.ts';
-import { registerSecurityHeaders } from '../../src/api/plugins/security-headers.ts';
-import { registerViews } from '../../src/api/plugins/views.ts';
+import { registerViews } from '../../src/api/pages/views.ts';
 import { contentOf, outputsPage, sha256Of, startSample, statusSamples, verifyUserSamples, workflowSamples } from './page-samples.ts';
 
 /** The sample pages, each at an address of its own; of those that differ in words only, the first two. */

@@ -1,6 +1,6 @@
 import type { ReasonCode } from '../../src/shared/domain/reasons.ts';
-import { boolean, integer, objectIdentifier, octetString, sequence, tlv } from '../../src/shared/rfc3161/der-writer.ts';
-import { OID } from '../../src/shared/rfc3161/oids.ts';
+import { boolean, integer, objectIdentifier, octetString, sequence, tlv } from '../../src/shared/rfc3161/asn1/der-writer.ts';
+import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
 import { extension } from '../../src/tsa/certificate.ts';
 import type { FaultyCase, TsaLab } from './tsa-lab.ts';
 

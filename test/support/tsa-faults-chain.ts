@@ -1,10 +1,10 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 import type { ReasonCode } from '../../src/shared/domain/reasons.ts';
-import { contextPrimitive, ia5String, nullValue, objectIdentifier, sequence } from '../../src/shared/rfc3161/der-writer.ts';
-import type { SigningIdentity } from '../../src/shared/rfc3161/issue.ts';
-import { directoryName } from '../../src/shared/rfc3161/issue-encode.ts';
-import { SCHEMES, type SignatureScheme } from '../../src/shared/rfc3161/issue-sign.ts';
-import { OID } from '../../src/shared/rfc3161/oids.ts';
+import { contextPrimitive, ia5String, nullValue, objectIdentifier, sequence } from '../../src/shared/rfc3161/asn1/der-writer.ts';
+import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
+import { directoryName } from '../../src/shared/rfc3161/issue/encode.ts';
+import type { SigningIdentity } from '../../src/shared/rfc3161/issue/issue.ts';
+import { SCHEMES, type SignatureScheme } from '../../src/shared/rfc3161/issue/sign.ts';
 import {
   basicConstraints,
   extendedKeyUsage,

@@ -1,10 +1,10 @@
 import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import type { ReasonCode } from '../../src/shared/domain/reasons.ts';
-import { integer, objectIdentifier, octetString, retag, sequence, utcTime } from '../../src/shared/rfc3161/der-writer.ts';
-import { type SigningIdentity, signTstInfo } from '../../src/shared/rfc3161/issue.ts';
-import { type Attribute, encodeSigningCertificateV2 } from '../../src/shared/rfc3161/issue-encode.ts';
-import { digestData, digestIdentifier, SCHEMES } from '../../src/shared/rfc3161/issue-sign.ts';
-import { OID } from '../../src/shared/rfc3161/oids.ts';
+import { integer, objectIdentifier, octetString, retag, sequence, utcTime } from '../../src/shared/rfc3161/asn1/der-writer.ts';
+import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
+import { type Attribute, encodeSigningCertificateV2 } from '../../src/shared/rfc3161/issue/encode.ts';
+import { type SigningIdentity, signTstInfo } from '../../src/shared/rfc3161/issue/issue.ts';
+import { digestData, digestIdentifier, SCHEMES } from '../../src/shared/rfc3161/issue/sign.ts';
 import { issueSigner } from '../../src/tsa/pki.ts';
 import { type FaultyCase, LAB_NOW_MS, type TsaLab } from './tsa-lab.ts';
 

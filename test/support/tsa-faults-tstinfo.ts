@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { ReasonCode } from '../../src/shared/domain/reasons.ts';
-import { generalizedTime, objectIdentifier, sequence, utcTime } from '../../src/shared/rfc3161/der-writer.ts';
-import { type Accuracy, genTimeText, type TstInfoFields } from '../../src/shared/rfc3161/issue-encode.ts';
-import { OID } from '../../src/shared/rfc3161/oids.ts';
+import { generalizedTime, objectIdentifier, sequence, utcTime } from '../../src/shared/rfc3161/asn1/der-writer.ts';
+import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
+import { type Accuracy, genTimeText, type TstInfoFields } from '../../src/shared/rfc3161/issue/encode.ts';
 import { contentsOf } from './tsa-faults-answer.ts';
 import { DAY_MS, type FaultyCase, LAB_NOW_MS, type SpecimenOptions } from './tsa-lab.ts';
 

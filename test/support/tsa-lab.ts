@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { ReasonCode } from '../../src/shared/domain/reasons.ts';
-import { boolean, integer, nullValue, objectIdentifier, octetString, sequence } from '../../src/shared/rfc3161/der-writer.ts';
-import { issueResponse, type Seams, type SigningIdentity, type TsaProfile } from '../../src/shared/rfc3161/issue.ts';
-import { OID } from '../../src/shared/rfc3161/oids.ts';
+import { boolean, integer, nullValue, objectIdentifier, octetString, sequence } from '../../src/shared/rfc3161/asn1/der-writer.ts';
+import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
+import { issueResponse, type Seams, type SigningIdentity, type TsaProfile } from '../../src/shared/rfc3161/issue/issue.ts';
 import type { KeyAlgorithm } from '../../src/tsa/certificate.ts';
 import { createPki, issueSigner, type Pki, randomSerial, type SignerOptions } from '../../src/tsa/pki.ts';
 

@@ -7,11 +7,11 @@ import {
   retag,
   sequence,
   utf8String,
-} from '../../src/shared/rfc3161/der-writer.ts';
-import type { SigningIdentity } from '../../src/shared/rfc3161/issue.ts';
-import { encodeSigningCertificateV2 } from '../../src/shared/rfc3161/issue-encode.ts';
-import { digestData, digestIdentifier } from '../../src/shared/rfc3161/issue-sign.ts';
-import { OID } from '../../src/shared/rfc3161/oids.ts';
+} from '../../src/shared/rfc3161/asn1/der-writer.ts';
+import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
+import { encodeSigningCertificateV2 } from '../../src/shared/rfc3161/issue/encode.ts';
+import type { SigningIdentity } from '../../src/shared/rfc3161/issue/issue.ts';
+import { digestData, digestIdentifier } from '../../src/shared/rfc3161/issue/sign.ts';
 import { extendedKeyUsage, extension, keyIdentifier } from '../../src/tsa/certificate.ts';
 import { issueIntermediate, issueSigner } from '../../src/tsa/pki.ts';
 import { below, revocationLists } from './tsa-faults-chain.ts';

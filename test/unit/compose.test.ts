@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import { serviceProcesses } from '../../scripts/service-processes.ts';
 import { checkoutDir } from '../../scripts/stack/context.ts';
 import { containerCommands } from '../../scripts/stack/docker.ts';
-import { secretSettings, settingsSchema } from '../../src/shared/config.ts';
+import { secretSettings, settingsSchema } from '../../src/shared/runtime/config.ts';
 
 interface ComposeService {
   readonly image?: string;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { settingsSchema } from '../../src/shared/config.ts';
+import { settingsSchema } from '../../src/shared/runtime/config.ts';
 import { reasonsTable } from '../support/reasons-table.ts';
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');

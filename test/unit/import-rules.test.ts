@@ -51,7 +51,7 @@ describe('the check of the rules', () => {
     ['src/api/a.ts', 'scripts/stack/b.ts', 'rule 1'],
     ['src/a.ts', 'src/shared/b.ts', 'rule 1'],
     ['src/shared/domain/a.ts', 'src/shared/store/b.ts', 'rule 2'],
-    ['src/shared/domain/a.ts', 'src/shared/clock.ts', 'rule 2'],
+    ['src/shared/domain/a.ts', 'src/shared/runtime/clock.ts', 'rule 2'],
     ['src/shared/rfc3161/a.ts', 'node:http', 'rule 2'],
     ['src/shared/rfc3161/a.ts', 'node:fs/promises', 'rule 2'],
     ['src/shared/rfc3161/a.ts', 'nodemailer', 'rule 2'],
@@ -73,7 +73,7 @@ describe('the check of the rules', () => {
   const sound: readonly (readonly [from: string, target: string])[] = [
     ['src/api/a.ts', 'src/shared/store/b.ts'],
     ['src/api/routes/a.ts', 'fastify'],
-    ['src/api/plugins/rate-limits.ts', 'ioredis'],
+    ['src/api/http/rate-limits.ts', 'ioredis'],
     ['src/workers/main.ts', 'ioredis'],
     ['src/shared/queue/a.ts', 'bullmq'],
     ['src/shared/store/a.ts', 'mongodb'],

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import { afterEach, expect, test, vi } from 'vitest';
-import { ProviderError } from '../../src/shared/providers/provider.ts';
 import type { StampItem } from '../../src/shared/queue/stamp-job.ts';
 import type { CounterStore } from '../../src/shared/store/counters.ts';
 import type { StampRecord, StampStore } from '../../src/shared/store/stamps.ts';
-import { createStampMaker } from '../../src/workers/stamp-maker.ts';
+import { ProviderError } from '../../src/workers/providers/provider.ts';
+import { createStampMaker } from '../../src/workers/stamping/stamp-maker.ts';
 
 afterEach(() => void vi.useRealTimers());
 

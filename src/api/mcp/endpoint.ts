@@ -1,18 +1,18 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { rpcRequest, rpcResponse } from '../../shared/contract/mcp.ts';
-import { toServiceError } from '../errors.ts';
+import { toServiceError } from '../http/errors.ts';
+import { MalformedJsonError } from '../http/json-text.ts';
+import type { IdentifyProduct } from '../http/service-token.ts';
 import { empty, json, type OperationContract } from '../openapi/operation.ts';
-import { MalformedJsonError } from '../plugins/json-text.ts';
-import type { IdentifyProduct } from '../plugins/service-token.ts';
 import { stampBodyLimit } from '../routes/stamping.ts';
 import type { Stamping } from '../services/stamping.ts';
 import type { Verification } from '../services/verification.ts';
 import { errorResponse, idOf, RpcError, type RpcResponse, readMessage, resultResponse, rpcErrors } from './json-rpc.ts';
-import { createMcpMethods, type RpcContext, type RpcMethods, runMethod } from './methods.ts';
-import { createStampContentTool } from './stamp-content.ts';
-import { createStampHashTool } from './stamp-hash.ts';
-import { createVerifyTokenTool } from './verify-token.ts';
+import { createMcpMethods, type RpcContext, type RpcMethods, runMethod } from './revisions/2024-11-05.ts';
+import { createStampContentTool } from './tools/stamp-content.ts';
+import { createStampHashTool } from './tools/stamp-hash.ts';
+import { createVerifyTokenTool } from './tools/verify-token.ts';
 
 /** The most messages of one batch: a small body must not ask for a huge answer. */
 const maxBatch = 100;

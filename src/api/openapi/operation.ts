@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import type { ErrorCode } from '../../shared/errors.ts';
-import type { RequestContract } from '../plugins/validation.ts';
+import type { ErrorCode } from '../../shared/domain/service-error.ts';
+import type { RequestContract } from '../http/validation.ts';
 
 /** What one status of an operation answers with; without `content` it has no body. */
 export interface AnswerContract {

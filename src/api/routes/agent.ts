@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { agentHeaders, stampRequestFor } from '../../shared/contract/stamp.ts';
 import { type StampTier, stampTiers } from '../../shared/domain/tiers.ts';
+import { addressKey, type RateLimits } from '../http/rate-limits.ts';
+import { createRequestParser } from '../http/validation.ts';
 import type { OperationContract } from '../openapi/operation.ts';
-import { addressKey, type RateLimits } from '../plugins/rate-limits.ts';
-import { createRequestParser } from '../plugins/validation.ts';
 import type { Stamping } from '../services/stamping.ts';
 import { sendStamp, stampAnswers, stampBodyLimit, stampErrors, stampHeaders } from './stamping.ts';
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { type PricingResponse, pricingResponse } from '../../shared/contract/pricing.ts';
+import { entityTagOf, isFresh } from '../http/entity-tag.ts';
 import { empty, json, type OperationContract } from '../openapi/operation.ts';
-import { entityTagOf, isFresh } from './entity-tag.ts';
 
 const contract: OperationContract = {
   tag: 'Agent',

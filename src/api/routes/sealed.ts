@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { tokenPath } from '../../shared/contract/verify.ts';
+import type { ByteBudget } from '../http/byte-budget.ts';
+import { addressKey, type RateLimits } from '../http/rate-limits.ts';
+import { createRequestParser } from '../http/validation.ts';
 import { bytes, type OperationContract } from '../openapi/operation.ts';
-import type { ByteBudget } from '../plugins/byte-budget.ts';
-import { addressKey, type RateLimits } from '../plugins/rate-limits.ts';
-import { createRequestParser } from '../plugins/validation.ts';
 import type { DownloadSealed } from '../services/sealed-download.ts';
 
 const contract = {

@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { text } from '../../shared/contract/fields.ts';
 import { pendingStamp, type StampToken, stampToken } from '../../shared/contract/stamp.ts';
-import type { ErrorCode } from '../../shared/errors.ts';
+import type { ErrorCode } from '../../shared/domain/service-error.ts';
 import { json } from '../openapi/operation.ts';
 import type { StampAnswer } from '../services/stamping.ts';
 

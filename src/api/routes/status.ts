@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { statusResponse } from '../../shared/contract/status.ts';
+import { addressKey, type RateLimits } from '../http/rate-limits.ts';
 import { json, type OperationContract, page } from '../openapi/operation.ts';
-import { addressKey, type RateLimits } from '../plugins/rate-limits.ts';
 import type { StatusService } from '../services/status.ts';
 
 /** Together with the age of the figures themselves they are never older than 5 s. */

@@ -2,10 +2,10 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { errorResponse } from '../../shared/contract/error.ts';
 import { verifyUserQuery, verifyUserResponse, workflowPath } from '../../shared/contract/workflow.ts';
 import { workflowPath as pagePath } from '../../shared/domain/addresses.ts';
-import { ServiceError } from '../../shared/errors.ts';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import { prefersJson } from '../http/accept.ts';
+import { createRequestParser } from '../http/validation.ts';
 import type { AnswerContract, OperationContract } from '../openapi/operation.ts';
-import { prefersJson } from '../plugins/accept.ts';
-import { createRequestParser } from '../plugins/validation.ts';
 import type { ChallengeOutcome } from '../services/workflows/verify-user.ts';
 import type { Workflows } from '../services/workflows/workflows.ts';
 

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { rawVerifyRequest, tokenPath, verificationResult } from '../../shared/contract/verify.ts';
+import { addressKey, type RateLimits } from '../http/rate-limits.ts';
+import { createRequestParser } from '../http/validation.ts';
 import { bytes, json, type OperationContract } from '../openapi/operation.ts';
-import { addressKey, type RateLimits } from '../plugins/rate-limits.ts';
-import { createRequestParser } from '../plugins/validation.ts';
 import type { ExchangePart, Verification } from '../services/verification.ts';
 
 const tag = 'Verification';

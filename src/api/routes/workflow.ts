@@ -9,9 +9,9 @@ import {
   workflowStartRequest,
   workflowStartResponse,
 } from '../../shared/contract/workflow.ts';
+import { addressKey, type RateLimits } from '../http/rate-limits.ts';
+import { createRequestParser } from '../http/validation.ts';
 import { json, type OperationContract } from '../openapi/operation.ts';
-import { addressKey, type RateLimits } from '../plugins/rate-limits.ts';
-import { createRequestParser } from '../plugins/validation.ts';
 import type { Workflows } from '../services/workflows/workflows.ts';
 import { stampHeaders } from './stamping.ts';
 

@@ -1,7 +1,7 @@
-import { answerWithin } from '../../shared/answer-within.ts';
-import type { Clock } from '../../shared/clock.ts';
 import type { HealthResponse, ReadinessResponse } from '../../shared/contract/health.ts';
 import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
+import { answerWithin } from '../../shared/runtime/answer-within.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
 
 /** How long a dependency may take to answer before it counts as down. */
 const checkTimeoutMs = 1_000;

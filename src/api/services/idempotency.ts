@@ -1,6 +1,6 @@
 import { createHash, createHmac, type KeyObject } from 'node:crypto';
-import type { Clock } from '../../shared/clock.ts';
-import { ServiceError } from '../../shared/errors.ts';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
 import type { IdempotencyStore } from '../../shared/store/idempotency.ts';
 
 /** A caller's `Idempotency-Key`, and everything that makes a request the same request (S9). */

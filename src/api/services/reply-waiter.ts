@@ -1,6 +1,6 @@
-import { answerWithin } from '../../shared/answer-within.ts';
-import type { Logger } from '../../shared/log.ts';
 import type { StampReply } from '../../shared/queue/stamp-job.ts';
+import { answerWithin } from '../../shared/runtime/answer-within.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
 
 /** How long the store may take to say what became of a stamp whose caller has waited long enough. */
 const lastLookMs = 1_000;

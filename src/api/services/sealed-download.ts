@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { digestOfSecret, openContent } from '../../shared/domain/sealed-envelope.ts';
-import { ServiceError } from '../../shared/errors.ts';
+import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
+import { digestOfSecret, openContent } from './sealed-envelope.ts';
 
 /**
  * The content of a sealed stamp, for whoever holds its capability address; checked against its hash on the way out (S11).

@@ -1,5 +1,5 @@
 import type { ProviderStatus, ServiceState } from '../../shared/contract/status.ts';
-import type { ProviderHealth } from '../../shared/providers/health.ts';
+import type { ProviderHealth } from '../../workers/providers/health.ts';
 
 /** What could be seen of the service's parts at one moment; undefined is what did not answer. */
 export interface Sighting {

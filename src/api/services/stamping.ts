@@ -1,17 +1,17 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
-import type { Clock } from '../../shared/clock.ts';
 import type { StampOrder, StampToken } from '../../shared/contract/stamp.ts';
 import { sealedPath, verifyPath } from '../../shared/domain/addresses.ts';
-import { digestOfSecret, sealContent } from '../../shared/domain/sealed-envelope.ts';
-import { ServiceError } from '../../shared/errors.ts';
+import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { Caller, StampItem, StampReply } from '../../shared/queue/stamp-job.ts';
 import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import { stampReplyOf } from '../../shared/store/stamps.ts';
 import { acceptAndWait } from './accept-and-wait.ts';
 import type { Idempotency } from './idempotency.ts';
 import type { ReplyWaiter } from './reply-waiter.ts';
+import { digestOfSecret, sealContent } from './sealed-envelope.ts';
 
 /** A request to stamp, past every rule of its contract. */
 export interface StampCommand {

@@ -1,6 +1,6 @@
-import type { Clock } from '../../shared/clock.ts';
 import type { StampListResponse } from '../../shared/contract/stamp.ts';
 import type { DailyStatsRow } from '../../shared/contract/stats.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
 import { type CounterStore, utcDay } from '../../shared/store/counters.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 

@@ -1,8 +1,8 @@
-import { answerWithin } from '../../shared/answer-within.ts';
-import type { Clock } from '../../shared/clock.ts';
 import type { ProviderStatus, StatusCounters, StatusResponse } from '../../shared/contract/status.ts';
 import type { QueueState } from '../../shared/queue/depth.ts';
 import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
+import { answerWithin } from '../../shared/runtime/answer-within.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
 import { type ActivityTotals, type CounterStore, utcDay } from '../../shared/store/counters.ts';
 import { assess, type ComponentState } from './service-state.ts';
 

@@ -1,9 +1,9 @@
 import type { VerificationResult } from '../../shared/contract/verify.ts';
 import { type ReasonCode, reasonOf } from '../../shared/domain/reasons.ts';
-import { ServiceError } from '../../shared/errors.ts';
-import type { Logger } from '../../shared/log.ts';
-import type { Judgement, Proof, TokenDoor } from '../../shared/providers/token-door.ts';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
 import type { StampRecord, StampStore } from '../../shared/store/stamps.ts';
+import type { Judgement, Proof, TokenDoor } from '../../shared/trust/judge.ts';
 
 /** The DER of a stamp's exchange with its TSA, for verifiers other than us. */
 export type ExchangePart = 'tsr' | 'tsq' | 'token';

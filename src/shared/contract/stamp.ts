@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { ServiceError } from '../domain/service-error.ts';
 import { type StampTier, stampTiers } from '../domain/tiers.ts';
-import { ServiceError } from '../errors.ts';
 import { errorResponse } from './error.ts';
 import { dateTime, issueOf, maxMetadataBytes, metadata, type PydanticIssue, sha256Hex, text, uuid, valueError } from './fields.ts';
 

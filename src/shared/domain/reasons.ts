@@ -1,7 +1,9 @@
+import { REFUSALS } from '../rfc3161/refusal/codes.ts';
+
 /**
- * Why a token, a provider's answer or a proof is refused: the closed set of `reason` codes (decision V3), each with the number of the
- * refusal that it answers (the evidence page's list; undefined: a refusal beside that list) and the sentence that clients read. A code
- * never changes its meaning.
+ * The closed set of `reason` codes of a verification result (V3): those of the RFC 3161 verifier, and those of whoever looks at a
+ * stamp or a token before it and after it. Each has the number of the refusal that it answers (docs/refusals.md; undefined: a refusal
+ * beside that list) and the sentence that clients read. A code never changes its meaning.
  */
 export const REASONS = {
   // What is presented, before it is known to be a token at all.
@@ -10,116 +12,11 @@ export const REASONS = {
   unknown_format: { refusal: undefined, sentence: 'The token is neither an RFC 3161 token nor one of this service.' },
   record_mismatch: { refusal: undefined, sentence: 'The stored token says something else than the record it is stored in.' },
 
-  // The provider's answer (RFC 3161 §2.4.2, §3.4).
-  not_granted: { refusal: 1, sentence: 'The TSA did not grant the time-stamp.' },
-  token_missing: { refusal: 2, sentence: 'The answer says that the time-stamp is granted but holds none.' },
-  token_not_granted: { refusal: 3, sentence: 'The answer holds a token although it says that none was granted.' },
-  granted_with_mods: { refusal: 4, sentence: 'The TSA changed what was asked for, which is not accepted.' },
-  status_contradictory: { refusal: undefined, sentence: 'The answer grants the time-stamp and names a failure.' },
-  http_status: { refusal: 5, sentence: 'The TSA did not answer with HTTP status 200.' },
-  http_content_type: { refusal: 5, sentence: 'The answer is not of type application/timestamp-reply.' },
-
-  // The encoding (X.690).
-  der_truncated: { refusal: 6, sentence: 'The data ends before the structure does.' },
-  der_trailing: { refusal: 7, sentence: 'There is more data than the structure takes.' },
-  der_length: { refusal: 8, sentence: 'A length is indefinite or not in its shortest form.' },
-  der_not_canonical: { refusal: 8, sentence: 'A value is not in the one form that DER allows.' },
-  der_too_large: { refusal: 9, sentence: 'The data is larger or has more elements than any time-stamp needs.' },
-  der_too_deep: { refusal: 9, sentence: 'The data is nested more deeply than any time-stamp needs.' },
-  nonce_too_large: { refusal: 9, sentence: 'The nonce is larger than any request needs.' },
-  der_malformed: { refusal: undefined, sentence: 'The data is not the structure that its place requires.' },
-
-  // The envelope (RFC 5652 §3, §5).
-  not_signed_data: { refusal: 10, sentence: 'The token is not CMS signed data.' },
-  not_tst_info: { refusal: 11, sentence: 'The signed content is not of type TSTInfo.' },
-  content_missing: { refusal: 12, sentence: 'The token does not hold what it signs.' },
-  cms_version: { refusal: undefined, sentence: 'A CMS version number does not fit the contents.' },
-
-  // TSTInfo (RFC 3161 §2.4.2).
-  tst_info_version: { refusal: 13, sentence: 'TSTInfo is not of version 1.' },
-  tst_info_extension: { refusal: 14, sentence: 'TSTInfo has a critical extension that is not known.' },
-  imprint_mismatch: { refusal: 15, sentence: 'The token is for another hash.' },
-  imprint_algorithm_mismatch: { refusal: 16, sentence: 'The token is for a hash of another algorithm.' },
-  imprint_length: { refusal: 17, sentence: 'The message imprint does not have the length of its hash algorithm.' },
-  imprint_algorithm_unknown: { refusal: undefined, sentence: 'The hash algorithm of the message imprint is not accepted.' },
-  imprint_algorithm_weak: { refusal: 18, sentence: 'The hash algorithm of the message imprint is broken.' },
-  nonce_mismatch: { refusal: 19, sentence: 'The nonce is not the one that was sent.' },
-  nonce_missing: { refusal: 20, sentence: 'The token lacks the nonce that was sent.' },
-  nonce_unexpected: { refusal: undefined, sentence: 'The token has a nonce although none was sent.' },
-  policy_mismatch: { refusal: 21, sentence: 'The token was issued under another policy than asked for.' },
-  gen_time_malformed: { refusal: 22, sentence: 'The genTime is not a UTC time in the form that RFC 3161 requires.' },
-  gen_time_outside_window: { refusal: 22, sentence: 'The genTime is not within the time of the request.' },
-  gen_time_future: { refusal: 23, sentence: 'The genTime lies in the future.' },
-  accuracy_malformed: { refusal: undefined, sentence: 'The accuracy is out of its range.' },
-  accuracy_too_coarse: { refusal: undefined, sentence: 'The accuracy is coarser than is accepted.' },
-  serial_malformed: { refusal: undefined, sentence: 'The serial number of the token is out of its range.' },
-
-  // The signature (RFC 5652 §5.3–§5.6, §11).
-  signer_missing: { refusal: 24, sentence: 'Nobody signed the token.' },
-  signer_not_single: { refusal: 25, sentence: 'The token has more than the one signature it may have.' },
-  signed_attributes_missing: { refusal: 26, sentence: 'The signature has no signed attributes.' },
-  content_type_attribute: { refusal: 27, sentence: 'The signed content type is absent, wrong or repeated.' },
-  message_digest_attribute: { refusal: 28, sentence: 'The signed digest of the content is absent or repeated.' },
-  message_digest_mismatch: { refusal: 28, sentence: 'The content is not what was signed.' },
-  signed_attribute_repeated: { refusal: undefined, sentence: 'A signed attribute is repeated.' },
-  algorithm_protection_mismatch: { refusal: undefined, sentence: 'The algorithms are not those that the signer protected.' },
-  signature_invalid: { refusal: 29, sentence: 'The signature is not valid.' },
-  signer_identifier_mismatch: {
-    refusal: 30,
-    sentence: 'The token was signed with another certificate than the one it names as its signer’s.',
-  },
-  signer_certificate_not_found: { refusal: 31, sentence: 'No certificate is the one that the token names as its signer’s.' },
-  signer_certificate_ambiguous: { refusal: 31, sentence: 'Several certificates fit the one that the token names as its signer’s.' },
-  signer_certificate_missing: { refusal: 32, sentence: 'The token lacks the signer’s certificate that was asked for.' },
-
-  // The signing certificate attribute (RFC 5035, RFC 5816).
-  signing_certificate_missing: { refusal: 33, sentence: 'The signer’s certificate is not among what was signed.' },
-  signing_certificate_hash_mismatch: { refusal: 34, sentence: 'The signed hash is that of another certificate than the signer’s.' },
-  signing_certificate_issuer_mismatch: { refusal: 35, sentence: 'The signed issuer and serial number are another certificate’s.' },
-  signing_certificate_hash_unknown: { refusal: 36, sentence: 'The signer’s certificate was hashed with an algorithm that is not known.' },
-
-  // The signer’s certificate (RFC 3161 §2.3).
-  eku_missing: { refusal: 37, sentence: 'The signer’s certificate is not for time-stamping.' },
-  eku_not_critical: { refusal: 38, sentence: 'The signer’s certificate does not mark its time-stamping purpose as critical.' },
-  eku_other_purpose: { refusal: 39, sentence: 'The signer’s certificate has a purpose beside time-stamping.' },
-  signer_is_ca: { refusal: 40, sentence: 'The signer’s certificate is that of a certification authority.' },
-  signer_key_usage: { refusal: undefined, sentence: 'The signer’s certificate is not for signing, or not for signing alone.' },
-  tsa_name_mismatch: { refusal: 45, sentence: 'The token names another TSA than the one that signed it.' },
-
-  // The chain (RFC 5280 §6), judged at genTime (V5).
-  intermediate_eku: { refusal: 41, sentence: 'A certification authority of the chain may not certify time-stamping.' },
-  untrusted_root: { refusal: 42, sentence: 'The signer’s certificate does not lead to a trust anchor.' },
-  trust_store_empty: { refusal: 42, sentence: 'No trust anchor is configured.' },
-  issuer_not_ca: { refusal: 42, sentence: 'A certificate of the chain was issued by one that is no certification authority.' },
-  chain_too_long: { refusal: 42, sentence: 'The chain is longer than one of its certificates allows.' },
-  chain_signature_invalid: { refusal: 42, sentence: 'A certificate of the chain does not bear the signature of its issuer.' },
-  certificate_not_valid_at_gen_time: { refusal: 43, sentence: 'A certificate of the chain was not valid at genTime.' },
-  certificate_revoked: { refusal: 44, sentence: 'A certificate of the chain was revoked.' },
-  certificate_extension: { refusal: undefined, sentence: 'A certificate has a critical extension that is not known.' },
-  certificate_stray: { refusal: undefined, sentence: 'A certificate came along that nobody vouches for.' },
-  certificate_malformed: { refusal: undefined, sentence: 'A certificate is not as X.509 requires.' },
-
-  // Keys and algorithms.
-  key_too_weak: { refusal: 46, sentence: 'A key is too short, or not of a kind that is accepted.' },
-  signature_algorithm_weak: { refusal: 46, sentence: 'A signature uses a hash algorithm that is broken.' },
-  signature_algorithm_unknown: { refusal: 46, sentence: 'A signature algorithm is not accepted.' },
-  signature_algorithm_mismatch: { refusal: 46, sentence: 'The algorithms of a signature do not fit each other or the key.' },
+  ...REFUSALS,
 
   // Tokens of the mock provider, and what they are passed off as.
   mock_token_forged: { refusal: undefined, sentence: 'The token was not issued by this service, or has been changed.' },
   mock_not_rfc3161: { refusal: 47, sentence: 'A token of the mock provider is not an RFC 3161 token.' },
-  not_qualified: { refusal: 47, sentence: 'The token does not come from a qualified provider.' },
-
-  // Inclusion proofs (RFC 9162 §2.1.3.2).
-  tree_size_mismatch: { refusal: 48, sentence: 'The proof is for a tree of another size.' },
-  leaf_index_out_of_range: { refusal: 48, sentence: 'The tree has no leaf at the place that the proof names.' },
-  hash_malformed: { refusal: 48, sentence: 'A hash of the proof does not have 32 bytes.' },
-  path_too_short: { refusal: 48, sentence: 'The proof ends below the root.' },
-  path_too_long: { refusal: 48, sentence: 'The proof goes beyond the root.' },
-  root_mismatch: { refusal: 48, sentence: 'The proof does not lead to the root.' },
-
-  // The verifier met something it was not written for: refused, and a defect of ours to be found in the log.
-  verifier_failed: { refusal: undefined, sentence: 'The token could not be judged.' },
 } as const satisfies Record<string, { refusal: number | undefined; sentence: string }>;
 
 export type ReasonCode = keyof typeof REASONS;

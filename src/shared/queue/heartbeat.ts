@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { Clock } from '../clock.ts';
-import type { Logger } from '../log.ts';
-import { type ProviderHealth, providerHealth } from '../providers/health.ts';
+import { type ProviderHealth, providerHealth } from '../../workers/providers/health.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
 
 const workersKey = `${keyPrefix}:workers`;

@@ -1,7 +1,7 @@
 import { type Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { ServiceError } from '../errors.ts';
-import type { Logger } from '../log.ts';
+import { ServiceError } from '../domain/service-error.ts';
+import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
 import { type JobName, type JobPayload, jobContracts } from './jobs.ts';
 import { unlimitedAttempts } from './stamp-queue.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
 import { type StampReply, stampRepliesSchema } from './stamp-job.ts';
 

@@ -1,9 +1,9 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { ServiceError } from '../errors.ts';
-import type { Logger } from '../log.ts';
-import { createBatcher } from './batcher.ts';
+import { ServiceError } from '../domain/service-error.ts';
+import { createBatcher } from '../runtime/batcher.ts';
+import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
 import { createDepthGauge, jobIdOf } from './depth.ts';
 import { maxItemsPerJob, type StampItem, type StampJob, stampQueueName } from './stamp-job.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Db, MongoClient, type MongoClientOptions } from 'mongodb';
-import { answerWithin } from '../answer-within.ts';
-import { ConfigError } from '../config.ts';
-import type { Logger } from '../log.ts';
+import { answerWithin } from '../runtime/answer-within.ts';
+import { ConfigError } from '../runtime/config.ts';
+import type { Logger } from '../runtime/log.ts';
 
 /** The database used when `MONGODB_URL` names none. */
 const defaultDatabase = 'qstamp';

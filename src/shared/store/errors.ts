@@ -1,5 +1,5 @@
 import { MongoBulkWriteError, MongoError, MongoServerError } from 'mongodb';
-import { ServiceError } from '../errors.ts';
+import { ServiceError } from '../domain/service-error.ts';
 
 const duplicateKey = 11000;
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Db } from 'mongodb';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../runtime/log.ts';
 import { inStore } from './errors.ts';
 
 const retryMs = 2_000;

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { Binary, type Collection, type Db } from 'mongodb';
-import type { Evidence } from '../providers/provider.ts';
+import type { Evidence } from '../../workers/providers/provider.ts';
 import type { Caller, StampedReply, StampItem } from '../queue/stamp-job.ts';
 import { maxTimeMS } from './connection.ts';
 import { duplicatePositions, inStore } from './errors.ts';

@@ -1,4 +1,4 @@
-import type { Logger } from '../log.ts';
+import type { Logger } from '../runtime/log.ts';
 import { connectStore } from './connection.ts';
 import { type CounterStore, createCounterStore } from './counters.ts';
 import { inStore } from './errors.ts';

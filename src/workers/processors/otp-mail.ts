@@ -1,13 +1,13 @@
 import { createHmac, type KeyObject } from 'node:crypto';
-import type { Clock } from '../../shared/clock.ts';
 import { verifyUserPath } from '../../shared/domain/addresses.ts';
 import { mintChallenge } from '../../shared/domain/challenge.ts';
-import type { Logger } from '../../shared/log.ts';
-import { buildOtpMessage } from '../../shared/mail/message.ts';
-import { MailError, type MailTransport } from '../../shared/mail/transport.ts';
 import type { JobPayload } from '../../shared/queue/jobs.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
 import type { WorkflowStore } from '../../shared/store/workflows.ts';
 import type { createViewEngine } from '../../shared/views/engine.ts';
+import { buildOtpMessage } from '../mail/message.ts';
+import { MailError, type MailTransport } from '../mail/transport.ts';
 
 export interface OtpMailDeps {
   readonly workflows: WorkflowStore;

@@ -1,11 +1,11 @@
-import type { Clock } from '../../shared/clock.ts';
-import { ProviderError } from '../../shared/providers/provider.ts';
 import type { JobRun } from '../../shared/queue/jobs.ts';
 import type { StampItem, StampJob, StampReply } from '../../shared/queue/stamp-job.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
 import { type StampRecord, stampReplyOf } from '../../shared/store/stamps.ts';
-import type { AppendOutput } from '../output-appender.ts';
-import type { MakeStamps } from '../stamp-maker.ts';
+import { ProviderError } from '../providers/provider.ts';
+import type { AppendOutput } from '../stamping/output-appender.ts';
+import type { MakeStamps } from '../stamping/stamp-maker.ts';
 
 export interface StampProcessorDeps {
   readonly makeStamps: MakeStamps;

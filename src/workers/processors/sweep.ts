@@ -1,5 +1,5 @@
-import type { Clock } from '../../shared/clock.ts';
-import type { Logger } from '../../shared/log.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 

@@ -1,16 +1,16 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { Clock } from '../../shared/clock.ts';
 import { createTreeHeadBuilder } from '../../shared/domain/merkle.ts';
 import { type ChainEnd, chainStart, checkLink } from '../../shared/domain/output-chain.ts';
 import { bytesOfSha256 } from '../../shared/domain/sha256-hex.ts';
 import { needsQualifiedProvider } from '../../shared/domain/tiers.ts';
-import type { Logger } from '../../shared/log.ts';
-import { ProviderError } from '../../shared/providers/provider.ts';
 import type { JobPayload } from '../../shared/queue/jobs.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
 import type { CounterStore } from '../../shared/store/counters.ts';
 import type { OutputStore } from '../../shared/store/outputs.ts';
 import type { WorkflowRecord, WorkflowStore } from '../../shared/store/workflows.ts';
-import type { MakeStamps } from '../stamp-maker.ts';
+import { ProviderError } from '../providers/provider.ts';
+import type { MakeStamps } from '../stamping/stamp-maker.ts';
 
 export interface WorkflowCompletionDeps {
   readonly workflows: WorkflowStore;

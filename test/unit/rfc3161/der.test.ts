@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ReasonCode } from '../../../src/shared/domain/reasons.ts';
-import { derOf, membersOf, parseDer, TAG, TOKEN_LIMITS } from '../../../src/shared/rfc3161/der.ts';
+import { derOf, membersOf, parseDer, TAG, TOKEN_LIMITS } from '../../../src/shared/rfc3161/asn1/der.ts';
 import {
   integerOf,
   isSortedSet,
@@ -9,7 +9,7 @@ import {
   millisecondsOfTime,
   namedBitsOf,
   oidOf,
-} from '../../../src/shared/rfc3161/der-values.ts';
+} from '../../../src/shared/rfc3161/asn1/der-values.ts';
 import {
   generalizedTime,
   integer,
@@ -20,9 +20,9 @@ import {
   setOf,
   tlv,
   utcTime,
-} from '../../../src/shared/rfc3161/der-writer.ts';
-import { genTimeText } from '../../../src/shared/rfc3161/issue-encode.ts';
-import { Refusal } from '../../../src/shared/rfc3161/refusal.ts';
+} from '../../../src/shared/rfc3161/asn1/der-writer.ts';
+import { genTimeText } from '../../../src/shared/rfc3161/issue/encode.ts';
+import { Refusal } from '../../../src/shared/rfc3161/refusal/refusal.ts';
 
 const hex = (text: string) => Buffer.from(text.replaceAll(' ', ''), 'hex');
 

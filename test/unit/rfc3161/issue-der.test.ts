@@ -1,8 +1,8 @@
 import { fromBER, Integer, ObjectIdentifier, Sequence } from 'asn1js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { integer, namedBits, objectIdentifier, octetString, sequence, setOf } from '../../../src/shared/rfc3161/der-writer.ts';
-import { genTimeText } from '../../../src/shared/rfc3161/issue-encode.ts';
+import { integer, namedBits, objectIdentifier, octetString, sequence, setOf } from '../../../src/shared/rfc3161/asn1/der-writer.ts';
+import { genTimeText } from '../../../src/shared/rfc3161/issue/encode.ts';
 
 const hex = (der: Buffer) => der.toString('hex');
 

@@ -11,10 +11,10 @@ import {
   objectIdentifier,
   octetString,
   sequence,
-} from '../../../src/shared/rfc3161/der-writer.ts';
-import { issueResponse, type Seams, type TsaProfile } from '../../../src/shared/rfc3161/issue.ts';
-import { digestData } from '../../../src/shared/rfc3161/issue-sign.ts';
-import { OID } from '../../../src/shared/rfc3161/oids.ts';
+} from '../../../src/shared/rfc3161/asn1/der-writer.ts';
+import { OID } from '../../../src/shared/rfc3161/asn1/oids.ts';
+import { issueResponse, type Seams, type TsaProfile } from '../../../src/shared/rfc3161/issue/issue.ts';
+import { digestData } from '../../../src/shared/rfc3161/issue/sign.ts';
 import { KEY_ALGORITHMS, type KeyAlgorithm } from '../../../src/tsa/certificate.ts';
 import { createPki } from '../../../src/tsa/pki.ts';
 import { judge } from '../../support/judge.ts';

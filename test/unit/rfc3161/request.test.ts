@@ -1,9 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { boolean, contextConstructed, integer, objectIdentifier, octetString, sequence } from '../../../src/shared/rfc3161/der-writer.ts';
-import { OID } from '../../../src/shared/rfc3161/oids.ts';
-import { decodeRequest, encodeRequest } from '../../../src/shared/rfc3161/request.ts';
+import {
+  boolean,
+  contextConstructed,
+  integer,
+  objectIdentifier,
+  octetString,
+  sequence,
+} from '../../../src/shared/rfc3161/asn1/der-writer.ts';
+import { OID } from '../../../src/shared/rfc3161/asn1/oids.ts';
+import { decodeRequest, encodeRequest } from '../../../src/shared/rfc3161/tsp/request.ts';
 import { openssl } from '../../support/openssl-tsa.ts';
 import { withFile } from '../../support/with-file.ts';
 

@@ -9,12 +9,12 @@ import {
   objectIdentifier,
   sequence,
   utcTime,
-} from '../../../src/shared/rfc3161/der-writer.ts';
-import type { SigningIdentity } from '../../../src/shared/rfc3161/issue.ts';
-import { OID } from '../../../src/shared/rfc3161/oids.ts';
-import { createTrustStore, type TrustMaterial, TrustMaterialError } from '../../../src/shared/rfc3161/trust.ts';
-import type { VerifyResult } from '../../../src/shared/rfc3161/types.ts';
-import { verifyResponse, verifyToken } from '../../../src/shared/rfc3161/verify.ts';
+} from '../../../src/shared/rfc3161/asn1/der-writer.ts';
+import { OID } from '../../../src/shared/rfc3161/asn1/oids.ts';
+import type { SigningIdentity } from '../../../src/shared/rfc3161/issue/issue.ts';
+import type { VerifyResult } from '../../../src/shared/rfc3161/tsp/types.ts';
+import { verifyResponse, verifyToken } from '../../../src/shared/rfc3161/tsp/verify.ts';
+import { createTrustStore, type TrustMaterial, TrustMaterialError } from '../../../src/shared/rfc3161/x509/trust-store.ts';
 import {
   basicConstraints,
   extension,

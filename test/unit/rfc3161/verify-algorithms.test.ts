@@ -1,11 +1,18 @@
 import { constants, generateKeyPairSync, type KeyPairKeyObjectResult, sign } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { ReasonCode } from '../../../src/shared/domain/reasons.ts';
-import { contextConstructed, integer, nullValue, objectIdentifier, octetString, sequence } from '../../../src/shared/rfc3161/der-writer.ts';
-import type { Seams } from '../../../src/shared/rfc3161/issue.ts';
-import { digestIdentifier, SCHEMES, type SignatureScheme } from '../../../src/shared/rfc3161/issue-sign.ts';
-import { OID } from '../../../src/shared/rfc3161/oids.ts';
-import type { VerifyResult } from '../../../src/shared/rfc3161/types.ts';
+import {
+  contextConstructed,
+  integer,
+  nullValue,
+  objectIdentifier,
+  octetString,
+  sequence,
+} from '../../../src/shared/rfc3161/asn1/der-writer.ts';
+import { OID } from '../../../src/shared/rfc3161/asn1/oids.ts';
+import type { Seams } from '../../../src/shared/rfc3161/issue/issue.ts';
+import { digestIdentifier, SCHEMES, type SignatureScheme } from '../../../src/shared/rfc3161/issue/sign.ts';
+import type { VerifyResult } from '../../../src/shared/rfc3161/tsp/types.ts';
 import { issueCertificate, KEY_ALGORITHMS } from '../../../src/tsa/certificate.ts';
 import { issueSigner } from '../../../src/tsa/pki.ts';
 import { judge } from '../../support/judge.ts';

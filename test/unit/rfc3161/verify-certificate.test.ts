@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { bitString, integer, nullValue, objectIdentifier, sequence } from '../../../src/shared/rfc3161/der-writer.ts';
-import { OID } from '../../../src/shared/rfc3161/oids.ts';
-import type { VerifyResult } from '../../../src/shared/rfc3161/types.ts';
+import { bitString, integer, nullValue, objectIdentifier, sequence } from '../../../src/shared/rfc3161/asn1/der-writer.ts';
+import { OID } from '../../../src/shared/rfc3161/asn1/oids.ts';
+import type { VerifyResult } from '../../../src/shared/rfc3161/tsp/types.ts';
 import {
   authorityKeyIdentifier,
   basicConstraints,

@@ -1,9 +1,9 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { nullValue, objectIdentifier, sequence, setOf, tlv, utf8String } from '../../../src/shared/rfc3161/der-writer.ts';
-import { directoryName } from '../../../src/shared/rfc3161/issue-encode.ts';
-import { SCHEMES, type SignatureScheme } from '../../../src/shared/rfc3161/issue-sign.ts';
-import { OID } from '../../../src/shared/rfc3161/oids.ts';
+import { nullValue, objectIdentifier, sequence, setOf, tlv, utf8String } from '../../../src/shared/rfc3161/asn1/der-writer.ts';
+import { OID } from '../../../src/shared/rfc3161/asn1/oids.ts';
+import { directoryName } from '../../../src/shared/rfc3161/issue/encode.ts';
+import { SCHEMES, type SignatureScheme } from '../../../src/shared/rfc3161/issue/sign.ts';
 import { basicConstraints, extendedKeyUsage, extension, KEY_USAGE, keyUsage, type SigningKey } from '../../../src/tsa/certificate.ts';
 import { issueSigner } from '../../../src/tsa/pki.ts';
 import { below, ca, caUsage, FROM_MS, judgeRaw, lab, pathLength, tokenBy } from '../../support/chain-lab.ts';

@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
-import { encodeRequest } from '../../../src/shared/rfc3161/request.ts';
-import { createTrustStore } from '../../../src/shared/rfc3161/trust.ts';
-import { verifyResponse } from '../../../src/shared/rfc3161/verify.ts';
+import { encodeRequest } from '../../../src/shared/rfc3161/tsp/request.ts';
+import { verifyResponse } from '../../../src/shared/rfc3161/tsp/verify.ts';
+import { createTrustStore } from '../../../src/shared/rfc3161/x509/trust-store.ts';
 import { createOpensslTsa } from '../../support/openssl-tsa.ts';
 
 test('a whole answer of OpenSSL with its root beside it: no octet may be changed', async () => {

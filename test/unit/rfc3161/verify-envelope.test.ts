@@ -13,13 +13,13 @@ import {
   sequence,
   tlv,
   utf8String,
-} from '../../../src/shared/rfc3161/der-writer.ts';
-import type { Seams, SigningIdentity } from '../../../src/shared/rfc3161/issue.ts';
-import { type Attribute, directoryName, encodeSigningCertificateV2 } from '../../../src/shared/rfc3161/issue-encode.ts';
-import { digestIdentifier } from '../../../src/shared/rfc3161/issue-sign.ts';
-import { OID } from '../../../src/shared/rfc3161/oids.ts';
-import { createTrustStore } from '../../../src/shared/rfc3161/trust.ts';
-import { verifyToken } from '../../../src/shared/rfc3161/verify.ts';
+} from '../../../src/shared/rfc3161/asn1/der-writer.ts';
+import { OID } from '../../../src/shared/rfc3161/asn1/oids.ts';
+import { type Attribute, directoryName, encodeSigningCertificateV2 } from '../../../src/shared/rfc3161/issue/encode.ts';
+import type { Seams, SigningIdentity } from '../../../src/shared/rfc3161/issue/issue.ts';
+import { digestIdentifier } from '../../../src/shared/rfc3161/issue/sign.ts';
+import { verifyToken } from '../../../src/shared/rfc3161/tsp/verify.ts';
+import { createTrustStore } from '../../../src/shared/rfc3161/x509/trust-store.ts';
 import { basicConstraints, extendedKeyUsage, keyIdentifier, subjectKeyIdentifier } from '../../../src/tsa/certificate.ts';
 import { encoded, type MutableDer, mutableOf } from '../../support/der-mutation.ts';
 import { judge } from '../../support/judge.ts';

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createTrustStore } from '../../../src/shared/rfc3161/trust.ts';
-import type { Verified, VerifyResult } from '../../../src/shared/rfc3161/types.ts';
-import { verifyResponse, verifyToken } from '../../../src/shared/rfc3161/verify.ts';
+import type { Verified, VerifyResult } from '../../../src/shared/rfc3161/tsp/types.ts';
+import { verifyResponse, verifyToken } from '../../../src/shared/rfc3161/tsp/verify.ts';
+import { createTrustStore } from '../../../src/shared/rfc3161/x509/trust-store.ts';
 import type { KeyAlgorithm } from '../../../src/tsa/certificate.ts';
 import { mutated, mutations } from '../../support/der-mutation.ts';
 import { createTsaLab, LAB_NOW_MS } from '../../support/tsa-lab.ts';

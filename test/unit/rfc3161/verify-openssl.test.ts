@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, describe, expect, it } from 'vitest';
-import { encodeRequest, type RequestFields } from '../../../src/shared/rfc3161/request.ts';
-import { createTrustStore } from '../../../src/shared/rfc3161/trust.ts';
-import type { ResponseContext, VerifyResult } from '../../../src/shared/rfc3161/types.ts';
-import { verifyResponse, verifyToken } from '../../../src/shared/rfc3161/verify.ts';
+import { encodeRequest, type RequestFields } from '../../../src/shared/rfc3161/tsp/request.ts';
+import type { ResponseContext, VerifyResult } from '../../../src/shared/rfc3161/tsp/types.ts';
+import { verifyResponse, verifyToken } from '../../../src/shared/rfc3161/tsp/verify.ts';
+import { createTrustStore } from '../../../src/shared/rfc3161/x509/trust-store.ts';
 import {
   createOpensslTsa,
   OPENSSL_TSA_OTHER_POLICY,

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { createTrustStore, type TrustStore } from '../../../src/shared/rfc3161/trust.ts';
-import type { ResponseContext, TokenContext } from '../../../src/shared/rfc3161/types.ts';
-import { verifyResponse, verifyToken } from '../../../src/shared/rfc3161/verify.ts';
+import type { ResponseContext, TokenContext } from '../../../src/shared/rfc3161/tsp/types.ts';
+import { verifyResponse, verifyToken } from '../../../src/shared/rfc3161/tsp/verify.ts';
+import { createTrustStore, type TrustStore } from '../../../src/shared/rfc3161/x509/trust-store.ts';
 import { createTsaLab, LAB_NOW_MS, LAB_POLICY, type SpecimenOptions } from '../../support/tsa-lab.ts';
 
 const lab = createTsaLab();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { contextPrimitive, integer, nullValue, sequence } from '../../../src/shared/rfc3161/der-writer.ts';
-import type { Seams } from '../../../src/shared/rfc3161/issue.ts';
+import { contextPrimitive, integer, nullValue, sequence } from '../../../src/shared/rfc3161/asn1/der-writer.ts';
+import type { Seams } from '../../../src/shared/rfc3161/issue/issue.ts';
 import { extension } from '../../../src/tsa/certificate.ts';
 import { encoded, mutableOf } from '../../support/der-mutation.ts';
 import { judge } from '../../support/judge.ts';

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { ServiceError } from '../../../shared/domain/service-error.ts';
 import { answerTo, type WorkflowOperation, type WorkflowRefusal } from '../../../shared/domain/workflow-state.ts';
-import { ServiceError } from '../../../shared/errors.ts';
 import { snapshotOf, type WorkflowRecord, type WorkflowStore } from '../../../shared/store/workflows.ts';
 
 /** What is stored of a workflow token: its SHA-256, lower-case hex. */

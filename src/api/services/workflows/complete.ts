@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Clock } from '../../../shared/clock.ts';
 import type { WorkflowCompleteResponse } from '../../../shared/contract/workflow.ts';
 import { workflowPath } from '../../../shared/domain/addresses.ts';
-import { ServiceError } from '../../../shared/errors.ts';
+import { ServiceError } from '../../../shared/domain/service-error.ts';
 import type { JobSender } from '../../../shared/queue/job-sender.ts';
+import type { Clock } from '../../../shared/runtime/clock.ts';
 import type { WorkflowRecord, WorkflowStore } from '../../../shared/store/workflows.ts';
 import { checkState, unknownWorkflow } from './access.ts';
 

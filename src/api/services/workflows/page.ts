@@ -1,7 +1,7 @@
-import type { Clock } from '../../../shared/clock.ts';
 import { verifyPath, workflowPath } from '../../../shared/domain/addresses.ts';
 import { maskEmail } from '../../../shared/domain/mask-email.ts';
 import { readStatus } from '../../../shared/domain/workflow-state.ts';
+import type { Clock } from '../../../shared/runtime/clock.ts';
 import type { OutputRecord, OutputStore } from '../../../shared/store/outputs.ts';
 import type { StampRecord, StampStore } from '../../../shared/store/stamps.ts';
 import { snapshotOf, type WorkflowRecord, type WorkflowStore } from '../../../shared/store/workflows.ts';

@@ -1,5 +1,5 @@
-import type { Clock } from '../../../shared/clock.ts';
 import type { WorkflowRedactResponse } from '../../../shared/contract/workflow.ts';
+import type { Clock } from '../../../shared/runtime/clock.ts';
 import type { OutputStore } from '../../../shared/store/outputs.ts';
 import type { WorkflowRecord, WorkflowStore } from '../../../shared/store/workflows.ts';
 

@@ -1,11 +1,11 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { Clock } from '../../../shared/clock.ts';
 import type { WorkflowStampRequest, WorkflowStampResponse } from '../../../shared/contract/workflow.ts';
 import { outputPath, verifyPath, workflowPath } from '../../../shared/domain/addresses.ts';
+import { ServiceError } from '../../../shared/domain/service-error.ts';
 import { needsQualifiedProvider } from '../../../shared/domain/tiers.ts';
-import { ServiceError } from '../../../shared/errors.ts';
 import type { StampItem, StampReply } from '../../../shared/queue/stamp-job.ts';
 import type { StampQueue } from '../../../shared/queue/stamp-queue.ts';
+import type { Clock } from '../../../shared/runtime/clock.ts';
 import type { OutputStore } from '../../../shared/store/outputs.ts';
 import type { WorkflowRecord } from '../../../shared/store/workflows.ts';
 import { acceptAndWait } from '../accept-and-wait.ts';

@@ -1,8 +1,8 @@
 import { randomBytes, randomUUID, randomUUIDv7 } from 'node:crypto';
-import type { Clock } from '../../../shared/clock.ts';
 import type { WorkflowStartRequest, WorkflowStartResponse } from '../../../shared/contract/workflow.ts';
-import type { Logger } from '../../../shared/log.ts';
 import type { JobSender } from '../../../shared/queue/job-sender.ts';
+import type { Clock } from '../../../shared/runtime/clock.ts';
+import type { Logger } from '../../../shared/runtime/log.ts';
 import type { CounterStore } from '../../../shared/store/counters.ts';
 import type { WorkflowStore } from '../../../shared/store/workflows.ts';
 import type { Idempotency } from '../idempotency.ts';

@@ -1,6 +1,6 @@
-import type { Clock } from '../../../shared/clock.ts';
 import { type ChallengeRefusal, challengeRefusal, digestOfChallenge, maxWrongTries } from '../../../shared/domain/challenge.ts';
 import { answerTo, type WorkflowRefusal } from '../../../shared/domain/workflow-state.ts';
+import type { Clock } from '../../../shared/runtime/clock.ts';
 import { snapshotOf, type WorkflowStore } from '../../../shared/store/workflows.ts';
 
 /** What became of an answer to a challenge (W6): `wrong` is 403, the other refusals are 410. */

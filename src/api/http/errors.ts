@@ -1,0 +1,84 @@
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { ErrorResponse } from '../../shared/contract/error.ts';
+import { type ErrorCode, ServiceError } from '../../shared/domain/service-error.ts';
+import { registerNotFound } from './not-found.ts';
+import { RequestValidationError } from './validation.ts';
+
+/** The HTTP status of every expected error; complete by type. */
+export const statusOf = {
+  bad_request: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  idempotency_key_reused: 409,
+  gone: 410,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  rate_limited: 429,
+  internal_error: 500,
+  provider_failed: 502,
+  queue_unavailable: 503,
+  store_unavailable: 503,
+  overloaded: 503,
+  prefetch_refused: 503,
+  stamp_pending: 504,
+  completion_pending: 504,
+} as const satisfies Record<ErrorCode, number>;
+
+/** Statuses that tell the client to come back, and after how many seconds where the error itself does not say. */
+const defaultRetryAfterSeconds: Readonly<Record<number, number>> = { 429: 1, 503: 2, 504: 1 };
+
+/** The public body of an expected error (E3); its members never replace the three that every error has. */
+export function errorBody(error: ServiceError, requestId: string): ErrorResponse {
+  return { ...error.members, detail: error.message, code: error.code, request_id: requestId };
+}
+
+/**
+ * Every error becomes one answer: 422 with its items, an expected error with its code, anything else 500 without a word of why.
+ * Fastify closes the connection whenever a body was refused; that is needed only where a part of it is still to come.
+ */
+export function registerErrorHandler(app: FastifyInstance): void {
+  registerNotFound(app);
+  app.setErrorHandler<FastifyError>((error, request, reply) => {
+    if (request.raw.complete) reply.removeHeader('connection');
+    if (error instanceof RequestValidationError) return reply.code(422).send({ detail: error.detail });
+    return sendServiceError(toServiceError(error), request, reply);
+  });
+}
+
+function sendServiceError(error: ServiceError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const status = statusOf[error.code];
+  const retryAfterSeconds = error.retryAfterSeconds ?? defaultRetryAfterSeconds[status];
+  if (status >= 500) logFailure(error, status, request);
+  if (retryAfterSeconds !== undefined) reply.header('Retry-After', String(Math.max(1, Math.ceil(retryAfterSeconds))));
+  return reply.code(status).headers(error.headers).send(errorBody(error, request.id));
+}
+
+/** An unexpected error is ours to mend: level `error`. The others are the surroundings': level `warn`. */
+function logFailure(error: ServiceError, status: number, request: FastifyRequest): void {
+  const err = error.cause ?? error;
+  if (error.code === 'internal_error') request.log.error({ err, code: error.code }, 'unexpected error');
+  else request.log.warn({ err, code: error.code, status }, error.message);
+}
+
+/** Fastify's own refusals of a request, and those of its plugins, by status; whatever else they say may name a path or worse. */
+const refusals: Readonly<Record<number, ServiceError>> = {
+  404: new ServiceError('not_found', 'There is nothing at this address.'),
+  405: new ServiceError('method_not_allowed', 'The method is not allowed at this address.'),
+  413: new ServiceError('payload_too_large', 'The body is too large.'),
+  415: new ServiceError('unsupported_media_type', 'The body must be JSON, with Content-Type application/json.'),
+};
+const badRequest = new ServiceError('bad_request', 'The request cannot be understood.');
+
+/** What an error tells a client: the refusals of Fastify and its plugins by their status, anything unexpected as `internal_error`. */
+export function toServiceError(error: FastifyError): ServiceError {
+  if (error instanceof ServiceError) return error;
+  const { statusCode = 500 } = error;
+  const isRefusal = statusCode >= 400 && statusCode < 500 && (isFrom(error, 'FST_') || ('expose' in error && error.expose === true));
+  if (isRefusal) return refusals[statusCode] ?? badRequest;
+  return new ServiceError('internal_error', 'Something went wrong on our side.', { cause: error });
+}
+
+const isFrom = (error: FastifyError, prefix: string): boolean => typeof error.code === 'string' && error.code.startsWith(prefix);

@@ -1,0 +1,55 @@
+import type { FastifyInstance } from 'fastify';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import { prefersPage } from './accept.ts';
+
+interface KnownPath {
+  readonly pattern: RegExp;
+  readonly methods: Set<string>;
+}
+
+/**
+ * Answers what no route takes (E8): 405 with `Allow` where the path takes other methods, 307 to the path with or without its
+ * last slash where that one exists (FastAPI's `redirect_slashes`), else 404: a page to a browser. Register it before the routes.
+ */
+export function registerNotFound(app: FastifyInstance): void {
+  const knownPaths = new Map<string, KnownPath>();
+
+  app.addHook('onRoute', ({ url, method }) => {
+    const known = knownPaths.get(url) ?? { pattern: patternOf(url), methods: new Set() };
+    knownPaths.set(url, known);
+    for (const name of [method].flat()) known.methods.add(name);
+  });
+
+  const methodsAt = (path: string): string[] => {
+    const known = [...knownPaths.values()].filter(({ pattern }) => pattern.test(path));
+    return [...new Set(known.flatMap(({ methods }) => [...methods]))].sort();
+  };
+
+  app.setNotFoundHandler((request, reply) => {
+    const { path, query } = splitAddress(request.url);
+    const allowed = methodsAt(decodeURI(path));
+    if (allowed.length > 0) {
+      throw new ServiceError('method_not_allowed', `${path.slice(0, 200)} takes ${allowed.join(', ')}.`, {
+        headers: { Allow: allowed.join(', ') },
+      });
+    }
+    const other = path.endsWith('/') ? path.slice(0, -1) : `${path}/`;
+    if (other !== '' && methodsAt(decodeURI(other)).length > 0) return reply.redirect(other + query, 307);
+    if (request.method === 'GET' && prefersPage(request.headers.accept)) return reply.code(404).page('not-found', { what: 'page' });
+    throw new ServiceError('not_found', 'There is nothing at this address.');
+  });
+}
+
+/** A route's address as an expression: `:name` is one segment, `*` the rest. */
+function patternOf(url: string): RegExp {
+  const source = url
+    .split('/')
+    .map((segment) => (segment.startsWith(':') ? '[^/]+' : segment.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*')))
+    .join('/');
+  return new RegExp(`^${source}$`);
+}
+
+function splitAddress(address: string): { readonly path: string; readonly query: string } {
+  const mark = address.indexOf('?');
+  return mark < 0 ? { path: address, query: '' } : { path: address.slice(0, mark), query: address.slice(mark) };
+}

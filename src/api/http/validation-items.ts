@@ -1,0 +1,89 @@
+import type { z } from 'zod';
+import { type PydanticIssue, pydanticIssueOf } from '../../shared/contract/fields.ts';
+
+/** One item of the `detail` of a 422, as pydantic v2 and FastAPI give it (error-shapes.md). There is no `url`. */
+export interface ValidationItem {
+  readonly type: string;
+  readonly loc: readonly (string | number)[];
+  readonly msg: string;
+  readonly input: unknown;
+  readonly ctx?: Readonly<Record<string, unknown>>;
+}
+
+/** The most characters of one text that an `input` repeats; the rest is left out, so that an answer stays small whatever was sent. */
+export const maxEchoCharacters = 1024;
+/** The most members that an `input` repeats, at all depths together. */
+const maxEchoMembers = 256;
+/** The most items of one `detail`: a million bad members of a dictionary do not make a million items. */
+const maxItems = 1024;
+
+/** What went wrong in `input`, in the order of the fields, each located below `loc` (`['body']`, `['query']` …). */
+export function validationItems(error: z.core.$ZodError, input: unknown, loc: readonly (string | number)[]): ValidationItem[] {
+  return error.issues.slice(0, maxItems).map((issue) => {
+    const path = issue.path.filter((step) => typeof step !== 'symbol');
+    const parent = valueAt(input, path.slice(0, -1));
+    const isMissing = issue.code === 'invalid_type' && path.length > 0 && !hasMember(parent, path.at(-1));
+    const { type, msg, ctx } = isMissing ? missing : inPydanticWords(issue);
+    const echoed = isMissing ? parent : valueAt(input, path);
+    return { type, loc: [...loc, ...path], msg, input: echo(echoed), ...(ctx !== undefined && { ctx }) };
+  });
+}
+
+const missing: PydanticIssue = { type: 'missing', msg: 'Field required' };
+
+/** What FastAPI answers when there is no body at all, or `null` instead of one. */
+export const missingBody: ValidationItem = { type: 'missing', loc: ['body'], msg: 'Field required', input: null };
+
+const wrongTypes: Readonly<Record<string, PydanticIssue>> = {
+  string: { type: 'string_type', msg: 'Input should be a valid string' },
+  record: { type: 'dict_type', msg: 'Input should be a valid dictionary' },
+  object: { type: 'model_attributes_type', msg: 'Input should be a valid dictionary or object to extract fields from' },
+};
+
+function inPydanticWords(issue: z.core.$ZodIssue): PydanticIssue {
+  const carried = pydanticIssueOf(issue);
+  if (carried) return carried;
+  if (issue.code === 'invalid_value') {
+    const expected = listOf(issue.values.map((value) => `'${String(value)}'`));
+    return { type: 'enum', msg: `Input should be ${expected}`, ctx: { expected } };
+  }
+  const wrongType = issue.code === 'invalid_type' ? wrongTypes[issue.expected] : undefined;
+  return wrongType ?? { type: 'value_error', msg: `Value error, ${issue.message}`, ctx: { error: {} } };
+}
+
+/** `'a', 'b' or 'c'` */
+const listOf = (words: readonly string[]): string =>
+  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
+
+const hasMember = (parent: unknown, name: string | number | undefined): boolean =>
+  typeof parent === 'object' && parent !== null && name !== undefined && Object.hasOwn(parent, name);
+
+function valueAt(input: unknown, path: readonly (string | number)[]): unknown {
+  let value = input;
+  for (const step of path) {
+    value = hasMember(value, step) ? Object.getOwnPropertyDescriptor(value, step)?.value : undefined;
+  }
+  return value;
+}
+
+/** A copy that is small: long texts are clipped, members beyond the first few hundred left out. */
+function echo(input: unknown): unknown {
+  let membersLeft = maxEchoMembers;
+  const copy = (value: unknown): unknown => {
+    if (typeof value === 'string') return value.length > maxEchoCharacters ? value.slice(0, maxEchoCharacters) : value;
+    if (typeof value !== 'object' || value === null) return value ?? null;
+    if (Array.isArray(value)) return takeSome(value.values()).map(copy);
+    const entries = takeSome(Object.keys(value).values()).map((name) => [name.slice(0, maxEchoCharacters), copy(valueAt(value, [name]))]);
+    return Object.fromEntries(entries);
+  };
+  const takeSome = <Item>(items: IterableIterator<Item>): Item[] => {
+    const taken: Item[] = [];
+    for (const item of items) {
+      if (membersLeft <= 0) break;
+      membersLeft -= 1;
+      taken.push(item);
+    }
+    return taken;
+  };
+  return copy(input);
+}

@@ -1,0 +1,82 @@
+import type { FastifyRequest } from 'fastify';
+import type { z } from 'zod';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import { missingBody, type ValidationItem, validationItems } from './validation-items.ts';
+
+/** A request that breaks its contract: 422 with these items (E1). */
+export class RequestValidationError extends Error {
+  override readonly name = 'RequestValidationError';
+  readonly detail: readonly ValidationItem[];
+
+  constructor(detail: readonly ValidationItem[]) {
+    super('the request breaks its contract');
+    this.detail = detail;
+  }
+}
+
+/** The contract of a request; only the parts that it has. */
+export interface RequestContract {
+  readonly path?: z.ZodType;
+  readonly query?: z.ZodType;
+  readonly headers?: z.ZodType;
+  readonly body?: z.ZodType;
+}
+
+export type ParsedRequest<Contract extends RequestContract> = {
+  readonly [Part in keyof Contract]: Contract[Part] extends z.ZodType ? z.output<Contract[Part]> : undefined;
+};
+
+/** The parts in the order in which FastAPI reports them, and the word by which `loc` calls each. */
+const parts = ['path', 'query', 'headers', 'body'] as const;
+const locations = { path: 'path', query: 'query', headers: 'header', body: 'body' } as const;
+
+const inputs: { readonly [Part in (typeof parts)[number]]: (request: FastifyRequest) => unknown } = {
+  path: (request) => named(request.params),
+  query: (request) => lastOfEach(request.query),
+  headers: (request) => request.headers,
+  body: (request) => request.body,
+};
+
+/** A parameter that is empty names nothing: the path is unknown (E8), as it is to FastAPI's router, although Fastify takes it. */
+function named(params: unknown): unknown {
+  const isEmpty = typeof params === 'object' && params !== null && Object.values(params).includes('');
+  if (isEmpty) throw new ServiceError('not_found', 'There is nothing at this address.');
+  return params;
+}
+
+/** Of a repeated query parameter the last counts. */
+function lastOfEach(query: unknown): Record<string, unknown> {
+  const entries = typeof query === 'object' && query !== null ? Object.entries(query) : [];
+  return Object.fromEntries(entries.map(([name, value]) => [name, Array.isArray(value) ? value.at(-1) : value]));
+}
+
+/**
+ * Reads the parts of a request by their schemas. The parser returns the parts that the contract names.
+ *
+ * @throws RequestValidationError with every issue of every part: path, query, header, body, each in the order of its fields.
+ */
+export function createRequestParser<const Contract extends RequestContract>(
+  contract: Contract,
+): (request: FastifyRequest) => ParsedRequest<Contract> {
+  const steps = parts.flatMap((part) => {
+    const schema = contract[part];
+    return schema === undefined ? [] : [{ part, schema, read: inputs[part], loc: [locations[part]] }];
+  });
+
+  return (request) => {
+    const parsed: Partial<Record<(typeof parts)[number], unknown>> = {};
+    let detail: ValidationItem[] | undefined;
+    for (const { part, schema, read, loc } of steps) {
+      const input = read(request);
+      if (part === 'body' && (input === undefined || input === null)) {
+        detail = [...(detail ?? []), missingBody];
+        continue;
+      }
+      const result = schema.safeParse(input);
+      if (result.success) parsed[part] = result.data;
+      else detail = [...(detail ?? []), ...validationItems(result.error, input, loc)];
+    }
+    if (detail !== undefined) throw new RequestValidationError(detail);
+    return parsed as ParsedRequest<Contract>;
+  };
+}

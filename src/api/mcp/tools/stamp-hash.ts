@@ -1,0 +1,22 @@
+import { stampHashArguments } from '../../../shared/contract/mcp.ts';
+import { type StampRequest, stampRequestFor } from '../../../shared/contract/stamp.ts';
+import type { Stamping } from '../../services/stamping.ts';
+import { stampFor, stampingAnnotations } from './stamp.ts';
+import { createTool, type Tool } from './tool.ts';
+
+const hashOrder = stampHashArguments
+  .transform(({ sha256_hex, tier, metadata }): StampRequest => ({ hash: sha256_hex, tier, metadata }))
+  .pipe(stampRequestFor());
+
+export function createStampHashTool({ stamping }: { readonly stamping: Stamping }): Tool {
+  return createTool({
+    name: 'service_stamp_hash',
+    description:
+      'Obtain a trusted timestamp for a SHA-256 hash: proof that what has this hash existed at the time of the stamp. Only the ' +
+      'hash is sent, never the content. Returns the stamp: token_id, issued_at, content_sha256, token, tier, tsp_provider, ' +
+      'is_qualified (whether it is an eIDAS-qualified timestamp) and verify_url. Keep token_id or token; either verifies the stamp.',
+    annotations: { ...stampingAnnotations, title: 'Stamp a hash' },
+    arguments: hashOrder,
+    run: async (order, call) => stampFor(call, stamping, order),
+  });
+}

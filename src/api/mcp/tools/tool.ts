@@ -1,0 +1,83 @@
+import type { FastifyBaseLogger } from 'fastify';
+import type { z } from 'zod';
+import { ServiceError } from '../../../shared/domain/service-error.ts';
+import { errorBody, statusOf } from '../../http/errors.ts';
+import { validationItems } from '../../http/validation-items.ts';
+import { inputSchemaOf } from './input-schema.ts';
+
+/** Who calls a tool, and with what beside the arguments. */
+export interface ToolCall {
+  readonly product: string;
+  readonly requestId: string;
+  /** `_meta.idempotency_key` of the call (S9). */
+  readonly idempotencyKey: string | undefined;
+  /** To be called when an earlier call with the same key did what this one asks for: the answer is the same, its header says so. */
+  readonly onReplayed: () => void;
+  readonly log: FastifyBaseLogger;
+}
+
+/** The result of `tools/call` (M5): the same object as text, for the assistant, and as data, for the program. */
+export interface ToolResult {
+  readonly content: readonly [{ readonly type: 'text'; readonly text: string }];
+  readonly structuredContent: Readonly<Record<string, unknown>>;
+  readonly isError: boolean;
+}
+
+/** What `tools/list` says of a tool (M2). */
+export interface ToolDefinition {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+  readonly annotations: {
+    readonly title: string;
+    readonly readOnlyHint: boolean;
+    readonly destructiveHint: boolean;
+    readonly idempotentHint: boolean;
+    readonly openWorldHint: boolean;
+  };
+}
+
+export interface Tool {
+  readonly definition: ToolDefinition;
+  /** Whatever an assistant can mend or wait for is a result with `isError` (M6); only a defect of ours is thrown. */
+  call(given: unknown, call: ToolCall): Promise<ToolResult>;
+}
+
+export interface ToolOptions<Schema extends z.ZodType> extends Omit<ToolDefinition, 'inputSchema'> {
+  readonly arguments: Schema;
+  readonly run: (given: z.output<Schema>, call: ToolCall) => Promise<Readonly<Record<string, unknown>>>;
+}
+
+/** A tool whose arguments keep a contract; its JSON Schema comes from the same contract. */
+export function createTool<Schema extends z.ZodType>(options: ToolOptions<Schema>): Tool {
+  const { name, description, annotations, arguments: contract, run } = options;
+  return {
+    definition: { name, description, inputSchema: inputSchemaOf(contract), annotations },
+    call: async (given, call) => {
+      try {
+        const parsed = contract.safeParse(given);
+        if (!parsed.success) return resultOf({ detail: faultsOf(parsed.error, given) }, true);
+        return resultOf(await run(parsed.data, call), false);
+      } catch (error) {
+        if (!(error instanceof ServiceError)) throw error;
+        return resultOf(failureOf(error, call), true);
+      }
+    },
+  };
+}
+
+function resultOf(value: Readonly<Record<string, unknown>>, isError: boolean): ToolResult {
+  return { content: [{ type: 'text', text: JSON.stringify(value) }], structuredContent: value, isError };
+}
+
+/** The items of a 422 (E1) without their `input`: an assistant knows what it sent, and pays for every word. */
+function faultsOf(error: z.ZodError, given: unknown): object[] {
+  return validationItems(error, given, ['arguments']).map(({ input, ...item }) => item);
+}
+
+/** The body that REST answers with (E3), and what it says in `Retry-After`. */
+function failureOf(error: ServiceError, { requestId, log }: ToolCall): Readonly<Record<string, unknown>> {
+  const { code, message, retryAfterSeconds } = error;
+  if (statusOf[code] >= 500) log.warn({ err: error.cause ?? error, code }, message);
+  return { ...errorBody(error, requestId), ...(retryAfterSeconds !== undefined && { retry_after_seconds: retryAfterSeconds }) };
+}

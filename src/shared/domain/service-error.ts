@@ -1,0 +1,52 @@
+/**
+ * The closed set of things that go wrong on purpose. Each is thrown where it is noticed and mapped to one HTTP answer by
+ * `src/api/http/errors.ts` (decisions E3–E11); the code is part of the public answer and never changes its meaning.
+ */
+export type ErrorCode =
+  | 'unauthorized'
+  | 'forbidden'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'conflict'
+  | 'idempotency_key_reused'
+  | 'gone'
+  | 'payload_too_large'
+  | 'unsupported_media_type'
+  | 'bad_request'
+  | 'rate_limited'
+  | 'provider_failed'
+  | 'queue_unavailable'
+  | 'store_unavailable'
+  | 'overloaded'
+  | 'prefetch_refused'
+  | 'stamp_pending'
+  | 'completion_pending'
+  | 'internal_error';
+
+export interface ServiceErrorOptions {
+  /** Seconds after which a retry makes sense; becomes `Retry-After`. */
+  retryAfterSeconds?: number;
+  /** More members of the public body, e.g. `token_id` of a pending stamp (E11). */
+  members?: Readonly<Record<string, unknown>>;
+  /** More response headers, e.g. `WWW-Authenticate` (E4, E5) or `Allow` (E8). */
+  headers?: Readonly<Record<string, string>>;
+  /** What really happened: logged, never shown. */
+  cause?: unknown;
+}
+
+/** An expected failure. `message` is shown to the client as `detail`: one sentence, nothing internal. */
+export class ServiceError extends Error {
+  override readonly name = 'ServiceError';
+  readonly code: ErrorCode;
+  readonly retryAfterSeconds: number | undefined;
+  readonly members: Readonly<Record<string, unknown>>;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(code: ErrorCode, detail: string, options: ServiceErrorOptions = {}) {
+    super(detail, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.retryAfterSeconds = options.retryAfterSeconds;
+    this.members = options.members ?? {};
+    this.headers = options.headers ?? {};
+  }
+}

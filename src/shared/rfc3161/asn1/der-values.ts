@@ -1,0 +1,105 @@
+import { refuse } from '../refusal/refusal.ts';
+import { contentsOf, type Der, derOf, isMinimalInteger, TAG } from './der.ts';
+import { objectIdentifier } from './der-writer.ts';
+import { OID } from './oids.ts';
+
+/** What primitive elements mean, for elements that passed the gate. */
+
+const knownOids = new Map<string, string>(Object.values(OID).map((dotted) => [objectIdentifier(dotted).toString('latin1', 2), dotted]));
+
+/** The dotted form of an OBJECT IDENTIFIER. */
+export function oidOf(element: Der, name: string): string {
+  if (element.tag !== TAG.oid) refuse('der_malformed', `${name} is not an object identifier.`);
+  return knownOids.get(element.source.toString('latin1', element.content, element.end)) ?? dotted(contentsOf(element), name);
+}
+
+function dotted(contents: Buffer, name: string): string {
+  // Arcs are not bounded, but none in use has more than 128 bits (a UUID, ITU-T X.667).
+  if (contents.length > 64) refuse('der_too_large', `${name} is longer than object identifiers are.`);
+  const arcs: bigint[] = [];
+  let arc = 0n;
+  for (const octet of contents) {
+    arc = (arc << 7n) | BigInt(octet & 0x7f);
+    if (octet < 0x80) {
+      arcs.push(arc);
+      arc = 0n;
+    }
+  }
+  const [joined = 0n, ...others] = arcs;
+  const first = joined < 80n ? joined / 40n : 2n;
+  return [first, joined - first * 40n, ...others].join('.');
+}
+
+/** INTEGER, or one that is IMPLICIT under another tag, as a number of any size; two's complement. */
+export function integerOf(element: Der, name: string): bigint {
+  const { source, content, end } = element;
+  if (!isMinimalInteger(source, content, end)) refuse('der_not_canonical', `${name} is not an INTEGER in the form of DER.`);
+  const length = end - content;
+  if (length <= 6) return BigInt(source.readIntBE(content, length));
+  return BigInt.asIntN(length * 8, BigInt(`0x${source.toString('hex', content, end)}`));
+}
+
+/** An INTEGER that is small by definition (a version, a status). Anything larger than 48 bits is none of them and gives NaN. */
+export function smallIntegerOf(element: Der): number {
+  const length = element.end - element.content;
+  return element.tag !== TAG.integer || length > 6 ? Number.NaN : element.source.readIntBE(element.content, length);
+}
+
+/** BOOLEAN DEFAULT FALSE: absent, or TRUE; X.690 §11.5 lets nobody write the default. */
+export function isTrue(element: Der | undefined, name: string): boolean {
+  if (element === undefined) return false;
+  return element.source[element.content] === 0xff || refuse('der_not_canonical', `${name} spells out its default.`);
+}
+
+/** The octets of a BIT STRING that is a whole number of them: a key, a signature. */
+export function octetsOfBitString(element: Der, name: string): Buffer {
+  const contents = contentsOf(element);
+  if (element.tag !== TAG.bitString || contents[0] !== 0) refuse('der_malformed', `${name} is not a BIT STRING of whole octets.`);
+  return contents.subarray(1);
+}
+
+/** The bits that are set in a BIT STRING with named bits; trailing zero bits are not written (X.690 §11.2.2). */
+export function namedBitsOf(element: Der, name: string): ReadonlySet<number> {
+  const contents = contentsOf(element);
+  if (element.tag !== TAG.bitString) refuse('der_malformed', `${name} is not a BIT STRING.`);
+  const unused = contents[0]!;
+  const last = contents.at(-1)!;
+  if (contents.length > 1 && (last & (1 << unused)) === 0) refuse('der_not_canonical', `${name} has trailing zero bits.`);
+  const bits = new Set<number>();
+  for (let bit = 0; bit < (contents.length - 1) * 8; bit++) {
+    if ((contents[1 + (bit >> 3)]! & (0x80 >> (bit & 7))) !== 0) bits.add(bit);
+  }
+  return bits;
+}
+
+/** Whether the elements of a SET OF are in the order of their encodings (X.690 §11.6). */
+export function isSortedSet(elements: readonly Der[]): boolean {
+  return elements.every((element, i) => i === 0 || Buffer.compare(derOf(elements[i - 1]!), derOf(element)) <= 0);
+}
+
+/**
+ * Microseconds since the epoch for `YYYYMMDDHHMMSS[.f…]Z` (X.690 §11.7: UTC, seconds, no trailing zero), or undefined. Digits beyond
+ * microseconds are cut off.
+ */
+export function microsecondsOfTime(text: string): bigint | undefined {
+  const match = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(?:\.(\d{0,99}[1-9]))?Z$/.exec(text);
+  if (match === null) return undefined;
+  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [number, number, number, number, number, number];
+  const date = new Date(0);
+  date.setUTCFullYear(year, month - 1, day);
+  date.setUTCHours(hour, minute, second);
+  // A month 13 or a 30 February would have moved on. Leap seconds have no number (POSIX time) and no TSA may give one out.
+  const isCalendarTime = date.getUTCMonth() === month - 1 && date.getUTCDate() === day && hour < 24 && minute < 60 && second < 60;
+  if (!isCalendarTime) return undefined;
+  return BigInt(date.getTime()) * 1000n + BigInt((match[7] ?? '').slice(0, 6).padEnd(6, '0'));
+}
+
+/** Time of a certificate or CRL in milliseconds since the epoch: seconds always, UTCTime through 2049 (RFC 5280 §4.1.2.5). */
+export function millisecondsOfTime(element: Der, name: string): number {
+  const text = contentsOf(element).toString('latin1');
+  const isUtc = element.tag === TAG.utcTime && /^\d{12}Z$/.test(text);
+  if (!isUtc && !(element.tag === TAG.generalizedTime && /^\d{14}Z$/.test(text))) refuse('der_malformed', `${name} is not a time.`);
+  const micros = microsecondsOfTime(isUtc ? (text < '50' ? `20${text}` : `19${text}`) : text);
+  if (micros === undefined) refuse('der_malformed', `${name} is not a time of the calendar.`);
+  return Number(micros / 1000n);
+}

@@ -1,0 +1,238 @@
+import { isAscii, isUtf8 } from 'node:buffer';
+import { Refusal, refuse } from '../refusal/refusal.ts';
+
+/**
+ * The gate: DER in (ITU-T X.690 §8–§11), as a tree over the bytes as they came. Everything is checked here, before anything is read
+ * from it: definite minimal lengths that stay inside their parent, one form for each value, and caps on size, depth and number. What
+ * the tree gives out are views: nothing is ever encoded again.
+ */
+
+/** One element (tag, length, value) at its place in the bytes. */
+export interface Der {
+  readonly tag: number;
+  readonly source: Buffer;
+  /** Where the element starts, where its contents start, and where both end. */
+  readonly start: number;
+  readonly content: number;
+  readonly end: number;
+  /** Empty for a primitive element. */
+  readonly children: readonly Der[];
+}
+
+export interface DerLimits {
+  readonly maxBytes: number;
+  readonly maxElements: number;
+  readonly maxDepth: number;
+}
+
+/** A token with its certificates has about 5 KiB, 300 elements and 15 levels. */
+export const TOKEN_LIMITS: DerLimits = { maxBytes: 64 * 1024, maxElements: 16_384, maxDepth: 32 };
+
+export const TAG = {
+  boolean: 0x01,
+  integer: 0x02,
+  bitString: 0x03,
+  octetString: 0x04,
+  null: 0x05,
+  oid: 0x06,
+  enumerated: 0x0a,
+  utf8String: 0x0c,
+  printableString: 0x13,
+  ia5String: 0x16,
+  utcTime: 0x17,
+  generalizedTime: 0x18,
+  bmpString: 0x1e,
+  sequence: 0x30,
+  set: 0x31,
+  /** `[n]` over something primitive or constructed. */
+  context: (number: number) => 0x80 | number,
+  contextConstructed: (number: number) => 0xa0 | number,
+} as const;
+
+const CONSTRUCTED = 0x20;
+const CLASS = 0xc0;
+
+/** NumericString, TeletexString, VideotexString, GraphicString, VisibleString, GeneralString, UniversalString: taken as octets. */
+const OTHER_STRINGS: ReadonlySet<number> = new Set([0x12, 0x14, 0x15, 0x19, 0x1a, 0x1b, 0x1c]);
+
+/**
+ * Reads exactly one element that fills `bytes`.
+ *
+ * @throws Refusal with a `der_…` code
+ */
+export function parseDer(bytes: Uint8Array, limits: DerLimits = TOKEN_LIMITS): Der {
+  const source = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  if (source.length > limits.maxBytes) refuse('der_too_large', `There are ${source.length} octets; ${limits.maxBytes} is the most.`);
+  const root = readElement(source, 0, source.length, 1, { left: limits.maxElements, maxDepth: limits.maxDepth });
+  if (root.end !== source.length) refuse('der_trailing', `${source.length - root.end} octets follow the end.`);
+  return root;
+}
+
+interface Budget {
+  left: number;
+  readonly maxDepth: number;
+}
+
+function readElement(source: Buffer, start: number, limit: number, depth: number, budget: Budget): Der {
+  if (--budget.left < 0) refuse('der_too_large', 'There are too many elements.');
+  if (depth > budget.maxDepth) refuse('der_too_deep', `More than ${budget.maxDepth} levels are nested.`);
+  if (start + 2 > limit) throw overrun(start, depth);
+
+  const tag = source[start]!;
+  if ((tag & 0x1f) === 0x1f) refuse('der_malformed', `The tag at octet ${start} has more than one octet.`);
+  let length = source[start + 1]!;
+  let content = start + 2;
+  if (length >= 0x80) {
+    const octets = length & 0x7f;
+    if (octets === 0) refuse('der_length', `The length at octet ${start + 1} is indefinite.`);
+    if (octets > 4) refuse('der_length', `The length at octet ${start + 1} has ${octets} octets.`);
+    content += octets;
+    if (content > limit) throw overrun(start, depth);
+    length = source.readUIntBE(start + 2, octets);
+    if (length < 0x80 || length < 2 ** (8 * (octets - 1))) refuse('der_length', `The length at octet ${start + 1} is longer than needed.`);
+  }
+  const end = content + length;
+  if (end > limit) throw overrun(start, depth);
+
+  if ((tag & CONSTRUCTED) === 0) {
+    if ((tag & CLASS) === 0) checkPrimitive(tag, source, content, end);
+    return { tag, source, start, content, end, children: NO_CHILDREN };
+  }
+  if ((tag & CLASS) === 0 && tag !== TAG.sequence && tag !== TAG.set) {
+    refuse('der_not_canonical', `The element at octet ${start} is constructed although its type is primitive.`);
+  }
+  const children: Der[] = [];
+  for (let next = content; next < end; ) {
+    const child = readElement(source, next, end, depth + 1, budget);
+    children.push(child);
+    next = child.end;
+  }
+  return { tag, source, start, content, end, children };
+}
+
+const NO_CHILDREN: readonly Der[] = [];
+
+/** The outermost element was cut off; a child that is larger than its parent is something that nothing could mend. */
+function overrun(start: number, depth: number): Refusal {
+  if (depth === 1) return new Refusal('der_truncated', 'The data ends before the outermost element does.');
+  return new Refusal('der_malformed', `The element at octet ${start} goes beyond the one around it.`);
+}
+
+/** The contents of a universal primitive type. Times are checked by those who read them. */
+function checkPrimitive(tag: number, source: Buffer, content: number, end: number): void {
+  const reject = (what: string): never => refuse('der_not_canonical', `The ${what} at octet ${content} is not in the form of DER.`);
+  const length = end - content;
+  switch (tag) {
+    case TAG.boolean:
+      if (length !== 1 || (source[content] !== 0x00 && source[content] !== 0xff)) reject('BOOLEAN');
+      return;
+    case TAG.integer:
+    case TAG.enumerated:
+      if (!isMinimalInteger(source, content, end)) reject('INTEGER');
+      return;
+    case TAG.bitString:
+      if (!isCanonicalBitString(source, content, end)) reject('BIT STRING');
+      return;
+    case TAG.null:
+      if (length !== 0) reject('NULL');
+      return;
+    case TAG.oid:
+      if (!isCanonicalOid(source, content, end)) reject('OBJECT IDENTIFIER');
+      return;
+    case TAG.utf8String:
+      if (!isUtf8(source.subarray(content, end))) reject('UTF8String');
+      return;
+    case TAG.printableString: // CAs write '&', '@' and '*' into it: held to ASCII, not to the letter of X.680 §41.4.
+    case TAG.ia5String:
+    case TAG.utcTime:
+    case TAG.generalizedTime:
+      if (!isAscii(source.subarray(content, end))) reject('character string');
+      return;
+    case TAG.bmpString:
+      if (length % 2 !== 0) reject('BMPString');
+      return;
+    case TAG.octetString:
+      return;
+    default:
+      if (!OTHER_STRINGS.has(tag)) refuse('der_malformed', `No time-stamp has an element of type ${tag}, as at octet ${content}.`);
+  }
+}
+
+/** X.690 §8.3.2. */
+export function isMinimalInteger(source: Buffer, content: number, end: number): boolean {
+  if (content === end) return false;
+  if (end - content === 1) return true;
+  const first = source[content]!;
+  const second = source[content + 1]!;
+  return !((first === 0x00 && second < 0x80) || (first === 0xff && second >= 0x80));
+}
+
+/** X.690 §8.6.2, §11.2.1: the unused bits are counted and zero. */
+function isCanonicalBitString(source: Buffer, content: number, end: number): boolean {
+  if (content === end) return false;
+  const unused = source[content]!;
+  if (unused === 0) return true;
+  return unused <= 7 && end - content > 1 && (source[end - 1]! & ((1 << unused) - 1)) === 0;
+}
+
+/** X.690 §8.19.2: each arc in as few octets as possible, the last one ended. */
+function isCanonicalOid(source: Buffer, content: number, end: number): boolean {
+  if (content === end || (source[end - 1]! & 0x80) !== 0) return false;
+  let atArcStart = true;
+  for (let i = content; i < end; i++) {
+    if (atArcStart && source[i] === 0x80) return false;
+    atArcStart = (source[i]! & 0x80) === 0;
+  }
+  return true;
+}
+
+/** The whole element: tag, length and contents. */
+export function derOf(element: Der): Buffer {
+  return element.source.subarray(element.start, element.end);
+}
+
+export function contentsOf(element: Der): Buffer {
+  return element.source.subarray(element.content, element.end);
+}
+
+/** Whether two elements are the same, octet for octet. */
+export function sameDer(a: Der, b: Der): boolean {
+  return a.source.compare(b.source, b.start, b.end, a.start, a.end) === 0;
+}
+
+/** The members of a SEQUENCE, in their order. Each takes one, or leaves an absent optional one. */
+export interface Members {
+  take(tag: number, name: string): Der;
+  optional(tag: number): Der | undefined;
+  /** Whatever comes next, for a CHOICE. */
+  any(name: string): Der;
+  /** @throws Refusal `der_trailing` when there are more */
+  end(): void;
+}
+
+/** @throws Refusal `der_malformed` when `element` is not a SEQUENCE (or of the other `tag`) */
+export function membersOf(element: Der, name: string, tag: number = TAG.sequence): Members {
+  if (element.tag !== tag) refuse('der_malformed', `${name} is of another type.`);
+  const { children } = element;
+  let next = 0;
+  const any = (member: string): Der => children[next++] ?? refuse('der_malformed', `${name} has no ${member}.`);
+  return {
+    any,
+    take: (expected, member) => {
+      const child = any(member);
+      return child.tag === expected ? child : refuse('der_malformed', `${member} of ${name} is missing or of another type.`);
+    },
+    optional: (expected) => (children[next]?.tag === expected ? children[next++] : undefined),
+    end: () => {
+      if (next !== children.length) refuse('der_trailing', `${name} has more members than it may have.`);
+    },
+  };
+}
+
+/** The only element inside an EXPLICIT tag. */
+export function inside(element: Der, name: string): Der {
+  const [only, more] = element.children;
+  if (only === undefined) refuse('der_malformed', `${name} is empty.`);
+  if (more !== undefined) refuse('der_trailing', `${name} has more than one element.`);
+  return only;
+}

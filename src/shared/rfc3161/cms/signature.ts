@@ -1,0 +1,70 @@
+import { hash } from 'node:crypto';
+import { contentsOf, type Der, membersOf, TAG } from '../asn1/der.ts';
+import { oidOf } from '../asn1/der-values.ts';
+import { OID } from '../asn1/oids.ts';
+import { Refusal, refuse } from '../refusal/refusal.ts';
+import { sameAlgorithm, signerAlgorithmOf } from '../x509/algorithms.ts';
+import type { Certificate } from '../x509/certificate.ts';
+import { isSignatureOf } from '../x509/public-key.ts';
+import { type SignedData, type SignerInfo, signedBytesOf } from './signed-data.ts';
+
+/** The signature and the attributes that bind it to the content (RFC 5652 §5.4, §5.6, §11). */
+
+export type Attributes = ReadonlyMap<string, readonly Der[]>;
+
+/** Refusal 27: without it, a signature made over something else could be taken for one over TSTInfo. */
+export function checkContentType(attributes: Attributes): void {
+  const [value, another] = attributes.get(OID.contentType) ?? [];
+  if (value === undefined || another !== undefined)
+    refuse('content_type_attribute', 'The contentType attribute is absent or has not one value.');
+  if (value.tag !== TAG.oid || oidOf(value, 'contentType') !== OID.tstInfo) {
+    refuse('content_type_attribute', 'The contentType attribute is not id-ct-TSTInfo.');
+  }
+}
+
+/** Refusal 28. */
+export function checkMessageDigest(attributes: Attributes, { eContent, signer }: SignedData): void {
+  const [value, another] = attributes.get(OID.messageDigest) ?? [];
+  if (value?.tag !== TAG.octetString || another !== undefined) {
+    refuse('message_digest_attribute', 'The messageDigest attribute is absent or has not one value.');
+  }
+  if (!hash(signer.digest, eContent, 'buffer').equals(contentsOf(value))) {
+    refuse('message_digest_mismatch', 'The digest of the content is not the one that was signed.');
+  }
+}
+
+/** CMSAlgorithmProtection (RFC 6211 §2): when it is there, the algorithms, which are not signed themselves, must be those. */
+export function checkAlgorithmProtection(attributes: Attributes, signer: SignerInfo): void {
+  const values = attributes.get(OID.cmsAlgorithmProtection);
+  if (values === undefined) return;
+  const [value, another] = values;
+  if (value === undefined || another !== undefined) refuse('algorithm_protection_mismatch', 'The attribute has not one value.');
+  const members = membersOf(value, 'CMSAlgorithmProtection');
+  const digest = members.take(TAG.sequence, 'digestAlgorithm');
+  const signature = members.optional(TAG.contextConstructed(1));
+  members.end();
+  if (
+    signature === undefined ||
+    !sameAlgorithm(digest, signer.digestAlgorithm) ||
+    !sameAlgorithm(signature, signer.signatureAlgorithmDer)
+  ) {
+    refuse('algorithm_protection_mismatch', 'The algorithms of the SignerInfo are not those that were signed.');
+  }
+}
+
+/** Refusals 29, 30 and 46: the signature is by the key of the certificate that the token names, and by no other. */
+export function checkSignature(signerInfo: SignerInfo, signer: Certificate, embedded: readonly Certificate[]): void {
+  const algorithm = signerAlgorithmOf(signerInfo.signatureAlgorithm, signerInfo.digest, 'signatureAlgorithm');
+  const signed = signedBytesOf(signerInfo);
+  if (isSignatureOf(signer.publicKey(), algorithm, signed, signerInfo.signature)) return;
+  const another = embedded.find((certificate) => {
+    try {
+      return isSignatureOf(certificate.publicKey(), algorithm, signed, signerInfo.signature);
+    } catch (error) {
+      if (error instanceof Refusal) return false; // A key that could not have made it.
+      throw error;
+    }
+  });
+  if (another !== undefined) refuse('signer_identifier_mismatch', 'The signature is by another certificate than the SignerInfo names.');
+  refuse('signature_invalid', 'The signature over the signed attributes does not hold.');
+}

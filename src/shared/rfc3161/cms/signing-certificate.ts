@@ -1,0 +1,106 @@
+import { hash } from 'node:crypto';
+import { contentsOf, type Der, derOf, inside, type Members, membersOf, TAG } from '../asn1/der.ts';
+import { OID } from '../asn1/oids.ts';
+import { refuse } from '../refusal/refusal.ts';
+import { algorithmIdentifierOf, digestOf } from '../x509/algorithms.ts';
+import type { Certificate } from '../x509/certificate.ts';
+
+/**
+ * The signing certificate attribute (ESS, RFC 5035 §3 and §5; RFC 5816): the signer says under its signature which certificate is its
+ * own, so that no other certificate for the same key can be put in its place.
+ */
+export interface CertificateId {
+  readonly digest: 'sha1' | 'sha256' | 'sha384' | 'sha512';
+  readonly certificateHash: Buffer;
+  readonly issuerSerial: { readonly issuer: Buffer; readonly serialNumber: Buffer } | undefined;
+}
+
+const HASH_CODES = { weak: 'signing_certificate_hash_unknown', unknown: 'signing_certificate_hash_unknown' } as const;
+
+/** The lists of the attribute, one for each form that is there: the first of a list is the signer's (refusals 33, 36). */
+export function signingCertificatesOf(attributes: ReadonlyMap<string, readonly Der[]>): readonly (readonly CertificateId[])[] {
+  const lists = [OID.signingCertificate, OID.signingCertificateV2].flatMap((type) => {
+    const values = attributes.get(type);
+    if (values === undefined) return [];
+    const [value, another] = values;
+    if (value === undefined || another !== undefined)
+      refuse('signing_certificate_missing', 'The signing certificate attribute has not one value.');
+    return [certificateIdsOf(value, type === OID.signingCertificateV2)];
+  });
+  if (lists.length === 0) refuse('signing_certificate_missing', 'There is no signing certificate attribute.');
+  return lists;
+}
+
+/** SigningCertificate or SigningCertificateV2. */
+function certificateIdsOf(element: Der, isV2: boolean): readonly CertificateId[] {
+  const members = membersOf(element, 'signingCertificate');
+  const ids = members.take(TAG.sequence, 'certs').children;
+  members.optional(TAG.sequence); // policies of certificates: nothing is asked of them.
+  members.end();
+  if (ids.length === 0) refuse('signing_certificate_missing', 'The signing certificate attribute names no certificate.');
+  return ids.map((id) => {
+    const parts = membersOf(id, 'ESSCertID');
+    const algorithm = isV2 ? parts.optional(TAG.sequence) : undefined;
+    const certificateHash = contentsOf(parts.take(TAG.octetString, 'certHash'));
+    const issuerSerial = issuerSerialOf(parts);
+    parts.end();
+    return { digest: isV2 ? digestOfId(algorithm) : 'sha1', certificateHash, issuerSerial };
+  });
+}
+
+/** RFC 5035 §4: SHA-256 by default, which some spell out all the same. */
+function digestOfId(algorithm: Der | undefined): CertificateId['digest'] {
+  if (algorithm === undefined) return 'sha256';
+  return digestOf(algorithmIdentifierOf(algorithm, 'hashAlgorithm'), 'The hash algorithm of ESSCertIDv2', HASH_CODES);
+}
+
+/** IssuerSerial: one directoryName, and the serial number. */
+function issuerSerialOf(parts: Members): CertificateId['issuerSerial'] {
+  const element = parts.optional(TAG.sequence);
+  if (element === undefined) return undefined;
+  const members = membersOf(element, 'issuerSerial');
+  const [name, another] = members.take(TAG.sequence, 'issuer').children;
+  const serialNumber = derOf(members.take(TAG.integer, 'serialNumber'));
+  members.end();
+  if (name?.tag !== TAG.contextConstructed(4) || another !== undefined) {
+    refuse('signing_certificate_issuer_mismatch', 'issuerSerial does not name its issuer by one directory name.');
+  }
+  return { issuer: derOf(inside(name, 'directoryName')), serialNumber };
+}
+
+/** Refuses unless the first of each list is the signer (34, 35). */
+export function checkSigningCertificate(lists: readonly (readonly CertificateId[])[], signer: Certificate): void {
+  for (const [first] of lists) {
+    if (first === undefined || !isHashOf(first, signer)) {
+      refuse('signing_certificate_hash_mismatch', 'The certificate named by the token is not the one that was signed with.');
+    }
+    if (!isIssuerSerialOf(first, signer)) {
+      refuse('signing_certificate_issuer_mismatch', 'issuerSerial is not that of the signer’s certificate.');
+    }
+  }
+}
+
+/**
+ * Refuses unless the further certificates of each list are those of the chain: they limit what may be used for validation (RFC 5035
+ * §3). The anchor need not be named, as it is trusted for itself.
+ */
+export function checkNamedChain(lists: readonly (readonly CertificateId[])[], chain: readonly Certificate[]): void {
+  for (const list of lists) {
+    if (list.length === 1) continue;
+    const isNamed = (certificate: Certificate) => list.some((id) => isHashOf(id, certificate) && isIssuerSerialOf(id, certificate));
+    const isUsed = (id: CertificateId) => chain.some((certificate) => isHashOf(id, certificate) && isIssuerSerialOf(id, certificate));
+    if (!chain.slice(0, -1).every(isNamed) || !list.every(isUsed)) {
+      refuse('signing_certificate_hash_mismatch', 'The certificates named by the token are not those of its chain.');
+    }
+  }
+}
+
+function isHashOf(id: CertificateId, certificate: Certificate): boolean {
+  if (id.digest === 'sha256') return id.certificateHash.toString('hex') === certificate.fingerprint;
+  return hash(id.digest, certificate.der, 'buffer').equals(id.certificateHash);
+}
+
+function isIssuerSerialOf({ issuerSerial }: CertificateId, certificate: Certificate): boolean {
+  if (issuerSerial === undefined) return true;
+  return issuerSerial.issuer.equals(certificate.issuer) && issuerSerial.serialNumber.equals(certificate.serialNumber);
+}

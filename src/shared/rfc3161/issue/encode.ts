@@ -1,0 +1,197 @@
+import {
+  boolean,
+  contextConstructed,
+  generalizedTime,
+  integer,
+  namedBits,
+  objectIdentifier,
+  octetString,
+  retag,
+  sequence,
+  setOf,
+  utf8String,
+} from '../asn1/der-writer.ts';
+
+/** The structures of a time-stamp answer as plain data, and their DER. Nothing is judged here: what is given is what is written. */
+
+/** RFC 3161 §2.4.2. */
+export interface Accuracy {
+  seconds?: number;
+  /** 1–999. */
+  millis?: number;
+  /** 1–999. */
+  micros?: number;
+}
+
+/** TSTInfo, RFC 3161 §2.4.2. */
+export interface TstInfoFields {
+  version: number;
+  policy: string;
+  /** `algorithm` is a DER AlgorithmIdentifier. */
+  imprint: { algorithm: Buffer; digest: Buffer };
+  serial: bigint;
+  /** The text of the GeneralizedTime, see `genTimeText`. */
+  genTime: string;
+  accuracy?: Accuracy | undefined;
+  ordering?: boolean | undefined;
+  nonce?: bigint | undefined;
+  /** DER GeneralName. */
+  tsa?: Buffer | undefined;
+  /** DER Extension, each. */
+  extensions?: readonly Buffer[] | undefined;
+}
+
+/** Attribute, RFC 5652 §5.3. `values` are DER. */
+export interface Attribute {
+  type: string;
+  values: readonly Buffer[];
+}
+
+/** SignerInfo, RFC 5652 §5.3. */
+export interface SignerParts {
+  version: number;
+  /** DER IssuerAndSerialNumber, or `[0]` SubjectKeyIdentifier. */
+  sid: Buffer;
+  digestAlgorithm: Buffer;
+  /** DER SET OF Attribute. */
+  signedAttributes: Buffer | undefined;
+  signatureAlgorithm: Buffer;
+  signature: Buffer;
+  unsignedAttributes?: readonly Attribute[] | undefined;
+}
+
+/** ContentInfo with SignedData, RFC 5652 §3 and §5.1. */
+export interface TokenParts {
+  contentType: string;
+  version: number;
+  digestAlgorithms: readonly Buffer[];
+  eContentType: string;
+  /** DER TSTInfo; undefined: detached. */
+  eContent: Buffer | undefined;
+  certificates: readonly Buffer[];
+  crls: readonly Buffer[];
+  signers: readonly SignerParts[];
+}
+
+/** TimeStampResp, RFC 3161 §2.4.2. */
+export interface ResponseParts {
+  /** PKIStatus 0–5. */
+  status: number;
+  statusText?: string | undefined;
+  /** Bits of PKIFailureInfo. */
+  failInfo?: readonly number[] | undefined;
+  token?: Buffer | undefined;
+}
+
+/** PKIStatus, RFC 3161 §2.4.2. */
+export const PKI_STATUS = {
+  granted: 0,
+  grantedWithMods: 1,
+  rejection: 2,
+  waiting: 3,
+  revocationWarning: 4,
+  revocationNotification: 5,
+} as const;
+
+/** PKIFailureInfo, RFC 3161 §2.4.2. */
+export const FAIL_INFO = {
+  badAlg: 0,
+  badRequest: 2,
+  badDataFormat: 5,
+  timeNotAvailable: 14,
+  unacceptedPolicy: 15,
+  unacceptedExtension: 16,
+  addInfoNotAvailable: 17,
+  systemFailure: 25,
+} as const;
+
+/** GeneralizedTime text of a time in milliseconds since the epoch, without trailing zeros (RFC 3161 §2.4.2, X.690 §11.7). */
+export function genTimeText(timeMs: number): string {
+  const [date = '', fraction = ''] = new Date(timeMs)
+    .toISOString()
+    .replace(/[-:TZ]/g, '')
+    .split('.');
+  const digits = fraction.replace(/0+$/, '');
+  return `${date}${digits === '' ? '' : `.${digits}`}Z`;
+}
+
+export function encodeTstInfo(fields: TstInfoFields): Buffer {
+  return sequence(
+    integer(fields.version),
+    objectIdentifier(fields.policy),
+    sequence(fields.imprint.algorithm, octetString(fields.imprint.digest)),
+    integer(fields.serial),
+    generalizedTime(fields.genTime),
+    ...(fields.accuracy === undefined ? [] : [encodeAccuracy(fields.accuracy)]),
+    // DEFAULT FALSE is not encoded (X.690 §11.5).
+    ...(fields.ordering ? [boolean(true)] : []),
+    ...(fields.nonce === undefined ? [] : [integer(fields.nonce)]),
+    ...(fields.tsa === undefined ? [] : [contextConstructed(0, fields.tsa)]),
+    ...(fields.extensions === undefined ? [] : [contextConstructed(1, ...fields.extensions)]),
+  );
+}
+
+function encodeAccuracy(accuracy: Accuracy): Buffer {
+  return sequence(
+    ...(accuracy.seconds === undefined ? [] : [integer(accuracy.seconds)]),
+    ...(accuracy.millis === undefined ? [] : [retag(0x80, integer(accuracy.millis))]),
+    ...(accuracy.micros === undefined ? [] : [retag(0x81, integer(accuracy.micros))]),
+  );
+}
+
+export function encodeAttribute(attribute: Attribute): Buffer {
+  return sequence(objectIdentifier(attribute.type), setOf(...attribute.values));
+}
+
+function encodeSigner(signer: SignerParts): Buffer {
+  return sequence(
+    integer(signer.version),
+    signer.sid,
+    signer.digestAlgorithm,
+    // The signature covers the SET tag, the message carries [0] IMPLICIT (RFC 5652 §5.4).
+    ...(signer.signedAttributes === undefined ? [] : [retag(0xa0, signer.signedAttributes)]),
+    signer.signatureAlgorithm,
+    octetString(signer.signature),
+    ...(signer.unsignedAttributes === undefined ? [] : [retag(0xa1, setOf(...signer.unsignedAttributes.map(encodeAttribute)))]),
+  );
+}
+
+export function encodeToken(parts: TokenParts): Buffer {
+  const signedData = sequence(
+    integer(parts.version),
+    setOf(...parts.digestAlgorithms),
+    sequence(
+      objectIdentifier(parts.eContentType),
+      ...(parts.eContent === undefined ? [] : [contextConstructed(0, octetString(parts.eContent))]),
+    ),
+    ...(parts.certificates.length === 0 ? [] : [contextConstructed(0, ...parts.certificates)]),
+    ...(parts.crls.length === 0 ? [] : [contextConstructed(1, ...parts.crls)]),
+    setOf(...parts.signers.map(encodeSigner)),
+  );
+  return sequence(objectIdentifier(parts.contentType), contextConstructed(0, signedData));
+}
+
+export function encodeResponse(parts: ResponseParts): Buffer {
+  const statusInfo = sequence(
+    integer(parts.status),
+    ...(parts.statusText === undefined ? [] : [sequence(utf8String(parts.statusText))]),
+    ...(parts.failInfo === undefined ? [] : [namedBits(...parts.failInfo)]),
+  );
+  return sequence(statusInfo, ...(parts.token === undefined ? [] : [parts.token]));
+}
+
+/** ESSCertIDv2 inside a SigningCertificateV2 (RFC 5816, RFC 5035 §4); SHA-256 is the default and so not encoded. */
+export function encodeSigningCertificateV2(
+  certificateHash: Buffer,
+  issuerName: Buffer,
+  serialNumber: Buffer,
+  hashAlgorithm?: Buffer,
+): Buffer {
+  const issuerSerial = sequence(sequence(directoryName(issuerName)), serialNumber);
+  return sequence(sequence(sequence(...(hashAlgorithm === undefined ? [] : [hashAlgorithm]), octetString(certificateHash), issuerSerial)));
+}
+
+/** GeneralName with a DER Name: `[4] EXPLICIT`, as Name is a CHOICE (RFC 5280 §4.2.1.6). */
+export function directoryName(name: Buffer): Buffer {
+  return contextConstructed(4, name);
+}

@@ -1,0 +1,103 @@
+/**
+ * Why a token or a TSA's answer is refused: a closed set of codes, each with the number of the refusal that it answers
+ * (docs/refusals.md; undefined: a refusal beside that list) and the sentence that clients read. A code never changes its meaning.
+ */
+export const REFUSALS = {
+  // The provider's answer (RFC 3161 §2.4.2, §3.4).
+  not_granted: { refusal: 1, sentence: 'The TSA did not grant the time-stamp.' },
+  token_missing: { refusal: 2, sentence: 'The answer says that the time-stamp is granted but holds none.' },
+  token_not_granted: { refusal: 3, sentence: 'The answer holds a token although it says that none was granted.' },
+  granted_with_mods: { refusal: 4, sentence: 'The TSA changed what was asked for, which is not accepted.' },
+  status_contradictory: { refusal: undefined, sentence: 'The answer grants the time-stamp and names a failure.' },
+
+  // The encoding (X.690).
+  der_truncated: { refusal: 6, sentence: 'The data ends before the structure does.' },
+  der_trailing: { refusal: 7, sentence: 'There is more data than the structure takes.' },
+  der_length: { refusal: 8, sentence: 'A length is indefinite or not in its shortest form.' },
+  der_not_canonical: { refusal: 8, sentence: 'A value is not in the one form that DER allows.' },
+  der_too_large: { refusal: 9, sentence: 'The data is larger or has more elements than any time-stamp needs.' },
+  der_too_deep: { refusal: 9, sentence: 'The data is nested more deeply than any time-stamp needs.' },
+  nonce_too_large: { refusal: 9, sentence: 'The nonce is larger than any request needs.' },
+  der_malformed: { refusal: undefined, sentence: 'The data is not the structure that its place requires.' },
+
+  // The envelope (RFC 5652 §3, §5).
+  not_signed_data: { refusal: 10, sentence: 'The token is not CMS signed data.' },
+  not_tst_info: { refusal: 11, sentence: 'The signed content is not of type TSTInfo.' },
+  content_missing: { refusal: 12, sentence: 'The token does not hold what it signs.' },
+  cms_version: { refusal: undefined, sentence: 'A CMS version number does not fit the contents.' },
+
+  // TSTInfo (RFC 3161 §2.4.2).
+  tst_info_version: { refusal: 13, sentence: 'TSTInfo is not of version 1.' },
+  tst_info_extension: { refusal: 14, sentence: 'TSTInfo has a critical extension that is not known.' },
+  imprint_mismatch: { refusal: 15, sentence: 'The token is for another hash.' },
+  imprint_algorithm_mismatch: { refusal: 16, sentence: 'The token is for a hash of another algorithm.' },
+  imprint_length: { refusal: 17, sentence: 'The message imprint does not have the length of its hash algorithm.' },
+  imprint_algorithm_unknown: { refusal: undefined, sentence: 'The hash algorithm of the message imprint is not accepted.' },
+  imprint_algorithm_weak: { refusal: 18, sentence: 'The hash algorithm of the message imprint is broken.' },
+  nonce_mismatch: { refusal: 19, sentence: 'The nonce is not the one that was sent.' },
+  nonce_missing: { refusal: 20, sentence: 'The token lacks the nonce that was sent.' },
+  nonce_unexpected: { refusal: undefined, sentence: 'The token has a nonce although none was sent.' },
+  policy_mismatch: { refusal: 21, sentence: 'The token was issued under another policy than asked for.' },
+  gen_time_malformed: { refusal: 22, sentence: 'The genTime is not a UTC time in the form that RFC 3161 requires.' },
+  gen_time_outside_window: { refusal: 22, sentence: 'The genTime is not within the time of the request.' },
+  gen_time_future: { refusal: 23, sentence: 'The genTime lies in the future.' },
+  accuracy_malformed: { refusal: undefined, sentence: 'The accuracy is out of its range.' },
+  accuracy_too_coarse: { refusal: undefined, sentence: 'The accuracy is coarser than is accepted.' },
+  serial_malformed: { refusal: undefined, sentence: 'The serial number of the token is out of its range.' },
+
+  // The signature (RFC 5652 §5.3–§5.6, §11).
+  signer_missing: { refusal: 24, sentence: 'Nobody signed the token.' },
+  signer_not_single: { refusal: 25, sentence: 'The token has more than the one signature it may have.' },
+  signed_attributes_missing: { refusal: 26, sentence: 'The signature has no signed attributes.' },
+  content_type_attribute: { refusal: 27, sentence: 'The signed content type is absent, wrong or repeated.' },
+  message_digest_attribute: { refusal: 28, sentence: 'The signed digest of the content is absent or repeated.' },
+  message_digest_mismatch: { refusal: 28, sentence: 'The content is not what was signed.' },
+  signed_attribute_repeated: { refusal: undefined, sentence: 'A signed attribute is repeated.' },
+  algorithm_protection_mismatch: { refusal: undefined, sentence: 'The algorithms are not those that the signer protected.' },
+  signature_invalid: { refusal: 29, sentence: 'The signature is not valid.' },
+  signer_identifier_mismatch: {
+    refusal: 30,
+    sentence: 'The token was signed with another certificate than the one it names as its signer’s.',
+  },
+  signer_certificate_not_found: { refusal: 31, sentence: 'No certificate is the one that the token names as its signer’s.' },
+  signer_certificate_ambiguous: { refusal: 31, sentence: 'Several certificates fit the one that the token names as its signer’s.' },
+  signer_certificate_missing: { refusal: 32, sentence: 'The token lacks the signer’s certificate that was asked for.' },
+
+  // The signing certificate attribute (RFC 5035, RFC 5816).
+  signing_certificate_missing: { refusal: 33, sentence: 'The signer’s certificate is not among what was signed.' },
+  signing_certificate_hash_mismatch: { refusal: 34, sentence: 'The signed hash is that of another certificate than the signer’s.' },
+  signing_certificate_issuer_mismatch: { refusal: 35, sentence: 'The signed issuer and serial number are another certificate’s.' },
+  signing_certificate_hash_unknown: { refusal: 36, sentence: 'The signer’s certificate was hashed with an algorithm that is not known.' },
+
+  // The signer’s certificate (RFC 3161 §2.3).
+  eku_missing: { refusal: 37, sentence: 'The signer’s certificate is not for time-stamping.' },
+  eku_not_critical: { refusal: 38, sentence: 'The signer’s certificate does not mark its time-stamping purpose as critical.' },
+  eku_other_purpose: { refusal: 39, sentence: 'The signer’s certificate has a purpose beside time-stamping.' },
+  signer_is_ca: { refusal: 40, sentence: 'The signer’s certificate is that of a certification authority.' },
+  signer_key_usage: { refusal: undefined, sentence: 'The signer’s certificate is not for signing, or not for signing alone.' },
+  tsa_name_mismatch: { refusal: 45, sentence: 'The token names another TSA than the one that signed it.' },
+
+  // The chain (RFC 5280 §6), judged at genTime (V5).
+  intermediate_eku: { refusal: 41, sentence: 'A certification authority of the chain may not certify time-stamping.' },
+  untrusted_root: { refusal: 42, sentence: 'The signer’s certificate does not lead to a trust anchor.' },
+  trust_store_empty: { refusal: 42, sentence: 'No trust anchor is configured.' },
+  issuer_not_ca: { refusal: 42, sentence: 'A certificate of the chain was issued by one that is no certification authority.' },
+  chain_too_long: { refusal: 42, sentence: 'The chain is longer than one of its certificates allows.' },
+  chain_signature_invalid: { refusal: 42, sentence: 'A certificate of the chain does not bear the signature of its issuer.' },
+  certificate_not_valid_at_gen_time: { refusal: 43, sentence: 'A certificate of the chain was not valid at genTime.' },
+  certificate_revoked: { refusal: 44, sentence: 'A certificate of the chain was revoked.' },
+  certificate_extension: { refusal: undefined, sentence: 'A certificate has a critical extension that is not known.' },
+  certificate_stray: { refusal: undefined, sentence: 'A certificate came along that nobody vouches for.' },
+  certificate_malformed: { refusal: undefined, sentence: 'A certificate is not as X.509 requires.' },
+
+  // Keys and algorithms.
+  key_too_weak: { refusal: 46, sentence: 'A key is too short, or not of a kind that is accepted.' },
+  signature_algorithm_weak: { refusal: 46, sentence: 'A signature uses a hash algorithm that is broken.' },
+  signature_algorithm_unknown: { refusal: 46, sentence: 'A signature algorithm is not accepted.' },
+  signature_algorithm_mismatch: { refusal: 46, sentence: 'The algorithms of a signature do not fit each other or the key.' },
+
+  // The verifier met something it was not written for: refused, and a defect of ours to be found in the log.
+  verifier_failed: { refusal: undefined, sentence: 'The token could not be judged.' },
+} as const satisfies Record<string, { refusal: number | undefined; sentence: string }>;
+
+export type RefusalCode = keyof typeof REFUSALS;

@@ -1,0 +1,45 @@
+import type { RefusalCode } from './codes.ts';
+
+/** Why something was refused. `detail` is one sentence for the log; clients read the sentence of the code (V3). */
+export interface Refused {
+  readonly ok: false;
+  readonly code: RefusalCode;
+  readonly detail: string;
+  /** What was thrown, when `code` is `verifier_failed`. */
+  readonly cause?: unknown;
+}
+
+/**
+ * How the rooms below the verifier say no. It is caught where a result is made (`verify.ts`, `request.ts`, `trust.ts`) and goes no
+ * further: callers get a value.
+ */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+  readonly code: RefusalCode;
+
+  constructor(code: RefusalCode, detail: string) {
+    super(detail);
+    this.code = code;
+  }
+}
+
+/** @throws Refusal always */
+export function refuse(code: RefusalCode, detail: string): never {
+  throw new Refusal(code, detail);
+}
+
+/** Runs `read`; whatever it finds malformed is refused as `code`: a fault in a certificate is not one of the token around it. */
+export function refusingAs<T>(code: RefusalCode, what: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof Refusal && error.code.startsWith('der_')) throw new Refusal(code, `${what}: ${error.message}`);
+    throw error;
+  }
+}
+
+/** Anything thrown, as a result. What is not a Refusal is a defect of ours: refused all the same, and kept for the log. */
+export function refusedBy(error: unknown): Refused {
+  if (error instanceof Refusal) return { ok: false, code: error.code, detail: error.message };
+  return { ok: false, code: 'verifier_failed', detail: 'The verifier met something it was not written for.', cause: error };
+}

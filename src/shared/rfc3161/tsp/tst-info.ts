@@ -1,0 +1,110 @@
+import { contentsOf, type Der, inside, type Members, membersOf, parseDer, TAG } from '../asn1/der.ts';
+import { integerOf, isTrue, microsecondsOfTime, oidOf, smallIntegerOf } from '../asn1/der-values.ts';
+import { refuse } from '../refusal/refusal.ts';
+import { type Imprint, imprintOf } from './imprint.ts';
+import type { GenTime, Microseconds, TstExtension } from './types.ts';
+
+/** TSTInfo (RFC 3161 §2.4.2), its form judged, what it says not yet. */
+export interface TstInfo {
+  /** Dotted OID. */
+  readonly policy: string;
+  readonly imprint: Imprint;
+  readonly serial: bigint;
+  readonly genTime: GenTime;
+  /** An absent member counts as 0; undefined: the TSA says nothing about it. */
+  readonly accuracy: Microseconds | undefined;
+  readonly ordering: boolean;
+  readonly nonce: bigint | undefined;
+  /** GeneralName. */
+  readonly tsa: Der | undefined;
+  readonly extensions: readonly TstExtension[];
+}
+
+/** RFC 3161 §2.4.2: users are ready for 160 bits. */
+const MAX_SERIAL_BITS = 160n;
+const MAX_NONCE_OCTETS = 64;
+
+/** Reads the eContent of a token. `expected` is what its imprint must be. */
+export function tstInfoOf(eContent: Buffer, expected: Parameters<typeof imprintOf>[1]): TstInfo {
+  const members = membersOf(parseDer(eContent), 'TSTInfo');
+  const version = smallIntegerOf(members.take(TAG.integer, 'version'));
+  if (version !== 1) refuse('tst_info_version', `TSTInfo is of version ${version}.`);
+  const policy = oidOf(members.take(TAG.oid, 'policy'), 'policy');
+  const imprint = imprintOf(members.take(TAG.sequence, 'messageImprint'), expected);
+  const serial = serialOf(members.take(TAG.integer, 'serialNumber'));
+  const genTime = genTimeOf(members.any('genTime'));
+  const accuracy = accuracyOf(members);
+  const ordering = isTrue(members.optional(TAG.boolean), 'ordering');
+  const nonce = nonceOf(members.optional(TAG.integer));
+  const tsa = members.optional(TAG.contextConstructed(0));
+  const extensions = members.optional(TAG.contextConstructed(1));
+  members.end();
+  return {
+    policy,
+    imprint,
+    serial,
+    genTime,
+    accuracy,
+    ordering,
+    nonce,
+    tsa: tsa === undefined ? undefined : inside(tsa, 'tsa'),
+    extensions: extensions === undefined ? [] : extensionsOf(extensions),
+  };
+}
+
+function serialOf(element: Der): bigint {
+  const serial = integerOf(element, 'serialNumber');
+  if (serial < 0n || serial >> MAX_SERIAL_BITS > 0n)
+    refuse('serial_malformed', `The serial number is not one of 0 to ${MAX_SERIAL_BITS} bits.`);
+  return serial;
+}
+
+function nonceOf(element: Der | undefined): bigint | undefined {
+  if (element === undefined) return undefined;
+  if (element.end - element.content > MAX_NONCE_OCTETS) refuse('nonce_too_large', `The nonce has more than ${MAX_NONCE_OCTETS} octets.`);
+  return integerOf(element, 'nonce');
+}
+
+function genTimeOf(element: Der): GenTime {
+  if (element.tag !== TAG.generalizedTime) refuse('gen_time_malformed', 'genTime is not a GeneralizedTime.');
+  const text = contentsOf(element).toString('latin1');
+  const microseconds = microsecondsOfTime(text);
+  if (microseconds === undefined) refuse('gen_time_malformed', `genTime is ${JSON.stringify(text.slice(0, 40))}.`);
+  return { text, microseconds, milliseconds: Number(microseconds / 1000n) };
+}
+
+/** Accuracy: seconds, then `[0]` millis and `[1]` micros of 1 to 999. */
+function accuracyOf(members: Members): Microseconds | undefined {
+  const element = members.optional(TAG.sequence);
+  if (element === undefined) return undefined;
+  const parts = membersOf(element, 'accuracy');
+  const part = (tag: number, name: string, least: bigint, most: bigint): bigint => {
+    const found = parts.optional(tag);
+    if (found === undefined) return 0n;
+    const value = integerOf(found, name);
+    if (value < least || value > most) refuse('accuracy_malformed', `${name} of accuracy is out of its range.`);
+    return value;
+  };
+  const seconds = part(TAG.integer, 'seconds', 0n, 1n << 40n);
+  const millis = part(TAG.context(0), 'millis', 1n, 999n);
+  const micros = part(TAG.context(1), 'micros', 1n, 999n);
+  parts.end();
+  return (seconds * 1000n + millis) * 1000n + micros;
+}
+
+/** Extensions, RFC 5280 §4.1. None is known to us, so a critical one ends it (RFC 3161 §2.4.2). */
+function extensionsOf(element: Der): readonly TstExtension[] {
+  if (element.children.length === 0) refuse('der_malformed', 'The extensions of TSTInfo are empty.');
+  const types = new Set<string>();
+  return element.children.map((child) => {
+    const members = membersOf(child, 'an extension of TSTInfo');
+    const type = oidOf(members.take(TAG.oid, 'extnID'), 'extnID');
+    const critical = isTrue(members.optional(TAG.boolean), 'critical');
+    const value = contentsOf(members.take(TAG.octetString, 'extnValue'));
+    members.end();
+    if (critical) refuse('tst_info_extension', `The critical extension ${type} is not known.`);
+    if (types.has(type)) refuse('der_malformed', `The extension ${type} of TSTInfo is repeated.`);
+    types.add(type);
+    return { type, value };
+  });
+}

@@ -1,0 +1,136 @@
+import { type Der, derOf, inside, membersOf, TAG } from '../asn1/der.ts';
+import { integerOf, oidOf } from '../asn1/der-values.ts';
+import { OID } from '../asn1/oids.ts';
+import type { RefusalCode } from '../refusal/codes.ts';
+import { refuse } from '../refusal/refusal.ts';
+
+/** Which algorithms are accepted, and under which names they come (RFC 5754, RFC 5758, RFC 4055, RFC 8410, RFC 8419). */
+
+/** Digests that a message imprint may have. SHA-1 and MD5 are not among them: collisions would make a stamp worthless. */
+export type ImprintHash = 'sha256' | 'sha384' | 'sha512';
+
+/** The digests of imprints are also those of signatures. */
+export type Digest = ImprintHash;
+
+export const DIGEST_OCTETS: Readonly<Record<Digest, number>> = { sha256: 32, sha384: 48, sha512: 64 };
+
+const DIGESTS: ReadonlyMap<string, Digest> = new Map([
+  [OID.sha256, 'sha256'],
+  [OID.sha384, 'sha384'],
+  [OID.sha512, 'sha512'],
+]);
+
+const BROKEN_DIGESTS: ReadonlySet<string> = new Set([OID.md5, OID.sha1]);
+
+/** AlgorithmIdentifier (RFC 5280 §4.1.1.2). */
+export interface AlgorithmIdentifier {
+  /** Dotted. */
+  readonly oid: string;
+  readonly parameters: Der | undefined;
+}
+
+export function algorithmIdentifierOf(element: Der, name: string): AlgorithmIdentifier {
+  const members = membersOf(element, name);
+  const oid = oidOf(members.take(TAG.oid, 'algorithm'), name);
+  const [, parameters, more] = element.children;
+  if (more !== undefined) refuse('der_trailing', `${name} has more members than it may have.`);
+  return { oid, parameters };
+}
+
+/** RFC 5754 §2: parameters of a digest are absent, and NULL must be taken for absent. */
+export function hasNoParameters({ parameters }: AlgorithmIdentifier): boolean {
+  return parameters === undefined || parameters.tag === TAG.null;
+}
+
+/** The digest that an AlgorithmIdentifier names. `codes` says how a broken and an unknown one are refused in this place. */
+export function digestOf(
+  algorithm: AlgorithmIdentifier,
+  name: string,
+  codes: { readonly weak: RefusalCode; readonly unknown: RefusalCode },
+): Digest {
+  if (BROKEN_DIGESTS.has(algorithm.oid)) refuse(codes.weak, `${name} is ${algorithm.oid === OID.sha1 ? 'SHA-1' : 'MD5'}.`);
+  const digest = DIGESTS.get(algorithm.oid);
+  if (digest === undefined) refuse(codes.unknown, `${name} is ${algorithm.oid}.`);
+  if (!hasNoParameters(algorithm)) refuse('der_malformed', `${name} has parameters.`);
+  return digest;
+}
+
+export const SIGNATURE_CODES = { weak: 'signature_algorithm_weak', unknown: 'signature_algorithm_unknown' } as const;
+
+/** How a signature was made, as far as its identifier says. */
+export type SignatureAlgorithm =
+  | { readonly family: 'rsa' | 'ec'; readonly digest: Digest }
+  | PssAlgorithm
+  | { readonly family: 'ed25519' | 'ed448'; readonly digest: undefined };
+
+export interface PssAlgorithm {
+  readonly family: 'rsa-pss';
+  readonly digest: Digest;
+  readonly saltLength: number;
+}
+
+const SIGNATURES: ReadonlyMap<string, SignatureAlgorithm> = new Map<string, SignatureAlgorithm>([
+  [OID.sha256WithRsa, { family: 'rsa', digest: 'sha256' }],
+  [OID.sha384WithRsa, { family: 'rsa', digest: 'sha384' }],
+  [OID.sha512WithRsa, { family: 'rsa', digest: 'sha512' }],
+  [OID.ecdsaWithSha256, { family: 'ec', digest: 'sha256' }],
+  [OID.ecdsaWithSha384, { family: 'ec', digest: 'sha384' }],
+  [OID.ecdsaWithSha512, { family: 'ec', digest: 'sha512' }],
+  [OID.ed25519, { family: 'ed25519', digest: undefined }],
+  [OID.ed448, { family: 'ed448', digest: undefined }],
+]);
+
+const BROKEN_SIGNATURES: ReadonlySet<string> = new Set([OID.md5WithRsa, OID.sha1WithRsa, OID.ecdsaWithSha1]);
+
+/** The algorithm of a certificate's or CRL's signature (RFC 5280 §4.1.1.2). */
+export function signatureAlgorithmOf(algorithm: AlgorithmIdentifier, name: string): SignatureAlgorithm {
+  if (BROKEN_SIGNATURES.has(algorithm.oid)) refuse('signature_algorithm_weak', `${name} is ${algorithm.oid}.`);
+  if (algorithm.oid === OID.rsaPss) return pssAlgorithmOf(algorithm.parameters, name);
+  const known = SIGNATURES.get(algorithm.oid);
+  if (known === undefined) refuse('signature_algorithm_unknown', `${name} is ${algorithm.oid}.`);
+  // RSA: NULL, and absent must be taken for it (RFC 5754 §3.2). The others: absent (RFC 5758 §3.2, RFC 8410 §3).
+  const isAsRequired = known.family === 'rsa' ? hasNoParameters(algorithm) : algorithm.parameters === undefined;
+  if (!isAsRequired) refuse('signature_algorithm_mismatch', `${name} has parameters that it must not have.`);
+  return known;
+}
+
+/** The algorithm of a SignerInfo, which names the digest apart from the signature (RFC 5652 §5.3); both must tell the same. */
+export function signerAlgorithmOf(algorithm: AlgorithmIdentifier, digest: Digest, name: string): SignatureAlgorithm {
+  // RFC 5754 §3.2: rsaEncryption leaves the digest to digestAlgorithm.
+  if (algorithm.oid === OID.rsaEncryption && hasNoParameters(algorithm)) return { family: 'rsa', digest };
+  const named = signatureAlgorithmOf(algorithm, name);
+  // RFC 8419 §3.1: Ed25519 goes with SHA-512. Ed448 would want SHAKE256, which is no digest of ours.
+  const expected = named.family === 'ed25519' ? 'sha512' : named.digest;
+  if (digest !== expected) refuse('signature_algorithm_mismatch', `${name} does not go with the digest ${digest}.`);
+  return named;
+}
+
+/**
+ * RSASSA-PSS-params (RFC 4055 §3.1). Each default is SHA-1's, so each member must be there; MGF1 uses the digest of the signature, as
+ * RFC 4055 recommends and everybody does.
+ */
+export function pssAlgorithmOf(parameters: Der | undefined, name: string): PssAlgorithm {
+  if (parameters === undefined) refuse('signature_algorithm_mismatch', `${name} has no parameters.`);
+  const members = membersOf(parameters, name);
+  const [hash, mask, salt] = [0, 1, 2].map((number) => members.optional(TAG.contextConstructed(number)));
+  members.end(); // trailerField is always 1, which is its default.
+  if (hash === undefined || mask === undefined) refuse('signature_algorithm_weak', `${name} uses SHA-1 by default.`);
+  const digest = digestOf(algorithmIdentifierOf(inside(hash, name), name), name, SIGNATURE_CODES);
+  const generator = algorithmIdentifierOf(inside(mask, name), name);
+  if (generator.oid !== OID.mgf1 || generator.parameters === undefined) {
+    refuse('signature_algorithm_unknown', `${name} has a mask generation function that is not known.`);
+  }
+  const maskDigest = digestOf(algorithmIdentifierOf(generator.parameters, name), name, SIGNATURE_CODES);
+  if (maskDigest !== digest)
+    refuse('signature_algorithm_mismatch', `${name} has ${digest} for the message and ${maskDigest} for the mask.`);
+  const saltElement = salt === undefined ? undefined : inside(salt, name);
+  if (saltElement !== undefined && saltElement.tag !== TAG.integer) refuse('der_malformed', `${name} has a salt length that is no number.`);
+  const saltLength = saltElement === undefined ? 20n : integerOf(saltElement, name);
+  if (saltLength < 0n || saltLength > 1024n) refuse('signature_algorithm_mismatch', `${name} has an impossible salt length.`);
+  return { family: 'rsa-pss', digest, saltLength: Number(saltLength) };
+}
+
+/** Whether two AlgorithmIdentifiers (or the contents of tagged ones) are the same, octet for octet. */
+export function sameAlgorithm(a: Der, b: Der): boolean {
+  return a.children.length === b.children.length && a.children.every((child, i) => derOf(child).equals(derOf(b.children[i]!)));
+}

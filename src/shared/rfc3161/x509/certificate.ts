@@ -1,0 +1,93 @@
+import { hash } from 'node:crypto';
+import { type Der, derOf, inside, membersOf, parseDer, TAG } from '../asn1/der.ts';
+import { millisecondsOfTime, octetsOfBitString, smallIntegerOf } from '../asn1/der-values.ts';
+import { refuse, refusingAs } from '../refusal/refusal.ts';
+import { type AlgorithmIdentifier, algorithmIdentifierOf, sameAlgorithm } from './algorithms.ts';
+import { type Extensions, extensionsOf } from './certificate-extensions.ts';
+import { type PublicKey, publicKeyOf } from './public-key.ts';
+
+/** An X.509 certificate (RFC 5280 §4.1): read once, kept, compared by its fingerprint. */
+export interface Certificate {
+  readonly der: Buffer;
+  /** SHA-256, hex. */
+  readonly fingerprint: string;
+  /** DER INTEGER. */
+  readonly serialNumber: Buffer;
+  /** DER Name, each. */
+  readonly issuer: Buffer;
+  readonly subject: Buffer;
+  /** Milliseconds since the epoch; both ends are within the validity (RFC 5280 §4.1.2.5). */
+  readonly notBeforeMs: number;
+  readonly notAfterMs: number;
+  /** 1 to 3. */
+  readonly version: number;
+  readonly extensions: Extensions;
+  /** @throws Refusal for a key that is weak or cannot be read: only the keys that are used are judged */
+  publicKey(): PublicKey;
+  /** What the signature covers. */
+  readonly signed: Buffer;
+  readonly signatureAlgorithm: AlgorithmIdentifier;
+  readonly signature: Buffer;
+}
+
+/** @throws Refusal `certificate_malformed` */
+export function parseCertificate(bytes: Uint8Array): Certificate {
+  // A copy: what is kept must not keep, or change with, the token that it came in.
+  const der = Buffer.from(bytes);
+  return refusingAs('certificate_malformed', 'A certificate cannot be read', () => certificateOf(parseDer(der), der));
+}
+
+function certificateOf(element: Der, der: Buffer): Certificate {
+  const outer = membersOf(element, 'Certificate');
+  const body = outer.take(TAG.sequence, 'tbsCertificate');
+  const signatureAlgorithm = outer.take(TAG.sequence, 'signatureAlgorithm');
+  const signature = octetsOfBitString(outer.take(TAG.bitString, 'signatureValue'), 'signatureValue');
+  outer.end();
+
+  const members = membersOf(body, 'tbsCertificate');
+  const explicitVersion = members.optional(TAG.contextConstructed(0));
+  const version = explicitVersion === undefined ? 0 : smallIntegerOf(inside(explicitVersion, 'version'));
+  const serialNumber = derOf(members.take(TAG.integer, 'serialNumber'));
+  const innerAlgorithm = members.take(TAG.sequence, 'signature');
+  const issuer = derOf(members.take(TAG.sequence, 'issuer'));
+  const validity = membersOf(members.take(TAG.sequence, 'validity'), 'validity');
+  const notBeforeMs = millisecondsOfTime(validity.any('notBefore'), 'notBefore');
+  const notAfterMs = millisecondsOfTime(validity.any('notAfter'), 'notAfter');
+  validity.end();
+  const subject = derOf(members.take(TAG.sequence, 'subject'));
+  const spki = members.take(TAG.sequence, 'subjectPublicKeyInfo');
+  members.optional(TAG.context(1));
+  members.optional(TAG.context(2));
+  const extensions = members.optional(TAG.contextConstructed(3));
+  members.end();
+
+  // RFC 5280 §4.1.1.2: the inner one is signed, the outer one is not.
+  if (!sameAlgorithm(innerAlgorithm, signatureAlgorithm)) refuse('certificate_malformed', 'A certificate names two signature algorithms.');
+  if (!(version === 0 || version === 1 || version === 2)) refuse('certificate_malformed', 'A certificate is of an unknown version.');
+  if (extensions !== undefined && version !== 2) refuse('certificate_malformed', 'A certificate has extensions but is not of version 3.');
+
+  let publicKey: PublicKey | undefined;
+  return {
+    der,
+    fingerprint: fingerprintOf(der),
+    serialNumber,
+    issuer,
+    subject,
+    notBeforeMs,
+    notAfterMs,
+    version: version + 1,
+    extensions: extensionsOf(extensions === undefined ? [] : inside(extensions, 'extensions').children),
+    publicKey: () => {
+      publicKey ??= refusingAs('certificate_malformed', 'A key cannot be read', () => publicKeyOf(spki));
+      return publicKey;
+    },
+    signed: derOf(body),
+    signatureAlgorithm: algorithmIdentifierOf(signatureAlgorithm, 'signatureAlgorithm of a certificate'),
+    signature,
+  };
+}
+
+/** SHA-256 of the DER, hex. */
+export function fingerprintOf(der: Uint8Array): string {
+  return hash('sha256', der, 'hex');
+}

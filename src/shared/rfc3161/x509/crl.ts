@@ -1,0 +1,129 @@
+import { contentsOf, type Der, type DerLimits, derOf, inside, membersOf, parseDer, TAG } from '../asn1/der.ts';
+import { millisecondsOfTime, octetsOfBitString, oidOf } from '../asn1/der-values.ts';
+import { OID } from '../asn1/oids.ts';
+import { Refusal, refuse } from '../refusal/refusal.ts';
+import { type AlgorithmIdentifier, algorithmIdentifierOf, sameAlgorithm, signatureAlgorithmOf } from './algorithms.ts';
+import type { Certificate } from './certificate.ts';
+import { KEY_USAGE_BIT } from './certificate-extensions.ts';
+import { isSameName } from './name.ts';
+import { isSignatureOf } from './public-key.ts';
+
+/** A full revocation list of one issuer over its own certificates (RFC 5280 §5.1). */
+export interface RevocationList {
+  /** DER Name. */
+  readonly issuer: Buffer;
+  readonly thisUpdateMs: number;
+  /** By the serial number as hex of its DER INTEGER. */
+  readonly revoked: ReadonlyMap<string, Revocation>;
+  readonly signed: Buffer;
+  readonly signatureAlgorithm: AlgorithmIdentifier;
+  readonly signature: Buffer;
+}
+
+export interface Revocation {
+  readonly revokedAtMs: number;
+  /** CRLReason (RFC 5280 §5.3.1); undefined: not said. */
+  readonly reason: number | undefined;
+}
+
+/** Lists are configured, not sent by strangers, and some are long. */
+const CRL_LIMITS: DerLimits = { maxBytes: 32 * 1024 * 1024, maxElements: 8_000_000, maxDepth: 32 };
+
+/** @throws Refusal when it is no list, or one of a kind that is not processed: partial, indirect, or with an unknown critical extension */
+export function parseCrl(bytes: Uint8Array): RevocationList {
+  const outer = membersOf(parseDer(bytes, CRL_LIMITS), 'CertificateList');
+  const body = outer.take(TAG.sequence, 'tbsCertList');
+  const signatureAlgorithm = outer.take(TAG.sequence, 'signatureAlgorithm');
+  const signature = octetsOfBitString(outer.take(TAG.bitString, 'signatureValue'), 'signatureValue');
+  outer.end();
+
+  const members = membersOf(body, 'tbsCertList');
+  members.optional(TAG.integer);
+  const innerAlgorithm = members.take(TAG.sequence, 'signature');
+  const issuer = derOf(members.take(TAG.sequence, 'issuer'));
+  const thisUpdateMs = millisecondsOfTime(members.any('thisUpdate'), 'thisUpdate');
+  if (members.optional(TAG.utcTime) === undefined) members.optional(TAG.generalizedTime); // nextUpdate
+  const entries = members.optional(TAG.sequence)?.children ?? [];
+  const extensions = members.optional(TAG.contextConstructed(0));
+  members.end();
+
+  if (!sameAlgorithm(innerAlgorithm, signatureAlgorithm)) refuse('der_malformed', 'The list names two signature algorithms.');
+  if (extensions !== undefined) {
+    forEachExtension(inside(extensions, 'crlExtensions').children, (type, critical, value) => {
+      if (type === OID.deltaCRLIndicator) refuse('der_malformed', 'The list is only a delta.');
+      if (type === OID.issuingDistributionPoint) checkDistributionPoint(value());
+      else if (critical) refuse('der_malformed', `The list has the critical extension ${type}.`);
+    });
+  }
+  return {
+    issuer,
+    thisUpdateMs,
+    revoked: revokedOf(entries),
+    signed: derOf(body),
+    signatureAlgorithm: algorithmIdentifierOf(signatureAlgorithm, 'signatureAlgorithm of a list'),
+    signature,
+  };
+}
+
+/** A serial number named twice is revoked for both reasons; which one holds is not ours to choose. */
+function revokedOf(entries: readonly Der[]): ReadonlyMap<string, Revocation> {
+  const revoked = new Map(entries.map(entryOf));
+  if (revoked.size !== entries.length) refuse('der_malformed', 'The list names a certificate twice.');
+  return revoked;
+}
+
+function entryOf(element: Der): [string, Revocation] {
+  const members = membersOf(element, 'a revoked certificate');
+  const serialNumber = members.take(TAG.integer, 'userCertificate');
+  const revokedAtMs = millisecondsOfTime(members.any('revocationDate'), 'revocationDate');
+  const extensions = members.optional(TAG.sequence);
+  members.end();
+  let reason: number | undefined;
+  forEachExtension(extensions?.children ?? [], (type, critical, value) => {
+    if (type === OID.cRLReason) reason = contentsOf(value())[0];
+    else if (critical) refuse('der_malformed', `An entry of the list has the critical extension ${type}.`);
+  });
+  return [derOf(serialNumber).toString('hex'), { revokedAtMs, reason }];
+}
+
+function forEachExtension(elements: readonly Der[], see: (type: string, critical: boolean, value: () => Der) => void): void {
+  for (const element of elements) {
+    const members = membersOf(element, 'an extension of the list');
+    const type = oidOf(members.take(TAG.oid, 'extnID'), 'extnID');
+    const critical = members.optional(TAG.boolean);
+    const octets = contentsOf(members.take(TAG.octetString, 'extnValue'));
+    members.end();
+    see(type, critical !== undefined && critical.source[critical.content] !== 0, () => parseDer(octets));
+  }
+}
+
+/**
+ * IssuingDistributionPoint (RFC 5280 §5.2.5). A list for some certificates or reasons only (`[1]`–`[3]`) still revokes what it names; an
+ * indirect one (`[4]`) names other issuers' certificates, and one for attribute certificates (`[5]`) none of ours.
+ */
+function checkDistributionPoint(element: Der): void {
+  const isOfOthers = element.children.some((child) => child.tag === TAG.context(4) || child.tag === TAG.context(5));
+  if (isOfOthers) refuse('der_malformed', 'The list is not over the certificates of its issuer.');
+}
+
+/** Whether `issuer` signed the list, and may (RFC 5280 §6.3.3 (f), (g)). */
+export function isCrlOf(list: RevocationList, issuer: Certificate): boolean {
+  const { keyUsage } = issuer.extensions;
+  if (!isSameName(list.issuer, issuer.subject) || keyUsage?.has(KEY_USAGE_BIT.cRLSign) === false) return false;
+  try {
+    const algorithm = signatureAlgorithmOf(list.signatureAlgorithm, 'the signature of the list');
+    return isSignatureOf(issuer.publicKey(), algorithm, list.signed, list.signature);
+  } catch (error) {
+    if (error instanceof Refusal) return false; // Weak, or of another kind of key: not a signature to rely on.
+    throw error;
+  }
+}
+
+/** Reasons after which what was signed before the revocation stays good (RFC 3161 §4): the key was not lost. */
+const KEY_KEPT: ReadonlySet<number> = new Set([0, 3, 4, 5]);
+
+/** Whether a certificate with this revocation must not be relied on for something signed at `timeMs`. */
+export function isRevokedAt(revocation: Revocation, timeMs: number): boolean {
+  const { reason, revokedAtMs } = revocation;
+  return revokedAtMs <= timeMs || reason === undefined || !KEY_KEPT.has(reason);
+}

@@ -1,0 +1,73 @@
+import { contentsOf, type Der, derOf, parseDer, TAG } from '../asn1/der.ts';
+import { oidOf } from '../asn1/der-values.ts';
+
+/** Distinguished names (RFC 5280 §4.1.2.4): whether two are the same, and one for people to read. */
+
+/**
+ * Whether two DER Names are the same (RFC 5280 §7.1): a CA that renews its certificate may write its name in another string type or case.
+ * For names under a signature only; elsewhere octets are compared.
+ */
+export function isSameName(a: Buffer, b: Buffer): boolean {
+  return a.equals(b) || comparable(a) === comparable(b);
+}
+
+const comparables = new WeakMap<Buffer, string>();
+
+function comparable(name: Buffer): string {
+  let text = comparables.get(name);
+  if (text === undefined) {
+    text = JSON.stringify(parseDer(name).children.map((set) => set.children.map(comparableAttribute).sort()));
+    comparables.set(name, text);
+  }
+  return text;
+}
+
+/** UTF8String and PrintableString without regard to type, case and blanks; anything else as it is. */
+function comparableAttribute(attribute: Der): string {
+  const [type, value] = attribute.children;
+  if (type === undefined || (value?.tag !== TAG.utf8String && value?.tag !== TAG.printableString)) return derOf(attribute).toString('hex');
+  const text = contentsOf(value).toString('utf8').normalize('NFKC').trim().replace(/\s+/g, ' ').toLowerCase();
+  return `${derOf(type).toString('hex')} ${text}`;
+}
+
+/** RFC 4514 §3, and what else is common in certificates of TSAs. */
+const SHORT_NAMES: Readonly<Record<string, string>> = {
+  '2.5.4.3': 'CN',
+  '2.5.4.5': 'serialNumber',
+  '2.5.4.6': 'C',
+  '2.5.4.7': 'L',
+  '2.5.4.8': 'ST',
+  '2.5.4.10': 'O',
+  '2.5.4.11': 'OU',
+  '2.5.4.97': 'organizationIdentifier',
+  '0.9.2342.19200300.100.1.25': 'DC',
+};
+
+/** RFC 4514 text of a DER Name, most specific first. Never compare by it: different names may read the same. */
+export function nameText(der: Uint8Array): string {
+  const names = parseDer(der).children.map((set) => set.children.map(attributeText).join('+'));
+  return names.reverse().join(',');
+}
+
+function attributeText(attribute: Der): string {
+  const [type, value] = attribute.children;
+  if (type === undefined || value === undefined) return '';
+  const oid = oidOf(type, 'an attribute of a name');
+  return `${SHORT_NAMES[oid] ?? oid}=${escaped(stringOf(value))}`;
+}
+
+function stringOf(value: Der): string {
+  const contents = contentsOf(value);
+  if (value.tag !== TAG.bmpString) return contents.toString(value.tag === TAG.utf8String ? 'utf8' : 'latin1');
+  return Buffer.from(contents).swap16().toString('utf16le');
+}
+
+/** RFC 4514 §2.4; control characters too, as the text goes to logs and terminals. */
+function escaped(text: string): string {
+  return text
+    .replace(/[\\",;<>+=]/g, '\\$&')
+    .replace(/^[ #]| $/g, '\\$&')
+    .replace(/\p{C}/gu, (character) =>
+      [...Buffer.from(character, 'utf8')].map((octet) => `\\${octet.toString(16).padStart(2, '0')}`).join(''),
+    );
+}

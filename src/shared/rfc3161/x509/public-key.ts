@@ -1,0 +1,96 @@
+import { constants, createPublicKey, type KeyObject, verify } from 'node:crypto';
+import { type Der, derOf, membersOf, parseDer, TAG } from '../asn1/der.ts';
+import { integerOf, octetsOfBitString, oidOf } from '../asn1/der-values.ts';
+import { OID } from '../asn1/oids.ts';
+import { refuse } from '../refusal/refusal.ts';
+import { algorithmIdentifierOf, type PssAlgorithm, pssAlgorithmOf, type SignatureAlgorithm } from './algorithms.ts';
+
+/** A key that is strong enough, ready to verify with. */
+export interface PublicKey {
+  readonly family: 'rsa' | 'rsa-pss' | 'ec' | 'ed25519' | 'ed448';
+  readonly key: KeyObject;
+  /** What an RSASSA-PSS key allows; undefined: anything (RFC 4055 §3.1). */
+  readonly pss: PssAlgorithm | undefined;
+}
+
+const MIN_RSA_BITS = 2048;
+/** Larger keys take so long that a token could be made to keep a core busy. */
+const MAX_RSA_BITS = 8192;
+const CURVES: ReadonlySet<string> = new Set([OID.p256, OID.p384, OID.p521]);
+
+/** The key of a SubjectPublicKeyInfo (RFC 5280 §4.1.2.7). Refuses weak ones as `key_too_weak` (46). */
+export function publicKeyOf(spki: Der): PublicKey {
+  const members = membersOf(spki, 'subjectPublicKeyInfo');
+  const algorithm = algorithmIdentifierOf(members.take(TAG.sequence, 'algorithm'), 'the algorithm of the key');
+  const bits = octetsOfBitString(members.take(TAG.bitString, 'subjectPublicKey'), 'subjectPublicKey');
+  members.end();
+  const { oid, parameters } = algorithm;
+  switch (oid) {
+    case OID.rsaEncryption:
+      checkRsa(bits);
+      return { family: 'rsa', key: keyObjectOf(spki), pss: undefined };
+    case OID.rsaPss:
+      checkRsa(bits);
+      return {
+        family: 'rsa-pss',
+        key: keyObjectOf(spki),
+        pss: parameters === undefined ? undefined : pssAlgorithmOf(parameters, 'the key'),
+      };
+    case OID.ecPublicKey: {
+      const curve = parameters?.tag === TAG.oid ? oidOf(parameters, 'the curve of the key') : 'unnamed';
+      if (!CURVES.has(curve)) refuse('key_too_weak', `The curve ${curve} is not accepted.`);
+      return { family: 'ec', key: keyObjectOf(spki), pss: undefined };
+    }
+    case OID.ed25519:
+    case OID.ed448:
+      return { family: oid === OID.ed25519 ? 'ed25519' : 'ed448', key: keyObjectOf(spki), pss: undefined };
+    default:
+      return refuse('key_too_weak', `Keys of the algorithm ${oid} are not accepted.`);
+  }
+}
+
+/** RSAPublicKey (RFC 8017 A.1.1). */
+function checkRsa(octets: Buffer): void {
+  const members = membersOf(parseDer(octets), 'RSAPublicKey');
+  const modulus = integerOf(members.take(TAG.integer, 'modulus'), 'modulus');
+  const exponent = integerOf(members.take(TAG.integer, 'publicExponent'), 'publicExponent');
+  members.end();
+  const bits = modulus > 0n ? modulus.toString(2).length : 0;
+  if (bits < MIN_RSA_BITS || bits > MAX_RSA_BITS) refuse('key_too_weak', `The RSA key has ${bits} bits.`);
+  // FIPS 186-5 §A.1.1 wants an odd exponent above 2^16; 3 is in old roots. A huge one only costs time.
+  if (exponent < 3n || exponent % 2n === 0n || exponent >= 1n << 64n) refuse('key_too_weak', 'The RSA key has an impossible exponent.');
+}
+
+function keyObjectOf(spki: Der): KeyObject {
+  try {
+    return createPublicKey({ key: derOf(spki), format: 'der', type: 'spki' });
+  } catch (error) {
+    return refuse('certificate_malformed', `The key cannot be read: ${error instanceof Error ? error.message : 'unknown reason'}.`);
+  }
+}
+
+/**
+ * Whether `signature` is that of `key` over `data`.
+ *
+ * @throws Refusal `signature_algorithm_mismatch` when such a key makes no such signature
+ */
+export function isSignatureOf(key: PublicKey, algorithm: SignatureAlgorithm, data: Uint8Array, signature: Uint8Array): boolean {
+  // Plain RSA keys make both kinds of signature, PSS keys only theirs.
+  const fits = key.family === algorithm.family || (key.family === 'rsa' && algorithm.family === 'rsa-pss');
+  if (!fits) refuse('signature_algorithm_mismatch', `A key for ${key.family} makes no signature of ${algorithm.family}.`);
+  if (algorithm.family !== 'rsa-pss') return holds(() => verify(algorithm.digest, data, key.key, signature));
+  if (key.pss !== undefined && (key.pss.digest !== algorithm.digest || key.pss.saltLength > algorithm.saltLength)) {
+    refuse('signature_algorithm_mismatch', 'The key does not allow the parameters of the signature.');
+  }
+  const { saltLength } = algorithm;
+  return holds(() => verify(algorithm.digest, data, { key: key.key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength }, signature));
+}
+
+/** OpenSSL throws for some signatures that it cannot even take apart; those hold as little as the others. */
+function holds(check: () => boolean): boolean {
+  try {
+    return check();
+  } catch {
+    return false;
+  }
+}

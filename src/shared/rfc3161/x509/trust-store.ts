@@ -1,0 +1,132 @@
+import { Refusal } from '../refusal/refusal.ts';
+import { type Certificate, fingerprintOf, parseCertificate } from './certificate.ts';
+import { type Chain, checkAuthority, findChains } from './chain.ts';
+import { isCrlOf, parseCrl, type RevocationList } from './crl.ts';
+import { isSameName } from './name.ts';
+
+/** Certificates and revocation lists as they are configured: PEM text with any number of blocks, or one DER. */
+export type Material = string | Uint8Array;
+
+export interface TrustMaterial {
+  readonly anchors: readonly Material[];
+  /** More certificates to build chains with; not trusted by themselves. */
+  readonly intermediates?: readonly Material[];
+  readonly crls?: readonly Material[];
+}
+
+/** What is trusted, with what has been learnt about it: certificates that were read, chains that lead to an anchor. */
+export interface TrustStore {
+  /** SHA-256 of the DER of each anchor, hex. */
+  readonly anchorFingerprints: readonly string[];
+  /** Anchors and intermediates. */
+  readonly certificates: readonly Certificate[];
+  readonly crls: readonly RevocationList[];
+  /** @throws Refusal `certificate_malformed` */
+  certificateOf(der: Buffer): Certificate;
+  /**
+   * Chains from the signer to an anchor in which each may certify the next, with the help of certificates from a token.
+   *
+   * @throws Refusal when there is none
+   */
+  chainsOf(signer: Certificate, embedded: readonly Certificate[]): readonly Chain[];
+}
+
+/** The configured material is no certificate or list. `message` says which. */
+export class TrustMaterialError extends Error {
+  override readonly name = 'TrustMaterialError';
+}
+
+const MAX_REMEMBERED = 1000;
+
+/**
+ * Reads anchors, intermediates and lists. A store without anchors is one that trusts nobody: every token is refused.
+ *
+ * @throws TrustMaterialError
+ */
+export function createTrustStore({ anchors, intermediates = [], crls = [] }: TrustMaterial): TrustStore {
+  const readCertificates = (name: string, material: readonly Material[]) =>
+    material.flatMap((one) => blocksOf('CERTIFICATE', name, one).map((der) => reading(name, () => parseCertificate(der))));
+  const trusted = readCertificates('trust anchor', anchors);
+  const certificates = [...trusted, ...readCertificates('intermediate certificate', intermediates)];
+  const name = 'revocation list';
+  const lists = crls.flatMap((one) => blocksOf('X509 CRL', name, one).map((der) => reading(name, () => parseCrl(der))));
+  for (const list of lists) {
+    // Its issuer may come with the token only; but when it is known, a list that it did not sign is a mistake to hear of at once.
+    const known = certificates.filter((certificate) => isSameName(certificate.subject, list.issuer));
+    if (known.length > 0 && !known.some((issuer) => isCrlOf(list, issuer))) {
+      throw new TrustMaterialError(`The ${name} does not bear the signature of its issuer.`);
+    }
+  }
+
+  // Only what leads to an anchor is remembered: strangers cannot fill the memory, whatever they send.
+  const configured = new Map(certificates.map((certificate) => [certificate.fingerprint, certificate]));
+  const met = new Map<string, Certificate>();
+  const knownChains = new Map<string, readonly Chain[]>();
+
+  return {
+    anchorFingerprints: trusted.map((anchor) => anchor.fingerprint),
+    certificates,
+    crls: lists,
+    certificateOf: (der) => {
+      const fingerprint = fingerprintOf(der);
+      return configured.get(fingerprint) ?? met.get(fingerprint) ?? parseCertificate(der);
+    },
+    chainsOf: (signer, embedded) => {
+      const key = [signer, ...embedded].map((certificate) => certificate.fingerprint).join();
+      const known = knownChains.get(key);
+      if (known !== undefined) return known;
+      const chains = withAuthority(findChains(signer, trusted, [...certificates, ...embedded]));
+      remember(knownChains, key, chains);
+      for (const certificate of chains.flat()) remember(met, certificate.fingerprint, certificate);
+      return chains;
+    },
+  };
+}
+
+/** @throws Refusal that of the first chain, when none is left */
+function withAuthority(chains: readonly Chain[]): readonly Chain[] {
+  const refusals: Refusal[] = [];
+  const left = chains.filter((chain) => {
+    try {
+      checkAuthority(chain);
+      return true;
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      refusals.push(error);
+      return false;
+    }
+  });
+  if (left.length === 0 && refusals[0] !== undefined) throw refusals[0];
+  return left;
+}
+
+function remember<T>(map: Map<string, T>, key: string, value: T): void {
+  if (map.has(key)) return;
+  if (map.size >= MAX_REMEMBERED) {
+    const oldest = map.keys().next();
+    if (!oldest.done) map.delete(oldest.value);
+  }
+  map.set(key, value);
+}
+
+function reading<T>(name: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof Refusal) throw new TrustMaterialError(`A ${name} cannot be read. ${error.message}`, { cause: error });
+    throw error;
+  }
+}
+
+/** The DER of each PEM block (RFC 7468), or the one DER that it already is. */
+function blocksOf(label: string, name: string, material: Material): readonly Buffer[] {
+  const bytes = typeof material === 'string' ? Buffer.from(material, 'utf8') : Buffer.from(material);
+  if (bytes[0] === 0x30) return [bytes];
+  const text = bytes.toString('latin1');
+  const blocks = [...text.matchAll(/-----BEGIN ([A-Z0-9 ]+)-----\s*([A-Za-z0-9+/=\s]*?)-----END \1-----/g)];
+  if (blocks.length === 0) throw new TrustMaterialError(`A ${name} is neither PEM nor DER.`);
+  return blocks.map(([, found, base64 = '']) => {
+    if (found !== label) throw new TrustMaterialError(`A ${name} is a PEM block of ${found} instead of ${label}.`);
+    return Buffer.from(base64, 'base64');
+  });
+}

@@ -1,0 +1,121 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@platformatic/prom-client';
+import type { ProviderHealth } from '../../workers/providers/health.ts';
+import type { QueueState } from '../queue/depth.ts';
+import { answerWithin } from './answer-within.ts';
+import type { Clock } from './clock.ts';
+import { ConfigError } from './config.ts';
+
+const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+/** A scrape does not wait longer for the queue. */
+const queueTimeoutMs = 1_000;
+const providerStates = ['operational', 'degraded', 'outage'] as const satisfies readonly ProviderHealth['status'][];
+
+/** What the processes of the service tell Prometheus. Labels name routes, providers and outcomes, never a caller. */
+export interface Metrics {
+  answered(request: { method: string; route: string; status: number; seconds: number }): void;
+  rateLimited(limit: string): void;
+  stamped(call: { provider: string; outcome: 'stamped' | 'failed'; seconds: number }): void;
+  mailed(outcome: 'sent' | 'deferred' | 'refused'): void;
+  /** The text of a scrape, and its media type. */
+  read(): Promise<{ body: string; contentType: string }>;
+}
+
+/** `readQueueState` and `readHealth` are asked at every scrape; while the queue does not answer, its figures are NaN. */
+export function createMetrics(options: {
+  clock: Clock;
+  readQueueState: () => Promise<QueueState>;
+  readHealth?: () => readonly ProviderHealth[];
+}): Metrics {
+  const { clock, readQueueState, readHealth = () => [] } = options;
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+
+  const requests = new Histogram({
+    name: 'qstamp_http_request_duration_seconds',
+    help: 'Requests answered, by route and status.',
+    labelNames: ['method', 'route', 'status'],
+    buckets: seconds,
+    registers,
+  });
+  const limited = new Counter({
+    name: 'qstamp_rate_limited_total',
+    help: 'Requests refused by a rate limit.',
+    labelNames: ['limit'],
+    registers,
+  });
+  const stamps = new Histogram({
+    name: 'qstamp_stamp_duration_seconds',
+    help: 'Calls of providers, by outcome.',
+    labelNames: ['provider', 'outcome'],
+    buckets: seconds,
+    registers,
+  });
+  const mails = new Counter({ name: 'qstamp_mails_total', help: 'Mails handed to the server.', labelNames: ['outcome'], registers });
+  const depth = new Gauge({ name: 'qstamp_queue_depth', help: 'Stamps that wait.', registers });
+  const age = new Gauge({ name: 'qstamp_queue_oldest_age_seconds', help: 'Age of the oldest stamp that waits.', registers });
+  const states = new Gauge({
+    name: 'qstamp_provider_state',
+    help: '1 for the state that a provider is in; an open breaker is an outage.',
+    labelNames: ['provider', 'state'],
+    registers,
+  });
+
+  const ageSeconds = ({ oldestAt }: QueueState) => (oldestAt === null ? 0 : Math.max(0, (clock() - oldestAt) / 1_000));
+
+  async function collect(): Promise<void> {
+    for (const { name, status } of readHealth()) {
+      for (const state of providerStates) states.set({ provider: name, state }, state === status ? 1 : 0);
+    }
+    const queue = await answerWithin(queueTimeoutMs, readQueueState);
+    depth.set(queue?.waiting ?? Number.NaN);
+    age.set(queue ? ageSeconds(queue) : Number.NaN);
+  }
+
+  return {
+    answered: ({ method, route, status, seconds: took }) => requests.observe({ method, route, status }, took),
+    rateLimited: (limit) => limited.inc({ limit }),
+    stamped: ({ provider, outcome, seconds: took }) => stamps.observe({ provider, outcome }, took),
+    mailed: (outcome) => mails.inc({ outcome }),
+    read: async () => {
+      await collect();
+      return { body: await registry.metrics(), contentType: registry.contentType };
+    },
+  };
+}
+
+/**
+ * Serves `GET /metrics` on a port of its own; port 0: any free one.
+ *
+ * @throws ConfigError when the port is taken.
+ */
+export async function serveMetrics(options: { metrics: Metrics; host: string; port: number }) {
+  const { metrics, host, port } = options;
+  const server = createServer((request, response) => {
+    if (request.method !== 'GET' || request.url !== '/metrics') {
+      response.writeHead(404).end();
+      return;
+    }
+    metrics.read().then(
+      ({ body, contentType }) => response.writeHead(200, { 'Content-Type': contentType }).end(body),
+      () => response.writeHead(500).end(),
+    );
+  });
+  server.listen(port, host);
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    throw new ConfigError(`METRICS_PORT: got "${port}"; it cannot be listened on (${error instanceof Error ? error.message : error})`);
+  }
+  const address = server.address() as AddressInfo;
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${address.port}/metrics`,
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}

@@ -1,0 +1,117 @@
+import type { KeyObject } from 'node:crypto';
+import { mockProviderName } from '../../workers/providers/mock.ts';
+import { rfc3339Of } from '../domain/gen-time.ts';
+import { looksLikeMockToken, readMockToken } from '../domain/mock-token.ts';
+import type { ReasonCode } from '../domain/reasons.ts';
+import type { Refused } from '../rfc3161/refusal/refusal.ts';
+import type { Verified, VerifyResult } from '../rfc3161/tsp/types.ts';
+import { verifyToken } from '../rfc3161/tsp/verify.ts';
+import type { TrustStore } from '../rfc3161/x509/trust-store.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { TrustedProvider, TrustSettings } from './trusted-providers.ts';
+
+/** What a token proves. */
+export interface Proof {
+  readonly ok: true;
+  /** Told by a mock token itself; an RFC 3161 token does not know its stamp. */
+  readonly tokenId: string | undefined;
+  /** RFC 3339 in UTC. */
+  readonly issuedAt: string;
+  /** Lower-case hex, with the algorithm that the imprint names. */
+  readonly hash: string;
+  readonly hashAlgorithm: 'sha256' | 'sha384' | 'sha512';
+  /** The configured provider whose anchors it leads to; undefined for `TRUST_ANCHORS_FILE`. */
+  readonly provider: string | undefined;
+  readonly isQualified: boolean;
+  /** DER TimeStampToken of an RFC 3161 token. */
+  readonly tst: Buffer | undefined;
+}
+
+export type Judgement = Proof | { readonly ok: false; readonly code: ReasonCode; readonly detail?: string; readonly cause?: unknown };
+
+/** One door for every kind of token (V2). */
+export interface TokenDoor {
+  /**
+   * Judges any text: canonical base64 of a mock token, a TimeStampToken or a TimeStampResp. `provider`: only the anchors of the
+   * provider that the stamp is recorded under; undefined: everything that is configured.
+   */
+  judge(token: string, provider?: string): Promise<Judgement>;
+}
+
+/** Every DER structure of RFC 3161 starts with a SEQUENCE. */
+const sequenceTag = 0x30;
+
+const proofOf = (result: Verified, provider: string | undefined, isQualified: boolean): Proof => ({
+  ok: true,
+  tokenId: undefined,
+  issuedAt: rfc3339Of(result.genTimeText),
+  hash: result.imprint,
+  hashAlgorithm: result.hashAlgorithm,
+  provider,
+  isQualified,
+  tst: result.token,
+});
+
+const policyFits = ({ settings }: TrustedProvider, { policy }: Verified): boolean =>
+  settings.policyOid === undefined || settings.policyOid === policy;
+
+export function createTokenDoor(deps: { trust: TrustSettings; mockKey: () => Promise<KeyObject>; clock: Clock }): TokenDoor {
+  const { trust, mockKey, clock } = deps;
+
+  async function judgeMock(bytes: Buffer): Promise<Judgement> {
+    const read = readMockToken(await mockKey(), bytes);
+    if (!read.ok) return { ok: false, code: 'mock_token_forged' };
+    const { tokenId, hash, timeMs } = read.claims;
+    const issuedAt = new Date(timeMs).toISOString();
+    return { ok: true, tokenId, issuedAt, hash, hashAlgorithm: 'sha256', provider: mockProviderName, isQualified: false, tst: undefined };
+  }
+
+  const verifyWith = (bytes: Buffer, store: TrustStore, acceptGrantedWithMods = false): VerifyResult =>
+    verifyToken(bytes, { trust: store, nowMs: clock(), acceptGrantedWithMods });
+
+  /**
+   * Qualified only where every provider that it may come from is: shared anchors raise no trust. A stamp whose provider is no
+   * longer configured is judged by the others, and is not qualified any more. Who knows less overrules nobody: a revocation that
+   * one of them knows of is final, and `TRUST_ANCHORS_FILE` has no say about a configured provider's stamps.
+   */
+  function judgeTst(bytes: Buffer, providerName: string | undefined): Judgement {
+    const named = trust.providers.filter(({ settings }) => settings.name === providerName);
+    const candidates = named.length > 0 ? named : trust.providers;
+    const isConfigured = providerName === undefined || named.length > 0;
+    const refusals: Refused[] = [];
+    const fitting: { provider: TrustedProvider; result: Verified }[] = [];
+    let otherPolicy: Verified | undefined;
+    for (const provider of candidates) {
+      const result = verifyWith(bytes, provider.trust, provider.settings.acceptGrantedWithMods);
+      if (!result.ok) refusals.push(result);
+      else if (policyFits(provider, result)) fitting.push({ provider, result });
+      else otherPolicy ??= result;
+    }
+    const revoked = refusals.find(({ code }) => code === 'certificate_revoked');
+    if (revoked) return revoked;
+    const [first] = fitting;
+    if (first) {
+      const isQualified = isConfigured && fitting.every(({ provider }) => provider.settings.isQualified);
+      return proofOf(first.result, providerName ?? first.provider.settings.name, isQualified);
+    }
+    // Trusted, but nobody's: the anchors of a provider also issue under policies that it is not configured with (V2).
+    if (otherPolicy) return named.length > 0 ? { ok: false, code: 'policy_mismatch' } : proofOf(otherPolicy, undefined, false);
+    if (named.length === 0) {
+      const extra = verifyWith(bytes, trust.extraTrust);
+      if (extra.ok) return proofOf(extra, providerName, false);
+      refusals.push(extra);
+    }
+    return refusals.find(({ code }) => code !== 'untrusted_root' && code !== 'trust_store_empty') ?? refusals[0]!;
+  }
+
+  return {
+    judge: async (token, provider) => {
+      const bytes = Buffer.from(token, 'base64');
+      if (token === '' || bytes.toString('base64') !== token) return { ok: false, code: 'not_base64' };
+      if (looksLikeMockToken(bytes))
+        return provider === undefined || provider === mockProviderName ? judgeMock(bytes) : { ok: false, code: 'mock_not_rfc3161' };
+      if (provider === mockProviderName || bytes[0] !== sequenceTag) return { ok: false, code: 'unknown_format' };
+      return judgeTst(bytes, provider);
+    },
+  };
+}

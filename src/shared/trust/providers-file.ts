@@ -1,0 +1,136 @@
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { z } from 'zod';
+import { mockProviderName } from '../../workers/providers/mock.ts';
+import { ConfigError } from '../runtime/config.ts';
+
+const auth = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('none') }),
+  z.strictObject({ type: z.literal('basic'), username: z.string().min(1), password_file: z.string().min(1) }),
+  z.strictObject({ type: z.literal('bearer'), token_file: z.string().min(1) }),
+  z.strictObject({ type: z.literal('client_certificate'), certificate_file: z.string().min(1), key_file: z.string().min(1) }),
+]);
+
+const entry = z.strictObject({
+  name: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, 'takes 1 to 64 characters of a-z 0-9 . _ -')
+    .refine((name) => name !== mockProviderName, 'takes another name: "mock" is the mock provider'),
+  url: z.url({ protocol: /^https?$/ }),
+  qualified: z.boolean().default(false),
+  policy_oid: z
+    .string()
+    .regex(/^[0-2](\.(0|[1-9]\d*))+$/, 'takes an object identifier')
+    .nullish(),
+  hash: z.literal('sha256', 'takes "sha256": clients submit SHA-256 hashes').default('sha256'),
+  trust_anchors_file: z.string().min(1),
+  intermediates_file: z.string().min(1).nullish(),
+  crl_file: z.string().min(1).nullish(),
+  auth: auth.default({ type: 'none' }),
+  timeout_ms: z.int().min(100).max(120_000).default(5_000),
+  max_concurrent: z.int().min(1).max(1_000).default(16),
+  accept_granted_with_mods: z.boolean().default(false),
+  max_accuracy_seconds: z.number().positive().nullish(),
+});
+
+const fileSchema = z
+  .array(entry)
+  .min(1, 'takes at least one provider')
+  .refine((entries) => new Set(entries.map(({ name }) => name)).size === entries.length, 'takes each name once');
+
+/** How a provider wants to be authenticated to; the secrets are read. */
+export type ProviderAuth =
+  | { readonly type: 'none' }
+  | { readonly type: 'basic'; readonly username: string; readonly password: string }
+  | { readonly type: 'bearer'; readonly token: string }
+  | { readonly type: 'client_certificate'; readonly certificate: string; readonly key: string };
+
+/** One entry of the providers file with everything that it refers to. */
+export interface ProviderSettings {
+  readonly name: string;
+  readonly url: string;
+  readonly isQualified: boolean;
+  readonly policyOid: string | undefined;
+  /** PEM; never empty. */
+  readonly trustAnchorsPem: string;
+  readonly intermediatesPem: string | undefined;
+  /** DER or PEM. */
+  readonly crl: Buffer | undefined;
+  readonly auth: ProviderAuth;
+  readonly timeoutMs: number;
+  readonly maxConcurrent: number;
+  readonly acceptGrantedWithMods: boolean;
+  readonly maxAccuracySeconds: number | undefined;
+}
+
+const wrong = (file: string, place: string, what: string) => new ConfigError(`TSP_PROVIDERS_FILE: ${file}${place}: ${what}`);
+
+function readJson(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    throw wrong(file, '', `cannot be read as JSON (${error instanceof Error ? error.message : error})`);
+  }
+}
+
+/**
+ * Reads the providers file, most preferred first; paths in it are relative to it.
+ *
+ * @throws ConfigError naming the entry and the member; also for a provider without a trust anchor.
+ */
+export function loadProvidersFile(file: string): ProviderSettings[] {
+  const parsed = fileSchema.safeParse(readJson(file));
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    throw wrong(
+      file,
+      issue?.path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('') ?? '',
+      issue?.message ?? 'is wrong',
+    );
+  }
+  return parsed.data.map((provider) => {
+    const read = (path: string, member: string): Buffer => {
+      try {
+        return readFileSync(resolve(dirname(file), path));
+      } catch {
+        throw wrong(file, ` (${provider.name}).${member}`, `"${path}" cannot be read`);
+      }
+    };
+    const secret = (path: string, member: string): string => read(path, member).toString('utf8').trim();
+    const trustAnchorsPem = read(provider.trust_anchors_file, 'trust_anchors_file').toString('utf8');
+    if (!trustAnchorsPem.includes('-----BEGIN CERTIFICATE-----')) {
+      throw wrong(file, ` (${provider.name}).trust_anchors_file`, 'holds no certificate; a provider without trust anchors is refused');
+    }
+    return {
+      name: provider.name,
+      url: provider.url,
+      isQualified: provider.qualified,
+      policyOid: provider.policy_oid ?? undefined,
+      trustAnchorsPem,
+      intermediatesPem: provider.intermediates_file ? secret(provider.intermediates_file, 'intermediates_file') : undefined,
+      crl: provider.crl_file ? read(provider.crl_file, 'crl_file') : undefined,
+      auth: readAuth(provider.auth, secret),
+      timeoutMs: provider.timeout_ms,
+      maxConcurrent: provider.max_concurrent,
+      acceptGrantedWithMods: provider.accept_granted_with_mods,
+      maxAccuracySeconds: provider.max_accuracy_seconds ?? undefined,
+    };
+  });
+}
+
+function readAuth(given: z.output<typeof auth>, secret: (path: string, member: string) => string): ProviderAuth {
+  switch (given.type) {
+    case 'none':
+      return given;
+    case 'basic':
+      return { type: 'basic', username: given.username, password: secret(given.password_file, 'auth.password_file') };
+    case 'bearer':
+      return { type: 'bearer', token: secret(given.token_file, 'auth.token_file') };
+    case 'client_certificate':
+      return {
+        type: 'client_certificate',
+        certificate: secret(given.certificate_file, 'auth.certificate_file'),
+        key: secret(given.key_file, 'auth.key_file'),
+      };
+  }
+}

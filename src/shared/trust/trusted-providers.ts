@@ -1,0 +1,55 @@
+import { readFileSync } from 'node:fs';
+import { mockProviderName } from '../../workers/providers/mock.ts';
+import { createTrustStore, type TrustStore } from '../rfc3161/x509/trust-store.ts';
+import { type Config, ConfigError } from '../runtime/config.ts';
+import { loadProvidersFile, type ProviderSettings } from './providers-file.ts';
+
+/** A TSA as it is configured, with what it is trusted by. */
+export interface TrustedProvider {
+  readonly settings: ProviderSettings;
+  readonly trust: TrustStore;
+}
+
+/** Everything that RFC 3161 tokens are judged by. */
+export interface TrustSettings {
+  /** In order of preference; empty with the mock provider. */
+  readonly providers: readonly TrustedProvider[];
+  /** From `TRUST_ANCHORS_FILE`, for raw tokens and for stamps of providers that are configured no more (V2); a store that trusts nobody where it is not set. */
+  readonly extraTrust: TrustStore;
+}
+
+function storeOf<T>(place: string, create: () => T): T {
+  try {
+    return create();
+  } catch (error) {
+    throw new ConfigError(`${place}: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+/** @throws ConfigError for a file that cannot be read or holds no certificate. */
+export function loadTrustSettings(config: Config): TrustSettings {
+  const settings = config.TSP_PROVIDERS_FILE && config.TSP !== 'mock' ? loadProvidersFile(config.TSP_PROVIDERS_FILE) : [];
+  const { TRUST_ANCHORS_FILE: extraFile } = config;
+  return {
+    providers: settings.map((provider) => ({
+      settings: provider,
+      trust: storeOf(`TSP_PROVIDERS_FILE: ${config.TSP_PROVIDERS_FILE} (${provider.name})`, () =>
+        createTrustStore({
+          anchors: [provider.trustAnchorsPem],
+          intermediates: provider.intermediatesPem === undefined ? [] : [provider.intermediatesPem],
+          crls: provider.crl === undefined ? [] : [provider.crl],
+        }),
+      ),
+    })),
+    extraTrust:
+      extraFile === undefined
+        ? createTrustStore({ anchors: [] })
+        : storeOf(`TRUST_ANCHORS_FILE: got "${extraFile}"`, () => createTrustStore({ anchors: [readFileSync(extraFile, 'utf8')] })),
+  };
+}
+
+/** The providers by configuration, most preferred first. */
+export const namesOf = ({ providers }: TrustSettings): { name: string; isQualified: boolean }[] =>
+  providers.length > 0
+    ? providers.map(({ settings: { name, isQualified } }) => ({ name, isQualified }))
+    : [{ name: mockProviderName, isQualified: false }];

@@ -1,0 +1,49 @@
+import type { createViewEngine } from '../../shared/views/engine.ts';
+
+/** What the mail that carries a challenge says. */
+export interface OtpMail {
+  /** The sender as configured: `qstamp <no-reply@example.com>`. */
+  readonly from: string;
+  /** One address, whatever it holds. */
+  readonly to: string;
+  readonly workflowId: string;
+  /** Absolute address of verify-user with its challenge: the secret of the mail. */
+  readonly link: string;
+  /** RFC 3339, UTC. */
+  readonly validUntil: string;
+  readonly validMinutes: number;
+  /** The same for every try of one job, so that a mail sent twice is shown once. */
+  readonly messageKey: string;
+}
+
+/** A message as nodemailer takes it. */
+export interface Message {
+  readonly from: string;
+  readonly to: { readonly name: string; readonly address: string };
+  readonly subject: string;
+  readonly text: string;
+  readonly html: string;
+  readonly messageId: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+const domainOf = (sender: string): string => /@([^\s<>@]+)>?\s*$/.exec(sender)?.[1] ?? 'localhost';
+
+/**
+ * The verification mail, as text and as HTML from the same model. It quotes nothing that a caller chose: anybody may start a workflow
+ * with anybody's address, and must not put words into a mail of ours.
+ *
+ * The recipient is an object, because a plain string with a comma would go to two people. `Auto-Submitted` keeps vacation
+ * responders quiet (RFC 3834 §5).
+ */
+export function buildOtpMessage(engine: ReturnType<typeof createViewEngine>, mail: OtpMail): Message {
+  return {
+    from: mail.from,
+    to: { name: '', address: mail.to },
+    subject: 'Please confirm your e-mail address',
+    text: engine.render('./mail/otp-text.eta', mail),
+    html: engine.render('./mail/otp-html.eta', mail),
+    messageId: `<${mail.messageKey}@${domainOf(mail.from)}>`,
+    headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' },
+  };
+}

@@ -1,0 +1,127 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { type BulkheadPolicy, bulkhead, CircuitState, ConsecutiveBreaker, circuitBreaker, handleWhen, wrap } from 'cockatiel';
+import type { Clock } from '../../shared/runtime/clock.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
+import { createHealthRecord, type OnCall, type ProviderHealth } from './health.ts';
+import { type Evidence, ProviderError, type StampSubject, type TimestampProvider } from './provider.ts';
+import type { Rfc3161Provider } from './rfc3161.ts';
+
+/** A breaker opens after this many failures in a row, and lets one call through again after the pause. */
+const failuresUntilOpen = 5;
+const openMs = 10_000;
+
+/** A call that had nearly all of its time counts as the provider's failure when that ends. */
+const patience = 0.9;
+
+/** Stamps that may wait for a place at one provider: more than all that one worker can hold. */
+const mostWaiting = 1_000_000;
+
+/** Every configured TSA behind one port: in order of preference, each behind a breaker and a limit of its own. */
+export interface ProviderPool extends TimestampProvider {
+  health(): ProviderHealth[];
+  /**
+   * Asks those whose last call failed whether they stamp again: nobody else would, while one before them works. It costs one
+   * stamp a recovery.
+   */
+  probe(): Promise<void>;
+  close(): void;
+}
+
+/** A call that ended because the stamp's time was up, not because of the provider: others had waited in front of it. */
+class CutShortError extends Error {
+  override readonly name = 'CutShortError';
+}
+
+interface Member {
+  readonly provider: Rfc3161Provider;
+  /** `shareMs`: what this provider may take of the stamp's time, waiting included. */
+  stamp(subject: StampSubject, shareMs: number): Promise<Evidence>;
+  health(): ProviderHealth;
+}
+
+function createMember(provider: Rfc3161Provider, clock: Clock, onCall: OnCall): Member {
+  const breaker = circuitBreaker(
+    handleWhen((error) => !(error instanceof CutShortError)),
+    { halfOpenAfter: openMs, breaker: new ConsecutiveBreaker(failuresUntilOpen) },
+  );
+  const limit: BulkheadPolicy = bulkhead(provider.maxConcurrent, mostWaiting);
+  const guarded = wrap(limit, breaker);
+  const record = createHealthRecord({
+    name: provider.name,
+    isQualified: provider.isQualified,
+    clock,
+    isOut: () => breaker.state === CircuitState.Open,
+  });
+  const call = async (subject: StampSubject, shareMs: number, signal: AbortSignal): Promise<Evidence> => {
+    const startedAt = clock();
+    const secondsSince = () => (clock() - startedAt) / 1_000;
+    try {
+      const evidence = await provider.stamp(subject, signal);
+      record.succeeded(clock() - startedAt);
+      onCall({ provider: provider.name, outcome: 'stamped', seconds: secondsSince() });
+      return evidence;
+    } catch (error) {
+      if (signal.aborted && clock() - startedAt < patience * Math.min(provider.timeoutMs, shareMs)) {
+        throw new CutShortError('the time of the stamp was up', { cause: error });
+      }
+      record.failed();
+      onCall({ provider: provider.name, outcome: 'failed', seconds: secondsSince(), error });
+      throw error;
+    }
+  };
+  return {
+    provider,
+    stamp: (subject, shareMs) => {
+      const signal = AbortSignal.timeout(Math.max(1, Math.floor(shareMs)));
+      return guarded.execute(() => call(subject, shareMs, signal), signal);
+    },
+    health: record.read,
+  };
+}
+
+/** `deadlineMs`: how long all providers together may take for one stamp; it ends before a caller stops to wait. */
+export function createProviderPool(options: {
+  providers: readonly Rfc3161Provider[];
+  deadlineMs: number;
+  clock: Clock;
+  log: Logger;
+  onCall?: OnCall;
+}): ProviderPool {
+  const { providers, deadlineMs, clock, log, onCall = () => undefined } = options;
+  const members = providers.map((provider) => createMember(provider, clock, onCall));
+  const preferred = providers[0];
+  if (!preferred) throw new RangeError('a pool has at least one provider');
+
+  return {
+    name: preferred.name,
+    isQualified: preferred.isQualified,
+    stamp: async (subject) => {
+      const endsAt = clock() + deadlineMs;
+      const failures: unknown[] = [];
+      const fitting = members.filter(({ provider }) => provider.isQualified || !subject.requiresQualified);
+      for (const [index, { provider, stamp }] of fitting.entries()) {
+        // Each leaves its share to those behind it, so that hanging providers do not starve the one that answers.
+        const shareMs = (endsAt - clock()) / (fitting.length - index);
+        if (shareMs <= 0) break;
+        try {
+          return await stamp(subject, shareMs);
+        } catch (error) {
+          failures.push(error);
+          log.warn({ err: error, provider: provider.name, tokenId: subject.tokenId }, `provider ${provider.name} failed`);
+        }
+      }
+      throw new ProviderError(failures.length === 0 ? 'no provider fits' : 'every provider failed', {
+        cause: new AggregateError(failures),
+      });
+    },
+    health: () => members.map((member) => member.health()),
+    probe: async () => {
+      const failing = members.filter((member) => member.health().status !== 'operational');
+      const subject = () => ({ tokenId: randomUUID(), hash: randomBytes(32).toString('hex'), tier: 'basic' }) as const;
+      await Promise.allSettled(failing.map((member) => member.stamp(subject(), deadlineMs)));
+    },
+    close: () => {
+      for (const { provider } of members) provider.close();
+    },
+  };
+}

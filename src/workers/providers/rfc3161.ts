@@ -1,0 +1,114 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { rfc3339Of } from '../../shared/domain/gen-time.ts';
+import type { ReasonCode } from '../../shared/domain/reasons.ts';
+import { encodeRequest } from '../../shared/rfc3161/tsp/request.ts';
+import type { Verified } from '../../shared/rfc3161/tsp/types.ts';
+import { verifyResponse } from '../../shared/rfc3161/tsp/verify.ts';
+import type { TrustStore } from '../../shared/rfc3161/x509/trust-store.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
+import type { ProviderSettings } from '../../shared/trust/providers-file.ts';
+import type { Evidence, StampSubject } from './provider.ts';
+import { TransportError, type TsaClient } from './tsa-client.ts';
+
+const nonceBytes = 16;
+
+/** Before the one retry: long enough for a hiccup to pass, spread so that a burst does not come back as one. */
+const longestRetryDelayMs = 250;
+/** A TSA that asks for more patience than this is left for the next one. */
+const longestRetryAfterMs = 1_000;
+
+/** A TSA's answer that is no proof of what was asked for. Never tried again at the same TSA (evidence.md). */
+export class InvalidAnswerError extends Error {
+  override readonly name = 'InvalidAnswerError';
+  readonly code: ReasonCode;
+
+  constructor(code: ReasonCode, detail: string) {
+    super(`${code}: ${detail}`);
+    this.code = code;
+  }
+}
+
+/** One TSA: every answer is verified in full before anybody sees it. */
+export interface Rfc3161Provider {
+  readonly name: string;
+  readonly isQualified: boolean;
+  readonly maxConcurrent: number;
+  /** How long one call may take, milliseconds. */
+  readonly timeoutMs: number;
+  /**
+   * Asks for a time-stamp; transport faults, 429 and 5xx are tried once more.
+   *
+   * @throws TransportError, InvalidAnswerError
+   */
+  stamp(subject: StampSubject, signal: AbortSignal): Promise<Evidence>;
+  close(): void;
+}
+
+function retryDelayMsOf(error: unknown): number | undefined {
+  if (!(error instanceof TransportError) || !error.isRetryable) return undefined;
+  if (error.retryAfterMs !== undefined) return error.retryAfterMs <= longestRetryAfterMs ? error.retryAfterMs : undefined;
+  return Math.random() * longestRetryDelayMs;
+}
+
+export function createRfc3161Provider(deps: {
+  settings: ProviderSettings;
+  trust: TrustStore;
+  client: TsaClient;
+  clock: Clock;
+}): Rfc3161Provider {
+  const { settings, trust, client, clock } = deps;
+  const { name, isQualified, policyOid, timeoutMs, acceptGrantedWithMods, maxAccuracySeconds } = settings;
+
+  async function exchange(tsq: Buffer, signal: AbortSignal): Promise<{ tsr: Buffer; verified: Verified }> {
+    const sentAtMs = clock();
+    const tsr = await client.ask(tsq, AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]));
+    const receivedAtMs = clock();
+    const result = verifyResponse(tsr, {
+      request: tsq,
+      trust,
+      sentAtMs,
+      receivedAtMs,
+      nowMs: receivedAtMs,
+      acceptGrantedWithMods,
+      ...(maxAccuracySeconds !== undefined && { maxAccuracySeconds }),
+    });
+    if (!result.ok) throw new InvalidAnswerError(result.code, result.detail);
+    return { tsr, verified: result };
+  }
+
+  async function exchangeTwiceAtMost(tsq: Buffer, signal: AbortSignal) {
+    try {
+      return await exchange(tsq, signal);
+    } catch (error) {
+      const waitMs = retryDelayMsOf(error);
+      if (waitMs === undefined || signal.aborted) throw error;
+      await delay(waitMs, undefined, { signal });
+      return exchange(tsq, signal);
+    }
+  }
+
+  return {
+    name,
+    isQualified,
+    maxConcurrent: settings.maxConcurrent,
+    timeoutMs,
+    stamp: async ({ hash }, signal) => {
+      const tsq = encodeRequest({
+        hashAlgorithm: 'sha256',
+        digest: Buffer.from(hash, 'hex'),
+        policy: policyOid,
+        nonce: randomBytes(nonceBytes),
+      });
+      const { tsr, verified } = await exchangeTwiceAtMost(tsq, signal);
+      return {
+        provider: name,
+        isQualified,
+        issuedAt: rfc3339Of(verified.genTimeText),
+        token: verified.token.toString('base64'),
+        exchange: { tsq, tsr },
+      };
+    },
+    close: () => client.close(),
+  };
+}

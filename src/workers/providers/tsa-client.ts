@@ -1,0 +1,121 @@
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { ProviderAuth } from '../../shared/trust/providers-file.ts';
+
+/** The most bytes of an answer that are read (evidence.md). */
+const maxAnswerBytes = 64 * 1024;
+const connectTimeoutMs = 2_000;
+
+export type TransportFault = 'unreachable' | 'timeout' | 'http_status' | 'content_type' | 'oversized' | 'cut_off';
+
+/** A TSA that could not be asked, or whose answer is none (evidence.md 5). */
+export class TransportError extends Error {
+  override readonly name = 'TransportError';
+  readonly fault: TransportFault;
+  /** Whether asking again may help: transport faults, 429 and 5xx (evidence.md). */
+  readonly isRetryable: boolean;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(
+    fault: TransportFault,
+    detail: string,
+    options: { isRetryable: boolean; retryAfterMs?: number | undefined; cause?: unknown },
+  ) {
+    super(detail, { cause: options.cause });
+    this.fault = fault;
+    this.isRetryable = options.isRetryable;
+    this.retryAfterMs = options.retryAfterMs;
+  }
+}
+
+/** Asks a TSA over HTTP (RFC 3161 §3.4). */
+export interface TsaClient {
+  /**
+   * Sends the DER of a TimeStampReq and resolves with the body of the answer, whatever it holds.
+   *
+   * @throws TransportError
+   */
+  ask(tsq: Buffer, signal: AbortSignal): Promise<Buffer>;
+  close(): void;
+}
+
+function authorizationOf(auth: ProviderAuth): Record<string, string> {
+  if (auth.type === 'basic') return { authorization: `Basic ${Buffer.from(`${auth.username}:${auth.password}`).toString('base64')}` };
+  if (auth.type === 'bearer') return { authorization: `Bearer ${auth.token}` };
+  return {};
+}
+
+function retryAfterMsOf(response: IncomingMessage): number | undefined {
+  const seconds = Number(response.headers['retry-after']);
+  return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1_000 : undefined;
+}
+
+function refuseHead(response: IncomingMessage): TransportError | undefined {
+  const status = response.statusCode ?? 0;
+  if (status !== 200) {
+    const isRetryable = status === 429 || status >= 500;
+    return new TransportError('http_status', `the TSA answered HTTP ${status}`, { isRetryable, retryAfterMs: retryAfterMsOf(response) });
+  }
+  const type = (response.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
+  if (type !== 'application/timestamp-reply') {
+    return new TransportError('content_type', `the TSA answered with content type "${type}"`, { isRetryable: false });
+  }
+  return undefined;
+}
+
+async function readBody(response: IncomingMessage): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  for await (const part of response) {
+    bytes += part.length;
+    if (bytes > maxAnswerBytes)
+      throw new TransportError('oversized', `the answer is larger than ${maxAnswerBytes} bytes`, { isRetryable: false });
+    parts.push(part);
+  }
+  if (!response.complete) throw new TransportError('cut_off', 'the answer was cut off', { isRetryable: true });
+  return Buffer.concat(parts);
+}
+
+/** `maxConcurrent`: the connections kept at most. */
+export function createTsaClient(options: { url: string; auth: ProviderAuth; maxConcurrent: number }): TsaClient {
+  const { url, auth, maxConcurrent } = options;
+  const isHttps = url.startsWith('https:');
+  const agentOptions = { keepAlive: true, maxSockets: maxConcurrent };
+  const credentials = auth.type === 'client_certificate' ? { cert: auth.certificate, key: auth.key } : {};
+  const agent = isHttps ? new HttpsAgent({ ...agentOptions, ...credentials }) : new HttpAgent(agentOptions);
+  const headers = { 'content-type': 'application/timestamp-query', accept: 'application/timestamp-reply', ...authorizationOf(auth) };
+
+  const exchange = (tsq: Buffer, signal: AbortSignal): Promise<IncomingMessage> =>
+    new Promise((resolve, reject) => {
+      const send = isHttps ? httpsRequest : httpRequest;
+      const outgoing = send(url, { method: 'POST', agent, signal, headers: { ...headers, 'content-length': tsq.length } }, resolve);
+      const timer = setTimeout(
+        () => outgoing.destroy(new TransportError('timeout', 'no connection in time', { isRetryable: true })),
+        connectTimeoutMs,
+      );
+      outgoing.on('socket', (socket) => {
+        if (socket.connecting) socket.once(isHttps ? 'secureConnect' : 'connect', () => clearTimeout(timer));
+        else clearTimeout(timer);
+      });
+      outgoing.on('close', () => clearTimeout(timer)).on('error', reject);
+      outgoing.end(tsq);
+    });
+
+  return {
+    ask: async (tsq, signal) => {
+      let response: IncomingMessage | undefined;
+      try {
+        response = await exchange(tsq, signal);
+        const refused = refuseHead(response);
+        if (refused) throw refused;
+        return await readBody(response);
+      } catch (error) {
+        response?.destroy();
+        if (error instanceof TransportError) throw error;
+        if (signal.aborted) throw new TransportError('timeout', 'no answer in time', { isRetryable: false, cause: error });
+        throw new TransportError(response ? 'cut_off' : 'unreachable', 'the exchange failed', { isRetryable: true, cause: error });
+      }
+    },
+    close: () => agent.destroy(),
+  };
+}

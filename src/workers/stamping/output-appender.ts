@@ -1,0 +1,63 @@
+import type { OutputRef } from '../../shared/queue/stamp-job.ts';
+import { type Batcher, createBatcher } from '../../shared/runtime/batcher.ts';
+import type { OutputRecord, OutputStore } from '../../shared/store/outputs.ts';
+import type { StampRecord } from '../../shared/store/stamps.ts';
+import type { WorkflowStore } from '../../shared/store/workflows.ts';
+
+/** Gives a stamped output its number in the chain of its workflow; undefined when the workflow was closed before (W4). */
+export type AppendOutput = (output: OutputRef, stamp: StampRecord) => Promise<OutputRecord | undefined>;
+
+interface Waiting {
+  readonly output: OutputRef;
+  readonly stamp: StampRecord;
+  appended?: OutputRecord | undefined;
+}
+
+/** The most outputs that are appended in one insert. */
+const maxOutputs = 256;
+
+/**
+ * Outputs of one workflow that wait in this process go together: processes contend for the end of a chain, the jobs of one
+ * process do not.
+ */
+export function createOutputAppender({ outputs, workflows }: { outputs: OutputStore; workflows: WorkflowStore }): AppendOutput {
+  const queues = new Map<string, { readonly batcher: Batcher<Waiting>; waiting: number }>();
+
+  async function flush(chain: { workflowId: string; briefingHash: string }, batch: Waiting[]): Promise<void> {
+    const appended = await outputs.append(
+      chain,
+      batch.map(({ output, stamp }) => ({
+        outputId: output.outputId,
+        tokenId: stamp._id,
+        hash: stamp.hash,
+        type: output.type,
+        metadata: output.metadata,
+        stampedAt: stamp.issuedAt,
+        provider: stamp.provider,
+        isQualified: stamp.isQualified,
+      })),
+    );
+    // Read after the write: whichever of redaction and append comes last sees the other, and metadata does not outlive it (W10).
+    const hasMetadata = batch.some(({ output }) => output.metadata !== undefined);
+    if (hasMetadata && (await workflows.find(chain.workflowId))?.redactedAt) await outputs.forgetMetadata(chain.workflowId);
+    for (const waiting of batch) waiting.appended = appended.get(waiting.stamp._id);
+  }
+
+  return async (output, stamp) => {
+    const { workflowId, briefingHash } = output;
+    const queue = queues.get(workflowId) ?? {
+      batcher: createBatcher<Waiting>({ maxItems: maxOutputs, flush: (batch) => flush({ workflowId, briefingHash }, batch) }),
+      waiting: 0,
+    };
+    queues.set(workflowId, queue);
+    queue.waiting += 1;
+    const waiting: Waiting = { output, stamp };
+    try {
+      await queue.batcher.add(waiting);
+    } finally {
+      queue.waiting -= 1;
+      if (queue.waiting === 0) queues.delete(workflowId);
+    }
+    return waiting.appended;
+  };
+}

@@ -1,0 +1,93 @@
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { MalformedJsonError, parseJsonText } from '../../../src/api/http/json-text.ts';
+
+/** Texts that are not JSON, and where and why CPython 3.11 says so. */
+const rows: readonly (readonly [text: string, offset: number, error: string])[] = JSON.parse(
+  readFileSync(new URL('../../fixtures/cpython-json-errors.json', import.meta.url), 'utf8'),
+);
+
+function faultOf(text: string | Buffer) {
+  try {
+    return { value: parseJsonText(Buffer.from(text)) };
+  } catch (error) {
+    if (!(error instanceof MalformedJsonError)) throw error;
+    const [item] = error.detail;
+    return { loc: item?.loc, error: item?.ctx?.error };
+  }
+}
+
+test.each(rows)('E2: %j is refused where CPython refuses it', (text, offset, error) => {
+  expect(faultOf(text)).toEqual({ loc: ['body', offset], error });
+});
+
+test.each([
+  ['NaN', 0],
+  ['{"a":-Infinity}', 5],
+  ['[Infinity]', 1],
+])('E2: %s is no JSON (RFC 8259 §6), although CPython takes it', (text, offset) => {
+  expect(faultOf(text)).toEqual({ loc: ['body', offset], error: 'Expecting value' });
+});
+
+test.each([
+  ['in a text', [0x7b, 0x22, 0xc3, 0xa9, 0xff, 0x22, 0x7d], 3],
+  ['cut off', [0x22, 0xe2, 0x82], 1],
+  ['a surrogate', [0x22, 0xed, 0xa0, 0x80, 0x22], 1],
+  ['overlong', [0xc0, 0x80], 0],
+  ['close to U+FFFD', [0x20, 0xef, 0xbf, 0x41], 1],
+  ['behind U+FFFD', [0xef, 0xbf, 0xbd, 0xff], 1],
+  ['behind a byte order mark', [0xef, 0xbb, 0xbf, 0x22, 0xff], 1],
+  ['UTF-16', [0xff, 0xfe, 0x7b, 0x00], 0],
+])('E2: octets that are not UTF-8: %s', (_name, octets, offset) => {
+  expect(faultOf(Buffer.from(octets))).toEqual({ loc: ['body', offset], error: 'Invalid UTF-8' });
+});
+
+test('E2: one byte order mark is skipped, and not counted', () => {
+  expect(faultOf('\ufeff{"a":1}')).toEqual({ value: { a: 1 } });
+  expect(faultOf('\ufeff{,')).toMatchObject({ loc: ['body', 1] });
+  expect(faultOf('\ufeff\ufeff{}')).toMatchObject({ loc: ['body', 0] });
+});
+
+test('E2: nesting is refused beyond 64 levels, where it gets too deep', () => {
+  const nested = (levels: number) => `${'['.repeat(levels)}"]["${']'.repeat(levels)}`;
+  expect(faultOf(nested(64))).toHaveProperty('value');
+  expect(faultOf(nested(65))).toEqual({ loc: ['body', 64], error: 'Nested deeper than 64 levels' });
+  expect(faultOf(`{"é[":"[[[\\"[","a":${nested(200)}}`)).toMatchObject({ loc: ['body', 82] });
+});
+
+test('E2: a fault behind megabytes of brackets or text is found without a deep stack', () => {
+  const levels = 2_000_000;
+  expect(faultOf('['.repeat(levels))).toEqual({ loc: ['body', levels], error: 'Expecting value' });
+  expect(faultOf('{"a":'.repeat(40_000))).toEqual({ loc: ['body', 200_000], error: 'Expecting value' });
+  expect(faultOf(`"${'\\n'.repeat(levels)}`)).toEqual({ loc: ['body', 0], error: 'Unterminated string starting at' });
+  expect(faultOf(`[${'1,'.repeat(40_000)}]`)).toEqual({ loc: ['body', 80_001], error: 'Expecting value' });
+});
+
+test('E2: an object of more members than any request has is refused before it is built', () => {
+  const members = Array.from({ length: 60_000 }, (_, index) => `"k${index}":0`).join(',');
+  expect(faultOf(`{"metadata":{${members}}}`)).toEqual({ loc: ['body', 0], error: 'More than 50000 members' });
+});
+
+test('whatever the octets: a value, or json_invalid within the text', () => {
+  const mutated = fc
+    .tuple(fc.json(), fc.nat(), fc.constantFrom('', ',', '}', '"', '\\', '\u0001', '😀', 'x'))
+    .map(([text, at, piece]) => text.slice(0, at % (text.length + 1)) + piece + text.slice((at % (text.length + 1)) + 1));
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        mutated,
+        fc.string({ unit: 'binary' }),
+        fc.uint8Array().map((octets) => Buffer.from(octets).toString('latin1')),
+      ),
+      (text) => {
+        const answer = faultOf(text);
+        if ('value' in answer) return;
+        const offset = Number(answer.loc?.[1]);
+        expect(offset).toBeGreaterThanOrEqual(0);
+        expect(offset).toBeLessThanOrEqual([...text].length);
+      },
+    ),
+    { numRuns: 2000 },
+  );
+});

@@ -1,0 +1,186 @@
+import { createHash } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { validationItems } from '../../../src/api/http/validation-items.ts';
+import { stampContentArguments, stampHashArguments, verifyTokenArguments } from '../../../src/shared/contract/mcp.ts';
+import { decodeCanonicalBase64, type StampRules, stampRequestFor } from '../../../src/shared/contract/stamp.ts';
+import { verifyUserQuery, workflowStampRequest, workflowStartRequest } from '../../../src/shared/contract/workflow.ts';
+
+const hash = 'a'.repeat(64);
+const start = { user_email: 'a@example.com', agent_id: 'x', briefing_hash: hash };
+const output = { output_hash: hash, output_type: 'image' };
+
+function faults(schema: z.ZodType, body: unknown) {
+  const result = schema.safeParse(body);
+  return result.success
+    ? []
+    : validationItems(result.error, body, ['body']).map(({ type, loc, msg }) => ({ type, loc: loc.join('.'), msg }));
+}
+
+const stampFaults = (body: unknown, rules: StampRules = {}) => faults(stampRequestFor(rules), body);
+const order = (body: unknown, rules: StampRules = {}) => stampRequestFor(rules).parse(body);
+const sha256 = (content: string | Buffer) => createHash('sha256').update(content).digest('hex');
+
+test.each([
+  ['a'.repeat(63), 'string_too_short'],
+  ['a'.repeat(65), 'string_too_long'],
+  ['A'.repeat(64), 'string_pattern_mismatch'],
+  [`${'a'.repeat(63)}\n`, 'string_pattern_mismatch'],
+  [`${'a'.repeat(64)}\n`, 'string_too_long'],
+  ['😀'.repeat(32), 'string_too_short'],
+  ['😀'.repeat(64), 'string_pattern_mismatch'],
+  ['😀'.repeat(65), 'string_too_long'],
+  [`${'a'.repeat(63)}\ud800`, 'string_unicode'],
+  [7, 'string_type'],
+  [{}, 'string_type'],
+])('E1: a hash %j is %s, its length judged first and in code points', (given, type) => {
+  expect(stampFaults({ hash: given }).map((item) => item.type)).toEqual([type]);
+});
+
+test('S6: unknown members are ignored, null counts as absent', () => {
+  expect(order({ hash, content_b64: null, metadata: null, other: { deep: 1 } })).toEqual({
+    hash,
+    content: undefined,
+    tier: 'basic',
+    metadata: undefined,
+  });
+});
+
+test('S1, S2: sealed content is decoded once, and its hash is computed', () => {
+  const content = Buffer.from('the content');
+  expect(order({ content_b64: content.toString('base64'), tier: 'sealed' })).toMatchObject({ content, hash: sha256(content) });
+  expect(order({ content_b64: '', tier: 'sealed' })).toMatchObject({ content: Buffer.alloc(0), hash: sha256('') });
+  expect(stampFaults({ content_b64: content.toString('base64'), hash: sha256(content), tier: 'sealed' })).toEqual([]);
+});
+
+test('S1: a hash that is not the content’s is a rule over several fields', () => {
+  expect(stampFaults({ content_b64: 'YWJj', hash, tier: 'sealed' })).toEqual([
+    { type: 'value_error', loc: 'body', msg: 'Value error, hash is not the SHA-256 of content_b64' },
+  ]);
+});
+
+test.each(['YQ', 'YQ=', 'YR==', 'YW J', 'YWJj\n', '-_-_', 'YWJj=', '====', '=', 'é', 'YQ==YQ=='])(
+  'S2: %j is not canonical base64',
+  (encoded) => {
+    expect(stampFaults({ content_b64: encoded, tier: 'sealed' })).toMatchObject([{ type: 'value_error', loc: 'body.content_b64' }]);
+  },
+);
+
+test('S2: content of 10 MiB is read, and so is the fault in its last character', () => {
+  const content = Buffer.alloc(10 * 1024 * 1024, 7);
+  const encoded = content.toString('base64');
+  expect(decodeCanonicalBase64(encoded)?.equals(content)).toBe(true);
+  expect(decodeCanonicalBase64(`${encoded.slice(0, -3)}x==`)).toBeUndefined();
+});
+
+test.each([
+  [4, 'YWJj', false],
+  [3, 'YWJj', false],
+  [2, 'YWJj', true],
+  [2, 'YWI=', false],
+  [1, 'YWI=', true],
+  [0, '', false],
+  [0, 'YQ==', true],
+])('S3: with at most %i bytes, %j is too large: %s', (sealedMaxBytes, encoded, isTooLarge) => {
+  const parse = () => order({ content_b64: encoded }, { tier: 'sealed', sealedMaxBytes });
+  if (isTooLarge) expect(parse).toThrow(expect.objectContaining({ code: 'payload_too_large' }));
+  else expect(parse).not.toThrow();
+});
+
+test('S5: the tier of the path decides, also for the rule of the content', () => {
+  expect(order({ hash, tier: 'basic' }, { tier: 'plus' }).tier).toBe('plus');
+  expect(stampFaults({ content_b64: 'YWJj' }, { tier: 'sealed' })).toEqual([]);
+  expect(stampFaults({ content_b64: 'YWJj', tier: 'sealed' }, { tier: 'basic' })).toEqual([
+    { type: 'value_error', loc: 'body', msg: 'Value error, content_b64 is only allowed in tier sealed' },
+  ]);
+  expect(stampFaults({ hash, tier: 'gold' }, { tier: 'plus' })).toMatchObject([{ type: 'enum', loc: 'body.tier' }]);
+});
+
+test('E1: rules over several fields wait until each field has passed', () => {
+  expect(stampFaults({ content_b64: 'YWJj', metadata: { a: 1 } })).toMatchObject([{ type: 'string_type', loc: 'body.metadata.a' }]);
+});
+
+const ofBytes = (bytes: number) => ({ k: 'x'.repeat(bytes - '{"k":""}'.length) });
+
+test.each([
+  ['stamp', 'body.metadata', (metadata: unknown) => stampFaults({ hash, metadata })],
+  ['briefing', 'body.briefing_metadata', (metadata: unknown) => faults(workflowStartRequest, { ...start, briefing_metadata: metadata })],
+  ['output', 'body.output_metadata', (metadata: unknown) => faults(workflowStampRequest, { ...output, output_metadata: metadata })],
+])('S4, W15: %s metadata may have 4096 bytes as UTF-8 JSON', (_name, loc, check) => {
+  expect(check(ofBytes(4096))).toEqual([]);
+  expect(check(ofBytes(4097))).toMatchObject([{ type: 'value_error', loc }]);
+  expect(check({ k: 'é'.repeat(2044) })).toEqual([]);
+  expect(check({ k: 'é'.repeat(2045) })).toMatchObject([{ type: 'value_error', loc }]);
+  for (const given of [[], 'x', 1, true]) expect(check(given)).toMatchObject([{ type: 'dict_type', loc }]);
+});
+
+test('metadata has no special names: __proto__ and constructor are members like others', () => {
+  const metadata: unknown = JSON.parse('{"__proto__":"p","constructor":"c"}');
+  const parsed = order({ hash, metadata }).metadata;
+  expect(Object.entries(parsed ?? {})).toEqual([
+    ['__proto__', 'p'],
+    ['constructor', 'c'],
+  ]);
+  expect(Object.getPrototypeOf(parsed)).toBe(Object.prototype);
+  expect(stampFaults({ hash, metadata: JSON.parse('{"__proto__":{"a":1}}') })).toMatchObject([{ loc: 'body.metadata.__proto__' }]);
+});
+
+test('W1: the workflow tier is a closed set', () => {
+  expect(faults(workflowStartRequest, { ...start, tier: 'gold' })).toEqual([
+    { type: 'enum', loc: 'body.tier', msg: "Input should be 'standard', 'verified' or 'qualified'" },
+  ]);
+  expect(workflowStartRequest.parse(start).tier).toBe('standard');
+});
+
+test.each([
+  ['text/plain', 'string_pattern_mismatch'],
+  ['Image', 'string_pattern_mismatch'],
+  ['', 'string_too_short'],
+  ['x'.repeat(65), 'string_too_long'],
+  ['x\n', 'string_pattern_mismatch'],
+  [null, 'string_type'],
+])('W3: the output type %j is %s', (given, type) => {
+  expect(faults(workflowStampRequest, { ...output, output_type: given })).toMatchObject([{ type, loc: 'body.output_type' }]);
+});
+
+test.each(['image', 'layout', '3d-model', 'a.b_c+d', 'x'.repeat(64)])('W3: %s is an output type', (output_type) => {
+  expect(faults(workflowStampRequest, { ...output, output_type })).toEqual([]);
+});
+
+test('W6: an absent challenge reads as empty', () => {
+  expect(verifyUserQuery.parse({})).toEqual({ challenge: '' });
+});
+
+test('M3, M4: tool arguments name what is wrong', () => {
+  expect(faults(stampContentArguments, {})).toMatchObject([{ type: 'missing', loc: 'body.content_b64' }]);
+  expect(faults(stampHashArguments, { sha256_hex: 'abc', tier: 'gold' })).toMatchObject([
+    { type: 'string_too_short', loc: 'body.sha256_hex' },
+    { type: 'enum', loc: 'body.tier' },
+  ]);
+  expect(faults(verifyTokenArguments, { token: 't' })).toEqual([]);
+  for (const given of [{}, { token: 't', token_id: '0190d9f0-0000-7000-8000-000000000000' }, { token: null }]) {
+    expect(faults(verifyTokenArguments, given)).toMatchObject([{ type: 'value_error', loc: 'body' }]);
+  }
+  expect(faults(verifyTokenArguments, { token_id: 'x' })).toMatchObject([{ type: 'uuid_parsing', loc: 'body.token_id' }]);
+});
+
+test('M2: tool arguments have a JSON Schema that says what is required', () => {
+  for (const schema of [stampHashArguments, stampContentArguments, verifyTokenArguments]) {
+    expect(z.toJSONSchema(schema, { io: 'input' })).toMatchObject({ type: 'object' });
+  }
+  expect(z.toJSONSchema(stampHashArguments, { io: 'input' })).toMatchObject({
+    required: ['sha256_hex'],
+    properties: { sha256_hex: { type: 'string', pattern: '^[0-9a-f]{64}$' }, tier: { enum: ['basic', 'plus', 'sealed'] } },
+  });
+});
+
+test('the input that a 422 repeats stays small, whatever was sent', () => {
+  const body = { agent_id: 'x'.repeat(5_000_000), list: Array(1_000_000).fill(0), user_email: null };
+  const result = workflowStartRequest.safeParse(body);
+  expect(JSON.stringify(validationItems(result.error ?? new z.ZodError([]), body, ['body'])).length).toBeLessThan(10_000);
+  const metadata = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`k${index}`, 0]));
+  const many = stampRequestFor().safeParse({ hash, metadata });
+  expect(validationItems(many.error ?? new z.ZodError([]), { hash, metadata }, ['body'])).toEqual([
+    expect.objectContaining({ type: 'value_error', loc: ['body', 'metadata'] }),
+  ]);
+});

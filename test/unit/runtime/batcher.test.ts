@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest';
+import { createBatcher } from '../../../src/shared/runtime/batcher.ts';
+
+/** A batcher whose flushes end when they are told to. */
+function controlledBatcher(maxItems: number, gathersTurn: boolean) {
+  const flushes: { readonly items: number[]; end(): void; fail(error: Error): void }[] = [];
+  const batcher = createBatcher<number>({
+    maxItems,
+    gathersTurn,
+    flush: (items) => new Promise<void>((end, fail) => flushes.push({ items, end, fail })),
+  });
+  return { batcher, flushes };
+}
+
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+test('the first goes at once, and what the same turn brings besides goes next', async () => {
+  const { batcher, flushes } = controlledBatcher(64, false);
+  const added = [batcher.add(1), batcher.add(2), batcher.add(3)];
+  expect(flushes.map(({ items }) => items)).toEqual([[1]]);
+  flushes[0]?.end();
+  await nextTurn();
+  expect(flushes.map(({ items }) => items)).toEqual([[1], [2, 3]]);
+  flushes[1]?.end();
+  await Promise.all(added);
+});
+
+test('gathering: what arrives in one turn of the event loop travels together, and one item alone goes in its own turn (issue 4 §10)', async () => {
+  const { batcher, flushes } = controlledBatcher(64, true);
+  const first = batcher.add(1);
+  await Promise.resolve();
+  const second = batcher.add(2);
+  await nextTurn();
+  expect(flushes.map(({ items }) => items)).toEqual([[1, 2]]);
+  flushes[0]?.end();
+  await Promise.all([first, second]);
+
+  const alone = batcher.add(3);
+  await nextTurn();
+  expect(flushes[1]?.items).toEqual([3]);
+  flushes[1]?.end();
+  await alone;
+});
+
+describe.each([true, false])('gathering the turn: %s', (gathersTurn) => {
+  test('what arrives during a flush waits for its end, and goes in batches of at most the limit', async () => {
+    const { batcher, flushes } = controlledBatcher(2, gathersTurn);
+    const added = [batcher.add(1)];
+    await nextTurn();
+    added.push(batcher.add(2), batcher.add(3), batcher.add(4));
+    await nextTurn();
+    expect(flushes).toHaveLength(1);
+    for (let flushed = 0; flushed < 3; flushed += 1) {
+      flushes[flushed]?.end();
+      await nextTurn();
+      await nextTurn();
+    }
+    await Promise.all(added);
+    expect(flushes.map(({ items }) => items)).toEqual([[1], [2, 3], [4]]);
+  });
+
+  test('a flush that fails fails all that wait behind it, and the next item starts anew', async () => {
+    const { batcher, flushes } = controlledBatcher(64, gathersTurn);
+    const added = [batcher.add(1)];
+    await nextTurn();
+    added.push(batcher.add(2));
+    const outcomes = Promise.allSettled(added);
+    const reason = new Error('no queue');
+    flushes[0]?.fail(reason);
+    expect(await outcomes).toEqual([
+      { status: 'rejected', reason },
+      { status: 'rejected', reason },
+    ]);
+
+    const later = batcher.add(3);
+    await nextTurn();
+    flushes[1]?.end();
+    await later;
+    expect(flushes[1]?.items).toEqual([3]);
+  });
+});

@@ -1,0 +1,117 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { ConfigError, loadConfig } from '../../../src/shared/runtime/config.ts';
+
+const servers = { REDIS_URL: 'redis://127.0.0.1', MONGODB_URL: 'mongodb://127.0.0.1' };
+const production = { ...servers, NODE_ENV: 'production', TSP: 'mock', SERVICE_TOKENS: `acme:${'x'.repeat(32)}` };
+
+function messageOf(environment: Record<string, string>): string {
+  try {
+    loadConfig(environment);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message;
+    throw error;
+  }
+  return 'accepted';
+}
+
+function secretFile(content: string): string {
+  const dir = mkdtempSync(join(tmpdir(), 'qstamp-config-'));
+  onTestFinished(() => rmSync(dir, { recursive: true }));
+  const file = join(dir, 'secret');
+  writeFileSync(file, content);
+  return file;
+}
+
+test('with the servers named, everything else has its default', () => {
+  expect(loadConfig(servers)).toMatchObject({
+    PORT: 8080,
+    TSP: 'mock',
+    STAMP_WAIT_MS: 10_000,
+    SERVICE_TOKENS: [{ product: 'dev', token: 'dev-service-token' }],
+  });
+});
+
+test('several hosts of a replica set are an address, too', () => {
+  const url = 'mongodb://a.example:27017,b.example:27017/stamps?replicaSet=rs0';
+  expect(loadConfig({ ...servers, MONGODB_URL: url }).MONGODB_URL).toBe(url);
+});
+
+test('an empty variable counts as not set', () => {
+  expect(loadConfig({ ...servers, PORT: '', TRUST_PROXY: '' })).toMatchObject({ PORT: 8080, TRUST_PROXY: [] });
+});
+
+describe('a wrong setting is told in one line: the variable, what it got, what it takes', () => {
+  test.each([
+    ['PORT', '80 80'],
+    ['PORT', '65536'],
+    ['PORT', '-1'],
+    ['REDIS_URL', 'http://localhost'],
+    ['MONGODB_URL', 'localhost'],
+    ['NODE_ENV', 'prod'],
+    ['TSP', 'qtsp'],
+    ['STAMP_WAIT_MS', '1e3'],
+    ['TRUST_PROXY', 'everybody'],
+    ['TRUST_PROXY', '300.1.1.1'],
+    ['TRUST_PROXY', '10.0.0.0/99'],
+    ['PUBLIC_BASE_URL', 'https://x.example/?a=b'],
+    ['SMTP_URL', 'smtp://'],
+    ['LOG_LEVEL', 'loud'],
+    ['SERVICE_TOKENS', 'no-colon'],
+    ['SERVICE_TOKENS', 'a:same,b:same'],
+    ['PUBLIC_BASE_URL', 'example.com'],
+    ['SMTP_URL', 'https://mail.example'],
+    ['TSP_REQUIRED', '0'],
+    ['SEALED_MAX_BYTES', '10MB'],
+  ])('%s=%s', (name, value) => {
+    const message = messageOf({ ...servers, [name]: value });
+    expect(message).toMatch(new RegExp(`^${name}: got [^\\n]+; it takes [^\\n]+$`));
+  });
+
+  test('a variable that is missing', () => {
+    expect(messageOf({ MONGODB_URL: servers.MONGODB_URL })).toMatch(/^REDIS_URL: got nothing; it takes/);
+  });
+
+  test('never a secret', () => {
+    for (const name of ['SERVICE_TOKENS', 'SMTP_URL', 'REDIS_URL', 'MONGODB_URL']) {
+      expect(messageOf({ ...servers, [name]: 'hunter2' })).not.toContain('hunter2');
+    }
+  });
+});
+
+describe('a secret from a file', () => {
+  test('is read without its line end', () => {
+    expect(loadConfig({ ...servers, SERVICE_TOKENS_FILE: secretFile('acme:from-a-file\n') }).SERVICE_TOKENS).toEqual([
+      { product: 'acme', token: 'from-a-file' },
+    ]);
+  });
+
+  test('that cannot be read, or is set twice, is refused', () => {
+    expect(messageOf({ ...servers, SERVICE_TOKENS_FILE: '/nowhere' })).toMatch(/^SERVICE_TOKENS_FILE: got "\/nowhere"; it takes/);
+    expect(messageOf({ ...servers, SERVICE_TOKENS: 'a:b', SERVICE_TOKENS_FILE: secretFile('a:c') })).toMatch(/^SERVICE_TOKENS_FILE: /);
+  });
+});
+
+describe('production refuses what is fit for a laptop only (S13)', () => {
+  test.each([
+    ['no service tokens', { SERVICE_TOKENS: '' }, /^SERVICE_TOKENS: /],
+    ['a short token', { SERVICE_TOKENS: `acme:${'x'.repeat(31)}` }, /^SERVICE_TOKENS: .*31 characters/],
+    ['the development default', { SERVICE_TOKENS: 'dev:dev-service-token' }, /^SERVICE_TOKENS: /],
+    ['no provider', { TSP: '' }, /^TSP: /],
+    ['plain SMTP', { SMTP_URL: 'smtp://mail.example' }, /^SMTP_URL: /],
+    ['e-mails whose links lead nowhere (W13)', { SMTP_URL: 'smtps://mail.example' }, /^PUBLIC_BASE_URL: /],
+  ])('%s', (_name, change, message) => {
+    expect(messageOf({ ...production, ...change })).toMatch(message);
+  });
+
+  test('unless each is asked for by name', () => {
+    const mail = { SMTP_URL: 'smtp://mail.example?plain', PUBLIC_BASE_URL: 'https://stamps.example' };
+    expect(messageOf({ ...production, ...mail })).toBe('accepted');
+  });
+});
+
+test('TSP=file and TSP=local need a providers file', () => {
+  for (const TSP of ['file', 'local']) expect(messageOf({ ...servers, TSP })).toMatch(/^TSP_PROVIDERS_FILE: /);
+});

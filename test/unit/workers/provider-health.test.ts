@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest';
+import { ServiceError } from '../../../src/shared/domain/service-error.ts';
+import { createHealthRecord, withHealthRecord } from '../../../src/workers/providers/health.ts';
+import { ProviderError, type TimestampProvider } from '../../../src/workers/providers/provider.ts';
+
+const now = Date.parse('2026-11-21T12:00:00Z');
+const recordOf = (isOut?: () => boolean) =>
+  createHealthRecord({ name: 'acme', isQualified: true, clock: () => now, ...(isOut && { isOut }) });
+
+test('before the first call a provider is operational and nothing else is known of it', () => {
+  expect(recordOf().read()).toEqual({
+    name: 'acme',
+    isQualified: true,
+    status: 'operational',
+    lastSuccessAt: null,
+    p50: null,
+    p95: null,
+  });
+});
+
+test('one failure degrades it, three in a row are an outage, one success mends it', () => {
+  const record = recordOf();
+  const states = [() => record.failed(), () => record.failed(), () => record.failed(), () => record.succeeded(5)].map((call) => {
+    call();
+    return record.read().status;
+  });
+  expect(states).toEqual(['degraded', 'degraded', 'outage', 'operational']);
+  expect(record.read().lastSuccessAt).toBe('2026-11-21T12:00:00.000Z');
+});
+
+test('an open breaker is an outage, whatever the last call did', () => {
+  let isOpen = true;
+  const record = recordOf(() => isOpen);
+  record.succeeded(1);
+  expect(record.read().status).toBe('outage');
+  isOpen = false;
+  expect(record.read().status).toBe('operational');
+});
+
+test('p50 and p95 are the nearest ranks of the latencies, and old ones are forgotten', () => {
+  const record = recordOf();
+  for (let latency = 1; latency <= 100; latency += 1) record.succeeded(latency);
+  expect(record.read()).toMatchObject({ p50: 50, p95: 95 });
+  for (let call = 0; call < 512; call += 1) record.succeeded(7);
+  expect(record.read()).toMatchObject({ p50: 7, p95: 7 });
+});
+
+test('the calls of a wrapped provider are followed; a failure of the store is not the provider’s', async () => {
+  let error: Error | undefined;
+  const port: TimestampProvider = {
+    name: 'acme',
+    isQualified: false,
+    stamp: async () => {
+      if (error) throw error;
+      return { provider: 'acme', isQualified: false, issuedAt: '2026-11-21T12:00:00Z', token: '' };
+    },
+  };
+  const { provider, record } = withHealthRecord(port, () => now);
+  const stamp = () => provider.stamp({ tokenId: '', hash: '', tier: 'basic' });
+  error = new ServiceError('store_unavailable', 'The store cannot be reached.');
+  await expect(stamp()).rejects.toThrow(error);
+  expect(record.read().status).toBe('operational');
+  error = new ProviderError('refused');
+  await expect(stamp()).rejects.toThrow(error);
+  expect(record.read().status).toBe('degraded');
+  error = undefined;
+  await stamp();
+  expect(record.read()).toMatchObject({ status: 'operational', p50: 0 });
+});

@@ -1,0 +1,64 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { pino } from 'pino';
+import { expect, test } from 'vitest';
+import { createProviderPool } from '../../../src/workers/providers/pool.ts';
+import { ProviderError, type StampSubject } from '../../../src/workers/providers/provider.ts';
+import type { Rfc3161Provider } from '../../../src/workers/providers/rfc3161.ts';
+
+const subject: StampSubject = { tokenId: '0198c0de-0000-7000-8000-000000000000', hash: 'a'.repeat(64), tier: 'basic' };
+
+function providerThat(name: string, answer: (signal: AbortSignal) => Promise<unknown>, more: Partial<Rfc3161Provider> = {}) {
+  const calls: number[] = [];
+  const provider: Rfc3161Provider = {
+    name,
+    isQualified: false,
+    maxConcurrent: 4,
+    timeoutMs: 5_000,
+    close: () => undefined,
+    stamp: async (_subject, signal) => {
+      calls.push(Date.now());
+      await answer(signal);
+      return { provider: name, isQualified: false, issuedAt: '2026-11-21T12:00:00Z', token: 'AAAA' };
+    },
+    ...more,
+  };
+  return { provider, calls };
+}
+
+const poolOf = (providers: Rfc3161Provider[], deadlineMs: number) =>
+  createProviderPool({ providers, deadlineMs, clock: Date.now, log: pino({ level: 'silent' }) });
+
+test('a burst that is more than a provider can take in time leaves it in service', async () => {
+  const slow = providerThat('slow', (signal) => delay(60, undefined, { signal }));
+  const pool = poolOf([slow.provider], 300);
+  const outcomes = await Promise.allSettled(Array.from({ length: 100 }, () => pool.stamp(subject)));
+  expect(outcomes.some(({ status }) => status === 'fulfilled')).toBe(true);
+  expect(outcomes.some(({ status }) => status === 'rejected')).toBe(true);
+  expect(pool.health()[0]?.status).toBe('operational');
+  await expect(pool.stamp(subject)).resolves.toMatchObject({ provider: 'slow' });
+});
+
+test('a provider that hangs is left alone after five calls', async () => {
+  const hanging = providerThat('hanging', (signal) => delay(60_000, undefined, { signal }));
+  const pool = poolOf([hanging.provider], 50);
+  for (let stamp = 0; stamp < 8; stamp += 1) await expect(pool.stamp(subject)).rejects.toThrow(ProviderError);
+  expect(hanging.calls).toHaveLength(5);
+  expect(pool.health()[0]?.status).toBe('outage');
+});
+
+test('providers that hang leave their share of the time to the one that answers', async () => {
+  const hang = (signal: AbortSignal) => delay(60_000, undefined, { signal });
+  const [first, second] = [providerThat('first', hang), providerThat('second', hang)];
+  const third = providerThat('third', async () => undefined);
+  const pool = poolOf([first.provider, second.provider, third.provider], 300);
+  await expect(pool.stamp(subject)).resolves.toMatchObject({ provider: 'third' });
+});
+
+test('only qualified providers are asked where one is required (W2)', async () => {
+  const plain = providerThat('plain', async () => undefined);
+  const qualified = providerThat('qualified', async () => undefined, { isQualified: true });
+  const pool = poolOf([plain.provider, qualified.provider], 1_000);
+  await expect(pool.stamp({ ...subject, requiresQualified: true })).resolves.toMatchObject({ provider: 'qualified' });
+  expect(plain.calls).toHaveLength(0);
+  await expect(poolOf([plain.provider], 1_000).stamp({ ...subject, requiresQualified: true })).rejects.toThrow(ProviderError);
+});
