@@ -3,7 +3,6 @@ import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } 
 import type { Config } from '../shared/runtime/config.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
-import { version } from '../shared/runtime/version.ts';
 import { createByteBudget } from './http/byte-budget.ts';
 import { registerErrorHandler } from './http/errors.ts';
 import { registerJsonBody } from './http/json-body.ts';
@@ -27,27 +26,14 @@ import { registerStatusRoutes } from './routes/status.ts';
 import { registerVerifyRoutes } from './routes/verify.ts';
 import { registerVerifyUserRoutes } from './routes/verify-user.ts';
 import { registerWorkflowRoutes } from './routes/workflow.ts';
-import type { HealthService } from './services/health.ts';
-import { pricingOf } from './services/pricing.ts';
-import type { DownloadSealed } from './services/sealed-download.ts';
-import type { Stamping } from './services/stamping.ts';
-import type { Statistics } from './services/statistics.ts';
-import type { StatusService } from './services/status.ts';
-import type { Verification } from './services/verification.ts';
-import type { Workflows } from './services/workflows/workflows.ts';
+import type { Services } from './services/services.ts';
 
 export interface AppDeps {
   readonly config: Config;
   readonly log: Logger;
+  readonly services: Services;
   readonly limits: RateLimits;
   readonly metrics: Pick<Metrics, 'answered'>;
-  readonly stamping: Stamping;
-  readonly verification: Verification;
-  readonly statistics: Statistics;
-  readonly downloadSealed: DownloadSealed;
-  readonly health: HealthService;
-  readonly status: StatusService;
-  readonly workflows: Workflows;
 }
 
 /** What large bodies may take of the memory of one process, on the way in and out: who reads slowly keeps nobody from sending. */
@@ -56,14 +42,11 @@ const sentBytes = 64 * 1024 * 1024;
 
 const requestIdPattern = /^[\w.-]{1,64}$/;
 
-/** The application apart from the listening server: plugins and routes in an explicit order. */
-export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
-  const { config, log, limits } = deps;
-  const loggerInstance: FastifyBaseLogger = log;
-  const app = fastify({
-    loggerInstance,
+function createServer(log: FastifyBaseLogger, trustProxy: string[]): FastifyInstance {
+  return fastify({
+    loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
-    trustProxy: config.TRUST_PROXY,
+    trustProxy,
     requestIdHeader: false,
     genReqId: ({ headers }) => {
       const given = headers['x-request-id'];
@@ -74,36 +57,45 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     forceCloseConnections: 'idle',
     return503OnClosing: false,
   });
+}
+
+/** The application apart from the listening server: plugins and routes in an explicit order. */
+export async function buildApp({ config, log, services, limits, metrics }: AppDeps): Promise<FastifyInstance> {
+  const { stamping, verification, statistics, downloadSealed, workflows, health, status, pricing } = services;
+  const sealedMaxBytes = config.SEALED_MAX_BYTES;
+  const identifyProduct = createServiceTokens(config.SERVICE_TOKENS);
+  const app = createServer(log, config.TRUST_PROXY);
 
   registerRequestLog(app);
-  if (config.METRICS_PORT !== undefined) registerRequestMetrics(app, deps.metrics);
+  if (config.METRICS_PORT !== undefined) registerRequestMetrics(app, metrics);
   registerErrorHandler(app);
-  await registerSecurityHeaders(app);
+  registerSecurityHeaders(app);
   registerJsonBody(app, { budget: createByteBudget({ maxBytes: receivedBytes }) });
   await registerViews(app);
   registerOpenApi(app);
 
-  const identifyProduct = createServiceTokens(config.SERVICE_TOKENS);
-  registerHealthRoutes(app, deps);
-  registerInternalRoutes(app, { ...deps, identifyProduct, sealedMaxBytes: config.SEALED_MAX_BYTES });
-  registerAgentRoutes(app, { ...deps, limits, perMinute: config.RATE_AGENT_PER_MINUTE, sealedMaxBytes: config.SEALED_MAX_BYTES });
-  registerVerifyRoutes(app, { ...deps, limits, perMinute: config.RATE_VERIFY_PER_MINUTE });
+  registerHealthRoutes(app, { health });
+  registerInternalRoutes(app, { identifyProduct, stamping, verification, statistics, sealedMaxBytes });
+  registerAgentRoutes(app, { stamping, limits, perMinute: config.RATE_AGENT_PER_MINUTE, sealedMaxBytes });
+  registerVerifyRoutes(app, { verification, limits, perMinute: config.RATE_VERIFY_PER_MINUTE });
   registerSealedRoutes(app, {
-    ...deps,
+    downloadSealed,
     budget: createByteBudget({ maxBytes: sentBytes }),
     limits,
     perMinute: config.RATE_VERIFY_PER_MINUTE,
   });
   registerWorkflowRoutes(app, {
-    ...deps,
+    workflows,
+    limits,
+    publicBaseUrl: config.PUBLIC_BASE_URL,
     startsPerHour: config.RATE_WORKFLOW_START_PER_HOUR,
     stampsPerMinute: config.RATE_WORKFLOW_STAMP_PER_MINUTE,
   });
-  registerVerifyUserRoutes(app, deps);
-  registerPageRoutes(app, deps);
-  registerMcp(app, { ...deps, identifyProduct, sealedMaxBytes: config.SEALED_MAX_BYTES });
-  registerStatusRoutes(app, { ...deps, limits, perMinute: config.RATE_STATUS_PER_MINUTE });
-  registerPricingRoutes(app, { pricing: pricingOf({ version, sealedMaxBytes: config.SEALED_MAX_BYTES }) });
-  registerStartRoute(app, { ...deps, publicBaseUrl: config.PUBLIC_BASE_URL });
+  registerVerifyUserRoutes(app, { workflows });
+  registerPageRoutes(app, { workflows });
+  registerMcp(app, { identifyProduct, stamping, verification, sealedMaxBytes });
+  registerStatusRoutes(app, { status, limits, perMinute: config.RATE_STATUS_PER_MINUTE });
+  registerPricingRoutes(app, { pricing });
+  registerStartRoute(app, { status, publicBaseUrl: config.PUBLIC_BASE_URL });
   return app;
 }

@@ -10,25 +10,14 @@ import { systemClock } from '../shared/runtime/clock.ts';
 import { type Config, ConfigError } from '../shared/runtime/config.ts';
 import { runProcess } from '../shared/runtime/lifecycle.ts';
 import { createMetrics, serveMetrics } from '../shared/runtime/metrics.ts';
-import { version } from '../shared/runtime/version.ts';
 import { openStore } from '../shared/store/store.ts';
-import { createTokenDoor } from '../shared/trust/judge.ts';
-import { loadTrustSettings, namesOf } from '../shared/trust/trusted-providers.ts';
+import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
 import { buildApp } from './app.ts';
 import { createRateLimits } from './http/rate-limits.ts';
-import { countVerifications, createActivityCounter } from './services/activity.ts';
-import { createHealthService } from './services/health.ts';
-import { createIdempotency } from './services/idempotency.ts';
+import { createActivityCounter } from './services/activity.ts';
 import { createReplyLookup } from './services/reply-lookup.ts';
 import { createReplyWaiter } from './services/reply-waiter.ts';
-import { createSealedDownload } from './services/sealed-download.ts';
-import { createStamping } from './services/stamping.ts';
-import { createStatistics } from './services/statistics.ts';
-import { createStatusService } from './services/status.ts';
-import { createVerification } from './services/verification.ts';
-import { createWorkflows } from './services/workflows/workflows.ts';
-
-const hourMs = 3_600_000;
+import { createServices } from './services/services.ts';
 
 /** @throws ConfigError where the address cannot be had. */
 async function listen(app: FastifyInstance, { HOST: host, PORT: port }: Config): Promise<string> {
@@ -47,16 +36,15 @@ async function listen(app: FastifyInstance, { HOST: host, PORT: port }: Config):
 
 await runProcess('api', process.env, async ({ config, log, lifecycle }) => {
   const clock = systemClock;
+  const trust = loadTrustSettings(config);
+
   const store = openStore(config.MONGODB_URL, log);
   lifecycle.onClose('store', () => store.close());
   const redis = connectProducer(config.REDIS_URL, log);
   lifecycle.onClose('redis', () => disconnect(redis));
+  const queueState = () => readQueueState(redis);
 
-  const waiter = createReplyWaiter({
-    waitMs: config.STAMP_WAIT_MS,
-    findStored: createReplyLookup(store),
-    log,
-  });
+  const waiter = createReplyWaiter({ waitMs: config.STAMP_WAIT_MS, findStored: createReplyLookup(store), log });
   const replyTo = replyStreamOf(randomUUID());
   const replies = readReplies({
     redis: connectBlockingReader(config.REDIS_URL, log, replyBlockMs),
@@ -70,67 +58,33 @@ await runProcess('api', process.env, async ({ config, log, lifecycle }) => {
   lifecycle.onClose('queue', () => queue.close());
   const jobs = createJobSender({ redis, log });
   lifecycle.onClose('jobs', () => jobs.close());
-
-  const idempotency = createIdempotency({
-    store: store.idempotency,
-    key: () => store.keys.secret('idempotency'),
-    clock,
-    ttlMs: config.IDEMPOTENCY_TTL_HOURS * hourMs,
-  });
-  const trust = loadTrustSettings(config);
-  const door = createTokenDoor({ trust, mockKey: () => store.keys.secret('mock-provider'), clock });
   const activity = createActivityCounter({ counters: store.counters, clock, log });
   lifecycle.onClose('activity', () => activity.stop());
-  const addressOf = (path: string) => `${config.PUBLIC_BASE_URL ?? ''}${path}`;
-  let listeningAt = '';
-  const workflows = createWorkflows({
-    ...store,
-    queue,
-    jobs,
-    waiter,
-    idempotency,
-    clock,
-    log,
-    ttlMs: config.WORKFLOW_TTL_HOURS * hourMs,
-    waitMs: config.STAMP_WAIT_MS,
-    addressOf,
-    baseUrl: () => config.PUBLIC_BASE_URL ?? listeningAt,
-  });
-  const metrics = createMetrics({ clock, readQueueState: () => readQueueState(redis) });
+
+  const metrics = createMetrics({ clock });
   if (config.METRICS_PORT !== undefined) {
-    const served = await serveMetrics({ metrics, host: config.HOST, port: config.METRICS_PORT });
+    const served = await serveMetrics({ metrics, host: config.HOST, port: config.METRICS_PORT, readQueueState: queueState });
     lifecycle.onClose('metrics', served.close);
     log.info({ metricsUrl: served.url }, 'metrics are served');
   }
-  const app = await buildApp({
-    workflows,
+
+  const services = createServices({
     config,
+    store,
+    queue,
+    jobs,
+    waiter,
+    activity,
+    pingRedis: () => redis.ping(),
+    readHeartbeats: (nowMs) => readHeartbeats(redis, nowMs),
+    readQueueState: queueState,
+    trust,
+    clock,
     log,
-    limits: createRateLimits({ redis, onLimited: metrics.rateLimited }),
-    metrics,
-    stamping: createStamping({ queue, waiter, ...store, idempotency, clock, sealedMaxBytes: config.SEALED_MAX_BYTES }),
-    verification: countVerifications(createVerification({ stamps: store.stamps, door, log }), activity),
-    statistics: createStatistics({ ...store, clock }),
-    downloadSealed: createSealedDownload(store),
-    health: createHealthService({
-      version,
-      clock,
-      pingRedis: () => redis.ping(),
-      pingStore: store.ping,
-      readHeartbeats: (now) => readHeartbeats(redis, now),
-    }),
-    status: createStatusService({
-      version,
-      clock,
-      stampWaitMs: config.STAMP_WAIT_MS,
-      counters: store.counters,
-      readHeartbeats: (now) => readHeartbeats(redis, now),
-      readQueueState: () => readQueueState(redis),
-      configured: namesOf(trust),
-    }),
   });
+  const limits = createRateLimits({ redis, onLimited: metrics.rateLimited });
+  const app = await buildApp({ config, log, services, limits, metrics });
   lifecycle.onClose('http', () => app.close());
   await untilReady(redis);
-  listeningAt = await listen(app, config);
-  return { url: listeningAt };
+  return { url: await listen(app, config) };
 });

@@ -24,20 +24,23 @@ await runProcess('worker', process.env, async ({ config, log, lifecycle }) => {
   const redis = connectWorker(config.REDIS_URL, log);
   lifecycle.onClose('redis', () => disconnect(redis));
 
-  const metrics = createMetrics({ clock: systemClock, readQueueState: () => readQueueState(redis), readHealth: () => health() });
-  const trust = loadTrustSettings(config);
+  const metrics = createMetrics({ clock: systemClock });
   const { provider, health, close } = openProvider({
     config,
-    trust,
+    trust: loadTrustSettings(config),
     mockKey: () => store.keys.secret('mock-provider'),
     clock: systemClock,
     log,
-    onCall: (call) => metrics.stamped(call),
+    onCall: metrics.stamped,
   });
   lifecycle.onClose('provider', close);
   const processors = createProcessors({
     provider,
-    ...store,
+    stamps: store.stamps,
+    counters: store.counters,
+    sealedContents: store.sealedContents,
+    workflows: store.workflows,
+    outputs: store.outputs,
     sendReplies: (replyTo, replies) => sendReplies({ redis, log }, replyTo, replies),
     challengeKey: () => store.keys.secret('challenge'),
     mail: countMails(createMailTransport(config.SMTP_URL), metrics),
@@ -61,7 +64,13 @@ await runProcess('worker', process.env, async ({ config, log, lifecycle }) => {
   });
   lifecycle.onClose('heartbeat', () => heartbeat.stop());
   if (config.METRICS_PORT !== undefined) {
-    const served = await serveMetrics({ metrics, host: config.HOST, port: config.METRICS_PORT });
+    const served = await serveMetrics({
+      metrics,
+      host: config.HOST,
+      port: config.METRICS_PORT,
+      readQueueState: () => readQueueState(redis),
+      readHealth: health,
+    });
     lifecycle.onClose('metrics', served.close);
     log.info({ metricsUrl: served.url }, 'metrics are served');
   }

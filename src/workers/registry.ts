@@ -13,11 +13,14 @@ export type WorkerDeps = StampMakerDeps &
 
 /** Job name → processor, complete by type. */
 export function createProcessors(deps: WorkerDeps): JobProcessors {
-  const makeStamps = createStampMaker(deps);
+  const { provider, stamps, counters, outputs, workflows, sealedContents, sendReplies, waitMs, clock, log } = deps;
+  const { challengeKey, mail, mailFrom, engine, publicBaseUrl, otpTtlMinutes } = deps;
+  const makeStamps = createStampMaker({ provider, stamps, counters, clock, log });
+  const appendOutput = createOutputAppender({ outputs, workflows });
   return {
-    stamp: createStampProcessor({ ...deps, makeStamps, appendOutput: createOutputAppender(deps) }),
-    sweep: createSweepProcessor(deps),
-    'otp-mail': createOtpMailProcessor(deps),
-    'workflow-completion': createWorkflowCompletionProcessor({ ...deps, makeStamps }),
+    stamp: createStampProcessor({ makeStamps, appendOutput, sealedContents, sendReplies, clock, waitMs }),
+    sweep: createSweepProcessor({ sealedContents, stamps, clock, log }),
+    'otp-mail': createOtpMailProcessor({ workflows, challengeKey, mail, mailFrom, engine, publicBaseUrl, otpTtlMinutes, clock, log }),
+    'workflow-completion': createWorkflowCompletionProcessor({ workflows, outputs, counters, makeStamps, clock, log }),
   };
 }

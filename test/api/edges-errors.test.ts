@@ -14,7 +14,7 @@ for (const code of codes) {
   app.get(`/throws/${code}`, async () => {
     throw new ServiceError(code, `A sentence about ${code}.`, {
       members: { token_id: id, detail: 'replaced', code: 'replaced' },
-      headers: { 'X-More': 'more' },
+      credential: 'workflow_token',
       cause: new Error('mongodb://user:secret@10.0.0.1 refused'),
     });
   });

@@ -38,7 +38,7 @@ const rootOf = (hashes: readonly string[]): string => {
 };
 
 const rootStamps = async (service: Service, root: string) =>
-  collectionOf(await openDatabase(service), 'stamps').countDocuments({ hash: root });
+  collectionOf(await openDatabase(service), 'stamps').countDocuments({ 'imprint.digest': root });
 
 test('W8: 200 stamps at once into one workflow, workers killed meanwhile: 1 … 200, each once, in a chain that recomputes', async () => {
   const service = await startService({ workers: 2, settings });

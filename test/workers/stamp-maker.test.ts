@@ -1,17 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import { afterEach, expect, test, vi } from 'vitest';
+import { sha256Imprint } from '../../src/shared/domain/stamp.ts';
 import type { StampItem } from '../../src/shared/queue/stamp-job.ts';
 import type { CounterStore } from '../../src/shared/store/counters.ts';
-import type { StampRecord, StampStore } from '../../src/shared/store/stamps.ts';
-import { ProviderError } from '../../src/workers/providers/provider.ts';
+import type { StampStore, StoredStamp } from '../../src/shared/store/stamps.ts';
+import { ProviderError, type StampSubject } from '../../src/workers/providers/provider.ts';
 import { createStampMaker } from '../../src/workers/stamping/stamp-maker.ts';
 
 afterEach(() => void vi.useRealTimers());
 
 const itemOf = (hash: string): StampItem => ({
   tokenId: randomUUID(),
-  hash,
+  imprint: sha256Imprint(hash),
   tier: 'basic',
   caller: { kind: 'agent' },
   acceptedAt: Date.now(),
@@ -22,14 +23,14 @@ test('counters that never answer hold up neither a stamp nor a failure (issue 4 
   vi.useFakeTimers();
   const counters = { add: () => new Promise(() => {}), takeBack: () => new Promise(() => {}) } as unknown as CounterStore;
   const stamps = {
-    insertOnce: async (records: readonly StampRecord[]) => ({ stored: [...records], added: [...records] }),
+    insertOnce: async (records: readonly StoredStamp[]) => ({ stored: [...records], added: [...records] }),
   } as unknown as StampStore;
   const provider = {
     name: 'test',
     isQualified: false,
-    stamp: async ({ hash }: { hash: string }) => {
-      if (hash === 'bad') throw new ProviderError('no');
-      return { token: 'token', issuedAt: new Date().toISOString(), provider: 'test', isQualified: false };
+    stamp: async ({ imprint }: StampSubject) => {
+      if (imprint.digest === 'bad') throw new ProviderError('no');
+      return { kind: 'mock', token: 'token', issuedAt: new Date().toISOString(), provider: 'test', isQualified: false };
     },
     close: () => {},
   };
@@ -38,5 +39,5 @@ test('counters that never answer hold up neither a stamp nor a failure (issue 4 
   const made = make([good, bad], { isRetry: false });
   await vi.advanceTimersByTimeAsync(1_000);
   const { stored, failed } = await made;
-  expect([stored.map(({ _id }) => _id), failed]).toEqual([[good.tokenId], [bad]]);
+  expect([stored.map(({ tokenId }) => tokenId), failed]).toEqual([[good.tokenId], [bad]]);
 });

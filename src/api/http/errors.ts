@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ErrorResponse } from '../../shared/contract/error.ts';
-import { type ErrorCode, ServiceError } from '../../shared/domain/service-error.ts';
+import { type Credential, type ErrorCode, ServiceError } from '../../shared/domain/service-error.ts';
 import { registerNotFound } from './not-found.ts';
 import { RequestValidationError } from './validation.ts';
 
@@ -30,6 +30,9 @@ export const statusOf = {
 /** Statuses that tell the client to come back, and after how many seconds where the error itself does not say. */
 const defaultRetryAfterSeconds: Readonly<Record<number, number>> = { 429: 1, 503: 2, 504: 1 };
 
+/** The scheme in `WWW-Authenticate` for each token that a caller may lack (E4, E5). */
+const schemeOf = { service_token: 'ServiceToken', workflow_token: 'Workflow' } as const satisfies Record<Credential, string>;
+
 /** The public body of an expected error (E3); its members never replace the three that every error has. */
 export function errorBody(error: ServiceError, requestId: string): ErrorResponse {
   return { ...error.members, detail: error.message, code: error.code, request_id: requestId };
@@ -53,7 +56,8 @@ function sendServiceError(error: ServiceError, request: FastifyRequest, reply: F
   const retryAfterSeconds = error.retryAfterSeconds ?? defaultRetryAfterSeconds[status];
   if (status >= 500) logFailure(error, status, request);
   if (retryAfterSeconds !== undefined) reply.header('Retry-After', String(Math.max(1, Math.ceil(retryAfterSeconds))));
-  return reply.code(status).headers(error.headers).send(errorBody(error, request.id));
+  if (error.credential !== undefined) reply.header('WWW-Authenticate', schemeOf[error.credential]);
+  return reply.code(status).send(errorBody(error, request.id));
 }
 
 /** An unexpected error is ours to mend: level `error`. The others are the surroundings': level `warn`. */

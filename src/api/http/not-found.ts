@@ -29,9 +29,8 @@ export function registerNotFound(app: FastifyInstance): void {
     const { path, query } = splitAddress(request.url);
     const allowed = methodsAt(decodeURI(path));
     if (allowed.length > 0) {
-      throw new ServiceError('method_not_allowed', `${path.slice(0, 200)} takes ${allowed.join(', ')}.`, {
-        headers: { Allow: allowed.join(', ') },
-      });
+      reply.header('Allow', allowed.join(', '));
+      throw new ServiceError('method_not_allowed', `${path.slice(0, 200)} takes ${allowed.join(', ')}.`);
     }
     const other = path.endsWith('/') ? path.slice(0, -1) : `${path}/`;
     if (other !== '' && methodsAt(decodeURI(other)).length > 0) return reply.redirect(other + query, 307);

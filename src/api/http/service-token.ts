@@ -21,6 +21,6 @@ export function requireProduct(identify: IdentifyProduct, request: FastifyReques
   const product = identify(request);
   if (product !== undefined) return product;
   throw new ServiceError('unauthorized', 'A valid service token is required in the header X-Service-Token.', {
-    headers: { 'WWW-Authenticate': 'ServiceToken' },
+    credential: 'service_token',
   });
 }

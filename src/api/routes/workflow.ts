@@ -90,15 +90,25 @@ function sendAnswer<Answer>(reply: FastifyReply, status: number, { answer, isRep
   return answer;
 }
 
+/** Where this process listens; no link leads to the address that stands for all of them. */
+const ownOrigin = ({ listeningOrigin }: FastifyInstance): string =>
+  listeningOrigin.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
+
 /**
  * What agents do with workflows. Requests count for a limit once they are understood, and those with a token once it is known: what is
  * refused with 422 sends no mail and makes no stamp, and a stranger cannot use up a workflow's share.
  */
 export function registerWorkflowRoutes(
   app: FastifyInstance,
-  deps: { workflows: Workflows; limits: RateLimits; startsPerHour: number; stampsPerMinute: number },
+  deps: {
+    workflows: Workflows;
+    limits: RateLimits;
+    publicBaseUrl: string | undefined;
+    startsPerHour: number;
+    stampsPerMinute: number;
+  },
 ): void {
-  const { workflows, limits, startsPerHour, stampsPerMinute } = deps;
+  const { workflows, limits, publicBaseUrl, startsPerHour, stampsPerMinute } = deps;
   const limitStarts = limits.by({ name: 'workflow-start', points: startsPerHour, durationSeconds: hourSeconds, key: addressKey });
   const limitStamps = limits.by({
     name: 'workflow-stamp',
@@ -116,6 +126,7 @@ export function registerWorkflowRoutes(
       callerId: `workflow-start:${addressKey(request)}`,
       requestId: request.id,
       idempotencyKey: headers['idempotency-key'],
+      baseUrl: publicBaseUrl ?? ownOrigin(app),
     });
     return sendAnswer(reply, 201, started);
   });
@@ -137,7 +148,7 @@ export function registerWorkflowRoutes(
     const workflow = await open(request);
     const { headers } = parseHeaders(request);
     const answer = await workflows.complete(workflow, request.id);
-    return sendAnswer(reply, 200, { answer, isReplayed: await workflows.wasAnswered(workflow, 'complete', headers['idempotency-key']) });
+    return sendAnswer(reply, 200, { answer, isReplayed: await workflows.bindAnswer(workflow, 'complete', headers['idempotency-key']) });
   });
 
   app.post(
@@ -147,7 +158,7 @@ export function registerWorkflowRoutes(
       const workflow = await open(request);
       const { headers } = parseHeaders(request);
       const answer = await workflows.redact(workflow);
-      return sendAnswer(reply, 200, { answer, isReplayed: await workflows.wasAnswered(workflow, 'redact', headers['idempotency-key']) });
+      return sendAnswer(reply, 200, { answer, isReplayed: await workflows.bindAnswer(workflow, 'redact', headers['idempotency-key']) });
     },
   );
 }

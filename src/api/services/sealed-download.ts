@@ -26,9 +26,9 @@ export function createSealedDownload(deps: { stamps: StampStore; sealedContents:
     await reserve(stamp.sealed.bytes);
     const sealed = await deps.sealedContents.get(stamp.sealed.contentId);
     const content = sealed && openContent(secret, tokenId, sealed);
-    if (!content || createHash('sha256').update(content).digest('hex') !== stamp.hash) {
+    if (!content || createHash('sha256').update(content).digest('hex') !== stamp.imprint.digest) {
       throw new ServiceError('internal_error', 'The stored content does not match its stamp and is not sent.');
     }
-    return { content, hash: stamp.hash };
+    return { content, hash: stamp.imprint.digest };
   };
 }

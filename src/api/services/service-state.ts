@@ -1,5 +1,6 @@
-import type { ProviderStatus, ServiceState } from '../../shared/contract/status.ts';
-import type { ProviderHealth } from '../../workers/providers/health.ts';
+import type { ProviderStatus } from '../../shared/contract/status.ts';
+import { type ServiceState, serviceStates } from '../../shared/domain/service-state.ts';
+import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
 
 /** What could be seen of the service's parts at one moment; undefined is what did not answer. */
 export interface Sighting {
@@ -26,10 +27,7 @@ export interface Assessment {
   readonly components: readonly ComponentState[];
 }
 
-const rank = { operational: 0, degraded: 1, outage: 2 } as const satisfies Record<ServiceState, number>;
-
-const worst = (states: readonly ServiceState[]): ServiceState =>
-  states.reduce<ServiceState>((a, b) => (rank[b] > rank[a] ? b : a), 'operational');
+const worst = (states: readonly ServiceState[]): ServiceState => serviceStates.findLast((state) => states.includes(state)) ?? 'operational';
 
 const highest = (values: readonly (number | null)[]): number | null => {
   const known = values.filter((value) => value !== null);

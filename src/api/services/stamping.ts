@@ -1,13 +1,13 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import type { StampOrder, StampToken } from '../../shared/contract/stamp.ts';
 import { sealedPath, verifyPath } from '../../shared/domain/addresses.ts';
+import type { Caller } from '../../shared/domain/caller.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import type { Caller, StampItem, StampReply } from '../../shared/queue/stamp-job.ts';
+import { type StampItem, type StampReply, stampedReplyOf } from '../../shared/queue/stamp-job.ts';
 import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
-import { stampReplyOf } from '../../shared/store/stamps.ts';
 import { acceptAndWait } from './accept-and-wait.ts';
 import type { Idempotency } from './idempotency.ts';
 import type { ReplyWaiter } from './reply-waiter.ts';
@@ -76,7 +76,7 @@ export function createStamping(deps: StampingDeps): Stamping {
       };
     return {
       tokenId,
-      hash: order.hash,
+      imprint: order.imprint,
       tier: order.tier,
       caller,
       acceptedAt: clock(),
@@ -94,7 +94,7 @@ export function createStamping(deps: StampingDeps): Stamping {
       return {
         token_id: tokenId,
         issued_at: reply.issuedAt,
-        content_sha256: order.hash,
+        content_sha256: order.imprint.digest,
         token: reply.token,
         tier: order.tier,
         tsp_provider: reply.provider,
@@ -119,7 +119,7 @@ export function createStamping(deps: StampingDeps): Stamping {
       queue.checkCapacity();
       const { tokenId, secret, isRepeated } = await identify(command);
       const existing = isRepeated ? await stamps.find(tokenId) : null;
-      const reply = existing ? stampReplyOf(existing) : await acceptAndWait({ queue, waiter }, await itemOf(command, tokenId, secret));
+      const reply = existing ? stampedReplyOf(existing) : await acceptAndWait({ queue, waiter }, await itemOf(command, tokenId, secret));
       return { stamp: answerOf(order, tokenId, secret, reply), isReplayed: isRepeated };
     },
   };

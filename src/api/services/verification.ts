@@ -1,9 +1,10 @@
 import type { VerificationResult } from '../../shared/contract/verify.ts';
 import { type ReasonCode, reasonOf } from '../../shared/domain/reasons.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
+import { isSameImprint } from '../../shared/domain/stamp.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
-import type { StampRecord, StampStore } from '../../shared/store/stamps.ts';
-import type { Judgement, Proof, TokenDoor } from '../../shared/trust/judge.ts';
+import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
+import type { Judgement, TokenJudge, Vouched } from '../../shared/trust/judge.ts';
 
 /** The DER of a stamp's exchange with its TSA, for verifiers other than us. */
 export type ExchangePart = 'tsr' | 'tsq' | 'token';
@@ -32,53 +33,56 @@ const invalid = (code: ReasonCode, tokenId: string | null = null): VerificationR
   reason: reasonOf(code),
 });
 
-const resultOf = (proof: Proof, tokenId: string | null): VerificationResult => ({
+const resultOf = ({ issuedAt, imprint, provider, isQualified }: Vouched, tokenId: string | null): VerificationResult => ({
   valid: true,
   token_id: tokenId,
-  issued_at: proof.issuedAt,
-  content_sha256: proof.hashAlgorithm === 'sha256' ? proof.hash : null,
-  tsp_provider: proof.provider ?? null,
-  is_qualified: proof.isQualified,
+  issued_at: issuedAt,
+  content_sha256: imprint.algorithm === 'sha256' ? imprint.digest : null,
+  tsp_provider: provider ?? null,
+  is_qualified: isQualified,
   reason: null,
 });
 
-const agrees = (proof: Proof, record: StampRecord): boolean =>
-  proof.hash === record.hash && proof.issuedAt === record.issuedAt && (proof.tokenId === undefined || proof.tokenId === record._id);
+const agrees = (vouched: Vouched, { tokenId, imprint, proofs: [{ issuedAt }] }: StoredStamp): boolean =>
+  isSameImprint(vouched.imprint, imprint) &&
+  vouched.issuedAt === issuedAt &&
+  (vouched.tokenId === undefined || vouched.tokenId === tokenId);
 
-export function createVerification(deps: { stamps: StampStore; door: TokenDoor; log: Logger }): Verification {
-  const { stamps, door, log } = deps;
+export function createVerification(deps: { stamps: StampStore; tokenJudge: TokenJudge; log: Logger }): Verification {
+  const { stamps, tokenJudge, log } = deps;
 
   async function judge(token: string, provider?: string): Promise<Judgement> {
-    const judgement = await door.judge(token, provider);
+    const judgement = await tokenJudge.judge(token, provider);
     if (!judgement.ok && judgement.code === 'verifier_failed') log.error({ err: judgement.cause }, 'the verifier failed on a token');
     return judgement;
   }
 
-  async function findTokenId({ tokenId, tst }: Proof): Promise<string | null> {
+  async function findTokenId({ tokenId, tst }: Vouched): Promise<string | null> {
     return tst ? stamps.findIdByToken(tst.toString('base64')) : (tokenId ?? null);
   }
 
   return {
     byId: async (tokenId) => {
-      const record = await stamps.find(tokenId);
-      if (!record) return invalid('unknown_token_id');
-      const judgement = await judge(record.token, record.provider);
+      const stamp = await stamps.find(tokenId);
+      if (!stamp) return invalid('unknown_token_id');
+      const [{ token, provider }] = stamp.proofs;
+      const judgement = await judge(token, provider);
       if (!judgement.ok) return invalid(judgement.code, tokenId);
-      return agrees(judgement, record) ? resultOf(judgement, tokenId) : invalid('record_mismatch', tokenId);
+      return agrees(judgement, stamp) ? resultOf(judgement, tokenId) : invalid('record_mismatch', tokenId);
     },
     raw: async (token, hash) => {
       const judgement = await judge(token);
       if (!judgement.ok) return invalid(judgement.code);
-      if (typeof hash === 'string' && judgement.hash !== hash) return invalid('imprint_mismatch');
+      if (typeof hash === 'string' && judgement.imprint.digest !== hash) return invalid('imprint_mismatch');
       return resultOf(judgement, await findTokenId(judgement));
     },
     exchange: async (tokenId, part) => {
-      const record = await stamps.find(tokenId);
-      if (!record) throw new ServiceError('not_found', 'No stamp with this id is known.');
-      const { tsq, tsr, token } = record;
-      if (!tsq || !tsr)
+      const stamp = await stamps.find(tokenId);
+      if (!stamp) throw new ServiceError('not_found', 'No stamp with this id is known.');
+      const [proof] = stamp.proofs;
+      if (proof.kind === 'mock')
         throw new ServiceError('not_found', 'This stamp was made by the mock provider: there is no RFC 3161 exchange to download.');
-      return part === 'token' ? Buffer.from(token, 'base64') : Buffer.from((part === 'tsq' ? tsq : tsr).buffer);
+      return part === 'token' ? Buffer.from(proof.token, 'base64') : proof[part];
     },
   };
 }

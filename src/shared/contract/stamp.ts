@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { ServiceError } from '../domain/service-error.ts';
+import { type Imprint, sha256Imprint } from '../domain/stamp.ts';
 import { type StampTier, stampTiers } from '../domain/tiers.ts';
 import { errorResponse } from './error.ts';
 import { dateTime, issueOf, maxMetadataBytes, metadata, type PydanticIssue, sha256Hex, text, uuid, valueError } from './fields.ts';
@@ -32,8 +33,8 @@ export type StampRequest = z.input<typeof stampFields>;
 
 /** A stamp request that keeps every rule: what to stamp, and the content where it is sealed. */
 export interface StampOrder {
-  /** SHA-256 of what is stamped, computed from the content where there is one. */
-  readonly hash: string;
+  /** Of what is stamped, computed from the content where there is one. */
+  readonly imprint: Imprint;
   readonly content: Buffer | undefined;
   readonly tier: StampTier;
   readonly metadata: Readonly<Record<string, string>> | undefined;
@@ -55,7 +56,7 @@ function judge(fields: z.output<typeof stampFields>, rules: StampRules): Judged 
   const refuse = (sentence: string, path: string[] = []): Judged => ({ issue: valueError(sentence), path });
 
   if (typeof encoded !== 'string') {
-    if (typeof hash === 'string') return { order: { ...order, hash, content: undefined } };
+    if (typeof hash === 'string') return { order: { ...order, imprint: sha256Imprint(hash), content: undefined } };
     return refuse('either hash or content_b64 must be given');
   }
   if (tier !== 'sealed') return refuse('content_b64 is only allowed in tier sealed');
@@ -64,7 +65,7 @@ function judge(fields: z.output<typeof stampFields>, rules: StampRules): Judged 
   if (!decoded) return refuse('content_b64 must be canonical base64: standard alphabet, padded, no white space', ['content_b64']);
   const contentHash = createHash('sha256').update(decoded).digest('hex');
   if (typeof hash === 'string' && hash !== contentHash) return refuse('hash is not the SHA-256 of content_b64');
-  return { order: { ...order, hash: contentHash, content: decoded } };
+  return { order: { ...order, imprint: sha256Imprint(contentHash), content: decoded } };
 }
 
 function refuseOversized(encoded: string, maxBytes = Number.POSITIVE_INFINITY): void {

@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import { callerKinds } from '../domain/caller.ts';
 import { queryInteger } from './parameters.ts';
 
 /** Who asked for a stamp, by the door it came through. */
-export const callerKind = z.enum(['internal', 'agent', 'workflow', 'mcp']);
-export type CallerKind = z.output<typeof callerKind>;
+export const callerKind = z.enum(callerKinds);
 
 /** Query of the list of stamps (S12). */
 export const listQuery = z.object({

@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { serviceStates } from '../domain/service-state.ts';
 import { dateTime } from './fields.ts';
 
-export const serviceState = z.enum(['operational', 'degraded', 'outage']);
-export type ServiceState = z.output<typeof serviceState>;
+export const serviceState = z.enum(serviceStates);
 
 const count = z.int().min(0);
 const knownCount = count.nullable().describe('null while it cannot be read and was never known');

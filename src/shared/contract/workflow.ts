@@ -1,16 +1,11 @@
 import { z } from 'zod';
 import { workflowTiers } from '../domain/tiers.ts';
-import { workflowStatuses } from '../domain/workflow-state.ts';
 import { email } from './email.ts';
 import { dateTime, metadata, sha256Hex, text, uuid } from './fields.ts';
 import { pathUuid } from './parameters.ts';
 
 /** A closed set, because it changes behaviour (W1, W2). */
 export const workflowTier = z.enum(workflowTiers);
-export type WorkflowTier = z.output<typeof workflowTier>;
-
-export const workflowStatus = z.enum(workflowStatuses);
-export type WorkflowStatus = z.output<typeof workflowStatus>;
 
 /** The output types that the interface documents; others are allowed (W3). */
 export const documentedOutputTypes = ['image', 'text', 'audio', 'video', 'code', 'layout'] as const;

@@ -9,6 +9,9 @@ import { type StampTier, stampTiers } from './tiers.ts';
  *
  * 93 bytes are 124 base64 characters without padding or spare bits: every flipped bit changes a byte that is checked.
  */
+/** The name that stamps of the mock provider carry. */
+export const mockProviderName = 'mock';
+
 const magic = Buffer.from('QSM\x01', 'latin1');
 const bodyBytes = 61;
 const tokenBytes = 93;

@@ -1,6 +1,6 @@
 /**
- * The closed set of things that go wrong on purpose. Each is thrown where it is noticed and mapped to one HTTP answer by
- * `src/api/http/errors.ts` (decisions E3–E11); the code is part of the public answer and never changes its meaning.
+ * The closed set of things that go wrong on purpose. Each is thrown where it is noticed, and `src/api/http/errors.ts` knows how it is
+ * answered over HTTP (E3–E11); the code is part of the public answer and never changes its meaning.
  */
 export type ErrorCode =
   | 'unauthorized'
@@ -23,13 +23,16 @@ export type ErrorCode =
   | 'completion_pending'
   | 'internal_error';
 
+/** What a caller shows to be let in. */
+export type Credential = 'service_token' | 'workflow_token';
+
 export interface ServiceErrorOptions {
-  /** Seconds after which a retry makes sense; becomes `Retry-After`. */
+  /** Seconds after which a retry makes sense. */
   retryAfterSeconds?: number;
   /** More members of the public body, e.g. `token_id` of a pending stamp (E11). */
   members?: Readonly<Record<string, unknown>>;
-  /** More response headers, e.g. `WWW-Authenticate` (E4, E5) or `Allow` (E8). */
-  headers?: Readonly<Record<string, string>>;
+  /** Which token a caller lacks who is `unauthorized` (E4, E5). */
+  credential?: Credential;
   /** What really happened: logged, never shown. */
   cause?: unknown;
 }
@@ -40,13 +43,13 @@ export class ServiceError extends Error {
   readonly code: ErrorCode;
   readonly retryAfterSeconds: number | undefined;
   readonly members: Readonly<Record<string, unknown>>;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly credential: Credential | undefined;
 
   constructor(code: ErrorCode, detail: string, options: ServiceErrorOptions = {}) {
     super(detail, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.members = options.members ?? {};
-    this.headers = options.headers ?? {};
+    this.credential = options.credential;
   }
 }

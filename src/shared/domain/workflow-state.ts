@@ -31,19 +31,19 @@ export function readStatus(workflow: WorkflowSnapshot, nowMs: number): WorkflowS
 export type WorkflowOperation = 'verify_user' | 'stamp' | 'complete' | 'redact';
 
 /**
- * What an operation meets: `go` on with it; `again`: it was done, answer as the first time; a refusal is a 409 or a 410 with its
- * reason.
+ * What an operation meets: `go` on with it; `again`: it was done, answer as the first time; a refusal says whether it
+ * is only for now (`conflict`) or for good (`gone`), and why.
  */
 export type WorkflowAnswer = 'go' | 'again' | WorkflowRefusal;
 
 export type WorkflowRefusal =
-  | { readonly status: 409; readonly reason: 'email_not_verified' | 'workflow_closed' }
-  | { readonly status: 410; readonly reason: 'workflow_expired' | 'workflow_closed' | 'email_redacted' | 'challenge_used' };
+  | { readonly kind: 'conflict'; readonly reason: 'email_not_verified' | 'workflow_closed' }
+  | { readonly kind: 'gone'; readonly reason: 'workflow_expired' | 'workflow_closed' | 'email_redacted' | 'challenge_used' };
 
-const unverified: WorkflowRefusal = { status: 409, reason: 'email_not_verified' };
-const closed: WorkflowRefusal = { status: 409, reason: 'workflow_closed' };
-const expired: WorkflowRefusal = { status: 410, reason: 'workflow_expired' };
-const dead = (reason: 'workflow_closed' | 'challenge_used'): WorkflowRefusal => ({ status: 410, reason });
+const unverified: WorkflowRefusal = { kind: 'conflict', reason: 'email_not_verified' };
+const closed: WorkflowRefusal = { kind: 'conflict', reason: 'workflow_closed' };
+const expired: WorkflowRefusal = { kind: 'gone', reason: 'workflow_expired' };
+const dead = (reason: 'workflow_closed' | 'challenge_used'): WorkflowRefusal => ({ kind: 'gone', reason });
 
 type Row = Readonly<Record<Exclude<WorkflowOperation, 'redact'>, WorkflowAnswer>>;
 
@@ -70,6 +70,6 @@ function rowOf(workflow: WorkflowSnapshot, nowMs: number): Row {
 export function answerTo(operation: WorkflowOperation, workflow: WorkflowSnapshot, nowMs: number): WorkflowAnswer {
   if (operation === 'redact') return workflow.isRedacted ? 'again' : 'go';
   const answer = rowOf(workflow, nowMs)[operation];
-  if (operation === 'verify_user' && answer === 'go' && workflow.isRedacted) return { status: 410, reason: 'email_redacted' };
+  if (operation === 'verify_user' && answer === 'go' && workflow.isRedacted) return { kind: 'gone', reason: 'email_redacted' };
   return answer;
 }

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { type ProviderHealth, providerHealth } from '../../workers/providers/health.ts';
+import { serviceStates } from '../domain/service-state.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
@@ -13,6 +13,19 @@ const lastSuccessKey = `${keyPrefix}:last-success`;
 const heartbeatMs = 2_000;
 const lostAfterMs = 6_000;
 
+/** What one worker knows of one provider; latencies in milliseconds, null before the first stamp. */
+const providerHealth = z.object({
+  name: z.string(),
+  isQualified: z.boolean(),
+  /** `degraded` after a failed call, `outage` after several in a row or while its breaker is open. */
+  status: z.enum(serviceStates),
+  /** RFC 3339 in UTC. */
+  lastSuccessAt: z.string().nullable(),
+  p50: z.number().nullable(),
+  p95: z.number().nullable(),
+});
+export type ProviderHealth = z.output<typeof providerHealth>;
+
 const heartbeatSchema = z.object({ at: z.number(), providers: z.array(providerHealth) });
 
 /** What a worker says about itself and about the providers that it calls, most preferred first. */
@@ -20,21 +33,35 @@ export type Heartbeat = z.infer<typeof heartbeatSchema>;
 
 const laterOf = (a: string | null, b: string | null | undefined): string | null => (a === null || (b && b > a) ? (b ?? null) : a);
 
-/** The heartbeats of the workers that live at `now` (ms); those of lost ones are removed. */
-export async function readHeartbeats(redis: Redis, now: number): Promise<Heartbeat[]> {
+interface Beats {
+  readonly alive: readonly Heartbeat[];
+  readonly lostWorkerIds: readonly string[];
+}
+
+function sortBeats(beats: Readonly<Record<string, string>>, now: number): Beats {
   const alive: Heartbeat[] = [];
-  const lost: string[] = [];
-  const [beats, lastSuccess] = await Promise.all([redis.hgetall(workersKey), redis.hgetall(lastSuccessKey)]);
+  const lostWorkerIds: string[] = [];
   for (const [workerId, text] of Object.entries(beats)) {
     const parsed = heartbeatSchema.safeParse(JSON.parse(text));
     if (parsed.success && now - parsed.data.at <= lostAfterMs) alive.push(parsed.data);
-    else lost.push(workerId);
+    else lostWorkerIds.push(workerId);
   }
-  if (lost.length > 0) await redis.hdel(workersKey, ...lost);
-  return alive.map(({ at, providers }) => ({
+  return { alive, lostWorkerIds };
+}
+
+/** The heartbeats of the workers that live at `now` (ms). */
+export async function readHeartbeats(redis: Redis, now: number): Promise<Heartbeat[]> {
+  const [beats, lastSuccess] = await Promise.all([redis.hgetall(workersKey), redis.hgetall(lastSuccessKey)]);
+  return sortBeats(beats, now).alive.map(({ at, providers }) => ({
     at,
     providers: providers.map((health) => ({ ...health, lastSuccessAt: laterOf(health.lastSuccessAt, lastSuccess[health.name]) })),
   }));
+}
+
+/** A worker that was killed said no farewell: whoever starts next clears away what it left. */
+async function forgetLostWorkers(redis: Redis, now: number): Promise<void> {
+  const { lostWorkerIds } = sortBeats(await redis.hgetall(workersKey), now);
+  if (lostWorkerIds.length > 0) await redis.hdel(workersKey, ...lostWorkerIds);
 }
 
 /** Beats until it is stopped; a beat that fails is left out, since silence is its meaning. The farewell is not waited for: Redis may be gone. */
@@ -53,6 +80,7 @@ export function startHeartbeat(options: {
     beat.exec().catch((error) => log.debug({ err: error }, 'no heartbeat'));
   };
   send();
+  forgetLostWorkers(redis, clock()).catch((error) => log.debug({ err: error }, 'lost workers are still listed'));
   const timer = setInterval(send, heartbeatMs);
   return {
     stop: () => {

@@ -1,12 +1,13 @@
 import { z } from 'zod';
+import { type Caller, callerKinds } from '../domain/caller.ts';
+import { imprintAlgorithms, type Stamp } from '../domain/stamp.ts';
+import { stampTiers } from '../domain/tiers.ts';
 
-/** Who asked for a stamp; counted by kind, listed by product (S12). */
-export const callerSchema = z.object({
-  kind: z.enum(['internal', 'agent', 'workflow', 'mcp']),
-  product: z.string().optional(),
-});
-export type Caller = z.infer<typeof callerSchema>;
+const callerSchema = z.object({ kind: z.enum(callerKinds), product: z.string().optional() }) satisfies z.ZodType<Caller>;
 
+const imprintSchema = z.object({ algorithm: z.enum(imprintAlgorithms), digest: z.string() });
+
+/** What is stored of a sealed stamp's content: where it lies, and a hash of the secret that opens it (S11). */
 const sealedRefSchema = z.object({ contentId: z.string(), secretSha256: z.string(), bytes: z.number().int() });
 
 /** The output of a workflow that a stamp is for: it is appended to the workflow's chain once the stamp exists (W8). */
@@ -23,8 +24,8 @@ export type OutputRef = z.infer<typeof outputRefSchema>;
 /** One accepted stamp on its way to a worker: ids and hashes, never content (S11). */
 export const stampItemSchema = z.object({
   tokenId: z.uuid(),
-  hash: z.string().length(64),
-  tier: z.enum(['basic', 'plus', 'sealed']),
+  imprint: imprintSchema,
+  tier: z.enum(stampTiers),
   caller: callerSchema,
   acceptedAt: z.number().int(),
   requestId: z.string(),
@@ -37,13 +38,20 @@ export const stampItemSchema = z.object({
 });
 export type StampItem = z.infer<typeof stampItemSchema>;
 
+/** Items that version 0.2.0 accepted name a SHA-256 as `hash`; they may still wait when this version takes over. */
+function withImprint(item: unknown): unknown {
+  if (typeof item !== 'object' || item === null || !('hash' in item)) return item;
+  const { hash, ...rest } = item;
+  return { ...rest, imprint: { algorithm: 'sha256', digest: hash } };
+}
+
 /** The most stamps that travel in one job. */
 export const maxItemsPerJob = 64;
 
 /** Payload of a job in the `stamps` queue: a micro-batch of one API process, and the stream that it reads replies from. */
 export const stampJobSchema = z.object({
   replyTo: z.string(),
-  items: z.array(stampItemSchema).min(1).max(maxItemsPerJob),
+  items: z.array(z.preprocess(withImprint, stampItemSchema)).min(1).max(maxItemsPerJob),
 });
 export type StampJob = z.infer<typeof stampJobSchema>;
 
@@ -66,6 +74,11 @@ export const stampReplySchema = z.discriminatedUnion('outcome', [
 ]);
 export type StampReply = z.infer<typeof stampReplySchema>;
 export type StampedReply = Extract<StampReply, { outcome: 'stamped' }>;
+
+/** What a worker answers, or the store says later, of a stamp that exists. */
+export function stampedReplyOf({ tokenId, proofs: [{ issuedAt, token, provider, isQualified }] }: Stamp): StampedReply {
+  return { outcome: 'stamped', tokenId, issuedAt, token, provider, isQualified };
+}
 
 export const stampRepliesSchema = z.array(stampReplySchema);
 

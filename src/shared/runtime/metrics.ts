@@ -2,8 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@platformatic/prom-client';
-import type { ProviderHealth } from '../../workers/providers/health.ts';
-import type { QueueState } from '../queue/depth.ts';
+import { type ServiceState, serviceStates } from '../domain/service-state.ts';
 import { answerWithin } from './answer-within.ts';
 import type { Clock } from './clock.ts';
 import { ConfigError } from './config.ts';
@@ -11,7 +10,23 @@ import { ConfigError } from './config.ts';
 const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** A scrape does not wait longer for the queue. */
 const queueTimeoutMs = 1_000;
-const providerStates = ['operational', 'degraded', 'outage'] as const satisfies readonly ProviderHealth['status'][];
+
+/** What waits in the queue of stamps: how many, and since when (milliseconds since the epoch; null when none waits). */
+interface QueueFigures {
+  readonly waiting: number;
+  readonly oldestAt: number | null;
+}
+
+interface NamedState {
+  readonly name: string;
+  readonly status: ServiceState;
+}
+
+/** What is asked at every scrape; while the queue does not answer, its figures are NaN. */
+export interface MetricSources {
+  readonly readQueueState: () => Promise<QueueFigures>;
+  readonly readHealth?: () => readonly NamedState[];
+}
 
 /** What the processes of the service tell Prometheus. Labels name routes, providers and outcomes, never a caller. */
 export interface Metrics {
@@ -20,16 +35,10 @@ export interface Metrics {
   stamped(call: { provider: string; outcome: 'stamped' | 'failed'; seconds: number }): void;
   mailed(outcome: 'sent' | 'deferred' | 'refused'): void;
   /** The text of a scrape, and its media type. */
-  read(): Promise<{ body: string; contentType: string }>;
+  read(sources: MetricSources): Promise<{ body: string; contentType: string }>;
 }
 
-/** `readQueueState` and `readHealth` are asked at every scrape; while the queue does not answer, its figures are NaN. */
-export function createMetrics(options: {
-  clock: Clock;
-  readQueueState: () => Promise<QueueState>;
-  readHealth?: () => readonly ProviderHealth[];
-}): Metrics {
-  const { clock, readQueueState, readHealth = () => [] } = options;
+export function createMetrics({ clock }: { clock: Clock }): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
@@ -64,11 +73,11 @@ export function createMetrics(options: {
     registers,
   });
 
-  const ageSeconds = ({ oldestAt }: QueueState) => (oldestAt === null ? 0 : Math.max(0, (clock() - oldestAt) / 1_000));
+  const ageSeconds = ({ oldestAt }: QueueFigures) => (oldestAt === null ? 0 : Math.max(0, (clock() - oldestAt) / 1_000));
 
-  async function collect(): Promise<void> {
+  async function collect({ readQueueState, readHealth = () => [] }: MetricSources): Promise<void> {
     for (const { name, status } of readHealth()) {
-      for (const state of providerStates) states.set({ provider: name, state }, state === status ? 1 : 0);
+      for (const state of serviceStates) states.set({ provider: name, state }, state === status ? 1 : 0);
     }
     const queue = await answerWithin(queueTimeoutMs, readQueueState);
     depth.set(queue?.waiting ?? Number.NaN);
@@ -80,8 +89,8 @@ export function createMetrics(options: {
     rateLimited: (limit) => limited.inc({ limit }),
     stamped: ({ provider, outcome, seconds: took }) => stamps.observe({ provider, outcome }, took),
     mailed: (outcome) => mails.inc({ outcome }),
-    read: async () => {
-      await collect();
+    read: async (sources) => {
+      await collect(sources);
       return { body: await registry.metrics(), contentType: registry.contentType };
     },
   };
@@ -92,14 +101,14 @@ export function createMetrics(options: {
  *
  * @throws ConfigError when the port is taken.
  */
-export async function serveMetrics(options: { metrics: Metrics; host: string; port: number }) {
-  const { metrics, host, port } = options;
+export async function serveMetrics(options: MetricSources & { metrics: Metrics; host: string; port: number }) {
+  const { metrics, host, port, ...sources } = options;
   const server = createServer((request, response) => {
     if (request.method !== 'GET' || request.url !== '/metrics') {
       response.writeHead(404).end();
       return;
     }
-    metrics.read().then(
+    metrics.read(sources).then(
       ({ body, contentType }) => response.writeHead(200, { 'Content-Type': contentType }).end(body),
       () => response.writeHead(500).end(),
     );

@@ -1,11 +1,9 @@
 import type { AnyBulkWriteOperation, Collection, Db } from 'mongodb';
-import type { DailyStatsRow } from '../contract/stats.ts';
+import type { CallerKind } from '../domain/caller.ts';
 import { bucketOf, quantile } from '../domain/latency-histogram.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
-import type { CountedStamp, StampRecord } from './stamps.ts';
-
-type CallerKind = StampRecord['caller']['kind'];
+import type { StampSummary } from './stamps.ts';
 
 /** What one finished stamp adds to the statistics. A failed one has no stamp, only the provider that was asked first. */
 export interface StampTally {
@@ -40,7 +38,7 @@ interface CounterRecord extends Partial<ActivityTotals> {
 }
 
 /** What a stored stamp counts for, when the counters are made anew. Its latency is not known any more. */
-export const tallyOfRecord = ({ issuedAt, provider, isQualified, caller }: CountedStamp): StampTally => ({
+export const tallyOfRecord = ({ issuedAt, provider, isQualified, caller }: StampSummary): StampTally => ({
   finishedAt: Date.parse(issuedAt),
   provider,
   isQualified,
@@ -49,6 +47,18 @@ export const tallyOfRecord = ({ issuedAt, provider, isQualified, caller }: Count
   outcome: 'stamped',
   latencyMs: undefined,
 });
+
+/** One day of the stamps of one provider for one kind of caller; latencies in milliseconds, null where nothing was stamped. */
+export interface DailyFigures {
+  /** `YYYY-MM-DD` in UTC. */
+  readonly date: string;
+  readonly provider: string;
+  readonly isQualified: boolean;
+  readonly callerKind: CallerKind;
+  readonly stamps: number;
+  readonly failed: number;
+  readonly latencyMs: { readonly p50: number | null; readonly p95: number | null };
+}
 
 export interface CounterStore {
   /** Adds finished stamps in one round trip. */
@@ -60,7 +70,7 @@ export interface CounterStore {
   /** What was done in the hour of `timeMs` and the 23 before it, and ever; its cost is 25 rows. */
   totals(timeMs: number): Promise<{ last24h: ActivityTotals; lifetime: ActivityTotals }>;
   /** Rows of the days from `since` (`YYYY-MM-DD`) on, newest first; its cost is the number of rows. */
-  daily(since: string): Promise<DailyStatsRow[]>;
+  daily(since: string): Promise<DailyFigures[]>;
   productTotal(product: string): Promise<number>;
   /** Replaces every stamp count by what `tallies` adds up to at `timeMs`; all other figures are kept as they are. */
   repair(tallies: AsyncIterable<StampTally>, timeMs: number): Promise<void>;
@@ -109,16 +119,16 @@ function changesOf(tallies: readonly StampTally[], by: 1 | -1 = 1): Map<string, 
   return changes;
 }
 
-function rowOf(record: CounterRecord): DailyStatsRow {
+function figuresOf(record: CounterRecord): DailyFigures {
+  const { date = '', provider = '', isQualified = false, callerKind = 'internal', stamps = 0, failed = 0, latency = {} } = record;
   return {
-    date: record.date ?? '',
-    provider: record.provider ?? '',
-    is_qualified: record.isQualified ?? false,
-    caller_kind: record.callerKind ?? 'internal',
-    stamps: record.stamps ?? 0,
-    failed: record.failed ?? 0,
-    latency_ms_p50: quantile(record.latency ?? {}, 0.5),
-    latency_ms_p95: quantile(record.latency ?? {}, 0.95),
+    date,
+    provider,
+    isQualified,
+    callerKind,
+    stamps,
+    failed,
+    latencyMs: { p50: quantile(latency, 0.5), p95: quantile(latency, 0.95) },
   };
 }
 
@@ -161,10 +171,8 @@ export function createCounterStore(db: Db): CounterStore {
       inStore(async () => {
         const rows = await counters.find({ date: { $gte: since } }, { maxTimeMS }).toArray();
         return rows
-          .map(rowOf)
-          .sort(
-            (a, b) => b.date.localeCompare(a.date) || a.caller_kind.localeCompare(b.caller_kind) || a.provider.localeCompare(b.provider),
-          );
+          .map(figuresOf)
+          .sort((a, b) => b.date.localeCompare(a.date) || a.callerKind.localeCompare(b.callerKind) || a.provider.localeCompare(b.provider));
       }),
     productTotal: (product) => inStore(async () => (await counters.findOne({ _id: `product:${product}` }, { maxTimeMS }))?.stamps ?? 0),
     repair: async (tallies, timeMs) => {

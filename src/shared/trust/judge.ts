@@ -1,8 +1,8 @@
 import type { KeyObject } from 'node:crypto';
-import { mockProviderName } from '../../workers/providers/mock.ts';
 import { rfc3339Of } from '../domain/gen-time.ts';
-import { looksLikeMockToken, readMockToken } from '../domain/mock-token.ts';
+import { looksLikeMockToken, mockProviderName, readMockToken } from '../domain/mock-token.ts';
 import type { ReasonCode } from '../domain/reasons.ts';
+import { type Imprint, sha256Imprint } from '../domain/stamp.ts';
 import type { Refused } from '../rfc3161/refusal/refusal.ts';
 import type { Verified, VerifyResult } from '../rfc3161/tsp/types.ts';
 import { verifyToken } from '../rfc3161/tsp/verify.ts';
@@ -10,16 +10,14 @@ import type { TrustStore } from '../rfc3161/x509/trust-store.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { TrustedProvider, TrustSettings } from './trusted-providers.ts';
 
-/** What a token proves. */
-export interface Proof {
+/** What a token says, and who vouches for it. */
+export interface Vouched {
   readonly ok: true;
   /** Told by a mock token itself; an RFC 3161 token does not know its stamp. */
   readonly tokenId: string | undefined;
   /** RFC 3339 in UTC. */
   readonly issuedAt: string;
-  /** Lower-case hex, with the algorithm that the imprint names. */
-  readonly hash: string;
-  readonly hashAlgorithm: 'sha256' | 'sha384' | 'sha512';
+  readonly imprint: Imprint;
   /** The configured provider whose anchors it leads to; undefined for `TRUST_ANCHORS_FILE`. */
   readonly provider: string | undefined;
   readonly isQualified: boolean;
@@ -27,10 +25,10 @@ export interface Proof {
   readonly tst: Buffer | undefined;
 }
 
-export type Judgement = Proof | { readonly ok: false; readonly code: ReasonCode; readonly detail?: string; readonly cause?: unknown };
+export type Judgement = Vouched | { readonly ok: false; readonly code: ReasonCode; readonly detail?: string; readonly cause?: unknown };
 
-/** One door for every kind of token (V2). */
-export interface TokenDoor {
+/** Judges every kind of token by everything that is configured (V2). */
+export interface TokenJudge {
   /**
    * Judges any text: canonical base64 of a mock token, a TimeStampToken or a TimeStampResp. `provider`: only the anchors of the
    * provider that the stamp is recorded under; undefined: everything that is configured.
@@ -41,12 +39,11 @@ export interface TokenDoor {
 /** Every DER structure of RFC 3161 starts with a SEQUENCE. */
 const sequenceTag = 0x30;
 
-const proofOf = (result: Verified, provider: string | undefined, isQualified: boolean): Proof => ({
+const vouchedBy = (result: Verified, provider: string | undefined, isQualified: boolean): Vouched => ({
   ok: true,
   tokenId: undefined,
   issuedAt: rfc3339Of(result.genTimeText),
-  hash: result.imprint,
-  hashAlgorithm: result.hashAlgorithm,
+  imprint: { algorithm: result.hashAlgorithm, digest: result.imprint },
   provider,
   isQualified,
   tst: result.token,
@@ -55,7 +52,7 @@ const proofOf = (result: Verified, provider: string | undefined, isQualified: bo
 const policyFits = ({ settings }: TrustedProvider, { policy }: Verified): boolean =>
   settings.policyOid === undefined || settings.policyOid === policy;
 
-export function createTokenDoor(deps: { trust: TrustSettings; mockKey: () => Promise<KeyObject>; clock: Clock }): TokenDoor {
+export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Promise<KeyObject>; clock: Clock }): TokenJudge {
   const { trust, mockKey, clock } = deps;
 
   async function judgeMock(bytes: Buffer): Promise<Judgement> {
@@ -63,7 +60,7 @@ export function createTokenDoor(deps: { trust: TrustSettings; mockKey: () => Pro
     if (!read.ok) return { ok: false, code: 'mock_token_forged' };
     const { tokenId, hash, timeMs } = read.claims;
     const issuedAt = new Date(timeMs).toISOString();
-    return { ok: true, tokenId, issuedAt, hash, hashAlgorithm: 'sha256', provider: mockProviderName, isQualified: false, tst: undefined };
+    return { ok: true, tokenId, issuedAt, imprint: sha256Imprint(hash), provider: mockProviderName, isQualified: false, tst: undefined };
   }
 
   const verifyWith = (bytes: Buffer, store: TrustStore, acceptGrantedWithMods = false): VerifyResult =>
@@ -92,13 +89,13 @@ export function createTokenDoor(deps: { trust: TrustSettings; mockKey: () => Pro
     const [first] = fitting;
     if (first) {
       const isQualified = isConfigured && fitting.every(({ provider }) => provider.settings.isQualified);
-      return proofOf(first.result, providerName ?? first.provider.settings.name, isQualified);
+      return vouchedBy(first.result, providerName ?? first.provider.settings.name, isQualified);
     }
     // Trusted, but nobody's: the anchors of a provider also issue under policies that it is not configured with (V2).
-    if (otherPolicy) return named.length > 0 ? { ok: false, code: 'policy_mismatch' } : proofOf(otherPolicy, undefined, false);
+    if (otherPolicy) return named.length > 0 ? { ok: false, code: 'policy_mismatch' } : vouchedBy(otherPolicy, undefined, false);
     if (named.length === 0) {
       const extra = verifyWith(bytes, trust.extraTrust);
-      if (extra.ok) return proofOf(extra, providerName, false);
+      if (extra.ok) return vouchedBy(extra, providerName, false);
       refusals.push(extra);
     }
     return refusals.find(({ code }) => code !== 'untrusted_root' && code !== 'trust_store_empty') ?? refusals[0]!;

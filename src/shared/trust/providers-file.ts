@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
-import { mockProviderName } from '../../workers/providers/mock.ts';
+import { mockProviderName } from '../domain/mock-token.ts';
 import { ConfigError } from '../runtime/config.ts';
 
 const auth = z.discriminatedUnion('type', [
@@ -38,14 +38,14 @@ const fileSchema = z
   .min(1, 'takes at least one provider')
   .refine((entries) => new Set(entries.map(({ name }) => name)).size === entries.length, 'takes each name once');
 
-/** How a provider wants to be authenticated to; the secrets are read. */
+/** How a provider wants to be authenticated to. Secrets stay in the files that are named (absolute paths): only workers read them. */
 export type ProviderAuth =
   | { readonly type: 'none' }
-  | { readonly type: 'basic'; readonly username: string; readonly password: string }
-  | { readonly type: 'bearer'; readonly token: string }
-  | { readonly type: 'client_certificate'; readonly certificate: string; readonly key: string };
+  | { readonly type: 'basic'; readonly username: string; readonly passwordFile: string }
+  | { readonly type: 'bearer'; readonly tokenFile: string }
+  | { readonly type: 'client_certificate'; readonly certificateFile: string; readonly keyFile: string };
 
-/** One entry of the providers file with everything that it refers to. */
+/** One entry of the providers file, with the certificates and revocation lists that it refers to and none of the secrets. */
 export interface ProviderSettings {
   readonly name: string;
   readonly url: string;
@@ -96,7 +96,6 @@ export function loadProvidersFile(file: string): ProviderSettings[] {
         throw wrong(file, ` (${provider.name}).${member}`, `"${path}" cannot be read`);
       }
     };
-    const secret = (path: string, member: string): string => read(path, member).toString('utf8').trim();
     const trustAnchorsPem = read(provider.trust_anchors_file, 'trust_anchors_file').toString('utf8');
     if (!trustAnchorsPem.includes('-----BEGIN CERTIFICATE-----')) {
       throw wrong(file, ` (${provider.name}).trust_anchors_file`, 'holds no certificate; a provider without trust anchors is refused');
@@ -107,9 +106,9 @@ export function loadProvidersFile(file: string): ProviderSettings[] {
       isQualified: provider.qualified,
       policyOid: provider.policy_oid ?? undefined,
       trustAnchorsPem,
-      intermediatesPem: provider.intermediates_file ? secret(provider.intermediates_file, 'intermediates_file') : undefined,
+      intermediatesPem: provider.intermediates_file ? read(provider.intermediates_file, 'intermediates_file').toString('utf8') : undefined,
       crl: provider.crl_file ? read(provider.crl_file, 'crl_file') : undefined,
-      auth: readAuth(provider.auth, secret),
+      auth: authOf(provider.auth, (path) => resolve(dirname(file), path)),
       timeoutMs: provider.timeout_ms,
       maxConcurrent: provider.max_concurrent,
       acceptGrantedWithMods: provider.accept_granted_with_mods,
@@ -118,19 +117,15 @@ export function loadProvidersFile(file: string): ProviderSettings[] {
   });
 }
 
-function readAuth(given: z.output<typeof auth>, secret: (path: string, member: string) => string): ProviderAuth {
+function authOf(given: z.output<typeof auth>, locate: (path: string) => string): ProviderAuth {
   switch (given.type) {
     case 'none':
       return given;
     case 'basic':
-      return { type: 'basic', username: given.username, password: secret(given.password_file, 'auth.password_file') };
+      return { type: 'basic', username: given.username, passwordFile: locate(given.password_file) };
     case 'bearer':
-      return { type: 'bearer', token: secret(given.token_file, 'auth.token_file') };
+      return { type: 'bearer', tokenFile: locate(given.token_file) };
     case 'client_certificate':
-      return {
-        type: 'client_certificate',
-        certificate: secret(given.certificate_file, 'auth.certificate_file'),
-        key: secret(given.key_file, 'auth.key_file'),
-      };
+      return { type: 'client_certificate', certificateFile: locate(given.certificate_file), keyFile: locate(given.key_file) };
   }
 }

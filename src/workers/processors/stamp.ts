@@ -1,8 +1,8 @@
 import type { JobRun } from '../../shared/queue/jobs.ts';
-import type { StampItem, StampJob, StampReply } from '../../shared/queue/stamp-job.ts';
+import { type StampItem, type StampJob, type StampReply, stampedReplyOf } from '../../shared/queue/stamp-job.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
-import { type StampRecord, stampReplyOf } from '../../shared/store/stamps.ts';
+import type { StoredStamp } from '../../shared/store/stamps.ts';
 import { ProviderError } from '../providers/provider.ts';
 import type { AppendOutput } from '../stamping/output-appender.ts';
 import type { MakeStamps } from '../stamping/stamp-maker.ts';
@@ -34,11 +34,11 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
     for (const { sealed } of items) if (sealed) await sealedContents.remove(sealed.contentId);
   }
 
-  async function replyOf(stamp: StampRecord, item: StampItem | undefined): Promise<StampReply> {
-    const reply = stampReplyOf(stamp);
+  async function replyOf(stamp: StoredStamp, item: StampItem | undefined): Promise<StampReply> {
+    const reply = stampedReplyOf(stamp);
     if (!item?.output) return reply;
     const output = await appendOutput(item.output, stamp);
-    if (!output) return { outcome: 'failed', tokenId: stamp._id, code: 'workflow_closed' };
+    if (!output) return { outcome: 'failed', tokenId: stamp.tokenId, code: 'workflow_closed' };
     return { ...reply, output: { outputId: output.outputId, sequenceNumber: output.sequenceNumber } };
   }
 
@@ -47,7 +47,7 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
     const { stored, failed, owed } = await makeStamps(items, { ...run, isFinal });
     const itemsById = new Map(items.map((item) => [item.tokenId, item]));
     await sendReplies(replyTo, [
-      ...(await Promise.all(stored.map((stamp) => replyOf(stamp, itemsById.get(stamp._id))))),
+      ...(await Promise.all(stored.map((stamp) => replyOf(stamp, itemsById.get(stamp.tokenId))))),
       ...failed.map(({ tokenId }) => ({ outcome: 'failed', tokenId, code: 'provider_failed' }) as const),
     ]);
 

@@ -2,6 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { createTreeHeadBuilder } from '../../shared/domain/merkle.ts';
 import { type ChainEnd, chainStart, checkLink } from '../../shared/domain/output-chain.ts';
 import { bytesOfSha256 } from '../../shared/domain/sha256-hex.ts';
+import { sha256Imprint } from '../../shared/domain/stamp.ts';
 import { needsQualifiedProvider } from '../../shared/domain/tiers.ts';
 import type { JobPayload } from '../../shared/queue/jobs.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
@@ -64,7 +65,7 @@ export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps):
 
     const rootStamp = {
       tokenId: workflow.closing.rootTokenId,
-      hash: root.hash,
+      imprint: sha256Imprint(root.hash),
       tier: 'basic',
       caller: { kind: 'workflow' },
       acceptedAt,

@@ -1,20 +1,7 @@
-import { z } from 'zod';
 import { ServiceError } from '../../shared/domain/service-error.ts';
+import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { TimestampProvider } from './provider.ts';
-
-/** What one worker knows of one provider; latencies in milliseconds, null before the first stamp. */
-export const providerHealth = z.object({
-  name: z.string(),
-  isQualified: z.boolean(),
-  /** `degraded` after a failed call, `outage` after several in a row or while its breaker is open. */
-  status: z.enum(['operational', 'degraded', 'outage']),
-  /** RFC 3339 in UTC. */
-  lastSuccessAt: z.string().nullable(),
-  p50: z.number().nullable(),
-  p95: z.number().nullable(),
-});
-export type ProviderHealth = z.output<typeof providerHealth>;
 
 /** Failed calls in a row from which on a provider counts as out. */
 const outageAfterFailures = 3;
@@ -63,28 +50,42 @@ export function createHealthRecord(options: { name: string; isQualified: boolean
 /** Told of each call that was made: for the metrics. */
 export type OnCall = (call: { provider: string; outcome: 'stamped' | 'failed'; seconds: number; error?: unknown }) => void;
 
+/** How a call that threw counts: as the provider's failure, or, being none of its doing, not at all. */
+type Blame = (error: unknown) => 'provider' | 'nobody';
+
+/** Runs one call of a provider and records how it went. */
+export async function recordCall<T>(
+  { record, clock, onCall, provider }: { record: HealthRecord; clock: Clock; onCall: OnCall; provider: string },
+  call: () => Promise<T>,
+  blame: Blame,
+): Promise<T> {
+  const startedAt = clock();
+  try {
+    const answer = await call();
+    const tookMs = clock() - startedAt;
+    record.succeeded(tookMs);
+    onCall({ provider, outcome: 'stamped', seconds: tookMs / 1_000 });
+    return answer;
+  } catch (error) {
+    if (blame(error) === 'provider') {
+      record.failed();
+      onCall({ provider, outcome: 'failed', seconds: (clock() - startedAt) / 1_000, error });
+    }
+    throw error;
+  }
+}
+
 /** The same provider, with a record of how its calls went. */
 export function withHealthRecord(
   provider: TimestampProvider,
   clock: Clock,
   onCall: OnCall = () => undefined,
 ): { provider: TimestampProvider; record: HealthRecord } {
-  const record = createHealthRecord({ name: provider.name, isQualified: provider.isQualified, clock });
-  const stamp: TimestampProvider['stamp'] = async (subject) => {
-    const startedAt = clock();
-    try {
-      const evidence = await provider.stamp(subject);
-      record.succeeded(clock() - startedAt);
-      onCall({ provider: provider.name, outcome: 'stamped', seconds: (clock() - startedAt) / 1_000 });
-      return evidence;
-    } catch (error) {
-      // Without its key from the store the mock provider cannot work: that is the store's failure.
-      if (!(error instanceof ServiceError)) {
-        record.failed();
-        onCall({ provider: provider.name, outcome: 'failed', seconds: (clock() - startedAt) / 1_000, error });
-      }
-      throw error;
-    }
-  };
-  return { provider: { ...provider, stamp }, record };
+  const { name, isQualified } = provider;
+  const record = createHealthRecord({ name, isQualified, clock });
+  // Without its key from the store the mock provider cannot work: that is the store's failure.
+  const blame: Blame = (error) => (error instanceof ServiceError ? 'nobody' : 'provider');
+  const stamp: TimestampProvider['stamp'] = (subject) =>
+    recordCall({ record, clock, onCall, provider: name }, () => provider.stamp(subject), blame);
+  return { provider: { name, isQualified, stamp }, record };
 }

@@ -1,9 +1,11 @@
 import type { KeyObject } from 'node:crypto';
+import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { TrustSettings } from '../../shared/trust/trusted-providers.ts';
-import { type OnCall, type ProviderHealth, withHealthRecord } from './health.ts';
+import { readCredentials } from './credentials.ts';
+import { type OnCall, withHealthRecord } from './health.ts';
 import { createMockProvider } from './mock.ts';
 import { createProviderPool } from './pool.ts';
 import type { TimestampProvider } from './provider.ts';
@@ -38,7 +40,12 @@ export function openProvider(deps: {
     return { provider, health: () => [record.read()], close: () => undefined };
   }
   const providers = trust.providers.map(({ settings, trust: store }) =>
-    createRfc3161Provider({ settings, trust: store, client: createTsaClient(settings), clock }),
+    createRfc3161Provider({
+      settings,
+      trust: store,
+      client: createTsaClient({ url: settings.url, maxConcurrent: settings.maxConcurrent, credentials: readCredentials(settings) }),
+      clock,
+    }),
   );
   const pool = createProviderPool({ providers, deadlineMs: deadlineMsOf(config.STAMP_WAIT_MS), clock, log, ...(onCall && { onCall }) });
   const probing = setInterval(() => void pool.probe(), probeEveryMs);

@@ -1,9 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { type BulkheadPolicy, bulkhead, CircuitState, ConsecutiveBreaker, circuitBreaker, handleWhen, wrap } from 'cockatiel';
+import { type Proof, sha256Imprint } from '../../shared/domain/stamp.ts';
+import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
-import { createHealthRecord, type OnCall, type ProviderHealth } from './health.ts';
-import { type Evidence, ProviderError, type StampSubject, type TimestampProvider } from './provider.ts';
+import { createHealthRecord, type OnCall, recordCall } from './health.ts';
+import { ProviderError, type StampSubject, type TimestampProvider } from './provider.ts';
 import type { Rfc3161Provider } from './rfc3161.ts';
 
 /** A breaker opens after this many failures in a row, and lets one call through again after the pause. */
@@ -35,7 +37,7 @@ class CutShortError extends Error {
 interface Member {
   readonly provider: Rfc3161Provider;
   /** `shareMs`: what this provider may take of the stamp's time, waiting included. */
-  stamp(subject: StampSubject, shareMs: number): Promise<Evidence>;
+  stamp(subject: StampSubject, shareMs: number): Promise<Proof>;
   health(): ProviderHealth;
 }
 
@@ -52,22 +54,18 @@ function createMember(provider: Rfc3161Provider, clock: Clock, onCall: OnCall): 
     clock,
     isOut: () => breaker.state === CircuitState.Open,
   });
-  const call = async (subject: StampSubject, shareMs: number, signal: AbortSignal): Promise<Evidence> => {
+  const call = (subject: StampSubject, shareMs: number, signal: AbortSignal): Promise<Proof> => {
     const startedAt = clock();
-    const secondsSince = () => (clock() - startedAt) / 1_000;
-    try {
-      const evidence = await provider.stamp(subject, signal);
-      record.succeeded(clock() - startedAt);
-      onCall({ provider: provider.name, outcome: 'stamped', seconds: secondsSince() });
-      return evidence;
-    } catch (error) {
-      if (signal.aborted && clock() - startedAt < patience * Math.min(provider.timeoutMs, shareMs)) {
-        throw new CutShortError('the time of the stamp was up', { cause: error });
+    const stamp = async () => {
+      try {
+        return await provider.stamp(subject, signal);
+      } catch (error) {
+        const hadItsTime = clock() - startedAt >= patience * Math.min(provider.timeoutMs, shareMs);
+        throw signal.aborted && !hadItsTime ? new CutShortError('the time of the stamp was up', { cause: error }) : error;
       }
-      record.failed();
-      onCall({ provider: provider.name, outcome: 'failed', seconds: secondsSince(), error });
-      throw error;
-    }
+    };
+    const blame = (error: unknown) => (error instanceof CutShortError ? 'nobody' : 'provider');
+    return recordCall({ record, clock, onCall, provider: provider.name }, stamp, blame);
   };
   return {
     provider,
@@ -117,7 +115,7 @@ export function createProviderPool(options: {
     health: () => members.map((member) => member.health()),
     probe: async () => {
       const failing = members.filter((member) => member.health().status !== 'operational');
-      const subject = () => ({ tokenId: randomUUID(), hash: randomBytes(32).toString('hex'), tier: 'basic' }) as const;
+      const subject = () => ({ tokenId: randomUUID(), imprint: sha256Imprint(randomBytes(32).toString('hex')), tier: 'basic' }) as const;
       await Promise.allSettled(failing.map((member) => member.stamp(subject(), deadlineMs)));
     },
     close: () => {

@@ -2,13 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { rfc3339Of } from '../../shared/domain/gen-time.ts';
 import type { ReasonCode } from '../../shared/domain/reasons.ts';
+import type { TokenProof } from '../../shared/domain/stamp.ts';
 import { encodeRequest } from '../../shared/rfc3161/tsp/request.ts';
 import type { Verified } from '../../shared/rfc3161/tsp/types.ts';
 import { verifyResponse } from '../../shared/rfc3161/tsp/verify.ts';
 import type { TrustStore } from '../../shared/rfc3161/x509/trust-store.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { ProviderSettings } from '../../shared/trust/providers-file.ts';
-import type { Evidence, StampSubject } from './provider.ts';
+import type { StampSubject } from './provider.ts';
 import { TransportError, type TsaClient } from './tsa-client.ts';
 
 const nonceBytes = 16;
@@ -41,7 +42,7 @@ export interface Rfc3161Provider {
    *
    * @throws TransportError, InvalidAnswerError
    */
-  stamp(subject: StampSubject, signal: AbortSignal): Promise<Evidence>;
+  stamp(subject: StampSubject, signal: AbortSignal): Promise<TokenProof>;
   close(): void;
 }
 
@@ -93,20 +94,22 @@ export function createRfc3161Provider(deps: {
     isQualified,
     maxConcurrent: settings.maxConcurrent,
     timeoutMs,
-    stamp: async ({ hash }, signal) => {
+    stamp: async ({ imprint }, signal) => {
       const tsq = encodeRequest({
-        hashAlgorithm: 'sha256',
-        digest: Buffer.from(hash, 'hex'),
+        hashAlgorithm: imprint.algorithm,
+        digest: Buffer.from(imprint.digest, 'hex'),
         policy: policyOid,
         nonce: randomBytes(nonceBytes),
       });
       const { tsr, verified } = await exchangeTwiceAtMost(tsq, signal);
       return {
+        kind: 'token',
         provider: name,
         isQualified,
         issuedAt: rfc3339Of(verified.genTimeText),
         token: verified.token.toString('base64'),
-        exchange: { tsq, tsr },
+        tsq,
+        tsr,
       };
     },
     close: () => client.close(),

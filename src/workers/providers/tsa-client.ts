@@ -1,6 +1,6 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
-import type { ProviderAuth } from '../../shared/trust/providers-file.ts';
+import type { Credentials } from './credentials.ts';
 
 /** The most bytes of an answer that are read (evidence.md). */
 const maxAnswerBytes = 64 * 1024;
@@ -39,12 +39,6 @@ export interface TsaClient {
   close(): void;
 }
 
-function authorizationOf(auth: ProviderAuth): Record<string, string> {
-  if (auth.type === 'basic') return { authorization: `Basic ${Buffer.from(`${auth.username}:${auth.password}`).toString('base64')}` };
-  if (auth.type === 'bearer') return { authorization: `Bearer ${auth.token}` };
-  return {};
-}
-
 function retryAfterMsOf(response: IncomingMessage): number | undefined {
   const seconds = Number(response.headers['retry-after']);
   return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1_000 : undefined;
@@ -77,13 +71,12 @@ async function readBody(response: IncomingMessage): Promise<Buffer> {
 }
 
 /** `maxConcurrent`: the connections kept at most. */
-export function createTsaClient(options: { url: string; auth: ProviderAuth; maxConcurrent: number }): TsaClient {
-  const { url, auth, maxConcurrent } = options;
+export function createTsaClient(options: { url: string; credentials: Credentials; maxConcurrent: number }): TsaClient {
+  const { url, credentials, maxConcurrent } = options;
   const isHttps = url.startsWith('https:');
   const agentOptions = { keepAlive: true, maxSockets: maxConcurrent };
-  const credentials = auth.type === 'client_certificate' ? { cert: auth.certificate, key: auth.key } : {};
-  const agent = isHttps ? new HttpsAgent({ ...agentOptions, ...credentials }) : new HttpAgent(agentOptions);
-  const headers = { 'content-type': 'application/timestamp-query', accept: 'application/timestamp-reply', ...authorizationOf(auth) };
+  const agent = isHttps ? new HttpsAgent({ ...agentOptions, ...credentials.clientCertificate }) : new HttpAgent(agentOptions);
+  const headers = { 'content-type': 'application/timestamp-query', accept: 'application/timestamp-reply', ...credentials.headers };
 
   const exchange = (tsq: Buffer, signal: AbortSignal): Promise<IncomingMessage> =>
     new Promise((resolve, reject) => {

@@ -1,15 +1,15 @@
 import type { OutputRef } from '../../shared/queue/stamp-job.ts';
 import { type Batcher, createBatcher } from '../../shared/runtime/batcher.ts';
 import type { OutputRecord, OutputStore } from '../../shared/store/outputs.ts';
-import type { StampRecord } from '../../shared/store/stamps.ts';
+import type { StoredStamp } from '../../shared/store/stamps.ts';
 import type { WorkflowStore } from '../../shared/store/workflows.ts';
 
 /** Gives a stamped output its number in the chain of its workflow; undefined when the workflow was closed before (W4). */
-export type AppendOutput = (output: OutputRef, stamp: StampRecord) => Promise<OutputRecord | undefined>;
+export type AppendOutput = (output: OutputRef, stamp: StoredStamp) => Promise<OutputRecord | undefined>;
 
 interface Waiting {
   readonly output: OutputRef;
-  readonly stamp: StampRecord;
+  readonly stamp: StoredStamp;
   appended?: OutputRecord | undefined;
 }
 
@@ -28,19 +28,19 @@ export function createOutputAppender({ outputs, workflows }: { outputs: OutputSt
       chain,
       batch.map(({ output, stamp }) => ({
         outputId: output.outputId,
-        tokenId: stamp._id,
-        hash: stamp.hash,
+        tokenId: stamp.tokenId,
+        hash: stamp.imprint.digest,
         type: output.type,
         metadata: output.metadata,
-        stampedAt: stamp.issuedAt,
-        provider: stamp.provider,
-        isQualified: stamp.isQualified,
+        stampedAt: stamp.proofs[0].issuedAt,
+        provider: stamp.proofs[0].provider,
+        isQualified: stamp.proofs[0].isQualified,
       })),
     );
     // Read after the write: whichever of redaction and append comes last sees the other, and metadata does not outlive it (W10).
     const hasMetadata = batch.some(({ output }) => output.metadata !== undefined);
     if (hasMetadata && (await workflows.find(chain.workflowId))?.redactedAt) await outputs.forgetMetadata(chain.workflowId);
-    for (const waiting of batch) waiting.appended = appended.get(waiting.stamp._id);
+    for (const waiting of batch) waiting.appended = appended.get(waiting.stamp.tokenId);
   }
 
   return async (output, stamp) => {

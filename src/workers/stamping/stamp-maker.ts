@@ -1,4 +1,5 @@
 import { ServiceError } from '../../shared/domain/service-error.ts';
+import type { Proof } from '../../shared/domain/stamp.ts';
 import type { JobRun } from '../../shared/queue/jobs.ts';
 import type { StampItem } from '../../shared/queue/stamp-job.ts';
 import { answerWithin } from '../../shared/runtime/answer-within.ts';
@@ -6,8 +7,8 @@ import { createBatcher } from '../../shared/runtime/batcher.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { CounterStore, StampTally } from '../../shared/store/counters.ts';
-import { type StampRecord, type StampStore, stampRecordOf } from '../../shared/store/stamps.ts';
-import type { Evidence, TimestampProvider } from '../providers/provider.ts';
+import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
+import type { TimestampProvider } from '../providers/provider.ts';
 
 export interface StampMakerDeps {
   readonly provider: TimestampProvider;
@@ -19,7 +20,7 @@ export interface StampMakerDeps {
 
 export interface StampsMade {
   /** What is stored of the items, whoever wrote it first. */
-  readonly stored: StampRecord[];
+  readonly stored: StoredStamp[];
   /** The items for which no provider could make a stamp, and which are done with. */
   readonly failed: StampItem[];
   /** Those that have to be tried again. */
@@ -40,7 +41,25 @@ export type MakeStamps = (
   },
 ) => Promise<StampsMade>;
 
-type Attempt = { readonly item: StampItem; readonly evidence: Evidence } | { readonly item: StampItem; readonly evidence?: undefined };
+type Attempt = { readonly item: StampItem; readonly proof: Proof } | { readonly item: StampItem; readonly proof?: undefined };
+
+function stampOf(
+  { tokenId, imprint, tier, caller, acceptedAt, requestId, metadata, paymentClaim, sealed }: StampItem,
+  proof: Proof,
+): StoredStamp {
+  return {
+    tokenId,
+    imprint,
+    proofs: [proof],
+    tier,
+    caller,
+    acceptedAt: new Date(acceptedAt),
+    requestId,
+    metadata: metadata && JSON.stringify(metadata),
+    paymentClaim,
+    sealed,
+  };
+}
 
 /** A request that was sent twice at the same time may stand in a batch twice: it makes one stamp, the first. */
 const distinct = (items: readonly StampItem[]): StampItem[] => [
@@ -54,21 +73,21 @@ const mostJobsTogether = 64;
 const longestCountingMs = 400;
 
 interface Made {
-  readonly record: StampRecord;
+  readonly stamp: StoredStamp;
   readonly tally: StampTally;
 }
 
 interface JobWrites {
   readonly made: readonly Made[];
-  /** What is stored of its records, in their order; set when they were written. */
-  stored: readonly StampRecord[];
+  /** What is stored of them, in their order; set when they were written. */
+  stored: readonly StoredStamp[];
 }
 
 export function createStampMaker({ provider, stamps, counters, clock, log }: StampMakerDeps): MakeStamps {
   async function attempt(item: StampItem): Promise<Attempt> {
-    const { tokenId, hash, tier, requiresQualified = false } = item;
+    const { tokenId, imprint, tier, requiresQualified = false } = item;
     try {
-      return { item, evidence: await provider.stamp({ tokenId, hash, tier, requiresQualified }) };
+      return { item, proof: await provider.stamp({ tokenId, imprint, tier, requiresQualified }) };
     } catch (error) {
       // The mock provider's key is in the store: while that is away the job waits, and nothing has failed.
       if (error instanceof ServiceError) throw error;
@@ -77,14 +96,14 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
     }
   }
 
-  const tallyOf = ({ item, evidence }: Attempt): StampTally => ({
+  const tallyOf = ({ item, proof }: Attempt): StampTally => ({
     finishedAt: clock(),
-    provider: evidence?.provider ?? provider.name,
-    isQualified: evidence?.isQualified ?? provider.isQualified,
+    provider: proof?.provider ?? provider.name,
+    isQualified: proof?.isQualified ?? provider.isQualified,
     callerKind: item.caller.kind,
     product: item.caller.product,
-    outcome: evidence ? 'stamped' : 'failed',
-    latencyMs: evidence && clock() - item.acceptedAt,
+    outcome: proof ? 'stamped' : 'failed',
+    latencyMs: proof && clock() - item.acceptedAt,
   });
 
   async function count(tallies: StampTally[], write: (tallies: StampTally[]) => Promise<void>): Promise<void> {
@@ -115,16 +134,16 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
       };
       const finishCounting = (isNew: readonly boolean[]) => answerWithin(longestCountingMs, () => putRight(isNew));
 
-      const { stored, added } = await stamps.insertOnce(made.map(({ record }) => record)).catch(async (error) => {
+      const { stored, added } = await stamps.insertOnce(made.map(({ stamp }) => stamp)).catch(async (error) => {
         await finishCounting(made.map(() => false));
         throw error;
       });
-      const addedIds = new Set(added.map(({ _id }) => _id));
+      const addedIds = new Set(added.map(({ tokenId }) => tokenId));
       // Two jobs may bring the same stamp: one of them added it.
-      await finishCounting(made.map(({ record }) => addedIds.delete(record._id)));
+      await finishCounting(made.map(({ stamp }) => addedIds.delete(stamp.tokenId)));
 
-      const storedById = new Map(stored.map((record) => [record._id, record]));
-      for (const job of jobs) job.stored = job.made.flatMap(({ record }) => storedById.get(record._id) ?? []);
+      const storedById = new Map(stored.map((stamp) => [stamp.tokenId, stamp]));
+      for (const job of jobs) job.stored = job.made.flatMap(({ stamp }) => storedById.get(stamp.tokenId) ?? []);
     },
   });
 
@@ -132,16 +151,16 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
     const items = distinct(given);
     const startedAt = clock();
     const known = isRetry ? await stamps.findMany(items.map(({ tokenId }) => tokenId)) : [];
-    const knownIds = new Set(known.map(({ _id }) => _id));
+    const knownIds = new Set(known.map(({ tokenId }) => tokenId));
     const attempts = await Promise.all(items.filter(({ tokenId }) => !knownIds.has(tokenId)).map(attempt));
 
-    const stamped = attempts.filter((made) => made.evidence !== undefined);
+    const stamped = attempts.filter((made) => made.proof !== undefined);
     const [failed, owed] = partition(
-      attempts.filter(({ evidence }) => !evidence).map(({ item }) => item),
+      attempts.filter(({ proof }) => !proof).map(({ item }) => item),
       isFinal,
     );
     const job: JobWrites = {
-      made: stamped.map((made) => ({ record: stampRecordOf(made.item, made.evidence), tally: tallyOf(made) })),
+      made: stamped.map((made) => ({ stamp: stampOf(made.item, made.proof), tally: tallyOf(made) })),
       stored: [],
     };
     if (stamped.length > 0) await writing.add(job);

@@ -19,7 +19,7 @@ const verified = { status: 'active', isEmailVerified: true } as const;
 function answers(snapshot: WorkflowSnapshot, nowMs = before): Record<WorkflowOperation, unknown> {
   const short = (operation: WorkflowOperation) => {
     const answer = answerTo(operation, snapshot, nowMs);
-    return typeof answer === 'string' ? answer : `${answer.status} ${answer.reason}`;
+    return typeof answer === 'string' ? answer : `${answer.kind} ${answer.reason}`;
   };
   return { verify_user: short('verify_user'), stamp: short('stamp'), complete: short('complete'), redact: short('redact') };
 }
@@ -30,23 +30,23 @@ describe('what a workflow answers', () => {
   });
 
   it.each(['verified', 'qualified'] as const)('W2, W4: %s refuses stamps and completion until the e-mail is verified', (tier) => {
-    const refused = '409 email_not_verified';
+    const refused = 'conflict email_not_verified';
     expect(answers(workflow({ tier }))).toEqual({ verify_user: 'go', stamp: refused, complete: refused, redact: 'go' });
     expect(answers(workflow({ tier, ...verified }))).toMatchObject({ stamp: 'go', complete: 'go' });
   });
 
   it('W6: the challenge of an active workflow is used', () => {
-    expect(answers(workflow(verified)).verify_user).toBe('410 challenge_used');
+    expect(answers(workflow(verified)).verify_user).toBe('gone challenge_used');
   });
 
   it('W4, W7: completed refuses stamps, answers completion again, and its challenge is dead', () => {
-    const expected = { verify_user: '410 workflow_closed', stamp: '409 workflow_closed', complete: 'again', redact: 'go' };
+    const expected = { verify_user: 'gone workflow_closed', stamp: 'conflict workflow_closed', complete: 'again', redact: 'go' };
     expect(answers(workflow({ status: 'completed' }))).toEqual(expected);
     expect(answers(workflow({ status: 'completed', tier: 'qualified' }), after)).toEqual(expected);
   });
 
   it('W9: closing takes no output more, and completion goes on, also past the expiry', () => {
-    const expected = { verify_user: '410 workflow_closed', stamp: '409 workflow_closed', complete: 'go', redact: 'go' };
+    const expected = { verify_user: 'gone workflow_closed', stamp: 'conflict workflow_closed', complete: 'go', redact: 'go' };
     expect(answers(workflow({ status: 'closing' }))).toEqual(expected);
     expect(answers(workflow({ status: 'closing', tier: 'verified' }), after)).toEqual(expected);
   });
@@ -54,7 +54,7 @@ describe('what a workflow answers', () => {
   it.each([workflow(), workflow({ tier: 'verified' }), workflow({ tier: 'qualified', ...verified })])(
     'W5: $tier $status is expired from expires_at on, and redaction still works',
     (snapshot) => {
-      const gone = '410 workflow_expired';
+      const gone = 'gone workflow_expired';
       expect(readStatus(snapshot, before)).toBe(snapshot.status);
       expect(readStatus(snapshot, after)).toBe('expired');
       expect(answers(snapshot, after)).toEqual({ verify_user: gone, stamp: gone, complete: gone, redact: 'go' });
@@ -69,12 +69,12 @@ describe('what a workflow answers', () => {
 
   it('W7, W10: redaction kills the challenge, keeps the rest, and answers the same again', () => {
     expect(answers(workflow({ isRedacted: true }))).toEqual({
-      verify_user: '410 email_redacted',
+      verify_user: 'gone email_redacted',
       stamp: 'go',
       complete: 'go',
       redact: 'again',
     });
-    expect(answers(workflow({ isRedacted: true, tier: 'verified' })).stamp).toBe('409 email_not_verified');
-    expect(answers(workflow({ isRedacted: true, ...verified })).verify_user).toBe('410 challenge_used');
+    expect(answers(workflow({ isRedacted: true, tier: 'verified' })).stamp).toBe('conflict email_not_verified');
+    expect(answers(workflow({ isRedacted: true, ...verified })).verify_user).toBe('gone challenge_used');
   });
 });

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { sha256Imprint } from '../../../src/shared/domain/stamp.ts';
 import { ServiceError } from '../../../src/shared/domain/service-error.ts';
 import { createHealthRecord, withHealthRecord } from '../../../src/workers/providers/health.ts';
 import { ProviderError, type TimestampProvider } from '../../../src/workers/providers/provider.ts';
@@ -52,11 +53,11 @@ test('the calls of a wrapped provider are followed; a failure of the store is no
     isQualified: false,
     stamp: async () => {
       if (error) throw error;
-      return { provider: 'acme', isQualified: false, issuedAt: '2026-11-21T12:00:00Z', token: '' };
+      return { kind: 'mock', provider: 'acme', isQualified: false, issuedAt: '2026-11-21T12:00:00Z', token: '' };
     },
   };
   const { provider, record } = withHealthRecord(port, () => now);
-  const stamp = () => provider.stamp({ tokenId: '', hash: '', tier: 'basic' });
+  const stamp = () => provider.stamp({ tokenId: '', imprint: sha256Imprint(''), tier: 'basic' });
   error = new ServiceError('store_unavailable', 'The store cannot be reached.');
   await expect(stamp()).rejects.toThrow(error);
   expect(record.read().status).toBe('operational');

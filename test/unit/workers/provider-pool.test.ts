@@ -1,11 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
+import { sha256Imprint } from '../../../src/shared/domain/stamp.ts';
 import { createProviderPool } from '../../../src/workers/providers/pool.ts';
 import { ProviderError, type StampSubject } from '../../../src/workers/providers/provider.ts';
 import type { Rfc3161Provider } from '../../../src/workers/providers/rfc3161.ts';
 
-const subject: StampSubject = { tokenId: '0198c0de-0000-7000-8000-000000000000', hash: 'a'.repeat(64), tier: 'basic' };
+const subject: StampSubject = { tokenId: '0198c0de-0000-7000-8000-000000000000', imprint: sha256Imprint('a'.repeat(64)), tier: 'basic' };
 
 function providerThat(name: string, answer: (signal: AbortSignal) => Promise<unknown>, more: Partial<Rfc3161Provider> = {}) {
   const calls: number[] = [];
@@ -18,7 +19,8 @@ function providerThat(name: string, answer: (signal: AbortSignal) => Promise<unk
     stamp: async (_subject, signal) => {
       calls.push(Date.now());
       await answer(signal);
-      return { provider: name, isQualified: false, issuedAt: '2026-11-21T12:00:00Z', token: 'AAAA' };
+      const der = Buffer.alloc(0);
+      return { kind: 'token', provider: name, isQualified: false, issuedAt: '2026-11-21T12:00:00Z', token: 'AAAA', tsq: der, tsr: der };
     },
     ...more,
   };

@@ -8,7 +8,7 @@ export const digestOfToken = (token: string): string => createHash('sha256').upd
 
 const unauthorized = () =>
   new ServiceError('unauthorized', 'A valid workflow token is required: Authorization: Workflow <token>.', {
-    headers: { 'WWW-Authenticate': 'Workflow' },
+    credential: 'workflow_token',
   });
 
 export const unknownWorkflow = () => new ServiceError('not_found', 'There is no workflow with this id.');
@@ -36,8 +36,8 @@ const sentences: Readonly<Record<WorkflowRefusal['reason'], string>> = {
 };
 
 /** A refusal of the state table as an error: `conflict` or `gone`, with its reason as a member. */
-export function refusalError({ status, reason }: WorkflowRefusal): ServiceError {
-  return new ServiceError(status === 409 ? 'conflict' : 'gone', sentences[reason], { members: { reason } });
+export function refusalError({ kind, reason }: WorkflowRefusal): ServiceError {
+  return new ServiceError(kind, sentences[reason], { members: { reason } });
 }
 
 /**

@@ -3,7 +3,7 @@ import { maskEmail } from '../../../shared/domain/mask-email.ts';
 import { readStatus } from '../../../shared/domain/workflow-state.ts';
 import type { Clock } from '../../../shared/runtime/clock.ts';
 import type { OutputRecord, OutputStore } from '../../../shared/store/outputs.ts';
-import type { StampRecord, StampStore } from '../../../shared/store/stamps.ts';
+import type { StampStore, StoredStamp } from '../../../shared/store/stamps.ts';
 import { snapshotOf, type WorkflowRecord, type WorkflowStore } from '../../../shared/store/workflows.ts';
 import type { FindResult, OutputRow, TrustAnchor, WorkflowPage } from '../../pages/models.ts';
 
@@ -28,7 +28,7 @@ const rowOf = ({ tokenId, sequenceNumber, type, hash, stampedAt, provider, isQua
   verifyUrl: verifyPath(tokenId),
 });
 
-const anchorOf = (rootHash: string, { _id: tokenId, issuedAt, provider, isQualified }: StampRecord): TrustAnchor => ({
+const anchorOf = (rootHash: string, { tokenId, proofs: [{ issuedAt, provider, isQualified }] }: StoredStamp): TrustAnchor => ({
   rootHash,
   stamp: { tokenId, stampedAt: issuedAt, provider, isQualified, verifyUrl: verifyPath(tokenId) },
 });

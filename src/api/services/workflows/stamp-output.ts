@@ -2,6 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { WorkflowStampRequest, WorkflowStampResponse } from '../../../shared/contract/workflow.ts';
 import { outputPath, verifyPath, workflowPath } from '../../../shared/domain/addresses.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
+import { sha256Imprint } from '../../../shared/domain/stamp.ts';
 import { needsQualifiedProvider } from '../../../shared/domain/tiers.ts';
 import type { StampItem, StampReply } from '../../../shared/queue/stamp-job.ts';
 import type { StampQueue } from '../../../shared/queue/stamp-queue.ts';
@@ -60,7 +61,7 @@ export function createOutputStamping(deps: StampOutputDeps) {
   function itemOf({ workflow, request, requestId }: StampOutputCommand, tokenId: string): StampItem {
     return {
       tokenId,
-      hash: request.output_hash,
+      imprint: sha256Imprint(request.output_hash),
       tier: 'basic',
       caller: { kind: 'workflow' },
       acceptedAt: clock(),
@@ -79,7 +80,7 @@ export function createOutputStamping(deps: StampOutputDeps) {
 
   function placeOf(tokenId: string, reply: StampReply | undefined): Place {
     if (reply?.outcome === 'failed') {
-      if (reply.code === 'workflow_closed') throw refusalError({ status: 409, reason: 'workflow_closed' });
+      if (reply.code === 'workflow_closed') throw refusalError({ kind: 'conflict', reason: 'workflow_closed' });
       throw new ServiceError('provider_failed', 'No timestamp provider could make the stamp.');
     }
     if (reply?.output) return reply.output;

@@ -17,8 +17,6 @@ export interface StartDeps {
   readonly log: Logger;
   /** W5 */
   readonly ttlMs: number;
-  /** Where the service is reached: `PUBLIC_BASE_URL`, or the address listened on. */
-  readonly baseUrl: () => string;
 }
 
 export interface StartCommand {
@@ -27,6 +25,8 @@ export interface StartCommand {
   readonly callerId: string;
   readonly requestId: string;
   readonly idempotencyKey: string | undefined;
+  /** Where the service is reached, for the link in the mail: `PUBLIC_BASE_URL`, or the address listened on. */
+  readonly baseUrl: string;
 }
 
 const tokenBytes = 32;
@@ -38,7 +38,7 @@ const tokenBytes = 32;
  * @throws ServiceError `queue_unavailable`, `store_unavailable`, `idempotency_key_reused`
  */
 export function createWorkflowStart(deps: StartDeps) {
-  const { workflows, counters, jobs, idempotency, clock, log, ttlMs, baseUrl } = deps;
+  const { workflows, counters, jobs, idempotency, clock, log, ttlMs } = deps;
 
   async function identify({ request, callerId: caller, idempotencyKey: key }: StartCommand) {
     const freshId = randomUUIDv7();
@@ -47,8 +47,8 @@ export function createWorkflowStart(deps: StartDeps) {
     return { workflowId: bound.resourceId, token: bound.secret };
   }
 
-  async function sendMail(workflowId: string, requestId: string): Promise<void> {
-    const payload = { workflowId, challengeId: randomUUID(), acceptedAt: clock(), requestId, baseUrl: baseUrl() };
+  async function sendMail(workflowId: string, { requestId, baseUrl }: StartCommand): Promise<void> {
+    const payload = { workflowId, challengeId: randomUUID(), acceptedAt: clock(), requestId, baseUrl };
     await jobs.send('otp-mail', payload, `otp-${workflowId}`);
   }
 
@@ -70,7 +70,7 @@ export function createWorkflowStart(deps: StartDeps) {
   }
 
   return async (command: StartCommand): Promise<{ answer: WorkflowStartResponse; isReplayed: boolean }> => {
-    const { request, requestId, idempotencyKey } = command;
+    const { request, idempotencyKey } = command;
     jobs.checkConnection();
     const { workflowId, token } = await identify(command);
     const now = clock();
@@ -86,7 +86,7 @@ export function createWorkflowStart(deps: StartDeps) {
       expiresAt: new Date(now + ttlMs),
     });
     try {
-      if (!stored.mail?.sentAt) await sendMail(workflowId, requestId);
+      if (!stored.mail?.sentAt) await sendMail(workflowId, command);
     } catch (error) {
       if (isNew && idempotencyKey === undefined) await takeBack(workflowId);
       throw error;

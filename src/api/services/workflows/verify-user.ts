@@ -3,13 +3,13 @@ import { answerTo, type WorkflowRefusal } from '../../../shared/domain/workflow-
 import type { Clock } from '../../../shared/runtime/clock.ts';
 import { snapshotOf, type WorkflowStore } from '../../../shared/store/workflows.ts';
 
-/** What became of an answer to a challenge (W6): `wrong` is 403, the other refusals are 410. */
+/** What became of an answer to a challenge (W6): `wrong` may be tried again, the other refusals are final. */
 export type ChallengeOutcome =
   | { readonly kind: 'verified' }
   | { readonly kind: 'wrong'; readonly triesLeft: number }
   | { readonly kind: ChallengeRefusal | 'workflow_expired' | 'workflow_closed' | 'email_redacted' };
 
-const isGone = (refusal: WorkflowRefusal): refusal is Extract<WorkflowRefusal, { status: 410 }> => refusal.status === 410;
+const isGone = (refusal: WorkflowRefusal): refusal is Extract<WorkflowRefusal, { kind: 'gone' }> => refusal.kind === 'gone';
 
 /**
  * Answers a challenge; null when there is no such workflow.

@@ -12,22 +12,25 @@ export type WorkflowsDeps = StartDeps & StampOutputDeps & CompleteDeps & { reado
 
 /** The operations on workflows, one file each. */
 export function createWorkflows(deps: WorkflowsDeps) {
-  const { workflows, idempotency } = deps;
+  const { workflows, outputs, stamps, counters, queue, jobs, waiter, idempotency, clock, log, ttlMs, waitMs, addressOf } = deps;
   return {
     /** @throws see `openWorkflow` */
     open: (workflowId: string, token: string | undefined) => openWorkflow(workflows, workflowId, token),
-    start: createWorkflowStart(deps),
-    verifyUser: createUserVerification(deps),
-    stampOutput: createOutputStamping(deps),
-    complete: createCompletion(deps),
-    redact: createRedaction(deps),
-    /** Whether an operation without a body was answered under this key before (S9). Ask when it is done: a failure binds no key. */
-    wasAnswered: async (workflow: WorkflowRecord, operation: 'complete' | 'redact', key: string | undefined): Promise<boolean> => {
+    start: createWorkflowStart({ workflows, counters, jobs, idempotency, clock, log, ttlMs }),
+    verifyUser: createUserVerification({ workflows, clock }),
+    stampOutput: createOutputStamping({ queue, waiter, outputs, idempotency, clock, addressOf }),
+    complete: createCompletion({ workflows, jobs, clock, waitMs, addressOf }),
+    redact: createRedaction({ workflows, outputs, clock }),
+    /**
+     * Remembers that an operation without a body was done under this key, and says whether it was remembered before (S9). Call it when
+     * the operation is done: a failure binds no key.
+     */
+    bindAnswer: async (workflow: WorkflowRecord, operation: 'complete' | 'redact', key: string | undefined): Promise<boolean> => {
       if (key === undefined) return false;
       const request = { caller: `workflow:${workflow._id}`, key, operation: `workflow_${operation}`, content: null };
       return (await idempotency.bind(request, workflow._id)).isRepeated;
     },
-    page: createWorkflowPages(deps),
+    page: createWorkflowPages({ workflows, outputs, stamps, clock, addressOf }),
   };
 }
 

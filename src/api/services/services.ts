@@ -1,0 +1,100 @@
+import type { PricingResponse } from '../../shared/contract/pricing.ts';
+import type { QueueState } from '../../shared/queue/depth.ts';
+import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
+import type { JobSender } from '../../shared/queue/job-sender.ts';
+import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
+import type { Config } from '../../shared/runtime/config.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
+import { version } from '../../shared/runtime/version.ts';
+import type { Store } from '../../shared/store/store.ts';
+import { createTokenJudge } from '../../shared/trust/judge.ts';
+import { namesOf, type TrustSettings } from '../../shared/trust/trusted-providers.ts';
+import { type ActivityCounter, countVerifications } from './activity.ts';
+import { createHealthService, type HealthService } from './health.ts';
+import { createIdempotency } from './idempotency.ts';
+import { pricingOf } from './pricing.ts';
+import type { ReplyWaiter } from './reply-waiter.ts';
+import { createSealedDownload, type DownloadSealed } from './sealed-download.ts';
+import { createStamping, type Stamping } from './stamping.ts';
+import { createStatistics, type Statistics } from './statistics.ts';
+import { createStatusService, type StatusService } from './status.ts';
+import { createVerification, type Verification } from './verification.ts';
+import { createWorkflows, type Workflows } from './workflows/workflows.ts';
+
+/** What the services need of the world outside them; a test may stand in for each. */
+export interface ServicePorts {
+  readonly config: Config;
+  readonly store: Omit<Store, 'ensureIndexes' | 'close'>;
+  readonly queue: StampQueue;
+  readonly jobs: JobSender;
+  readonly waiter: ReplyWaiter;
+  readonly activity: Pick<ActivityCounter, 'count'>;
+  readonly pingRedis: () => Promise<unknown>;
+  readonly readHeartbeats: (nowMs: number) => Promise<Heartbeat[]>;
+  readonly readQueueState: () => Promise<QueueState>;
+  readonly trust: TrustSettings;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** What routes and tools call. */
+export interface Services {
+  readonly stamping: Stamping;
+  readonly verification: Verification;
+  readonly statistics: Statistics;
+  readonly downloadSealed: DownloadSealed;
+  readonly workflows: Workflows;
+  readonly health: HealthService;
+  readonly status: StatusService;
+  readonly pricing: PricingResponse;
+}
+
+const hourMs = 3_600_000;
+
+export function createServices(ports: ServicePorts): Services {
+  const { config, store, queue, jobs, waiter, activity, pingRedis, readHeartbeats, readQueueState, trust, clock, log } = ports;
+  const { stamps, outputs, counters, sealedContents, keys } = store;
+  const sealedMaxBytes = config.SEALED_MAX_BYTES;
+
+  const idempotency = createIdempotency({
+    store: store.idempotency,
+    key: () => keys.secret('idempotency'),
+    clock,
+    ttlMs: config.IDEMPOTENCY_TTL_HOURS * hourMs,
+  });
+  const tokenJudge = createTokenJudge({ trust, mockKey: () => keys.secret('mock-provider'), clock });
+  const workflows = createWorkflows({
+    workflows: store.workflows,
+    outputs,
+    stamps,
+    counters,
+    queue,
+    jobs,
+    waiter,
+    idempotency,
+    clock,
+    log,
+    ttlMs: config.WORKFLOW_TTL_HOURS * hourMs,
+    waitMs: config.STAMP_WAIT_MS,
+    addressOf: (path) => `${config.PUBLIC_BASE_URL ?? ''}${path}`,
+  });
+  return {
+    stamping: createStamping({ queue, waiter, stamps, sealedContents, idempotency, clock, sealedMaxBytes }),
+    verification: countVerifications(createVerification({ stamps, tokenJudge, log }), activity),
+    statistics: createStatistics({ stamps, counters, clock }),
+    downloadSealed: createSealedDownload({ stamps, sealedContents }),
+    workflows,
+    health: createHealthService({ version, clock, pingRedis, pingStore: store.ping, readHeartbeats }),
+    status: createStatusService({
+      version,
+      clock,
+      stampWaitMs: config.STAMP_WAIT_MS,
+      counters,
+      readHeartbeats,
+      readQueueState,
+      configured: namesOf(trust),
+    }),
+    pricing: pricingOf({ version, sealedMaxBytes }),
+  };
+}

@@ -1,0 +1,9 @@
+/** The doors that a request for a stamp comes through. */
+export const callerKinds = ['internal', 'agent', 'workflow', 'mcp'] as const;
+export type CallerKind = (typeof callerKinds)[number];
+
+/** Who asked for a stamp: counted by kind, listed by product (S12). */
+export interface Caller {
+  readonly kind: CallerKind;
+  readonly product?: string | undefined;
+}

@@ -1,0 +1,53 @@
+/**
+ * The value at the centre of the service: a stamp binds an imprint to a time by one proof or several. Everything that leaves the
+ * house is made of proofs.
+ */
+
+/** The hash algorithms of imprints (RFC 3161 §2.4.1, S15), with the characters that a digest of each has as hexadecimal text. */
+export const digestCharacters = { sha256: 64, sha384: 96, sha512: 128 } as const;
+export type ImprintAlgorithm = keyof typeof digestCharacters;
+export const imprintAlgorithms = Object.keys(digestCharacters) as [ImprintAlgorithm, ...ImprintAlgorithm[]];
+
+/** What is stamped: a digest and how it was made. The digest is lower-case hexadecimal, so that it travels through JSON as it is. */
+export interface Imprint {
+  readonly algorithm: ImprintAlgorithm;
+  readonly digest: string;
+}
+
+/** The imprint that a SHA-256 stands for: the only kind that the JSON interface takes (S15). */
+export const sha256Imprint = (digest: string): Imprint => ({ algorithm: 'sha256', digest });
+
+export const isSameImprint = (a: Imprint, b: Imprint): boolean => a.algorithm === b.algorithm && a.digest === b.digest;
+
+interface ProofOfTime {
+  /** Name of the provider, as it was configured when the proof was made. */
+  readonly provider: string;
+  /** Whether that provider was configured as qualified. For a reader it is a claim: verification judges anew (V1). */
+  readonly isQualified: boolean;
+  /** genTime of a time-stamp token, else the worker's clock (S8); RFC 3339 in UTC. */
+  readonly issuedAt: string;
+  /** What clients get as `token`: base64. */
+  readonly token: string;
+}
+
+/** A TSA signed this very imprint. */
+export interface TokenProof extends ProofOfTime {
+  readonly kind: 'token';
+  /** DER of the TimeStampReq and the TimeStampResp, byte for byte. */
+  readonly tsq: Buffer;
+  readonly tsr: Buffer;
+}
+
+/** The mock provider's word, which proves nothing to a stranger. */
+export interface MockProof extends ProofOfTime {
+  readonly kind: 'mock';
+}
+
+export type Proof = TokenProof | MockProof;
+
+export interface Stamp {
+  /** UUID version 7 (S7). */
+  readonly tokenId: string;
+  readonly imprint: Imprint;
+  readonly proofs: readonly [Proof, ...Proof[]];
+}
