@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 
-const logModule = resolve(import.meta.dirname, '../../src/shared/runtime/log.ts');
+const logModule = resolve(import.meta.dirname, '../../../src/shared/runtime/log.ts');
 
 /** The arguments for Node to run `statements` with a logger `log` at level info. */
 const logging = (statements: string): string[] => [
