@@ -7,7 +7,7 @@ import { startService } from '../support/service.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
 import { completeWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
 
-test('start, open the link of the mail, stamp, complete, look at the page, drop a file (issue 6 §9)', async () => {
+test('start, open the link of the mail, stamp, complete, look at the page, drop a file', async () => {
   const mail = await startMailServer();
   const tsa = await startTsa();
   const service = await startService({

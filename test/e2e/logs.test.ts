@@ -65,7 +65,7 @@ async function runWorkflow(service: Service, secrets: ReturnType<typeof collectS
   expect((await redactWorkflow(service, workflow)).status).toBe(200);
 }
 
-test('a whole run at level trace, with servers that fail: no secret is in the logs, and each line is JSON (S11, W10, issue 7 §7)', async () => {
+test('a whole run at level trace, with servers that fail: no secret is in the logs, and each line is JSON (S11, W10)', async () => {
   const [mail, redis, mongo] = await Promise.all([startMailServer(), startPrivateRedis(), startPrivateMongo()]);
   onTestFinished(async () => void (await Promise.all([redis.dispose(), mongo.dispose()])));
   const service = await startService({
@@ -105,7 +105,7 @@ test('a whole run at level trace, with servers that fail: no secret is in the lo
   for (const line of lines) expect(() => JSON.parse(line), line).not.toThrow();
 }, 120_000);
 
-test('the id of a request is in the log of the API and in that of the worker (issue 7 §7)', async () => {
+test('the id of a request is in the log of the API and in that of the worker', async () => {
   const service = await startService();
   await stampInternal(service, { hash: randomHash() }, { 'x-request-id': 'follow-me-through' });
   for (const process of [service, ...service.workers]) {

@@ -22,7 +22,7 @@ const seriesValue = (text: string, series: string): number | undefined => {
   return line === undefined ? undefined : Number(line.slice(series.length));
 };
 
-describe('/metrics (issue 7 §6)', () => {
+describe('/metrics', () => {
   test('is served in the text format of Prometheus by the API and the workers, each on a port of its own', async () => {
     for (const process of [service, worker()]) {
       const answer = await fetch(metricsUrl(process));

@@ -37,7 +37,7 @@ const operations = () =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, name: `${method} ${path}`, operation })),
   );
 
-/** interface.md, "Endpoints". */
+/** Every operation that clients were promised. */
 const interfaceOperations = [
   'get /health/',
   'get /status',
@@ -61,7 +61,7 @@ const interfaceOperations = [
   'post /mcp',
 ];
 
-describe('GET /openapi.json (issue 7 §4)', () => {
+describe('GET /openapi.json', () => {
   test('is OpenAPI 3.1 of interface version 0.2.0, and names every endpoint of the interface', () => {
     expect(document.openapi).toMatch(/^3\.1\.\d+$/);
     expect(document.info.version).toBe('0.2.0');

@@ -59,7 +59,7 @@ describe('workflow page', () => {
   const marks = async (name: keyof typeof workflowSamples) =>
     (await visit(`/workflow/${name}`, {}, (page) => page.locator('.mark').allInnerTexts())).result;
 
-  it('W14, issue 6: says everything without JavaScript', async () => {
+  it('W14: says everything without JavaScript', async () => {
     const shown = await text('completed', { javaScriptEnabled: false });
     const { briefingHash, anchor, outputs } = workflowSamples.completed;
     for (const said of ['Completed', 'j•••@example.com', 'Confirmed 21 November 2026, 09:14:02 UTC', 'Verified', 'evidence bundle']) {

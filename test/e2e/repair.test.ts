@@ -8,7 +8,7 @@ import { startService } from '../support/service.ts';
 
 const run = promisify(execFile);
 
-test('counters that are wrong are made right again from the stamps (issue 4 §11)', async () => {
+test('counters that are wrong are made right again from the stamps', async () => {
   const service = await startService();
   for (let stamp = 0; stamp < 3; stamp += 1) await stampInternal(service, { hash: randomHash() });
   await stampAgent(service, 'basic', { hash: randomHash() });

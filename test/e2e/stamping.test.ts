@@ -72,7 +72,7 @@ describe('a stamp from request to proof', () => {
   });
 });
 
-describe('the mock token (issue 4 §7)', () => {
+describe('the mock token', () => {
   test('a flipped bit anywhere is invalid, with a reason code (V1, V3, V4)', async () => {
     const { body } = await stampInternal(service, { hash: randomHash() });
     const bytes = Buffer.from(body.token as string, 'base64');

@@ -32,7 +32,7 @@ function npmStart(env: NodeJS.ProcessEnv = {}): RunningCommand {
 const untilUp = async (command: RunningCommand) => (await command.until(/qstamp is up: (\S+)/))[1] ?? '';
 const noProcesses = () => expect.poll(() => checkout.processes(), { timeout: 20_000 }).toEqual([]);
 
-describe('npm start (issue 4, item 1)', () => {
+describe('npm start', () => {
   test(
     'prints a line that stamps a file and verifies the stamp, keeps the stamp over a restart, and stops all it started',
     async () => {

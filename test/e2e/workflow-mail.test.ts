@@ -33,7 +33,7 @@ test('the mail: one recipient, text and HTML with the same absolute link, header
   await eventually(async () => (await mailState(service, workflow.id))?.sentAt);
 });
 
-test('over TLS the mail goes to a server whose certificate is trusted, and to no other (issue 6 §2)', async () => {
+test('over TLS the mail goes to a server whose certificate is trusted, and to no other', async () => {
   const { key, cert, certFile } = createTlsIdentity('127.0.0.1');
   const mail = await startMailServer({ secure: true, key, cert });
   const trusting = await startService({ settings: { SMTP_URL: mail.url, NODE_EXTRA_CA_CERTS: certFile } });
@@ -45,7 +45,7 @@ test('over TLS the mail goes to a server whose certificate is trusted, and to no
   expect(mail.mails).toHaveLength(1);
 });
 
-test('a server that cannot change to TLS gets no mail, unless plain is asked for (issue 6 §2)', async () => {
+test('a server that cannot change to TLS gets no mail, unless plain is asked for', async () => {
   // 127.0.0.1 is trusted without TLS; its neighbour is not.
   const mail = await startMailServer({ host: '127.0.0.2' });
   const strict = await startWith(mail.url);

@@ -65,7 +65,7 @@ test('a worker and an API that start while MongoDB is down stamp what was accept
   expect(await eventually(async () => (await verifyById(service, body.token_id)).body.valid, 40_000)).toBe(true);
 }, 90_000);
 
-test('the request id goes through queue and worker (issue 4 §4)', async () => {
+test('the request id goes through queue and worker', async () => {
   const service = await startService();
   const { headers } = await stampInternal(service, { hash: randomHash() }, { 'x-request-id': 'trace-4711' });
   expect(headers.get('x-request-id')).toBe('trace-4711');

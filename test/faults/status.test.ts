@@ -5,7 +5,7 @@ import { startPrivateMongo, startPrivateRedis } from '../support/servers.ts';
 import { type Service, startService } from '../support/service.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
 
-/** Each change must show within ten seconds (issue 7 §2). */
+/** The README promises that a change shows within ten seconds. */
 const withinMs = 10_000;
 
 const showsState = (service: Service, state: string) =>

@@ -8,7 +8,7 @@ import { providersSettings, startTsa } from '../support/tsa-service.ts';
 const totalOf = async (service: Parameters<typeof getJson>[0]) =>
   (await getJson(service, '/api/v1/internal/v1/stamps', internalHeaders)).body.total;
 
-test('a worker killed in mid-run: everything accepted is stamped exactly once (S7, issue 4 §9)', async () => {
+test('a worker killed in mid-run: everything accepted is stamped exactly once (S7)', async () => {
   const service = await startService({ workers: 2 });
   const answers: Awaited<ReturnType<typeof stampInternal>>[] = [];
   const clients = Array.from({ length: 64 }, async () => {

@@ -17,7 +17,7 @@ export interface JsonAnswer {
   readonly body: JsonObject;
 }
 
-/** Every answer is held to the service's own OpenAPI document (issue 7 §4). */
+/** Every answer is held to the service's own OpenAPI document. */
 async function ask(service: Service, path: string, init: RequestInit): Promise<JsonAnswer> {
   const response = await service.fetch(path, init);
   const text = await response.text();

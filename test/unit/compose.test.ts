@@ -35,7 +35,7 @@ const settings = Object.keys(settingsSchema.shape);
 const nodeCommand = (name: 'api' | 'worker') => ['node', ...serviceProcesses[name]];
 
 describe('docker-compose.yml', () => {
-  test('has the four services of issue 4', () => {
+  test('has four services: API, worker, Redis and MongoDB', () => {
     expect(Object.keys(services).sort()).toEqual(['api', 'mongodb', 'redis', 'worker']);
   });
 

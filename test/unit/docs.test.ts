@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { REASONS } from '../../src/shared/domain/reasons.ts';
 import { settingsSchema } from '../../src/shared/runtime/config.ts';
 import { reasonsTable } from '../support/reasons-table.ts';
 
@@ -24,5 +25,17 @@ test.each(Object.entries(settingsSchema.shape))('the README tells the default of
 });
 
 test('docs/reasons.md is the table of reasons that the code uses (V3)', () => {
-  expect(read('docs/reasons.md')).toContain(reasonsTable());
+  expect(read('docs/reasons.md').replace(/^[^|]*/, '')).toBe(reasonsTable());
+});
+
+test('docs/refusals.md names each reason once, under the number of its refusal (V3)', () => {
+  const rows = [...read('docs/refusals.md').matchAll(/^\| (?:(\d+) \| )?[^|]+ \| (`.*`) \|$/gm)];
+  const told = rows.flatMap(([, number, codes = '']) =>
+    codes.split(', ').map((code) => [code.replaceAll('`', ''), number && Number(number)]),
+  );
+  expect(told.sort()).toEqual(
+    Object.entries(REASONS)
+      .map(([code, { refusal }]) => [code, refusal])
+      .sort(),
+  );
 });

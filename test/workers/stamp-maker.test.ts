@@ -19,7 +19,7 @@ const itemOf = (hash: string): StampItem => ({
   requestId: 'test',
 });
 
-test('counters that never answer hold up neither a stamp nor a failure (issue 4 §11, E9)', async () => {
+test('counters that never answer hold up neither a stamp nor a failure (E9)', async () => {
   vi.useFakeTimers();
   const counters = { add: () => new Promise(() => {}), takeBack: () => new Promise(() => {}) } as unknown as CounterStore;
   const stamps = {

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { type PydanticIssue, pydanticIssueOf } from '../../shared/contract/fields.ts';
 
-/** One item of the `detail` of a 422, as pydantic v2 and FastAPI give it (error-shapes.md). There is no `url`. */
+/** One item of the `detail` of a 422, as pydantic v2 and FastAPI give it (E1). There is no `url`. */
 export interface ValidationItem {
   readonly type: string;
   readonly loc: readonly (string | number)[];

@@ -17,7 +17,7 @@ export interface ReplyWaiter {
   /** Gives up on a token that was not accepted after all: whoever waits for it is told why. */
   fail(tokenId: string, reason: unknown): void;
   settle(reply: StampReply): void;
-  /** Asks the store for everything that is waited for: replies may have been lost (queue.md §4). */
+  /** Asks the store for everything that is waited for: replies may have been lost (docs/architecture.md "Replying"). */
   lookUpAll(): Promise<void>;
 }
 

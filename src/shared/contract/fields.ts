@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 
 /**
- * An issue that says itself how pydantic v2 would put it (error-shapes.md): `type`, `msg` and `ctx` of one item of a 422.
+ * An issue that says itself how pydantic v2 would put it (E1): `type`, `msg` and `ctx` of one item of a 422.
  * Rules that zod has no issue for carry it in their `params`.
  */
 export interface PydanticIssue {

@@ -1,4 +1,4 @@
-/** The relative addresses that answers carry (interface.md; W13). */
+/** The relative addresses that answers carry (W13). */
 export const verifyPath = (tokenId: string): string => `/api/v1/verify/v1/token/${tokenId}`;
 
 /** A capability: whoever holds the address may fetch the content (S11). */

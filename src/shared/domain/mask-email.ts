@@ -1,4 +1,4 @@
-/** What stands in the place of an address that was redacted (interface.md; W10). */
+/** What stands in the place of an address that was redacted (W10). */
 export const redactedEmail = '[REDACTED]';
 
 /**

@@ -102,7 +102,7 @@ export const proveInclusion = (leafInputs: Iterable<Uint8Array>, leafIndex: numb
 const isIndexIn = (index: number, treeSize: number): boolean =>
   Number.isSafeInteger(treeSize) && Number.isSafeInteger(index) && index >= 0 && index < treeSize;
 
-/** Why a proof does not prove (evidence 48). */
+/** Why a proof does not prove (refusal 48). */
 export type InclusionFault =
   | 'tree_size_mismatch'
   | 'leaf_index_out_of_range'

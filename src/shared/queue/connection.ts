@@ -4,7 +4,7 @@ import type { Logger } from '../runtime/log.ts';
 /** Every key of the service starts with it; the braces keep them in one slot of a Redis Cluster. */
 export const keyPrefix = '{qstamp}';
 
-/** A caller that waits for Redis is answered within a second (issue: 503 within a second). */
+/** A Redis that hangs must not keep a caller: it is told 503 within a second (E10). */
 const producerTimeoutMs = 800;
 
 function connect(

@@ -5,7 +5,7 @@ import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
 import { type JobName, type JobProcessors, type JobRun, jobContracts, queueConcurrency } from './jobs.ts';
 
-/** A killed worker's jobs start again after at most `lockMs` + `stalledCheckMs` (queue.md: 5 to 7 s). */
+/** A killed worker's jobs start again after at most `lockMs` + `stalledCheckMs` (docs/architecture.md "Facts that bite"). */
 const lockMs = 5_000;
 const stalledCheckMs = 2_000;
 

@@ -38,7 +38,7 @@ export interface ReplyReader {
 
 /**
  * Reads one reply stream over a connection of its own until it is stopped. `onGap` is called whenever replies may have been
- * missed, after the connection was lost: the caller then asks the store, which is the truth (queue.md §4).
+ * missed, after the connection was lost: the caller then asks the store, which is the truth.
  */
 export function readReplies(options: {
   redis: Redis;

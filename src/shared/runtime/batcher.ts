@@ -2,7 +2,7 @@ import { setImmediate as restOfTurn } from 'node:timers/promises';
 
 /**
  * Lets requests travel together that arrive while a flush is under way, and none wait for company: the first goes in the turn of
- * the event loop that brings it, the rest when it has been acknowledged (queue.md §1). No timer is involved.
+ * the event loop that brings it, the rest when it has been acknowledged (docs/architecture.md "Accepting"). No timer is involved.
  */
 export interface Batcher<T> {
   /**

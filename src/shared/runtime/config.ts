@@ -99,7 +99,7 @@ export const settingsSchema = z.object({
   IDEMPOTENCY_TTL_HOURS: setting(1, 8_760, 24),
 });
 
-/** The settings of one process, with the defaults of `settings.md` filled in. */
+/** The settings of one process, with their defaults filled in. */
 export type Config = Omit<z.output<typeof settingsSchema>, 'TSP'> & { readonly TSP: 'mock' | 'local' | 'file' };
 
 /** Settings that hold a secret: each may be read from the file that `<NAME>_FILE` names, and is never printed. */

@@ -3,7 +3,7 @@ import { ServiceError } from '../domain/service-error.ts';
 
 const duplicateKey = 11000;
 
-/** Whether the error says that a unique key is taken. The index is not told reliably: read back (local-stack.md). */
+/** Whether the error says that a unique key is taken. The index is not told reliably: read back what is there. */
 export function isDuplicateKey(error: unknown): boolean {
   return error instanceof MongoServerError && error.code === duplicateKey;
 }
@@ -27,7 +27,7 @@ const unavailable = (cause: unknown) =>
 
 /**
  * Runs an operation of the store; whatever the driver or the server fails with becomes `store_unavailable` (E10). An unknown
- * server error is never the caller's fault: while PostgreSQL is down the gateway answers one (local-stack.md). So does an operation
+ * server error is never the caller's fault: while PostgreSQL is down DocumentDB's gateway answers one. So does an operation
  * that has not ended after 20 s: mongodb 7.9 waits without a limit for the 'drain' of a socket that is already destroyed.
  */
 export async function inStore<T>(operation: () => Promise<T>): Promise<T> {

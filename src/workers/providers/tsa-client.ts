@@ -2,17 +2,17 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Credentials } from './credentials.ts';
 
-/** The most bytes of an answer that are read (evidence.md). */
+/** The most bytes of an answer that are read: no time-stamp needs more. */
 const maxAnswerBytes = 64 * 1024;
 const connectTimeoutMs = 2_000;
 
 export type TransportFault = 'unreachable' | 'timeout' | 'http_status' | 'content_type' | 'oversized' | 'cut_off';
 
-/** A TSA that could not be asked, or whose answer is none (evidence.md 5). */
+/** A TSA that could not be asked, or whose answer is none (refusal 5). */
 export class TransportError extends Error {
   override readonly name = 'TransportError';
   readonly fault: TransportFault;
-  /** Whether asking again may help: transport faults, 429 and 5xx (evidence.md). */
+  /** Whether asking again may help: transport faults, 429 and 5xx. */
   readonly isRetryable: boolean;
   readonly retryAfterMs: number | undefined;
 

@@ -166,7 +166,7 @@ describe('inclusion proof (RFC 9162 §2.1.3)', () => {
   });
 });
 
-describe('a verifier must refuse (evidence 48)', () => {
+describe('a verifier must refuse (refusal 48)', () => {
   const inputs = outputs(7);
   const prover = createInclusionProver(inputs);
   const head: TreeHead = { treeSize: 7, rootHash: prover.rootHash };

@@ -25,7 +25,7 @@ test('the first goes at once, and what the same turn brings besides goes next', 
   await Promise.all(added);
 });
 
-test('gathering: what arrives in one turn of the event loop travels together, and one item alone goes in its own turn (issue 4 §10)', async () => {
+test('gathering: what arrives in one turn of the event loop travels together, and one item alone goes in its own turn', async () => {
   const { batcher, flushes } = controlledBatcher(64, true);
   const first = batcher.add(1);
   await Promise.resolve();

@@ -18,7 +18,7 @@ const logging = (statements: string): string[] => [
 const printed = (expression: string): string =>
   execFileSync(process.execPath, logging(`log.info(${expression}, 'said');`), { encoding: 'utf8' });
 
-test('an event is one line of JSON with time, level and process (issue 7 §7)', () => {
+test('an event is one line of JSON with time, level and process', () => {
   const lines = printed("{ requestId: 'r1', text: 'two\\nlines' }").trimEnd().split('\n');
   expect(lines).toHaveLength(1);
   expect(JSON.parse(lines[0] ?? '')).toMatchObject({

@@ -28,7 +28,7 @@ const callParams = z.object({
   _meta: z.object({ idempotency_key: stampHeaders.shape['idempotency-key'].nullish() }).nullish(),
 });
 
-/** The methods of the Model Context Protocol that this server has (interface.md, "JSON-RPC tool endpoint"). */
+/** The methods of the Model Context Protocol that this server has (M1, M2, M5, M8). */
 export function createMcpMethods(tools: readonly Tool[]): RpcMethods {
   const definitions = tools.map(({ definition }) => definition);
   const byName = new Map(tools.map((tool) => [tool.definition.name, tool]));
