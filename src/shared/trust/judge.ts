@@ -3,10 +3,7 @@ import { mockProviderName } from '../../workers/providers/mock.ts';
 import { rfc3339Of } from '../domain/gen-time.ts';
 import { looksLikeMockToken, readMockToken } from '../domain/mock-token.ts';
 import type { ReasonCode } from '../domain/reasons.ts';
-import type { Refused } from '../rfc3161/refusal/refusal.ts';
-import type { Verified, VerifyResult } from '../rfc3161/tsp/types.ts';
-import { verifyToken } from '../rfc3161/tsp/verify.ts';
-import type { TrustStore } from '../rfc3161/x509/trust-store.ts';
+import { type Refused, type TrustStore, type Verified, type VerifyResult, verifyToken } from '../rfc3161/index.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { TrustedProvider, TrustSettings } from './trusted-providers.ts';
 
@@ -45,8 +42,8 @@ const proofOf = (result: Verified, provider: string | undefined, isQualified: bo
   ok: true,
   tokenId: undefined,
   issuedAt: rfc3339Of(result.genTimeText),
-  hash: result.imprint,
-  hashAlgorithm: result.hashAlgorithm,
+  hash: result.imprint.digest.toString('hex'),
+  hashAlgorithm: result.imprint.algorithm,
   provider,
   isQualified,
   tst: result.token,

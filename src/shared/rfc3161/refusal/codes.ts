@@ -10,6 +10,9 @@ export const REFUSALS = {
   granted_with_mods: { refusal: 4, sentence: 'The TSA changed what was asked for, which is not accepted.' },
   status_contradictory: { refusal: undefined, sentence: 'The answer grants the time-stamp and names a failure.' },
 
+  // The request, as a TSA reads it (RFC 3161 §2.4.1).
+  request_version: { refusal: undefined, sentence: 'The request is not of version 1.' },
+
   // The encoding (X.690).
   der_truncated: { refusal: 6, sentence: 'The data ends before the structure does.' },
   der_trailing: { refusal: 7, sentence: 'There is more data than the structure takes.' },
