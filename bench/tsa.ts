@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { issueResponse, type TsaProfile } from '../src/shared/rfc3161/issue/issue.ts';
-import { encodeRequest } from '../src/shared/rfc3161/tsp/request.ts';
+import { encodeRequest, issueResponse, type TsaProfile } from '../src/shared/rfc3161/index.ts';
 import { KEY_ALGORITHMS, type KeyAlgorithm } from '../src/tsa/certificate.ts';
 import { createPki, randomSerial } from '../src/tsa/pki.ts';
 import { DEVELOPMENT_POLICY } from '../src/tsa/server.ts';
@@ -18,7 +17,7 @@ const ROUND_MS = 200;
 function measure(algorithm: KeyAlgorithm) {
   const { signer } = createPki({ algorithm, caAlgorithm: 'p-256', nowMs: Date.now() });
   const profile: TsaProfile = { identity: signer, policies: [DEVELOPMENT_POLICY], accuracy: { seconds: 1 } };
-  const query = encodeRequest({ hashAlgorithm: 'sha256', digest: randomBytes(32), nonce: randomBytes(16) });
+  const query = encodeRequest({ imprint: { algorithm: 'sha256', digest: randomBytes(32) }, nonce: randomBytes(16) });
   const attributes = Buffer.alloc(200, 1);
   const issue = () => void issueResponse(profile, query, { timeMs: Date.now(), serial: randomSerial() });
   const raw = () => void signer.scheme.sign(attributes, signer.privateKey);

@@ -5,10 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { issueResponse, type TsaProfile } from '../src/shared/rfc3161/issue/issue.ts';
-import { encodeRequest } from '../src/shared/rfc3161/tsp/request.ts';
-import { verifyResponse } from '../src/shared/rfc3161/tsp/verify.ts';
-import { createTrustStore } from '../src/shared/rfc3161/x509/trust-store.ts';
+import { createTrustStore, encodeRequest, issueResponse, type TsaProfile, verifyResponse } from '../src/shared/rfc3161/index.ts';
 import { createPki, randomSerial } from '../src/tsa/pki.ts';
 import { DEVELOPMENT_POLICY } from '../src/tsa/server.ts';
 import { median, rate } from './rate.ts';
@@ -29,7 +26,7 @@ function makeExchange() {
   const nowMs = Date.now();
   const pki = createPki({ nowMs });
   const profile: TsaProfile = { identity: pki.signer, policies: [DEVELOPMENT_POLICY], accuracy: { seconds: 1 } };
-  const request = encodeRequest({ hashAlgorithm: 'sha256', digest: Buffer.alloc(32, 7), nonce: Buffer.alloc(8, 5) });
+  const request = encodeRequest({ imprint: { algorithm: 'sha256', digest: Buffer.alloc(32, 7) }, nonce: Buffer.alloc(8, 5) });
   return { nowMs, rootPem: pki.rootPem, request, answer: issueResponse(profile, request, { timeMs: nowMs, serial: randomSerial() }) };
 }
 

@@ -1,24 +1,5 @@
 import { createHash, generateKeyPairSync, type KeyObject, type KeyPairKeyObjectResult } from 'node:crypto';
-import {
-  bitString,
-  boolean,
-  contextConstructed,
-  contextPrimitive,
-  enumerated,
-  generalizedTime,
-  integer,
-  namedBits,
-  objectIdentifier,
-  octetString,
-  sequence,
-  setOf,
-  utcTime,
-  utf8String,
-} from '../shared/rfc3161/asn1/der-writer.ts';
-import { OID } from '../shared/rfc3161/asn1/oids.ts';
-import { genTimeText } from '../shared/rfc3161/issue/encode.ts';
-import type { SigningIdentity } from '../shared/rfc3161/issue/issue.ts';
-import { SCHEMES, type SignatureScheme } from '../shared/rfc3161/issue/sign.ts';
+import { der, genTimeText, OID, SCHEMES, type SignatureScheme, type SigningIdentity } from '../shared/rfc3161/index.ts';
 
 /** X.509 certificates and CRLs as RFC 5280 writes them: small, pure, and able to write the bad ones that a verifier must refuse. */
 
@@ -75,18 +56,22 @@ export function issueCertificate(template: CertificateTemplate, key: SigningKey,
   const scheme = issuer?.scheme ?? key.scheme;
   const subjectName = distinguishedName(template.commonName);
   const issuerName = issuer?.subjectName ?? subjectName;
-  const serialNumber = integer(template.serial);
-  const body = sequence(
-    contextConstructed(0, integer(2)), // v3
+  const serialNumber = der.integer(template.serial);
+  const body = der.sequence(
+    der.contextConstructed(0, der.integer(2)), // v3
     serialNumber,
     scheme.certificateAlgorithm,
     issuerName,
-    sequence(time(template.notBeforeMs), time(template.notAfterMs)),
+    der.sequence(time(template.notBeforeMs), time(template.notAfterMs)),
     subjectName,
     key.publicKey.export({ type: 'spki', format: 'der' }),
-    contextConstructed(3, sequence(...template.extensions)),
+    der.contextConstructed(3, der.sequence(...template.extensions)),
   );
-  const certificate = sequence(body, scheme.certificateAlgorithm, bitString(scheme.sign(body, issuer?.privateKey ?? key.privateKey)));
+  const certificate = der.sequence(
+    body,
+    scheme.certificateAlgorithm,
+    der.bitString(scheme.sign(body, issuer?.privateKey ?? key.privateKey)),
+  );
   return { certificate, subjectName, issuerName, serialNumber, privateKey: key.privateKey, scheme: key.scheme, chain: chainBelow(issuer) };
 }
 
@@ -98,32 +83,32 @@ function chainBelow(issuer: SigningIdentity | undefined): readonly Buffer[] {
 /** RFC 5280 §4.1.2.5: UTCTime through 2049, GeneralizedTime from 2050, seconds always. */
 function time(timeMs: number): Buffer {
   const text = genTimeText(Math.floor(timeMs / 1000) * 1000);
-  return text < '20500101' ? utcTime(text.slice(2)) : generalizedTime(text);
+  return text < '20500101' ? der.utcTime(text.slice(2)) : der.generalizedTime(text);
 }
 
 function distinguishedName(commonName: string): Buffer {
-  const attribute = (type: string, value: string) => setOf(sequence(objectIdentifier(type), utf8String(value)));
-  return sequence(attribute(OID.organizationName, 'qstamp development'), attribute(OID.commonName, commonName));
+  const attribute = (type: string, value: string) => der.setOf(der.sequence(der.objectIdentifier(type), der.utf8String(value)));
+  return der.sequence(attribute(OID.organizationName, 'qstamp development'), attribute(OID.commonName, commonName));
 }
 
 export function extension(type: string, critical: boolean, value: Buffer): Buffer {
-  return sequence(objectIdentifier(type), ...(critical ? [boolean(true)] : []), octetString(value));
+  return der.sequence(der.objectIdentifier(type), ...(critical ? [der.boolean(true)] : []), der.octetString(value));
 }
 
 export function basicConstraints(ca: boolean): Buffer {
-  return extension(OID.basicConstraints, true, sequence(...(ca ? [boolean(true)] : [])));
+  return extension(OID.basicConstraints, true, der.sequence(...(ca ? [der.boolean(true)] : [])));
 }
 
 /** Bits of KeyUsage, RFC 5280 §4.2.1.3. */
 export const KEY_USAGE = { digitalSignature: 0, contentCommitment: 1, keyCertSign: 5, cRLSign: 6 } as const;
 
 export function keyUsage(...bits: readonly number[]): Buffer {
-  return extension(OID.keyUsage, true, namedBits(...bits));
+  return extension(OID.keyUsage, true, der.namedBits(...bits));
 }
 
 /** RFC 3161 §2.3 wants it critical, with timeStamping alone. */
 export function extendedKeyUsage(purposes: readonly string[], critical = true): Buffer {
-  return extension(OID.extKeyUsage, critical, sequence(...purposes.map(objectIdentifier)));
+  return extension(OID.extKeyUsage, critical, der.sequence(...purposes.map(der.objectIdentifier)));
 }
 
 /** RFC 5280 §4.2.1.2: SHA-1 of the public key's bits, as a name only. */
@@ -134,11 +119,11 @@ export function keyIdentifier(publicKey: KeyObject): Buffer {
 }
 
 export function subjectKeyIdentifier(publicKey: KeyObject): Buffer {
-  return extension(OID.subjectKeyIdentifier, false, octetString(keyIdentifier(publicKey)));
+  return extension(OID.subjectKeyIdentifier, false, der.octetString(keyIdentifier(publicKey)));
 }
 
 export function authorityKeyIdentifier(publicKey: KeyObject): Buffer {
-  return extension(OID.authorityKeyIdentifier, false, sequence(contextPrimitive(0, keyIdentifier(publicKey))));
+  return extension(OID.authorityKeyIdentifier, false, der.sequence(der.contextPrimitive(0, keyIdentifier(publicKey))));
 }
 
 export interface RevokedCertificate {
@@ -160,22 +145,22 @@ export interface CrlTemplate {
 export function issueCrl(template: CrlTemplate, issuer: SigningIdentity): Buffer {
   const { scheme } = issuer;
   const entries = template.revoked.map((entry) =>
-    sequence(
+    der.sequence(
       entry.serialNumber,
       time(entry.revokedAtMs),
-      ...(entry.reason === undefined ? [] : [sequence(extension(OID.cRLReason, false, enumerated(entry.reason)))]),
+      ...(entry.reason === undefined ? [] : [der.sequence(extension(OID.cRLReason, false, der.enumerated(entry.reason)))]),
     ),
   );
-  const body = sequence(
-    integer(1), // v2
+  const body = der.sequence(
+    der.integer(1), // v2
     scheme.certificateAlgorithm,
     issuer.subjectName,
     time(template.thisUpdateMs),
     time(template.nextUpdateMs),
-    ...(entries.length === 0 ? [] : [sequence(...entries)]),
-    contextConstructed(0, sequence(extension(OID.cRLNumber, false, integer(template.number)))),
+    ...(entries.length === 0 ? [] : [der.sequence(...entries)]),
+    der.contextConstructed(0, der.sequence(extension(OID.cRLNumber, false, der.integer(template.number)))),
   );
-  return sequence(body, scheme.certificateAlgorithm, bitString(scheme.sign(body, issuer.privateKey)));
+  return der.sequence(body, scheme.certificateAlgorithm, der.bitString(scheme.sign(body, issuer.privateKey)));
 }
 
 /** PEM armour (RFC 7468). */

@@ -1,9 +1,8 @@
+import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import { octetString } from '../shared/rfc3161/asn1/der-writer.ts';
-import { FAIL_INFO, PKI_STATUS } from '../shared/rfc3161/issue/encode.ts';
-import type { Seams, SigningIdentity } from '../shared/rfc3161/issue/issue.ts';
-import { digestData } from '../shared/rfc3161/issue/sign.ts';
+import { der, PKI_FAILURE, PKI_STATUS, type SigningIdentity } from '../shared/rfc3161/index.ts';
 import { issueSigner, type Pki } from './pki.ts';
+import type { Seams } from './seams.ts';
 
 /** What goes wrong with one answer of the development TSA: in the token, in its bytes, or on the wire. */
 export interface Fault {
@@ -111,7 +110,7 @@ const makers = {
   // In the answer.
   granted_with_mods: () => ({ seams: { response: (parts) => ({ ...parts, status: PKI_STATUS.grantedWithMods }) } }),
   rejected: () => ({
-    seams: { response: () => ({ status: PKI_STATUS.rejection, statusText: 'Not today.', failInfo: [FAIL_INFO.systemFailure] }) },
+    seams: { response: () => ({ status: PKI_STATUS.rejection, statusText: 'Not today.', failInfo: [PKI_FAILURE.systemFailure] }) },
   }),
   rejected_with_token: () => ({ seams: { response: (parts) => ({ ...parts, status: PKI_STATUS.rejection }) } }),
   granted_without_token: () => ({ seams: { response: () => ({ status: PKI_STATUS.granted }) } }),
@@ -122,7 +121,7 @@ const makers = {
     seams: {
       signer: (signer) => ({
         ...signer,
-        unsignedAttributes: [{ type: '2.999.3161.9', values: [octetString(Buffer.alloc(OVERSIZE_OCTETS))] }],
+        unsignedAttributes: [{ type: '2.999.3161.9', values: [der.octetString(Buffer.alloc(OVERSIZE_OCTETS))] }],
       }),
     },
   }),
@@ -132,7 +131,10 @@ const makers = {
     seams: {
       fields: (fields) => ({
         ...fields,
-        imprint: { ...fields.imprint, digest: digestData('sha512', fields.imprint.digest).subarray(0, fields.imprint.digest.length) },
+        imprint: {
+          ...fields.imprint,
+          digest: createHash('sha512').update(fields.imprint.digest).digest().subarray(0, fields.imprint.digest.length),
+        },
       }),
     },
   }),

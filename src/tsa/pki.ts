@@ -1,6 +1,5 @@
 import { createPublicKey, randomBytes } from 'node:crypto';
-import { OID } from '../shared/rfc3161/asn1/oids.ts';
-import type { SigningIdentity } from '../shared/rfc3161/issue/issue.ts';
+import { OID, type SigningIdentity } from '../shared/rfc3161/index.ts';
 import {
   authorityKeyIdentifier,
   basicConstraints,

@@ -1,10 +1,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { issueResponse, type TsaProfile } from '../shared/rfc3161/issue/issue.ts';
+import { issueResponse, type TsaProfile } from '../shared/rfc3161/index.ts';
 import type { Clock } from '../shared/runtime/clock.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import { createFault, type Fault, REPLY_TYPE } from './faults.ts';
 import { type Pki, randomSerial } from './pki.ts';
+import { issueResponseWith } from './seams.ts';
 
 export const QUERY_TYPE = 'application/timestamp-query';
 
@@ -100,7 +101,8 @@ export function createTsaServer(options: TsaServerOptions): TsaServer {
     const nowMs = options.clock();
     const identity = fault?.identity?.(options.pki, nowMs) ?? profile.identity;
     const moment = { timeMs: nowMs + (fault?.shiftMs ?? 0), serial: randomSerial() };
-    const der = issueResponse({ ...profile, identity }, query, moment, fault?.seams);
+    const signing = { ...profile, identity };
+    const der = fault?.seams === undefined ? issueResponse(signing, query, moment) : issueResponseWith(fault.seams, signing, query, moment);
     return fault?.bend?.(der) ?? der;
   };
 

@@ -2,7 +2,7 @@ import { createPrivateKey, randomUUID, X509Certificate } from 'node:crypto';
 import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { SigningIdentity } from '../shared/rfc3161/issue/issue.ts';
+import type { SigningIdentity } from '../shared/rfc3161/index.ts';
 import { KEY_ALGORITHMS, type KeyAlgorithm, pem, schemeOf } from './certificate.ts';
 import { createPki, issueSigner, type Pki } from './pki.ts';
 

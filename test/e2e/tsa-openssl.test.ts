@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { ReasonCode } from '../../src/shared/domain/reasons.ts';
-import { issueResponse } from '../../src/shared/rfc3161/issue/issue.ts';
+import { issueResponse } from '../../src/shared/rfc3161/index.ts';
 import { KEY_ALGORITHMS, type KeyAlgorithm, pem } from '../../src/tsa/certificate.ts';
 import { createPki, randomSerial } from '../../src/tsa/pki.ts';
 import { createOpensslTsa, opensslQuery, opensslReplyText, opensslVerify } from '../support/openssl-tsa.ts';

@@ -4,7 +4,7 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { issueResponse } from '../../src/shared/rfc3161/issue/issue.ts';
+import { issueResponse } from '../../src/shared/rfc3161/index.ts';
 import { KEY_ALGORITHMS } from '../../src/tsa/certificate.ts';
 import { openTsaState, writeProvidersFile } from '../../src/tsa/state.ts';
 import { inherited } from '../support/environment.ts';

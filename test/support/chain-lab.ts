@@ -1,6 +1,6 @@
 import { boolean, integer, sequence } from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
-import type { Seams, SigningIdentity } from '../../src/shared/rfc3161/issue/issue.ts';
+import type { SigningIdentity } from '../../src/shared/rfc3161/issue/issue.ts';
 import type { VerifyResult } from '../../src/shared/rfc3161/tsp/types.ts';
 import { verifyToken } from '../../src/shared/rfc3161/tsp/verify.ts';
 import { createTrustStore, type TrustMaterial } from '../../src/shared/rfc3161/x509/trust-store.ts';
@@ -14,6 +14,7 @@ import {
   type SigningKey,
 } from '../../src/tsa/certificate.ts';
 import { issueSigner } from '../../src/tsa/pki.ts';
+import type { Seams } from '../../src/tsa/seams.ts';
 import { createTsaLab, DAY_MS, LAB_NOW_MS } from './tsa-lab.ts';
 
 /** Certificates in any relation to each other, and tokens that bring them along. */

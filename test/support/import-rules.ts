@@ -1,51 +1,115 @@
 import type { ImportGraph } from './import-graph.ts';
 
+/** The rooms of `src/`; none imports another, all may import `shared` (rule 1). */
 const rooms = ['api', 'workers', 'cli', 'tsa'];
+
+/**
+ * The layers of `src/shared`, each with those that it may import: only such as stand above it (rule 1). Store and queue meet in
+ * neither: what they both speak of is in `domain`.
+ */
+const layers: Readonly<Record<string, readonly string[]>> = {
+  rfc3161: [],
+  domain: ['rfc3161'],
+  contract: ['domain'],
+  runtime: ['domain', 'contract'],
+  trust: ['rfc3161', 'domain', 'contract', 'runtime'],
+  queue: ['domain', 'contract', 'runtime', 'trust'],
+  store: ['domain', 'contract', 'runtime', 'trust'],
+  views: ['domain', 'contract', 'runtime'],
+};
+
+/** The layers inside the RFC 3161 library, lowest first, and its one door. */
+const libraryLayers = ['refusal', 'asn1', 'x509', 'cms', 'tsp', 'issue'];
+const libraryDoor = 'src/shared/rfc3161/index.ts';
+
+/** Rule 2: pure layers import no package but this. */
+const pureLayers = ['rfc3161', 'domain'];
+const purePackages = ['node:crypto'];
+
+/** What the command may import: what is pure, and the interface. */
+const commandLayers = ['rfc3161', 'domain', 'contract'];
+
+const mains = ['src/api/main.ts', 'src/workers/main.ts'];
+
+/** Rule 3: packages that have one home. */
+const homes: readonly { readonly matches: RegExp; readonly places: readonly string[] }[] = [
+  { matches: /^(fastify|@fastify\/.*)$/, places: ['src/api'] },
+  { matches: /^(bullmq|ioredis)$/, places: ['src/shared/queue', 'src/api/http/rate-limits.ts', ...mains] },
+  { matches: /^(mongodb|bson)$/, places: ['src/shared/store'] },
+  { matches: /^nodemailer$/, places: ['src/workers/mail'] },
+  // Asking somebody over HTTP: the workers ask providers, the command asks the service, the TSA and the metrics are asked.
+  { matches: /^(node:https|undici)$/, places: ['src/workers', 'src/cli'] },
+  { matches: /^node:http2?$/, places: ['src/workers', 'src/cli', 'src/tsa', 'src/shared/runtime/metrics.ts', 'src/api/http'] },
+];
+
+/** Two processes import each module of `shared` (rule 3), but for these, each for a reason. */
+const sharedForOne: Readonly<Record<string, string>> = {
+  'src/shared/contract': 'the interface is described in one place, whoever reads a part of it (rule 7)',
+  'src/shared/rfc3161': 'a library in itself',
+  'src/shared/queue': 'both ends of a queue stand beside the contract of what travels in it; only here is bullmq known',
+  'src/shared/store': 'a collection has one file, with what each process does to it; only here is mongodb known',
+  'src/shared/domain/merkle.ts': 'the tree that workers close is the one that proofs are made and judged by',
+  'src/shared/trust/judge.ts': 'beside the anchors that it judges by',
+  'src/shared/runtime/version.ts': 'the version of all processes',
+};
+
 const isIn = (path: string, ...places: readonly string[]) => places.some((place) => path === place || path.startsWith(`${place}/`));
 const roomOf = (path: string) => rooms.find((room) => isIn(path, `src/${room}`)) ?? (isIn(path, 'src/shared') ? 'shared' : undefined);
+const layerOf = (path: string) => /^src\/shared\/([^/]+)\/./.exec(path)?.[1];
+const libraryLayerOf = (path: string) => /^src\/shared\/rfc3161\/([^/]+)\/./.exec(path)?.[1];
 const packageOf = (specifier: string) =>
   specifier
     .split('/')
     .slice(0, specifier.startsWith('@') ? 2 : 1)
     .join('/');
 
-const pureRooms = ['src/shared/domain', 'src/shared/rfc3161'];
-/** What a pure room may import: no I/O, no clock, no environment. */
-const pureImports = [...pureRooms, 'src/shared/domain/service-error.ts', 'node:crypto', 'node:buffer'];
-/** What the command may import: the contract and pure rooms. */
-const commandImports = ['src/cli', 'src/shared/contract', ...pureRooms];
-const mains = ['src/api/main.ts', 'src/workers/main.ts'];
+type Fault = (from: string, target: string) => string | undefined;
 
-/** Rule 3: packages that have one home. */
-const homes: readonly { readonly matches: (name: string) => boolean; readonly places: readonly string[] }[] = [
-  { matches: (name) => name === 'fastify' || name.startsWith('@fastify/'), places: ['src/api'] },
-  {
-    matches: (name) => name === 'bullmq' || name === 'ioredis',
-    places: ['src/shared/queue', 'src/api/http/rate-limits.ts', ...mains],
+/** One line of the law each: what is wrong with an import, or undefined. */
+const law: readonly Fault[] = [
+  (from) => (roomOf(from) === undefined ? 'rule 1, every source file is in a room' : undefined),
+  (_, target) => (/^(test|scripts|bench)\//.test(target) ? 'rule 1, the service imports only what is in src' : undefined),
+  (from, target) => {
+    const to = roomOf(target);
+    return to !== undefined && to !== roomOf(from) && to !== 'shared'
+      ? `rule 1, ${roomOf(from)} may import only itself and shared`
+      : undefined;
   },
-  { matches: (name) => name === 'mongodb', places: ['src/shared/store'] },
-  { matches: (name) => name === 'nodemailer', places: ['src/shared/mail'] },
+  (from, target) => {
+    const [layer, other] = [layerOf(from), layerOf(target)];
+    if (roomOf(from) !== 'shared' || other === undefined || layer === other) return undefined;
+    if (layer === undefined || !(layer in layers)) return 'rule 1, a module of shared is in one of its layers';
+    return layers[layer]?.includes(other) ? undefined : `rule 1, ${layer} may import only ${layers[layer]?.join(', ') || 'itself'}`;
+  },
+  (from, target) => {
+    const [layer, other] = [libraryLayerOf(from), libraryLayerOf(target)];
+    if (layer === undefined || other === undefined) return undefined;
+    return libraryLayers.indexOf(other) <= libraryLayers.indexOf(layer) ? undefined : 'rule 1, the library imports downward only';
+  },
+  (from, target) =>
+    layerOf(target) === 'rfc3161' && layerOf(from) !== 'rfc3161' && target !== libraryDoor ? 'rule 1, by the one door' : undefined,
+  (from, target) =>
+    pureLayers.includes(layerOf(from) ?? '') && roomOf(target) === undefined && !purePackages.includes(target)
+      ? 'rule 2, this layer is pure'
+      : undefined,
+  (from, target) => {
+    if (roomOf(target) !== undefined) return undefined;
+    const home = homes.find(({ matches }) => matches.test(packageOf(target)));
+    return home && !isIn(from, ...home.places) ? `rule 3, only in ${home.places.join(', ')}` : undefined;
+  },
+  (from, target) => {
+    const layer = layerOf(target);
+    return roomOf(from) === 'cli' && layer !== undefined && !commandLayers.includes(layer)
+      ? 'rule 3, the command needs no server of ours'
+      : undefined;
+  },
+  (from, target) =>
+    isIn(from, 'src/api/services') && (packageOf(target) === 'fastify' || isIn(target, 'src/api/http', 'src/api/routes', 'src/api/mcp'))
+      ? 'rule 4, a service sees no request or reply'
+      : undefined,
+  (from, target) =>
+    isIn(from, 'src/api') && isIn(target, 'src/workers/providers/credentials.ts') ? 'rule 8, the API knows no secret of a TSA' : undefined,
 ];
-
-function checkImport(path: string, target: string): string[] {
-  const found: string[] = [];
-  const report = (rule: string) => found.push(`${path} imports ${target}: ${rule}`);
-  const from = roomOf(path);
-  const to = roomOf(target);
-  if (from === undefined) report('rule 1, every source file is in a room');
-  if (to !== undefined && to !== from && to !== 'shared') report(`rule 1, ${from} may import only itself and shared`);
-  if (/^(test|scripts|bench)\//.test(target)) report('rule 1, the service imports only what is in src');
-  if (isIn(path, ...pureRooms) && !isIn(target, ...pureImports)) report('rule 2, this room is pure');
-  if (from === 'cli' && to !== undefined && !isIn(target, ...commandImports))
-    report('the command imports the contract and pure rooms only');
-  if (isIn(path, 'src/api/services') && packageOf(target) === 'fastify') report('rule 4, a service sees no request or reply');
-  if (to === undefined) {
-    for (const { matches, places } of homes) {
-      if (matches(packageOf(target)) && !isIn(path, ...places)) report(`rule 3, only in ${places.join(', ')}`);
-    }
-  }
-  return found;
-}
 
 /** The cycles of the graph, each as the path around it. */
 function findCycles(graph: ImportGraph): string[] {
@@ -68,13 +132,35 @@ function findCycles(graph: ImportGraph): string[] {
   return cycles;
 }
 
-/** What breaks the import rules of the architecture (rules 1 to 4), one line each. */
+/** Everything that the files of a room import, and what those import. */
+function reachedFrom(graph: ImportGraph, room: string): ReadonlySet<string> {
+  const reached = new Set([...graph.keys()].filter((path) => isIn(path, `src/${room}`)));
+  for (const path of reached) for (const target of graph.get(path) ?? []) if (graph.has(target)) reached.add(target);
+  return reached;
+}
+
+/** Modules of `shared` that fewer than two processes import (rule 3). */
+function findLonely(graph: ImportGraph): string[] {
+  const reached = rooms.map((room) => reachedFrom(graph, room));
+  return [...graph.keys()]
+    .filter((path) => isIn(path, 'src/shared') && !isIn(path, ...Object.keys(sharedForOne)))
+    .filter((path) => reached.filter((ofRoom) => ofRoom.has(path)).length < 2)
+    .map((path) => `${path}: rule 3, what is not imported by two processes does not live in shared`);
+}
+
+/** What breaks the rules of the architecture that imports can break (rules 1 to 4 and 8), one line each. */
 export function checkImports(graph: ImportGraph): string[] {
-  const broken = [...graph].flatMap(([path, targets]) => targets.flatMap((target) => checkImport(path, target)));
-  const missing = [...graph].flatMap(([path, targets]) =>
-    targets.filter((target) => isIn(target, 'src') && !graph.has(target)).map((target) => `${path} imports ${target}: no such file`),
+  const imports = [...graph].flatMap(([from, targets]) => targets.map((target) => ({ from, target })));
+  const broken = imports.flatMap(({ from, target }) =>
+    law.flatMap((fault) => {
+      const found = fault(from, target);
+      return found === undefined ? [] : [`${from} imports ${target}: ${found}`];
+    }),
   );
-  return [...broken, ...missing, ...findCycles(graph)];
+  const missing = imports
+    .filter(({ target }) => isIn(target, 'src') && !graph.has(target))
+    .map(({ from, target }) => `${from} imports ${target}: no such file`);
+  return [...broken, ...missing, ...findCycles(graph), ...findLonely(graph)];
 }
 
 /** Rule 3 for the environment: only entry points read it, and hand on what they read. */

@@ -30,7 +30,7 @@ function digestOctets(octets: number): FaultyCase {
 
 function weakImprint(hash: 'md5' | 'sha1'): FaultyCase {
   const digest = createHash(hash).update('the document').digest();
-  return fields('imprint_algorithm_weak', `a ${hash} imprint`, () => ({ imprint: { algorithm: identifier(OID[hash]), digest } }), {
+  return fields('imprint_algorithm_weak', `a ${hash} imprint`, () => ({ imprint: { algorithmDer: identifier(OID[hash]), digest } }), {
     withoutRequest: true,
   });
 }
@@ -42,8 +42,8 @@ function asUtcTime(der: Buffer, text: string): Buffer {
   return sequence(contentsOf(Buffer.concat([der.subarray(0, at), to, der.subarray(at + from.length)])));
 }
 
-const unknownImprint = (name: string, algorithm: Buffer) =>
-  fields('imprint_algorithm_unknown', name, (f) => ({ imprint: { ...f.imprint, algorithm } }), { withoutRequest: true });
+const unknownImprint = (name: string, algorithmDer: Buffer) =>
+  fields('imprint_algorithm_unknown', name, (f) => ({ imprint: { ...f.imprint, algorithmDer } }), { withoutRequest: true });
 const accuracy = (name: string, value: Accuracy) => fields('accuracy_malformed', name, () => ({ accuracy: value }));
 
 export const TSTINFO_FAULTS: readonly FaultyCase[] = [
@@ -56,10 +56,10 @@ export const TSTINFO_FAULTS: readonly FaultyCase[] = [
     return { imprint: { ...f.imprint, digest } };
   }),
   fields('imprint_algorithm_mismatch', 'the SHA-384 of the same document', () => ({
-    imprint: { algorithm: identifier(OID.sha384), digest: createHash('sha384').update('the document').digest() },
+    imprint: { algorithmDer: identifier(OID.sha384), digest: createHash('sha384').update('the document').digest() },
   })),
   fields('imprint_algorithm_mismatch', 'the SHA-512 of the same document', () => ({
-    imprint: { algorithm: identifier(OID.sha512), digest: createHash('sha512').update('the document').digest() },
+    imprint: { algorithmDer: identifier(OID.sha512), digest: createHash('sha512').update('the document').digest() },
   })),
   ...[0, 20, 31, 33, 64].map(digestOctets),
   weakImprint('sha1'),

@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto';
 import type { ReasonCode } from '../../src/shared/domain/reasons.ts';
 import { boolean, integer, nullValue, objectIdentifier, octetString, sequence } from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
-import { issueResponse, type Seams, type SigningIdentity, type TsaProfile } from '../../src/shared/rfc3161/issue/issue.ts';
+import type { SigningIdentity, TsaProfile } from '../../src/shared/rfc3161/issue/issue.ts';
 import type { KeyAlgorithm } from '../../src/tsa/certificate.ts';
 import { createPki, issueSigner, type Pki, randomSerial, type SignerOptions } from '../../src/tsa/pki.ts';
+import { issueResponseWith, type Seams } from '../../src/tsa/seams.ts';
 
 /** A bench for tokens: one PKI, one fixed time, and each token in the company of everything needed to judge it. */
 
@@ -98,7 +99,7 @@ export function createTsaLab(algorithm: KeyAlgorithm = 'p-256'): TsaLab {
     specimen: (options = {}) => {
       const asked = ask(options.ask);
       const moment = { timeMs: options.timeMs ?? LAB_NOW_MS, serial: randomSerial() };
-      const answer = issueResponse({ ...profile, ...options.profile }, asked.der, moment, options.seams);
+      const answer = issueResponseWith(options.seams ?? {}, { ...profile, ...options.profile }, asked.der, moment);
       return {
         asked,
         answer: options.bend?.(answer) ?? answer,

@@ -1,4 +1,4 @@
-import { REFUSALS } from '../rfc3161/refusal/codes.ts';
+import { REFUSALS } from '../rfc3161/index.ts';
 
 /**
  * The closed set of `reason` codes of a verification result (V3): those of the RFC 3161 verifier, and those of whoever looks at a

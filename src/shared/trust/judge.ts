@@ -3,10 +3,7 @@ import { rfc3339Of } from '../domain/gen-time.ts';
 import { looksLikeMockToken, mockProviderName, readMockToken } from '../domain/mock-token.ts';
 import type { ReasonCode } from '../domain/reasons.ts';
 import { type Imprint, sha256Imprint } from '../domain/stamp.ts';
-import type { Refused } from '../rfc3161/refusal/refusal.ts';
-import type { Verified, VerifyResult } from '../rfc3161/tsp/types.ts';
-import { verifyToken } from '../rfc3161/tsp/verify.ts';
-import type { TrustStore } from '../rfc3161/x509/trust-store.ts';
+import { type Refused, type TrustStore, type Verified, type VerifyResult, verifyToken } from '../rfc3161/index.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { TrustedProvider, TrustSettings } from './trusted-providers.ts';
 
@@ -43,7 +40,7 @@ const vouchedBy = (result: Verified, provider: string | undefined, isQualified: 
   ok: true,
   tokenId: undefined,
   issuedAt: rfc3339Of(result.genTimeText),
-  imprint: { algorithm: result.hashAlgorithm, digest: result.imprint },
+  imprint: { algorithm: result.imprint.algorithm, digest: result.imprint.digest.toString('hex') },
   provider,
   isQualified,
   tst: result.token,

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { mockProviderName } from '../domain/mock-token.ts';
-import { createTrustStore, type TrustStore } from '../rfc3161/x509/trust-store.ts';
+import { createTrustStore, type TrustStore } from '../rfc3161/index.ts';
 import { type Config, ConfigError } from '../runtime/config.ts';
 import { loadProvidersFile, type ProviderSettings } from './providers-file.ts';
 

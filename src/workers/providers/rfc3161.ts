@@ -3,10 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { rfc3339Of } from '../../shared/domain/gen-time.ts';
 import type { ReasonCode } from '../../shared/domain/reasons.ts';
 import type { TokenProof } from '../../shared/domain/stamp.ts';
-import { encodeRequest } from '../../shared/rfc3161/tsp/request.ts';
-import type { Verified } from '../../shared/rfc3161/tsp/types.ts';
-import { verifyResponse } from '../../shared/rfc3161/tsp/verify.ts';
-import type { TrustStore } from '../../shared/rfc3161/x509/trust-store.ts';
+import { encodeRequest, type TrustStore, type Verified, verifyResponse } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { ProviderSettings } from '../../shared/trust/providers-file.ts';
 import type { StampSubject } from './provider.ts';
@@ -96,8 +93,7 @@ export function createRfc3161Provider(deps: {
     timeoutMs,
     stamp: async ({ imprint }, signal) => {
       const tsq = encodeRequest({
-        hashAlgorithm: imprint.algorithm,
-        digest: Buffer.from(imprint.digest, 'hex'),
+        imprint: { algorithm: imprint.algorithm, digest: Buffer.from(imprint.digest, 'hex') },
         policy: policyOid,
         nonce: randomBytes(nonceBytes),
       });

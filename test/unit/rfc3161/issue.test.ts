@@ -13,10 +13,11 @@ import {
   sequence,
 } from '../../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../../src/shared/rfc3161/asn1/oids.ts';
-import { issueResponse, type Seams, type TsaProfile } from '../../../src/shared/rfc3161/issue/issue.ts';
+import { issueResponse, type TsaProfile } from '../../../src/shared/rfc3161/issue/issue.ts';
 import { digestData } from '../../../src/shared/rfc3161/issue/sign.ts';
 import { KEY_ALGORITHMS, type KeyAlgorithm } from '../../../src/tsa/certificate.ts';
 import { createPki } from '../../../src/tsa/pki.ts';
+import { issueResponseWith, type Seams } from '../../../src/tsa/seams.ts';
 import { judge } from '../../support/judge.ts';
 import { ask, createTsaLab, LAB_POLICY } from '../../support/tsa-lab.ts';
 
@@ -31,7 +32,7 @@ function profileOf(algorithm: KeyAlgorithm): TsaProfile {
 /** What each seam is shown while one answer is made. */
 function observe(profile: TsaProfile, query: Buffer, bend: Seams = {}) {
   const seen: { eContent?: Buffer; signedAttributes?: Buffer; signature?: Buffer } = {};
-  const answer = issueResponse(profile, query, moment, {
+  const seams: Seams = {
     ...bend,
     eContent: (der) => {
       seen.eContent = bend.eContent?.(der) ?? der;
@@ -45,7 +46,8 @@ function observe(profile: TsaProfile, query: Buffer, bend: Seams = {}) {
       seen.signature = signer.signature;
       return signer;
     },
-  });
+  };
+  const answer = issueResponseWith(seams, profile, query, moment);
   return { answer, eContent: seen.eContent!, signedAttributes: seen.signedAttributes!, signature: seen.signature! };
 }
 

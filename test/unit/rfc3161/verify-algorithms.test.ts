@@ -10,11 +10,11 @@ import {
   sequence,
 } from '../../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../../src/shared/rfc3161/asn1/oids.ts';
-import type { Seams } from '../../../src/shared/rfc3161/issue/issue.ts';
 import { digestIdentifier, SCHEMES, type SignatureScheme } from '../../../src/shared/rfc3161/issue/sign.ts';
 import type { VerifyResult } from '../../../src/shared/rfc3161/tsp/types.ts';
 import { issueCertificate, KEY_ALGORITHMS } from '../../../src/tsa/certificate.ts';
 import { issueSigner } from '../../../src/tsa/pki.ts';
+import type { Seams } from '../../../src/tsa/seams.ts';
 import { judge } from '../../support/judge.ts';
 import { createTsaLab, DAY_MS, LAB_NOW_MS } from '../../support/tsa-lab.ts';
 
@@ -97,7 +97,7 @@ describe('signatures that are accepted', () => {
   it.each(KEY_ALGORITHMS)('a token whose whole chain is %s', (algorithm) => {
     const own = createTsaLab(algorithm);
     expect(judge(own.specimen())).toMatchObject(accepted);
-    expect(judge(own.specimen({ ask: { hash: 'sha512' } }))).toMatchObject({ ok: true, hashAlgorithm: 'sha512' });
+    expect(judge(own.specimen({ ask: { hash: 'sha512' } }))).toMatchObject({ ok: true, imprint: { algorithm: 'sha512' } });
   });
 
   it.each(['p-256', 'p-384', 'p-521'] as const)('ECDSA on %s with each SHA-2', (curve) => {

@@ -8,7 +8,7 @@ import { createOpensslTsa } from '../../support/openssl-tsa.ts';
 test('a whole answer of OpenSSL with its root beside it: no octet may be changed', async () => {
   const tsa = await createOpensslTsa();
   onTestFinished(() => tsa.close());
-  const request = encodeRequest({ hashAlgorithm: 'sha256', digest: Buffer.alloc(32, 7), nonce: Buffer.alloc(16, 9) });
+  const request = encodeRequest({ imprint: { algorithm: 'sha256', digest: Buffer.alloc(32, 7) }, nonce: Buffer.alloc(16, 9) });
   const sentAtMs = Date.now() - 1_000;
   const answer = await tsa.reply(request);
   const trust = createTrustStore({ anchors: [tsa.rootPem] });

@@ -16,11 +16,12 @@ import {
 } from '../../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../../src/shared/rfc3161/asn1/oids.ts';
 import { type Attribute, directoryName, encodeSigningCertificateV2 } from '../../../src/shared/rfc3161/issue/encode.ts';
-import type { Seams, SigningIdentity } from '../../../src/shared/rfc3161/issue/issue.ts';
+import type { SigningIdentity } from '../../../src/shared/rfc3161/issue/issue.ts';
 import { digestIdentifier } from '../../../src/shared/rfc3161/issue/sign.ts';
 import { verifyToken } from '../../../src/shared/rfc3161/tsp/verify.ts';
 import { createTrustStore } from '../../../src/shared/rfc3161/x509/trust-store.ts';
 import { basicConstraints, extendedKeyUsage, keyIdentifier, subjectKeyIdentifier } from '../../../src/tsa/certificate.ts';
+import type { Seams } from '../../../src/tsa/seams.ts';
 import { encoded, type MutableDer, mutableOf } from '../../support/der-mutation.ts';
 import { judge } from '../../support/judge.ts';
 import { createTsaLab, LAB_NOW_MS } from '../../support/tsa-lab.ts';

@@ -31,11 +31,10 @@ function mustVerify(result: VerifyResult): Verified {
 }
 
 /** What a token vouches for. */
-const statementOf = ({ genTimeText, serial, policy, hashAlgorithm, imprint, nonce, ordering, signer, accuracyMicroseconds }: Verified) => ({
+const statementOf = ({ genTimeText, serial, policy, imprint, nonce, ordering, signer, accuracyMicroseconds }: Verified) => ({
   genTimeText,
   serial,
   policy,
-  hashAlgorithm,
   imprint,
   nonce,
   ordering,

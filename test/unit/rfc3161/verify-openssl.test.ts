@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, describe, expect, it } from 'vitest';
-import { encodeRequest, type RequestFields } from '../../../src/shared/rfc3161/tsp/request.ts';
+import type { Imprint } from '../../../src/shared/rfc3161/tsp/imprint.ts';
+import { encodeRequest } from '../../../src/shared/rfc3161/tsp/request.ts';
 import type { ResponseContext, VerifyResult } from '../../../src/shared/rfc3161/tsp/types.ts';
 import { verifyResponse, verifyToken } from '../../../src/shared/rfc3161/tsp/verify.ts';
 import { createTrustStore } from '../../../src/shared/rfc3161/x509/trust-store.ts';
@@ -24,9 +25,9 @@ async function foreignTsa(options: OpensslTsaOptions): Promise<OpensslTsa> {
   return tsa;
 }
 
-function requestFor(hashAlgorithm: RequestFields['hashAlgorithm'] = 'sha256', policy?: string): Buffer {
-  const digest = createHash(hashAlgorithm).update('the document').digest();
-  return encodeRequest({ hashAlgorithm, digest, nonce: randomBytes(8), policy });
+function requestFor(algorithm: Imprint['algorithm'] = 'sha256', policy?: string): Buffer {
+  const digest = createHash(algorithm).update('the document').digest();
+  return encodeRequest({ imprint: { algorithm, digest }, nonce: randomBytes(8), policy });
 }
 
 async function exchange(tsa: OpensslTsa, request: Buffer, context: Partial<ResponseContext> = {}): Promise<VerifyResult> {
@@ -55,8 +56,8 @@ describe('a foreign TSA', () => {
     ],
   ])('is believed: %s', async (_name, options) => {
     const tsa = await foreignTsa(options);
-    for (const hashAlgorithm of ['sha256', 'sha384', 'sha512'] as const) {
-      expect(await exchange(tsa, requestFor(hashAlgorithm))).toMatchObject({ ok: true, hashAlgorithm, policy: OPENSSL_TSA_POLICY });
+    for (const algorithm of ['sha256', 'sha384', 'sha512'] as const) {
+      expect(await exchange(tsa, requestFor(algorithm))).toMatchObject({ ok: true, imprint: { algorithm }, policy: OPENSSL_TSA_POLICY });
     }
     const result = await exchange(tsa, requestFor('sha256', OPENSSL_TSA_OTHER_POLICY));
     expect(result).toMatchObject({ ok: true, policy: OPENSSL_TSA_OTHER_POLICY });
@@ -66,7 +67,7 @@ describe('a foreign TSA', () => {
     const tsa = await foreignTsa({ intermediate: true });
     const digest = createHash('sha256').update('the document').digest();
     const token = await tsa.replyToken(requestFor());
-    const expected = { hashAlgorithm: 'sha256', digest } as const;
+    const expected = { algorithm: 'sha256', digest } as const;
     const trust = createTrustStore({ anchors: [tsa.rootPem] });
     expect(verifyToken(token, { trust, nowMs: Date.now(), expected })).toMatchObject({ ok: true });
 

@@ -33,8 +33,7 @@ describe('what a good token says', () => {
       accuracyMicroseconds: 1_002_003n,
       serial: '1461501637330902918203684832716283019655932542975',
       policy: LAB_POLICY,
-      hashAlgorithm: 'sha256',
-      imprint: asked.digest.toString('hex'),
+      imprint: { algorithm: 'sha256', digest: asked.digest },
       nonce: asked.nonce,
       ordering: true,
       grantedWithMods: false,
@@ -98,10 +97,10 @@ describe('genTime and the clock (22, 23)', () => {
 describe('the hash beside a raw token (15–16)', () => {
   const digest = createHash('sha256').update('the document').digest();
   it.each([
-    ['the same', { hashAlgorithm: 'sha256', digest }, true],
-    ['another', { hashAlgorithm: 'sha256', digest: Buffer.alloc(32) }, 'imprint_mismatch'],
-    ['one cut short', { hashAlgorithm: 'sha256', digest: digest.subarray(1) }, 'imprint_mismatch'],
-    ['of another algorithm', { hashAlgorithm: 'sha512', digest: Buffer.alloc(64) }, 'imprint_algorithm_mismatch'],
+    ['the same', { algorithm: 'sha256', digest }, true],
+    ['another', { algorithm: 'sha256', digest: Buffer.alloc(32) }, 'imprint_mismatch'],
+    ['one cut short', { algorithm: 'sha256', digest: digest.subarray(1) }, 'imprint_mismatch'],
+    ['of another algorithm', { algorithm: 'sha512', digest: Buffer.alloc(64) }, 'imprint_algorithm_mismatch'],
   ] as const)('%s', (_name, expected, outcome) => {
     expect(raw({}, { expected })).toMatchObject(outcome === true ? { ok: true } : { ok: false, code: outcome });
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { contextPrimitive, integer, nullValue, sequence } from '../../../src/shared/rfc3161/asn1/der-writer.ts';
-import type { Seams } from '../../../src/shared/rfc3161/issue/issue.ts';
 import { extension } from '../../../src/tsa/certificate.ts';
+import type { Seams } from '../../../src/tsa/seams.ts';
 import { encoded, mutableOf } from '../../support/der-mutation.ts';
 import { judge } from '../../support/judge.ts';
 import { createTsaLab } from '../../support/tsa-lab.ts';

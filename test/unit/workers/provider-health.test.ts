@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { sha256Imprint } from '../../../src/shared/domain/stamp.ts';
 import { ServiceError } from '../../../src/shared/domain/service-error.ts';
+import { sha256Imprint } from '../../../src/shared/domain/stamp.ts';
 import { createHealthRecord, withHealthRecord } from '../../../src/workers/providers/health.ts';
 import { ProviderError, type TimestampProvider } from '../../../src/workers/providers/provider.ts';
 

@@ -3,7 +3,7 @@ import { contentsOf, type Der, derOf, isMinimalInteger, TAG } from './der.ts';
 import { objectIdentifier } from './der-writer.ts';
 import { OID } from './oids.ts';
 
-/** What primitive elements mean, for elements that passed the gate. */
+/** The values of primitive elements that `parseDer` has checked. */
 
 const knownOids = new Map<string, string>(Object.values(OID).map((dotted) => [objectIdentifier(dotted).toString('latin1', 2), dotted]));
 
@@ -39,7 +39,7 @@ export function integerOf(element: Der, name: string): bigint {
   return BigInt.asIntN(length * 8, BigInt(`0x${source.toString('hex', content, end)}`));
 }
 
-/** An INTEGER that is small by definition (a version, a status). Anything larger than 48 bits is none of them and gives NaN. */
+/** An INTEGER that is small by definition, such as a version; NaN for anything else, which equals no version. */
 export function smallIntegerOf(element: Der): number {
   const length = element.end - element.content;
   return element.tag !== TAG.integer || length > 6 ? Number.NaN : element.source.readIntBE(element.content, length);

@@ -1,6 +1,6 @@
 /**
- * DER out (ITU-T X.690 §8 and §10): each function returns one complete, definite, minimal TLV. Values that are DER already are
- * taken as they are, which is what lets a signature cover exactly the bytes that are sent.
+ * Writes DER (ITU-T X.690 §8 and §10): each function returns one complete element. Elements given as contents are written as they are, so
+ * that a signature made over one covers exactly what is sent.
  */
 
 /** One TLV with a single-byte tag and the given contents. */

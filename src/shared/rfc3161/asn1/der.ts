@@ -1,13 +1,13 @@
-import { isAscii, isUtf8 } from 'node:buffer';
 import { Refusal, refuse } from '../refusal/refusal.ts';
 
 /**
- * The gate: DER in (ITU-T X.690 §8–§11), as a tree over the bytes as they came. Everything is checked here, before anything is read
- * from it: definite minimal lengths that stay inside their parent, one form for each value, and caps on size, depth and number. What
- * the tree gives out are views: nothing is ever encoded again.
+ * Reads DER (ITU-T X.690 §8–§11) into a tree. The whole input is checked before anything is taken from it: every length is in its
+ * shortest form and stays inside its parent, every value is in the one form that DER has for it, and size, depth and number of elements
+ * have limits. The tree points into the input, so that signatures are verified over the octets that came and never over a copy that
+ * we wrote.
  */
 
-/** One element (tag, length, value) at its place in the bytes. */
+/** One element (tag, length, contents) at its place in the input. */
 export interface Der {
   readonly tag: number;
   readonly source: Buffer;
@@ -44,7 +44,7 @@ export const TAG = {
   bmpString: 0x1e,
   sequence: 0x30,
   set: 0x31,
-  /** `[n]` over something primitive or constructed. */
+  /** `[n]`, primitive or constructed. */
   context: (number: number) => 0x80 | number,
   contextConstructed: (number: number) => 0xa0 | number,
 } as const;
@@ -112,13 +112,13 @@ function readElement(source: Buffer, start: number, limit: number, depth: number
 
 const NO_CHILDREN: readonly Der[] = [];
 
-/** The outermost element was cut off; a child that is larger than its parent is something that nothing could mend. */
+/** More input may complete the outermost element, so it is truncated; a child larger than its parent is wrong whatever follows. */
 function overrun(start: number, depth: number): Refusal {
   if (depth === 1) return new Refusal('der_truncated', 'The data ends before the outermost element does.');
   return new Refusal('der_malformed', `The element at octet ${start} goes beyond the one around it.`);
 }
 
-/** The contents of a universal primitive type. Times are checked by those who read them. */
+/** The contents of a primitive type. Whether a time is one of the calendar is for its reader to judge. */
 function checkPrimitive(tag: number, source: Buffer, content: number, end: number): void {
   const reject = (what: string): never => refuse('der_not_canonical', `The ${what} at octet ${content} is not in the form of DER.`);
   const length = end - content;
@@ -140,13 +140,13 @@ function checkPrimitive(tag: number, source: Buffer, content: number, end: numbe
       if (!isCanonicalOid(source, content, end)) reject('OBJECT IDENTIFIER');
       return;
     case TAG.utf8String:
-      if (!isUtf8(source.subarray(content, end))) reject('UTF8String');
+      if (!isUtf8(source, content, end)) reject('UTF8String');
       return;
-    case TAG.printableString: // CAs write '&', '@' and '*' into it: held to ASCII, not to the letter of X.680 §41.4.
+    case TAG.printableString: // CAs write '&', '@' and '*' into it, which X.680 §41.4 leaves out: any ASCII is taken.
     case TAG.ia5String:
     case TAG.utcTime:
     case TAG.generalizedTime:
-      if (!isAscii(source.subarray(content, end))) reject('character string');
+      if (!isAscii(source, content, end)) reject('character string');
       return;
     case TAG.bmpString:
       if (length % 2 !== 0) reject('BMPString');
@@ -155,6 +155,23 @@ function checkPrimitive(tag: number, source: Buffer, content: number, end: numbe
       return;
     default:
       if (!OTHER_STRINGS.has(tag)) refuse('der_malformed', `No time-stamp has an element of type ${tag}, as at octet ${content}.`);
+  }
+}
+
+function isAscii(source: Buffer, content: number, end: number): boolean {
+  for (let i = content; i < end; i++) if (source[i]! >= 0x80) return false;
+  return true;
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+function isUtf8(source: Buffer, content: number, end: number): boolean {
+  if (isAscii(source, content, end)) return true;
+  try {
+    utf8.decode(source.subarray(content, end));
+    return true;
+  } catch {
+    return false; // A fatal decoder has no other way to say that the octets are no UTF-8.
   }
 }
 
@@ -167,7 +184,7 @@ export function isMinimalInteger(source: Buffer, content: number, end: number): 
   return !((first === 0x00 && second < 0x80) || (first === 0xff && second >= 0x80));
 }
 
-/** X.690 §8.6.2, §11.2.1: the unused bits are counted and zero. */
+/** X.690 §8.6.2, §11.2.1: the first octet counts the unused bits, and those are zero. */
 function isCanonicalBitString(source: Buffer, content: number, end: number): boolean {
   if (content === end) return false;
   const unused = source[content]!;
@@ -175,7 +192,7 @@ function isCanonicalBitString(source: Buffer, content: number, end: number): boo
   return unused <= 7 && end - content > 1 && (source[end - 1]! & ((1 << unused) - 1)) === 0;
 }
 
-/** X.690 §8.19.2: each arc in as few octets as possible, the last one ended. */
+/** X.690 §8.19.2: each arc takes as few octets as possible, and the last arc is complete. */
 function isCanonicalOid(source: Buffer, content: number, end: number): boolean {
   if (content === end || (source[end - 1]! & 0x80) !== 0) return false;
   let atArcStart = true;
@@ -200,11 +217,13 @@ export function sameDer(a: Der, b: Der): boolean {
   return a.source.compare(b.source, b.start, b.end, a.start, a.end) === 0;
 }
 
-/** The members of a SEQUENCE, in their order. Each takes one, or leaves an absent optional one. */
+/** Walks through the members of a SEQUENCE in their order. */
 export interface Members {
+  /** The next member, which must have this tag. */
   take(tag: number, name: string): Der;
+  /** The next member if it has this tag; otherwise it stays the next one. */
   optional(tag: number): Der | undefined;
-  /** Whatever comes next, for a CHOICE. */
+  /** The next member, whatever it is: for a CHOICE. */
   any(name: string): Der;
   /** @throws Refusal `der_trailing` when there are more */
   end(): void;

@@ -12,7 +12,7 @@ import { type SignedData, type SignerInfo, signedBytesOf } from './signed-data.t
 
 export type Attributes = ReadonlyMap<string, readonly Der[]>;
 
-/** Refusal 27: without it, a signature made over something else could be taken for one over TSTInfo. */
+/** Refusal 27: without this attribute, a signature that the key made over other content could pass for one over TSTInfo. */
 export function checkContentType(attributes: Attributes): void {
   const [value, another] = attributes.get(OID.contentType) ?? [];
   if (value === undefined || another !== undefined)
@@ -28,12 +28,12 @@ export function checkMessageDigest(attributes: Attributes, { eContent, signer }:
   if (value?.tag !== TAG.octetString || another !== undefined) {
     refuse('message_digest_attribute', 'The messageDigest attribute is absent or has not one value.');
   }
-  if (!hash(signer.digest, eContent, 'buffer').equals(contentsOf(value))) {
+  if (!hash(signer.digestAlgorithm, eContent, 'buffer').equals(contentsOf(value))) {
     refuse('message_digest_mismatch', 'The digest of the content is not the one that was signed.');
   }
 }
 
-/** CMSAlgorithmProtection (RFC 6211 §2): when it is there, the algorithms, which are not signed themselves, must be those. */
+/** CMSAlgorithmProtection (RFC 6211 §2) repeats under the signature which algorithms were used, as the SignerInfo itself is not signed. */
 export function checkAlgorithmProtection(attributes: Attributes, signer: SignerInfo): void {
   const values = attributes.get(OID.cmsAlgorithmProtection);
   if (values === undefined) return;
@@ -45,7 +45,7 @@ export function checkAlgorithmProtection(attributes: Attributes, signer: SignerI
   members.end();
   if (
     signature === undefined ||
-    !sameAlgorithm(digest, signer.digestAlgorithm) ||
+    !sameAlgorithm(digest, signer.digestAlgorithmDer) ||
     !sameAlgorithm(signature, signer.signatureAlgorithmDer)
   ) {
     refuse('algorithm_protection_mismatch', 'The algorithms of the SignerInfo are not those that were signed.');
@@ -54,7 +54,7 @@ export function checkAlgorithmProtection(attributes: Attributes, signer: SignerI
 
 /** Refusals 29, 30 and 46: the signature is by the key of the certificate that the token names, and by no other. */
 export function checkSignature(signerInfo: SignerInfo, signer: Certificate, embedded: readonly Certificate[]): void {
-  const algorithm = signerAlgorithmOf(signerInfo.signatureAlgorithm, signerInfo.digest, 'signatureAlgorithm');
+  const algorithm = signerAlgorithmOf(signerInfo.signatureAlgorithm, signerInfo.digestAlgorithm, 'signatureAlgorithm');
   const signed = signedBytesOf(signerInfo);
   if (isSignatureOf(signer.publicKey(), algorithm, signed, signerInfo.signature)) return;
   const another = embedded.find((certificate) => {

@@ -5,13 +5,13 @@ import { refuse } from '../refusal/refusal.ts';
 import {
   type AlgorithmIdentifier,
   algorithmIdentifierOf,
-  type Digest,
+  type DigestAlgorithm,
   digestOf,
   hasNoParameters,
   SIGNATURE_CODES,
 } from '../x509/algorithms.ts';
 
-/** A TimeStampToken as CMS SignedData (RFC 5652 §3, §5.1) with its one signer, as slices of the bytes that came. */
+/** A TimeStampToken as CMS SignedData (RFC 5652 §3, §5.1) with its one signer. */
 export interface SignedData {
   /** DER of TSTInfo. */
   readonly eContent: Buffer;
@@ -23,8 +23,8 @@ export interface SignedData {
 /** RFC 5652 §5.3. */
 export interface SignerInfo {
   readonly sid: SignerIdentifier;
-  readonly digest: Digest;
-  readonly digestAlgorithm: Der;
+  readonly digestAlgorithm: DigestAlgorithm;
+  readonly digestAlgorithmDer: Der;
   readonly signatureAlgorithm: AlgorithmIdentifier;
   readonly signatureAlgorithmDer: Der;
   /** `[0] IMPLICIT SET OF Attribute`, as it came. */
@@ -65,7 +65,7 @@ export function signedDataOf(token: Der): SignedData {
   if (another !== undefined) refuse('signer_not_single', `There are ${signerInfos.length} SignerInfos.`);
   const signer = signerInfoOf(signerInfo);
   const announced = digestAlgorithms.children.map((child) => algorithmIdentifierOf(child, 'a digest algorithm of SignedData'));
-  const isAnnounced = announced.every(hasNoParameters) && announced.some(({ oid }) => oid === OID[signer.digest]);
+  const isAnnounced = announced.every(hasNoParameters) && announced.some(({ oid }) => oid === OID[signer.digestAlgorithm]);
   if (!isAnnounced) refuse('signature_algorithm_mismatch', 'The digest of the signer is not among those of SignedData.');
   return { eContent, certificates, signer };
 }
@@ -88,11 +88,11 @@ function signerInfoOf(element: Der): SignerInfo {
   const members = membersOf(element, 'SignerInfo');
   const version = smallIntegerOf(members.take(TAG.integer, 'version'));
   const sid = signerIdentifierOf(members.any('sid'));
-  const digestAlgorithm = members.take(TAG.sequence, 'digestAlgorithm');
+  const digestAlgorithmDer = members.take(TAG.sequence, 'digestAlgorithm');
   const signedAttributes = members.optional(TAG.contextConstructed(0));
   const signatureAlgorithmDer = members.take(TAG.sequence, 'signatureAlgorithm');
   const signature = contentsOf(members.take(TAG.octetString, 'signature'));
-  members.optional(TAG.contextConstructed(1)); // unsignedAttrs: nobody vouches for them, so nothing is taken from them.
+  members.optional(TAG.contextConstructed(1)); // unsignedAttrs: anybody may have added them, so nothing is taken from them.
   members.end();
 
   // RFC 5652 §5.3.
@@ -106,8 +106,8 @@ function signerInfoOf(element: Der): SignerInfo {
   }
   return {
     sid,
-    digest: digestOf(algorithmIdentifierOf(digestAlgorithm, 'digestAlgorithm'), 'digestAlgorithm', SIGNATURE_CODES),
-    digestAlgorithm,
+    digestAlgorithm: digestOf(algorithmIdentifierOf(digestAlgorithmDer, 'digestAlgorithm'), 'digestAlgorithm', SIGNATURE_CODES),
+    digestAlgorithmDer,
     signatureAlgorithm: algorithmIdentifierOf(signatureAlgorithmDer, 'signatureAlgorithm'),
     signatureAlgorithmDer,
     signedAttributes,
@@ -126,7 +126,7 @@ function signerIdentifierOf(element: Der): SignerIdentifier {
 
 const SET_TAG = Buffer.from([TAG.set]);
 
-/** What the signature covers: the attributes under the tag of a SET OF (RFC 5652 §5.4). In pieces, so that the token is not written to. */
+/** What the signature covers: the attributes with the tag of a SET OF in place of the `[0]` that they are sent with (RFC 5652 §5.4). */
 export function signedBytesOf(signer: SignerInfo): Buffer {
   return Buffer.concat([SET_TAG, derOf(signer.signedAttributes).subarray(1)]);
 }
@@ -145,7 +145,7 @@ export function attributesOf(signer: SignerInfo): ReadonlyMap<string, readonly D
   return attributes;
 }
 
-/** Attributes whose repetition has a number of its own. */
+/** For these attributes, being there twice has a refusal of its own. */
 const REPEATED: Readonly<Record<string, 'content_type_attribute' | 'message_digest_attribute'>> = {
   [OID.contentType]: 'content_type_attribute',
   [OID.messageDigest]: 'message_digest_attribute',

@@ -17,7 +17,7 @@ export interface CertificateId {
 
 const HASH_CODES = { weak: 'signing_certificate_hash_unknown', unknown: 'signing_certificate_hash_unknown' } as const;
 
-/** The lists of the attribute, one for each form that is there: the first of a list is the signer's (refusals 33, 36). */
+/** One list of certificates for each version of the attribute that is there; the first of a list is the signer's (refusals 33, 36). */
 export function signingCertificatesOf(attributes: ReadonlyMap<string, readonly Der[]>): readonly (readonly CertificateId[])[] {
   const lists = [OID.signingCertificate, OID.signingCertificateV2].flatMap((type) => {
     const values = attributes.get(type);

@@ -27,8 +27,8 @@ export interface Accuracy {
 export interface TstInfoFields {
   version: number;
   policy: string;
-  /** `algorithm` is a DER AlgorithmIdentifier. */
-  imprint: { algorithm: Buffer; digest: Buffer };
+  /** `algorithmDer` is an AlgorithmIdentifier. */
+  imprint: { algorithmDer: Buffer; digest: Buffer };
   serial: bigint;
   /** The text of the GeneralizedTime, see `genTimeText`. */
   genTime: string;
@@ -75,35 +75,13 @@ export interface TokenParts {
 
 /** TimeStampResp, RFC 3161 §2.4.2. */
 export interface ResponseParts {
-  /** PKIStatus 0–5. */
+  /** One of `PKI_STATUS`. */
   status: number;
   statusText?: string | undefined;
-  /** Bits of PKIFailureInfo. */
+  /** Bits of `PKI_FAILURE`. */
   failInfo?: readonly number[] | undefined;
   token?: Buffer | undefined;
 }
-
-/** PKIStatus, RFC 3161 §2.4.2. */
-export const PKI_STATUS = {
-  granted: 0,
-  grantedWithMods: 1,
-  rejection: 2,
-  waiting: 3,
-  revocationWarning: 4,
-  revocationNotification: 5,
-} as const;
-
-/** PKIFailureInfo, RFC 3161 §2.4.2. */
-export const FAIL_INFO = {
-  badAlg: 0,
-  badRequest: 2,
-  badDataFormat: 5,
-  timeNotAvailable: 14,
-  unacceptedPolicy: 15,
-  unacceptedExtension: 16,
-  addInfoNotAvailable: 17,
-  systemFailure: 25,
-} as const;
 
 /** GeneralizedTime text of a time in milliseconds since the epoch, without trailing zeros (RFC 3161 §2.4.2, X.690 §11.7). */
 export function genTimeText(timeMs: number): string {
@@ -119,7 +97,7 @@ export function encodeTstInfo(fields: TstInfoFields): Buffer {
   return sequence(
     integer(fields.version),
     objectIdentifier(fields.policy),
-    sequence(fields.imprint.algorithm, octetString(fields.imprint.digest)),
+    sequence(fields.imprint.algorithmDer, octetString(fields.imprint.digest)),
     integer(fields.serial),
     generalizedTime(fields.genTime),
     ...(fields.accuracy === undefined ? [] : [encodeAccuracy(fields.accuracy)]),
@@ -139,8 +117,9 @@ function encodeAccuracy(accuracy: Accuracy): Buffer {
   );
 }
 
-export function encodeAttribute(attribute: Attribute): Buffer {
-  return sequence(objectIdentifier(attribute.type), setOf(...attribute.values));
+/** SET OF Attribute. */
+export function encodeAttributes(attributes: readonly Attribute[]): Buffer {
+  return setOf(...attributes.map(({ type, values }) => sequence(objectIdentifier(type), setOf(...values))));
 }
 
 function encodeSigner(signer: SignerParts): Buffer {
@@ -152,7 +131,7 @@ function encodeSigner(signer: SignerParts): Buffer {
     ...(signer.signedAttributes === undefined ? [] : [retag(0xa0, signer.signedAttributes)]),
     signer.signatureAlgorithm,
     octetString(signer.signature),
-    ...(signer.unsignedAttributes === undefined ? [] : [retag(0xa1, setOf(...signer.unsignedAttributes.map(encodeAttribute)))]),
+    ...(signer.unsignedAttributes === undefined ? [] : [retag(0xa1, encodeAttributes(signer.unsignedAttributes))]),
   );
 }
 

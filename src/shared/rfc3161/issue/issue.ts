@@ -1,24 +1,27 @@
 import type { KeyObject } from 'node:crypto';
-import { objectIdentifier, octetString, sequence, setOf, utcTime } from '../asn1/der-writer.ts';
+import { objectIdentifier, octetString, sequence, utcTime } from '../asn1/der-writer.ts';
 import { OID } from '../asn1/oids.ts';
+import { PKI_FAILURE, PKI_STATUS, type PkiFailure } from '../tsp/pki-status.ts';
+import type { TimeStampRequest } from '../tsp/request.ts';
+import { acceptRequest } from './accept-request.ts';
 import {
   type Accuracy,
   type Attribute,
   directoryName,
-  encodeAttribute,
+  encodeAttributes,
   encodeResponse,
   encodeSigningCertificateV2,
   encodeToken,
   encodeTstInfo,
   genTimeText,
-  PKI_STATUS,
   type ResponseParts,
   type SignerParts,
   type TokenParts,
   type TstInfoFields,
 } from './encode.ts';
-import { type IssueRequest, readIssueRequest } from './request.ts';
 import { digestData, digestIdentifier, type SignatureScheme } from './sign.ts';
+
+/** Issuing a time-stamp, as one step and as the steps that it is made of: whoever wants a wrong one changes what lies between them. */
 
 /** A key with its certificate: what a TSA, or a CA, signs with. */
 export interface SigningIdentity {
@@ -57,63 +60,29 @@ export interface Moment {
 }
 
 /**
- * Where a test bends what is issued, in the order in which the seams are met. Each gets what would have been used and returns what is
- * used instead; what is made later (digests, signature, lengths) follows from it. A TSA in earnest passes none.
- */
-export interface Seams {
-  /** Before TSTInfo is encoded. */
-  fields?(fields: TstInfoFields): TstInfoFields;
-  /** The DER of TSTInfo, before it is digested. */
-  eContent?(tstInfo: Buffer): Buffer;
-  /** Before they are encoded; undefined: the signature covers eContent itself (RFC 5652 §5.4). */
-  attributes?(attributes: readonly Attribute[]): readonly Attribute[] | undefined;
-  /** The DER SET OF Attribute, before it is signed. */
-  signedAttributes?(set: Buffer): Buffer;
-  /** After signing. */
-  signer?(signer: SignerParts): SignerParts;
-  /** Before the token is encoded. */
-  token?(parts: TokenParts): TokenParts;
-  /** Before the answer is encoded. */
-  response?(parts: ResponseParts): ResponseParts;
-}
-
-/**
  * A TimeStampResp for the DER of a TimeStampReq (RFC 3161 §2.4): granted with a token, or a rejection with its PKIFailureInfo.
  * Pure: time and serial number are arguments. Throws only when the key cannot sign.
  */
-export function issueResponse(profile: TsaProfile, requestDer: Buffer, moment: Moment, seams: Seams = {}): Buffer {
-  const read = readIssueRequest(requestDer, profile.policies);
-  const parts: ResponseParts = read.ok
-    ? { status: PKI_STATUS.granted, token: issueToken(profile, read.request, moment, seams) }
-    : { status: PKI_STATUS.rejection, statusText: read.detail, failInfo: [read.failInfo] };
-  return encodeResponse(seams.response?.(parts) ?? parts);
+export function issueResponse(profile: TsaProfile, requestDer: Buffer, moment: Moment): Buffer {
+  const accepted = acceptRequest(requestDer, profile.policies);
+  if (!accepted.ok) return encodeResponse(rejectionOf(accepted.failure, accepted.detail));
+  const { request } = accepted;
+  const eContent = encodeTstInfo(tstInfoFieldsOf(profile, request, moment));
+  const signer = signTstInfo(profile, eContent, moment);
+  const token = encodeToken(tokenPartsOf(profile.identity, request.certReq, eContent, signer));
+  return encodeResponse({ status: PKI_STATUS.granted, token });
 }
 
-/** A TimeStampToken (RFC 3161 §2.4.2) as CMS SignedData with one SignerInfo (RFC 5652 §5). */
-export function issueToken(profile: TsaProfile, request: IssueRequest, moment: Moment, seams: Seams = {}): Buffer {
-  const { identity } = profile;
-  const asked = tstInfoFields(profile, request, moment);
-  const encoded = encodeTstInfo(seams.fields?.(asked) ?? asked);
-  const eContent = seams.eContent?.(encoded) ?? encoded;
-  const signer = signTstInfo(profile, eContent, moment, seams);
-  const parts: TokenParts = {
-    contentType: OID.signedData,
-    version: 3, // the content is not id-data (RFC 5652 §5.1)
-    digestAlgorithms: [signer.digestAlgorithm],
-    eContentType: OID.tstInfo,
-    eContent,
-    certificates: request.certReq ? [identity.certificate, ...identity.chain] : [],
-    crls: [],
-    signers: [signer],
-  };
-  return encodeToken(seams.token?.(parts) ?? parts);
+export function rejectionOf(failure: PkiFailure, statusText: string): ResponseParts {
+  return { status: PKI_STATUS.rejection, statusText, failInfo: [PKI_FAILURE[failure]] };
 }
 
-function tstInfoFields(profile: TsaProfile, request: IssueRequest, moment: Moment): TstInfoFields {
+/** What TSTInfo says about a request that is granted. */
+export function tstInfoFieldsOf(profile: TsaProfile, request: TimeStampRequest, moment: Moment): TstInfoFields {
   return {
     version: 1,
     policy: request.policy ?? profile.policies[0],
-    imprint: request.imprint,
+    imprint: { algorithmDer: request.imprintAlgorithmDer, digest: request.imprint.digest },
     serial: moment.serial,
     genTime: genTimeText(moment.timeMs),
     accuracy: profile.accuracy,
@@ -123,26 +92,13 @@ function tstInfoFields(profile: TsaProfile, request: IssueRequest, moment: Momen
   };
 }
 
-/** A SignerInfo over `eContent`. Exported so that a test can put several into one token. */
-export function signTstInfo(profile: TsaProfile, eContent: Buffer, moment: Moment, seams: Seams = {}): SignerParts {
-  const { identity } = profile;
-  const { scheme } = identity;
-  const standard = signedAttributes(profile, eContent, moment);
-  const attributes = seams.attributes === undefined ? standard : seams.attributes(standard);
-  const encoded = attributes === undefined ? undefined : setOf(...attributes.map(encodeAttribute));
-  const set = encoded === undefined ? undefined : (seams.signedAttributes?.(encoded) ?? encoded);
-  const signer: SignerParts = {
-    version: 1, // the sid is an IssuerAndSerialNumber (RFC 5652 §5.3)
-    sid: sequence(identity.issuerName, identity.serialNumber),
-    digestAlgorithm: digestIdentifier(scheme.digest),
-    signedAttributes: set,
-    signatureAlgorithm: scheme.cmsAlgorithm,
-    signature: scheme.sign(set ?? eContent, identity.privateKey),
-  };
-  return seams.signer?.(signer) ?? signer;
+/** A SignerInfo over the DER of TSTInfo. */
+export function signTstInfo(profile: TsaProfile, eContent: Buffer, moment: Moment): SignerParts {
+  return signAttributes(profile.identity, encodeAttributes(signedAttributesOf(profile, eContent, moment)));
 }
 
-function signedAttributes(profile: TsaProfile, eContent: Buffer, moment: Moment): Attribute[] {
+/** Those that RFC 3161 §2.4.2 and RFC 5816 require, and what the profile adds. */
+export function signedAttributesOf(profile: TsaProfile, eContent: Buffer, moment: Moment): readonly Attribute[] {
   const { identity } = profile;
   const attributes: Attribute[] = [
     { type: OID.contentType, values: [objectIdentifier(OID.tstInfo)] },
@@ -154,6 +110,33 @@ function signedAttributes(profile: TsaProfile, eContent: Buffer, moment: Moment)
     attributes.push({ type: OID.signingTime, values: [utcTime(genTimeText(Math.floor(moment.timeMs / 1000) * 1000).slice(2))] });
   }
   return attributes;
+}
+
+/** A SignerInfo over a DER SET OF Attribute (RFC 5652 §5.4). */
+export function signAttributes(identity: SigningIdentity, signedAttributes: Buffer): SignerParts {
+  const { scheme } = identity;
+  return {
+    version: 1, // the sid is an IssuerAndSerialNumber (RFC 5652 §5.3)
+    sid: sequence(identity.issuerName, identity.serialNumber),
+    digestAlgorithm: digestIdentifier(scheme.digest),
+    signedAttributes,
+    signatureAlgorithm: scheme.cmsAlgorithm,
+    signature: scheme.sign(signedAttributes, identity.privateKey),
+  };
+}
+
+/** A TimeStampToken (RFC 3161 §2.4.2) as CMS SignedData with one SignerInfo (RFC 5652 §5). */
+export function tokenPartsOf(identity: SigningIdentity, certReq: boolean, eContent: Buffer, signer: SignerParts): TokenParts {
+  return {
+    contentType: OID.signedData,
+    version: 3, // the content is not id-data (RFC 5652 §5.1)
+    digestAlgorithms: [signer.digestAlgorithm],
+    eContentType: OID.tstInfo,
+    eContent,
+    certificates: certReq ? [identity.certificate, ...identity.chain] : [],
+    crls: [],
+    signers: [signer],
+  };
 }
 
 const signingCertificates = new WeakMap<SigningIdentity, Buffer>();

@@ -9,10 +9,7 @@ export interface Refused {
   readonly cause?: unknown;
 }
 
-/**
- * How the rooms below the verifier say no. It is caught where a result is made (`verify.ts`, `request.ts`, `trust.ts`) and goes no
- * further: callers get a value.
- */
+/** How the library says no within itself. It is caught where a result is made and goes no further: callers get a value. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: RefusalCode;
@@ -28,7 +25,7 @@ export function refuse(code: RefusalCode, detail: string): never {
   throw new Refusal(code, detail);
 }
 
-/** Runs `read`; whatever it finds malformed is refused as `code`: a fault in a certificate is not one of the token around it. */
+/** Runs `read` and refuses as `code` what it finds malformed: a fault inside a certificate is not one of the token around it. */
 export function refusingAs<T>(code: RefusalCode, what: string, read: () => T): T {
   try {
     return read();
@@ -38,7 +35,7 @@ export function refusingAs<T>(code: RefusalCode, what: string, read: () => T): T
   }
 }
 
-/** Anything thrown, as a result. What is not a Refusal is a defect of ours: refused all the same, and kept for the log. */
+/** The result for anything thrown. What is not a Refusal is a defect of ours: refused all the same, and kept for the log. */
 export function refusedBy(error: unknown): Refused {
   if (error instanceof Refusal) return { ok: false, code: error.code, detail: error.message };
   return { ok: false, code: 'verifier_failed', detail: 'The verifier met something it was not written for.', cause: error };

@@ -1,21 +1,9 @@
 import { contentsOf, type Der, membersOf, TAG } from '../asn1/der.ts';
 import { namedBitsOf, smallIntegerOf } from '../asn1/der-values.ts';
 import { refuse } from '../refusal/refusal.ts';
+import { failureName, PKI_STATUS, statusName } from './pki-status.ts';
 
 /** TimeStampResp (RFC 3161 §2.4.2). */
-
-const STATUS_NAMES = ['granted', 'grantedWithMods', 'rejection', 'waiting', 'revocationWarning', 'revocationNotification'] as const;
-
-const FAILURE_NAMES: Readonly<Record<number, string>> = {
-  0: 'badAlg',
-  2: 'badRequest',
-  5: 'badDataFormat',
-  14: 'timeNotAvailable',
-  15: 'unacceptedPolicy',
-  16: 'unacceptedExtension',
-  17: 'addInfoNotAvailable',
-  25: 'systemFailure',
-};
 
 export interface GrantedToken {
   /** ContentInfo. */
@@ -29,14 +17,15 @@ export function grantedTokenOf(element: Der, acceptGrantedWithMods: boolean): Gr
   const { status, explanation, hasFailure } = statusOf(members.take(TAG.sequence, 'status'));
   const token = members.optional(TAG.sequence);
   members.end();
-  if (status !== 0 && status !== 1) {
+  if (status !== PKI_STATUS.granted && status !== PKI_STATUS.grantedWithMods) {
     if (token !== undefined) refuse('token_not_granted', `The status is ${explanation}, and yet there is a token.`);
     refuse('not_granted', `The status is ${explanation}.`);
   }
   if (token === undefined) refuse('token_missing', `The status is ${explanation}, but there is no token.`);
   if (hasFailure) refuse('status_contradictory', `The status is ${explanation}, and yet there is a token.`);
-  if (status === 1 && !acceptGrantedWithMods) refuse('granted_with_mods', `The status is ${explanation}.`);
-  return { token, grantedWithMods: status === 1 };
+  const grantedWithMods = status === PKI_STATUS.grantedWithMods;
+  if (grantedWithMods && !acceptGrantedWithMods) refuse('granted_with_mods', `The status is ${explanation}.`);
+  return { token, grantedWithMods };
 }
 
 /** PKIStatusInfo, with everything it says in words. */
@@ -51,10 +40,10 @@ function statusOf(element: Der): { status: number; explanation: string; hasFailu
     // A stranger's words: quoted, so that they cannot be taken for ours.
     return JSON.stringify(contentsOf(child).toString('utf8').slice(0, 200));
   });
-  const failures = failInfo === undefined ? [] : [...namedBitsOf(failInfo, 'failInfo')].map((bit) => FAILURE_NAMES[bit] ?? `bit ${bit}`);
+  const failures = failInfo === undefined ? [] : [...namedBitsOf(failInfo, 'failInfo')].map(failureName);
   return {
     status,
-    explanation: [`${STATUS_NAMES[status] ?? 'unknown'} (${status})`, ...failures, ...texts].join(', '),
+    explanation: [`${statusName(status)} (${status})`, ...failures, ...texts].join(', '),
     hasFailure: failInfo !== undefined,
   };
 }

@@ -25,7 +25,7 @@ const MAX_SERIAL_BITS = 160n;
 const MAX_NONCE_OCTETS = 64;
 
 /** Reads the eContent of a token. `expected` is what its imprint must be. */
-export function tstInfoOf(eContent: Buffer, expected: Parameters<typeof imprintOf>[1]): TstInfo {
+export function tstInfoOf(eContent: Buffer, expected: Imprint | undefined): TstInfo {
   const members = membersOf(parseDer(eContent), 'TSTInfo');
   const version = smallIntegerOf(members.take(TAG.integer, 'version'));
   if (version !== 1) refuse('tst_info_version', `TSTInfo is of version ${version}.`);

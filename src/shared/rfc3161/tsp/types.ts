@@ -1,16 +1,6 @@
 import type { Refused } from '../refusal/refusal.ts';
-import type { ImprintHash } from '../x509/algorithms.ts';
 import type { TrustStore } from '../x509/trust-store.ts';
-
-/** A TimeStampReq (RFC 3161 §2.4.1). */
-export interface TimeStampRequest {
-  readonly hashAlgorithm: ImprintHash;
-  readonly digest: Buffer;
-  /** Dotted OID; undefined: any policy. */
-  readonly policy: string | undefined;
-  readonly nonce: bigint | undefined;
-  readonly certReq: boolean;
-}
+import type { Imprint } from './imprint.ts';
 
 export type Microseconds = bigint;
 
@@ -56,9 +46,7 @@ export interface Verified {
   readonly serial: string;
   /** Dotted OID. */
   readonly policy: string;
-  readonly hashAlgorithm: ImprintHash;
-  /** Lower-case hex. */
-  readonly imprint: string;
+  readonly imprint: Imprint;
   readonly nonce: bigint | undefined;
   readonly ordering: boolean;
   readonly extensions: readonly TstExtension[];
@@ -98,8 +86,8 @@ export interface ResponseContext extends VerifyContext {
 
 /** Judging a stored or a raw token. */
 export interface TokenContext extends VerifyContext {
-  /** The hash that the token must be for; undefined: any. */
-  readonly expected?: { readonly hashAlgorithm: ImprintHash; readonly digest: Uint8Array };
+  /** What the token must be for; undefined: anything. */
+  readonly expected?: Imprint;
 }
 
 export const DEFAULT_CLOCK_TOLERANCE_MS = 60_000;

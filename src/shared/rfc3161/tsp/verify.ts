@@ -14,18 +14,15 @@ import { checkPurpose, checkTsaName } from './tsa-certificate.ts';
 import { type TstInfo, tstInfoOf } from './tst-info.ts';
 import type { ResponseContext, SignerIdentity, TokenContext, Verified, VerifyContext, VerifyResult } from './types.ts';
 
-/**
- * The verifier: named checks in the order in which a token unfolds, cheap ones before costly ones, each with a code of its own. What is
- * judged are the bytes as they came.
- */
+/** The verifier: named checks from the outside of a token to its inside, cheap ones before costly ones, each with a code of its own. */
 
 /** Judges a TSA's answer to a request that was just sent: DER TimeStampResp (RFC 3161 §2.4.2). Never throws, whatever the bytes. */
 export function verifyResponse(response: Uint8Array, context: ResponseContext): VerifyResult {
   try {
-    const request = requestOf(parseDer(context.request));
+    const request = requestOf(context.request);
     const granted = grantedTokenOf(parseDer(response), context.acceptGrantedWithMods ?? false);
     const signed = signedDataOf(granted.token);
-    const tstInfo = tstInfoOf(signed.eContent, request);
+    const tstInfo = tstInfoOf(signed.eContent, request.imprint);
     checkNonce(tstInfo, request.nonce);
     checkPolicy(tstInfo, request.policy);
     checkTime(tstInfo, context);
@@ -55,7 +52,7 @@ function openToken(element: Der, context: VerifyContext): GrantedToken {
   return { token: element, grantedWithMods: false };
 }
 
-/** The checks that a token must pass whoever asks, after those of what it says. */
+/** Who signed the token, and whether he may: the same whoever asks. */
 function judge(
   granted: GrantedToken,
   signed: SignedData,
@@ -112,8 +109,7 @@ function verifiedOf({ token, grantedWithMods }: GrantedToken, tstInfo: TstInfo, 
     accuracyMicroseconds: tstInfo.accuracy,
     serial: tstInfo.serial.toString(),
     policy: tstInfo.policy,
-    hashAlgorithm: imprint.hashAlgorithm,
-    imprint: imprint.digest.toString('hex'),
+    imprint,
     nonce: tstInfo.nonce,
     ordering: tstInfo.ordering,
     extensions: tstInfo.extensions,

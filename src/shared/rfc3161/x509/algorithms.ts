@@ -6,15 +6,12 @@ import { refuse } from '../refusal/refusal.ts';
 
 /** Which algorithms are accepted, and under which names they come (RFC 5754, RFC 5758, RFC 4055, RFC 8410, RFC 8419). */
 
-/** Digests that a message imprint may have. SHA-1 and MD5 are not among them: collisions would make a stamp worthless. */
-export type ImprintHash = 'sha256' | 'sha384' | 'sha512';
+/** The digests of imprints and of signatures. SHA-1 and MD5 are not among them: collisions would make a stamp worthless. */
+export type DigestAlgorithm = 'sha256' | 'sha384' | 'sha512';
 
-/** The digests of imprints are also those of signatures. */
-export type Digest = ImprintHash;
+export const DIGEST_OCTETS: Readonly<Record<DigestAlgorithm, number>> = { sha256: 32, sha384: 48, sha512: 64 };
 
-export const DIGEST_OCTETS: Readonly<Record<Digest, number>> = { sha256: 32, sha384: 48, sha512: 64 };
-
-const DIGESTS: ReadonlyMap<string, Digest> = new Map([
+const DIGESTS: ReadonlyMap<string, DigestAlgorithm> = new Map([
   [OID.sha256, 'sha256'],
   [OID.sha384, 'sha384'],
   [OID.sha512, 'sha512'],
@@ -47,7 +44,7 @@ export function digestOf(
   algorithm: AlgorithmIdentifier,
   name: string,
   codes: { readonly weak: RefusalCode; readonly unknown: RefusalCode },
-): Digest {
+): DigestAlgorithm {
   if (BROKEN_DIGESTS.has(algorithm.oid)) refuse(codes.weak, `${name} is ${algorithm.oid === OID.sha1 ? 'SHA-1' : 'MD5'}.`);
   const digest = DIGESTS.get(algorithm.oid);
   if (digest === undefined) refuse(codes.unknown, `${name} is ${algorithm.oid}.`);
@@ -59,13 +56,13 @@ export const SIGNATURE_CODES = { weak: 'signature_algorithm_weak', unknown: 'sig
 
 /** How a signature was made, as far as its identifier says. */
 export type SignatureAlgorithm =
-  | { readonly family: 'rsa' | 'ec'; readonly digest: Digest }
+  | { readonly family: 'rsa' | 'ec'; readonly digest: DigestAlgorithm }
   | PssAlgorithm
   | { readonly family: 'ed25519' | 'ed448'; readonly digest: undefined };
 
 export interface PssAlgorithm {
   readonly family: 'rsa-pss';
-  readonly digest: Digest;
+  readonly digest: DigestAlgorithm;
   readonly saltLength: number;
 }
 
@@ -95,7 +92,7 @@ export function signatureAlgorithmOf(algorithm: AlgorithmIdentifier, name: strin
 }
 
 /** The algorithm of a SignerInfo, which names the digest apart from the signature (RFC 5652 §5.3); both must tell the same. */
-export function signerAlgorithmOf(algorithm: AlgorithmIdentifier, digest: Digest, name: string): SignatureAlgorithm {
+export function signerAlgorithmOf(algorithm: AlgorithmIdentifier, digest: DigestAlgorithm, name: string): SignatureAlgorithm {
   // RFC 5754 §3.2: rsaEncryption leaves the digest to digestAlgorithm.
   if (algorithm.oid === OID.rsaEncryption && hasNoParameters(algorithm)) return { family: 'rsa', digest };
   const named = signatureAlgorithmOf(algorithm, name);

@@ -7,13 +7,16 @@ import { isCrlOf, isRevokedAt, type RevocationList } from './crl.ts';
 import { isSameName } from './name.ts';
 import { isSignatureOf } from './public-key.ts';
 
-/** Paths from a signer to a trust anchor (RFC 5280 §6): found once by signatures, which never change, and judged at each genTime. */
+/**
+ * Paths from a signer to a trust anchor (RFC 5280 §6). Which signatures hold never changes, so that is found out once; validity and
+ * revocation are judged at the genTime of each token.
+ */
 
 /** From the signer to the anchor, both included; a signer that is an anchor itself stands alone. */
 export type Chain = readonly [Certificate, ...Certificate[]];
 
 const MAX_CHAIN = 8;
-/** Enough for any honest set of certificates; a token full of certificates of one name cannot cost more. */
+/** Enough for any honest set of certificates, and a bound on what a token full of certificates of one name can cost. */
 const MAX_SIGNATURE_CHECKS = 48;
 
 /**
@@ -43,7 +46,7 @@ export function findChains(signer: Certificate, anchors: readonly Certificate[],
         checkIssued(last, issuer);
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
-        // A root that is not an anchor is no fault of the chain below: nobody else has to have signed it.
+        // A root that is not trusted is signed by itself, not by the anchor of the same name: that says nothing about the chain.
         if (!isSameName(last.subject, last.issuer)) refusals.push(error);
         continue;
       }
@@ -55,7 +58,7 @@ export function findChains(signer: Certificate, anchors: readonly Certificate[],
   return chains;
 }
 
-/** By name, and by key where both certificates say which (RFC 5280 §4.2.1.1): CAs change keys, and strangers borrow names. */
+/** By name, and by key identifier where both have one (RFC 5280 §4.2.1.1): a CA may have several keys, and anybody may use its name. */
 function isNamedIssuer(issuer: Certificate, certificate: Certificate): boolean {
   if (!isSameName(issuer.subject, certificate.issuer)) return false;
   const { subjectKeyIdentifier } = issuer.extensions;
@@ -79,7 +82,7 @@ export function checkAuthority(chain: Chain): void {
   let intermediatesBelow = 0;
   for (const issuer of chain.slice(1)) {
     const { basicConstraints, keyUsage, extendedKeyUsage } = issuer.extensions;
-    // Roots from before version 3 cannot say that they are one: being configured says it for them.
+    // A root of version 1 has no extensions to say that it is a CA: that it is configured says so.
     const isOldAnchor = issuer === chain.at(-1) && issuer.version === 1;
     if (!basicConstraints?.ca && !isOldAnchor) refuse('issuer_not_ca', 'A certificate was issued by one that is not a CA’s.');
     if (keyUsage?.has(KEY_USAGE_BIT.keyCertSign) === false)
@@ -96,8 +99,8 @@ export function checkAuthority(chain: Chain): void {
 }
 
 /**
- * What depends on time: validity and revocation at genTime, and at no other time (V5; refusals 43, 44). A CA that has changed its
- * key signs its lists with the new one: `configured` are the certificates that may also have (RFC 5280 §6.3.3 (f)).
+ * What depends on time: validity and revocation at genTime, and at no other time (V5; refusals 43, 44). A CA that has changed its key
+ * signs its lists with the new one, whose certificate may be among `configured` (RFC 5280 §6.3.3 (f)).
  */
 export function checkAt(
   chain: Chain,

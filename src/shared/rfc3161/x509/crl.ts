@@ -65,7 +65,7 @@ export function parseCrl(bytes: Uint8Array): RevocationList {
   };
 }
 
-/** A serial number named twice is revoked for both reasons; which one holds is not ours to choose. */
+/** A list that names a certificate twice says two things about it, so it is refused as a whole. */
 function revokedOf(entries: readonly Der[]): ReadonlyMap<string, Revocation> {
   const revoked = new Map(entries.map(entryOf));
   if (revoked.size !== entries.length) refuse('der_malformed', 'The list names a certificate twice.');

@@ -1,7 +1,7 @@
 import { contentsOf, type Der, derOf, parseDer, TAG } from '../asn1/der.ts';
 import { oidOf } from '../asn1/der-values.ts';
 
-/** Distinguished names (RFC 5280 §4.1.2.4): whether two are the same, and one for people to read. */
+/** Distinguished names (RFC 5280 §4.1.2.4): compared, and as text for people. */
 
 /**
  * Whether two DER Names are the same (RFC 5280 §7.1): a CA that renews its certificate may write its name in another string type or case.

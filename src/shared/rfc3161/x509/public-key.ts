@@ -86,7 +86,7 @@ export function isSignatureOf(key: PublicKey, algorithm: SignatureAlgorithm, dat
   return holds(() => verify(algorithm.digest, data, { key: key.key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength }, signature));
 }
 
-/** OpenSSL throws for some signatures that it cannot even take apart; those hold as little as the others. */
+/** OpenSSL throws for a signature that it cannot decode; that is a signature that does not hold. */
 function holds(check: () => boolean): boolean {
   try {
     return check();

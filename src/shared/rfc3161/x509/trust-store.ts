@@ -58,7 +58,7 @@ export function createTrustStore({ anchors, intermediates = [], crls = [] }: Tru
     }
   }
 
-  // Only what leads to an anchor is remembered: strangers cannot fill the memory, whatever they send.
+  // Only what leads to an anchor is remembered: no stranger can fill the memory with certificates of his own.
   const configured = new Map(certificates.map((certificate) => [certificate.fingerprint, certificate]));
   const met = new Map<string, Certificate>();
   const knownChains = new Map<string, readonly Chain[]>();

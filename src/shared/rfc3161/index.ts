@@ -1,0 +1,46 @@
+/**
+ * RFC 3161 time-stamps: asking for one, judging one, issuing one. A library in itself: pure functions over bytes that take the time and
+ * the keys as arguments and import nothing but `node:crypto`. Its rooms import only those before them:
+ * `refusal` → `asn1` → `x509` → `cms` → `tsp` → `issue`. What is not listed here is nobody else's business.
+ */
+
+// To write certificates and revocation lists with.
+export * as der from './asn1/der-writer.ts';
+export { OID } from './asn1/oids.ts';
+// To issue a time-stamp: the steps of `issueResponse`, each with plain data, for a TSA that is to fail at one of them.
+export { acceptRequest } from './issue/accept-request.ts';
+export {
+  type Attribute,
+  encodeAttributes,
+  encodeResponse,
+  encodeToken,
+  encodeTstInfo,
+  genTimeText,
+  type ResponseParts,
+  type SignerParts,
+  type TokenParts,
+  type TstInfoFields,
+} from './issue/encode.ts';
+export {
+  issueResponse,
+  type Moment,
+  rejectionOf,
+  type SigningIdentity,
+  signAttributes,
+  signedAttributesOf,
+  type TsaProfile,
+  tokenPartsOf,
+  tstInfoFieldsOf,
+} from './issue/issue.ts';
+export { SCHEMES, type SignatureScheme } from './issue/sign.ts';
+// Why something was refused.
+export { REFUSALS, type RefusalCode } from './refusal/codes.ts';
+export type { Refused } from './refusal/refusal.ts';
+// To ask a TSA, and to be asked.
+export type { Imprint } from './tsp/imprint.ts';
+export { PKI_FAILURE, PKI_STATUS } from './tsp/pki-status.ts';
+export { decodeRequest, encodeRequest, type RequestFields, type TimeStampRequest } from './tsp/request.ts';
+// To judge an answer or a token.
+export type { ResponseContext, SignerIdentity, TokenContext, Verified, VerifyResult } from './tsp/types.ts';
+export { verifyResponse, verifyToken } from './tsp/verify.ts';
+export { createTrustStore, type TrustMaterial, TrustMaterialError, type TrustStore } from './x509/trust-store.ts';

@@ -1,0 +1,26 @@
+import { Refusal } from '../refusal/refusal.ts';
+import { failureOf, type PkiFailure } from '../tsp/pki-status.ts';
+import { requestOf, type TimeStampRequest } from '../tsp/request.ts';
+
+export type AcceptedRequest =
+  | { readonly ok: true; readonly request: TimeStampRequest }
+  | { readonly ok: false; readonly failure: PkiFailure; readonly detail: string };
+
+/**
+ * Reads the DER of a TimeStampReq and says whether a TSA with these policies grants it, or how it names the fault (RFC 3161 §2.4.2).
+ * Never throws, whatever the bytes.
+ */
+export function acceptRequest(der: Uint8Array, policies: readonly string[]): AcceptedRequest {
+  try {
+    const request = requestOf(der);
+    if (request.version !== 1) return { ok: false, failure: 'badRequest', detail: 'Only version 1 requests are known.' };
+    if (request.hasExtensions) return { ok: false, failure: 'unacceptedExtension', detail: 'No request extension is supported.' };
+    if (request.policy !== undefined && !policies.includes(request.policy)) {
+      return { ok: false, failure: 'unacceptedPolicy', detail: 'The requested policy is not offered.' };
+    }
+    return { ok: true, request };
+  } catch (error) {
+    if (error instanceof Refusal) return { ok: false, failure: failureOf(error.code), detail: error.message };
+    throw error;
+  }
+}

@@ -1,0 +1,39 @@
+import type { RefusalCode } from '../refusal/codes.ts';
+
+/** The numbers of a TSA's answer and their names (RFC 3161 §2.4.2). */
+
+/** PKIStatus. */
+export const PKI_STATUS = {
+  granted: 0,
+  grantedWithMods: 1,
+  rejection: 2,
+  waiting: 3,
+  revocationWarning: 4,
+  revocationNotification: 5,
+} as const;
+
+/** PKIFailureInfo: which bit says what. */
+export const PKI_FAILURE = {
+  badAlg: 0,
+  badRequest: 2,
+  badDataFormat: 5,
+  timeNotAvailable: 14,
+  unacceptedPolicy: 15,
+  unacceptedExtension: 16,
+  addInfoNotAvailable: 17,
+  systemFailure: 25,
+} as const;
+
+export type PkiFailure = keyof typeof PKI_FAILURE;
+
+const nameIn = (table: Readonly<Record<string, number>>, number: number): string | undefined =>
+  Object.keys(table).find((name) => table[name] === number);
+
+export const statusName = (status: number): string => nameIn(PKI_STATUS, status) ?? 'unknown';
+
+export const failureName = (bit: number): string => nameIn(PKI_FAILURE, bit) ?? `bit ${bit}`;
+
+/** How a TSA calls what is wrong with a request. */
+export function failureOf(code: RefusalCode): PkiFailure {
+  return code.startsWith('imprint_algorithm_') ? 'badAlg' : 'badDataFormat';
+}

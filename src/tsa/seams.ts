@@ -1,0 +1,71 @@
+import {
+  type Attribute,
+  acceptRequest,
+  encodeAttributes,
+  encodeResponse,
+  encodeToken,
+  encodeTstInfo,
+  type Moment,
+  PKI_STATUS,
+  type ResponseParts,
+  rejectionOf,
+  type SignerParts,
+  signAttributes,
+  signedAttributesOf,
+  type TimeStampRequest,
+  type TokenParts,
+  type TsaProfile,
+  type TstInfoFields,
+  tokenPartsOf,
+  tstInfoFieldsOf,
+} from '../shared/rfc3161/index.ts';
+
+/**
+ * Where a faulty answer of the development TSA departs from a good one, in the order in which the seams are met. Each gets what a good
+ * answer would have and returns what this one has instead; what is made later (digests, signature, lengths) follows from it.
+ */
+export interface Seams {
+  /** Before TSTInfo is encoded. */
+  fields?(fields: TstInfoFields): TstInfoFields;
+  /** The DER of TSTInfo, before it is digested. */
+  eContent?(tstInfo: Buffer): Buffer;
+  /** Before they are encoded; undefined: the signature covers eContent itself (RFC 5652 §5.4). */
+  attributes?(attributes: readonly Attribute[]): readonly Attribute[] | undefined;
+  /** The DER SET OF Attribute, before it is signed. */
+  signedAttributes?(set: Buffer): Buffer;
+  /** After signing. */
+  signer?(signer: SignerParts): SignerParts;
+  /** Before the token is encoded. */
+  token?(parts: TokenParts): TokenParts;
+  /** Before the answer is encoded. */
+  response?(parts: ResponseParts): ResponseParts;
+}
+
+/** As `issueResponse`, but for what the seams change. */
+export function issueResponseWith(seams: Seams, profile: TsaProfile, requestDer: Buffer, moment: Moment): Buffer {
+  const accepted = acceptRequest(requestDer, profile.policies);
+  const parts: ResponseParts = accepted.ok
+    ? { status: PKI_STATUS.granted, token: issueTokenWith(seams, profile, accepted.request, moment) }
+    : rejectionOf(accepted.failure, accepted.detail);
+  return encodeResponse(seams.response?.(parts) ?? parts);
+}
+
+function issueTokenWith(seams: Seams, profile: TsaProfile, request: TimeStampRequest, moment: Moment): Buffer {
+  const { identity } = profile;
+  const fields = tstInfoFieldsOf(profile, request, moment);
+  const tstInfo = encodeTstInfo(seams.fields?.(fields) ?? fields);
+  const eContent = seams.eContent?.(tstInfo) ?? tstInfo;
+  const signed = signTstInfoWith(seams, profile, eContent, moment);
+  const signer = seams.signer?.(signed) ?? signed;
+  const parts = tokenPartsOf(identity, request.certReq, eContent, signer);
+  return encodeToken(seams.token?.(parts) ?? parts);
+}
+
+function signTstInfoWith(seams: Seams, profile: TsaProfile, eContent: Buffer, moment: Moment): SignerParts {
+  const { identity } = profile;
+  const standard = signedAttributesOf(profile, eContent, moment);
+  const attributes = seams.attributes === undefined ? standard : seams.attributes(standard);
+  if (attributes === undefined) return { ...signAttributes(identity, eContent), signedAttributes: undefined };
+  const set = encodeAttributes(attributes);
+  return signAttributes(identity, seams.signedAttributes?.(set) ?? set);
+}
