@@ -77,8 +77,9 @@ const law: readonly Fault[] = [
   },
   (from, target) => {
     const [layer, other] = [layerOf(from), layerOf(target)];
-    if (roomOf(from) !== 'shared' || other === undefined || layer === other) return undefined;
-    if (layer === undefined || !(layer in layers)) return 'rule 1, a module of shared is in one of its layers';
+    if ([from, target].some((path) => roomOf(path) === 'shared' && !((layerOf(path) ?? '') in layers)))
+      return 'rule 1, a module of shared is in one of its layers';
+    if (layer === undefined || other === undefined || layer === other) return undefined;
     return layers[layer]?.includes(other) ? undefined : `rule 1, ${layer} may import only ${layers[layer]?.join(', ') || 'itself'}`;
   },
   (from, target) => {

@@ -31,6 +31,7 @@ describe('TimeStampReq (RFC 3161 §2.4.1)', () => {
         expect(decodeRequest(encodeRequest({ ...given, nonce }))).toEqual({
           ok: true,
           request: {
+            version: 1,
             ...given,
             imprintAlgorithmDer: sequence(objectIdentifier(OID[algorithm])),
             nonce: BigInt(`0x${Buffer.from(nonce).toString('hex')}`),
