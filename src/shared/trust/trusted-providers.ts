@@ -53,3 +53,6 @@ export const namesOf = ({ providers }: TrustSettings): { name: string; isQualifi
   providers.length > 0
     ? providers.map(({ settings: { name, isQualified } }) => ({ name, isQualified }))
     : [{ name: mockProviderName, isQualified: false }];
+
+/** Whether any configured provider is qualified: without one a stamp that must be qualified can never be made (W19). */
+export const canServeQualified = ({ providers }: TrustSettings): boolean => providers.some(({ settings }) => settings.isQualified);
