@@ -44,6 +44,11 @@ export interface ChainOf {
   readonly briefingHash: string;
 }
 
+/** Where a chain stands. */
+export interface ChainState extends ChainEnd {
+  readonly unqualifiedTotal: number;
+}
+
 /** The outputs of workflows, each an append-only chain (W8). */
 export interface OutputStore {
   /**
@@ -53,13 +58,13 @@ export interface OutputStore {
   append(chain: ChainOf, outputs: readonly NewOutput[]): Promise<Map<string, OutputRecord>>;
   /** Appends the closing record, or returns the one that is there. */
   close(chain: ChainOf, rootTokenId: string): Promise<ClosingRecord>;
-  /** How many outputs a chain holds, and how many of their stamps are not qualified. */
-  count(workflowId: string): Promise<{ total: number; unqualifiedTotal: number }>;
+  /** The last link of a chain, and how many of its stamps are recorded as not qualified; undefined while it holds no output. */
+  findEnd(workflowId: string): Promise<ChainState | undefined>;
   findByTokens(tokenIds: readonly string[]): Promise<OutputRecord[]>;
   /** Outputs from number `first` on, in order. */
   list(workflowId: string, first: number, limit: number): Promise<OutputRecord[]>;
-  /** Every link of a chain in order, a page at a time: memory does not grow with the chain. */
-  scanLinks(workflowId: string): AsyncIterable<ChainLink>;
+  /** The links of a chain from number `first` on, in order, a page at a time: memory does not grow with the chain. */
+  scanLinks(workflowId: string, first?: number): AsyncIterable<ChainLink>;
   /** Numbers of the outputs with that hash, at most `limit`. */
   findNumbers(workflowId: string, hash: string, limit: number): Promise<number[]>;
   /** Removes what callers said about outputs in words of their own (W10). */
@@ -168,16 +173,18 @@ export function createOutputStore(db: Db): OutputStore {
   return {
     append: (chain, given) => inStore(() => append(chain, given)),
     close: (chain, rootTokenId) => inStore(() => close(chain, rootTokenId)),
-    count: (workflowId) =>
+    findEnd: (workflowId) =>
       inStore(async () => {
         const end = await findEnd(workflowId);
-        if (!end) return { total: 0, unqualifiedTotal: 0 };
-        return { total: end.kind === 'closing' ? end.sequenceNumber - 1 : end.sequenceNumber, unqualifiedTotal: end.unqualifiedTotal };
+        if (!end) return undefined;
+        const { chainHash, unqualifiedTotal } = end;
+        const sequenceNumber = end.kind === 'closing' ? end.sequenceNumber - 1 : end.sequenceNumber;
+        return sequenceNumber === 0 ? undefined : { sequenceNumber, chainHash, unqualifiedTotal };
       }),
     findByTokens: (tokenIds) => inStore(() => findByTokens(tokenIds)),
     list: (workflowId, first, limit) => inStore(() => list(workflowId, first, limit)),
-    scanLinks: async function* (workflowId) {
-      for (let next = 1; ; ) {
+    scanLinks: async function* (workflowId, first = 1) {
+      for (let next = first; ; ) {
         const links = await inStore(() => listLinks(workflowId, next));
         yield* links;
         if (links.length === 0) return;

@@ -65,7 +65,7 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
 
   /**
    * Qualified only where every provider that it may come from is: shared anchors raise no trust. A stamp whose provider is no
-   * longer configured is judged by the others, and is not qualified any more. Who knows less overrules nobody: a revocation that
+   * longer configured is judged by the others, named after the one that vouches for it, and not qualified any more. Who knows less overrules nobody: a revocation that
    * one of them knows of is final, and `TRUST_ANCHORS_FILE` has no say about a configured provider's stamps.
    */
   function judgeTst(bytes: Buffer, providerName: string | undefined): Judgement {
@@ -86,13 +86,13 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
     const [first] = fitting;
     if (first) {
       const isQualified = isConfigured && fitting.every(({ provider }) => provider.settings.isQualified);
-      return vouchedBy(first.result, providerName ?? first.provider.settings.name, isQualified);
+      return vouchedBy(first.result, first.provider.settings.name, isQualified);
     }
     // Trusted, but nobody's: the anchors of a provider also issue under policies that it is not configured with (V2).
     if (otherPolicy) return named.length > 0 ? { ok: false, code: 'policy_mismatch' } : vouchedBy(otherPolicy, undefined, false);
     if (named.length === 0) {
       const extra = verifyWith(bytes, trust.extraTrust);
-      if (extra.ok) return vouchedBy(extra, providerName, false);
+      if (extra.ok) return vouchedBy(extra, undefined, false);
       refusals.push(extra);
     }
     return refusals.find(({ code }) => code !== 'untrusted_root' && code !== 'trust_store_empty') ?? refusals[0]!;
