@@ -1,5 +1,5 @@
 import type { ApiDocument, OperationObject } from '../openapi/document.ts';
-import type { DocsOperation, DocsPage } from './models.ts';
+import type { DocsOperation, DocsPage } from './docs-model.ts';
 
 const jsonType = 'application/json';
 

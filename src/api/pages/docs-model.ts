@@ -1,0 +1,31 @@
+/** One operation as the documents show it. */
+export interface DocsOperation {
+  readonly id: string;
+  readonly method: string;
+  /** With `{name}` for each parameter. */
+  readonly path: string;
+  readonly summary: string;
+  readonly description: string;
+  /** The header that carries the caller's token, where one is needed. */
+  readonly tokenHeader: string | null;
+  readonly parameters: readonly {
+    readonly name: string;
+    readonly place: string;
+    readonly required: boolean;
+    readonly description: string;
+    readonly type: string;
+    readonly example: string;
+  }[];
+  readonly body: { readonly schema: string; readonly example: string } | null;
+  readonly answers: readonly {
+    readonly status: string;
+    readonly description: string;
+    readonly mediaTypes: readonly string[];
+    readonly example: string | null;
+  }[];
+}
+
+export interface DocsPage {
+  readonly version: string;
+  readonly groups: readonly { readonly name: string; readonly operations: readonly DocsOperation[] }[];
+}

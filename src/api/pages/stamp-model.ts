@@ -1,0 +1,62 @@
+/** What pages are told of a stamp: what was verified for this very answer (V9), and what was only written down. */
+
+/** What verifying the stored token for this very answer gave. */
+export type StampVerdict =
+  /** The token is good and says what the record says: provider, time and imprint come from the token. */
+  | { readonly kind: 'proved' }
+  /** `reason` as verification answers it: a code, a colon, one sentence (V3). */
+  | { readonly kind: 'refused'; readonly reason: string }
+  /** Nothing to verify against: no trust anchor is configured. Says nothing about the stamp. */
+  | { readonly kind: 'unverifiable' };
+
+/** Who vouches for a time, and how far. Where the verdict is not `proved`, the rest is what is recorded, and the page claims none of it. */
+export interface StampMark {
+  readonly tokenId: string;
+  readonly stampedAt: string;
+  readonly provider: string;
+  readonly isQualified: boolean;
+  readonly verifyUrl: string;
+  readonly verdict: StampVerdict;
+}
+
+export interface ImprintShown {
+  readonly algorithm: 'sha256' | 'sha384' | 'sha512';
+  /** Lower-case hex. */
+  readonly digest: string;
+}
+
+/** A certificate for people; what counts is the fingerprint. */
+export interface CertificateShown {
+  /** RFC 4514 text. */
+  readonly subject: string;
+  readonly issuer: string;
+  /** SHA-256 of the DER, lower-case hex. */
+  readonly fingerprint: string;
+  readonly validFrom: string;
+  readonly validUntil: string;
+}
+
+/** What an RFC 3161 token says beside time and imprint, and who signed it. */
+export interface TokenDetails {
+  /** Dotted OID. */
+  readonly policy: string;
+  /** Null where the token names none. */
+  readonly accuracySeconds: number | null;
+  /** Decimal. */
+  readonly serial: string;
+  /** From the signer to the trust anchor, the anchor last. */
+  readonly chain: readonly CertificateShown[];
+  /** Whether a revocation list said that no certificate of the chain was revoked at the time of the stamp. */
+  readonly isRevocationChecked: boolean;
+}
+
+/** What a token that passed every check proves. */
+export interface ProvedStamp {
+  readonly stampedAt: string;
+  /** Null for a token that leads to an anchor of no configured provider. */
+  readonly provider: string | null;
+  readonly isQualified: boolean;
+  readonly imprint: ImprintShown;
+  /** Null for a token of the mock provider: it has no certificates. */
+  readonly details: TokenDetails | null;
+}

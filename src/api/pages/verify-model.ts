@@ -1,0 +1,28 @@
+import type { ProvedStamp } from './stamp-model.ts';
+
+/** The verdict on one stamp, as a person reads it. */
+export type VerdictShown =
+  | { readonly kind: 'proved'; readonly stamp: ProvedStamp }
+  /** `reason` as verification answers it (V3). */
+  | { readonly kind: 'refused'; readonly reason: string }
+  /** No stamp has this id (E6). */
+  | { readonly kind: 'unknown' }
+  /** Nothing to verify against: no trust anchor is configured. */
+  | { readonly kind: 'unverifiable' };
+
+/** `verify_url`, opened by a person (V8). */
+export interface VerifyPage {
+  readonly tokenId: string;
+  /** Where this page is found, absolute. */
+  readonly address: string;
+  readonly verdict: VerdictShown;
+  /** For verifiers other than this service; empty for the mock provider and for an unknown id. */
+  readonly downloads: readonly { readonly name: 'tsr' | 'tsq' | 'token' | 'evidence'; readonly url: string }[];
+  readonly shownAt: string;
+}
+
+/** `/verify`: a file and its stamp, or a pasted token. */
+export interface VerifyFormPage {
+  /** What was pasted into the form and sent without JavaScript; null when the page is just opened. */
+  readonly asked: { readonly token: string; readonly hash: string; readonly verdict: VerdictShown } | null;
+}
