@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { OutputRow, PageModels, StampMark, StatusPage, VerifyUserPage, WorkflowPage } from '../../src/api/pages/models.ts';
+import type { ErrorPage, PageModels, StatusPage, VerifyUserPage } from '../../src/api/pages/models.ts';
+import type { ProvedStamp, StampMark } from '../../src/api/pages/stamp-model.ts';
+import type { VerdictShown, VerifyPage } from '../../src/api/pages/verify-model.ts';
+import type { OutputRow, WorkflowPage } from '../../src/api/pages/workflow-model.ts';
 
 /** Models as the service would make them, for the tests of the pages. */
 
@@ -16,6 +19,7 @@ const mark = (number: number, isQualified: boolean): StampMark => ({
   provider: isQualified ? 'acme-qtsa' : 'mock',
   isQualified,
   verifyUrl: `/api/v1/verify/v1/token/${tokenIdOf(number)}`,
+  verdict: { kind: 'proved' },
 });
 
 const row = (number: number, isQualified: boolean): OutputRow => ({
@@ -37,26 +41,42 @@ export function outputsPage(total: number, { page = 1, pageSize = 100, isQualifi
   };
 }
 
+export const briefing = 'Draw the cover of the annual report.';
+
 const completed: WorkflowPage = {
   workflowId,
   address: `https://stamps.example/workflow/${workflowId}`,
+  proof: { kind: 'proved' },
   status: 'completed',
   isClosing: false,
   tier: 'verified',
+  isTierServed: true,
   startedAt: '2026-11-21T09:12:44Z',
   expiresAt: '2026-11-28T09:12:44Z',
   completedAt: '2026-11-21T10:02:31Z',
+  agentId: 'cover-artist/2.1',
   maskedEmail: 'j•••@example.com',
   emailVerifiedAt: '2026-11-21T09:14:02Z',
-  briefingHash: sha256Of('briefing'),
+  mail: 'sent',
+  briefingHash: sha256Of(briefing),
   outputs: outputsPage(12),
-  anchor: { rootHash: sha256Of('root'), stamp: { ...mark(99, false), stampedAt: '2026-11-21T10:02:30.482Z' } },
+  root: { hash: sha256Of('root'), stamp: { ...mark(99, false), stampedAt: '2026-11-21T10:02:30.482Z' } },
+  closingRecord: { hash: sha256Of('closing record'), stamp: { ...mark(98, false), stampedAt: '2026-11-21T10:02:30.501Z' } },
   evidence: { jsonUrl: `/workflow/${workflowId}/evidence.json`, zipUrl: `/workflow/${workflowId}/evidence.zip` },
   find: null,
-  shownAt: '2026-11-21T11:46:07Z',
+  isPrintEdition: false,
+  shownAt: '2026-11-21T11:46:07.204Z',
 };
 
+const open = { proof: { kind: 'open' }, completedAt: null, root: null, closingRecord: null, evidence: null } as const;
 const qualified = () => true;
+const qualifiedRoot = {
+  root: { hash: sha256Of('root'), stamp: mark(99, true) },
+  closingRecord: { hash: sha256Of('closing record'), stamp: mark(98, true) },
+};
+const reason = 'record_mismatch: The stored token says something else than the record it is stored in.';
+const spoilt = (number: number): OutputRow => ({ ...row(number, true), verdict: { kind: 'refused', reason } });
+const unverifiable = (stamp: StampMark): StampMark => ({ ...stamp, verdict: { kind: 'unverifiable' } });
 
 export const workflowSamples = {
   completed,
@@ -64,37 +84,48 @@ export const workflowSamples = {
     ...completed,
     tier: 'qualified',
     outputs: outputsPage(7, { isQualified: qualified }),
-    anchor: { rootHash: sha256Of('root'), stamp: mark(99, true) },
+    ...qualifiedRoot,
   },
   mixed: {
     ...completed,
     outputs: outputsPage(5, { isQualified: (number) => number !== 3 }),
-    anchor: { rootHash: sha256Of('root'), stamp: mark(99, true) },
+    ...qualifiedRoot,
   },
-  pending: {
+  pending: { ...completed, ...open, status: 'pending', tier: 'standard', emailVerifiedAt: null, outputs: outputsPage(3) },
+  undelivered: { ...completed, ...open, status: 'pending', emailVerifiedAt: null, mail: 'failed', outputs: outputsPage(0) },
+  unserved: { ...completed, ...open, status: 'active', tier: 'qualified', isTierServed: false, outputs: outputsPage(0) },
+  empty: { ...completed, ...open, status: 'active', outputs: outputsPage(0) },
+  closedEmpty: { ...completed, outputs: outputsPage(0) },
+  one: { ...completed, outputs: outputsPage(1) },
+  closing: { ...completed, ...open, status: 'active', isClosing: true },
+  expired: { ...completed, ...open, status: 'expired', emailVerifiedAt: null, maskedEmail: null, agentId: null, outputs: outputsPage(2) },
+  broken: {
     ...completed,
-    status: 'pending',
-    tier: 'standard',
-    completedAt: null,
-    emailVerifiedAt: null,
-    anchor: null,
-    evidence: null,
-    outputs: outputsPage(3),
+    ...qualifiedRoot,
+    proof: {
+      kind: 'broken',
+      faults: [
+        { kind: 'chain_hash_mismatch', sequenceNumber: 3 },
+        { kind: 'root_mismatch' },
+        { kind: 'output_stamp', sequenceNumber: 3, reason },
+        { kind: 'output_count_mismatch', recorded: 5, found: 4 },
+        { kind: 'closing_record_mismatch', member: 'completed_at' },
+        { kind: 'root_stamp', reason: 'unknown_token_id: No stamp has this id.' },
+      ],
+    },
+    outputs: { ...outputsPage(4, { isQualified: qualified }), rows: [1, 2, 3, 4].map((n) => (n === 3 ? spoilt(n) : row(n, true))) },
   },
-  empty: { ...completed, status: 'active', completedAt: null, anchor: null, evidence: null, outputs: outputsPage(0) },
-  closing: { ...completed, status: 'active', isClosing: true, completedAt: null, anchor: null, evidence: null },
-  expired: {
+  unverifiable: {
     ...completed,
-    status: 'expired',
-    completedAt: null,
-    anchor: null,
-    evidence: null,
-    emailVerifiedAt: null,
-    maskedEmail: null,
-    outputs: outputsPage(2),
+    proof: { kind: 'unverifiable' },
+    root: { hash: sha256Of('root'), stamp: unverifiable(mark(99, true)) },
+    closingRecord: { hash: sha256Of('closing record'), stamp: unverifiable(mark(98, true)) },
+    outputs: { ...outputsPage(2), rows: [1, 2].map((n) => ({ ...row(n, true), verdict: { kind: 'unverifiable' } })) },
   },
   long: { ...completed, outputs: outputsPage(250, { page: 2, pageSize: 20 }) },
   found: { ...completed, find: { hash: sha256Of(contentOf(4)), sequenceNumbers: [4] } },
+  foundBriefing: { ...completed, find: { hash: sha256Of(briefing), sequenceNumbers: [] } },
+  print: { ...completed, outputs: outputsPage(130, { pageSize: 1_000 }), isPrintEdition: true },
   notFound: { ...completed, find: { hash: sha256Of('other'), sequenceNumbers: [] } },
 } satisfies Record<string, WorkflowPage>;
 
@@ -115,6 +146,82 @@ export const verifyUserSamples = [
   verifyUser({ kind: 'workflow_closed' }),
   verifyUser({ kind: 'email_redacted' }),
 ] as const;
+
+const certificate = (subject: string, issuer: string) => ({
+  subject,
+  issuer,
+  fingerprint: sha256Of(subject),
+  validFrom: '2025-01-01T00:00:00Z',
+  validUntil: '2035-01-01T00:00:00Z',
+});
+
+const provedStamp: ProvedStamp = {
+  stampedAt: '2026-11-21T09:31:01.482Z',
+  provider: 'acme-qtsa',
+  isQualified: true,
+  imprint: { algorithm: 'sha256', digest: sha256Of(contentOf(1)) },
+  details: {
+    policy: '1.3.6.1.4.1.99999.1.2',
+    accuracySeconds: 0.5,
+    serial: '8734561298734561298734',
+    chain: [
+      certificate('CN=Acme TSU 7,O=Acme Trust Services', 'CN=Acme Time CA'),
+      certificate('CN=Acme Time CA', 'CN=Acme Root'),
+      certificate('CN=Acme Root,O=Acme Trust Services,C=LU', 'CN=Acme Root'),
+    ],
+    isRevocationChecked: false,
+  },
+};
+
+const proved = (changed: Partial<ProvedStamp> = {}): VerdictShown => ({ kind: 'proved', stamp: { ...provedStamp, ...changed } });
+const verifyPage = (verdict: VerdictShown): VerifyPage => ({
+  tokenId: tokenIdOf(1),
+  address: `https://stamps.example/api/v1/verify/v1/token/${tokenIdOf(1)}`,
+  verdict,
+  downloads:
+    verdict.kind === 'unknown'
+      ? []
+      : (['tsr', 'tsq', 'token'] as const).map((name) => ({ name, url: `/api/v1/verify/v1/token/x/${name}` })),
+  shownAt: '2026-11-21T11:46:07.204Z',
+});
+
+export const verifySamples = {
+  qualified: verifyPage(proved()),
+  sha512: verifyPage(
+    proved({ isQualified: false, imprint: { algorithm: 'sha512', digest: createHash('sha512').update(contentOf(1)).digest('hex') } }),
+  ),
+  mock: { ...verifyPage(proved({ isQualified: false, provider: 'mock', details: null })), downloads: [] },
+  refused: verifyPage({ kind: 'refused', reason }),
+  unknown: verifyPage({ kind: 'unknown' }),
+  unverifiable: verifyPage({ kind: 'unverifiable' }),
+} satisfies Record<string, VerifyPage>;
+
+/** What `/verify` answers to the token `good`, and to any other. */
+export const verdictOf = (token: string): VerdictShown =>
+  token === 'good'
+    ? proved({ provider: null, isQualified: false })
+    : { kind: 'refused', reason: 'not_base64: The token is not canonical base64.' };
+
+const errorPage = (what: ErrorPage['what'], status: number, detail = '', retryAfterSeconds: number | null = null): ErrorPage => ({
+  what,
+  status,
+  detail,
+  requestId: '01995f3a-7c1e-7d0b-9a52-3f2b8c6d4e10',
+  retryAfterSeconds,
+});
+
+export const errorSamples = {
+  'no-workflow': errorPage('workflow', 404),
+  'cut-workflow': errorPage('workflow', 422),
+  'no-confirmation': errorPage('confirmation', 404),
+  'cut-stamp': errorPage('stamp', 422),
+  'no-content': errorPage('content', 404),
+  'no-page': errorPage('page', 404),
+  'too-often': errorPage('stamp', 429, '', 42),
+  down: errorPage('workflow', 503, '', 2),
+  ours: errorPage('page', 500, 'Something went wrong on our side.'),
+  prefetch: errorPage('confirmation', 409, 'This link is answered when a person opens it, not before.'),
+} satisfies Record<string, ErrorPage>;
 
 const counters = { stamps: 48_213, failed: 12, verifications: 90_125, workflows_started: 310, workflows_completed: 287 };
 const mock = {
@@ -162,7 +269,19 @@ export const statusSamples = {
       ],
       queue: { depth: 1, oldest_job_age_seconds: 65 },
     },
-    components: [{ name: 'Workers', status: 'degraded', note: 'One of two answers' }],
+    components: [
+      { name: 'Workers', status: 'degraded', note: 'One of two answers' },
+      { name: 'Mail', status: 'outage', note: 'No mail can be sent.' },
+    ],
+    days: [],
+  },
+  fresh: {
+    ...operational,
+    status: {
+      ...operational.status,
+      provider: { ...mock, name: 'acme-qtsa', is_qualified: true, last_success_at: null },
+      providers: [{ ...mock, name: 'acme-qtsa', is_qualified: true, last_success_at: null, latency_ms: { p50: null, p95: null } }],
+    },
     days: [],
   },
 } satisfies Record<string, StatusPage>;
@@ -170,5 +289,5 @@ export const statusSamples = {
 export const startSample: PageModels['start'] = {
   version: '0.2.0',
   baseUrl: 'https://stamps.example',
-  provider: { name: 'mock', isQualified: false },
+  provider: { name: 'mock', qualification: 'not_qualified' },
 };

@@ -1,18 +1,33 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import { registerSecurityHeaders } from '../../src/api/http/security-headers.ts';
-import type { WorkflowPage } from '../../src/api/pages/models.ts';
 import { registerViews } from '../../src/api/pages/views.ts';
-import { contentOf, outputsPage, sha256Of, startSample, statusSamples, verifyUserSamples, workflowSamples } from './page-samples.ts';
+import type { WorkflowPage } from '../../src/api/pages/workflow-model.ts';
+import {
+  contentOf,
+  errorSamples,
+  outputsPage,
+  sha256Of,
+  startSample,
+  statusSamples,
+  verdictOf,
+  verifySamples,
+  verifyUserSamples,
+  workflowSamples,
+} from './page-samples.ts';
 
-/** The sample pages, each at an address of its own; of those that differ in words only, the first two. */
+/** The sample pages, each at an address of its own; of those that differ in words only, some. */
 export const samplePaths = [
   ...Object.keys(workflowSamples).map((name) => `/workflow/${name}`),
-  ...verifyUserSamples.slice(0, 2).map((_, i) => `/verify-user/${i}`),
-  '/not-found/workflow',
-  '/not-found/page',
+  ...Object.keys(verifySamples).map((name) => `/verify/${name}`),
+  ...[0, 1, 3].map((i) => `/verify-user/${i}`),
+  '/error/no-workflow',
+  '/error/too-often',
   ...Object.keys(statusSamples).map((name) => `/status/${name}`),
+  '/verify',
   '/',
 ];
+
+const operator = { name: 'Acme Stamps S.à r.l.', url: 'https://acme.example', contact: 'help@acme.example' };
 
 const longTotal = 250;
 
@@ -30,13 +45,21 @@ function longWorkflow(query: { page?: string; find?: string }): WorkflowPage {
 /** Serves every sample page with the views and the security headers of the service; nothing else of it runs. */
 export async function createPageServer(): Promise<FastifyInstance> {
   const app = Fastify();
-  await registerViews(app);
+  await registerViews(app, { operator });
   registerSecurityHeaders(app);
   for (const [name, model] of Object.entries(workflowSamples)) app.get(`/workflow/${name}`, (_, reply) => reply.page('workflow', model));
+  for (const [name, model] of Object.entries(verifySamples)) app.get(`/verify/${name}`, (_, reply) => reply.page('verify', model));
   for (const [i, model] of verifyUserSamples.entries()) app.get(`/verify-user/${i}`, (_, reply) => reply.page('verify-user', model));
   for (const [name, model] of Object.entries(statusSamples)) app.get(`/status/${name}`, (_, reply) => reply.page('status', model));
-  app.get('/not-found/workflow', (_, reply) => reply.page('not-found', { what: 'workflow' }));
-  app.get('/not-found/page', (_, reply) => reply.page('not-found', { what: 'page' }));
+  for (const [name, model] of Object.entries(errorSamples)) app.get(`/error/${name}`, (_, reply) => reply.page('error', model));
+  app.get('/verify', (_, reply) => reply.page('verify-form', { asked: null }));
+  app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>
+    done(null, Object.fromEntries(new URLSearchParams(String(body)))),
+  );
+  app.post<{ Body: { token: string; hash?: string } }>('/verify', (request, reply) => {
+    const { token, hash = '' } = request.body;
+    return reply.page('verify-form', { asked: { token, hash, verdict: verdictOf(token) } });
+  });
   app.get('/', (_, reply) => reply.page('start', startSample));
   app.get<{ Querystring: { page?: string; find?: string } }>(`/workflow/${workflowSamples.long.workflowId}`, (request, reply) =>
     reply.page('workflow', longWorkflow(request.query)),

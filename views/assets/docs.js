@@ -1,27 +1,31 @@
+// @ts-check
 // Sends the requests of the API documents from the page itself, to the service that serves it. The documents can be read without it.
+import { find } from './page-parts.js';
 
 const mostShown = 100_000;
 
-/** The address of a form, its parameters filled in; an empty one of the query is left out. */
+/** The address of a form, its parameters filled in; an empty one of the query is left out. @param {HTMLFormElement} form */
 function addressOf(form) {
   const inputs = [...form.querySelectorAll('input')];
   const path = inputs
     .filter(({ dataset }) => dataset.place === 'path')
-    .reduce((address, { name, value }) => address.replace(`{${name}}`, encodeURIComponent(value)), form.dataset.path);
+    .reduce((address, { name, value }) => address.replace(`{${name}}`, encodeURIComponent(value)), form.dataset.path ?? '');
   const query = inputs.filter(({ dataset, value }) => dataset.place === 'query' && value !== '').map(({ name, value }) => [name, value]);
   return query.length > 0 ? `${path}?${new URLSearchParams(query)}` : path;
 }
 
+/** @param {HTMLFormElement} form @returns {RequestInit} */
 function requestOf(form) {
-  const headers = [...form.querySelectorAll('input[data-place="header"]')]
-    .filter(({ value }) => value !== '')
-    .map(({ name, value }) => [name, value]);
-  const body = form.elements.namedItem('body')?.value;
-  if (body !== undefined) headers.push(['content-type', 'application/json']);
-  return { method: form.dataset.method, headers, body };
+  const inputs = /** @type {NodeListOf<HTMLInputElement>} */ (form.querySelectorAll('input[data-place="header"]'));
+  const headers = new Headers([...inputs].filter(({ value }) => value !== '').map(({ name, value }) => [name, value]));
+  const text = form.elements.namedItem('body');
+  const method = form.dataset.method ?? 'GET';
+  if (!(text instanceof HTMLTextAreaElement)) return { method, headers };
+  headers.set('content-type', 'application/json');
+  return { method, headers, body: text.value };
 }
 
-/** JSON in lines, other text as it is, bytes by their number only. */
+/** JSON in lines, other text as it is, bytes by their number only. @param {Response} response */
 async function textOf(response) {
   const type = response.headers.get('content-type') ?? '';
   if (!/json|text/.test(type)) return `${(await response.arrayBuffer()).byteLength} bytes of ${type || 'nothing'}`;
@@ -35,6 +39,7 @@ async function textOf(response) {
 
 const shownHeaders = ['content-type', 'retry-after', 'ratelimit-remaining', 'etag', 'idempotent-replayed', 'x-request-id'];
 
+/** @param {HTMLFormElement} form */
 async function send(form) {
   const started = performance.now();
   const response = await fetch(addressOf(form), requestOf(form));
@@ -44,20 +49,19 @@ async function send(form) {
   return [`${response.status} ${response.statusText} in ${took} ms`, ...headers, '', body].join('\n');
 }
 
-for (const form of document.querySelectorAll('.operation form')) {
-  form.querySelector('.try').hidden = false;
+for (const form of /** @type {NodeListOf<HTMLFormElement>} */ (document.querySelectorAll('.operation form'))) {
+  find('.try', form).hidden = false;
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
-    const output = form.querySelector('output');
     const shown = document.createElement('pre');
     shown.tabIndex = 0;
     shown.setAttribute('aria-label', 'Answer');
     try {
       shown.textContent = await send(form);
     } catch (error) {
-      shown.textContent = `The request could not be sent: ${error.message}`;
+      shown.textContent = `The request could not be sent: ${error instanceof Error ? error.message : error}`;
     }
-    output.replaceChildren(shown);
+    find('output', form).replaceChildren(shown);
   });
 }
 

@@ -1,12 +1,12 @@
-import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import fastifyStatic from '@fastify/static';
 import fastifyView from '@fastify/view';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { createViewEngine, viewsFolder } from '../../shared/views/engine.ts';
+import type { Operator } from '../../shared/views/operator.ts';
+import { registerAssets } from './assets.ts';
 import { dayBars } from './day-bars.ts';
 import type { PageModels } from './models.ts';
+import { qualificationOf } from './provider-qualification.ts';
+import { qrCode } from './qr-code.ts';
 
 declare module 'fastify' {
   interface FastifyReply {
@@ -15,41 +15,15 @@ declare module 'fastify' {
   }
 }
 
-const assetsFolder = join(viewsFolder, 'assets');
-const assetFiles = ['qstamp.css', 'qstamp.js', 'docs.js'];
-
-/** `/assets/qstamp-1a2b3c4d5e6f.css`: the address changes with the content, so that it may be kept for ever. */
-function addressOf(file: string): string {
-  const [name, extension] = file.split('.');
-  const digest = createHash('sha256')
-    .update(readFileSync(join(assetsFolder, file)))
-    .digest('hex');
-  return `/assets/${name}-${digest.slice(0, 12)}.${extension}`;
-}
-
-/**
- * Pages by `reply.page`, and their assets. An address of an asset that this build does not have is 404, never another build's
- * content. Call it on the root instance: what it decorates must be seen by every route.
- */
-export async function registerViews(app: FastifyInstance): Promise<void> {
-  const addresses = new Map(assetFiles.map((file) => [file, addressOf(file)]));
-  const assetUrl = (file: string): string => {
-    const address = addresses.get(file);
-    if (!address) throw new Error(`no such asset: ${file}`);
-    return address;
-  };
-
+/** Pages by `reply.page`, and their assets. Call it on the root instance: what it decorates must be seen by every route. */
+export async function registerViews(app: FastifyInstance, { operator }: { operator: Operator | null }): Promise<void> {
+  const assetUrl = await registerAssets(app);
   await app.register(fastifyView, {
     engine: { eta: createViewEngine(assetUrl) },
     root: viewsFolder,
     production: true,
-    defaultContext: { dayBars },
+    defaultContext: { dayBars, operator, qrCode, qualificationOf },
   });
-  await app.register(fastifyStatic, { root: assetsFolder, serve: false, immutable: true, maxAge: '365d' });
-
-  for (const [file, address] of addresses) {
-    app.get(address, (_request, reply) => reply.sendFile(file));
-  }
   app.decorateReply('page', function page(this: FastifyReply, name: keyof PageModels, model: PageModels[keyof PageModels]) {
     // A page shows what is true now; the answer to a challenge is nobody's to keep.
     if (!this.hasHeader('cache-control')) this.header('cache-control', name === 'verify-user' ? 'no-store' : 'no-cache');

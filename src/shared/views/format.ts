@@ -5,26 +5,43 @@ const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', 
 export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character) => entities[character]!);
 
 const months = 'January February March April May June July August September October November December'.split(' ');
-const timePattern = /^(\d{4})-(\d\d)-(\d\d)T(\d\d:\d\d:\d\d(?:\.\d+)?)Z$/;
+const timePattern = /^(\d{4})-(\d\d)-(\d\d)T(\d\d:\d\d:\d\d)(?:\.(\d+))?Z$/;
+
+function partsOf(iso: string): { readonly text: string; readonly fraction: string } {
+  const [, year, month, day, time, fraction = ''] = timePattern.exec(iso) ?? [];
+  const name = months[Number(month) - 1];
+  if (!name) throw new RangeError(`not an RFC 3339 time in UTC: ${iso}`);
+  return { text: `${Number(day)} ${name} ${year}, ${time}`, fraction: fraction.replace(/0+$/, '') };
+}
 
 /**
- * An RFC 3339 time in UTC as a person reads it: `21 November 2026, 11:46:07 UTC`; a fraction of a second is kept as it is given,
- * because a genTime may be finer than a millisecond.
+ * An RFC 3339 time in UTC as a person reads it, to the second: `21 November 2026, 11:46:07 UTC`.
  *
  * @throws RangeError not RFC 3339 in UTC
  */
-export function timeText(iso: string): string {
-  const [, year, month, day, time] = timePattern.exec(iso) ?? [];
-  const name = months[Number(month) - 1];
-  if (!name) throw new RangeError(`not an RFC 3339 time in UTC: ${iso}`);
-  return `${Number(day)} ${name} ${year}, ${time} UTC`;
+export const timeText = (iso: string): string => `${partsOf(iso).text} UTC`;
+
+/**
+ * The time of a stamp, as exact as its provider gave it: a genTime may be finer than a millisecond, and nobody may be shown an earlier
+ * one. Noughts at the end say nothing.
+ *
+ * @throws RangeError not RFC 3339 in UTC
+ */
+export function stampTimeText(iso: string): string {
+  const { text, fraction } = partsOf(iso);
+  return `${text}${fraction && `.${fraction}`} UTC`;
 }
 
 /** A day `2026-11-21` as `21 November`. */
 export const dayText = (date: string): string => timeText(`${date}T00:00:00Z`).split(' ').slice(0, 2).join(' ');
 
-/** The `time` element of an RFC 3339 time in UTC. */
-export const time = (iso: string): string => `<time datetime="${escapeHtml(iso)}">${timeText(iso)}</time>`;
+const timeElement = (iso: string, text: string): string => `<time datetime="${escapeHtml(iso)}">${text}</time>`;
+
+/** The `time` element of a time of our own clocks (RFC 3339, UTC). */
+export const time = (iso: string): string => timeElement(iso, timeText(iso));
+
+/** The `time` element of the time of a stamp. */
+export const stampTime = (iso: string): string => timeElement(iso, stampTimeText(iso));
 
 /** A hash in groups of eight that wrap between each other and copy as one word. */
 export function hash(hex: string): string {
@@ -35,8 +52,9 @@ export function hash(hex: string): string {
 /** `12,345`, or an en dash when it is not known. */
 export const count = (value: number | null): string => value?.toLocaleString('en-GB') ?? '–';
 
-/** `1 output`, `12,345 outputs` */
-export const plural = (value: number, noun: string): string => `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
+/** `no output`, `1 output`, `12,345 outputs` */
+export const plural = (value: number, noun: string): string =>
+  value === 0 ? `no ${noun}` : `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
 
 const units = [
   { noun: 'day', seconds: 86_400 },
@@ -49,7 +67,7 @@ const units = [
 export function duration(seconds: number): string {
   let rest = Math.round(seconds);
   const first = units.findIndex((unit) => rest >= unit.seconds);
-  if (first < 0) return plural(0, 'second');
+  if (first < 0) return '0 seconds';
   const parts = units.slice(first, first + 2).map((unit) => {
     const amount = Math.floor(rest / unit.seconds);
     rest -= amount * unit.seconds;

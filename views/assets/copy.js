@@ -1,0 +1,28 @@
+// @ts-check
+import { announce } from './page-parts.js';
+
+/** A button to copy beside every text that is marked for it, where the browser can. @param {ParentNode} [within] */
+export function addCopyButtons(within = document) {
+  if (!navigator.clipboard) return;
+  for (const cell of /** @type {NodeListOf<HTMLElement>} */ (within.querySelectorAll('[data-copy]'))) {
+    const { copy: text = '', copyName: name = '' } = cell.dataset;
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.textContent = 'Copy';
+    button.setAttribute('aria-label', `Copy ${name}`);
+    button.addEventListener('click', async () => {
+      try {
+        await navigator.clipboard.writeText(text);
+        button.textContent = 'Copied';
+        announce(`Copied ${name}`);
+      } catch {
+        button.textContent = 'Not allowed';
+        announce('The browser did not allow copying');
+      }
+      setTimeout(() => {
+        button.textContent = 'Copy';
+      }, 2000);
+    });
+    cell.append(' ', button);
+  }
+}

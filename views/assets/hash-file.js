@@ -1,0 +1,35 @@
+// @ts-check
+import { createSha256 } from './sha256.js';
+import { createSha512 } from './sha512.js';
+
+/** @typedef {'sha256' | 'sha384' | 'sha512'} Algorithm */
+
+const hashers = { sha256: createSha256, sha384: () => createSha512(384), sha512: () => createSha512(512) };
+
+/**
+ * The digest of a file, lower-case hex, read in pieces: a file of any size in constant memory. `crypto.subtle` wants the file whole,
+ * and HTTPS.
+ *
+ * @param {File} file
+ * @param {Algorithm} algorithm
+ * @param {(percent: number) => void} onProgress
+ */
+export async function hashFile(file, algorithm, onProgress) {
+  const hasher = hashers[algorithm]();
+  const reader = file.stream().getReader();
+  let read = 0;
+  let shown = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return hasher.digest();
+    hasher.update(value);
+    read += value.length;
+    const percent = Math.floor((read / file.size) * 100);
+    if (percent >= shown + 5) {
+      shown = percent;
+      onProgress(percent);
+      // Lets the page answer while a large file is read.
+      await new Promise((resolve) => setTimeout(resolve));
+    }
+  }
+}

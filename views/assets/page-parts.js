@@ -1,0 +1,54 @@
+// @ts-check
+/** Small pieces of a page that scripts make: they look as the templates' own. */
+
+/** The element that a template of ours holds. @param {string} selector @param {ParentNode} [within] @returns {HTMLElement} */
+export function find(selector, within = document) {
+  const element = within.querySelector(selector);
+  if (!(element instanceof HTMLElement)) throw new Error(`the page lacks ${selector}`);
+  return element;
+}
+
+/** @param {string} name */
+export function icon(name) {
+  const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
+  svg.setAttribute('class', 'icon');
+  svg.setAttribute('aria-hidden', 'true');
+  const use = document.createElementNS('http://www.w3.org/2000/svg', 'use');
+  use.setAttribute('href', `#icon-${name}`);
+  svg.append(use);
+  return svg;
+}
+
+/** @param {string} text */
+export function bold(text) {
+  const element = document.createElement('strong');
+  element.textContent = text;
+  return element;
+}
+
+/** Tells a screen reader. @param {string} text */
+export function announce(text) {
+  find('#announcements').textContent = text;
+}
+
+/**
+ * A line of the list of results, about one file: `say` writes an icon, and words that may hold the file's name.
+ *
+ * @param {HTMLElement} results
+ * @param {File} file
+ */
+export function addResult(results, file) {
+  const item = document.createElement('li');
+  const text = document.createElement('p');
+  const name = document.createElement('span');
+  name.className = 'name';
+  name.textContent = file.name;
+  /** @param {string} iconName @param {(string | Node)[]} parts */
+  const say = (iconName, ...parts) => {
+    text.replaceChildren(...parts);
+    item.replaceChildren(icon(iconName), text);
+  };
+  say('pending', 'Reading ', name, ' …');
+  results.append(item);
+  return { item, name, say, progress: (/** @type {number} */ percent) => say('pending', 'Reading ', name, ` … ${percent} %`) };
+}

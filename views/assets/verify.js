@@ -1,0 +1,80 @@
+// @ts-check
+// The page of a stamp, and the form: a file compared with the hash that was stamped. The token is sent to the service, the file never.
+import { addCopyButtons } from './copy.js';
+import { openDropZone } from './drop-zone.js';
+import { hashFile } from './hash-file.js';
+import { addResult, bold, find } from './page-parts.js';
+import { isStampFile, readStampFile } from './stamp-file.js';
+
+/** Where the form shows its answer; the page of one stamp has none. */
+const answer = document.querySelector('#answer');
+
+/** Files that were given before their stamp. @type {File[]} */
+let waiting = [];
+
+/** The imprint of the stamp that the page shows. */
+function shownImprint() {
+  const verdict = document.querySelector('#verdict[data-digest]');
+  if (!(verdict instanceof HTMLElement)) return undefined;
+  const { algorithm, digest } = verdict.dataset;
+  return { algorithm: /** @type {import('./hash-file.js').Algorithm} */ (algorithm), digest };
+}
+
+/** Has the service verify a token, and shows what it answers. @param {string} token */
+async function showVerdict(token) {
+  const response = await fetch('/verify', { method: 'POST', body: new URLSearchParams({ token }), headers: { accept: 'text/html' } });
+  const page = new DOMParser().parseFromString(await response.text(), 'text/html');
+  const told = page.querySelector('#answer');
+  if (!response.ok || !told) throw new Error(`status ${response.status}`);
+  answer?.replaceChildren(...told.childNodes);
+  if (answer) addCopyButtons(answer);
+}
+
+/** @param {File} file */
+async function takeStamp(file) {
+  const { item, name, say } = addResult(find('.results'), file);
+  try {
+    const read = await readStampFile(file);
+    if ('problem' in read) {
+      say('warning', bold('Not read.'), ' ', name, ' ', read.problem);
+      return;
+    }
+    await showVerdict(read.token);
+    item.remove();
+  } catch {
+    say('warning', bold('Not verified.'), ' ', name, ' could not be read or sent. Please try again.');
+  }
+}
+
+/** @param {File} file @param {NonNullable<ReturnType<typeof shownImprint>>} imprint */
+async function compareFile(file, imprint) {
+  const { item, name, say, progress } = addResult(find('.results'), file);
+  try {
+    const isSame = (await hashFile(file, imprint.algorithm, progress)) === imprint.digest;
+    item.classList.add(isSame ? 'is-match' : 'is-other');
+    if (isSame) say('check', bold('Match.'), ' ', name, ' is what was stamped, byte for byte.');
+    else say('cross', bold('No match.'), ' ', name, ' is not what was stamped: it is another file, or was changed since.');
+  } catch {
+    say('warning', bold('Not compared.'), ' ', name, ' could not be read. Please try again.');
+  }
+}
+
+/** @param {File[]} files */
+async function take(files) {
+  const stamp = answer ? files.find(isStampFile) : undefined;
+  waiting = [...(stamp || !shownImprint() ? waiting : []), ...files.filter((file) => file !== stamp)];
+  find('.results').replaceChildren();
+  if (stamp) {
+    answer?.replaceChildren();
+    await takeStamp(stamp);
+  }
+  const imprint = shownImprint();
+  for (const file of waiting) {
+    if (imprint) await compareFile(file, imprint);
+    else addResult(find('.results'), file).say('pending', `${file.name} waits for its stamp: drop that too.`);
+  }
+  if (imprint) waiting = [];
+}
+
+addCopyButtons();
+openDropZone(take);

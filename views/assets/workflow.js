@@ -1,0 +1,82 @@
+// @ts-check
+// The page of a workflow: files compared without leaving the browser, hashes copied, anchors followed. The page works without it.
+import { addCopyButtons } from './copy.js';
+import { openDropZone } from './drop-zone.js';
+import { hashFile } from './hash-file.js';
+import { addResult, bold, find } from './page-parts.js';
+
+const certificate = find('.certificate').dataset;
+const [outputs, page, pageSize] = [certificate.outputs, certificate.page, certificate.pageSize].map(Number);
+const results = find('.results');
+
+/** Rows of this page with a hash. @param {string} hash @returns {NodeListOf<HTMLElement>} */
+const rowsWith = (hash) => document.querySelectorAll(`tr[data-hash="${hash}"]`);
+
+/** The numbers of the outputs with a hash: on this page, else, when there are more pages, as the service finds them by the hash alone. @param {string} hash */
+async function findOutputs(hash) {
+  const onPage = [...rowsWith(hash)].map((row) => Number(row.dataset.number));
+  if (onPage.length > 0 || outputs <= pageSize) return onPage;
+  const answer = await fetch(`${location.pathname}?find=${hash}`);
+  if (!answer.ok) throw new Error(`status ${answer.status}`);
+  const found = new DOMParser().parseFromString(await answer.text(), 'text/html');
+  return (find('[data-found]', found).dataset.found ?? '').split(' ').filter(Boolean).map(Number);
+}
+
+/** @param {number} number */
+const pageOf = (number) => Math.ceil(number / pageSize);
+
+/** @param {number} number */
+function addressOf(number) {
+  if (pageOf(number) === page) return `#output-${number}`;
+  const query = new URLSearchParams(location.search);
+  query.delete('find');
+  query.set('page', String(pageOf(number)));
+  return `?${query}#output-${number}`;
+}
+
+/** @param {number} number */
+function linkTo(number) {
+  const link = document.createElement('a');
+  link.href = addressOf(number);
+  link.textContent = `output ${number}`;
+  return link;
+}
+
+/** @param {File} file */
+async function compareFile(file) {
+  const { item, name, say, progress } = addResult(results, file);
+  try {
+    const hash = await hashFile(file, 'sha256', progress);
+    item.dataset.hash = hash;
+    const numbers = await findOutputs(hash);
+    const links = numbers.flatMap((number, i) => [i > 0 ? ', ' : '', linkTo(number)]);
+    const isBriefing = hash === find('[data-briefing]').dataset.briefing;
+    item.classList.toggle('is-match', isBriefing || numbers.length > 0);
+    if (isBriefing && numbers.length > 0) say('check', bold('Match.'), ' ', name, ' is the briefing, and ', ...links, '.');
+    else if (isBriefing)
+      say('check', bold('Match.'), ' ', name, ' is the briefing: what the agent was asked to do, not one of its outputs.');
+    else if (numbers.length > 0) say('check', bold('Match.'), ' ', name, ' is ', ...links, '.');
+    else say('cross', bold('No match.'), ' ', name, ' is none of these outputs, and not the briefing. Its SHA-256 is ', hash, '.');
+    for (const row of rowsWith(hash)) row.classList.add('match');
+  } catch {
+    say('warning', bold('Not compared.'), ' ', name, ' could not be read or compared. Please try again.');
+  }
+}
+
+/** @param {File[]} files */
+async function compareAll(files) {
+  for (const row of document.querySelectorAll('tr.match')) row.classList.remove('match');
+  results.replaceChildren();
+  for (const file of files) await compareFile(file);
+}
+
+/** An anchor of an output on another page leads there: the server never sees the part behind `#`. */
+function followAnchor() {
+  const number = Number(/^#output-(\d+)$/.exec(location.hash)?.[1]);
+  if (number >= 1 && number <= outputs && pageOf(number) !== page) location.replace(addressOf(number));
+}
+
+followAnchor();
+addEventListener('hashchange', followAnchor);
+addCopyButtons();
+openDropZone(compareAll);
