@@ -3,6 +3,7 @@ import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } 
 import type { Config } from '../shared/runtime/config.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
+import { operatorOf } from '../shared/views/operator.ts';
 import { createByteBudget } from './http/byte-budget.ts';
 import { registerErrorHandler } from './http/errors.ts';
 import { registerJsonBody } from './http/json-body.ts';
@@ -71,7 +72,7 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   registerErrorHandler(app);
   registerSecurityHeaders(app);
   registerJsonBody(app, { budget: createByteBudget({ maxBytes: receivedBytes }) });
-  await registerViews(app);
+  await registerViews(app, { operator: operatorOf(config) });
   registerOpenApi(app);
 
   registerHealthRoutes(app, { health });

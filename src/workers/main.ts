@@ -10,6 +10,7 @@ import { createMetrics, serveMetrics } from '../shared/runtime/metrics.ts';
 import { openStore } from '../shared/store/store.ts';
 import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
 import { createViewEngine } from '../shared/views/engine.ts';
+import { operatorOf } from '../shared/views/operator.ts';
 import { countMails } from './mail/counted-transport.ts';
 import { createMailTransport } from './mail/transport.ts';
 import { openProvider } from './providers/open-provider.ts';
@@ -45,6 +46,7 @@ await runProcess('worker', process.env, async ({ config, log, lifecycle }) => {
     challengeKey: () => store.keys.secret('challenge'),
     mail: countMails(createMailTransport(config.SMTP_URL), metrics),
     mailFrom: config.MAIL_FROM ?? 'qstamp <no-reply@localhost>',
+    operator: operatorOf(config),
     engine: createViewEngine(),
     publicBaseUrl: config.PUBLIC_BASE_URL,
     otpTtlMinutes: config.OTP_TTL_MINUTES,

@@ -14,13 +14,24 @@ export type WorkerDeps = StampMakerDeps &
 /** Job name → processor, complete by type. */
 export function createProcessors(deps: WorkerDeps): JobProcessors {
   const { provider, stamps, counters, outputs, workflows, sealedContents, sendReplies, waitMs, clock, log } = deps;
-  const { challengeKey, mail, mailFrom, engine, publicBaseUrl, otpTtlMinutes } = deps;
+  const { challengeKey, mail, mailFrom, operator, engine, publicBaseUrl, otpTtlMinutes } = deps;
   const makeStamps = createStampMaker({ provider, stamps, counters, clock, log });
   const appendOutput = createOutputAppender({ outputs, workflows });
   return {
     stamp: createStampProcessor({ makeStamps, appendOutput, sealedContents, sendReplies, clock, waitMs }),
     sweep: createSweepProcessor({ sealedContents, stamps, clock, log }),
-    'otp-mail': createOtpMailProcessor({ workflows, challengeKey, mail, mailFrom, engine, publicBaseUrl, otpTtlMinutes, clock, log }),
+    'otp-mail': createOtpMailProcessor({
+      workflows,
+      challengeKey,
+      mail,
+      mailFrom,
+      operator,
+      engine,
+      publicBaseUrl,
+      otpTtlMinutes,
+      clock,
+      log,
+    }),
     'workflow-completion': createWorkflowCompletionProcessor({ workflows, outputs, counters, makeStamps, clock, log }),
   };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { contentOf, sha256Of, workflowSamples } from '../support/page-samples.ts';
+import { briefing, contentOf, sha256Of, workflowSamples } from '../support/page-samples.ts';
 import { useSamplePages } from '../support/sample-pages.ts';
 
 const pages = useSamplePages();
@@ -17,9 +17,21 @@ describe('comparing a file', () => {
       return { said: await page.innerText('.results'), marked: await page.locator('tr.match').getAttribute('id') };
     });
     expect(result.said).toMatch(/Match\. mine\.bin is output 4\./);
-    expect(result.said).toContain(`No match. other.bin is none of these outputs. Its SHA-256 is ${sha256Of('other')}.`);
+    expect(result.said).toContain(
+      `No match. other.bin is none of these outputs, and not the briefing. Its SHA-256 is ${sha256Of('other')}.`,
+    );
     expect(result.marked).toBe('output-4');
     expect(requests.filter((url) => !url.includes('/assets/') && !url.startsWith('data:'))).toEqual([`${pages.url}/workflow/completed`]);
+  });
+
+  it('says of the briefing that it is the briefing', async () => {
+    const { result } = await visit('/workflow/completed', {}, async (page) => {
+      await page.setInputFiles('#file', [file('briefing.txt', Buffer.from(briefing))]);
+      await page.getByText('Match.', { exact: true }).waitFor();
+      return page.innerText('.results');
+    });
+    expect(result).toContain('briefing.txt is the briefing: what the agent was asked to do, not one of its outputs.');
+    expect((await pages.app.inject('/workflow/foundBriefing')).body).toContain('This is the hash of the briefing');
   });
 
   it('takes a dropped file', async () => {
@@ -66,7 +78,7 @@ describe('comparing a file', () => {
     await visit(`/workflow/${workflowId}`, { javaScriptEnabled: false }, async (page) => {
       await page.fill('#find', sha256Of(contentOf(120)));
       await page.getByRole('button', { name: 'Compare' }).click();
-      expect(await page.innerText('.verdict')).toContain('This hash is output 120');
+      expect(await page.innerText('.result')).toContain('This hash is output 120');
       await page.getByRole('link', { name: 'output 120' }).click();
       expect(page.url()).toMatch(/page=2#output-120$/);
     });

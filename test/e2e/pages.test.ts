@@ -11,46 +11,68 @@ const { visit } = pages;
 const phone = { viewport: { width: 390, height: 844 } };
 const { workflowId } = workflowSamples.long;
 
+/** Those that differ in more than words. */
+const looks = [
+  ...['completed', 'mixed', 'pending', 'unserved', 'broken', 'unverifiable', 'long', 'found', 'print'].map((name) => `/workflow/${name}`),
+  ...['qualified', 'mock', 'refused', 'unverifiable'].map((name) => `/verify/${name}`),
+  ...[0, 1, 3].map((i) => `/verify-user/${i}`),
+  ...['no-workflow', 'too-often'].map((name) => `/error/${name}`),
+  ...['operational', 'degraded', 'fresh'].map((name) => `/status/${name}`),
+  '/verify',
+  '/',
+];
+
 describe('every page', () => {
-  const claims = 'axe finds nothing in light, in dark and on a phone; the policy is kept; nothing is loaded from elsewhere';
-  it.each(samplePaths)(
+  const claims = 'axe finds nothing in light and on a dark phone; the policy is kept; nothing is loaded from elsewhere';
+  it.each(looks)(
     `%s: ${claims}`,
     async (path) => {
       const { result, complaints, requests } = await visit(path, { colorScheme: 'light' }, async (page) => {
         const light = await axeFindings(page);
         await page.emulateMedia({ colorScheme: 'dark' });
-        const dark = await axeFindings(page);
         await page.setViewportSize(phone.viewport);
         const small = await axeFindings(page);
         const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
-        return { light, dark, small, overflow };
+        return { light, small, overflow };
       });
-      expect(result).toEqual({ light: [], dark: [], small: [], overflow: 0 });
+      expect(result).toEqual({ light: [], small: [], overflow: 0 });
       expect(complaints).toEqual([]);
       expect(requests.filter((url) => !url.startsWith(pages.url) && !url.startsWith('data:'))).toEqual([]);
     },
     60_000,
   );
 
-  it.each(samplePaths.filter((path) => path !== '/'))('%s is kept out of indexes', async (path) => {
-    expect((await pages.app.inject(path)).body).toContain('<meta name="robots" content="noindex, nofollow">');
+  it('is kept out of indexes, but for those that say what this is', async () => {
+    const indexed: string[] = [];
+    for (const path of samplePaths) {
+      if (!(await pages.app.inject(path)).body.includes('<meta name="robots" content="noindex, nofollow">')) indexed.push(path);
+    }
+    expect(indexed).toEqual(['/verify', '/']);
+  });
+
+  it('names who runs the installation', async () => {
+    const { body } = await pages.app.inject('/');
+    expect(body).toContain('run by <a href="https://acme.example">Acme Stamps S.à r.l.</a>, help@acme.example.');
   });
 });
 
 describe('assets', () => {
   it('are kept for ever under the address of their content, and no other', async () => {
     const { body } = await pages.app.inject('/');
-    const address = /href="(\/assets\/qstamp-[0-9a-f]{12}\.css)"/.exec(body)![1]!;
+    const address = /href="(\/assets\/[0-9a-f]{12}\/base\.css)"/.exec(body)![1]!;
     const answer = await pages.app.inject(address);
     expect(answer.statusCode).toBe(200);
     expect(answer.headers).toMatchObject({
       'content-type': 'text/css; charset=utf-8',
       'cache-control': 'public, max-age=31536000, immutable',
     });
-    expect((await pages.app.inject('/assets/qstamp-000000000000.css')).statusCode).toBe(404);
-    expect((await pages.app.inject('/assets/qstamp.css')).statusCode).toBe(404);
+    expect((await pages.app.inject('/assets/000000000000/base.css')).statusCode).toBe(404);
+    expect((await pages.app.inject('/assets/base.css')).statusCode).toBe(404);
   });
 });
+
+/** What a page may say of a record only once it was proved. */
+const claimsOfProof = /Qualified|covers th|Completed\n|Closed on|existed no later/;
 
 describe('workflow page', () => {
   const text = async (name: keyof typeof workflowSamples, options: BrowserContextOptions = {}) =>
@@ -61,42 +83,90 @@ describe('workflow page', () => {
 
   it('W14: says everything without JavaScript', async () => {
     const shown = await text('completed', { javaScriptEnabled: false });
-    const { briefingHash, anchor, outputs } = workflowSamples.completed;
-    for (const said of ['Completed', 'j•••@example.com', 'Confirmed 21 November 2026, 09:14:02 UTC', 'Verified', 'evidence bundle']) {
+    const { briefingHash, root, closingRecord, outputs } = workflowSamples.completed;
+    for (const said of [
+      'Completed',
+      'j•••@example.com',
+      'Opened 21 November 2026, 09:14:02 UTC',
+      'cover-artist/2.1',
+      'evidence bundle',
+      'Acme',
+    ]) {
       expect(shown).toContain(said);
     }
-    for (const hash of [briefingHash, anchor!.rootHash, ...outputs.rows.map((row) => row.hash)]) expect(shown).toContain(hash);
+    for (const hash of [briefingHash, root!.hash, closingRecord!.hash, ...outputs.rows.map((row) => row.hash)])
+      expect(shown).toContain(hash);
     expect(shown).not.toContain('Copy');
     expect(shown).not.toContain('drop them here');
   });
 
   it('marks stamps that are not qualified in words, on top and one by one, and no others', async () => {
-    expect(await text('completed')).toContain('All 13 stamps of this record');
-    expect(await text('mixed')).toContain('1 of 6 stamps');
-    expect(await marks('mixed')).toEqual(['Qualified', 'Qualified', 'Not qualified', 'Qualified', 'Qualified', 'Qualified']);
+    expect(await text('completed')).toContain('All 14 stamps of this record');
+    expect(await text('mixed')).toContain('1 of 7 stamps');
+    expect(await marks('mixed')).toEqual(['Qualified', 'Qualified', 'Not qualified', 'Qualified', 'Qualified', 'Qualified', 'Qualified']);
     expect((await text('qualified')).toLowerCase()).not.toContain('not qualified');
-    expect(await marks('qualified')).toEqual(Array(8).fill('Qualified'));
+    expect(await marks('qualified')).toEqual(Array(9).fill('Qualified'));
   });
 
-  it('W2: says that the e-mail is unverified', async () => {
-    expect(await text('pending')).toContain('E-mail address not confirmed');
+  it('V9: says first what does not fit, and then claims nothing', async () => {
+    const shown = await text('broken');
+    expect(shown.trimStart()).toMatch(/^This record does not hold/);
+    for (const fault of [
+      'The chain breaks at output 3',
+      'The Merkle root of these outputs is not the one that is recorded.',
+      'The stamp of output 3 does not verify. record_mismatch:',
+      '5 outputs are recorded as closed, and 4 are there.',
+      'What is shown as completed at is not what the closing record was stamped with.',
+      'The stamp of the Merkle root does not verify. unknown_token_id:',
+    ]) {
+      expect(shown).toContain(fault);
+    }
+    expect(shown).not.toMatch(claimsOfProof);
+    expect(await marks('broken')).toEqual(['Does not verify']);
+  });
+
+  it('V9: claims nothing where no trust anchor is configured, and says that it cannot verify', async () => {
+    const shown = await text('unverifiable');
+    expect(shown.trimStart()).toMatch(/^Cannot be verified here\s+No trust anchor is configured/);
+    expect(shown).not.toMatch(claimsOfProof);
+    expect(await marks('unverifiable')).toEqual(Array(4).fill('Not verified'));
+  });
+
+  it.each([
+    ['closedEmpty', 'with no output under one Merkle root', 'The workflow was closed without any output.'],
+    ['empty', 'So far it holds no output.', 'No output has been stamped yet.'],
+    ['one', 'with 1 output under one Merkle root', 'Merkle root over the one output'],
+  ] as const)('of %s speaks in the right number', async (name, ...sentences) => {
+    const shown = await text(name);
+    for (const sentence of sentences) expect(shown).toContain(sentence);
+  });
+
+  it('W2: says that the link of the mail was not opened, and how the mail fares', async () => {
+    expect(await text('pending')).toContain('Nobody has opened the link that was mailed to the client.');
+    expect(await text('undelivered')).toContain('the mail could not be delivered');
     expect(await text('completed')).not.toContain('not confirmed');
+  });
+
+  it('W19: says that nothing can be stamped where no provider serves the tier', async () => {
+    expect(await text('unserved')).toContain('Nothing can be stamped');
+    expect(await text('empty')).not.toContain('Nothing can be stamped');
   });
 
   it('W5, W10: says expired, and shows nothing of a redacted address', async () => {
     const shown = await text('expired');
     expect(shown).toContain('Expired');
     expect(shown).toContain('Removed on request');
-    expect(shown).not.toContain('@');
+    expect(shown).not.toContain('@example.com');
+    expect(shown).not.toContain('cover-artist');
   });
 
   it('escapes whatever a caller chose', async () => {
-    const model = { ...workflowSamples.completed, maskedEmail: '<•••@<script>alert(1)</script>' };
+    const model = { ...workflowSamples.completed, agentId: '<script>alert(1)</script>' };
     const hostile = await createPageServer();
     hostile.get('/hostile', (_, reply) => reply.page('workflow', model));
     const { body } = await hostile.inject('/hostile');
     await hostile.close();
-    expect(body).toContain('&lt;•••@&lt;script&gt;alert(1)&lt;/script&gt;');
+    expect(body).toContain('&lt;script&gt;alert(1)&lt;/script&gt;');
     expect(body).not.toContain('<script>alert');
   });
 
@@ -106,6 +176,12 @@ describe('workflow page', () => {
       return page.locator('#output-203 .copyable').getAttribute('data-copy');
     });
     expect(result).toBe(sha256Of(contentOf(203)));
+  });
+
+  it('leads to any output without JavaScript', async () => {
+    const { body } = await pages.app.inject(`/workflow/${workflowId}?page=2`);
+    expect(body).toContain(`<a href="/workflow/${workflowId}?page=3#outputs"><span class="visually-hidden">Outputs </span>201–250</a>`);
+    expect(body).toMatch(/<input id="output" name="output" type="number"/);
   });
 
   it('copies a hash and says so', async () => {
@@ -131,7 +207,7 @@ describe('workflow page', () => {
 
 describe('verify-user pages (W5, W6, W7, E12)', () => {
   it.each([
-    [0, 'Thank you, your address is confirmed'],
+    [0, 'Thank you, the link was opened'],
     [1, 'You can try 3 times more'],
     [2, 'This was the last try'],
     [3, 'This link has expired'],
@@ -149,6 +225,11 @@ describe('verify-user pages (W5, W6, W7, E12)', () => {
 });
 
 describe('status page', () => {
+  it('says of a provider that was never asked that it was not asked yet', async () => {
+    const { result } = await visit('/status/fresh', {}, (page) => page.innerText('section[aria-labelledby=providers] tbody'));
+    expect(result).toMatch(/acme-qtsa\s+Not asked yet\s+Not asked yet\s+–\s+–\s+None yet/);
+  });
+
   it('shows the chart in words and as a table, and what is wrong', async () => {
     const { result } = await visit('/status/operational', {}, async (page) => {
       await page.getByText('The same as a table').click();
@@ -164,14 +245,23 @@ describe('status page', () => {
 });
 
 describe('on paper', () => {
-  it('the record is printed as ink on white, with its address and without controls', async () => {
+  it('the record is ink on white, with its address as text and as QR code, the ids of its stamps and no controls', async () => {
+    const { address, outputs } = workflowSamples.completed;
     await visit('/workflow/completed', { colorScheme: 'dark' }, async (page) => {
       await page.emulateMedia({ media: 'print' });
       expect(await page.evaluate('getComputedStyle(document.body).backgroundColor')).toBe('rgb(255, 255, 255)');
       expect(await page.locator('.check').isVisible()).toBe(false);
       expect(await page.getByRole('button').count()).toBe(0);
-      const before = await page.evaluate('getComputedStyle(document.querySelector(".address"), "::before").content');
-      expect(before).toContain('Check this record at');
+      const printed = await page.innerText('main');
+      expect(printed).toContain(`Check this record at ${address}`);
+      for (const { tokenId } of outputs.rows) expect(printed).toContain(tokenId);
+      expect(await page.getByRole('img', { name: 'QR code of the address' }).isVisible()).toBe(true);
     });
+  });
+
+  it('the print edition holds what the screen shows on several pages, and the first page leads to it', async () => {
+    const { body } = await pages.app.inject('/workflow/print');
+    expect(body.match(/id="output-\d+"/g)).toHaveLength(130);
+    expect((await pages.app.inject(`/workflow/${workflowId}`)).body).toContain(`href="/workflow/${workflowId}?edition=print"`);
   });
 });

@@ -15,13 +15,12 @@ import {
   workflowSamples,
 } from './page-samples.ts';
 
-/** The sample pages, each at an address of its own; of those that differ in words only, some. */
+/** Every sample page, each at an address of its own. */
 export const samplePaths = [
   ...Object.keys(workflowSamples).map((name) => `/workflow/${name}`),
   ...Object.keys(verifySamples).map((name) => `/verify/${name}`),
-  ...[0, 1, 3].map((i) => `/verify-user/${i}`),
-  '/error/no-workflow',
-  '/error/too-often',
+  ...verifyUserSamples.map((_, i) => `/verify-user/${i}`),
+  ...Object.keys(errorSamples).map((name) => `/error/${name}`),
   ...Object.keys(statusSamples).map((name) => `/status/${name}`),
   '/verify',
   '/',

@@ -1,6 +1,8 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ErrorResponse } from '../../shared/contract/error.ts';
 import { type Credential, type ErrorCode, ServiceError } from '../../shared/domain/service-error.ts';
+import { sendErrorPage } from '../pages/error-page.ts';
+import { prefersPage } from './accept.ts';
 import { registerNotFound } from './not-found.ts';
 import { RequestValidationError } from './validation.ts';
 
@@ -39,24 +41,32 @@ export function errorBody(error: ServiceError, requestId: string): ErrorResponse
 }
 
 /**
- * Every error becomes one answer: 422 with its items, an expected error with its code, anything else 500 without a word of why.
+ * Every error becomes one answer: 422 with its items, an expected error with its code, anything else 500 without a word of why; to a
+ * browser, a page (V8).
  * Fastify closes the connection whenever a body was refused; that is needed only where a part of it is still to come.
  */
 export function registerErrorHandler(app: FastifyInstance): void {
   registerNotFound(app);
   app.setErrorHandler<FastifyError>((error, request, reply) => {
     if (request.raw.complete) reply.removeHeader('connection');
-    if (error instanceof RequestValidationError) return reply.code(422).send({ detail: error.detail });
+    if (error instanceof RequestValidationError) return sendInvalid(error, request, reply);
     return sendServiceError(toServiceError(error), request, reply);
   });
+}
+
+function sendInvalid({ detail }: RequestValidationError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  if (!prefersPage(request.headers.accept)) return reply.code(422).send({ detail });
+  return sendErrorPage(request, reply, { status: 422, detail: 'The request is not as it should be.', retryAfterSeconds: null });
 }
 
 function sendServiceError(error: ServiceError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const status = statusOf[error.code];
   const retryAfterSeconds = error.retryAfterSeconds ?? defaultRetryAfterSeconds[status];
   if (status >= 500) logFailure(error, status, request);
-  if (retryAfterSeconds !== undefined) reply.header('Retry-After', String(Math.max(1, Math.ceil(retryAfterSeconds))));
+  const wait = retryAfterSeconds === undefined ? null : Math.max(1, Math.ceil(retryAfterSeconds));
+  if (wait !== null) reply.header('Retry-After', String(wait));
   if (error.credential !== undefined) reply.header('WWW-Authenticate', schemeOf[error.credential]);
+  if (prefersPage(request.headers.accept)) return sendErrorPage(request, reply, { status, detail: error.message, retryAfterSeconds: wait });
   return reply.code(status).send(errorBody(error, request.id));
 }
 

@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { prefersPage } from './accept.ts';
 
 interface KnownPath {
   readonly pattern: RegExp;
@@ -9,7 +8,7 @@ interface KnownPath {
 
 /**
  * Answers what no route takes (E8): 405 with `Allow` where the path takes other methods, 307 to the path with or without its
- * last slash where that one exists (FastAPI's `redirect_slashes`), else 404: a page to a browser. Register it before the routes.
+ * last slash where that one exists (FastAPI's `redirect_slashes`), else 404. Register it before the routes.
  */
 export function registerNotFound(app: FastifyInstance): void {
   const knownPaths = new Map<string, KnownPath>();
@@ -34,7 +33,6 @@ export function registerNotFound(app: FastifyInstance): void {
     }
     const other = path.endsWith('/') ? path.slice(0, -1) : `${path}/`;
     if (other !== '' && methodsAt(decodeURI(other)).length > 0) return reply.redirect(other + query, 307);
-    if (request.method === 'GET' && prefersPage(request.headers.accept)) return reply.code(404).page('not-found', { what: 'page' });
     throw new ServiceError('not_found', 'There is nothing at this address.');
   });
 }

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { version } from '../../shared/runtime/version.ts';
 import { entityTagOf, isFresh } from '../http/entity-tag.ts';
-import { docsPageOf } from '../pages/docs-page.ts';
 import type { DocsPage } from '../pages/docs-model.ts';
+import { docsPageOf } from '../pages/docs-page.ts';
 import { type ApiDocument, type DescribedRoute, describeApi } from './document.ts';
 import { bytes, type OperationContract, page } from './operation.ts';
 

@@ -1,3 +1,5 @@
+import type { Imprint } from '../../shared/domain/stamp.ts';
+
 /** What pages are told of a stamp: what was verified for this very answer (V9), and what was only written down. */
 
 /** What verifying the stored token for this very answer gave. */
@@ -17,12 +19,6 @@ export interface StampMark {
   readonly isQualified: boolean;
   readonly verifyUrl: string;
   readonly verdict: StampVerdict;
-}
-
-export interface ImprintShown {
-  readonly algorithm: 'sha256' | 'sha384' | 'sha512';
-  /** Lower-case hex. */
-  readonly digest: string;
 }
 
 /** A certificate for people; what counts is the fingerprint. */
@@ -56,7 +52,7 @@ export interface ProvedStamp {
   /** Null for a token that leads to an anchor of no configured provider. */
   readonly provider: string | null;
   readonly isQualified: boolean;
-  readonly imprint: ImprintShown;
+  readonly imprint: Imprint;
   /** Null for a token of the mock provider: it has no certificates. */
   readonly details: TokenDetails | null;
 }

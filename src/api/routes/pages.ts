@@ -1,13 +1,20 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { workflowPath } from '../../shared/contract/workflow.ts';
+import { workflowPath as pagePath } from '../../shared/domain/addresses.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { type OperationContract, page } from '../openapi/operation.ts';
+import { sendErrorPage } from '../pages/error-page.ts';
+import { outputsPerPage } from '../pages/workflow-model.ts';
 import type { Workflows } from '../services/workflows/workflows.ts';
+
+const whole = z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER);
 
 /** A page is for people: what they cannot mean is left out, not refused. `find` is a hash, or a line that `sha256sum` printed. */
 const pageQuery = z.object({
-  page: z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER).catch(1),
+  page: whole.catch(1),
+  output: whole.optional().catch(undefined).describe('leads to the page that this output is on'),
+  edition: z.literal('print').optional().catch(undefined).describe('`print`: for paper, with more outputs on a page'),
   find: z
     .string()
     .trim()
@@ -23,18 +30,31 @@ const contract = {
   summary: 'The public page of a workflow',
   path: workflowPath,
   query: pageQuery,
-  answers: { 200: page('What the workflow proves, its outputs and the trust anchor.'), 404: page('There is no workflow with this id.') },
+  answers: {
+    200: page('What the workflow proves: its outputs, the Merkle root and their stamps.'),
+    303: { description: 'The page that the output asked for is on.' },
+    404: page('There is no workflow with this id.'),
+  },
   errors: ['store_unavailable'],
 } satisfies OperationContract;
 
 const parse = createRequestParser(contract);
 
+/** An anchor never reaches the server: asked for by its number, an output is found without JavaScript too. */
+function pageOfOutput(workflowId: string, sequenceNumber: number): string {
+  const page = Math.ceil(sequenceNumber / outputsPerPage.screen);
+  return `${pagePath(workflowId)}?page=${page}#output-${sequenceNumber}`;
+}
+
 /** The public page of a workflow (W14). */
 export function registerPageRoutes(app: FastifyInstance, { workflows }: { workflows: Workflows }): void {
   app.get('/workflow/:workflow_id', { config: { contract } }, async (request, reply) => {
     const { path, query } = parse(request);
-    const model = await workflows.page(path.workflow_id, query);
     reply.header('Cache-Control', 'no-cache').header('X-Robots-Tag', 'noindex, nofollow');
-    return model ? reply.page('workflow', model) : reply.code(404).page('not-found', { what: 'workflow' });
+    if (query.output !== undefined) return reply.redirect(pageOfOutput(path.workflow_id, query.output), 303);
+    const { edition, ...asked } = query;
+    const model = await workflows.page(path.workflow_id, { ...asked, isPrintEdition: edition === 'print' });
+    if (model) return reply.page('workflow', model);
+    return sendErrorPage(request, reply, { status: 404, detail: 'There is no workflow with this id.', retryAfterSeconds: null });
   });
 }

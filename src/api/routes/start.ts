@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { version } from '../../shared/runtime/version.ts';
 import { type OperationContract, page } from '../openapi/operation.ts';
+import { qualificationOf } from '../pages/provider-qualification.ts';
 import type { StatusService } from '../services/status.ts';
 
 const contract: OperationContract = {
@@ -16,7 +17,7 @@ export function registerStartRoute(app: FastifyInstance, deps: { status: StatusS
     return reply.page('start', {
       version,
       baseUrl: deps.publicBaseUrl ?? `${request.protocol}://${request.host}`,
-      provider: { name: provider.name, isQualified: provider.is_qualified },
+      provider: { name: provider.name, qualification: qualificationOf(provider) },
     });
   });
 }

@@ -6,6 +6,7 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import { prefersJson } from '../http/accept.ts';
 import { createRequestParser } from '../http/validation.ts';
 import type { AnswerContract, OperationContract } from '../openapi/operation.ts';
+import { sendErrorPage } from '../pages/error-page.ts';
 import type { ChallengeOutcome } from '../services/workflows/verify-user.ts';
 import type { Workflows } from '../services/workflows/workflows.ts';
 
@@ -18,12 +19,15 @@ const refused = (description: string): AnswerContract => ({
 
 const contract = {
   tag: 'Workflow',
-  summary: 'Confirm the e-mail address: the link in the mail',
+  summary: 'Open the link in the mail',
   description: 'Answers a page, or JSON to whoever asks for it with `Accept: application/json`.',
   path: workflowPath,
   query: verifyUserQuery,
   answers: {
-    200: { description: 'Confirmed.', content: { 'text/html': null, 'application/json': verifyUserResponse } },
+    200: {
+      description: 'The link was opened: somebody with access to the mailbox did.',
+      content: { 'text/html': null, 'application/json': verifyUserResponse },
+    },
     403: refused('The challenge is wrong, and tries are left.'),
     404: refused('There is no workflow with this id.'),
     410: refused('The challenge is expired, used, or was attempted too often.'),
@@ -75,8 +79,9 @@ export function registerVerifyUserRoutes(app: FastifyInstance, { workflows }: { 
     const workflowId = path.workflow_id;
     const outcome = await workflows.verifyUser(workflowId, query.challenge);
     if (!outcome) {
-      if (wantsJson) throw new ServiceError('not_found', 'There is no workflow with this id.');
-      return reply.code(404).page('not-found', { what: 'workflow' });
+      const detail = 'There is no workflow with this id.';
+      if (wantsJson) throw new ServiceError('not_found', detail);
+      return sendErrorPage(request, reply, { status: 404, detail, retryAfterSeconds: null });
     }
     if (!wantsJson) {
       return reply.code(statusOf(outcome)).page('verify-user', { outcome, workflowId, workflowUrl: pagePath(workflowId) });

@@ -29,6 +29,8 @@ const url = (protocols: readonly string[]) =>
       `takes an address that starts with ${protocols.map((p) => `${p}//`).join(' or ')}`,
     );
 
+const line = z.string().regex(/^\P{Cc}{1,200}$/u, 'takes one line of at most 200 characters');
+
 /** A caller of the internal endpoints: its service token and the product that it stands for (S13). */
 export interface ServiceToken {
   readonly product: string;
@@ -97,6 +99,9 @@ export const settingsSchema = z.object({
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'takes fatal, error, warn, info, debug, trace or silent')
     .default('info'),
   IDEMPOTENCY_TTL_HOURS: setting(1, 8_760, 24),
+  OPERATOR_NAME: line.optional(),
+  OPERATOR_URL: url(['http:', 'https:']).optional(),
+  OPERATOR_CONTACT: line.optional(),
 });
 
 /** The settings of one process, with their defaults filled in. */

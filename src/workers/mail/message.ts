@@ -1,4 +1,6 @@
 import type { createViewEngine } from '../../shared/views/engine.ts';
+import type { Operator } from '../../shared/views/operator.ts';
+import { agentNameOf } from './agent-name.ts';
 
 /** What the mail that carries a challenge says. */
 export interface OtpMail {
@@ -7,6 +9,10 @@ export interface OtpMail {
   /** One address, whatever it holds. */
   readonly to: string;
   readonly workflowId: string;
+  /** What the agent calls itself, as it was given. */
+  readonly agentId: string;
+  /** Who runs this installation; null where that is not stated. */
+  readonly operator: Operator | null;
   /** Absolute address of verify-user with its challenge: the secret of the mail. */
   readonly link: string;
   /** RFC 3339, UTC. */
@@ -30,19 +36,20 @@ export interface Message {
 const domainOf = (sender: string): string => /@([^\s<>@]+)>?\s*$/.exec(sender)?.[1] ?? 'localhost';
 
 /**
- * The verification mail, as text and as HTML from the same model. It quotes nothing that a caller chose: anybody may start a workflow
- * with anybody's address, and must not put words into a mail of ours.
+ * The verification mail, as text and as HTML from the same model. Of what a caller chose it quotes the agent's name alone, trimmed to
+ * one and marked as what the agent calls itself: a client must learn who asks, and a stranger must not put words into a mail of ours.
  *
  * The recipient is an object, because a plain string with a comma would go to two people. `Auto-Submitted` keeps vacation
  * responders quiet (RFC 3834 §5).
  */
 export function buildOtpMessage(engine: ReturnType<typeof createViewEngine>, mail: OtpMail): Message {
+  const model = { ...mail, agentName: agentNameOf(mail.agentId) };
   return {
     from: mail.from,
     to: { name: '', address: mail.to },
     subject: 'Please confirm your e-mail address',
-    text: engine.render('./mail/otp-text.eta', mail),
-    html: engine.render('./mail/otp-html.eta', mail),
+    text: engine.render('./mail/otp-text.eta', model),
+    html: engine.render('./mail/otp-html.eta', model),
     messageId: `<${mail.messageKey}@${domainOf(mail.from)}>`,
     headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' },
   };

@@ -6,6 +6,7 @@ import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { WorkflowStore } from '../../shared/store/workflows.ts';
 import type { createViewEngine } from '../../shared/views/engine.ts';
+import type { Operator } from '../../shared/views/operator.ts';
 import { buildOtpMessage } from '../mail/message.ts';
 import { MailError, type MailTransport } from '../mail/transport.ts';
 
@@ -14,6 +15,7 @@ export interface OtpMailDeps {
   readonly challengeKey: () => Promise<KeyObject>;
   readonly mail: MailTransport;
   readonly mailFrom: string;
+  readonly operator: Operator | null;
   readonly engine: ReturnType<typeof createViewEngine>;
   /** Wins over what the API says where it is reached. */
   readonly publicBaseUrl: string | undefined;
@@ -34,7 +36,7 @@ const minuteMs = 60_000;
  * @throws MailError when it is to be tried again; ServiceError `store_unavailable`
  */
 export function createOtpMailProcessor(deps: OtpMailDeps): (job: JobPayload<'otp-mail'>) => Promise<void> {
-  const { workflows, challengeKey, mail, mailFrom, engine, publicBaseUrl, otpTtlMinutes, clock, log } = deps;
+  const { workflows, challengeKey, mail, mailFrom, operator, engine, publicBaseUrl, otpTtlMinutes, clock, log } = deps;
 
   return async ({ workflowId, challengeId, acceptedAt, requestId, baseUrl }) => {
     const randomness = createHmac('sha256', await challengeKey())
@@ -51,6 +53,8 @@ export function createOtpMailProcessor(deps: OtpMailDeps): (job: JobPayload<'otp
       from: mailFrom,
       to: workflow.email,
       workflowId,
+      agentId: workflow.agentId,
+      operator,
       link: `${publicBaseUrl ?? baseUrl}${verifyUserPath(workflowId, challenge)}`,
       validUntil: validUntil.toISOString(),
       validMinutes: otpTtlMinutes,

@@ -1,22 +1,43 @@
 import { describe, expect, it } from 'vitest';
-import { count, dayText, duration, escapeHtml, hash, latency, plural, time, timeText } from '../../../src/shared/views/format.ts';
+import {
+  count,
+  dayText,
+  duration,
+  escapeHtml,
+  hash,
+  latency,
+  plural,
+  stampTime,
+  stampTimeText,
+  time,
+  timeText,
+} from '../../../src/shared/views/format.ts';
 
 describe('times', () => {
-  it('are UTC for people and RFC 3339 for machines, with the fraction that was given', () => {
-    expect(time('2026-11-21T11:46:07Z')).toBe('<time datetime="2026-11-21T11:46:07Z">21 November 2026, 11:46:07 UTC</time>');
-    expect(timeText('2026-01-02T03:04:05.123456Z')).toBe('2 January 2026, 03:04:05.123456 UTC');
+  it('are UTC and to the second for people, and RFC 3339 for machines', () => {
+    expect(time('2026-11-21T11:46:07.204Z')).toBe('<time datetime="2026-11-21T11:46:07.204Z">21 November 2026, 11:46:07 UTC</time>');
+    expect(timeText('2026-01-02T03:04:05Z')).toBe('2 January 2026, 03:04:05 UTC');
     expect(dayText('2026-02-03')).toBe('3 February');
   });
 
-  it.each(['2026-11-21T11:46:07+01:00', '2026-11-21', '', '2026-13-01T00:00:00Z', '"><script>'])('refuse %j', (text) => {
-    expect(() => time(text)).toThrow(RangeError);
+  it('of stamps keep the fraction that the provider gave, so that none is shown too early', () => {
+    expect(stampTimeText('2026-01-02T03:04:05.123456Z')).toBe('2 January 2026, 03:04:05.123456 UTC');
+    expect(stampTimeText('2026-01-02T03:04:05.120Z')).toBe('2 January 2026, 03:04:05.12 UTC');
+    expect(stampTime('2026-01-02T03:04:05.000Z')).toBe('<time datetime="2026-01-02T03:04:05.000Z">2 January 2026, 03:04:05 UTC</time>');
   });
+
+  it.each(['2026-11-21T11:46:07+01:00', '2026-11-21', '', '2026-13-01T00:00:00Z', '2026-11-21T11:46:0700Z', '"><script>'])(
+    'refuse %j',
+    (text) => {
+      expect(() => time(text)).toThrow(RangeError);
+    },
+  );
 });
 
 describe('figures', () => {
   it('are grouped, counted and spanned', () => {
     expect(count(1_204_881)).toBe('1,204,881');
-    expect([0, 1, 2].map((n) => plural(n, 'output'))).toEqual(['0 outputs', '1 output', '2 outputs']);
+    expect([0, 1, 2].map((n) => plural(n, 'output'))).toEqual(['no output', '1 output', '2 outputs']);
     expect([0, 0.2, 59, 60, 61, 3_600, 90_061, 86_399.9].map(duration)).toEqual([
       '0 seconds',
       '0 seconds',

@@ -8,6 +8,8 @@ const mail: OtpMail = {
   from: 'qstamp <no-reply@stamps.example>',
   to: 'jane@example.com',
   workflowId: '01995f3a-7c1e-7d0b-9a52-3f2b8c6d4e10',
+  agentId: 'cover-artist/2.1',
+  operator: null,
   link: 'https://stamps.example/api/v1/workflow/01995f3a-7c1e-7d0b-9a52-3f2b8c6d4e10/verify-user?challenge=Zm9v-_Zm9vZm9v',
   validUntil: '2026-11-21T12:16:07Z',
   validMinutes: 30,
@@ -35,6 +37,18 @@ describe('verification mail', () => {
     expect(parsed.text).toMatch(new RegExp(`^${mail.link.replace(/[.?]/g, '\\$&')}$`, 'm'));
     expect(parsed.subject).toBe('Please confirm your e-mail address');
     expect(parsed.from).toEqual({ name: 'qstamp', address: 'no-reply@stamps.example' });
+  });
+
+  it('names the agent as it calls itself, what is confirmed and what is not, and who runs the service', async () => {
+    const operator = { name: 'Acme Stamps', url: 'https://acme.example', contact: 'help@acme.example' };
+    const { parsed } = await wire({ operator });
+    for (const body of [parsed.text!, parsed.html!.replace(/<[^>]*>/g, '')]) {
+      const words = body.replace(/\s+/g, ' ');
+      expect(words).toMatch(/calls itself ["“]cover-artist\/2\.1["”]/);
+      expect(words).toContain('that you can read the mail of this address');
+      expect(words).toContain('You approve none of that work');
+      expect(words).toContain('Sent for Acme Stamps, https://acme.example, help@acme.example.');
+    }
   });
 
   it('is marked as automatic and has the same Message-ID at every try', async () => {

@@ -1,0 +1,129 @@
+import { describe, expect, it } from 'vitest';
+import { contentOf } from '../support/page-samples.ts';
+import { useSamplePages } from '../support/sample-pages.ts';
+
+const pages = useSamplePages();
+const { visit } = pages;
+
+const file = (name: string, content: Buffer | string) => ({ name, mimeType: 'application/octet-stream', buffer: Buffer.from(content) });
+const stampRecord = file('report.pdf.qstamp.json', JSON.stringify({ stamp: { token: 'good' } }));
+
+const text = async (path: string) => (await visit(path, { javaScriptEnabled: false }, (page) => page.innerText('main'))).result;
+
+describe('the page of a stamp (V8, V9)', () => {
+  it('says the verdict in a sentence, and all that it rests on', async () => {
+    const shown = await text('/verify/qualified');
+    for (const said of [
+      'This stamp is valid',
+      'existed no later than 21 November 2026, 09:31:01.482 UTC',
+      'to within 0.5 s',
+      'CN=Acme TSU 7,O=Acme Trust Services',
+      '1.3.6.1.4.1.99999.1.2',
+      'trust anchor',
+      'Valid from 1 January 2025, 00:00:00 UTC until 1 January 2035, 00:00:00 UTC.',
+      'Whether a certificate was revoked: no revocation list is configured for this chain.',
+      'response (.tsr)',
+      'request (.tsq)',
+      'token (.tst)',
+      'Without JavaScript: run sha256sum',
+    ]) {
+      expect(shown).toContain(said);
+    }
+  });
+
+  it.each([
+    ['refused', 'This stamp is not valid', 'record_mismatch:'],
+    ['unknown', 'No such stamp', 'it shows nothing'],
+    ['unverifiable', 'This stamp cannot be verified here', 'No trust anchor is configured'],
+  ])('claims nothing of one that is %s', async (name, ...said) => {
+    const shown = await text(`/verify/${name}`);
+    for (const sentence of said) expect(shown).toContain(sentence);
+    expect(shown).not.toMatch(/Qualified|existed no later|What was stamped/);
+  });
+
+  it('says of the mock provider that its stamps prove nothing', async () => {
+    expect(await text('/verify/mock')).toContain('it proves nothing to a third party');
+  });
+
+  it.each(['qualified', 'sha512'])('%s: compares a file with the imprint, in its algorithm, and sends nothing', async (name) => {
+    const { result, requests } = await visit(`/verify/${name}`, {}, async (page) => {
+      await page.setInputFiles('#file', [file('mine', contentOf(1)), file('other', 'other')]);
+      await page.getByText('No match.').waitFor();
+      return page.innerText('.results');
+    });
+    expect(result).toMatch(/Match\. mine is what was stamped, byte for byte\.\s+No match\. other is not what was stamped/);
+    expect(requests.filter((url) => !url.includes('/assets/') && !url.startsWith('data:'))).toEqual([`${pages.url}/verify/${name}`]);
+  });
+});
+
+describe('/verify', () => {
+  it('takes a file and its stamp in any order, and sends the token alone', async () => {
+    const bodies: (string | null)[] = [];
+    const { result } = await visit('/verify', {}, async (page) => {
+      page.on('request', (request) => bodies.push(request.postData()));
+      await page.setInputFiles('#file', file('report.pdf', contentOf(1)));
+      await page.getByText('report.pdf waits for its stamp').waitFor();
+      await page.setInputFiles('#file', stampRecord);
+      await page.getByText('is what was stamped').waitFor();
+      return { answer: await page.innerText('#answer'), results: await page.innerText('.results') };
+    });
+    expect(result.answer).toContain('This stamp is valid');
+    expect(result.results).toContain('Match. report.pdf is what was stamped, byte for byte.');
+    expect(bodies).toEqual(['token=good']);
+  });
+
+  it('sends the bytes of a .tsr, and says what is wrong with them', async () => {
+    await visit('/verify', {}, async (page) => {
+      const sent = page.waitForRequest((request) => request.method() === 'POST');
+      await page.setInputFiles('#file', file('answer.tsr', Buffer.from([0x30, 0x03, 0xff])));
+      expect(new URLSearchParams((await sent).postData() ?? '').get('token')).toBe('MAP/');
+      await page.getByText('This stamp is not valid').waitFor();
+    });
+  });
+
+  it.each([
+    ['old.ers', 'is an evidence record, which this service cannot read yet'],
+    ['old.asics', 'is an ASiC-S container, which this service cannot read yet'],
+    ['note.qstamp.json', 'is no record of a stamp'],
+  ])('says plainly that it cannot read %s', async (name, sentence) => {
+    await visit('/verify', {}, async (page) => {
+      await page.setInputFiles('#file', file(name, 'x'));
+      await page.getByText(sentence).waitFor();
+    });
+  });
+
+  it('says so when the service does not answer', async () => {
+    await visit('/verify', {}, async (page) => {
+      await page.route('**/verify', (route) => route.fulfill({ status: 503 }));
+      await page.setInputFiles('#file', stampRecord);
+      await page.getByText('Not verified.').waitFor();
+    });
+  });
+
+  it('takes a pasted token without JavaScript', async () => {
+    await visit('/verify', { javaScriptEnabled: false }, async (page) => {
+      await page.fill('#token', 'good');
+      await page.fill('#hash', 'f'.repeat(64));
+      await page.getByRole('button', { name: 'Verify' }).click();
+      const answer = await page.innerText('#answer');
+      expect(answer).toContain('No match. The hash that you gave is not the one that was stamped.');
+      expect(answer).toContain('This stamp is valid');
+    });
+  });
+});
+
+describe('errors (V8)', () => {
+  it.each([
+    ['no-workflow', 'No such workflow', 'Ask for the full address'],
+    ['cut-workflow', 'This address is not complete', '36 characters long'],
+    ['no-confirmation', 'This link leads nowhere', 'Nothing was confirmed.'],
+    ['cut-stamp', 'This address is not complete', '36 characters long'],
+    ['no-content', 'Nothing to fetch here', 'is a secret'],
+    ['too-often', 'That was too often', 'Try again in 42 seconds.'],
+    ['down', 'We cannot answer just now', 'Try again in 2 seconds.'],
+    ['ours', 'Something went wrong on our side', 'request <code>01995f3a'],
+  ])('%s is told in words', async (name, ...said) => {
+    const { body } = await pages.app.inject(`/error/${name}`);
+    for (const sentence of said) expect(body).toContain(sentence);
+  });
+});
