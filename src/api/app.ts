@@ -93,7 +93,7 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
     stampsPerMinute: config.RATE_WORKFLOW_STAMP_PER_MINUTE,
   });
   registerVerifyUserRoutes(app, { workflows });
-  registerPageRoutes(app, { workflows });
+  registerPageRoutes(app, { workflows, publicBaseUrl: config.PUBLIC_BASE_URL });
   registerMcp(app, { identifyProduct, stamping, verification, sealedMaxBytes });
   registerStatusRoutes(app, { status, limits, perMinute: config.RATE_STATUS_PER_MINUTE });
   registerPricingRoutes(app, { pricing });

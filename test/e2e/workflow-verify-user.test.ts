@@ -62,13 +62,20 @@ test('W6: four wrong tries leave the right one its way', async () => {
   expect(await openLink(link)).toMatchObject({ status: 200, body: { status: 'active' } });
 });
 
-test('an absent or empty challenge is a wrong one, and another workflow’s too', async () => {
-  const [first, second] = [await startWithLink(), await startWithLink()];
-  const address = first.link.split('?')[0] ?? '';
-  const foreign = new URL(second.link).searchParams.get('challenge');
-  for (const link of [address, `${address}?challenge=`, `${address}?challenge=${foreign}`]) {
-    expect(await openLink(link)).toMatchObject(refused(403, 'challenge_wrong'));
+test('W6: an absent, malformed or cut challenge is wrong and costs no try', async () => {
+  const { link } = await startWithLink();
+  const address = link.split('?')[0] ?? '';
+  for (const cut of [address, `${address}?challenge=`, link.slice(0, -1), `${link}%20`, `${address}?challenge=${'ä'.repeat(43)}`]) {
+    expect(await openLink(cut)).toMatchObject({ status: 403, body: { reason: 'challenge_wrong', tries_left: 5 } });
   }
+  expect(await statusOf(link)).toBe(200);
+});
+
+test('W6: the challenge of another workflow is a wrong one', async () => {
+  const [first, second] = [await startWithLink(), await startWithLink()];
+  const foreign = new URL(second.link).searchParams.get('challenge');
+  const answer = await openLink(`${first.link.split('?')[0]}?challenge=${foreign}`);
+  expect(answer).toMatchObject({ status: 403, body: { reason: 'challenge_wrong', tries_left: 4 } });
   expect(await statusOf(second.link)).toBe(200);
 });
 

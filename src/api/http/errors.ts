@@ -21,6 +21,8 @@ export const statusOf = {
   rate_limited: 429,
   internal_error: 500,
   provider_failed: 502,
+  tier_unavailable: 502,
+  mail_unavailable: 503,
   queue_unavailable: 503,
   store_unavailable: 503,
   overloaded: 503,

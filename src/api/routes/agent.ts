@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { agentHeaders, stampRequestFor } from '../../shared/contract/stamp.ts';
 import { type StampTier, stampTiers } from '../../shared/domain/tiers.ts';
-import { addressKey, type RateLimits } from '../http/rate-limits.ts';
+import { addressKey, type LimitHook, type RateLimits } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import type { OperationContract } from '../openapi/operation.ts';
 import type { Stamping } from '../services/stamping.ts';
@@ -23,6 +23,11 @@ export function registerAgentRoutes(
   const { stamping, limits, perMinute, sealedMaxBytes } = deps;
   const limited = limits.by({ name: 'agent', points: perMinute, durationSeconds: 60, key: addressKey });
 
+  /** A request with a key may be a replay, which is not counted: that is known only once its body is read. */
+  const limitUnkeyed: LimitHook = async (request, reply) => {
+    if (request.headers['idempotency-key'] === undefined) await limited(request, reply);
+  };
+
   for (const tier of stampTiers) {
     const contract = {
       tag: 'Agent',
@@ -35,7 +40,7 @@ export function registerAgentRoutes(
       errors: [...stampErrors, 'rate_limited'],
     } satisfies OperationContract;
     const parse = createRequestParser(contract);
-    const options = { bodyLimit: stampBodyLimit(sealedMaxBytes), onRequest: limited, config: { contract } };
+    const options = { bodyLimit: stampBodyLimit(sealedMaxBytes), onRequest: limitUnkeyed, config: { contract } };
     app.post(`/api/v1/agent/v1/stamp/${tier}`, options, async (request, reply) => {
       const { headers: given, body: order } = parse(request);
       const answer = await stamping.stamp({
@@ -45,6 +50,7 @@ export function registerAgentRoutes(
         requestId: request.id,
         idempotencyKey: given['idempotency-key'],
         paymentClaim: given['x-payment-transaction'],
+        ...(given['idempotency-key'] !== undefined && { passLimit: () => limited(request, reply) }),
       });
       return sendStamp(reply, answer);
     });

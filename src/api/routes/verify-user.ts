@@ -7,6 +7,7 @@ import { prefersJson } from '../http/accept.ts';
 import { createRequestParser } from '../http/validation.ts';
 import type { AnswerContract, OperationContract } from '../openapi/operation.ts';
 import { sendErrorPage } from '../pages/error-page.ts';
+import { challengeError } from '../services/workflows/refusals.ts';
 import type { ChallengeOutcome } from '../services/workflows/verify-user.ts';
 import type { Workflows } from '../services/workflows/workflows.ts';
 
@@ -39,21 +40,10 @@ const parse = createRequestParser(contract);
 
 type Refusal = Exclude<ChallengeOutcome, { kind: 'verified' }>;
 
-const sentences: Readonly<Record<Refusal['kind'], string>> = {
-  wrong: 'The challenge is not the one that was mailed.',
-  challenge_expired: 'The challenge has expired.',
-  challenge_used: 'The challenge has already been used.',
-  challenge_exhausted: 'The challenge was attempted too often.',
-  workflow_expired: 'The workflow has expired.',
-  workflow_closed: 'The workflow is closed.',
-  email_redacted: 'The e-mail address of this workflow was removed.',
-};
-
 function errorOf(refusal: Refusal): ServiceError {
-  if (refusal.kind === 'wrong') {
-    return new ServiceError('forbidden', sentences.wrong, { members: { reason: 'challenge_wrong', tries_left: refusal.triesLeft } });
-  }
-  return new ServiceError('gone', sentences[refusal.kind], { members: { reason: refusal.kind } });
+  if (refusal.kind !== 'wrong') return challengeError(refusal.kind);
+  const members = { reason: 'challenge_wrong', tries_left: refusal.triesLeft };
+  return new ServiceError('forbidden', 'The challenge is not the one that was mailed.', { members });
 }
 
 const statusOf = ({ kind }: ChallengeOutcome): number => (kind === 'verified' ? 200 : kind === 'wrong' ? 403 : 410);

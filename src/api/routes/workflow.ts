@@ -4,11 +4,14 @@ import {
   workflowCompleteResponse,
   workflowPath,
   workflowRedactResponse,
+  workflowResendResponse,
   workflowStampRequest,
   workflowStampResponse,
   workflowStartRequest,
   workflowStartResponse,
+  workflowStateResponse,
 } from '../../shared/contract/workflow.ts';
+import { ownOrigin } from '../http/own-origin.ts';
 import { addressKey, type RateLimits } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { json, type OperationContract } from '../openapi/operation.ts';
@@ -26,7 +29,7 @@ const startContract = {
   headers: stampHeaders,
   body: workflowStartRequest,
   answers: { 201: json('The workflow; its token is answered only here.', workflowStartResponse, replayed) },
-  errors: ['rate_limited', 'idempotency_key_reused', 'queue_unavailable', 'store_unavailable', 'overloaded'],
+  errors: ['rate_limited', 'idempotency_key_reused', 'mail_unavailable', 'queue_unavailable', 'store_unavailable', 'overloaded'],
 } satisfies OperationContract;
 
 const stampContract = {
@@ -45,10 +48,31 @@ const stampContract = {
     'gone',
     'rate_limited',
     'provider_failed',
+    'tier_unavailable',
     'queue_unavailable',
     'overloaded',
     'stamp_pending',
   ],
+} satisfies OperationContract;
+
+const stateContract = {
+  tag,
+  summary: 'Where a workflow stands',
+  description: 'To the holder of the workflow token (`Authorization: Workflow …`) also what only he knows; without it what the page shows.',
+  path: workflowPath,
+  answers: { 200: json('The state.', workflowStateResponse) },
+  errors: [...commonErrors, 'unauthorized'],
+} satisfies OperationContract;
+
+const resendContract = {
+  tag,
+  summary: 'Mail a new link; the old one ends',
+  description: 'While the workflow is pending, also where the old link has expired or was tried too often; three an hour.',
+  authentication: 'workflow',
+  path: workflowPath,
+  headers: stampHeaders,
+  answers: { 202: json('The mail is queued.', workflowResendResponse, replayed) },
+  errors: [...commonErrors, 'conflict', 'idempotency_key_reused', 'gone', 'rate_limited', 'mail_unavailable', 'queue_unavailable'],
 } satisfies OperationContract;
 
 const completeContract = {
@@ -58,7 +82,16 @@ const completeContract = {
   path: workflowPath,
   headers: stampHeaders,
   answers: { 200: json('The closed workflow; again: the same.', workflowCompleteResponse, replayed) },
-  errors: [...commonErrors, 'conflict', 'gone', 'provider_failed', 'queue_unavailable', 'overloaded', 'completion_pending'],
+  errors: [
+    ...commonErrors,
+    'conflict',
+    'gone',
+    'provider_failed',
+    'tier_unavailable',
+    'queue_unavailable',
+    'overloaded',
+    'completion_pending',
+  ],
 } satisfies OperationContract;
 
 const redactContract = {
@@ -79,6 +112,9 @@ const parseHeaders = createRequestParser({ headers: stampHeaders });
 
 const hourSeconds = 3_600;
 
+/** W6 */
+const resendsPerHour = 3;
+
 /** The token of `Authorization: Workflow <token>`; schemes are compared without regard to case (RFC 9110 §11.1). */
 function workflowToken({ headers }: FastifyRequest): string | undefined {
   return /^workflow +([\x21-\x7e]+) *$/i.exec(headers.authorization ?? '')?.[1];
@@ -89,10 +125,6 @@ function sendAnswer<Answer>(reply: FastifyReply, status: number, { answer, isRep
   if (isReplayed) reply.header('Idempotent-Replayed', 'true');
   return answer;
 }
-
-/** Where this process listens; no link leads to the address that stands for all of them. */
-const ownOrigin = ({ listeningOrigin }: FastifyInstance): string =>
-  listeningOrigin.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
 
 /**
  * What agents do with workflows. Requests count for a limit once they are understood, and those with a token once it is known: what is
@@ -116,16 +148,22 @@ export function registerWorkflowRoutes(
     durationSeconds: 60,
     key: (request) => parsePath(request).path.workflow_id,
   });
+  const limitResends = limits.by({
+    name: 'workflow-resend',
+    points: resendsPerHour,
+    durationSeconds: hourSeconds,
+    key: (request) => parsePath(request).path.workflow_id,
+  });
   const open = (request: FastifyRequest) => workflows.open(parsePath(request).path.workflow_id, workflowToken(request));
 
   app.post('/api/v1/workflow/start', { config: { contract: startContract } }, async (request, reply) => {
     const { headers, body } = parseStart(request);
-    await limitStarts(request, reply);
     const started = await workflows.start({
       request: body,
       callerId: `workflow-start:${addressKey(request)}`,
       requestId: request.id,
       idempotencyKey: headers['idempotency-key'],
+      passLimit: () => limitStarts(request, reply),
       baseUrl: publicBaseUrl ?? ownOrigin(app),
     });
     return sendAnswer(reply, 201, started);
@@ -134,14 +172,35 @@ export function registerWorkflowRoutes(
   app.post('/api/v1/workflow/:workflow_id/stamp', { config: { contract: stampContract } }, async (request, reply) => {
     const workflow = await open(request);
     const { headers, body } = parseStamp(request);
-    await limitStamps(request, reply);
     const stamped = await workflows.stampOutput({
       workflow,
       request: body,
       requestId: request.id,
       idempotencyKey: headers['idempotency-key'],
+      passLimit: () => limitStamps(request, reply),
     });
     return sendAnswer(reply, 201, stamped);
+  });
+
+  app.get('/api/v1/workflow/:workflow_id', { config: { contract: stateContract } }, async (request, reply) => {
+    const token = workflowToken(request);
+    const { workflow_id } = parsePath(request).path;
+    const workflow = await (token === undefined ? workflows.find(workflow_id) : workflows.open(workflow_id, token));
+    reply.header('Cache-Control', 'no-store');
+    return workflows.state(workflow, token !== undefined);
+  });
+
+  app.post('/api/v1/workflow/:workflow_id/resend', { config: { contract: resendContract } }, async (request, reply) => {
+    const workflow = await open(request);
+    const { headers } = parseHeaders(request);
+    const resent = await workflows.resend({
+      workflow,
+      requestId: request.id,
+      idempotencyKey: headers['idempotency-key'],
+      passLimit: () => limitResends(request, reply),
+      baseUrl: publicBaseUrl ?? ownOrigin(app),
+    });
+    return sendAnswer(reply, 202, resent);
   });
 
   app.post('/api/v1/workflow/:workflow_id/complete', { config: { contract: completeContract } }, async (request, reply) => {

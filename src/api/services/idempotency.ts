@@ -37,18 +37,24 @@ const digestOf = (parts: readonly string[]): string => createHash('sha256').upda
  */
 export function createIdempotency(deps: { store: IdempotencyStore; key: () => Promise<KeyObject>; clock: Clock; ttlMs: number }) {
   const { store, key: serverKey, clock, ttlMs } = deps;
+  const keyOf = ({ caller, operation, key }: Pick<IdempotentRequest, 'caller' | 'operation' | 'key'>) => digestOf([caller, operation, key]);
   return {
+    /** Whether the key was used before: then the request is a replay, or an error, and makes nothing. @throws ServiceError `store_unavailable` */
+    isKnown: (request: Pick<IdempotentRequest, 'caller' | 'operation' | 'key'>): Promise<boolean> =>
+      store.isBound(keyOf(request), new Date(clock())),
+
     /**
      * @throws ServiceError `idempotency_key_reused` when the key was used for another request; `store_unavailable`.
      */
-    async bind({ caller, key, operation, content }: IdempotentRequest, freshId: string): Promise<BoundRequest> {
+    async bind(request: IdempotentRequest, freshId: string): Promise<BoundRequest> {
+      const { caller, key, content } = request;
       const authenticator = await serverKey();
       // Keyed: a body may hold an address, which nobody is to find by trying once it is redacted (W10).
       const macOf = (...parts: string[]) => createHmac('sha256', authenticator).update(JSON.stringify(parts));
       const requestDigest = macOf('request', canonical(content)).digest('hex');
       const now = clock();
       const bound = await store.bind({
-        key: digestOf([caller, operation, key]),
+        key: keyOf(request),
         requestDigest,
         resourceId: freshId,
         now: new Date(now),
@@ -61,6 +67,19 @@ export function createIdempotency(deps: { store: IdempotencyStore; key: () => Pr
       return { resourceId: bound.resourceId, isRepeated: !bound.isFirst, secret };
     },
   };
+}
+
+/** Counts a request for its rate limit, and throws where that is used up; a replay is not counted. */
+export type PassLimit = () => Promise<void>;
+
+/** Lets a replay pass its limit uncounted; every other request is counted before its key is bound. */
+export async function passLimitOnce(
+  idempotency: Pick<Idempotency, 'isKnown'>,
+  passLimit: PassLimit | undefined,
+  request: Parameters<Idempotency['isKnown']>[0] | undefined,
+): Promise<void> {
+  if (passLimit === undefined) return;
+  if (request === undefined || !(await idempotency.isKnown(request))) await passLimit();
 }
 
 export type Idempotency = ReturnType<typeof createIdempotency>;

@@ -9,7 +9,7 @@ import type { Logger } from '../../shared/runtime/log.ts';
 import { version } from '../../shared/runtime/version.ts';
 import type { Store } from '../../shared/store/store.ts';
 import { createTokenJudge } from '../../shared/trust/judge.ts';
-import { namesOf, type TrustSettings } from '../../shared/trust/trusted-providers.ts';
+import { canServeQualified, namesOf, type TrustSettings } from '../../shared/trust/trusted-providers.ts';
 import { type ActivityCounter, countVerifications } from './activity.ts';
 import { createHealthService, type HealthService } from './health.ts';
 import { createIdempotency } from './idempotency.ts';
@@ -19,6 +19,7 @@ import { createSealedDownload, type DownloadSealed } from './sealed-download.ts'
 import { createStamping, type Stamping } from './stamping.ts';
 import { createStatistics, type Statistics } from './statistics.ts';
 import { createStatusService, type StatusService } from './status.ts';
+import { createStoredStampJudge } from './stored-stamps.ts';
 import { createVerification, type Verification } from './verification.ts';
 import { createWorkflows, type Workflows } from './workflows/workflows.ts';
 
@@ -33,6 +34,8 @@ export interface ServicePorts {
   readonly pingRedis: () => Promise<unknown>;
   readonly readHeartbeats: (nowMs: number) => Promise<Heartbeat[]>;
   readonly readQueueState: () => Promise<QueueState>;
+  /** Whether some worker can send mail, as far as is known. */
+  readonly canSendMail: () => Promise<boolean>;
   readonly trust: TrustSettings;
   readonly clock: Clock;
   readonly log: Logger;
@@ -53,7 +56,7 @@ export interface Services {
 const hourMs = 3_600_000;
 
 export function createServices(ports: ServicePorts): Services {
-  const { config, store, queue, jobs, waiter, activity, pingRedis, readHeartbeats, readQueueState, trust, clock, log } = ports;
+  const { config, store, queue, jobs, waiter, activity, pingRedis, readHeartbeats, readQueueState, canSendMail, trust, clock, log } = ports;
   const { stamps, outputs, counters, sealedContents, keys } = store;
   const sealedMaxBytes = config.SEALED_MAX_BYTES;
 
@@ -63,7 +66,10 @@ export function createServices(ports: ServicePorts): Services {
     clock,
     ttlMs: config.IDEMPOTENCY_TTL_HOURS * hourMs,
   });
-  const tokenJudge = createTokenJudge({ trust, mockKey: () => keys.secret('mock-provider'), clock });
+  const storedStamps = createStoredStampJudge({
+    tokenJudge: createTokenJudge({ trust, mockKey: () => keys.secret('mock-provider'), clock }),
+    log,
+  });
   const workflows = createWorkflows({
     workflows: store.workflows,
     outputs,
@@ -73,6 +79,9 @@ export function createServices(ports: ServicePorts): Services {
     jobs,
     waiter,
     idempotency,
+    storedStamps,
+    canSendMail,
+    servesQualified: canServeQualified(trust),
     clock,
     log,
     ttlMs: config.WORKFLOW_TTL_HOURS * hourMs,
@@ -81,7 +90,7 @@ export function createServices(ports: ServicePorts): Services {
   });
   return {
     stamping: createStamping({ queue, waiter, stamps, sealedContents, idempotency, clock, sealedMaxBytes }),
-    verification: countVerifications(createVerification({ stamps, tokenJudge, log }), activity),
+    verification: countVerifications(createVerification({ stamps, storedStamps }), activity),
     statistics: createStatistics({ stamps, counters, clock }),
     downloadSealed: createSealedDownload({ stamps, sealedContents }),
     workflows,

@@ -9,7 +9,7 @@ import type { Clock } from '../../shared/runtime/clock.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import { acceptAndWait } from './accept-and-wait.ts';
-import type { Idempotency } from './idempotency.ts';
+import { type Idempotency, type PassLimit, passLimitOnce } from './idempotency.ts';
 import type { ReplyWaiter } from './reply-waiter.ts';
 import { digestOfSecret, sealContent } from './sealed-envelope.ts';
 
@@ -22,6 +22,7 @@ export interface StampCommand {
   readonly requestId: string;
   readonly idempotencyKey: string | undefined;
   readonly paymentClaim: string | undefined;
+  readonly passLimit?: PassLimit;
 }
 
 export interface StampAnswer {
@@ -45,7 +46,7 @@ const secretBytes = 32;
 /** What REST and MCP share: a request becomes an accepted job, and the job's outcome becomes the answer. */
 export interface Stamping {
   /**
-   * @throws ServiceError `payload_too_large`, `idempotency_key_reused`, `overloaded`, `queue_unavailable`, `store_unavailable`;
+   * @throws ServiceError `payload_too_large`, `rate_limited`, `idempotency_key_reused`, `overloaded`, `queue_unavailable`, `store_unavailable`;
    * `provider_failed` (E9); `stamp_pending` when it was accepted and is not finished in time (E11).
    */
   stamp(command: StampCommand): Promise<StampAnswer>;
@@ -54,14 +55,15 @@ export interface Stamping {
 export function createStamping(deps: StampingDeps): Stamping {
   const { queue, waiter, stamps, sealedContents, idempotency, clock, sealedMaxBytes } = deps;
 
-  async function identify(command: StampCommand) {
+  async function identify({ idempotencyKey: key, callerId: caller, order, passLimit }: StampCommand) {
     const freshId = randomUUIDv7();
-    const { idempotencyKey: key, callerId: caller, order } = command;
-    if (key === undefined)
-      return { tokenId: freshId, secret: order.content && randomBytes(secretBytes).toString('base64url'), isRepeated: false };
     const { content, ...rest } = order;
-    const request = { caller, key, operation: 'stamp', content: { ...rest, isSealed: content !== undefined } };
-    const bound = await idempotency.bind(request, freshId);
+    const asked = { ...rest, isSealed: content !== undefined };
+    const keyed = key === undefined ? undefined : { caller, key, operation: 'stamp', content: asked };
+    await passLimitOnce(idempotency, passLimit, keyed);
+    if (keyed === undefined)
+      return { tokenId: freshId, secret: content && randomBytes(secretBytes).toString('base64url'), isRepeated: false };
+    const bound = await idempotency.bind(keyed, freshId);
     return { tokenId: bound.resourceId, secret: content && bound.secret, isRepeated: bound.isRepeated };
   }
 

@@ -6,6 +6,9 @@ export const sealedPath = (tokenId: string, secret: string): string => `/api/v1/
 
 export const workflowPath = (workflowId: string): string => `/workflow/${workflowId}`;
 
+/** Where a workflow's state is told (W16). */
+export const workflowStatePath = (workflowId: string): string => `/api/v1/workflow/${workflowId}`;
+
 /** Where outputs are found on a workflow's page. */
 export const outputPath = (workflowId: string, sequenceNumber: number): string => `${workflowPath(workflowId)}#output-${sequenceNumber}`;
 

@@ -14,6 +14,9 @@ export interface MintedChallenge {
   readonly digest: string;
 }
 
+/** Whether a text can be a challenge at all: a link that a mail program has cut in two costs no try (W6). */
+export const isWellFormedChallenge = (text: string): boolean => /^[A-Za-z0-9_-]{43}$/.test(text);
+
 /** What is stored of a challenge. Lower-case hex. */
 export const digestOfChallenge = (challenge: string): string => createHash('sha256').update(challenge).digest('hex');
 
@@ -36,7 +39,7 @@ export interface ChallengeRecord {
 }
 
 /** Why a challenge can no longer be answered, right or wrong: 410 (W6). */
-export type ChallengeRefusal = 'challenge_used' | 'challenge_exhausted' | 'challenge_expired';
+export type ChallengeRefusal = 'challenge_used' | 'challenge_exhausted' | 'challenge_expired' | 'challenge_replaced';
 
 /** Undefined while a right answer would be taken. */
 export function challengeRefusal({ expiresAtMs, isUsed, wrongTries }: ChallengeRecord, nowMs: number): ChallengeRefusal | undefined {

@@ -15,6 +15,8 @@ export type ErrorCode =
   | 'bad_request'
   | 'rate_limited'
   | 'provider_failed'
+  | 'tier_unavailable'
+  | 'mail_unavailable'
   | 'queue_unavailable'
   | 'store_unavailable'
   | 'overloaded'

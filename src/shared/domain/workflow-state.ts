@@ -28,7 +28,7 @@ export function readStatus(workflow: WorkflowSnapshot, nowMs: number): WorkflowS
   return workflow.status;
 }
 
-export type WorkflowOperation = 'verify_user' | 'stamp' | 'complete' | 'redact';
+export type WorkflowOperation = 'verify_user' | 'resend' | 'stamp' | 'complete' | 'redact';
 
 /**
  * What an operation meets: `go` on with it; `again`: it was done, answer as the first time; a refusal says whether it
@@ -37,9 +37,10 @@ export type WorkflowOperation = 'verify_user' | 'stamp' | 'complete' | 'redact';
 export type WorkflowAnswer = 'go' | 'again' | WorkflowRefusal;
 
 export type WorkflowRefusal =
-  | { readonly kind: 'conflict'; readonly reason: 'email_not_verified' | 'workflow_closed' }
+  | { readonly kind: 'conflict'; readonly reason: 'email_not_verified' | 'email_verified' | 'workflow_closed' }
   | { readonly kind: 'gone'; readonly reason: 'workflow_expired' | 'workflow_closed' | 'email_redacted' | 'challenge_used' };
 
+const verified: WorkflowRefusal = { kind: 'conflict', reason: 'email_verified' };
 const unverified: WorkflowRefusal = { kind: 'conflict', reason: 'email_not_verified' };
 const closed: WorkflowRefusal = { kind: 'conflict', reason: 'workflow_closed' };
 const expired: WorkflowRefusal = { kind: 'gone', reason: 'workflow_expired' };
@@ -49,12 +50,12 @@ type Row = Readonly<Record<Exclude<WorkflowOperation, 'redact'>, WorkflowAnswer>
 
 /** W2, W4, W5, W6 and W7 in one place: a row for each thing a workflow can be, a column for each thing it can be asked. */
 const table = {
-  pending: { verify_user: 'go', stamp: 'go', complete: 'go' },
-  pending_unverified: { verify_user: 'go', stamp: unverified, complete: unverified },
-  active: { verify_user: dead('challenge_used'), stamp: 'go', complete: 'go' },
-  closing: { verify_user: dead('workflow_closed'), stamp: closed, complete: 'go' },
-  completed: { verify_user: dead('workflow_closed'), stamp: closed, complete: 'again' },
-  expired: { verify_user: expired, stamp: expired, complete: expired },
+  pending: { verify_user: 'go', resend: 'go', stamp: 'go', complete: 'go' },
+  pending_unverified: { verify_user: 'go', resend: 'go', stamp: unverified, complete: unverified },
+  active: { verify_user: dead('challenge_used'), resend: verified, stamp: 'go', complete: 'go' },
+  closing: { verify_user: dead('workflow_closed'), resend: closed, stamp: closed, complete: 'go' },
+  completed: { verify_user: dead('workflow_closed'), resend: closed, stamp: closed, complete: 'again' },
+  expired: { verify_user: expired, resend: expired, stamp: expired, complete: expired },
 } as const satisfies Record<string, Row>;
 
 function rowOf(workflow: WorkflowSnapshot, nowMs: number): Row {
@@ -70,6 +71,7 @@ function rowOf(workflow: WorkflowSnapshot, nowMs: number): Row {
 export function answerTo(operation: WorkflowOperation, workflow: WorkflowSnapshot, nowMs: number): WorkflowAnswer {
   if (operation === 'redact') return workflow.isRedacted ? 'again' : 'go';
   const answer = rowOf(workflow, nowMs)[operation];
-  if (operation === 'verify_user' && answer === 'go' && workflow.isRedacted) return { kind: 'gone', reason: 'email_redacted' };
+  if ((operation === 'verify_user' || operation === 'resend') && answer === 'go' && workflow.isRedacted)
+    return { kind: 'gone', reason: 'email_redacted' };
   return answer;
 }

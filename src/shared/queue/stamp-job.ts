@@ -56,7 +56,8 @@ export const stampJobSchema = z.object({
 export type StampJob = z.infer<typeof stampJobSchema>;
 
 /**
- * What became of one item. `stamped` carries what is stored, whoever wrote it first; `workflow_closed`: the output came after the
+ * What became of one item. `stamped` carries what is stored, whoever wrote it first; `tier_unavailable`: nobody was asked, for no
+ * provider that is configured may make it (W19); `workflow_closed`: the output came after the
  * closing record of its workflow and is not part of it (W4).
  */
 export const stampReplySchema = z.discriminatedUnion('outcome', [
@@ -70,7 +71,7 @@ export const stampReplySchema = z.discriminatedUnion('outcome', [
     /** The place of a workflow's output in its chain. */
     output: z.object({ outputId: z.string(), sequenceNumber: z.number().int() }).optional(),
   }),
-  z.object({ outcome: z.literal('failed'), tokenId: z.string(), code: z.enum(['provider_failed', 'workflow_closed']) }),
+  z.object({ outcome: z.literal('failed'), tokenId: z.string(), code: z.enum(['provider_failed', 'tier_unavailable', 'workflow_closed']) }),
 ]);
 export type StampReply = z.infer<typeof stampReplySchema>;
 export type StampedReply = Extract<StampReply, { outcome: 'stamped' }>;

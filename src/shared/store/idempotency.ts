@@ -11,6 +11,8 @@ interface IdempotencyRecord {
 }
 
 export interface IdempotencyStore {
+  /** Whether a caller's key is bound at `now`. */
+  isBound(key: string, now: Date): Promise<boolean>;
   /**
    * Binds a caller's key to a request and to the id of what it makes (S9). The first to come binds it; everybody after gets
    * the binding that is there, to be compared by `requestDigest`.
@@ -25,6 +27,8 @@ export interface IdempotencyStore {
 export function createIdempotencyStore(db: Db): IdempotencyStore {
   const bindings: Collection<IdempotencyRecord> = db.collection('idempotency');
   return {
+    isBound: (key, now) =>
+      inStore(async () => (await bindings.findOne({ _id: key, expiresAt: { $gt: now } }, { projection: { _id: 1 }, maxTimeMS })) !== null),
     bind: ({ key, requestDigest, resourceId, now, expiresAt }) =>
       inStore(async () => {
         for (;;) {

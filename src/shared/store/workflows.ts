@@ -29,7 +29,11 @@ export interface WorkflowRecord {
   readonly expiresAt: Date;
   readonly emailVerifiedAt?: Date;
   readonly redactedAt?: Date;
+  /** The challenge that counts; its mail is made from this id. Absent in workflows that version 0.2.0 started. */
+  readonly challengeId?: string;
   readonly challenge?: StoredChallenge;
+  /** Digests of the challenges that newer ones have replaced. */
+  readonly formerChallenges?: readonly string[];
   /** How the verification mail fares. `failedAt`: it will not be tried again; `fault` says why, without the address. */
   readonly mail?: { readonly attempts: number; readonly sentAt?: Date; readonly failedAt?: Date; readonly fault?: string };
   /** Set when the workflow is closed for good; the id of the root's stamp is fixed here. */
@@ -43,7 +47,7 @@ export interface WorkflowRecord {
 
 export type NewWorkflow = Pick<
   WorkflowRecord,
-  '_id' | 'tokenSha256' | 'email' | 'agentId' | 'briefingHash' | 'briefingMetadata' | 'tier' | 'createdAt' | 'expiresAt'
+  '_id' | 'tokenSha256' | 'email' | 'agentId' | 'briefingHash' | 'briefingMetadata' | 'tier' | 'createdAt' | 'expiresAt' | 'challengeId'
 >;
 
 /** What the rules of `domain/workflow-state.ts` ask of a workflow. */
@@ -55,6 +59,28 @@ export const snapshotOf = ({ status, emailVerifiedAt, tier, expiresAt, redactedA
   isRedacted: redactedAt !== undefined,
 });
 
+/** How the verification mail fares (W12). */
+export type MailState = 'waiting' | 'sent' | 'failed';
+
+export function mailStateOf({ mail }: Pick<WorkflowRecord, 'mail'>): MailState {
+  if (mail?.sentAt) return 'sent';
+  return mail?.failedAt ? 'failed' : 'waiting';
+}
+
+/** The workflow while its address can still be confirmed. */
+const confirmable = (workflowId: string, now: Date) => ({
+  _id: workflowId,
+  status: 'pending' as const,
+  expiresAt: { $gt: now },
+  redactedAt: { $exists: false },
+});
+
+/** The workflow while this challenge is the one that counts. */
+const counting = (challengeId: string) => ({ $or: [{ challengeId }, { challengeId: { $exists: false } }] });
+
+/** In a pipeline: a list of the digest that was offered, or an empty one. */
+const offeredDigests = { $cond: [{ $gt: ['$challenge.digest', null] }, ['$challenge.digest'], []] };
+
 /** Every transition is one atomic step on one document; undefined or null where the workflow is not in a state to take it. */
 export interface WorkflowStore {
   /** Writes a new workflow in state `pending`, unless its id is taken: then what is stored stays. */
@@ -62,9 +88,20 @@ export interface WorkflowStore {
   find(workflowId: string): Promise<WorkflowRecord | null>;
   /** Takes back a workflow that was never answered for. */
   remove(workflowId: string): Promise<void>;
-  /** Puts the digest of the challenge that is about to be mailed in the place of any other, and returns the workflow; wrong tries stay counted. */
-  offerChallenge(workflowId: string, challenge: { digest: string; expiresAt: Date }, now: Date): Promise<WorkflowRecord | null>;
-  recordMail(workflowId: string, outcome: { sentAt: Date } | { failedAt: Date; fault: string } | { fault: string }): Promise<void>;
+  /** Stores the digest of the challenge that is about to be mailed, and returns the workflow; wrong tries stay counted. Null for one that was replaced. */
+  offerChallenge(
+    workflowId: string,
+    challenge: { challengeId: string; digest: string; expiresAt: Date },
+    now: Date,
+  ): Promise<WorkflowRecord | null>;
+  /** Ends the challenge that counts, if another one does, and makes way for the mail of this one (W6): the workflow as it is afterwards. */
+  replaceChallenge(workflowId: string, challengeId: string, now: Date): Promise<WorkflowRecord | null>;
+  /** Nothing is recorded of the mail of a challenge that was replaced. */
+  recordMail(
+    workflowId: string,
+    challengeId: string,
+    outcome: { sentAt: Date } | { failedAt: Date; fault: string } | { fault: string },
+  ): Promise<void>;
   /**
    * Consumes the challenge, or counts a wrong try, in one step (W6): the workflow as it is afterwards. Null when there is no
    * challenge that could be answered.
@@ -101,10 +138,10 @@ export function createWorkflowStore(db: Db): WorkflowStore {
     create: (workflow) => inStore(() => create(workflow)),
     find,
     remove: (workflowId) => inStore(async () => void (await workflows.deleteOne({ _id: workflowId }))),
-    offerChallenge: (workflowId, { digest, expiresAt }, now) =>
+    offerChallenge: (workflowId, { challengeId, digest, expiresAt }, now) =>
       inStore(() =>
         workflows.findOneAndUpdate(
-          { _id: workflowId, status: 'pending', expiresAt: { $gt: now }, redactedAt: { $exists: false } },
+          { ...confirmable(workflowId, now), ...counting(challengeId) },
           [
             {
               $set: {
@@ -116,19 +153,30 @@ export function createWorkflowStore(db: Db): WorkflowStore {
           { returnDocument: 'after', maxTimeMS },
         ),
       ),
-    recordMail: (workflowId, outcome) => {
+    replaceChallenge: async (workflowId, challengeId, now) => {
+      const replaced = await inStore(() =>
+        workflows.findOneAndUpdate(
+          { ...confirmable(workflowId, now), challengeId: { $ne: challengeId } },
+          [
+            { $set: { challengeId, formerChallenges: { $concatArrays: [{ $ifNull: ['$formerChallenges', []] }, offeredDigests] } } },
+            { $unset: ['challenge', 'mail'] },
+          ],
+          { returnDocument: 'after', maxTimeMS },
+        ),
+      );
+      return replaced ?? find(workflowId);
+    },
+    recordMail: (workflowId, challengeId, outcome) => {
       const fields = Object.fromEntries(Object.entries(outcome).map(([name, value]) => [`mail.${name}`, value]));
-      return inStore(async () => void (await workflows.updateOne({ _id: workflowId }, { $set: fields })));
+      return inStore(async () => void (await workflows.updateOne({ _id: workflowId, ...counting(challengeId) }, { $set: fields })));
     },
     answerChallenge: (workflowId, digest, now) => {
       const isRight = { $eq: ['$challenge.digest', digest] };
       return inStore(() =>
         workflows.findOneAndUpdate(
           {
-            _id: workflowId,
-            status: 'pending',
-            expiresAt: { $gt: now },
-            redactedAt: { $exists: false },
+            ...confirmable(workflowId, now),
+            formerChallenges: { $ne: digest },
             'challenge.usedAt': { $exists: false },
             'challenge.wrongTries': { $lt: maxWrongTries },
             'challenge.expiresAt': { $gt: now },
@@ -179,7 +227,7 @@ export function createWorkflowStore(db: Db): WorkflowStore {
           { _id: workflowId, redactedAt: { $exists: false } },
           {
             $set: { email: redactedEmail, redactedAt: now, ...(namesAddress && { agentId: redactedEmail }) },
-            $unset: { challenge: '', briefingMetadata: '' },
+            $unset: { challenge: '', formerChallenges: '', briefingMetadata: '' },
           },
         );
       }),

@@ -47,7 +47,7 @@ export function createOtpMailProcessor(deps: OtpMailDeps): (job: JobPayload<'otp
     const validUntil = new Date(now + otpTtlMinutes * minuteMs);
     const known = await workflows.find(workflowId);
     if (known?.mail?.sentAt || known?.mail?.failedAt) return;
-    const workflow = await workflows.offerChallenge(workflowId, { digest, expiresAt: validUntil }, new Date(now));
+    const workflow = await workflows.offerChallenge(workflowId, { challengeId, digest, expiresAt: validUntil }, new Date(now));
     if (!workflow) return;
     const message = buildOtpMessage(engine, {
       from: mailFrom,
@@ -67,12 +67,12 @@ export function createOtpMailProcessor(deps: OtpMailDeps): (job: JobPayload<'otp
       const { message: fault, isFinal } = error;
       const isOver = isFinal || clock() - acceptedAt >= tryForMs;
       const report = { requestId, workflowId, fault, attempts: workflow.mail?.attempts };
-      await workflows.recordMail(workflowId, isOver ? { failedAt: new Date(clock()), fault } : { fault });
+      await workflows.recordMail(workflowId, challengeId, isOver ? { failedAt: new Date(clock()), fault } : { fault });
       if (!isOver) throw error;
       log.error(report, 'the verification mail was given up');
       return;
     }
-    await workflows.recordMail(workflowId, { sentAt: new Date(clock()) });
+    await workflows.recordMail(workflowId, challengeId, { sentAt: new Date(clock()) });
     log.info({ requestId, workflowId }, 'the verification mail was sent');
   };
 }

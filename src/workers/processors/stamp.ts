@@ -44,11 +44,12 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
 
   return async ({ replyTo, items }, run) => {
     const isFinal = ({ acceptedAt }: StampItem) => clock() - acceptedAt < patience * waitMs;
-    const { stored, failed, owed } = await makeStamps(items, { ...run, isFinal });
+    const { stored, failed, refused, owed } = await makeStamps(items, { ...run, isFinal });
     const itemsById = new Map(items.map((item) => [item.tokenId, item]));
     await sendReplies(replyTo, [
       ...(await Promise.all(stored.map((stamp) => replyOf(stamp, itemsById.get(stamp.tokenId))))),
       ...failed.map(({ tokenId }) => ({ outcome: 'failed', tokenId, code: 'provider_failed' }) as const),
+      ...refused.map(({ tokenId }) => ({ outcome: 'failed', tokenId, code: 'tier_unavailable' }) as const),
     ]);
 
     const contentInUse = new Set(stored.map(({ sealed }) => sealed?.contentId));

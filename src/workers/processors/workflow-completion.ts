@@ -73,7 +73,12 @@ export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps):
       requiresQualified: needsQualifiedProvider(workflow.tier),
     } as const;
     // Always as a retry: an earlier job may have stamped the root, whatever this one knows.
-    const { failed } = await makeStamps([rootStamp], { isRetry: true });
+    const { failed, refused } = await makeStamps([rootStamp], { isRetry: true });
+    if (refused.length > 0) {
+      // The tier was served when the workflow was closed, and is not any more: trying again needs another configuration (W19).
+      await workflows.countRootFailure(workflowId);
+      return;
+    }
     if (failed.length > 0) {
       await workflows.countRootFailure(workflowId);
       throw new ProviderError('the root could not be stamped');

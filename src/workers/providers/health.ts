@@ -1,7 +1,7 @@
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
-import type { TimestampProvider } from './provider.ts';
+import { TierUnavailableError, type TimestampProvider } from './provider.ts';
 
 /** Failed calls in a row from which on a provider counts as out. */
 const outageAfterFailures = 3;
@@ -84,7 +84,7 @@ export function withHealthRecord(
   const { name, isQualified } = provider;
   const record = createHealthRecord({ name, isQualified, clock });
   // Without its key from the store the mock provider cannot work: that is the store's failure.
-  const blame: Blame = (error) => (error instanceof ServiceError ? 'nobody' : 'provider');
+  const blame: Blame = (error) => (error instanceof ServiceError || error instanceof TierUnavailableError ? 'nobody' : 'provider');
   const stamp: TimestampProvider['stamp'] = (subject) =>
     recordCall({ record, clock, onCall, provider: name }, () => provider.stamp(subject), blame);
   return { provider: { name, isQualified, stamp }, record };

@@ -5,7 +5,7 @@ import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { createHealthRecord, type OnCall, recordCall } from './health.ts';
-import { ProviderError, type StampSubject, type TimestampProvider } from './provider.ts';
+import { ProviderError, type StampSubject, TierUnavailableError, type TimestampProvider } from './provider.ts';
 import type { Rfc3161Provider } from './rfc3161.ts';
 
 /** A breaker opens after this many failures in a row, and lets one call through again after the pause. */
@@ -94,9 +94,10 @@ export function createProviderPool(options: {
     name: preferred.name,
     isQualified: preferred.isQualified,
     stamp: async (subject) => {
+      const fitting = members.filter(({ provider }) => provider.isQualified || !subject.requiresQualified);
+      if (fitting.length === 0) throw new TierUnavailableError('no qualified provider is configured');
       const endsAt = clock() + deadlineMs;
       const failures: unknown[] = [];
-      const fitting = members.filter(({ provider }) => provider.isQualified || !subject.requiresQualified);
       for (const [index, { provider, stamp }] of fitting.entries()) {
         // Each leaves its share to those behind it, so that hanging providers do not starve the one that answers.
         const shareMs = (endsAt - clock()) / (fitting.length - index);
@@ -108,9 +109,7 @@ export function createProviderPool(options: {
           log.warn({ err: error, provider: provider.name, tokenId: subject.tokenId }, `provider ${provider.name} failed`);
         }
       }
-      throw new ProviderError(failures.length === 0 ? 'no provider fits' : 'every provider failed', {
-        cause: new AggregateError(failures),
-      });
+      throw new ProviderError('every provider failed', { cause: new AggregateError(failures) });
     },
     health: () => members.map((member) => member.health()),
     probe: async () => {

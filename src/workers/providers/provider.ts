@@ -18,12 +18,17 @@ export interface TimestampProvider {
   /**
    * Makes a proof, which is verified when it is returned.
    *
-   * @throws ProviderError when none can be had; the reasons are in its causes.
+   * @throws TierUnavailableError where no provider may make it; ProviderError when none can be had; the reasons are in its causes.
    */
   stamp(subject: StampSubject): Promise<Proof>;
 }
 
 /** No provider could make the stamp (E9). The reasons are for the log, never for the client. */
 export class ProviderError extends Error {
-  override readonly name = 'ProviderError';
+  override readonly name: string = 'ProviderError';
+}
+
+/** Nobody was asked: no provider that is configured may make this stamp (W19). It is no provider's failure. */
+export class TierUnavailableError extends ProviderError {
+  override readonly name = 'TierUnavailableError';
 }

@@ -8,7 +8,7 @@ import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { CounterStore, StampTally } from '../../shared/store/counters.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
-import type { TimestampProvider } from '../providers/provider.ts';
+import { TierUnavailableError, type TimestampProvider } from '../providers/provider.ts';
 
 export interface StampMakerDeps {
   readonly provider: TimestampProvider;
@@ -23,6 +23,8 @@ export interface StampsMade {
   readonly stored: StoredStamp[];
   /** The items for which no provider could make a stamp, and which are done with. */
   readonly failed: StampItem[];
+  /** Those that no configured provider may make, so that none was asked (W19). */
+  readonly refused: StampItem[];
   /** Those that have to be tried again. */
   readonly owed: StampItem[];
 }
@@ -41,7 +43,9 @@ export type MakeStamps = (
   },
 ) => Promise<StampsMade>;
 
-type Attempt = { readonly item: StampItem; readonly proof: Proof } | { readonly item: StampItem; readonly proof?: undefined };
+type Attempt =
+  | { readonly item: StampItem; readonly outcome: 'stamped'; readonly proof: Proof }
+  | { readonly item: StampItem; readonly outcome: 'failed' | 'refused'; readonly proof?: undefined };
 
 function stampOf(
   { tokenId, imprint, tier, caller, acceptedAt, requestId, metadata, paymentClaim, sealed }: StampItem,
@@ -87,16 +91,20 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
   async function attempt(item: StampItem): Promise<Attempt> {
     const { tokenId, imprint, tier, requiresQualified = false } = item;
     try {
-      return { item, proof: await provider.stamp({ tokenId, imprint, tier, requiresQualified }) };
+      return { item, outcome: 'stamped', proof: await provider.stamp({ tokenId, imprint, tier, requiresQualified }) };
     } catch (error) {
       // The mock provider's key is in the store: while that is away the job waits, and nothing has failed.
       if (error instanceof ServiceError) throw error;
-      log.warn({ err: error, requestId: item.requestId, tokenId }, 'the provider could not make the stamp');
-      return { item };
+      const isRefused = error instanceof TierUnavailableError;
+      log.warn(
+        { err: error, requestId: item.requestId, tokenId },
+        isRefused ? 'the stamp was refused' : 'the provider could not make the stamp',
+      );
+      return { item, outcome: isRefused ? 'refused' : 'failed' };
     }
   }
 
-  const tallyOf = ({ item, proof }: Attempt): StampTally => ({
+  const tallyOf = (item: StampItem, proof?: Proof): StampTally => ({
     finishedAt: clock(),
     provider: proof?.provider ?? provider.name,
     isQualified: proof?.isQualified ?? provider.isQualified,
@@ -154,24 +162,35 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
     const knownIds = new Set(known.map(({ tokenId }) => tokenId));
     const attempts = await Promise.all(items.filter(({ tokenId }) => !knownIds.has(tokenId)).map(attempt));
 
-    const stamped = attempts.filter((made) => made.proof !== undefined);
-    const [failed, owed] = partition(
-      attempts.filter(({ proof }) => !proof).map(({ item }) => item),
-      isFinal,
+    const stamped = attempts.filter((made) => made.outcome === 'stamped');
+    const [final, postponed] = partition(
+      attempts.filter(({ outcome }) => outcome !== 'stamped'),
+      ({ item }) => isFinal(item),
     );
+    const owed = postponed.map(({ item }) => item);
+    const failed = final.filter(({ outcome }) => outcome === 'failed').map(({ item }) => item);
+    const refused = final.filter(({ outcome }) => outcome === 'refused').map(({ item }) => item);
     const job: JobWrites = {
-      made: stamped.map((made) => ({ stamp: stampOf(made.item, made.proof), tally: tallyOf(made) })),
+      made: stamped.map(({ item, proof }) => ({ stamp: stampOf(item, proof), tally: tallyOf(item, proof) })),
       stored: [],
     };
     if (stamped.length > 0) await writing.add(job);
-    const failures = failed.map((item) => tallyOf({ item }));
+    const failures = failed.map((item) => tallyOf(item));
     await answerWithin(longestCountingMs, () => count(failures, counters.add));
     const requestIds = [...new Set(items.map(({ requestId }) => requestId))];
     log.info(
-      { requestIds, stamped: stamped.length, known: known.length, failed: failed.length + owed.length, durationMs: clock() - startedAt },
+      {
+        requestIds,
+        stamped: stamped.length,
+        known: known.length,
+        failed: failed.length,
+        refused: refused.length,
+        owed: owed.length,
+        durationMs: clock() - startedAt,
+      },
       'stamped',
     );
-    return { stored: [...known, ...job.stored], failed, owed };
+    return { stored: [...known, ...job.stored], failed, refused, owed };
   };
 }
 

@@ -21,32 +21,40 @@ function answers(snapshot: WorkflowSnapshot, nowMs = before): Record<WorkflowOpe
     const answer = answerTo(operation, snapshot, nowMs);
     return typeof answer === 'string' ? answer : `${answer.kind} ${answer.reason}`;
   };
-  return { verify_user: short('verify_user'), stamp: short('stamp'), complete: short('complete'), redact: short('redact') };
+  return {
+    verify_user: short('verify_user'),
+    resend: short('resend'),
+    stamp: short('stamp'),
+    complete: short('complete'),
+    redact: short('redact'),
+  };
 }
 
 describe('what a workflow answers', () => {
   it('W2: standard goes on while the e-mail is unverified', () => {
-    expect(answers(workflow())).toEqual({ verify_user: 'go', stamp: 'go', complete: 'go', redact: 'go' });
+    expect(answers(workflow())).toEqual({ verify_user: 'go', resend: 'go', stamp: 'go', complete: 'go', redact: 'go' });
   });
 
   it.each(['verified', 'qualified'] as const)('W2, W4: %s refuses stamps and completion until the e-mail is verified', (tier) => {
     const refused = 'conflict email_not_verified';
-    expect(answers(workflow({ tier }))).toEqual({ verify_user: 'go', stamp: refused, complete: refused, redact: 'go' });
+    expect(answers(workflow({ tier }))).toEqual({ verify_user: 'go', resend: 'go', stamp: refused, complete: refused, redact: 'go' });
     expect(answers(workflow({ tier, ...verified }))).toMatchObject({ stamp: 'go', complete: 'go' });
   });
 
   it('W6: the challenge of an active workflow is used', () => {
-    expect(answers(workflow(verified)).verify_user).toBe('gone challenge_used');
+    expect(answers(workflow(verified))).toMatchObject({ verify_user: 'gone challenge_used', resend: 'conflict email_verified' });
   });
 
   it('W4, W7: completed refuses stamps, answers completion again, and its challenge is dead', () => {
-    const expected = { verify_user: 'gone workflow_closed', stamp: 'conflict workflow_closed', complete: 'again', redact: 'go' };
+    const closed = 'conflict workflow_closed';
+    const expected = { verify_user: 'gone workflow_closed', resend: closed, stamp: closed, complete: 'again', redact: 'go' };
     expect(answers(workflow({ status: 'completed' }))).toEqual(expected);
     expect(answers(workflow({ status: 'completed', tier: 'qualified' }), after)).toEqual(expected);
   });
 
   it('W9: closing takes no output more, and completion goes on, also past the expiry', () => {
-    const expected = { verify_user: 'gone workflow_closed', stamp: 'conflict workflow_closed', complete: 'go', redact: 'go' };
+    const closed = 'conflict workflow_closed';
+    const expected = { verify_user: 'gone workflow_closed', resend: closed, stamp: closed, complete: 'go', redact: 'go' };
     expect(answers(workflow({ status: 'closing' }))).toEqual(expected);
     expect(answers(workflow({ status: 'closing', tier: 'verified' }), after)).toEqual(expected);
   });
@@ -57,7 +65,7 @@ describe('what a workflow answers', () => {
       const gone = 'gone workflow_expired';
       expect(readStatus(snapshot, before)).toBe(snapshot.status);
       expect(readStatus(snapshot, after)).toBe('expired');
-      expect(answers(snapshot, after)).toEqual({ verify_user: gone, stamp: gone, complete: gone, redact: 'go' });
+      expect(answers(snapshot, after)).toEqual({ verify_user: gone, resend: gone, stamp: gone, complete: gone, redact: 'go' });
     },
   );
 
@@ -70,6 +78,7 @@ describe('what a workflow answers', () => {
   it('W7, W10: redaction kills the challenge, keeps the rest, and answers the same again', () => {
     expect(answers(workflow({ isRedacted: true }))).toEqual({
       verify_user: 'gone email_redacted',
+      resend: 'gone email_redacted',
       stamp: 'go',
       complete: 'go',
       redact: 'again',

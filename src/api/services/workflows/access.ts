@@ -1,7 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
-import { answerTo, type WorkflowOperation, type WorkflowRefusal } from '../../../shared/domain/workflow-state.ts';
+import { needsQualifiedProvider } from '../../../shared/domain/tiers.ts';
+import { answerTo, type WorkflowOperation } from '../../../shared/domain/workflow-state.ts';
 import { snapshotOf, type WorkflowRecord, type WorkflowStore } from '../../../shared/store/workflows.ts';
+import { refusalError } from './refusals.ts';
 
 /** What is stored of a workflow token: its SHA-256, lower-case hex. */
 export const digestOfToken = (token: string): string => createHash('sha256').update(token).digest('hex');
@@ -13,6 +15,13 @@ const unauthorized = () =>
 
 export const unknownWorkflow = () => new ServiceError('not_found', 'There is no workflow with this id.');
 
+/** @throws ServiceError `not_found`, `store_unavailable` */
+export async function findWorkflow(workflows: WorkflowStore, workflowId: string): Promise<WorkflowRecord> {
+  const workflow = await workflows.find(workflowId);
+  if (!workflow) throw unknownWorkflow();
+  return workflow;
+}
+
 /**
  * The workflow that a token opens.
  *
@@ -20,24 +29,10 @@ export const unknownWorkflow = () => new ServiceError('not_found', 'There is no 
  */
 export async function openWorkflow(workflows: WorkflowStore, workflowId: string, token: string | undefined): Promise<WorkflowRecord> {
   if (token === undefined) throw unauthorized();
-  const workflow = await workflows.find(workflowId);
-  if (!workflow) throw unknownWorkflow();
+  const workflow = await findWorkflow(workflows, workflowId);
   const given = Buffer.from(digestOfToken(token), 'hex');
   if (!timingSafeEqual(given, Buffer.from(workflow.tokenSha256, 'hex'))) throw unauthorized();
   return workflow;
-}
-
-const sentences: Readonly<Record<WorkflowRefusal['reason'], string>> = {
-  email_not_verified: 'In this tier outputs are stamped only once the e-mail address is confirmed.',
-  workflow_closed: 'The workflow is closed: nothing can be added to it.',
-  workflow_expired: 'The workflow has expired.',
-  email_redacted: 'The e-mail address of this workflow was removed.',
-  challenge_used: 'The challenge has already been used.',
-};
-
-/** A refusal of the state table as an error: `conflict` or `gone`, with its reason as a member. */
-export function refusalError({ kind, reason }: WorkflowRefusal): ServiceError {
-  return new ServiceError(kind, sentences[reason], { members: { reason } });
 }
 
 /**
@@ -47,6 +42,18 @@ export function refusalError({ kind, reason }: WorkflowRefusal): ServiceError {
  */
 export function checkState(operation: WorkflowOperation, workflow: WorkflowRecord, nowMs: number): 'go' | 'again' {
   const answer = answerTo(operation, snapshotOf(workflow), nowMs);
-  if (typeof answer === 'object') throw refusalError(answer);
+  if (typeof answer === 'object') throw refusalError(answer, operation);
   return answer;
+}
+
+export const tierUnavailable = () => new ServiceError('tier_unavailable', 'This tier needs a qualified provider, and none is configured.');
+
+/**
+ * Refuses a tier that the configuration cannot serve before anything is closed or queued: nobody has failed (W19).
+ *
+ * @throws ServiceError `tier_unavailable`
+ */
+export function checkTier({ tier }: Pick<WorkflowRecord, 'tier'>, servesQualified: boolean): void {
+  if (servesQualified || !needsQualifiedProvider(tier)) return;
+  throw tierUnavailable();
 }

@@ -1,17 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { WorkflowCompleteResponse } from '../../../shared/contract/workflow.ts';
-import { workflowPath } from '../../../shared/domain/addresses.ts';
+import { workflowPath, workflowStatePath } from '../../../shared/domain/addresses.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
 import type { JobSender } from '../../../shared/queue/job-sender.ts';
 import type { Clock } from '../../../shared/runtime/clock.ts';
 import type { WorkflowRecord, WorkflowStore } from '../../../shared/store/workflows.ts';
-import { checkState, unknownWorkflow } from './access.ts';
+import { checkState, checkTier, unknownWorkflow } from './access.ts';
 
 export interface CompleteDeps {
   readonly workflows: WorkflowStore;
   readonly jobs: JobSender;
   readonly clock: Clock;
   readonly waitMs: number;
+  /** Whether a qualified stamp can be made as the service is configured (W19). */
+  readonly servesQualified: boolean;
   readonly addressOf: (path: string) => string;
 }
 
@@ -26,7 +28,7 @@ const longestLookMs = 250;
  * it is not finished in time: the job goes on, and completing again takes it up; `queue_unavailable`, `store_unavailable`
  */
 export function createCompletion(deps: CompleteDeps) {
-  const { workflows, jobs, clock, waitMs, addressOf } = deps;
+  const { workflows, jobs, clock, waitMs, servesQualified, addressOf } = deps;
 
   async function untilCompleted({ _id: workflowId, rootFailures = 0 }: WorkflowRecord): Promise<WorkflowRecord> {
     const deadline = clock() + waitMs;
@@ -41,6 +43,7 @@ export function createCompletion(deps: CompleteDeps) {
       if (clock() >= deadline) {
         throw new ServiceError('completion_pending', 'The workflow is being completed; ask again for the result.', {
           retryAfterSeconds: 5,
+          members: { status_url: addressOf(workflowStatePath(workflowId)), verify_url: addressOf(workflowPath(workflowId)) },
         });
       }
     }
@@ -60,6 +63,7 @@ export function createCompletion(deps: CompleteDeps) {
   return async (workflow: WorkflowRecord, requestId: string): Promise<WorkflowCompleteResponse> => {
     const now = clock();
     if (checkState('complete', workflow, now) === 'again') return answerOf(workflow);
+    checkTier(workflow, servesQualified);
     await jobs.send('workflow-completion', { workflowId: workflow._id, acceptedAt: now, requestId }, `completion-${workflow._id}`);
     return answerOf(await untilCompleted(workflow));
   };

@@ -56,7 +56,11 @@ const shownVerdict = (verdict: StoredVerdict): StampVerdict =>
   verdict.kind === 'refused' ? { kind: 'refused', reason: reasonOf(verdict.code) } : { kind: verdict.kind };
 
 /** A stamp as it is shown: where its token is good, what the token says; the stamp must be for the hash that stands beside it. */
-function markOf({ tokenId, hash, stampedAt, provider, isQualified }: Recorded, stamp: StoredStamp | undefined, verdict: StoredVerdict): StampMark {
+function markOf(
+  { tokenId, hash, stampedAt, provider, isQualified }: Recorded,
+  stamp: StoredStamp | undefined,
+  verdict: StoredVerdict,
+): StampMark {
   const isForHash = stamp?.imprint.algorithm === 'sha256' && stamp.imprint.digest === hash;
   const told: StoredVerdict = stamp && !isForHash && verdict.kind === 'proved' ? { kind: 'refused', code: 'imprint_mismatch' } : verdict;
   const verifyUrl = verifyPath(tokenId);

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { WorkflowStampRequest, WorkflowStampResponse } from '../../../shared/contract/workflow.ts';
-import { outputPath, verifyPath, workflowPath } from '../../../shared/domain/addresses.ts';
+import { outputPath, verifyPath, workflowPath, workflowStatePath } from '../../../shared/domain/addresses.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
 import { sha256Imprint } from '../../../shared/domain/stamp.ts';
 import { needsQualifiedProvider } from '../../../shared/domain/tiers.ts';
@@ -10,9 +10,10 @@ import type { Clock } from '../../../shared/runtime/clock.ts';
 import type { OutputStore } from '../../../shared/store/outputs.ts';
 import type { WorkflowRecord } from '../../../shared/store/workflows.ts';
 import { acceptAndWait } from '../accept-and-wait.ts';
-import type { Idempotency } from '../idempotency.ts';
+import { type Idempotency, type PassLimit, passLimitOnce } from '../idempotency.ts';
 import type { ReplyWaiter } from '../reply-waiter.ts';
-import { checkState, refusalError } from './access.ts';
+import { checkState, checkTier, tierUnavailable } from './access.ts';
+import { refusalError } from './refusals.ts';
 
 export interface StampOutputDeps {
   readonly queue: StampQueue;
@@ -20,6 +21,8 @@ export interface StampOutputDeps {
   readonly outputs: OutputStore;
   readonly idempotency: Idempotency;
   readonly clock: Clock;
+  /** Whether a qualified stamp can be made as the service is configured (W19). */
+  readonly servesQualified: boolean;
   /** Makes an address of ours absolute when it is to be (W13). */
   readonly addressOf: (path: string) => string;
 }
@@ -29,6 +32,7 @@ export interface StampOutputCommand {
   readonly request: WorkflowStampRequest;
   readonly requestId: string;
   readonly idempotencyKey: string | undefined;
+  readonly passLimit: PassLimit;
 }
 
 /** Where an output stands: its own id, and its number. */
@@ -44,18 +48,17 @@ interface Place {
  * `idempotency_key_reused`; `stamp_pending` when it was accepted and is not finished in time (E11)
  */
 export function createOutputStamping(deps: StampOutputDeps) {
-  const { queue, waiter, outputs, idempotency, clock, addressOf } = deps;
+  const { queue, waiter, outputs, idempotency, clock, servesQualified, addressOf } = deps;
 
-  async function identify({ workflow, request, idempotencyKey: key }: StampOutputCommand) {
+  async function identify({ workflow, request, idempotencyKey: key, passLimit }: StampOutputCommand) {
     const freshId = randomUUIDv7();
-    if (key === undefined) return { tokenId: freshId, existing: undefined };
-    const caller = `workflow:${workflow._id}`;
-    const { resourceId: tokenId, isRepeated } = await idempotency.bind(
-      { caller, key, operation: 'workflow_stamp', content: request },
-      freshId,
-    );
+    const keyed =
+      key === undefined ? undefined : { caller: `workflow:${workflow._id}`, key, operation: 'workflow_stamp', content: request };
+    await passLimitOnce(idempotency, passLimit, keyed);
+    if (keyed === undefined) return { tokenId: freshId, isRepeated: false, existing: undefined };
+    const { resourceId: tokenId, isRepeated } = await idempotency.bind(keyed, freshId);
     const [existing] = isRepeated ? await outputs.findByTokens([tokenId]) : [];
-    return { tokenId, existing };
+    return { tokenId, isRepeated, existing };
   }
 
   function itemOf({ workflow, request, requestId }: StampOutputCommand, tokenId: string): StampItem {
@@ -78,26 +81,29 @@ export function createOutputStamping(deps: StampOutputDeps) {
     };
   }
 
-  function placeOf(tokenId: string, reply: StampReply | undefined): Place {
+  function placeOf(workflowId: string, tokenId: string, reply: StampReply | undefined): Place {
     if (reply?.outcome === 'failed') {
       if (reply.code === 'workflow_closed') throw refusalError({ kind: 'conflict', reason: 'workflow_closed' });
+      if (reply.code === 'tier_unavailable') throw tierUnavailable();
       throw new ServiceError('provider_failed', 'No timestamp provider could make the stamp.');
     }
     if (reply?.output) return reply.output;
     throw new ServiceError('stamp_pending', 'The output was accepted and is not numbered yet; its stamp will be readable at verify_url.', {
       retryAfterSeconds: 5,
-      members: { token_id: tokenId, verify_url: addressOf(verifyPath(tokenId)) },
+      members: { token_id: tokenId, verify_url: addressOf(verifyPath(tokenId)), status_url: addressOf(workflowStatePath(workflowId)) },
     });
   }
 
   return async (command: StampOutputCommand): Promise<{ answer: WorkflowStampResponse; isReplayed: boolean }> => {
     const { workflow } = command;
-    const { tokenId, existing } = await identify(command);
+    const { tokenId, isRepeated, existing } = await identify(command);
     if (!existing) {
       checkState('stamp', workflow, clock());
+      checkTier(workflow, servesQualified);
       queue.checkCapacity();
     }
-    const { outputId, sequenceNumber } = existing ?? placeOf(tokenId, await acceptAndWait({ queue, waiter }, itemOf(command, tokenId)));
+    const { outputId, sequenceNumber } =
+      existing ?? placeOf(workflow._id, tokenId, await acceptAndWait({ queue, waiter }, itemOf(command, tokenId)));
     return {
       answer: {
         output_id: outputId,
@@ -106,7 +112,7 @@ export function createOutputStamping(deps: StampOutputDeps) {
         verify_url: addressOf(outputPath(workflow._id, sequenceNumber)),
         workflow_anchor_url: addressOf(workflowPath(workflow._id)),
       },
-      isReplayed: existing !== undefined,
+      isReplayed: isRepeated,
     };
   };
 }

@@ -1,16 +1,19 @@
 import { randomBytes, randomUUID, randomUUIDv7 } from 'node:crypto';
 import type { WorkflowStartRequest, WorkflowStartResponse } from '../../../shared/contract/workflow.ts';
+import { needsVerifiedEmail } from '../../../shared/domain/tiers.ts';
 import type { JobSender } from '../../../shared/queue/job-sender.ts';
 import type { Clock } from '../../../shared/runtime/clock.ts';
 import type { Logger } from '../../../shared/runtime/log.ts';
 import type { CounterStore } from '../../../shared/store/counters.ts';
 import type { WorkflowStore } from '../../../shared/store/workflows.ts';
-import type { Idempotency } from '../idempotency.ts';
+import { type Idempotency, type PassLimit, passLimitOnce } from '../idempotency.ts';
 import { digestOfToken } from './access.ts';
+import type { ChallengeMailer } from './challenge-mailer.ts';
 
 export interface StartDeps {
   readonly workflows: WorkflowStore;
   readonly counters: CounterStore;
+  readonly mailer: ChallengeMailer;
   readonly jobs: JobSender;
   readonly idempotency: Idempotency;
   readonly clock: Clock;
@@ -25,6 +28,7 @@ export interface StartCommand {
   readonly callerId: string;
   readonly requestId: string;
   readonly idempotencyKey: string | undefined;
+  readonly passLimit: PassLimit;
   /** Where the service is reached, for the link in the mail: `PUBLIC_BASE_URL`, or the address listened on. */
   readonly baseUrl: string;
 }
@@ -35,21 +39,19 @@ const tokenBytes = 32;
  * Starts a workflow: it is stored, and the mail with its challenge is durably queued, before the answer is given (W12). The token
  * is told once and kept as a hash; a repeated request derives it anew (S9).
  *
- * @throws ServiceError `queue_unavailable`, `store_unavailable`, `idempotency_key_reused`
+ * @throws ServiceError `mail_unavailable` in the tiers that need an address confirmed (W19); `rate_limited`, `queue_unavailable`,
+ * `store_unavailable`, `idempotency_key_reused`
  */
 export function createWorkflowStart(deps: StartDeps) {
-  const { workflows, counters, jobs, idempotency, clock, log, ttlMs } = deps;
+  const { workflows, counters, mailer, jobs, idempotency, clock, log, ttlMs } = deps;
 
-  async function identify({ request, callerId: caller, idempotencyKey: key }: StartCommand) {
+  async function identify({ request, callerId: caller, idempotencyKey: key, passLimit }: StartCommand) {
     const freshId = randomUUIDv7();
-    if (key === undefined) return { workflowId: freshId, token: randomBytes(tokenBytes).toString('base64url') };
-    const bound = await idempotency.bind({ caller, key, operation: 'workflow_start', content: request }, freshId);
+    const keyed = key === undefined ? undefined : { caller, key, operation: 'workflow_start', content: request };
+    await passLimitOnce(idempotency, passLimit, keyed);
+    if (keyed === undefined) return { workflowId: freshId, token: randomBytes(tokenBytes).toString('base64url') };
+    const bound = await idempotency.bind(keyed, freshId);
     return { workflowId: bound.resourceId, token: bound.secret };
-  }
-
-  async function sendMail(workflowId: string, { requestId, baseUrl }: StartCommand): Promise<void> {
-    const payload = { workflowId, challengeId: randomUUID(), acceptedAt: clock(), requestId, baseUrl };
-    await jobs.send('otp-mail', payload, `otp-${workflowId}`);
   }
 
   /** Without a key nobody can come back for it: an address that nothing was answered for is not kept. */
@@ -70,8 +72,9 @@ export function createWorkflowStart(deps: StartDeps) {
   }
 
   return async (command: StartCommand): Promise<{ answer: WorkflowStartResponse; isReplayed: boolean }> => {
-    const { request, idempotencyKey } = command;
+    const { request, idempotencyKey, requestId, baseUrl } = command;
     jobs.checkConnection();
+    if (needsVerifiedEmail(request.tier)) await mailer.checkCanMail();
     const { workflowId, token } = await identify(command);
     const now = clock();
     const { stored, isNew } = await workflows.create({
@@ -82,11 +85,13 @@ export function createWorkflowStart(deps: StartDeps) {
       briefingHash: request.briefing_hash,
       briefingMetadata: request.briefing_metadata ? JSON.stringify(request.briefing_metadata) : undefined,
       tier: request.tier,
+      challengeId: randomUUID(),
       createdAt: new Date(now),
       expiresAt: new Date(now + ttlMs),
     });
     try {
-      if (!stored.mail?.sentAt) await sendMail(workflowId, command);
+      const { challengeId = workflowId } = stored;
+      if (!stored.mail?.sentAt) await mailer.mail({ workflowId, challengeId, requestId, baseUrl });
     } catch (error) {
       if (isNew && idempotencyKey === undefined) await takeBack(workflowId);
       throw error;

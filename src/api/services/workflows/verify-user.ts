@@ -1,4 +1,10 @@
-import { type ChallengeRefusal, challengeRefusal, digestOfChallenge, maxWrongTries } from '../../../shared/domain/challenge.ts';
+import {
+  type ChallengeRefusal,
+  challengeRefusal,
+  digestOfChallenge,
+  isWellFormedChallenge,
+  maxWrongTries,
+} from '../../../shared/domain/challenge.ts';
 import { answerTo, type WorkflowRefusal } from '../../../shared/domain/workflow-state.ts';
 import type { Clock } from '../../../shared/runtime/clock.ts';
 import { snapshotOf, type WorkflowStore } from '../../../shared/store/workflows.ts';
@@ -12,33 +18,35 @@ export type ChallengeOutcome =
 const isGone = (refusal: WorkflowRefusal): refusal is Extract<WorkflowRefusal, { kind: 'gone' }> => refusal.kind === 'gone';
 
 /**
- * Answers a challenge; null when there is no such workflow.
+ * Answers a challenge; null when there is no such workflow. What is no challenge at all (a link without its end) is wrong and costs no
+ * try.
  *
  * @throws ServiceError `store_unavailable`
  */
 export function createUserVerification({ workflows, clock }: { workflows: WorkflowStore; clock: Clock }) {
-  /** Why nothing could be answered; undefined when that is over by now. */
-  async function explain(workflowId: string, nowMs: number): Promise<ChallengeOutcome | null | undefined> {
+  /** Why nothing could be answered; `wrong` where a challenge could be, but this was none. */
+  async function explain(workflowId: string, digest: string, nowMs: number): Promise<ChallengeOutcome | null> {
     const workflow = await workflows.find(workflowId);
     if (!workflow) return null;
     const answer = answerTo('verify_user', snapshotOf(workflow), nowMs);
     if (typeof answer === 'object' && isGone(answer)) return { kind: answer.reason };
-    const { challenge } = workflow;
+    const { challenge, formerChallenges = [] } = workflow;
+    if (formerChallenges.includes(digest)) return { kind: 'challenge_replaced' };
     // The mail is not sent yet: nobody can know the challenge, and no try is worth counting.
     if (!challenge) return { kind: 'wrong', triesLeft: maxWrongTries };
     const { expiresAt, usedAt, wrongTries } = challenge;
     const kind = challengeRefusal({ expiresAtMs: expiresAt.getTime(), isUsed: usedAt !== undefined, wrongTries }, nowMs);
-    return kind && { kind };
+    return kind ? { kind } : { kind: 'wrong', triesLeft: maxWrongTries - wrongTries };
   }
 
-  return async (workflowId: string, challenge: string): Promise<ChallengeOutcome | null> => {
-    for (;;) {
-      const nowMs = clock();
-      const answered = await workflows.answerChallenge(workflowId, digestOfChallenge(challenge), new Date(nowMs));
+  return async (workflowId: string, given: string): Promise<ChallengeOutcome | null> => {
+    const digest = digestOfChallenge(given);
+    const nowMs = clock();
+    if (isWellFormedChallenge(given)) {
+      const answered = await workflows.answerChallenge(workflowId, digest, new Date(nowMs));
       if (answered?.challenge?.usedAt) return { kind: 'verified' };
       if (answered?.challenge) return { kind: 'wrong', triesLeft: maxWrongTries - answered.challenge.wrongTries };
-      const outcome = await explain(workflowId, nowMs);
-      if (outcome !== undefined) return outcome;
     }
+    return explain(workflowId, digest, nowMs);
   };
 }

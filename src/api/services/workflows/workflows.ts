@@ -1,25 +1,66 @@
+import type { JobSender } from '../../../shared/queue/job-sender.ts';
+import type { StampQueue } from '../../../shared/queue/stamp-queue.ts';
+import type { Clock } from '../../../shared/runtime/clock.ts';
+import type { Logger } from '../../../shared/runtime/log.ts';
+import type { CounterStore } from '../../../shared/store/counters.ts';
+import type { OutputStore } from '../../../shared/store/outputs.ts';
 import type { StampStore } from '../../../shared/store/stamps.ts';
-import type { WorkflowRecord } from '../../../shared/store/workflows.ts';
-import { openWorkflow } from './access.ts';
-import { type CompleteDeps, createCompletion } from './complete.ts';
+import type { WorkflowRecord, WorkflowStore } from '../../../shared/store/workflows.ts';
+import type { Idempotency } from '../idempotency.ts';
+import type { ReplyWaiter } from '../reply-waiter.ts';
+import type { StoredStampJudge } from '../stored-stamps.ts';
+import { findWorkflow, openWorkflow } from './access.ts';
+import { createChainProver } from './chain-proof.ts';
+import { createChallengeMailer } from './challenge-mailer.ts';
+import { createCompletion } from './complete.ts';
 import { createWorkflowPages } from './page.ts';
 import { createRedaction } from './redact.ts';
-import { createOutputStamping, type StampOutputDeps } from './stamp-output.ts';
-import { createWorkflowStart, type StartDeps } from './start.ts';
+import { createResend } from './resend.ts';
+import { createOutputStamping } from './stamp-output.ts';
+import { createWorkflowStart } from './start.ts';
+import { createWorkflowState } from './state.ts';
 import { createUserVerification } from './verify-user.ts';
 
-export type WorkflowsDeps = StartDeps & StampOutputDeps & CompleteDeps & { readonly stamps: StampStore };
+export interface WorkflowsDeps {
+  readonly workflows: WorkflowStore;
+  readonly outputs: OutputStore;
+  readonly stamps: StampStore;
+  readonly counters: CounterStore;
+  readonly queue: StampQueue;
+  readonly jobs: JobSender;
+  readonly waiter: ReplyWaiter;
+  readonly idempotency: Idempotency;
+  readonly storedStamps: StoredStampJudge;
+  /** Whether some worker can send mail, as far as is known (W19). */
+  readonly canSendMail: () => Promise<boolean>;
+  /** Whether a qualified stamp can be made as the service is configured (W19). */
+  readonly servesQualified: boolean;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** How long a workflow may stay open (W5). */
+  readonly ttlMs: number;
+  readonly waitMs: number;
+  /** Makes an address of ours absolute when it is to be (W13). */
+  readonly addressOf: (path: string) => string;
+}
 
 /** The operations on workflows, one file each. */
 export function createWorkflows(deps: WorkflowsDeps) {
-  const { workflows, outputs, stamps, counters, queue, jobs, waiter, idempotency, clock, log, ttlMs, waitMs, addressOf } = deps;
+  const { workflows, outputs, stamps, counters, queue, jobs, waiter, idempotency, storedStamps } = deps;
+  const { canSendMail, servesQualified, clock, log, ttlMs, waitMs, addressOf } = deps;
+  const mailer = createChallengeMailer({ jobs, canSendMail, clock });
+  const chains = createChainProver({ outputs });
   return {
     /** @throws see `openWorkflow` */
     open: (workflowId: string, token: string | undefined) => openWorkflow(workflows, workflowId, token),
-    start: createWorkflowStart({ workflows, counters, jobs, idempotency, clock, log, ttlMs }),
+    /** @throws see `findWorkflow` */
+    find: (workflowId: string) => findWorkflow(workflows, workflowId),
+    start: createWorkflowStart({ workflows, counters, mailer, jobs, idempotency, clock, log, ttlMs }),
+    state: createWorkflowState({ outputs, clock, addressOf }),
+    resend: createResend({ workflows, mailer, idempotency, clock }),
     verifyUser: createUserVerification({ workflows, clock }),
-    stampOutput: createOutputStamping({ queue, waiter, outputs, idempotency, clock, addressOf }),
-    complete: createCompletion({ workflows, jobs, clock, waitMs, addressOf }),
+    stampOutput: createOutputStamping({ queue, waiter, outputs, idempotency, clock, servesQualified, addressOf }),
+    complete: createCompletion({ workflows, jobs, clock, waitMs, servesQualified, addressOf }),
     redact: createRedaction({ workflows, outputs, clock }),
     /**
      * Remembers that an operation without a body was done under this key, and says whether it was remembered before (S9). Call it when
@@ -30,7 +71,7 @@ export function createWorkflows(deps: WorkflowsDeps) {
       const request = { caller: `workflow:${workflow._id}`, key, operation: `workflow_${operation}`, content: null };
       return (await idempotency.bind(request, workflow._id)).isRepeated;
     },
-    page: createWorkflowPages({ workflows, outputs, stamps, clock, addressOf }),
+    page: createWorkflowPages({ workflows, outputs, stamps, storedStamps, chains, servesQualified, clock }),
   };
 }
 

@@ -1,0 +1,28 @@
+import { ServiceError } from '../../../shared/domain/service-error.ts';
+import type { JobSender } from '../../../shared/queue/job-sender.ts';
+import type { Clock } from '../../../shared/runtime/clock.ts';
+
+/** Has the links mailed by which people confirm their addresses; what is queued here is sent by the workers (W12). */
+export interface ChallengeMailer {
+  /** @throws ServiceError `mail_unavailable` where no worker has a mail server to send by (W19). */
+  checkCanMail(): Promise<void>;
+  /**
+   * Queues the mail of a challenge, once however often it is asked.
+   *
+   * @throws ServiceError `queue_unavailable`
+   */
+  mail(order: { workflowId: string; challengeId: string; requestId: string; baseUrl: string }): Promise<void>;
+}
+
+/** `canSendMail`: whether some worker can, as far as is known. */
+export function createChallengeMailer(deps: { jobs: JobSender; canSendMail: () => Promise<boolean>; clock: Clock }): ChallengeMailer {
+  const { jobs, canSendMail, clock } = deps;
+  return {
+    checkCanMail: async () => {
+      if (await canSendMail()) return;
+      throw new ServiceError('mail_unavailable', 'No mail can be sent at the moment, and this needs one.', { retryAfterSeconds: 60 });
+    },
+    mail: ({ workflowId, challengeId, requestId, baseUrl }) =>
+      jobs.send('otp-mail', { workflowId, challengeId, acceptedAt: clock(), requestId, baseUrl }, `otp-${challengeId}`),
+  };
+}
