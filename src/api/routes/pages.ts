@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { workflowPath } from '../../shared/contract/workflow.ts';
 import { workflowPath as pagePath } from '../../shared/domain/addresses.ts';
+import { baseUrlOf } from '../http/base-url.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { type OperationContract, page } from '../openapi/operation.ts';
 import { sendErrorPage } from '../pages/error-page.ts';
@@ -47,13 +48,18 @@ function pageOfOutput(workflowId: string, sequenceNumber: number): string {
 }
 
 /** The public page of a workflow (W14). */
-export function registerPageRoutes(app: FastifyInstance, { workflows }: { workflows: Workflows }): void {
+export function registerPageRoutes(app: FastifyInstance, deps: { workflows: Workflows; publicBaseUrl: string | undefined }): void {
+  const { workflows, publicBaseUrl } = deps;
   app.get('/workflow/:workflow_id', { config: { contract } }, async (request, reply) => {
     const { path, query } = parse(request);
     reply.header('Cache-Control', 'no-cache').header('X-Robots-Tag', 'noindex, nofollow');
     if (query.output !== undefined) return reply.redirect(pageOfOutput(path.workflow_id, query.output), 303);
     const { edition, ...asked } = query;
-    const model = await workflows.page(path.workflow_id, { ...asked, isPrintEdition: edition === 'print' });
+    const model = await workflows.page(path.workflow_id, {
+      ...asked,
+      isPrintEdition: edition === 'print',
+      baseUrl: baseUrlOf(request, publicBaseUrl),
+    });
     if (model) return reply.page('workflow', model);
     return sendErrorPage(request, reply, { status: 404, detail: 'There is no workflow with this id.', retryAfterSeconds: null });
   });

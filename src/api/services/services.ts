@@ -16,6 +16,8 @@ import { createIdempotency } from './idempotency.ts';
 import { pricingOf } from './pricing.ts';
 import type { ReplyWaiter } from './reply-waiter.ts';
 import { createSealedDownload, type DownloadSealed } from './sealed-download.ts';
+import { createStampJudge } from './stamp-judge.ts';
+import { createStampPages, type StampPages } from './stamp-pages.ts';
 import { createStamping, type Stamping } from './stamping.ts';
 import { createStatistics, type Statistics } from './statistics.ts';
 import { createStatusService, type StatusService } from './status.ts';
@@ -45,6 +47,7 @@ export interface Services {
   readonly statistics: Statistics;
   readonly downloadSealed: DownloadSealed;
   readonly workflows: Workflows;
+  readonly stampPages: StampPages;
   readonly health: HealthService;
   readonly status: StatusService;
   readonly pricing: PricingResponse;
@@ -64,10 +67,14 @@ export function createServices(ports: ServicePorts): Services {
     ttlMs: config.IDEMPOTENCY_TTL_HOURS * hourMs,
   });
   const tokenJudge = createTokenJudge({ trust, mockKey: () => keys.secret('mock-provider'), clock });
+  const configured = namesOf(trust);
+  const stampJudge = createStampJudge({ tokenJudge, isConfigured: (provider) => configured.some(({ name }) => name === provider), log });
   const workflows = createWorkflows({
     workflows: store.workflows,
     outputs,
     stamps,
+    stampJudge,
+    hasQualifiedProvider: configured.some(({ isQualified }) => isQualified),
     counters,
     queue,
     jobs,
@@ -81,10 +88,11 @@ export function createServices(ports: ServicePorts): Services {
   });
   return {
     stamping: createStamping({ queue, waiter, stamps, sealedContents, idempotency, clock, sealedMaxBytes }),
-    verification: countVerifications(createVerification({ stamps, tokenJudge, log }), activity),
+    verification: countVerifications(createVerification({ stamps, stampJudge }), activity),
     statistics: createStatistics({ stamps, counters, clock }),
     downloadSealed: createSealedDownload({ stamps, sealedContents }),
     workflows,
+    stampPages: createStampPages({ stamps, stampJudge, clock }),
     health: createHealthService({ version, clock, pingRedis, pingStore: store.ping, readHeartbeats }),
     status: createStatusService({
       version,
@@ -93,7 +101,7 @@ export function createServices(ports: ServicePorts): Services {
       counters,
       readHeartbeats,
       readQueueState,
-      configured: namesOf(trust),
+      configured,
     }),
     pricing: pricingOf({ version, sealedMaxBytes }),
   };

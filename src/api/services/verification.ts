@@ -1,10 +1,9 @@
 import type { VerificationResult } from '../../shared/contract/verify.ts';
 import { type ReasonCode, reasonOf } from '../../shared/domain/reasons.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { isSameImprint } from '../../shared/domain/stamp.ts';
-import type { Logger } from '../../shared/runtime/log.ts';
-import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
-import type { Judgement, TokenJudge, Vouched } from '../../shared/trust/judge.ts';
+import type { StampStore } from '../../shared/store/stamps.ts';
+import type { Vouched } from '../../shared/trust/judge.ts';
+import type { StampJudge } from './stamp-judge.ts';
 
 /** The DER of a stamp's exchange with its TSA, for verifiers other than us. */
 export type ExchangePart = 'tsr' | 'tsq' | 'token';
@@ -43,19 +42,8 @@ const resultOf = ({ issuedAt, imprint, provider, isQualified }: Vouched, tokenId
   reason: null,
 });
 
-const agrees = (vouched: Vouched, { tokenId, imprint, proofs: [{ issuedAt }] }: StoredStamp): boolean =>
-  isSameImprint(vouched.imprint, imprint) &&
-  vouched.issuedAt === issuedAt &&
-  (vouched.tokenId === undefined || vouched.tokenId === tokenId);
-
-export function createVerification(deps: { stamps: StampStore; tokenJudge: TokenJudge; log: Logger }): Verification {
-  const { stamps, tokenJudge, log } = deps;
-
-  async function judge(token: string, provider?: string): Promise<Judgement> {
-    const judgement = await tokenJudge.judge(token, provider);
-    if (!judgement.ok && judgement.code === 'verifier_failed') log.error({ err: judgement.cause }, 'the verifier failed on a token');
-    return judgement;
-  }
+export function createVerification(deps: { stamps: StampStore; stampJudge: StampJudge }): Verification {
+  const { stamps, stampJudge } = deps;
 
   async function findTokenId({ tokenId, tst }: Vouched): Promise<string | null> {
     return tst ? stamps.findIdByToken(tst.toString('base64')) : (tokenId ?? null);
@@ -65,13 +53,11 @@ export function createVerification(deps: { stamps: StampStore; tokenJudge: Token
     byId: async (tokenId) => {
       const stamp = await stamps.find(tokenId);
       if (!stamp) return invalid('unknown_token_id');
-      const [{ token, provider }] = stamp.proofs;
-      const judgement = await judge(token, provider);
-      if (!judgement.ok) return invalid(judgement.code, tokenId);
-      return agrees(judgement, stamp) ? resultOf(judgement, tokenId) : invalid('record_mismatch', tokenId);
+      const judgement = await stampJudge.judgeStamp(stamp);
+      return judgement.ok ? resultOf(judgement, tokenId) : invalid(judgement.code, tokenId);
     },
     raw: async (token, hash) => {
-      const judgement = await judge(token);
+      const judgement = await stampJudge.judgeToken(token);
       if (!judgement.ok) return invalid(judgement.code);
       if (typeof hash === 'string' && judgement.imprint.digest !== hash) return invalid('imprint_mismatch');
       return resultOf(judgement, await findTokenId(judgement));

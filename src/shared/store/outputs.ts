@@ -53,8 +53,8 @@ export interface OutputStore {
   append(chain: ChainOf, outputs: readonly NewOutput[]): Promise<Map<string, OutputRecord>>;
   /** Appends the closing record, or returns the one that is there. */
   close(chain: ChainOf, rootTokenId: string): Promise<ClosingRecord>;
-  /** How many outputs a chain holds, and how many of their stamps are not qualified. */
-  count(workflowId: string): Promise<{ total: number; unqualifiedTotal: number }>;
+  /** How many outputs a chain holds, how many of their stamps are recorded as not qualified, and the chain hash that it ends with. */
+  count(workflowId: string): Promise<{ total: number; unqualifiedTotal: number; chainHash: string | null }>;
   findByTokens(tokenIds: readonly string[]): Promise<OutputRecord[]>;
   /** Outputs from number `first` on, in order. */
   list(workflowId: string, first: number, limit: number): Promise<OutputRecord[]>;
@@ -171,8 +171,9 @@ export function createOutputStore(db: Db): OutputStore {
     count: (workflowId) =>
       inStore(async () => {
         const end = await findEnd(workflowId);
-        if (!end) return { total: 0, unqualifiedTotal: 0 };
-        return { total: end.kind === 'closing' ? end.sequenceNumber - 1 : end.sequenceNumber, unqualifiedTotal: end.unqualifiedTotal };
+        if (!end) return { total: 0, unqualifiedTotal: 0, chainHash: null };
+        const { unqualifiedTotal, chainHash } = end;
+        return { total: end.kind === 'closing' ? end.sequenceNumber - 1 : end.sequenceNumber, unqualifiedTotal, chainHash };
       }),
     findByTokens: (tokenIds) => inStore(() => findByTokens(tokenIds)),
     list: (workflowId, first, limit) => inStore(() => list(workflowId, first, limit)),

@@ -1,13 +1,15 @@
-import { verifyPath, workflowPath } from '../../../shared/domain/addresses.ts';
-import { maskEmail } from '../../../shared/domain/mask-email.ts';
+import { workflowPath } from '../../../shared/domain/addresses.ts';
+import { maskEmail, redactedEmail } from '../../../shared/domain/mask-email.ts';
+import { needsQualifiedProvider } from '../../../shared/domain/tiers.ts';
 import { readStatus } from '../../../shared/domain/workflow-state.ts';
 import type { Clock } from '../../../shared/runtime/clock.ts';
-import type { OutputRecord, OutputStore } from '../../../shared/store/outputs.ts';
-import type { StampStore, StoredStamp } from '../../../shared/store/stamps.ts';
+import type { OutputStore } from '../../../shared/store/outputs.ts';
+import type { StampStore } from '../../../shared/store/stamps.ts';
 import { snapshotOf, type WorkflowRecord, type WorkflowStore } from '../../../shared/store/workflows.ts';
-import type { FindResult, OutputRow, TrustAnchor, WorkflowPage } from '../../pages/models.ts';
+import { type FindResult, outputsPerPage, type WorkflowPage } from '../../pages/workflow-model.ts';
+import type { StampJudge } from '../stamp-judge.ts';
+import { createWorkflowProofs } from './proof.ts';
 
-const pageSize = 100;
 const mostFound = 100;
 
 export interface PageQuery {
@@ -15,23 +17,22 @@ export interface PageQuery {
   readonly page: number;
   /** SHA-256 that is looked for, lower-case hex. */
   readonly find?: string | undefined;
+  readonly isPrintEdition: boolean;
+  /** Where the service is reached, without a last slash. */
+  readonly baseUrl: string;
 }
 
-const rowOf = ({ tokenId, sequenceNumber, type, hash, stampedAt, provider, isQualified }: OutputRecord): OutputRow => ({
-  tokenId,
-  sequenceNumber,
-  type,
-  hash,
-  stampedAt,
-  provider,
-  isQualified,
-  verifyUrl: verifyPath(tokenId),
-});
+/** What the agent calls itself; the address of the client is masked in it as everywhere on the page (W11). */
+function agentShown({ agentId, email, redactedAt }: WorkflowRecord): string | null {
+  if (redactedAt) return agentId === redactedEmail ? null : agentId;
+  const at = agentId.toLowerCase().indexOf(email.toLowerCase());
+  return at < 0 ? agentId : agentId.slice(0, at) + maskEmail(email) + agentId.slice(at + email.length);
+}
 
-const anchorOf = (rootHash: string, { tokenId, proofs: [{ issuedAt, provider, isQualified }] }: StoredStamp): TrustAnchor => ({
-  rootHash,
-  stamp: { tokenId, stampedAt: issuedAt, provider, isQualified, verifyUrl: verifyPath(tokenId) },
-});
+function mailState({ mail }: WorkflowRecord): WorkflowPage['mail'] {
+  if (mail?.sentAt) return 'sent';
+  return mail?.failedAt ? 'failed' : 'waiting';
+}
 
 /**
  * What the public page of a workflow shows; null when there is none. Nothing in it is secret.
@@ -42,16 +43,12 @@ export function createWorkflowPages(deps: {
   workflows: WorkflowStore;
   outputs: OutputStore;
   stamps: StampStore;
+  stampJudge: StampJudge;
+  hasQualifiedProvider: boolean;
   clock: Clock;
-  addressOf: (path: string) => string;
 }) {
-  const { workflows, outputs, stamps, clock, addressOf } = deps;
-
-  async function findAnchor({ status, root, closing }: WorkflowRecord): Promise<TrustAnchor | null> {
-    if (status !== 'completed' || !root || !closing) return null;
-    const stamp = await stamps.find(closing.rootTokenId);
-    return stamp && anchorOf(root.hash, stamp);
-  }
+  const { workflows, outputs, hasQualifiedProvider, clock } = deps;
+  const prove = createWorkflowProofs(deps);
 
   async function findOutputs(workflowId: string, hash: string | undefined): Promise<FindResult | null> {
     return hash === undefined ? null : { hash, sequenceNumbers: await outputs.findNumbers(workflowId, hash, mostFound) };
@@ -60,32 +57,41 @@ export function createWorkflowPages(deps: {
   return async (workflowId: string, query: PageQuery): Promise<WorkflowPage | null> => {
     const workflow = await workflows.find(workflowId);
     if (!workflow) return null;
-    const { total, unqualifiedTotal } = await outputs.count(workflowId);
+    const { isPrintEdition, baseUrl } = query;
+    const pageSize = outputsPerPage[isPrintEdition ? 'print' : 'screen'];
+    const { total, unqualifiedTotal, chainHash } = await outputs.count(workflowId);
     const page = Math.min(Math.max(1, query.page), Math.max(1, Math.ceil(total / pageSize)));
-    const [rows, anchor, find] = await Promise.all([
-      outputs.list(workflowId, (page - 1) * pageSize + 1, pageSize),
-      findAnchor(workflow),
+    const listed = await outputs.list(workflowId, (page - 1) * pageSize + 1, pageSize);
+    // Counted before they were read: what was added in between is on the next view.
+    const records = listed.filter(({ sequenceNumber }) => sequenceNumber <= total);
+    const [{ proof, rows, root }, find] = await Promise.all([
+      prove({ workflow, total, chainHash, rows: records }),
       findOutputs(workflowId, query.find),
     ]);
     const now = clock();
     const isoOf = (date: Date | undefined): string | null => date?.toISOString() ?? null;
     return {
       workflowId,
-      address: addressOf(workflowPath(workflowId)),
+      address: `${baseUrl}${workflowPath(workflowId)}`,
+      proof,
       status: readStatus(snapshotOf(workflow), now),
       isClosing: workflow.status === 'closing',
       tier: workflow.tier,
+      isTierServed: hasQualifiedProvider || !needsQualifiedProvider(workflow.tier),
       startedAt: workflow.createdAt.toISOString(),
       expiresAt: workflow.expiresAt.toISOString(),
       completedAt: isoOf(workflow.completedAt),
+      agentId: agentShown(workflow),
       maskedEmail: workflow.redactedAt ? null : maskEmail(workflow.email),
       emailVerifiedAt: isoOf(workflow.emailVerifiedAt),
+      mail: mailState(workflow),
       briefingHash: workflow.briefingHash,
-      // Counted before they were read: what was added in between is on the next view.
-      outputs: { rows: rows.filter(({ sequenceNumber }) => sequenceNumber <= total).map(rowOf), total, unqualifiedTotal, page, pageSize },
-      anchor,
+      outputs: { rows, total, unqualifiedTotal, page, pageSize },
+      root,
+      closingRecord: null,
       evidence: null,
       find,
+      isPrintEdition,
       shownAt: new Date(now).toISOString(),
     };
   };

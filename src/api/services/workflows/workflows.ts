@@ -1,5 +1,6 @@
 import type { StampStore } from '../../../shared/store/stamps.ts';
 import type { WorkflowRecord } from '../../../shared/store/workflows.ts';
+import type { StampJudge } from '../stamp-judge.ts';
 import { openWorkflow } from './access.ts';
 import { type CompleteDeps, createCompletion } from './complete.ts';
 import { createWorkflowPages } from './page.ts';
@@ -8,11 +9,29 @@ import { createOutputStamping, type StampOutputDeps } from './stamp-output.ts';
 import { createWorkflowStart, type StartDeps } from './start.ts';
 import { createUserVerification } from './verify-user.ts';
 
-export type WorkflowsDeps = StartDeps & StampOutputDeps & CompleteDeps & { readonly stamps: StampStore };
+export type WorkflowsDeps = StartDeps &
+  StampOutputDeps &
+  CompleteDeps & { readonly stamps: StampStore; readonly stampJudge: StampJudge; readonly hasQualifiedProvider: boolean };
 
 /** The operations on workflows, one file each. */
 export function createWorkflows(deps: WorkflowsDeps) {
-  const { workflows, outputs, stamps, counters, queue, jobs, waiter, idempotency, clock, log, ttlMs, waitMs, addressOf } = deps;
+  const {
+    workflows,
+    outputs,
+    stamps,
+    stampJudge,
+    hasQualifiedProvider,
+    counters,
+    queue,
+    jobs,
+    waiter,
+    idempotency,
+    clock,
+    log,
+    ttlMs,
+    waitMs,
+    addressOf,
+  } = deps;
   return {
     /** @throws see `openWorkflow` */
     open: (workflowId: string, token: string | undefined) => openWorkflow(workflows, workflowId, token),
@@ -30,7 +49,7 @@ export function createWorkflows(deps: WorkflowsDeps) {
       const request = { caller: `workflow:${workflow._id}`, key, operation: `workflow_${operation}`, content: null };
       return (await idempotency.bind(request, workflow._id)).isRepeated;
     },
-    page: createWorkflowPages({ workflows, outputs, stamps, clock, addressOf }),
+    page: createWorkflowPages({ workflows, outputs, stamps, stampJudge, hasQualifiedProvider, clock }),
   };
 }
 
