@@ -13,7 +13,7 @@ const downloads = ['tsr', 'tsq', 'token'] as const;
  *
  * @throws ServiceError `store_unavailable`
  */
-export function createStampPages(deps: { stamps: StampStore; stampJudge: StampJudge; clock: Clock; addressOf: (path: string) => string }) {
+export function createStampPages(deps: { stamps: StampStore; stampJudge: StampJudge; clock: Clock }) {
   const { stamps, stampJudge, clock } = deps;
 
   function verdictOf(judgement: StampJudgement, provider?: string): VerdictShown {
