@@ -25,6 +25,7 @@ import { registerSealedRoutes } from './routes/sealed.ts';
 import { registerStartRoute } from './routes/start.ts';
 import { registerStatusRoutes } from './routes/status.ts';
 import { registerVerifyRoutes } from './routes/verify.ts';
+import { registerVerifyForm } from './routes/verify-form.ts';
 import { registerVerifyUserRoutes } from './routes/verify-user.ts';
 import { registerWorkflowRoutes } from './routes/workflow.ts';
 import type { Services } from './services/services.ts';
@@ -62,7 +63,7 @@ function createServer(log: FastifyBaseLogger, trustProxy: string[]): FastifyInst
 
 /** The application apart from the listening server: plugins and routes in an explicit order. */
 export async function buildApp({ config, log, services, limits, metrics }: AppDeps): Promise<FastifyInstance> {
-  const { stamping, verification, statistics, downloadSealed, workflows, health, status, pricing } = services;
+  const { stamping, verification, stampPages, statistics, downloadSealed, workflows, health, status, pricing } = services;
   const sealedMaxBytes = config.SEALED_MAX_BYTES;
   const identifyProduct = createServiceTokens(config.SERVICE_TOKENS);
   const app = createServer(log, config.TRUST_PROXY);
@@ -78,7 +79,14 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   registerHealthRoutes(app, { health });
   registerInternalRoutes(app, { identifyProduct, stamping, verification, statistics, sealedMaxBytes });
   registerAgentRoutes(app, { stamping, limits, perMinute: config.RATE_AGENT_PER_MINUTE, sealedMaxBytes });
-  registerVerifyRoutes(app, { verification, limits, perMinute: config.RATE_VERIFY_PER_MINUTE });
+  registerVerifyRoutes(app, {
+    verification,
+    stampPages,
+    limits,
+    perMinute: config.RATE_VERIFY_PER_MINUTE,
+    publicBaseUrl: config.PUBLIC_BASE_URL,
+  });
+  registerVerifyForm(app, { stampPages, limits, perMinute: config.RATE_VERIFY_PER_MINUTE });
   registerSealedRoutes(app, {
     downloadSealed,
     budget: createByteBudget({ maxBytes: sentBytes }),

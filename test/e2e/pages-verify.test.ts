@@ -21,7 +21,7 @@ describe('the page of a stamp (V8, V9)', () => {
       '1.3.6.1.4.1.99999.1.2',
       'trust anchor',
       'Valid from 1 January 2025, 00:00:00 UTC until 1 January 2035, 00:00:00 UTC.',
-      'Whether a certificate was revoked: no revocation list is configured for this chain.',
+      'Whether a certificate was revoked: no revocation list is configured.',
       'response (.tsr)',
       'request (.tsq)',
       'token (.tst)',

@@ -147,9 +147,8 @@ export const verifyUserSamples = [
   verifyUser({ kind: 'email_redacted' }),
 ] as const;
 
-const certificate = (subject: string, issuer: string) => ({
+const certificate = (subject: string) => ({
   subject,
-  issuer,
   fingerprint: sha256Of(subject),
   validFrom: '2025-01-01T00:00:00Z',
   validUntil: '2035-01-01T00:00:00Z',
@@ -165,11 +164,11 @@ const provedStamp: ProvedStamp = {
     accuracySeconds: 0.5,
     serial: '8734561298734561298734',
     chain: [
-      certificate('CN=Acme TSU 7,O=Acme Trust Services', 'CN=Acme Time CA'),
-      certificate('CN=Acme Time CA', 'CN=Acme Root'),
-      certificate('CN=Acme Root,O=Acme Trust Services,C=LU', 'CN=Acme Root'),
+      certificate('CN=Acme TSU 7,O=Acme Trust Services'),
+      certificate('CN=Acme Time CA'),
+      certificate('CN=Acme Root,O=Acme Trust Services,C=LU'),
     ],
-    isRevocationChecked: false,
+    hasRevocationLists: false,
   },
 };
 

@@ -23,9 +23,7 @@ export interface StampMark {
 
 /** A certificate for people; what counts is the fingerprint. */
 export interface CertificateShown {
-  /** RFC 4514 text. */
   readonly subject: string;
-  readonly issuer: string;
   /** SHA-256 of the DER, lower-case hex. */
   readonly fingerprint: string;
   readonly validFrom: string;
@@ -42,8 +40,8 @@ export interface TokenDetails {
   readonly serial: string;
   /** From the signer to the trust anchor, the anchor last. */
   readonly chain: readonly CertificateShown[];
-  /** Whether a revocation list said that no certificate of the chain was revoked at the time of the stamp. */
-  readonly isRevocationChecked: boolean;
+  /** Whether there were revocation lists to judge it by. */
+  readonly hasRevocationLists: boolean;
 }
 
 /** What a token that passed every check proves. */

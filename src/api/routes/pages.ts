@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { workflowPath } from '../../shared/contract/workflow.ts';
 import { workflowPath as pagePath } from '../../shared/domain/addresses.ts';
-import { ownOrigin } from '../http/own-origin.ts';
+import { baseUrlOf } from '../http/base-url.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { type OperationContract, page } from '../openapi/operation.ts';
 import { sendErrorPage } from '../pages/error-page.ts';
@@ -58,7 +58,7 @@ export function registerPageRoutes(app: FastifyInstance, deps: { workflows: Work
     const model = await workflows.page(path.workflow_id, {
       ...asked,
       isPrintEdition: edition === 'print',
-      baseUrl: publicBaseUrl ?? ownOrigin(app),
+      baseUrl: baseUrlOf(request, publicBaseUrl),
     });
     if (model) return reply.page('workflow', model);
     return sendErrorPage(request, reply, { status: 404, detail: 'There is no workflow with this id.', retryAfterSeconds: null });

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { version } from '../../shared/runtime/version.ts';
+import { baseUrlOf } from '../http/base-url.ts';
 import { type OperationContract, page } from '../openapi/operation.ts';
 import { qualificationOf } from '../pages/provider-qualification.ts';
 import type { StatusService } from '../services/status.ts';
@@ -16,7 +17,7 @@ export function registerStartRoute(app: FastifyInstance, deps: { status: StatusS
     const { provider } = (await deps.status.read()).response;
     return reply.page('start', {
       version,
-      baseUrl: deps.publicBaseUrl ?? `${request.protocol}://${request.host}`,
+      baseUrl: baseUrlOf(request, deps.publicBaseUrl),
       provider: { name: provider.name, qualification: qualificationOf(provider) },
     });
   });

@@ -1,8 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import { rawVerifyRequest, tokenPath, verificationResult } from '../../shared/contract/verify.ts';
+import { prefersPage } from '../http/accept.ts';
+import { baseUrlOf } from '../http/base-url.ts';
 import { addressKey, type RateLimits } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { bytes, json, type OperationContract } from '../openapi/operation.ts';
+import type { StampPages } from '../services/stamp-pages.ts';
 import type { ExchangePart, Verification } from '../services/verification.ts';
 
 const tag = 'Verification';
@@ -11,9 +14,12 @@ const errors = ['rate_limited', 'store_unavailable'] as const;
 const byIdContract = {
   tag,
   summary: 'Verify a stamp by its id',
-  description: 'The stored token is checked cryptographically each time; an id that is not known answers `valid` false.',
+  description:
+    'The stored token is checked cryptographically each time; an id that is not known answers `valid` false. A browser gets a page.',
   path: tokenPath,
-  answers: { 200: json('Whether it is valid, and why not.', verificationResult) },
+  answers: {
+    200: { description: 'Whether it is valid, and why not.', content: { 'application/json': verificationResult, 'text/html': null } },
+  },
   errors,
 } satisfies OperationContract;
 
@@ -48,14 +54,24 @@ const downloads: Readonly<Record<ExchangePart, { readonly type: string; readonly
 /** Public verification: whatever does not verify answers 200 with `valid: false` and a reason (E6, V4). */
 export function registerVerifyRoutes(
   app: FastifyInstance,
-  deps: { verification: Verification; limits: RateLimits; perMinute: number },
+  deps: {
+    verification: Verification;
+    stampPages: StampPages;
+    limits: RateLimits;
+    perMinute: number;
+    publicBaseUrl: string | undefined;
+  },
 ): void {
-  const { verification, limits, perMinute } = deps;
+  const { verification, stampPages, limits, perMinute, publicBaseUrl } = deps;
   const onRequest = limits.by({ name: 'verify', points: perMinute, durationSeconds: 60, key: addressKey });
 
-  app.get('/api/v1/verify/v1/token/:token_id', { onRequest, config: { contract: byIdContract } }, async (request) =>
-    verification.byId(parseById(request).path.token_id),
-  );
+  app.get('/api/v1/verify/v1/token/:token_id', { onRequest, config: { contract: byIdContract } }, async (request, reply) => {
+    const { token_id } = parseById(request).path;
+    reply.header('Vary', 'Accept');
+    if (!prefersPage(request.headers.accept)) return verification.byId(token_id);
+    reply.header('X-Robots-Tag', 'noindex, nofollow');
+    return reply.page('verify', await stampPages.byId(token_id, baseUrlOf(request, publicBaseUrl)));
+  });
   app.post('/api/v1/verify/v1/raw', { onRequest, config: { contract: rawContract } }, async (request) => {
     const { token, hash } = parseRaw(request).body;
     return verification.raw(token, hash);

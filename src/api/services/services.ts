@@ -16,10 +16,11 @@ import { createIdempotency } from './idempotency.ts';
 import { pricingOf } from './pricing.ts';
 import type { ReplyWaiter } from './reply-waiter.ts';
 import { createSealedDownload, type DownloadSealed } from './sealed-download.ts';
+import { createStampJudge } from './stamp-judge.ts';
+import { createStampPages, type StampPages } from './stamp-pages.ts';
 import { createStamping, type Stamping } from './stamping.ts';
 import { createStatistics, type Statistics } from './statistics.ts';
 import { createStatusService, type StatusService } from './status.ts';
-import { createStoredStampJudge } from './stored-stamps.ts';
 import { createVerification, type Verification } from './verification.ts';
 import { createWorkflows, type Workflows } from './workflows/workflows.ts';
 
@@ -34,7 +35,7 @@ export interface ServicePorts {
   readonly pingRedis: () => Promise<unknown>;
   readonly readHeartbeats: (nowMs: number) => Promise<Heartbeat[]>;
   readonly readQueueState: () => Promise<QueueState>;
-  /** Whether some worker can send mail, as far as is known. */
+  /** Whether some worker can send mail, as far as is known (W19). */
   readonly canSendMail: () => Promise<boolean>;
   readonly trust: TrustSettings;
   readonly clock: Clock;
@@ -48,6 +49,7 @@ export interface Services {
   readonly statistics: Statistics;
   readonly downloadSealed: DownloadSealed;
   readonly workflows: Workflows;
+  readonly stampPages: StampPages;
   readonly health: HealthService;
   readonly status: StatusService;
   readonly pricing: PricingResponse;
@@ -66,22 +68,21 @@ export function createServices(ports: ServicePorts): Services {
     clock,
     ttlMs: config.IDEMPOTENCY_TTL_HOURS * hourMs,
   });
-  const storedStamps = createStoredStampJudge({
-    tokenJudge: createTokenJudge({ trust, mockKey: () => keys.secret('mock-provider'), clock }),
-    log,
-  });
+  const tokenJudge = createTokenJudge({ trust, mockKey: () => keys.secret('mock-provider'), clock });
+  const configured = namesOf(trust);
+  const stampJudge = createStampJudge({ tokenJudge, isConfigured: (provider) => configured.some(({ name }) => name === provider), log });
   const workflows = createWorkflows({
     workflows: store.workflows,
     outputs,
     stamps,
+    stampJudge,
+    canSendMail,
+    servesQualified: canServeQualified(trust),
     counters,
     queue,
     jobs,
     waiter,
     idempotency,
-    storedStamps,
-    canSendMail,
-    servesQualified: canServeQualified(trust),
     clock,
     log,
     ttlMs: config.WORKFLOW_TTL_HOURS * hourMs,
@@ -90,10 +91,11 @@ export function createServices(ports: ServicePorts): Services {
   });
   return {
     stamping: createStamping({ queue, waiter, stamps, sealedContents, idempotency, clock, sealedMaxBytes }),
-    verification: countVerifications(createVerification({ stamps, storedStamps }), activity),
+    verification: countVerifications(createVerification({ stamps, stampJudge }), activity),
     statistics: createStatistics({ stamps, counters, clock }),
     downloadSealed: createSealedDownload({ stamps, sealedContents }),
     workflows,
+    stampPages: createStampPages({ stamps, stampJudge, clock }),
     health: createHealthService({ version, clock, pingRedis, pingStore: store.ping, readHeartbeats }),
     status: createStatusService({
       version,
@@ -102,7 +104,7 @@ export function createServices(ports: ServicePorts): Services {
       counters,
       readHeartbeats,
       readQueueState,
-      configured: namesOf(trust),
+      configured,
     }),
     pricing: pricingOf({ version, sealedMaxBytes }),
   };

@@ -3,7 +3,7 @@ import { type ReasonCode, reasonOf } from '../../shared/domain/reasons.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';
-import type { StoredStampJudge } from './stored-stamps.ts';
+import type { StampJudge } from './stamp-judge.ts';
 
 /** The DER of a stamp's exchange with its TSA, for verifiers other than us. */
 export type ExchangePart = 'tsr' | 'tsq' | 'token';
@@ -42,8 +42,8 @@ const resultOf = ({ issuedAt, imprint, provider, isQualified }: Vouched, tokenId
   reason: null,
 });
 
-export function createVerification(deps: { stamps: StampStore; storedStamps: StoredStampJudge }): Verification {
-  const { stamps, storedStamps } = deps;
+export function createVerification(deps: { stamps: StampStore; stampJudge: StampJudge }): Verification {
+  const { stamps, stampJudge } = deps;
 
   async function findTokenId({ tokenId, tst }: Vouched): Promise<string | null> {
     return tst ? stamps.findIdByToken(tst.toString('base64')) : (tokenId ?? null);
@@ -53,11 +53,11 @@ export function createVerification(deps: { stamps: StampStore; storedStamps: Sto
     byId: async (tokenId) => {
       const stamp = await stamps.find(tokenId);
       if (!stamp) return invalid('unknown_token_id');
-      const verdict = await storedStamps.judgeStamp(stamp);
-      return verdict.kind === 'proved' ? resultOf(verdict.vouched, tokenId) : invalid(verdict.code, tokenId);
+      const judgement = await stampJudge.judgeStamp(stamp);
+      return judgement.ok ? resultOf(judgement, tokenId) : invalid(judgement.code, tokenId);
     },
     raw: async (token, hash) => {
-      const judgement = await storedStamps.judgeToken(token);
+      const judgement = await stampJudge.judgeToken(token);
       if (!judgement.ok) return invalid(judgement.code);
       if (typeof hash === 'string' && judgement.imprint.digest !== hash) return invalid('imprint_mismatch');
       return resultOf(judgement, await findTokenId(judgement));

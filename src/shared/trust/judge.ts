@@ -17,9 +17,15 @@ export interface Vouched {
   readonly imprint: Imprint;
   /** The configured provider whose anchors it leads to; undefined for `TRUST_ANCHORS_FILE`. */
   readonly provider: string | undefined;
+  /** Whether that provider is configured; else its name is what the record says, and nobody vouches for it. */
+  readonly isProviderKnown: boolean;
   readonly isQualified: boolean;
   /** DER TimeStampToken of an RFC 3161 token. */
   readonly tst: Buffer | undefined;
+  /** What an RFC 3161 token says beside that, and who signed it. */
+  readonly verified: Verified | undefined;
+  /** Whether there were revocation lists to judge it by. */
+  readonly hasRevocationLists: boolean;
 }
 
 export type Judgement = Vouched | { readonly ok: false; readonly code: ReasonCode; readonly detail?: string; readonly cause?: unknown };
@@ -36,14 +42,22 @@ export interface TokenJudge {
 /** Every DER structure of RFC 3161 starts with a SEQUENCE. */
 const sequenceTag = 0x30;
 
-const vouchedBy = (result: Verified, provider: string | undefined, isQualified: boolean): Vouched => ({
+interface Voucher {
+  readonly trust: TrustStore;
+  readonly provider: string | undefined;
+  readonly isProviderKnown: boolean;
+  readonly isQualified: boolean;
+}
+
+const vouchedBy = (result: Verified, { trust, ...voucher }: Voucher): Vouched => ({
+  ...voucher,
   ok: true,
   tokenId: undefined,
   issuedAt: rfc3339Of(result.genTimeText),
   imprint: { algorithm: result.imprint.algorithm, digest: result.imprint.digest.toString('hex') },
-  provider,
-  isQualified,
   tst: result.token,
+  verified: result,
+  hasRevocationLists: trust.crls.length > 0,
 });
 
 const policyFits = ({ settings }: TrustedProvider, { policy }: Verified): boolean =>
@@ -57,7 +71,18 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
     if (!read.ok) return { ok: false, code: 'mock_token_forged' };
     const { tokenId, hash, timeMs } = read.claims;
     const issuedAt = new Date(timeMs).toISOString();
-    return { ok: true, tokenId, issuedAt, imprint: sha256Imprint(hash), provider: mockProviderName, isQualified: false, tst: undefined };
+    return {
+      ok: true,
+      tokenId,
+      issuedAt,
+      imprint: sha256Imprint(hash),
+      provider: mockProviderName,
+      isProviderKnown: true,
+      isQualified: false,
+      tst: undefined,
+      verified: undefined,
+      hasRevocationLists: false,
+    };
   }
 
   const verifyWith = (bytes: Buffer, store: TrustStore, acceptGrantedWithMods = false): VerifyResult =>
@@ -65,7 +90,7 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
 
   /**
    * Qualified only where every provider that it may come from is: shared anchors raise no trust. A stamp whose provider is no
-   * longer configured is judged by the others, named after the one that vouches for it, and not qualified any more. Who knows less overrules nobody: a revocation that
+   * longer configured is judged by the others, and is not qualified any more. Who knows less overrules nobody: a revocation that
    * one of them knows of is final, and `TRUST_ANCHORS_FILE` has no say about a configured provider's stamps.
    */
   function judgeTst(bytes: Buffer, providerName: string | undefined): Judgement {
@@ -74,25 +99,28 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
     const isConfigured = providerName === undefined || named.length > 0;
     const refusals: Refused[] = [];
     const fitting: { provider: TrustedProvider; result: Verified }[] = [];
-    let otherPolicy: Verified | undefined;
+    let otherPolicy: { trust: TrustStore; result: Verified } | undefined;
     for (const provider of candidates) {
       const result = verifyWith(bytes, provider.trust, provider.settings.acceptGrantedWithMods);
       if (!result.ok) refusals.push(result);
       else if (policyFits(provider, result)) fitting.push({ provider, result });
-      else otherPolicy ??= result;
+      else otherPolicy ??= { trust: provider.trust, result };
     }
     const revoked = refusals.find(({ code }) => code === 'certificate_revoked');
     if (revoked) return revoked;
     const [first] = fitting;
     if (first) {
       const isQualified = isConfigured && fitting.every(({ provider }) => provider.settings.isQualified);
-      return vouchedBy(first.result, first.provider.settings.name, isQualified);
+      const { trust, settings } = first.provider;
+      return vouchedBy(first.result, { trust, provider: providerName ?? settings.name, isProviderKnown: isConfigured, isQualified });
     }
     // Trusted, but nobody's: the anchors of a provider also issue under policies that it is not configured with (V2).
-    if (otherPolicy) return named.length > 0 ? { ok: false, code: 'policy_mismatch' } : vouchedBy(otherPolicy, undefined, false);
+    if (otherPolicy && named.length > 0) return { ok: false, code: 'policy_mismatch' };
+    const unknown = { isProviderKnown: false, isQualified: false };
+    if (otherPolicy) return vouchedBy(otherPolicy.result, { trust: otherPolicy.trust, provider: undefined, ...unknown });
     if (named.length === 0) {
       const extra = verifyWith(bytes, trust.extraTrust);
-      if (extra.ok) return vouchedBy(extra, undefined, false);
+      if (extra.ok) return vouchedBy(extra, { trust: trust.extraTrust, provider: providerName, ...unknown });
       refusals.push(extra);
     }
     return refusals.find(({ code }) => code !== 'untrusted_root' && code !== 'trust_store_empty') ?? refusals[0]!;

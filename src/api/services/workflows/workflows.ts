@@ -8,9 +8,8 @@ import type { StampStore } from '../../../shared/store/stamps.ts';
 import type { WorkflowRecord, WorkflowStore } from '../../../shared/store/workflows.ts';
 import type { Idempotency } from '../idempotency.ts';
 import type { ReplyWaiter } from '../reply-waiter.ts';
-import type { StoredStampJudge } from '../stored-stamps.ts';
+import type { StampJudge } from '../stamp-judge.ts';
 import { findWorkflow, openWorkflow } from './access.ts';
-import { createChainProver } from './chain-proof.ts';
 import { createChallengeMailer } from './challenge-mailer.ts';
 import { createCompletion } from './complete.ts';
 import { createWorkflowPages } from './page.ts';
@@ -30,7 +29,7 @@ export interface WorkflowsDeps {
   readonly jobs: JobSender;
   readonly waiter: ReplyWaiter;
   readonly idempotency: Idempotency;
-  readonly storedStamps: StoredStampJudge;
+  readonly stampJudge: StampJudge;
   /** Whether some worker can send mail, as far as is known (W19). */
   readonly canSendMail: () => Promise<boolean>;
   /** Whether a qualified stamp can be made as the service is configured (W19). */
@@ -46,10 +45,9 @@ export interface WorkflowsDeps {
 
 /** The operations on workflows, one file each. */
 export function createWorkflows(deps: WorkflowsDeps) {
-  const { workflows, outputs, stamps, counters, queue, jobs, waiter, idempotency, storedStamps } = deps;
+  const { workflows, outputs, stamps, counters, queue, jobs, waiter, idempotency, stampJudge } = deps;
   const { canSendMail, servesQualified, clock, log, ttlMs, waitMs, addressOf } = deps;
   const mailer = createChallengeMailer({ jobs, canSendMail, clock });
-  const chains = createChainProver({ outputs });
   return {
     /** @throws see `openWorkflow` */
     open: (workflowId: string, token: string | undefined) => openWorkflow(workflows, workflowId, token),
@@ -71,7 +69,7 @@ export function createWorkflows(deps: WorkflowsDeps) {
       const request = { caller: `workflow:${workflow._id}`, key, operation: `workflow_${operation}`, content: null };
       return (await idempotency.bind(request, workflow._id)).isRepeated;
     },
-    page: createWorkflowPages({ workflows, outputs, stamps, storedStamps, chains, servesQualified, clock }),
+    page: createWorkflowPages({ workflows, outputs, stamps, stampJudge, servesQualified, clock }),
   };
 }
 

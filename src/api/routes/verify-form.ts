@@ -1,0 +1,49 @@
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { addressKey, type RateLimits } from '../http/rate-limits.ts';
+import { createRequestParser } from '../http/validation.ts';
+import { type OperationContract, page } from '../openapi/operation.ts';
+import type { StampPages } from '../services/stamp-pages.ts';
+
+const tag = 'Verification';
+const formType = 'application/x-www-form-urlencoded';
+/** A token of a few kilobytes, each byte of which a form may write as three. */
+const bodyLimit = 256 * 1024;
+
+const openContract: OperationContract = {
+  tag,
+  summary: 'A page to verify a file and its stamp',
+  answers: { 200: page('A form; the file stays in the browser.') },
+};
+
+const withoutSpace = z.string().transform((text) => text.replace(/\s/g, ''));
+
+const sendContract = {
+  tag,
+  summary: 'The verdict on a token, as a page',
+  description: `What the form of the page sends, as \`${formType}\`.`,
+  body: z.object({ token: withoutSpace, hash: withoutSpace.transform((text) => text.toLowerCase()).default('') }),
+  answers: { 200: page('Whether the token is valid, and what it says.') },
+  errors: ['rate_limited', 'store_unavailable'],
+} satisfies OperationContract;
+
+const parse = createRequestParser(sendContract);
+
+/** A person's way to raw verification (V2): by form, with JavaScript and without. */
+export function registerVerifyForm(app: FastifyInstance, deps: { stampPages: StampPages; limits: RateLimits; perMinute: number }): void {
+  const { stampPages, limits, perMinute } = deps;
+  const onRequest = limits.by({ name: 'verify', points: perMinute, durationSeconds: 60, key: addressKey });
+
+  app.get('/verify', { config: { contract: openContract } }, async (_request, reply) => reply.page('verify-form', { asked: null }));
+  // A scope of its own: no other route takes a form.
+  app.register(async (scope) => {
+    scope.addContentTypeParser(formType, { parseAs: 'string', bodyLimit }, (_request, body, done) =>
+      done(null, Object.fromEntries(new URLSearchParams(String(body)))),
+    );
+    scope.post('/verify', { onRequest, config: { contract: sendContract } }, async (request, reply) => {
+      const { token, hash } = parse(request).body;
+      reply.header('Cache-Control', 'no-store');
+      return reply.page('verify-form', { asked: { token, hash, verdict: await stampPages.raw(token) } });
+    });
+  });
+}

@@ -1,0 +1,39 @@
+import type { ReasonCode } from '../../shared/domain/reasons.ts';
+import { isSameImprint } from '../../shared/domain/stamp.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
+import type { StoredStamp } from '../../shared/store/stamps.ts';
+import type { Judgement, TokenJudge, Vouched } from '../../shared/trust/judge.ts';
+
+export type StampJudgement = Vouched | { readonly ok: false; readonly code: ReasonCode };
+
+const agrees = (vouched: Vouched, { tokenId, imprint, proofs: [{ issuedAt }] }: StoredStamp): boolean =>
+  isSameImprint(vouched.imprint, imprint) &&
+  vouched.issuedAt === issuedAt &&
+  (vouched.tokenId === undefined || vouched.tokenId === tokenId);
+
+/** Judges tokens, and stamps as they are stored: each time anew, and a record that says something else than its token is refused (V1). */
+export function createStampJudge(deps: { tokenJudge: TokenJudge; isConfigured: (provider: string) => boolean; log: Logger }) {
+  const { tokenJudge, isConfigured, log } = deps;
+
+  async function judgeToken(token: string, provider?: string): Promise<Judgement> {
+    const judgement = await tokenJudge.judge(token, provider);
+    if (!judgement.ok && judgement.code === 'verifier_failed') log.error({ err: judgement.cause }, 'the verifier failed on a token');
+    return judgement;
+  }
+
+  async function judgeStamp(stamp: StoredStamp): Promise<StampJudgement> {
+    const [{ token, provider }] = stamp.proofs;
+    const judgement = await judgeToken(token, provider);
+    if (!judgement.ok) return judgement;
+    return agrees(judgement, stamp) ? judgement : { ok: false, code: 'record_mismatch' };
+  }
+
+  /** No anchor is there to judge by, so that the refusal says nothing about the stamp. */
+  const isUnverifiable = (judgement: StampJudgement, provider?: string): boolean =>
+    !judgement.ok &&
+    (judgement.code === 'trust_store_empty' || (judgement.code === 'untrusted_root' && provider !== undefined && !isConfigured(provider)));
+
+  return { judgeToken, judgeStamp, isUnverifiable };
+}
+
+export type StampJudge = ReturnType<typeof createStampJudge>;

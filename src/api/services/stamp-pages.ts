@@ -1,0 +1,45 @@
+import { verifyPath } from '../../shared/domain/addresses.ts';
+import { reasonOf } from '../../shared/domain/reasons.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
+import type { StampStore } from '../../shared/store/stamps.ts';
+import { provedStampOf } from '../pages/proved-stamp.ts';
+import type { VerdictShown, VerifyPage } from '../pages/verify-model.ts';
+import type { StampJudge, StampJudgement } from './stamp-judge.ts';
+
+const downloads = ['tsr', 'tsq', 'token'] as const;
+
+/**
+ * What the pages about one stamp show (V8, V9).
+ *
+ * @throws ServiceError `store_unavailable`
+ */
+export function createStampPages(deps: { stamps: StampStore; stampJudge: StampJudge; clock: Clock }) {
+  const { stamps, stampJudge, clock } = deps;
+
+  function verdictOf(judgement: StampJudgement, provider?: string): VerdictShown {
+    if (judgement.ok) return { kind: 'proved', stamp: provedStampOf(judgement) };
+    return stampJudge.isUnverifiable(judgement, provider)
+      ? { kind: 'unverifiable' }
+      : { kind: 'refused', reason: reasonOf(judgement.code) };
+  }
+
+  return {
+    /** `baseUrl`: where the service is reached, without a last slash. */
+    byId: async (tokenId: string, baseUrl: string): Promise<VerifyPage> => {
+      const stamp = await stamps.find(tokenId);
+      const verdict: VerdictShown = stamp ? verdictOf(await stampJudge.judgeStamp(stamp), stamp.proofs[0].provider) : { kind: 'unknown' };
+      const path = verifyPath(tokenId);
+      const isExchanged = stamp?.proofs[0].kind === 'token';
+      return {
+        tokenId,
+        address: `${baseUrl}${path}`,
+        verdict,
+        downloads: isExchanged ? downloads.map((name) => ({ name, url: `${path}/${name}` })) : [],
+        shownAt: new Date(clock()).toISOString(),
+      };
+    },
+    raw: async (token: string): Promise<VerdictShown> => verdictOf(await stampJudge.judgeToken(token)),
+  };
+}
+
+export type StampPages = ReturnType<typeof createStampPages>;

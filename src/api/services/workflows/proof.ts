@@ -1,0 +1,124 @@
+import { verifyPath } from '../../../shared/domain/addresses.ts';
+import type { ChainEnd } from '../../../shared/domain/output-chain.ts';
+import { reasonOf } from '../../../shared/domain/reasons.ts';
+import type { OutputRecord, OutputStore } from '../../../shared/store/outputs.ts';
+import type { StampStore, StoredStamp } from '../../../shared/store/stamps.ts';
+import type { WorkflowRecord } from '../../../shared/store/workflows.ts';
+import type { StampMark } from '../../pages/stamp-model.ts';
+import type { OutputRow, StampedHash, WorkflowFault, WorkflowProof } from '../../pages/workflow-model.ts';
+import type { StampJudge, StampJudgement } from '../stamp-judge.ts';
+import { createChainProver, type RecomputedChain } from './chain-proof.ts';
+
+/** What a page is about to show of a workflow, as it is stored. */
+export interface Recorded {
+  readonly workflow: WorkflowRecord;
+  /** What the last record says; undefined where there is none. */
+  readonly end: ChainEnd | undefined;
+  /** Consecutive outputs. */
+  readonly rows: readonly OutputRecord[];
+}
+
+/** The same with what was verified for this very answer (V9). */
+export interface Proved {
+  readonly proof: WorkflowProof;
+  readonly rows: readonly OutputRow[];
+  readonly root: StampedHash | null;
+  readonly chain: RecomputedChain;
+}
+
+/** What is recorded of a stamp beside the stamp itself. */
+interface Claim {
+  readonly tokenId: string;
+  readonly hash: string;
+  readonly stampedAt: string;
+  readonly provider: string;
+}
+
+/** Recomputes and verifies what a page shows of a workflow; stored flags decide nothing. */
+export function createWorkflowProofs(deps: { outputs: OutputStore; stamps: StampStore; stampJudge: StampJudge }) {
+  const { stamps, stampJudge } = deps;
+  const chains = createChainProver(deps);
+
+  async function judge(claim: Claim, stamp: StoredStamp | null): Promise<StampJudgement> {
+    if (!stamp) return { ok: false, code: 'unknown_token_id' };
+    const judgement = await stampJudge.judgeStamp(stamp);
+    if (!judgement.ok) return judgement;
+    if (judgement.imprint.algorithm !== 'sha256' || judgement.imprint.digest !== claim.hash) return { ok: false, code: 'imprint_mismatch' };
+    const isAsRecorded = judgement.issuedAt === claim.stampedAt && stamp.proofs[0].provider === claim.provider;
+    return isAsRecorded ? judgement : { ok: false, code: 'record_mismatch' };
+  }
+
+  async function markOf(claim: Claim, stamp: StoredStamp | null): Promise<StampMark> {
+    const judgement = await judge(claim, stamp);
+    const { tokenId, stampedAt } = claim;
+    const shown = { tokenId, stampedAt, verifyUrl: verifyPath(tokenId) };
+    if (judgement.ok) {
+      const { isProviderKnown, isQualified, verified } = judgement;
+      // Nobody vouches for a name that is not configured: the token says who signed it.
+      const provider = isProviderKnown || !verified ? claim.provider : verified.signer.subject;
+      return { ...shown, provider, isQualified, verdict: { kind: 'proved' } };
+    }
+    const isUnverifiable = stampJudge.isUnverifiable(judgement, claim.provider);
+    const verdict = isUnverifiable ? ({ kind: 'unverifiable' } as const) : ({ kind: 'refused', reason: reasonOf(judgement.code) } as const);
+    return { ...shown, provider: claim.provider, isQualified: false, verdict };
+  }
+
+  async function rowsOf(records: readonly OutputRecord[]): Promise<OutputRow[]> {
+    const found = new Map((await stamps.findMany(records.map(({ tokenId }) => tokenId))).map((stamp) => [stamp.tokenId, stamp]));
+    return Promise.all(
+      records.map(async (record) => {
+        const { sequenceNumber, type, hash } = record;
+        return { ...(await markOf(record, found.get(record.tokenId) ?? null)), sequenceNumber, type, hash };
+      }),
+    );
+  }
+
+  async function rootOf({ status, root, closing }: WorkflowRecord): Promise<StampedHash | null> {
+    if (status !== 'completed' || !root || !closing) return null;
+    const tokenId = closing.rootTokenId;
+    const stamp = await stamps.find(tokenId);
+    const { issuedAt: stampedAt, provider } = stamp?.proofs[0] ?? { issuedAt: closing.at.toISOString(), provider: '' };
+    return { hash: root.hash, stamp: await markOf({ tokenId, hash: root.hash, stampedAt, provider }, stamp) };
+  }
+
+  function chainFaults({ workflow, end, rows }: Recorded, chain: RecomputedChain): WorkflowFault[] {
+    const { status, root } = workflow;
+    if (chain.fault) return [{ kind: chain.fault.fault, sequenceNumber: chain.fault.sequenceNumber }];
+    const found = chain.end.sequenceNumber;
+    // An open chain may have grown since its end was read.
+    const recorded = root?.outputCount ?? end?.sequenceNumber ?? 0;
+    if (found < recorded || (status === 'completed' && found > recorded)) return [{ kind: 'output_count_mismatch', recorded, found }];
+    if (root && root.hash !== chain.rootHash) return [{ kind: 'root_mismatch' }];
+    // Whatever was changed after it was linked is not what the chain was recomputed from.
+    return rows
+      .filter(({ sequenceNumber, hash }) => chain.hashAt(sequenceNumber) !== hash)
+      .map(({ sequenceNumber }) => ({ kind: 'chain_hash_mismatch', sequenceNumber }));
+  }
+
+  function stampFaults({ workflow }: Recorded, rows: readonly OutputRow[], root: StampedHash | null): WorkflowFault[] {
+    const faults: WorkflowFault[] = [];
+    if (workflow.status === 'completed' && !root) faults.push({ kind: 'root_stamp', reason: reasonOf('unknown_token_id') });
+    if (root?.stamp.verdict.kind === 'refused') faults.push({ kind: 'root_stamp', reason: root.stamp.verdict.reason });
+    for (const { verdict, sequenceNumber } of rows) {
+      if (verdict.kind === 'refused') faults.push({ kind: 'output_stamp', sequenceNumber, reason: verdict.reason });
+    }
+    return faults;
+  }
+
+  return async (recorded: Recorded): Promise<Proved> => {
+    const { workflow } = recorded;
+    const [chain, rows, root] = await Promise.all([
+      chains.recompute({ workflowId: workflow._id, briefingHash: workflow.briefingHash }),
+      rowsOf(recorded.rows),
+      rootOf(workflow),
+    ]);
+    const faultsOfChain = chainFaults(recorded, chain);
+    if (faultsOfChain.length > 0) chains.forget(workflow._id);
+    const [first, ...others] = [...faultsOfChain, ...stampFaults(recorded, rows, root)];
+    const isUnverifiable = [...rows, ...(root ? [root.stamp] : [])].some(({ verdict }) => verdict.kind === 'unverifiable');
+    const proof: WorkflowProof = first
+      ? { kind: 'broken', faults: [first, ...others] }
+      : { kind: isUnverifiable ? 'unverifiable' : workflow.status === 'completed' ? 'proved' : 'open' };
+    return { proof, rows, root, chain };
+  };
+}

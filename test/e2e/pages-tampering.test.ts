@@ -1,0 +1,104 @@
+import { expect, test } from 'vitest';
+import { collectionOf, openDatabase } from '../support/database.ts';
+import { sha256 } from '../support/requests.ts';
+import { startService } from '../support/service.ts';
+import { providersSettings, startTsa } from '../support/tsa-service.ts';
+import { completeWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
+
+type Table = ReturnType<typeof collectionOf>;
+
+const browser = { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } };
+
+/** What a person reads: no tags, no white space beside single blanks. */
+const wordsOf = (html: string): string =>
+  html
+    .replace(/<head>.*<\/head>/s, '')
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/\s+/g, ' ');
+
+const claims = /Qualified|covers th|Closed on|existed no later|Completed/;
+
+test('V9: whatever is changed in the database, the page says first that it does not fit, and claims nothing', async () => {
+  const tsa = await startTsa();
+  const settings = providersSettings([{ tsa, qualified: true }]);
+  const service = await startService({ settings });
+  const workflow = await startWorkflow(service);
+  for (const content of ['one', 'two', 'three']) await stampOutput(service, workflow, { output_hash: sha256(content) });
+  expect((await completeWorkflow(service, workflow)).status).toBe(200);
+  const read = async (path = `/workflow/${workflow.id}`) => wordsOf(await (await service.fetch(path, browser)).text());
+
+  const untouched = await read();
+  for (const claim of ['Completed', 'with 3 outputs under one Merkle root', 'Qualified', 'covers these outputs'])
+    expect(untouched).toContain(claim);
+  expect(untouched).not.toContain('Not qualified');
+
+  const db = await openDatabase(service);
+  const [outputs, stamps, workflows] = ['outputs', 'stamps', 'workflows'].map((name) => collectionOf(db, name)) as [Table, Table, Table];
+  const second = `${workflow.id}/000000000002`;
+  const stored = await outputs.findOne({ _id: second });
+  const stampId = String(stored?.tokenId);
+  const other = sha256('other');
+
+  const changes: [what: string, table: Table, id: string, change: Record<string, unknown>, said: string][] = [
+    ['the hash of an output', outputs, second, { hash: other }, 'The chain breaks at output 2'],
+    ['a chain hash', outputs, second, { chainHash: other }, 'The chain breaks at output 2'],
+    [
+      'the time of an output',
+      outputs,
+      second,
+      { stampedAt: '2001-01-01T00:00:00Z' },
+      'The stamp of output 2 does not verify. record_mismatch:',
+    ],
+    ['the provider of an output', outputs, second, { provider: 'grand-qtsa' }, 'The stamp of output 2 does not verify. record_mismatch:'],
+    ['the time of a stamp', stamps, stampId, { 'proofs.0.issuedAt': '2001-01-01T00:00:00Z' }, 'record_mismatch:'],
+    ['the imprint of a stamp', stamps, stampId, { 'imprint.digest': other }, 'record_mismatch:'],
+    ['the root', workflows, workflow.id, { 'root.hash': other }, 'The Merkle root of these outputs is not the one that is recorded.'],
+    ['the number of outputs', workflows, workflow.id, { 'root.outputCount': 4 }, '4 outputs are recorded as closed, and 3 are there.'],
+    ['the briefing', workflows, workflow.id, { briefingHash: other }, 'The chain breaks at output 1'],
+    [
+      'the stamp of the root',
+      workflows,
+      workflow.id,
+      { 'closing.rootTokenId': stampId },
+      'The stamp of the Merkle root does not verify. imprint_mismatch:',
+    ],
+  ];
+  for (const [what, table, id, change, said] of changes) {
+    const before = await table.findOne({ _id: id });
+    await table.updateOne({ _id: id }, { $set: change });
+    const shown = await read();
+    expect(shown, what).toMatch(/Skip to the content .{0,80}This record does not hold/);
+    expect(shown, what).toContain(said);
+    expect(shown, what).not.toMatch(claims);
+    await table.replaceOne({ _id: id }, before ?? {});
+  }
+  expect(await read()).toBe(untouched.replace(/Shown .*? UTC/, (await read()).match(/Shown .*? UTC/)?.[0] ?? ''));
+
+  // Flags decide nothing: what was verified is shown, whatever is written beside it.
+  await outputs.updateOne({ _id: second }, { $set: { isQualified: false } });
+  await stamps.updateOne({ _id: stampId }, { $set: { 'proofs.0.isQualified': false } });
+  expect(await read()).not.toContain('Not qualified');
+
+  expect(await read(`/api/v1/verify/v1/token/${stampId}`)).toMatch(/This stamp is valid.*tsa-1.*Qualified.*trust anchor/);
+  await stamps.updateOne({ _id: stampId }, { $set: { 'imprint.digest': other } });
+  const refused = await read(`/api/v1/verify/v1/token/${stampId}`);
+  expect(refused).toContain('This stamp is not valid');
+  expect(refused).not.toMatch(claims);
+});
+
+test('V9: where the trust anchors are gone, the pages say that they cannot verify', async () => {
+  const tsa = await startTsa();
+  const service = await startService({ settings: providersSettings([{ tsa, qualified: true }]) });
+  const workflow = await startWorkflow(service);
+  const { body } = await stampOutput(service, workflow);
+  await completeWorkflow(service, workflow);
+
+  const { TSP_PROVIDERS_FILE: _, ...rest } = service.settings;
+  const without = await startService({ settings: { ...rest, TSP: 'mock' } });
+  const read = async (path: string) => wordsOf(await (await without.fetch(path, browser)).text());
+  const page = await read(`/workflow/${workflow.id}`);
+  expect(page).toMatch(/Skip to the content .{0,80}Cannot be verified here/);
+  expect(page).toContain('No trust anchor is configured');
+  expect(page).not.toMatch(claims);
+  expect(await read(`/api/v1/verify/v1/token/${body.stamp_token_id}`)).toContain('This stamp cannot be verified here');
+});
