@@ -64,7 +64,7 @@ describe('the workflow token (E5)', () => {
 
   test('a bad body with a good token is 422 with every issue (E1)', async () => {
     const workflow = await startWorkflow(service);
-    const { status, body } = await stampOutput(service, workflow, { output_hash: 'F'.repeat(64), output_type: 'A B', output_metadata: [] });
+    const { status, body } = await stampOutput(service, workflow, { output_hash: 'g'.repeat(64), output_type: 'A B', output_metadata: [] });
     expect(status).toBe(422);
     expect((body.detail as { loc: string[] }[]).map(({ loc }) => loc.at(-1))).toEqual(['output_hash', 'output_type', 'output_metadata']);
   });
@@ -93,15 +93,15 @@ describe('tiers and states', () => {
     }
   });
 
-  test('W2: qualified answers 502 where no provider is qualified, and numbers nothing', async () => {
+  test('W2, W19: qualified answers 502 where no provider is qualified, numbers nothing and closes nothing', async () => {
     const workflow = await startWorkflow(service, { tier: 'qualified' });
     const link = (await mail.linkFor(workflow.id)).replace('https://stamps.example', service.url);
     expect((await openLink(link)).status).toBe(200);
-    expect(await stampOutput(service, workflow)).toMatchObject({ status: 502, body: { code: 'provider_failed' } });
-    expect(await completeWorkflow(service, workflow)).toMatchObject({ status: 502, body: { code: 'provider_failed' } });
+    expect(await stampOutput(service, workflow)).toMatchObject({ status: 502, body: { code: 'tier_unavailable' } });
+    expect(await completeWorkflow(service, workflow)).toMatchObject({ status: 502, body: { code: 'tier_unavailable' } });
     const db = await openDatabase(service);
     expect(await collectionOf(db, 'outputs').countDocuments({ workflowId: workflow.id, kind: 'output' })).toBe(0);
-    expect(await (await service.fetch(`/workflow/${workflow.id}`)).text()).toContain('the Merkle root is being stamped');
+    expect(await (await service.fetch(`/workflow/${workflow.id}`)).text()).not.toContain('the Merkle root is being stamped');
   });
 
   test('W5: past expires_at stamp, complete and verify-user are 410, redact-pii still works, and the page says expired', async () => {
