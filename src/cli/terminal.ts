@@ -60,10 +60,20 @@ export async function forEachAtMost<Item>(limit: number, items: readonly Item[],
   await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
 }
 
+/** A stranger's words, so that they can neither start a line of their own nor command the terminal. */
+export const onOneLine = (text: string): string => text.replace(/\p{C}+/gu, ' ');
+
+/** `1 output`, `2 outputs`. */
+export const countOf = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
 const units = ['bytes', 'kB', 'MB', 'GB', 'TB'];
 
-/** `1.2 GB`; 1 kB is 1000 bytes. */
+/** A size in words: `1 byte`, `12.4 MB`; 1 kB is 1000 bytes. */
 export function readableSize(bytes: number): string {
-  const power = bytes < 1000 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(bytes) / 3));
-  return `${power === 0 ? bytes : (bytes / 1000 ** power).toFixed(1)} ${units[power]}`;
+  if (bytes === 1) return '1 byte';
+  let amount = bytes;
+  let unit = 0;
+  // 999.95 would be rounded to 1000.0.
+  for (; amount >= (unit === 0 ? 1000 : 999.95) && unit < units.length - 1; unit += 1) amount /= 1000;
+  return `${unit === 0 ? amount : amount.toFixed(1)} ${units[unit]}`;
 }

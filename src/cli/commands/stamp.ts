@@ -1,0 +1,140 @@
+import { randomUUID } from 'node:crypto';
+import { constants } from 'node:fs';
+import { copyFile } from 'node:fs/promises';
+import { basename } from 'node:path';
+import type { StampToken } from '../../shared/contract/stamp.ts';
+import { stampTiers } from '../../shared/domain/tiers.ts';
+import type { Client } from '../client.ts';
+import type { Command, Context } from '../command.ts';
+import { type DigestedInput, digestInput, standardInput } from '../digest-input.ts';
+import { asFailure, CommandFailure, type ExitCode, exitCodes, misuse } from '../failure.ts';
+import { saveJson } from '../json-file.ts';
+import { metadataOf, oneOf } from '../options.ts';
+import { describeRecord, isRecordPath, readRecord, recordPathOf, type StampRecord, stampedPathOf } from '../stamp-record.ts';
+import { forEachAtMost, readableSize, worstOf } from '../terminal.ts';
+
+/** Files that are read and stamped at a time. */
+const mostAtATime = 4;
+
+export const stamp: Command = {
+  name: 'stamp',
+  operands: 'FILE...',
+  summary: 'stamp files, or - for standard input; each stamp is saved as FILE.qstamp.json',
+  details:
+    'A file that was stamped before keeps its stamp: the older one proves more. The stamp of standard input\n' +
+    'is saved as stdin-HASH.qstamp.json; keep it beside what you stamped.',
+  options: {
+    tier: ['basic|plus|sealed', 'what is kept (default basic); sealed uploads the content, else only its hash leaves'],
+    metadata: ['NAME=VALUE', 'stored with the stamp, not signed; may be repeated'],
+    force: ['', 'replace stamps that are there already'],
+  },
+  run: (files, values, context) => {
+    if (files.length === 0) throw misuse('name at least one file to stamp, or - for standard input');
+    const tier = oneOf('--tier', stampTiers, values.tier, 'basic');
+    return stampFiles(files, { tier, metadata: metadataOf(values), force: values.force ?? false }, context.connect(), context);
+  },
+};
+
+interface StampOptions {
+  readonly tier: StampToken['tier'];
+  readonly metadata: Readonly<Record<string, string>> | undefined;
+  /** Whether a stamp that is there already is replaced by the new one. */
+  readonly force: boolean;
+}
+
+/** Stamps each file and saves the stamp beside it; what fails is told, and does not end the others. */
+async function stampFiles(given: readonly string[], options: StampOptions, client: Client, context: Context): Promise<ExitCode> {
+  const { terminal, stdin } = context;
+  const paths = [...new Set(given)];
+  const codes: ExitCode[] = [];
+  let bytesRead = 0;
+  const showProgress = () => terminal.progress(`${codes.length} of ${paths.length} files, ${readableSize(bytesRead)} read`);
+  const onBytes = (count: number) => {
+    bytesRead += count;
+    showProgress();
+  };
+
+  async function stampOne(path: string): Promise<void> {
+    if (isRecordPath(path)) throw new CommandFailure(exitCodes.file, 'this is a stamp already');
+    const input = await digestInput(path, stdin, { keepsContent: options.tier === 'sealed', onBytes });
+    const recordPath = recordPathOf(path === standardInput ? `stdin-${input.digest.slice(0, 16)}` : path);
+    const existing = options.force ? undefined : await readRecord(recordPath);
+    const found = { file: path, saved: recordPath, sha256: input.digest };
+    if (existing && !lacksContent(existing, options)) {
+      checkUnchanged(existing, input, recordPath);
+      const stamp = existing.kind === 'stamp' && { stamp: existing.stamp };
+      const line = `${path}: ${describeRecord(existing)}, before this; see ${recordPath}`;
+      return terminal.result({ ...found, already_stamped: true, ...stamp }, line);
+    }
+    if (existing) checkUnchanged(existing, input, recordPath);
+    const stamp = await requestStamp(input, options, client);
+    const earlier = existing && (await keepEarlier(existing, recordPath));
+    const record: StampRecord = {
+      qstamp: 1,
+      kind: 'stamp',
+      file: basename(path),
+      bytes: input.bytes,
+      sha256: input.digest,
+      service: client.baseUrl,
+      stamp,
+    };
+    await saveJson(recordPath, record, {
+      overwrite: options.force || existing !== undefined,
+      what: `the stamp ${stamp.token_id} was made but not saved`,
+      isSecret: stamp.sealed_storage_url !== null,
+    });
+    const line = `${path} (${readableSize(input.bytes)}): ${describeStamp(stamp)}, saved as ${recordPath}`;
+    terminal.result(
+      { ...found, stamp, ...(earlier && { earlier }) },
+      earlier ? `${line}\n  the earlier stamp is kept as ${earlier}` : line,
+    );
+  }
+
+  showProgress();
+  await forEachAtMost(mostAtATime, paths, async (path) => {
+    try {
+      await stampOne(path);
+      codes.push(exitCodes.ok);
+    } catch (error) {
+      codes.push(terminal.problem(path, error));
+    }
+    if (codes.length < paths.length) showProgress();
+  });
+  return worstOf(codes);
+}
+
+/** Whether the service is asked to keep the content and this stamp is not one with which it does. */
+const lacksContent = (record: StampRecord, { tier }: StampOptions): boolean =>
+  tier === 'sealed' && (record.kind !== 'stamp' || record.stamp.tier !== 'sealed');
+
+function checkUnchanged(record: StampRecord, { digest }: DigestedInput, recordPath: string): void {
+  if (record.sha256 === digest) return;
+  throw new CommandFailure(
+    exitCodes.file,
+    `the file has changed since it was ${describeRecord(record)} (${basename(recordPath)}); --force replaces that stamp`,
+  );
+}
+
+async function requestStamp(input: DigestedInput, { tier, metadata }: StampOptions, client: Client): Promise<StampToken> {
+  const given = input.content === undefined ? { hash: input.digest } : { content_b64: input.content.toString('base64') };
+  const stamp = await client.stamp({ ...given, tier, ...(metadata && { metadata }) }, randomUUID());
+  if (stamp.content_sha256 === input.digest) return stamp;
+  throw new CommandFailure(exitCodes.file, 'the service stamped another content than this');
+}
+
+/** Puts a stamp that proves an earlier time out of the way of the one that replaces it, and tells where. */
+async function keepEarlier(record: StampRecord, recordPath: string): Promise<string> {
+  const label = record.kind === 'stamp' ? record.stamp.tier : 'workflow';
+  const kept = recordPathOf(`${stampedPathOf(recordPath)}.${label}`);
+  try {
+    await copyFile(recordPath, kept, constants.COPYFILE_EXCL);
+  } catch (error) {
+    const failure = asFailure(error);
+    throw failure instanceof CommandFailure ? new CommandFailure(failure.exitCode, `${kept}: ${failure.message}`) : failure;
+  }
+  return kept;
+}
+
+/** What the service answered: whether it is so is for `verify` to judge. */
+const describeStamp = ({ issued_at, tsp_provider, is_qualified }: StampToken): string =>
+  `stamped at ${issued_at} by ${tsp_provider} (${is_qualified ? 'qualified, says the service' : 'not qualified'})`;
