@@ -1,7 +1,7 @@
 import type { Command } from './command.ts';
 
 const commonOptions = `  --json          one line of JSON for each result, on standard output
-  --help          help on a command; also "qstamp help COMMAND"
+  --help          help on a command; "qstamp help" tells of environment and exit codes too
   --version`;
 
 const surroundings = `Environment
@@ -43,7 +43,6 @@ function commandHelp(command: Command): string {
     `${usageOf(command)}: ${command.summary}`,
     ...(command.details === undefined ? [] : [command.details]),
     ...(rows.length === 0 ? [] : [columns(rows)]),
-    commonOptions,
-    surroundings,
+    `${commonOptions}\n`,
   ].join('\n\n');
 }
