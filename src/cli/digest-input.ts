@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
+import type { Imprint, ImprintAlgorithm } from '../shared/domain/stamp.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
 import { readableSize } from './terminal.ts';
 
@@ -11,18 +12,16 @@ const mostContentBytes = 256 * 1024 * 1024;
 /** The name of standard input on the command line. */
 export const standardInput = '-';
 
-export type DigestAlgorithm = 'sha256' | 'sha384' | 'sha512';
-
 export interface DigestOptions {
-  readonly algorithm?: DigestAlgorithm;
+  /** Default `sha256`. */
+  readonly algorithm?: ImprintAlgorithm;
   /** Whether the content is kept as well: in memory, so only what can be uploaded. */
   readonly keepsContent?: boolean;
   readonly onBytes?: (count: number) => void;
 }
 
 export interface DigestedInput {
-  /** Lower-case hex. */
-  readonly digest: string;
+  readonly imprint: Imprint;
   readonly bytes: number;
   readonly content: Buffer | undefined;
 }
@@ -46,11 +45,11 @@ async function digestChunks(chunks: AsyncIterable<Uint8Array>, options: DigestOp
     }
     kept.push(Buffer.from(chunk));
   }
-  return { digest: hash.digest('hex'), bytes, content: keepsContent ? Buffer.concat(kept) : undefined };
+  return { imprint: { algorithm, digest: hash.digest('hex') }, bytes, content: keepsContent ? Buffer.concat(kept) : undefined };
 }
 
 /**
- * The digest of a file, read as a stream.
+ * The imprint of a file, read as a stream.
  *
  * @throws CommandFailure when it is no file, or changes meanwhile: what was read then is neither the old file nor the new one.
  */
@@ -78,6 +77,6 @@ export async function digestFile(path: string, options: DigestOptions = {}): Pro
   }
 }
 
-/** The digest of a file, or of standard input where the path is `-`. @throws CommandFailure as `digestFile` */
+/** The imprint of a file, or of standard input where the path is `-`. @throws CommandFailure as `digestFile` */
 export const digestInput = (path: string, stdin: AsyncIterable<Uint8Array>, options: DigestOptions = {}): Promise<DigestedInput> =>
   path === standardInput ? digestChunks(stdin, options) : digestFile(path, options);

@@ -1,10 +1,11 @@
 import type { VerificationResult } from '../shared/contract/verify.ts';
 import { reasonOf } from '../shared/domain/reasons.ts';
+import { type Imprint, type ImprintAlgorithm, isSameImprint, sha256Imprint } from '../shared/domain/stamp.ts';
 import type { TrustStore } from '../shared/rfc3161/x509/trust-store.ts';
 import type { Client } from './client.ts';
-import { type DigestAlgorithm, type DigestOptions, digestInput } from './digest-input.ts';
+import { type DigestOptions, digestInput } from './digest-input.ts';
 import { CommandFailure, misuse } from './failure.ts';
-import { type Judgement, judgeToken } from './judge-token.ts';
+import { imprintOf, type Judgement, judgeToken } from './judge-token.ts';
 import type { Subject } from './subject.ts';
 
 /** What the service says where it was asked, or why it said nothing. */
@@ -41,15 +42,14 @@ export async function judgeSubject(subject: Subject, context: JudgeContext): Pro
   }
   const token = subject.token ?? (stampId === undefined ? undefined : await client?.fetchToken(stampId));
   const judged = token === undefined ? noToken : judgeToken(token, trust, nowMs);
-  const stated = judged.stated && { algorithm: judged.stated.hashAlgorithm, digest: judged.stated.imprint };
-  const digest = input === undefined ? undefined : await digestOf(input, stated?.algorithm ?? 'sha256');
-  const wanted = stated?.digest ?? record?.sha256;
-  const differs = judged.verdict !== 'not_valid' && digest !== undefined && wanted !== undefined && digest !== wanted;
-  const online = client && (await askService(client, token, stampId, digest));
+  const wanted = judged.stated ? imprintOf(judged.stated) : record && sha256Imprint(record.sha256);
+  const found = input === undefined ? undefined : await imprintOfInput(input, wanted?.algorithm ?? 'sha256');
+  const differs = judged.verdict !== 'not_valid' && found !== undefined && wanted !== undefined && !isSameImprint(found, wanted);
+  const online = client && (await askService(client, token, stampId, found));
   return { ...judged, ...(differs && { verdict: 'not_valid', reason: 'imprint_mismatch' }), online };
 
-  async function digestOf(path: string, algorithm: DigestAlgorithm): Promise<string> {
-    return (await digestInput(path, stdin, { algorithm, onBytes })).digest;
+  async function imprintOfInput(path: string, algorithm: ImprintAlgorithm): Promise<Imprint> {
+    return (await digestInput(path, stdin, { algorithm, onBytes })).imprint;
   }
 }
 
@@ -59,13 +59,13 @@ async function askService(
   client: Client,
   token: Buffer | undefined,
   stampId: string | undefined,
-  digest: string | undefined,
+  found: Imprint | undefined,
 ): Promise<OnlineAnswer | undefined> {
   try {
-    if (token !== undefined) return await client.verifyToken(token.toString('base64'), digest);
+    if (token !== undefined) return await client.verifyToken(token.toString('base64'), found?.digest);
     if (stampId === undefined) return undefined;
     const result = await client.verifyById(stampId);
-    if (!result.valid || digest === undefined || result.content_sha256 === digest) return result;
+    if (!result.valid || found === undefined || result.content_sha256 === found.digest) return result;
     return { ...result, valid: false, reason: reasonOf('imprint_mismatch') };
   } catch (error) {
     if (error instanceof CommandFailure) return error;

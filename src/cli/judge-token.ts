@@ -1,5 +1,6 @@
 import { looksLikeMockToken } from '../shared/domain/mock-token.ts';
 import type { ReasonCode } from '../shared/domain/reasons.ts';
+import type { Imprint } from '../shared/domain/stamp.ts';
 import type { Verified } from '../shared/rfc3161/tsp/types.ts';
 import { verifyToken } from '../shared/rfc3161/tsp/verify.ts';
 import type { TrustStore } from '../shared/rfc3161/x509/trust-store.ts';
@@ -34,3 +35,6 @@ export function judgeToken(token: Buffer, trust: TrustStore, nowMs: number): Jud
   if (own.ok) return { verdict: 'not_proved', reason: result.code, stated: own };
   return outOfReach.includes(own.code) ? { ...refused, verdict: 'not_proved' } : { ...refused, reason: own.code };
 }
+
+/** What a token is for. */
+export const imprintOf = ({ hashAlgorithm, imprint }: Verified): Imprint => ({ algorithm: hashAlgorithm, digest: imprint });

@@ -1,7 +1,7 @@
 import { extname } from 'node:path';
 import { CommandFailure, exitCodes } from './failure.ts';
 
-/** The documented output types by the extension of a file name (interface.md, WorkflowStampRequest). */
+/** The documented output types by the extension of a file name. */
 const extensionsOf: Readonly<Record<string, readonly string[]>> = {
   image: ['avif', 'bmp', 'gif', 'heic', 'jpeg', 'jpg', 'png', 'svg', 'tif', 'tiff', 'webp'],
   text: ['csv', 'doc', 'docx', 'html', 'json', 'md', 'odt', 'pdf', 'rtf', 'tex', 'txt', 'xml', 'yaml', 'yml'],

@@ -2,7 +2,6 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
 import { CommandFailure, exitCodes } from './failure.ts';
 import { parseJson } from './json-file.ts';
-import { onOneLine } from './terminal.ts';
 
 /** A request to the service. */
 export interface Call {
@@ -89,7 +88,7 @@ function failureOf({ status, body }: Answer): CommandFailure {
   const faults = items.safeParse(detail).data?.map(({ loc, msg }) => `${loc.slice(1).join('.')}: ${msg}`.replace(/^: /, ''));
   const sentence = typeof detail === 'string' ? detail : (faults?.join('; ') ?? 'it gave no reason');
   const exitCode = status >= 500 || status === 429 ? exitCodes.unavailable : exitCodes.refused;
-  return new CommandFailure(exitCode, `the service answered ${status}: ${onOneLine(sentence)}`, { status, code, request_id });
+  return new CommandFailure(exitCode, `the service answered ${status}: ${sentence}`, { status, code, request_id });
 }
 
 function unreachable(base: string, error: unknown): CommandFailure {

@@ -7,15 +7,16 @@ import type { TrustStore } from '../shared/rfc3161/x509/trust-store.ts';
 import { certificateJson, readableFingerprint } from './anchors.ts';
 import { CommandFailure } from './failure.ts';
 import type { OnlineAnswer, SubjectJudgement } from './judge-subject.ts';
+import { imprintOf } from './judge-token.ts';
 import { describeRecord } from './stamp-record.ts';
 import type { Subject } from './subject.ts';
-import { onOneLine } from './terminal.ts';
 import { uncheckedForRevocation } from './token-trust.ts';
 
 /** How a verdict is told: as a line of JSON for programs, in words for people. */
 export interface ToldVerdict {
   readonly json: object;
-  readonly text: string;
+  readonly line: string;
+  readonly details: readonly string[];
 }
 
 /** @param name what the user called the subject */
@@ -24,6 +25,7 @@ export function tellVerdict(name: string, subject: Subject, judgement: SubjectJu
   const chain = stated?.chain.map(parseCertificate) ?? [];
   const unchecked = stated === undefined ? [] : uncheckedForRevocation(chain, trust, stated.genTime.getTime());
   const reason = reasonText(judgement.reason);
+  const imprint = stated && imprintOf(stated);
   const isValid = verdict === 'valid';
   const time = stated === undefined ? null : rfc3339Of(stated.genTimeText);
   const last = chain.at(-1);
@@ -39,8 +41,8 @@ export function tellVerdict(name: string, subject: Subject, judgement: SubjectJu
     reason,
     issued_at: isValid ? time : null,
     claimed_at: isValid ? null : time,
-    imprint: stated === undefined ? null : { algorithm: stated.hashAlgorithm, digest: stated.imprint },
-    content_sha256: stated?.hashAlgorithm === 'sha256' ? stated.imprint : null,
+    imprint: imprint ?? null,
+    content_sha256: imprint?.algorithm === 'sha256' ? imprint.digest : null,
     token_id: subject.stampId ?? null,
     ...statedJson(stated),
     trust_anchor: isValid ? end : null,
@@ -49,13 +51,12 @@ export function tellVerdict(name: string, subject: Subject, judgement: SubjectJu
     ...(online && { online: online instanceof CommandFailure ? { error: { message: online.message, ...online.details } } : online }),
   };
   const shortName = name.length > 80 ? `${name.slice(0, 77)}...` : name;
-  const lines = [
-    `${shortName}: ${headline(subject, judgement, reason)}`,
-    ...details(subject, judgement, last),
+  const details = [
+    ...detailsOf(subject, judgement, last),
     ...(isValid ? notChecked.map((what) => `not checked: ${what}`) : []),
     ...(online ? [`the service says: ${describeOnline(online)}${isValid ? '' : ', which proves nothing'}`] : []),
   ];
-  return { json, text: lines.join('\n  ') };
+  return { json, line: `${shortName}: ${headline(subject, judgement, reason)}`, details };
 }
 
 const reasonText = (reason: SubjectJudgement['reason']): string | null => {
@@ -82,9 +83,12 @@ function headline(subject: Subject, { verdict, stated }: SubjectJudgement, reaso
   return `valid, ${what}existed at ${rfc3339Of(stated.genTimeText)}`;
 }
 
-const imprintText = ({ hashAlgorithm, imprint }: Verified): string => `${hashAlgorithm.replace('sha', 'SHA-')} ${imprint}`;
+function imprintText(stated: Verified): string {
+  const { algorithm, digest } = imprintOf(stated);
+  return `${algorithm.replace('sha', 'SHA-')} ${digest}`;
+}
 
-function details(subject: Subject, { verdict, reason, stated }: SubjectJudgement, last: Certificate | undefined): string[] {
+function detailsOf(subject: Subject, { verdict, reason, stated }: SubjectJudgement, last: Certificate | undefined): string[] {
   const { record, input } = subject;
   if (reason === 'imprint_mismatch') {
     const when = stated === undefined ? record && describeRecord(record) : `stamped at ${rfc3339Of(stated.genTimeText)}`;
@@ -111,7 +115,7 @@ function details(subject: Subject, { verdict, reason, stated }: SubjectJudgement
 function describeOnline(online: OnlineAnswer): string {
   if (online instanceof CommandFailure) return `nothing (${online.message})`;
   const { valid, issued_at, tsp_provider, is_qualified, reason } = online;
-  if (!valid) return onOneLine(`NOT VALID, ${reason ?? 'no reason given'}`);
+  if (!valid) return `NOT VALID, ${reason ?? 'no reason given'}`;
   const from = [tsp_provider, is_qualified ? 'qualified' : 'not qualified'].filter(Boolean).join(', ');
-  return onOneLine(`valid, existed at ${issued_at} (${from})`);
+  return `valid, existed at ${issued_at} (${from})`;
 }

@@ -7,8 +7,8 @@ import { stampTiers } from '../../shared/domain/tiers.ts';
 import type { Client } from '../client.ts';
 import type { Command, Context } from '../command.ts';
 import { type DigestedInput, digestInput, standardInput } from '../digest-input.ts';
-import { asFailure, CommandFailure, type ExitCode, exitCodes, misuse } from '../failure.ts';
-import { saveJson } from '../json-file.ts';
+import { CommandFailure, type ExitCode, exitCodes, misuse } from '../failure.ts';
+import { readText, saveJson } from '../json-file.ts';
 import { metadataOf, oneOf } from '../options.ts';
 import { describeRecord, isRecordPath, readRecord, recordPathOf, type StampRecord, stampedPathOf } from '../stamp-record.ts';
 import { forEachAtMost, readableSize, worstOf } from '../terminal.ts';
@@ -57,24 +57,24 @@ async function stampFiles(given: readonly string[], options: StampOptions, clien
   async function stampOne(path: string): Promise<void> {
     if (isRecordPath(path)) throw new CommandFailure(exitCodes.file, 'this is a stamp already');
     const input = await digestInput(path, stdin, { keepsContent: options.tier === 'sealed', onBytes });
-    const recordPath = recordPathOf(path === standardInput ? `stdin-${input.digest.slice(0, 16)}` : path);
+    const sha256 = input.imprint.digest;
+    const recordPath = recordPathOf(path === standardInput ? `stdin-${sha256.slice(0, 16)}` : path);
     const existing = options.force ? undefined : await readRecord(recordPath);
-    const found = { file: path, saved: recordPath, sha256: input.digest };
+    const found = { file: path, saved: recordPath, sha256 };
+    if (existing) checkUnchanged(existing, input, recordPath);
     if (existing && !lacksContent(existing, options)) {
-      checkUnchanged(existing, input, recordPath);
       const stamp = existing.kind === 'stamp' && { stamp: existing.stamp };
       const line = `${path}: ${describeRecord(existing)}, before this; see ${recordPath}`;
       return terminal.result({ ...found, already_stamped: true, ...stamp }, line);
     }
-    if (existing) checkUnchanged(existing, input, recordPath);
-    const stamp = await requestStamp(input, options, client);
     const earlier = existing && (await keepEarlier(existing, recordPath));
+    const stamp = await requestStamp(input, options, client);
     const record: StampRecord = {
       qstamp: 1,
       kind: 'stamp',
       file: basename(path),
       bytes: input.bytes,
-      sha256: input.digest,
+      sha256,
       service: client.baseUrl,
       stamp,
     };
@@ -84,10 +84,7 @@ async function stampFiles(given: readonly string[], options: StampOptions, clien
       isSecret: stamp.sealed_storage_url !== null,
     });
     const line = `${path} (${readableSize(input.bytes)}): ${describeStamp(stamp)}, saved as ${recordPath}`;
-    terminal.result(
-      { ...found, stamp, ...(earlier && { earlier }) },
-      earlier ? `${line}\n  the earlier stamp is kept as ${earlier}` : line,
-    );
+    terminal.result({ ...found, stamp, ...(earlier && { earlier }) }, line, earlier ? [`the earlier stamp is kept as ${earlier}`] : []);
   }
 
   showProgress();
@@ -107,8 +104,8 @@ async function stampFiles(given: readonly string[], options: StampOptions, clien
 const lacksContent = (record: StampRecord, { tier }: StampOptions): boolean =>
   tier === 'sealed' && (record.kind !== 'stamp' || record.stamp.tier !== 'sealed');
 
-function checkUnchanged(record: StampRecord, { digest }: DigestedInput, recordPath: string): void {
-  if (record.sha256 === digest) return;
+function checkUnchanged(record: StampRecord, { imprint }: DigestedInput, recordPath: string): void {
+  if (record.sha256 === imprint.digest) return;
   throw new CommandFailure(
     exitCodes.file,
     `the file has changed since it was ${describeRecord(record)} (${basename(recordPath)}); --force replaces that stamp`,
@@ -116,22 +113,20 @@ function checkUnchanged(record: StampRecord, { digest }: DigestedInput, recordPa
 }
 
 async function requestStamp(input: DigestedInput, { tier, metadata }: StampOptions, client: Client): Promise<StampToken> {
-  const given = input.content === undefined ? { hash: input.digest } : { content_b64: input.content.toString('base64') };
+  const given = input.content === undefined ? { hash: input.imprint.digest } : { content_b64: input.content.toString('base64') };
   const stamp = await client.stamp({ ...given, tier, ...(metadata && { metadata }) }, randomUUID());
-  if (stamp.content_sha256 === input.digest) return stamp;
+  if (stamp.content_sha256 === input.imprint.digest) return stamp;
   throw new CommandFailure(exitCodes.file, 'the service stamped another content than this');
 }
 
-/** Puts a stamp that proves an earlier time out of the way of the one that replaces it, and tells where. */
+/** Copies a stamp that proves an earlier time out of the way of the one that will replace it, and tells where. */
 async function keepEarlier(record: StampRecord, recordPath: string): Promise<string> {
   const label = record.kind === 'stamp' ? record.stamp.tier : 'workflow';
   const kept = recordPathOf(`${stampedPathOf(recordPath)}.${label}`);
-  try {
-    await copyFile(recordPath, kept, constants.COPYFILE_EXCL);
-  } catch (error) {
-    const failure = asFailure(error);
-    throw failure instanceof CommandFailure ? new CommandFailure(failure.exitCode, `${kept}: ${failure.message}`) : failure;
-  }
+  const there = await readText(kept);
+  if (there === undefined) await copyFile(recordPath, kept, constants.COPYFILE_EXCL);
+  else if (there !== (await readText(recordPath)))
+    throw new CommandFailure(exitCodes.file, `${kept} is in the way of keeping the earlier stamp`);
   return kept;
 }
 

@@ -17,10 +17,10 @@ export const trustAdd: Command = {
       for (const certificate of await readCertificates(file)) {
         const shown = certificateJson(certificate);
         const fingerprint = readableFingerprint(shown.sha256);
-        const words = `${shown.subject}\n  issued by ${shown.issuer}, valid until ${shown.not_after}\n  SHA-256 ${fingerprint}`;
-        await confirm(values, ask, `${words}\nTrust it to vouch for time-stamps?`);
+        const facts = [`issued by ${shown.issuer}, valid until ${shown.not_after}`, `SHA-256 ${fingerprint}`];
+        await confirm(values, ask, `${[shown.subject, ...facts].join('\n  ')}\nTrust it to vouch for time-stamps?`);
         const saved = await keepAnchor(anchorsFolder, certificate);
-        terminal.result({ ...shown, saved }, `${values.yes ? `${words}\n  ` : ''}trusted from now on`);
+        terminal.result({ ...shown, saved }, `${shown.subject}: trusted from now on`, values.yes ? facts : []);
       }
     }
     return exitCodes.ok;

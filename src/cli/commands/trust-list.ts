@@ -12,7 +12,7 @@ export const trustList: Command = {
     for (const { path, certificate } of anchors) {
       const shown = certificateJson(certificate);
       const fingerprint = readableFingerprint(shown.sha256);
-      terminal.result({ ...shown, saved: path }, `${shown.subject}\n  valid until ${shown.not_after}\n  SHA-256 ${fingerprint}`);
+      terminal.result({ ...shown, saved: path }, shown.subject, [`valid until ${shown.not_after}`, `SHA-256 ${fingerprint}`]);
     }
     if (anchors.length === 0 && !json) terminal.result({}, 'no trust anchor is kept; "qstamp trust add FILE" keeps one');
     return exitCodes.ok;

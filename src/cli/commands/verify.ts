@@ -35,8 +35,8 @@ export const verify: Command = {
           terminal.progress(`${name}: ${readableSize(bytesRead)} read`);
         };
         const judgement = await judgeSubject(subject, { trust, client, stdin, onBytes, nowMs: Date.now() });
-        const { json, text } = tellVerdict(name, subject, judgement, trust);
-        terminal.result(json, text);
+        const { json, line, details } = tellVerdict(name, subject, judgement, trust);
+        terminal.result(json, line, details);
         codes.push(...codesOf(judgement));
       } catch (error) {
         codes.push(terminal.problem(name, error));

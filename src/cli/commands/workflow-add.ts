@@ -58,7 +58,8 @@ async function addOutput(path: string, options: AddOptions, client: Client, term
     bytesRead += count;
     terminal.progress(`${path}: ${readableSize(bytesRead)} read`);
   };
-  const { digest: sha256, bytes } = await digestFile(path, { onBytes });
+  const { imprint, bytes } = await digestFile(path, { onBytes });
+  const sha256 = imprint.digest;
   const request = { output_hash: sha256, output_type, ...(metadata && { output_metadata: metadata }) };
   const output = await client.addOutput(workflow, request, randomUUID());
   const { workflow_id } = workflow;

@@ -29,7 +29,7 @@ export const workflowStart: Command = {
     if ((await readText(path)) !== undefined) {
       throw new CommandFailure(exitCodes.file, `${path} holds a workflow already; --workflow names another file`);
     }
-    const briefing_hash = 'sha256' in briefing ? briefing.sha256 : (await digestInput(briefing.file, stdin)).digest;
+    const briefing_hash = 'sha256' in briefing ? briefing.sha256 : (await digestInput(briefing.file, stdin)).imprint.digest;
     const request = { user_email: email, agent_id: agent, briefing_hash, tier, ...(metadata && { briefing_metadata: metadata }) };
     const { workflow_token, ...started } = await client.startWorkflow(request, randomUUID());
     const { workflow_id, expires_at } = started;
@@ -39,12 +39,10 @@ export const workflowStart: Command = {
       isSecret: true,
       what: `the workflow ${workflow_id} was started but its token not saved`,
     });
-    terminal.result(
-      { ...started, briefing_hash, saved: path },
-      `workflow ${workflow_id} started, until ${expires_at}\n` +
-        `  a link to confirm is mailed to ${started.otp_sent_to}\n` +
-        `  its token is in ${path}: keep it, and keep it secret`,
-    );
+    terminal.result({ ...started, briefing_hash, saved: path }, `workflow ${workflow_id} started, until ${expires_at}`, [
+      `a link to confirm is mailed to ${started.otp_sent_to}`,
+      `its token is in ${path}: keep it, and keep it secret`,
+    ]);
     return exitCodes.ok;
   },
 };

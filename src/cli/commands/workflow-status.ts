@@ -12,17 +12,18 @@ export const workflowStatus: Command = {
   run: async (_operands, values, { terminal, connect }) => {
     const client = connect();
     const state = await client.readWorkflow(await openWorkflow(values));
-    terminal.result(state, describeState(state, client.addressOf(state.verify_url)));
+    const { workflow_id, status, output_count, tier } = state;
+    const line = `the service says of workflow ${workflow_id}: ${status}, ${countOf(output_count, 'output')}, tier ${tier}`;
+    terminal.result(state, line, detailsOf(state, client.addressOf(state.verify_url)));
     return exitCodes.ok;
   },
 };
 
-/** What the service says of a workflow, for people (W16). */
-export function describeState(state: WorkflowState, page: string): string {
-  const { workflow_id, status, tier, output_count, user_email, agent_id, merkle_root } = state;
+/** The members of a workflow's state (W16), a line each. */
+function detailsOf(state: WorkflowState, page: string): readonly string[] {
+  const { status, user_email, agent_id, merkle_root } = state;
   const ends = status === 'completed' || status === 'expired' ? [] : [`open until ${state.expires_at}`];
-  const lines = [
-    `the service says of workflow ${workflow_id}: ${status}, ${countOf(output_count, 'output')}, tier ${tier}`,
+  return [
     ...(agent_id === undefined ? [] : [`agent ${agent_id}`]),
     ...(user_email === undefined ? [] : [`link mailed to ${user_email}`]),
     `started at ${state.created_at}`,
@@ -31,5 +32,4 @@ export function describeState(state: WorkflowState, page: string): string {
     ...(merkle_root === null ? [] : [`Merkle root ${merkle_root}`]),
     `page ${page}`,
   ];
-  return lines.join('\n  ');
 }

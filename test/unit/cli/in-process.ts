@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
+import { checkoutDir } from '../../../scripts/stack/context.ts';
 import { createClient } from '../../../src/cli/client.ts';
 import type { Command } from '../../../src/cli/command.ts';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
@@ -28,9 +29,6 @@ export function folderWith(commands: readonly Command[], files: Readonly<Record<
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const path = (name: string) => join(folder, name);
   for (const [name, content] of Object.entries(files)) writeFileSync(path(name), content);
-  // Paths in what is printed are told without the folder.
-  const plain = (printed: string) => printed.replaceAll(`${folder}/`, '');
-
   async function run(line: readonly string[], { url = nowhere, stdin = '', answer }: Surroundings = {}) {
     const asked: string[] = [];
     let stdout = '';
@@ -45,7 +43,7 @@ export function folderWith(commands: readonly Command[], files: Readonly<Record<
       terminal,
       connect: () => createClient({ baseUrl: url }),
       ask: async (question: string) => {
-        asked.push(plain(question));
+        asked.push(question);
         return answer;
       },
       stdin: (async function* () {
@@ -55,16 +53,16 @@ export function folderWith(commands: readonly Command[], files: Readonly<Record<
     };
     let code: number;
     try {
-      const parsed = parseCommandLine(
-        line.map((word) => word.replace(/^@/, `${folder}/`)),
-        commands,
-      );
+      process.chdir(folder);
+      const parsed = parseCommandLine(line, commands);
       if (parsed.what !== 'run') throw new Error(`${line.join(' ')} asks for ${parsed.what}`);
       code = await parsed.command.run(parsed.operands, parsed.values, context);
     } catch (error) {
       code = terminal.problem(undefined, error);
+    } finally {
+      process.chdir(checkoutDir);
     }
-    return { code, stdout: plain(stdout), stderr: plain(stderr), asked };
+    return { code, stdout, stderr, asked };
   }
 
   return { run, path, json: (name: string) => JSON.parse(readFileSync(path(name), 'utf8')) };
