@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { existsSync, statSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { workflowAdd } from '../../../src/cli/commands/workflow-add.ts';
 import { workflowRedact } from '../../../src/cli/commands/workflow-redact.ts';
@@ -147,20 +148,58 @@ describe('add', () => {
   });
 });
 
-test('W17: a briefing hash may be given in upper case', async () => {
-  const { url, seen } = await startStub((response) =>
-    sendJson(response, 201, {
-      workflow_id: workflowId,
-      workflow_token: 'secret-token',
-      otp_sent_to: 'a@example.com',
-      expires_at: '2026-01-09T00:00:00Z',
-      status: 'pending',
-    }),
-  );
+describe('start', () => {
   const hash = createHash('sha256').update('x').digest('hex');
-  const line = ['workflow', 'start', '--workflow', 'w.json', '--email', 'a@example.com', '--agent', 'me', '--briefing-hash'];
-  const { code, stdout } = await folderWith(commands, {}).run([...line, hash.toUpperCase()], { url });
-  expect(code).toBe(0);
-  expect(stdout).not.toContain('secret-token');
-  expect(JSON.parse(seen[0]?.body ?? '')).toMatchObject({ briefing_hash: hash, user_email: 'a@example.com', agent_id: 'me' });
+  const line = ['workflow', 'start', '--email', 'a@example.com', '--agent', 'me', '--briefing-hash'];
+  const started = {
+    workflow_id: workflowId,
+    workflow_token: 'secret-token',
+    otp_sent_to: 'a@example.com',
+    expires_at: '2026-01-09T00:00:00Z',
+    status: 'pending',
+  };
+
+  test('keeps the token where only its owner may read it, and never shows it', async () => {
+    const { url, seen } = await startStub((response) => sendJson(response, 201, started));
+    const { run, json, path } = folderWith(commands, {});
+    for (const options of [[], ['--json', '--workflow', 'other.json']]) {
+      const { code, stdout } = await run([...line, hash, ...options], { url });
+      expect(code).toBe(0);
+      expect(stdout).not.toContain('secret-token');
+    }
+    expect(json('qstamp-workflow.json')).toMatchObject({ workflow_id: workflowId, workflow_token: 'secret-token' });
+    expect(statSync(path('other.json')).mode & 0o777).toBe(0o600);
+    expect(JSON.parse(seen[0]?.body ?? '')).toMatchObject({ briefing_hash: hash, user_email: 'a@example.com', agent_id: 'me' });
+  });
+
+  test('W17: takes a hash in upper case', async () => {
+    const { url, seen } = await startStub((response) => sendJson(response, 201, started));
+    expect((await folderWith(commands, {}).run([...line, hash.toUpperCase()], { url })).code).toBe(0);
+    expect(JSON.parse(seen[0]?.body ?? '')).toMatchObject({ briefing_hash: hash });
+  });
+
+  test('never overwrites the token of another: 5, and nobody is asked', async () => {
+    const { url, seen } = await startStub((response) => sendJson(response, 201, started));
+    const { run, json } = inFolder();
+    expect(await run([...line, hash], { url })).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining('--workflow names another file'),
+    });
+    expect(json('qstamp-workflow.json')).toEqual(JSON.parse(workflowFile));
+    expect(seen).toEqual([]);
+  });
+
+  test('what the service refuses leaves no file behind: 3, in the words of the service', async () => {
+    const detail = [{ loc: ['body', 'user_email'], msg: 'not an address', type: 'value_error' }];
+    const { url } = await startStub((response) => sendJson(response, 422, { detail }));
+    const { run, path } = folderWith(commands, {});
+    const sentence = 'qstamp: the service answered 422: user_email: not an address\n';
+    expect(await run([...line, hash], { url })).toMatchObject({ code: 3, stderr: sentence });
+    expect(existsSync(path('qstamp-workflow.json'))).toBe(false);
+  });
+});
+
+test.each(['status', 'resend', 'redact', 'add a'])('%s without a workflow says how to come by one: 5', async (command) => {
+  const outcome = await folderWith(commands, { a: 'a' }).run(['workflow', ...command.split(' ')]);
+  expect(outcome).toMatchObject({ code: 5, stderr: expect.stringContaining('"qstamp workflow start" makes one') });
 });
