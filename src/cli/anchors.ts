@@ -1,8 +1,13 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Certificate } from '../shared/rfc3161/x509/certificate.ts';
-import { nameText } from '../shared/rfc3161/x509/name.ts';
-import { createTrustStore, type TrustMaterial, TrustMaterialError, type TrustStore } from '../shared/rfc3161/x509/trust-store.ts';
+import {
+  type Certificate,
+  createTrustStore,
+  nameText,
+  type TrustMaterial,
+  TrustMaterialError,
+  type TrustStore,
+} from '../shared/rfc3161/index.ts';
 import { asFailure, CommandFailure, exitCodes } from './failure.ts';
 
 /** A fingerprint as OpenSSL prints it, for people to compare: `AB:CD:…`. */

@@ -1,7 +1,7 @@
 import type { VerificationResult } from '../shared/contract/verify.ts';
 import { reasonOf } from '../shared/domain/reasons.ts';
 import { type Imprint, type ImprintAlgorithm, isSameImprint, sha256Imprint } from '../shared/domain/stamp.ts';
-import type { TrustStore } from '../shared/rfc3161/x509/trust-store.ts';
+import type { TrustStore } from '../shared/rfc3161/index.ts';
 import type { Client } from './client.ts';
 import { type DigestOptions, digestInput } from './digest-input.ts';
 import { CommandFailure, misuse } from './failure.ts';

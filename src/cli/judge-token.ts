@@ -1,9 +1,7 @@
 import { looksLikeMockToken } from '../shared/domain/mock-token.ts';
 import type { ReasonCode } from '../shared/domain/reasons.ts';
 import type { Imprint } from '../shared/domain/stamp.ts';
-import type { Verified } from '../shared/rfc3161/tsp/types.ts';
-import { verifyToken } from '../shared/rfc3161/tsp/verify.ts';
-import type { TrustStore } from '../shared/rfc3161/x509/trust-store.ts';
+import { type TrustStore, type Verified, verifyToken } from '../shared/rfc3161/index.ts';
 import { ownTrustOf } from './token-trust.ts';
 
 /** `not_proved`: nothing is wrong with it, but nobody whom its reader trusts vouches for it. */
@@ -31,10 +29,10 @@ export function judgeToken(token: Buffer, trust: TrustStore, nowMs: number): Jud
   if (result.ok) return { verdict: 'valid', reason: undefined, stated: result };
   const refused = { verdict: 'not_valid', reason: result.code, stated: undefined } as const;
   if (!outOfReach.includes(result.code)) return refused;
-  const own = verifyToken(token, { trust: ownTrustOf(token), nowMs });
+  const own = verifyToken(token, { trust: ownTrustOf(token, nowMs), nowMs });
   if (own.ok) return { verdict: 'not_proved', reason: result.code, stated: own };
   return outOfReach.includes(own.code) ? { ...refused, verdict: 'not_proved' } : { ...refused, reason: own.code };
 }
 
 /** What a token is for. */
-export const imprintOf = ({ hashAlgorithm, imprint }: Verified): Imprint => ({ algorithm: hashAlgorithm, digest: imprint });
+export const imprintOf = ({ imprint: { algorithm, digest } }: Verified): Imprint => ({ algorithm, digest: digest.toString('hex') });

@@ -1,33 +1,27 @@
-import { derOf, parseDer, TAG } from '../shared/rfc3161/asn1/der.ts';
-import { signedDataOf } from '../shared/rfc3161/cms/signed-data.ts';
-import { Refusal } from '../shared/rfc3161/refusal/refusal.ts';
-import { grantedTokenOf } from '../shared/rfc3161/tsp/response.ts';
-import { type Certificate, parseCertificate } from '../shared/rfc3161/x509/certificate.ts';
-import { isCrlOf } from '../shared/rfc3161/x509/crl.ts';
-import { isSameName } from '../shared/rfc3161/x509/name.ts';
-import { createTrustStore, type TrustStore } from '../shared/rfc3161/x509/trust-store.ts';
-
-/** The certificates that came in a token or an answer; none where they cannot be read. */
-function certificatesIn(token: Buffer): readonly Certificate[] {
-  try {
-    const element = parseDer(token);
-    const contentInfo = element.children[0]?.tag === TAG.sequence ? grantedTokenOf(element, true).token : element;
-    return signedDataOf(contentInfo).certificates.map((certificate) => parseCertificate(derOf(certificate)));
-  } catch (error) {
-    if (error instanceof Refusal) return [];
-    throw error;
-  }
-}
+import { type Certificate, createTrustStore, isCrlOf, isSameName, type TrustStore, verifyToken } from '../shared/rfc3161/index.ts';
 
 /**
  * Trust in those certificates of a token that no other of them issued. It proves nothing about who signed, only that signature and
  * chain are in order, and where the chain ends.
  */
-export function ownTrustOf(token: Buffer): TrustStore {
-  const certificates = certificatesIn(token);
+export function ownTrustOf(token: Buffer, nowMs: number): TrustStore {
+  const certificates = certificatesIn(token, nowMs);
   const isIssuedHere = ({ issuer, subject }: Certificate) =>
     !isSameName(issuer, subject) && certificates.some((other) => isSameName(other.subject, issuer));
   return createTrustStore({ anchors: certificates.filter((certificate) => !isIssuedHere(certificate)).map(({ der }) => der) });
+}
+
+/** The certificates that came in a token, as far as the verifier comes: it reads each by way of the trust store that it is given. */
+function certificatesIn(token: Buffer, nowMs: number): readonly Certificate[] {
+  const certificates: Certificate[] = [];
+  const nobody = createTrustStore({ anchors: [] });
+  const certificateOf = (der: Buffer) => {
+    const certificate = nobody.certificateOf(der);
+    certificates.push(certificate);
+    return certificate;
+  };
+  verifyToken(token, { trust: { ...nobody, certificateOf }, nowMs });
+  return certificates;
 }
 
 /** The certificates of a chain, but the anchor, of which no list tells whether they were revoked when the token was made. */

@@ -1,9 +1,6 @@
 import { rfc3339Of } from '../shared/domain/gen-time.ts';
 import { reasonOf } from '../shared/domain/reasons.ts';
-import type { Verified } from '../shared/rfc3161/tsp/types.ts';
-import { type Certificate, parseCertificate } from '../shared/rfc3161/x509/certificate.ts';
-import { isSameName, nameText } from '../shared/rfc3161/x509/name.ts';
-import type { TrustStore } from '../shared/rfc3161/x509/trust-store.ts';
+import { type Certificate, isSameName, nameText, type TrustStore, type Verified } from '../shared/rfc3161/index.ts';
 import { certificateJson, readableFingerprint } from './anchors.ts';
 import { CommandFailure } from './failure.ts';
 import type { OnlineAnswer, SubjectJudgement } from './judge-subject.ts';
@@ -22,7 +19,7 @@ export interface ToldVerdict {
 /** @param name what the user called the subject */
 export function tellVerdict(name: string, subject: Subject, judgement: SubjectJudgement, trust: TrustStore): ToldVerdict {
   const { verdict, stated, online } = judgement;
-  const chain = stated?.chain.map(parseCertificate) ?? [];
+  const chain = stated?.chain.map(trust.certificateOf) ?? [];
   const unchecked = stated === undefined ? [] : uncheckedForRevocation(chain, trust, stated.genTime.getTime());
   const reason = reasonText(judgement.reason);
   const imprint = stated && imprintOf(stated);

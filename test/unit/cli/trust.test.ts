@@ -1,14 +1,15 @@
+import { createHash } from 'node:crypto';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { readableFingerprint } from '../../../src/cli/anchors.ts';
 import { trustAdd } from '../../../src/cli/commands/trust-add.ts';
 import { trustList } from '../../../src/cli/commands/trust-list.ts';
 import { trustRemove } from '../../../src/cli/commands/trust-remove.ts';
-import { fingerprintOf } from '../../../src/shared/rfc3161/x509/certificate.ts';
 import { createPki } from '../../../src/tsa/pki.ts';
 import { folderWith } from './in-process.ts';
 
 const [one, other] = [createPki({ nowMs: Date.now() }), createPki({ nowMs: Date.now() })];
+const fingerprintOf = (der: Buffer) => createHash('sha256').update(der).digest('hex');
 const fingerprint = fingerprintOf(one.root.certificate);
 const inFolder = () =>
   folderWith([trustAdd, trustList, trustRemove], {

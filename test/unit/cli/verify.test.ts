@@ -5,8 +5,7 @@ import { readableFingerprint } from '../../../src/cli/anchors.ts';
 import { trustAdd } from '../../../src/cli/commands/trust-add.ts';
 import { verify } from '../../../src/cli/commands/verify.ts';
 import { issueMockToken } from '../../../src/shared/domain/mock-token.ts';
-import { issueResponse, type SigningIdentity } from '../../../src/shared/rfc3161/issue/issue.ts';
-import { fingerprintOf } from '../../../src/shared/rfc3161/x509/certificate.ts';
+import { issueResponse, type SigningIdentity } from '../../../src/shared/rfc3161/index.ts';
 import { issueCrl, pem } from '../../../src/tsa/certificate.ts';
 import { createPki, issueSigner } from '../../../src/tsa/pki.ts';
 import { ask } from '../../support/tsa-lab.ts';
@@ -20,6 +19,7 @@ const genTime = '2024-02-29T12:00:00Z';
 const named = (name: string) => `CN=${name},O=qstamp development`;
 const pki = createPki({ nowMs: genTimeMs - 24 * hourMs });
 const stranger = createPki({ nowMs: genTimeMs - 24 * hourMs });
+const fingerprintOf = (der: Buffer) => createHash('sha256').update(der).digest('hex');
 const digestOf = (content: string, hash: 'sha256' | 'sha512' = 'sha256') => createHash(hash).update(content).digest();
 
 interface AnswerOptions {
