@@ -47,9 +47,10 @@ function connect(): Client {
 
 async function ask(question: string): Promise<string | undefined> {
   if (!stdin.isTTY) return undefined;
-  const lines = createInterface({ input: stdin, output: stderr });
+  // Lines as the terminal makes them: Ctrl-C ends the command as ever.
+  const lines = createInterface({ input: stdin, output: stderr, terminal: false });
   try {
-    // Ctrl-D and Ctrl-C close it: no answer is not a yes.
+    // Ctrl-D closes it: no answer is not a yes.
     return await Promise.race([lines.question(question), once(lines, 'close').then(() => '')]);
   } finally {
     lines.close();

@@ -50,7 +50,7 @@ export function tellVerdict(name: string, subject: Subject, judgement: SubjectJu
   const shortName = name.length > 80 ? `${name.slice(0, 77)}...` : name;
   const details = [
     ...detailsOf(subject, judgement, last),
-    ...(isValid ? notChecked.map((what) => `not checked: ${what}`) : []),
+    ...(isValid && notChecked.length > 0 ? [`not checked: ${notChecked.join('; ')}`] : []),
     ...(online ? [`the service says: ${describeOnline(online)}${isValid ? '' : ', which proves nothing'}`] : []),
   ];
   return { json, line: `${shortName}: ${headline(subject, judgement, reason)}`, details };

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { constants } from 'node:fs';
 import { copyFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { StampToken } from '../../shared/contract/stamp.ts';
@@ -67,8 +66,9 @@ async function stampFiles(given: readonly string[], options: StampOptions, clien
       const line = `${path}: ${describeRecord(existing)}, before this; see ${recordPath}`;
       return terminal.result({ ...found, already_stamped: true, ...stamp }, line);
     }
-    const earlier = existing && (await keepEarlier(existing, recordPath));
+    const earlier = existing && (await placeOfEarlier(existing, recordPath));
     const stamp = await requestStamp(input, options, client);
+    if (earlier) await copyFile(recordPath, earlier);
     const record: StampRecord = {
       qstamp: 1,
       kind: 'stamp',
@@ -119,15 +119,13 @@ async function requestStamp(input: DigestedInput, { tier, metadata }: StampOptio
   throw new CommandFailure(exitCodes.file, 'the service stamped another content than this');
 }
 
-/** Copies a stamp that proves an earlier time out of the way of the one that will replace it, and tells where. */
-async function keepEarlier(record: StampRecord, recordPath: string): Promise<string> {
+/** Where a stamp that proves an earlier time goes when another takes its place. @throws CommandFailure when that place is taken */
+async function placeOfEarlier(record: StampRecord, recordPath: string): Promise<string> {
   const label = record.kind === 'stamp' ? record.stamp.tier : 'workflow';
-  const kept = recordPathOf(`${stampedPathOf(recordPath)}.${label}`);
-  const there = await readText(kept);
-  if (there === undefined) await copyFile(recordPath, kept, constants.COPYFILE_EXCL);
-  else if (there !== (await readText(recordPath)))
-    throw new CommandFailure(exitCodes.file, `${kept} is in the way of keeping the earlier stamp`);
-  return kept;
+  const place = recordPathOf(`${stampedPathOf(recordPath)}.${label}`);
+  const there = await readText(place);
+  if (there === undefined || there === (await readText(recordPath))) return place;
+  throw new CommandFailure(exitCodes.file, `${place} is in the way of keeping the earlier stamp`);
 }
 
 /** What the service answered: whether it is so is for `verify` to judge. */

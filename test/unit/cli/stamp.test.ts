@@ -77,15 +77,26 @@ describe('a file that was stamped before', () => {
     expect(seen).toHaveLength(2);
   });
 
-  test('a sealed stamp that could not be made loses nothing, and may be tried again', async () => {
-    const { run, json } = folderWith([stamp], { a: 'a' });
+  test('a sealed stamp that could not be made changes nothing, and may be tried again', async () => {
+    const { run, json, path } = folderWith([stamp], { a: 'a' });
     const { url } = await startStamping();
     await run(['stamp', 'a'], { url });
     const earlier = json('a.qstamp.json');
     expect((await run(['stamp', 'a', '--tier', 'sealed'])).code).toBe(4);
     expect(json('a.qstamp.json')).toEqual(earlier);
+    expect(existsSync(path('a.basic.qstamp.json'))).toBe(false);
     expect((await run(['stamp', 'a', '--tier', 'sealed'], { url })).code).toBe(0);
     expect(json('a.basic.qstamp.json')).toEqual(earlier);
+  });
+
+  test('is not stamped sealed where another stamp is in the way of keeping the earlier one: 5, and nobody is asked', async () => {
+    const { url, seen } = await startStamping();
+    const { run, path } = folderWith([stamp], { a: 'a' });
+    await run(['stamp', 'a'], { url });
+    writeFileSync(path('a.basic.qstamp.json'), 'of another day');
+    const refused = await run(['stamp', 'a', '--tier', 'sealed'], { url });
+    expect(refused).toMatchObject({ code: 5, stderr: 'a: a.basic.qstamp.json is in the way of keeping the earlier stamp\n' });
+    expect(seen).toHaveLength(1);
   });
 
   test.each([[], ['--tier', 'sealed']])('is said to be changed since when: 5 %s %s', async (...options) => {
