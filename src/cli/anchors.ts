@@ -1,14 +1,8 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import {
-  type Certificate,
-  createTrustStore,
-  nameText,
-  type TrustMaterial,
-  TrustMaterialError,
-  type TrustStore,
-} from '../shared/rfc3161/index.ts';
+import { type Certificate, createTrustStore, nameText, TrustMaterialError, type TrustStore } from '../shared/rfc3161/index.ts';
 import { asFailure, CommandFailure, exitCodes } from './failure.ts';
+import type { OptionValues } from './options.ts';
 
 /** A fingerprint as OpenSSL prints it, for people to compare: `AB:CD:…`. */
 export const readableFingerprint = (hex: string): string => hex.toUpperCase().match(/../g)?.join(':') ?? '';
@@ -70,15 +64,18 @@ export async function keepAnchor(folder: string, { fingerprint, der }: Certifica
 export const forgetAnchor = ({ path }: KeptAnchor): Promise<void> => aboutFile(path, () => rm(path));
 
 /**
- * The trust of one command: the certificates of `anchorFiles`, or those that are kept where none is named.
+ * The trust of one command: in the certificates that `--ca` names, or else in those that are kept.
  *
  * @throws CommandFailure that names the file that cannot be read
  */
-export async function openTrust(folder: string, anchorFiles: readonly string[], crlFiles: readonly string[]): Promise<TrustStore> {
-  const named = (await Promise.all(anchorFiles.map(readCertificates))).flat();
-  const kept = anchorFiles.length > 0 ? [] : await keptAnchors(folder);
-  const anchors = [...named, ...kept.map(({ certificate }) => certificate)].map(({ der }) => der);
-  const crls = await Promise.all(crlFiles.map((path) => aboutFile(path, () => readFile(path))));
-  const material: TrustMaterial = { anchors, crls };
-  return aboutFile(crlFiles.join(', '), async () => createTrustStore(material));
+export async function openTrust(folder: string, { ca = [], intermediate = [], crl = [] }: OptionValues): Promise<TrustStore> {
+  const readAll = async (paths: readonly string[]) => (await Promise.all(paths.map(readCertificates))).flat();
+  const anchors = ca.length > 0 ? await readAll(ca) : (await keptAnchors(folder)).map(({ certificate }) => certificate);
+  const intermediates = await readAll(intermediate);
+  const crls = await Promise.all(crl.map((path) => aboutFile(path, () => readFile(path))));
+  const derOf = ({ der }: Certificate) => der;
+  // Certificates were read one by one: what can be wrong here is a list.
+  return aboutFile(crl.join(', '), async () =>
+    createTrustStore({ anchors: anchors.map(derOf), intermediates: intermediates.map(derOf), crls }),
+  );
 }

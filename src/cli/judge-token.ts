@@ -2,7 +2,7 @@ import { looksLikeMockToken } from '../shared/domain/mock-token.ts';
 import type { ReasonCode } from '../shared/domain/reasons.ts';
 import type { Imprint } from '../shared/domain/stamp.ts';
 import { type TrustStore, type Verified, verifyToken } from '../shared/rfc3161/index.ts';
-import { ownTrustOf } from './token-trust.ts';
+import { ownTrustsOf } from './token-trust.ts';
 
 /** `not_proved`: nothing is wrong with it, but nobody whom its reader trusts vouches for it. */
 export type Verdict = 'valid' | 'not_valid' | 'not_proved';
@@ -29,8 +29,11 @@ export function judgeToken(token: Buffer, trust: TrustStore, nowMs: number): Jud
   if (result.ok) return { verdict: 'valid', reason: undefined, stated: result };
   const refused = { verdict: 'not_valid', reason: result.code, stated: undefined } as const;
   if (!outOfReach.includes(result.code)) return refused;
-  const own = verifyToken(token, { trust: ownTrustOf(token, nowMs), nowMs });
+  const [byItsChain, byItsSigner] = ownTrustsOf(token, nowMs);
+  const chained = verifyToken(token, { trust: byItsChain, nowMs });
+  const own = chained.ok ? chained : verifyToken(token, { trust: byItsSigner, nowMs });
   if (own.ok) return { verdict: 'not_proved', reason: result.code, stated: own };
+  // No anchor can help a signer whom even trust in himself does not.
   return outOfReach.includes(own.code) ? { ...refused, verdict: 'not_proved' } : { ...refused, reason: own.code };
 }
 

@@ -22,6 +22,7 @@ export const optionTypes = {
   type: text,
   workflow: text,
   yes: flag,
+  intermediate: repeated,
   json: flag,
   help: { type: 'boolean', short: 'h' },
   version: flag,

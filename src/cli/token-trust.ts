@@ -1,14 +1,15 @@
 import { type Certificate, createTrustStore, isCrlOf, isSameName, type TrustStore, verifyToken } from '../shared/rfc3161/index.ts';
 
 /**
- * Trust in those certificates of a token that no other of them issued. It proves nothing about who signed, only that signature and
- * chain are in order, and where the chain ends.
+ * Trust in a token's own certificates: first in those that no other of them issued, then, where such a chain is not in order, in the
+ * signer's alone. It proves nothing about who signed, only that the signature is in order, and where the chain ends.
  */
-export function ownTrustOf(token: Buffer, nowMs: number): TrustStore {
+export function ownTrustsOf(token: Buffer, nowMs: number): readonly [TrustStore, TrustStore] {
   const certificates = certificatesIn(token, nowMs);
   const isIssuedHere = ({ issuer, subject }: Certificate) =>
     !isSameName(issuer, subject) && certificates.some((other) => isSameName(other.subject, issuer));
-  return createTrustStore({ anchors: certificates.filter((certificate) => !isIssuedHere(certificate)).map(({ der }) => der) });
+  const trustIn = (anchors: readonly Certificate[]) => createTrustStore({ anchors: anchors.map(({ der }) => der) });
+  return [trustIn(certificates.filter((certificate) => !isIssuedHere(certificate))), trustIn(certificates)];
 }
 
 /** The certificates that came in a token, as far as the verifier comes: it reads each by way of the trust store that it is given. */

@@ -16,6 +16,7 @@ export const verify: Command = {
     'wrong, but nobody whom you trust vouches for it. Certificates are judged at the time of the stamp.',
   options: {
     ca: ['FILE', 'a trust anchor, PEM or DER, instead of those that are kept; may be repeated'],
+    intermediate: ['FILE', 'certificates that help to build a chain and are not trusted; may be repeated'],
     crl: ['FILE', 'a revocation list, PEM or DER; may be repeated'],
     token: ['FILE|TOKEN', 'the stamp of the one FILE, where it is not beside it'],
     online: ['', 'ask the service as well; what it says makes nothing valid'],
@@ -24,7 +25,7 @@ export const verify: Command = {
     if (names.length === 0) throw misuse('name at least one file, token or id');
     if (values.token !== undefined && names.length > 1) throw misuse('--token is the stamp of one file');
     const client = values.online ? connect() : undefined;
-    const trust = await openTrust(anchorsFolder, values.ca ?? [], values.crl ?? []);
+    const trust = await openTrust(anchorsFolder, values);
     const codes: ExitCode[] = [];
     for (const name of names) {
       try {

@@ -5,9 +5,9 @@ import { readableFingerprint } from '../../../src/cli/anchors.ts';
 import { trustAdd } from '../../../src/cli/commands/trust-add.ts';
 import { verify } from '../../../src/cli/commands/verify.ts';
 import { issueMockToken } from '../../../src/shared/domain/mock-token.ts';
-import { issueResponse, type SigningIdentity } from '../../../src/shared/rfc3161/index.ts';
-import { issueCrl, pem } from '../../../src/tsa/certificate.ts';
-import { createPki, issueSigner } from '../../../src/tsa/pki.ts';
+import { issueResponse, OID, type SigningIdentity } from '../../../src/shared/rfc3161/index.ts';
+import { extendedKeyUsage, issueCrl, pem } from '../../../src/tsa/certificate.ts';
+import { createPki, issueIntermediate, issueSigner } from '../../../src/tsa/pki.ts';
 import { ask } from '../../support/tsa-lab.ts';
 import { folderWith, sendJson, startStub } from './in-process.ts';
 
@@ -139,6 +139,36 @@ describe('by itself, where nobody listens', () => {
     expect(stdout).toMatch(/^a: NOT PROVED, untrusted_root: /);
     expect(stdout).toContain(`its chain leads to ${named('Root CA')}\n`);
     expect(stdout).toContain(`SHA-256 ${readableFingerprint(fingerprintOf(pki.root.certificate))}`);
+  });
+
+  test('--intermediate: what the token did not bring along, without being trusted for it', async () => {
+    const identity = { ...pki.signer, chain: [] };
+    const { run } = folder(tokenOf('a', { identity }), { 'ca.der': pki.intermediate.certificate });
+    const judge = async (...options: string[]) => only(await run(['verify', '--json', 'a', ...options])).verdict;
+    expect(await judge('--ca', 'root.pem')).toBe('not_proved');
+    expect(await judge('--intermediate', 'ca.der')).toBe('not_proved');
+    expect(await judge('--ca', 'root.pem', '--intermediate', 'ca.der')).toBe('valid');
+  });
+
+  test('a chain of its own that is not in order: another anchor may still vouch for the signer', async () => {
+    const ca = issueIntermediate(pki.root, {
+      algorithm: 'p-256',
+      nowMs: genTimeMs - hourMs,
+      extensions: [extendedKeyUsage([OID.codeSigning])],
+    });
+    const signer = issueSigner(ca, { nowMs: genTimeMs - hourMs });
+    const { run } = folder(tokenOf('a', { identity: signer }), {
+      'both.pem': pem('CERTIFICATE', signer.certificate) + pem('CERTIFICATE', ca.certificate),
+    });
+    expect(only(await run(['verify', '--json', 'a']))).toMatchObject({
+      verdict: 'not_proved',
+      chain_ends_at: { sha256: fingerprintOf(signer.certificate) },
+    });
+    expect(only(await run(['verify', '--json', '--ca', 'both.pem', 'a'])).verdict).toBe('valid');
+    expect(only(await run(['verify', '--json', '--ca', 'root.pem', 'a']))).toMatchObject({
+      verdict: 'not_valid',
+      reason: expect.stringMatching(/^intermediate_eku: /),
+    });
   });
 
   test('a forged signature is not valid, whomever one trusts', async () => {
