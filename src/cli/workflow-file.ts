@@ -3,7 +3,7 @@ import { CommandFailure, exitCodes } from './failure.ts';
 import { parseJson, readText } from './json-file.ts';
 import type { OptionValues } from './options.ts';
 
-/** Where a workflow's token is kept between commands: it is shown only once, and is the only access to the workflow. */
+/** Where a workflow token is kept between commands: it is shown only once, and is the only access to the workflow. */
 const workflowFile = z.object({
   qstamp: z.literal(1),
   kind: z.literal('workflow'),
@@ -15,7 +15,7 @@ const workflowFile = z.object({
 export type WorkflowFile = z.output<typeof workflowFile>;
 
 /** The option of every command on a workflow, for its help. */
-export const workflowOption = ['FILE', 'where the token of the workflow is (default qstamp-workflow.json)'] as const;
+export const workflowOption = ['FILE', 'where the workflow token is (default qstamp-workflow.json)'] as const;
 
 export const workflowPathOf = ({ workflow }: OptionValues): string => workflow ?? 'qstamp-workflow.json';
 

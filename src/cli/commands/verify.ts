@@ -9,7 +9,7 @@ import { tellVerdict } from '../verdict-text.ts';
 export const verify: Command = {
   name: 'verify',
   operands: 'FILE|TOKEN|ID...',
-  summary: 'judge files by the stamps beside them, or tokens, by the trust anchors that you name or keep',
+  summary: 'judge files by the stamps beside them, or time-stamp tokens, by the trust anchors that you name or keep',
   details:
     'Judges by itself and asks nobody, unless --online says so. The stamp of FILE is FILE.qstamp.json, FILE.tsr or\n' +
     'FILE.tst; a token is base64; an id needs --online. A verdict is "valid", "NOT VALID", or "NOT PROVED": nothing is\n' +

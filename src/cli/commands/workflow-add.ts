@@ -69,7 +69,7 @@ async function addOutput(path: string, options: AddOptions, client: Client, term
   // Saved before its token is asked for: whatever happens then, the output is known to be stamped.
   await saveJson(recordPath, record, { overwrite: force, what: `${named} was stamped but not saved` });
   const token = await fetchTokenOf(output.stamp_token_id, named, client);
-  if (token) await saveJson(recordPath, { ...record, token }, { overwrite: true, what: `the token of ${named} was not saved` });
+  if (token) await saveJson(recordPath, { ...record, token }, { overwrite: true, what: `the time-stamp token of ${named} was not saved` });
   terminal.result(
     { file: path, saved: recordPath, sha256, output_type, ...output },
     `${path} (${readableSize(bytes)}): ${named} (${output_type}), saved as ${recordPath}`,
@@ -82,7 +82,7 @@ async function fetchTokenOf(stampId: string, named: string, client: Client): Pro
     return (await client.fetchToken(stampId))?.toString('base64');
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;
-    const message = `${named} was stamped and saved, but its token could not be fetched (${error.message}); verify it with --online`;
+    const message = `${named} was stamped and saved, but its time-stamp token could not be fetched (${error.message}); verify it with --online`;
     throw new CommandFailure(error.exitCode, message, error.details);
   }
 }

@@ -10,7 +10,7 @@ import { type WorkflowFile, workflowPathOf } from '../workflow-file.ts';
 export const workflowStart: Command = {
   name: 'workflow start',
   operands: '',
-  summary: 'start a workflow; its secret token is saved in qstamp-workflow.json',
+  summary: 'start a workflow; its workflow token, which is secret, is saved in qstamp-workflow.json',
   options: {
     email: ['ADDRESS', 'whose workflow it is: a link to confirm is mailed there'],
     agent: ['NAME', 'who does the work'],
@@ -18,7 +18,7 @@ export const workflowStart: Command = {
     'briefing-hash': ['SHA-256', 'instead of --briefing'],
     tier: ['standard|verified|qualified', 'how much the workflow asks before it goes on (default standard)'],
     metadata: ['NAME=VALUE', 'stored with the briefing; may be repeated'],
-    workflow: ['FILE', 'where the token of the workflow is saved (default qstamp-workflow.json)'],
+    workflow: ['FILE', 'where the workflow token is saved (default qstamp-workflow.json)'],
   },
   run: async (_operands, values, { terminal, connect, stdin }) => {
     const { email, agent, briefing } = requestedOf(values);
@@ -37,11 +37,11 @@ export const workflowStart: Command = {
     await saveJson(path, saved, {
       overwrite: false,
       isSecret: true,
-      what: `the workflow ${workflow_id} was started but its token not saved`,
+      what: `the workflow ${workflow_id} was started but its workflow token not saved`,
     });
     terminal.result({ ...started, briefing_hash, saved: path }, `workflow ${workflow_id} started, until ${expires_at}`, [
       `a link to confirm is mailed to ${started.otp_sent_to}`,
-      `its token is in ${path}: keep it, and keep it secret`,
+      `its workflow token is in ${path}: keep it, and keep it secret`,
     ]);
     return exitCodes.ok;
   },

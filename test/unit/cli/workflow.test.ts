@@ -141,7 +141,10 @@ describe('add', () => {
     const { url } = await startAdding((response) => sendJson(response, 500, { detail: 'Broken.' }));
     const { run, json } = inFolder({ 'a.txt': 'a', 'b.txt': 'b' });
     const { code, stderr } = await run(['workflow', 'add', 'a.txt', 'b.txt'], { url });
-    expect([code, stderr]).toEqual([4, expect.stringMatching(/^a\.txt: output 3 was stamped and saved, but its token .*--online\n$/)]);
+    expect([code, stderr]).toEqual([
+      4,
+      expect.stringMatching(/^a\.txt: output 3 was stamped and saved, but its time-stamp token .*--online\n$/),
+    ]);
     expect(json('a.txt.qstamp.json')).toMatchObject({ output, token: null });
     const again = await run(['workflow', 'add', 'a.txt'], { url });
     expect([again.code, again.stderr]).toEqual([5, expect.stringContaining('stamped as output 3 of a workflow')]);
