@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /** `GET /api/v1/workflow/{id}` (W16) as its workflow token shows it. */
-export const workflowState = z.object({
+export const workflowState = z.looseObject({
   workflow_id: z.string(),
   status: z.string(),
   tier: z.string(),
@@ -10,7 +10,7 @@ export const workflowState = z.object({
   confirmed_at: z.string().nullable(),
   completed_at: z.string().nullable(),
   output_count: z.int(),
-  chain_hash: z.string(),
+  chain_hash: z.string().nullable(),
   merkle_root: z.string().nullable(),
   verify_url: z.string(),
   agent_id: z.string().optional(),
@@ -19,5 +19,5 @@ export const workflowState = z.object({
 export type WorkflowState = z.output<typeof workflowState>;
 
 /** 202 of `POST /api/v1/workflow/{id}/resend` (W6). */
-export const workflowResendResponse = z.object({ workflow_id: z.string(), otp_sent_to: z.string() });
+export const workflowResendResponse = z.looseObject({ otp_sent_to: z.string().optional() });
 export type WorkflowResendResponse = z.output<typeof workflowResendResponse>;
