@@ -3,18 +3,21 @@ import { type StampRequest, type StampToken, stampToken } from '../shared/contra
 import { type VerificationResult, verificationResult } from '../shared/contract/verify.ts';
 import {
   type WorkflowCompleteResponse,
+  type WorkflowResendResponse,
   type WorkflowStampRequest,
   type WorkflowStampResponse,
   type WorkflowStartRequest,
   type WorkflowStartResponse,
+  type WorkflowStateResponse,
   workflowCompleteResponse,
   workflowRedactResponse,
+  workflowResendResponse,
   workflowStampResponse,
   workflowStartResponse,
+  workflowStateResponse,
 } from '../shared/contract/workflow.ts';
 import { CommandFailure } from './failure.ts';
 import { createServiceCalls } from './service-call.ts';
-import { type WorkflowResendResponse, type WorkflowState, workflowResendResponse, workflowState } from './workflow-state.ts';
 
 export interface ClientOptions {
   /** Where the service is; a path in front of its own paths is allowed. */
@@ -37,7 +40,7 @@ export interface Client {
   startWorkflow(request: WorkflowStartRequest, key: string): Promise<WorkflowStartResponse>;
   addOutput(workflow: WorkflowAccess, request: WorkflowStampRequest, key: string): Promise<WorkflowStampResponse>;
   completeWorkflow(workflow: WorkflowAccess, key: string): Promise<WorkflowCompleteResponse>;
-  readWorkflow(workflow: WorkflowAccess): Promise<WorkflowState>;
+  readWorkflow(workflow: WorkflowAccess): Promise<WorkflowStateResponse>;
   resendLink(workflow: WorkflowAccess, key: string): Promise<WorkflowResendResponse>;
   redactWorkflow(workflow: WorkflowAccess, key: string): Promise<z.output<typeof workflowRedactResponse>>;
 }
@@ -85,7 +88,7 @@ export function createClient({ baseUrl, serviceToken }: ClientOptions): Client {
       json({ method: 'POST', path: '/api/v1/workflow/start', body, headers: keyed(key) }, workflowStartResponse),
     addOutput: (workflow, body, key) => json(postTo(workflow, 'stamp', key, body), workflowStampResponse),
     completeWorkflow: (workflow, key) => json(postTo(workflow, 'complete', key), workflowCompleteResponse),
-    readWorkflow: (workflow) => json({ method: 'GET', path: workflowPath(workflow), headers: authorized(workflow) }, workflowState),
+    readWorkflow: (workflow) => json({ method: 'GET', path: workflowPath(workflow), headers: authorized(workflow) }, workflowStateResponse),
     resendLink: (workflow, key) => json(postTo(workflow, 'resend', key), workflowResendResponse),
     redactWorkflow: (workflow, key) => json(postTo(workflow, 'redact-pii', key), workflowRedactResponse),
   };

@@ -11,8 +11,7 @@ export const workflowResend: Command = {
   run: async (_operands, values, { terminal, connect }) => {
     const workflow = await openWorkflow(values);
     const answer = await connect().resendLink(workflow, randomUUID());
-    const to = answer.otp_sent_to === undefined ? '' : ` to ${answer.otp_sent_to}`;
-    terminal.result(answer, `workflow ${workflow.workflow_id}: a new link is mailed${to}; the one before has ended`);
+    terminal.result(answer, `workflow ${workflow.workflow_id}: a new link is mailed to ${answer.otp_sent_to}; the one before has ended`);
     return exitCodes.ok;
   },
 };

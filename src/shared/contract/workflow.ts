@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { workflowTiers } from '../domain/tiers.ts';
+import { workflowStatuses } from '../domain/workflow-state.ts';
 import { email } from './email.ts';
 import { dateTime, metadata, sha256Hex, text, uuid } from './fields.ts';
 import { pathUuid } from './parameters.ts';
@@ -75,6 +76,37 @@ export const workflowRedactResponse = z
   .object({ workflow_id: uuid, status: z.literal('redacted'), user_email: z.literal('[REDACTED]') })
   .meta({ id: 'WorkflowRedactResponse' });
 export type WorkflowRedactResponse = z.output<typeof workflowRedactResponse>;
+
+/** 202: the mail is queued. */
+export const workflowResendResponse = z
+  .object({ workflow_id: uuid, otp_sent_to: z.string(), status: z.literal('pending') })
+  .meta({ id: 'WorkflowResendResponse' });
+export type WorkflowResendResponse = z.output<typeof workflowResendResponse>;
+
+/** Where a workflow stands (W16). */
+export const workflowStateResponse = z
+  .object({
+    workflow_id: uuid,
+    status: z.enum(workflowStatuses),
+    tier: workflowTier,
+    created_at: dateTime,
+    expires_at: dateTime,
+    confirmed_at: dateTime.nullable().describe('when the link of the mail was opened'),
+    completed_at: dateTime.nullable(),
+    output_count: z.int().min(0),
+    chain_hash: sha256Hex.describe('of the last output; before the first one the briefing hash'),
+    merkle_root: sha256Hex.nullable(),
+    verify_url: z.string(),
+    agent_id: z.string().optional().describe('this and what follows: to the holder of the workflow token only'),
+    user_email: z.string().optional().describe('`[REDACTED]` once it was removed'),
+    briefing_metadata: z.record(z.string(), z.unknown()).nullable().optional(),
+    mail: z
+      .object({ status: z.enum(['waiting', 'sent', 'failed']), attempts: z.int().min(0), sent_at: dateTime.nullable() })
+      .optional()
+      .describe('how the mail with the link fares'),
+  })
+  .meta({ id: 'WorkflowState' });
+export type WorkflowStateResponse = z.output<typeof workflowStateResponse>;
 
 /** Path of every workflow operation. */
 export const workflowPath = z.object({ workflow_id: pathUuid });

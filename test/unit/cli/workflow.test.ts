@@ -32,12 +32,13 @@ describe('status (W16)', () => {
     confirmed_at: null,
     completed_at: null,
     output_count: 1,
-    chain_hash: 'ab',
+    chain_hash: 'ab'.repeat(32),
     merkle_root: null,
     verify_url: `/workflow/${workflowId}`,
     agent_id: 'agent-7',
     user_email: 'client@example.com',
     briefing_metadata: null,
+    mail: { status: 'sent', attempts: 1, sent_at: '2026-01-02T00:00:01Z' },
   };
 
   test('tells what the service says, and that it is the service that says it (V9)', async () => {
@@ -47,7 +48,7 @@ describe('status (W16)', () => {
     expect(stdout.trimEnd().split('\n  ')).toEqual([
       `the service says of workflow ${workflowId}: pending, 1 output, tier verified`,
       'agent agent-7',
-      'link mailed to client@example.com',
+      'link mailed to client@example.com at 2026-01-02T00:00:01Z',
       'started at 2026-01-02T00:00:00Z',
       'link not opened',
       'open until 2026-01-09T00:00:00Z',
@@ -65,21 +66,34 @@ describe('status (W16)', () => {
       confirmed_at: '2026-01-03T00:00:00Z',
       completed_at: '2026-01-04T00:00:00Z',
       output_count: 2,
-      merkle_root: 'cd',
+      merkle_root: 'cd'.repeat(32),
       agent_id: 'x\nMerkle root forged',
     };
     const { url } = await startStub((response) => sendJson(response, 200, closed));
     const { stdout } = await inFolder().run(['workflow', 'status'], { url });
     expect(stdout).toContain('completed, 2 outputs');
     expect(stdout).toContain('\n  agent x Merkle root forged\n');
-    expect(stdout).toContain('\n  link opened at 2026-01-03T00:00:00Z\n  closed at 2026-01-04T00:00:00Z\n  Merkle root cd\n');
+    expect(stdout).toContain(
+      `\n  link opened at 2026-01-03T00:00:00Z\n  closed at 2026-01-04T00:00:00Z\n  Merkle root ${'cd'.repeat(32)}\n`,
+    );
     expect(stdout).not.toContain('open until');
+  });
+
+  test.each([
+    [{ status: 'waiting', attempts: 0, sent_at: null }, 'mail to client@example.com not sent yet, tried 0 times'],
+    [
+      { status: 'failed', attempts: 9, sent_at: null },
+      'mail to client@example.com given up after 9 times; "qstamp workflow resend" tries anew',
+    ],
+  ])('tells how the mail fares: %o', async (mail, sentence) => {
+    const { url } = await startStub((response) => sendJson(response, 200, { ...state, mail }));
+    expect((await inFolder().run(['workflow', 'status'], { url })).stdout).toContain(`\n  ${sentence}\n`);
   });
 });
 
 test('resend (W6) asks for a new link', async () => {
   const { url, seen } = await startStub((response) =>
-    sendJson(response, 202, { workflow_id: workflowId, otp_sent_to: 'client@example.com' }),
+    sendJson(response, 202, { workflow_id: workflowId, otp_sent_to: 'client@example.com', status: 'pending' }),
   );
   const { code, stdout } = await inFolder().run(['workflow', 'resend'], { url });
   expect([code, stdout]).toEqual([0, `workflow ${workflowId}: a new link is mailed to client@example.com; the one before has ended\n`]);
