@@ -7,10 +7,19 @@ import type { OptionValues } from './options.ts';
 /** A fingerprint as OpenSSL prints it, for people to compare: `AB:CD:…`. */
 export const readableFingerprint = (hex: string): string => hex.toUpperCase().match(/../g)?.join(':') ?? '';
 
+/** The name of a certificate for people. Of one that nobody vouches for it may be of a form that cannot be read. */
+export function readableName(name: Buffer): string {
+  try {
+    return nameText(name);
+  } catch {
+    return `a name that cannot be read (${name.toString('hex')})`;
+  }
+}
+
 /** A certificate in the members of a JSON line. */
 export const certificateJson = ({ subject, issuer, fingerprint, notBeforeMs, notAfterMs }: Certificate) => ({
-  subject: nameText(subject),
-  issuer: nameText(issuer),
+  subject: readableName(subject),
+  issuer: readableName(issuer),
   sha256: fingerprint,
   not_before: new Date(notBeforeMs).toISOString(),
   not_after: new Date(notAfterMs).toISOString(),

@@ -1,7 +1,7 @@
 import { rfc3339Of } from '../shared/domain/gen-time.ts';
 import { reasonOf } from '../shared/domain/reasons.ts';
-import { type Certificate, isSameName, nameText, type TrustStore, type Verified } from '../shared/rfc3161/index.ts';
-import { certificateJson, readableFingerprint } from './anchors.ts';
+import { type Certificate, isSameName, type TrustStore, type Verified } from '../shared/rfc3161/index.ts';
+import { certificateJson, readableFingerprint, readableName } from './anchors.ts';
 import { CommandFailure } from './failure.ts';
 import type { OnlineAnswer, SubjectJudgement } from './judge-subject.ts';
 import { imprintOf } from './judge-token.ts';
@@ -29,7 +29,7 @@ export function tellVerdict(name: string, subject: Subject, judgement: SubjectJu
   const end = last === undefined ? null : certificateJson(last);
   const notChecked = [
     ...(subject.input === undefined ? ['a file: only the token was judged'] : []),
-    ...unchecked.map(({ subject }) => `whether ${nameText(subject)} was revoked`),
+    ...unchecked.map(({ subject }) => `whether ${readableName(subject)} was revoked`),
   ];
   const json = {
     subject: name,
@@ -98,12 +98,12 @@ function detailsOf(subject: Subject, { verdict, reason, stated }: SubjectJudgeme
   const accuracy = secondsOf(stated.accuracyMicroseconds);
   const signed = `signed by ${stated.signer.subject}, policy ${stated.policy}${accuracy === null ? '' : `, accurate to ${accuracy} s`}`;
   const fingerprint = `SHA-256 ${readableFingerprint(last.fingerprint)}`;
-  if (verdict === 'valid') return [signed, `trust anchor ${nameText(last.subject)}, ${fingerprint}`];
+  if (verdict === 'valid') return [signed, `trust anchor ${readableName(last.subject)}, ${fingerprint}`];
   const isRoot = isSameName(last.subject, last.issuer);
   const what = input === undefined ? `content with the ${imprintText(stated)}` : 'this content';
   return [
     `it says: ${what} existed at ${rfc3339Of(stated.genTimeText)}; ${signed}`,
-    `its chain ${isRoot ? 'leads to' : 'ends at'} ${nameText(last.subject)}${isRoot ? '' : `, issued by ${nameText(last.issuer)}`}`,
+    `its chain ${isRoot ? 'leads to' : 'ends at'} ${readableName(last.subject)}${isRoot ? '' : `, issued by ${readableName(last.issuer)}`}`,
     fingerprint,
     'compare this with what its owner publishes, and trust his certificate by "qstamp trust add FILE" or --ca FILE',
   ];

@@ -282,6 +282,23 @@ describe('by itself, where nobody listens', () => {
     },
   );
 
+  test('a certificate whose name cannot be read ends nothing: it is judged and told like any other', async () => {
+    const answer = answerFor('a');
+    const commonName = Buffer.from('0603550403', 'hex');
+    const places: number[] = [];
+    for (let at = answer.indexOf(commonName); at >= 0; at = answer.indexOf(commonName, at + 1)) places.push(at);
+    const told: string[] = [];
+    for (const at of places) {
+      const bent = Buffer.from(answer);
+      bent[at] = 0x0c;
+      const { run } = folder(bent.toString('base64'));
+      const { code, stdout } = await run(['verify', 'a']);
+      expect(code).toBe(1);
+      told.push(stdout);
+    }
+    expect(told.join('')).toContain('issued by a name that cannot be read (30');
+  });
+
   test.each([
     ['missing', 'missing: there is no such file, and this is neither an id nor a token'],
     ['lonely', 'lonely: there is no stamp beside it (lonely.qstamp.json)'],
