@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { jsonLines, runCommand, temporaryFolder } from '../support/command.ts';
 import type { MailServer } from '../support/mail.ts';
 import { startMailedService } from '../support/mailed-service.ts';
-import { sha256 } from '../support/requests.ts';
+import { eventually, sha256 } from '../support/requests.ts';
 import type { Service } from '../support/service.ts';
 import { openLink } from '../support/workflows.ts';
 
@@ -29,7 +29,7 @@ function inFolder(files: Record<string, string>) {
 
 const start = ['workflow', 'start', '--email', 'client@example.com', '--agent', 'agent-7'];
 
-test('a workflow from its briefing to its page, each output verified from its file alone', async () => {
+test('W6, W16: a workflow from its briefing to its page, by way of a second link', async () => {
   const { run, json, path } = inFolder({ 'briefing.md': 'a logo', 'logo.png': 'png', 'notes.txt': 'txt', data: 'bin' });
   const started = await run(...start, '--json', '--briefing', 'briefing.md', '--tier', 'verified', '--metadata', 'case=7');
   expect(started).toMatchObject({ code: 0, stderr: '' });
@@ -42,7 +42,16 @@ test('a workflow from its briefing to its page, each output verified from its fi
 
   const early = await run('workflow', 'add', 'logo.png');
   expect([early.code, early.stderr]).toEqual([3, expect.stringMatching(/^logo\.png: the service answered 409: /)]);
-  await openLink(await mail.linkFor(workflow?.workflow_id));
+  const endedLink = await mail.linkFor(workflow?.workflow_id);
+  expect((await run('workflow', 'resend')).stdout).toContain('a new link is mailed to client@example.com');
+  expect((await openLink(endedLink)).status).not.toBe(200);
+  const newLink = await eventually(async () =>
+    mail.mails.flatMap(({ links }) => links).find((link) => link.includes(String(workflow?.workflow_id)) && link !== endedLink),
+  );
+  expect((await openLink(newLink)).status).toBe(200);
+  expect(jsonLines(await run('workflow', 'status', '--json'))).toMatchObject([
+    { status: 'active', output_count: 0, mail: { status: 'sent' } },
+  ]);
 
   const added = await run('workflow', 'add', '--json', 'logo.png', 'notes.txt');
   expect(added.code).toBe(0);
