@@ -1,145 +1,58 @@
-import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
-import { type StampTier, stampTiers, type WorkflowTier, workflowTiers } from '../shared/domain/tiers.ts';
-import { CommandFailure, exitCodes } from './failure.ts';
-import type { StampCommand } from './stamp.ts';
-import type { AddCommand, StartCommand } from './workflow.ts';
+import type { Command } from './command.ts';
+import { misuse } from './failure.ts';
+import { type OptionValues, readCommandLine } from './options.ts';
+import { didYouMean } from './suggest.ts';
 
-/** What a command line asks for. */
-export type Command =
-  | { readonly name: 'help' }
-  | { readonly name: 'version' }
-  | ({ readonly name: 'stamp' } & StampCommand)
-  | { readonly name: 'verify'; readonly subjects: readonly string[] }
-  | ({ readonly name: 'workflow start' } & StartCommand)
-  | ({ readonly name: 'workflow add' } & AddCommand)
-  | { readonly name: 'workflow complete'; readonly workflow: string };
+/** Options that every command has. */
+const everywhere: readonly string[] = ['json', 'help', 'version'];
 
-export interface CommandLine {
-  readonly command: Command;
-  readonly json: boolean;
+export type Asked =
+  | { readonly what: 'version' }
+  /** `name` of a command or of a group of them; undefined: the overview. */
+  | { readonly what: 'help'; readonly name: string | undefined }
+  | { readonly what: 'run'; readonly command: Command; readonly operands: readonly string[]; readonly values: OptionValues };
+
+/** What a command line asks for. @throws CommandFailure `usage` in one sentence. */
+export function parseCommandLine(args: readonly string[], commands: readonly Command[]): Asked {
+  const { values, positionals } = readCommandLine(args);
+  if (positionals[0] === 'help') return helpOn(positionals.slice(1), commands);
+  if (values.help) return helpOn(positionals, commands);
+  if (values.version) return { what: 'version' };
+  if (args.length === 0) return { what: 'help', name: undefined };
+  const command = findCommand(positionals, commands);
+  if (command === undefined) throw notACommand(positionals, commands);
+  const stranger = Object.keys(values).find((name) => !everywhere.includes(name) && !(name in command.options));
+  if (stranger !== undefined) throw misuse(`"${command.name}" takes no --${stranger}`);
+  const operands = positionals.slice(command.name.split(' ').length);
+  if (command.operands === '' && operands[0] !== undefined) throw misuse(`"${operands[0]}" is not understood here`);
+  return { what: 'run', command, operands, values };
 }
 
-const everywhere = { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' }, version: { type: 'boolean' } } as const;
-const text = { type: 'string' } as const;
-const flag = { type: 'boolean' } as const;
-const repeated = { type: 'string', multiple: true } as const;
+const findCommand = (words: readonly string[], commands: readonly Command[]): Command | undefined =>
+  commands.find(({ name }) => name.split(' ').every((word, index) => words[index] === word));
 
-const refuse = (sentence: string) => new CommandFailure(exitCodes.usage, `${sentence} (see qstamp --help)`);
+/** The first words of the commands that have two, e.g. `workflow`. */
+const groupsOf = (commands: readonly Command[]): readonly string[] => [
+  ...new Set(commands.flatMap(({ name }) => (name.includes(' ') ? name.split(' ').slice(0, 1) : []))),
+];
 
-/** @throws CommandFailure `usage` in one sentence. */
-export function parseCommandLine(args: readonly string[]): CommandLine {
-  const isWorkflow = args[0] === 'workflow';
-  const name = args.slice(0, isWorkflow ? 2 : 1).join(' ');
-  const rest = args.slice(isWorkflow ? 2 : 1);
-  const read = readers.get(name);
-  if (read) return read(rest);
-  const { values, positionals } = parse(args, {});
-  if (values.help || (args.length === 0 && !values.version)) return { command: { name: 'help' }, json: false };
-  if (values.version) return { command: { name: 'version' }, json: false };
-  throw refuse(positionals.length === 0 ? 'no command is given' : `there is no command "${positionals.slice(0, 2).join(' ')}"`);
+function helpOn(words: readonly string[], commands: readonly Command[]): Asked {
+  const [first] = words;
+  if (first === undefined) return { what: 'help', name: undefined };
+  const command = findCommand(words, commands);
+  if (command !== undefined) return { what: 'help', name: command.name };
+  if (words.length === 1 && groupsOf(commands).includes(first)) return { what: 'help', name: first };
+  throw notACommand(words, commands);
 }
 
-function parse<const Options extends ParseArgsOptionsConfig>(args: readonly string[], options: Options) {
-  try {
-    return parseArgs({ args: [...args], options: { ...options, ...everywhere }, allowPositionals: true, strict: true });
-  } catch (error) {
-    if (error instanceof TypeError) throw refuse(error.message.split('. To specify')[0] ?? error.message);
-    throw error;
+function notACommand([first, second]: readonly string[], commands: readonly Command[]) {
+  if (first === undefined) return misuse('no command is given');
+  const isGroup = groupsOf(commands).includes(first);
+  if (isGroup && second === undefined) {
+    const names = commands.flatMap(({ name }) => (name.startsWith(`${first} `) ? [name.slice(first.length + 1)] : []));
+    return misuse(`"${first}" needs one of ${names.join(', ')}`);
   }
-}
-
-/** A reader of one command's arguments, with the options that every command has. */
-function reader<const Options extends ParseArgsOptionsConfig>(
-  options: Options,
-  build: (values: ReturnType<typeof parse<Options>>['values'], positionals: readonly string[]) => Command,
-): (args: readonly string[]) => CommandLine {
-  return (args) => {
-    const { values, positionals } = parse(args, options);
-    const json = 'json' in values && values.json === true;
-    if ('help' in values && values.help) return { command: { name: 'help' }, json };
-    return { command: build(values, positionals), json };
-  };
-}
-
-const readers: ReadonlyMap<string, (args: readonly string[]) => CommandLine> = new Map([
-  [
-    'stamp',
-    reader({ tier: text, metadata: repeated, force: flag }, (values, files) => ({
-      name: 'stamp',
-      files: some(files, 'name at least one file to stamp'),
-      tier: oneOf<StampTier>('--tier', stampTiers, values.tier, 'basic'),
-      metadata: pairs(values.metadata),
-      force: values.force ?? false,
-    })),
-  ],
-  ['verify', reader({}, (_values, subjects) => ({ name: 'verify', subjects: some(subjects, 'name at least one file, id or token') }))],
-  [
-    'workflow start',
-    reader(
-      { email: text, agent: text, briefing: text, 'briefing-hash': text, tier: text, metadata: repeated, workflow: text },
-      (values, positionals) => {
-        none(positionals);
-        const { email, agent, briefing: file, 'briefing-hash': sha256 } = values;
-        if (email === undefined || agent === undefined) throw refuse('--email and --agent are needed');
-        if ((file === undefined) === (sha256 === undefined)) throw refuse('exactly one of --briefing and --briefing-hash is needed');
-        return {
-          name: 'workflow start',
-          email,
-          agent,
-          briefing: file === undefined ? { sha256: sha256 ?? '' } : { file },
-          metadata: pairs(values.metadata),
-          tier: oneOf<WorkflowTier>('--tier', workflowTiers, values.tier, 'standard'),
-          workflow: values.workflow ?? defaultWorkflow,
-        };
-      },
-    ),
-  ],
-  [
-    'workflow add',
-    reader({ type: text, metadata: repeated, workflow: text, force: flag }, (values, files) => ({
-      name: 'workflow add',
-      files: some(files, 'name at least one file to add'),
-      type: values.type,
-      metadata: pairs(values.metadata),
-      workflow: values.workflow ?? defaultWorkflow,
-      force: values.force ?? false,
-    })),
-  ],
-  [
-    'workflow complete',
-    reader({ workflow: text }, (values, positionals) => {
-      none(positionals);
-      return { name: 'workflow complete', workflow: values.workflow ?? defaultWorkflow };
-    }),
-  ],
-]);
-
-const defaultWorkflow = 'qstamp-workflow.json';
-
-function some(values: readonly string[], sentence: string): readonly string[] {
-  if (values.length === 0) throw refuse(sentence);
-  return values;
-}
-
-function none([first]: readonly string[]): void {
-  if (first !== undefined) throw refuse(`"${first}" is not understood here`);
-}
-
-function oneOf<Value extends string>(option: string, values: readonly Value[], given: string | undefined, fallback: Value): Value {
-  const found = given === undefined ? fallback : values.find((value) => value === given);
-  if (found === undefined) throw refuse(`${option} takes ${values.join(', ')}`);
-  return found;
-}
-
-function pairs(given: readonly string[] | undefined): Readonly<Record<string, string>> | undefined {
-  return (
-    given &&
-    Object.fromEntries(
-      given.map((pair) => {
-        const end = pair.indexOf('=');
-        if (end < 1) throw refuse('--metadata takes NAME=VALUE');
-        return [pair.slice(0, end), pair.slice(end + 1)];
-      }),
-    )
-  );
+  const given = isGroup ? `${first} ${second}` : first;
+  const names = commands.map(({ name }) => name);
+  return misuse(`there is no command "${given}"${didYouMean(given, isGroup ? names : [...names, ...groupsOf(commands), 'help'])}`);
 }

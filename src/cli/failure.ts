@@ -1,7 +1,7 @@
 /** What the command ends with. Of several files the smallest that is not 0 counts: "not valid" is never hidden by a lesser trouble. */
 export const exitCodes = {
   ok: 0,
-  /** Something was verified, and is not valid. */
+  /** Something was verified, and is not valid, or not proved. */
   notValid: 1,
   /** The command line cannot be understood. */
   usage: 2,
@@ -27,6 +27,9 @@ export class CommandFailure extends Error {
     this.details = details;
   }
 }
+
+/** A command line that cannot be understood, in one sentence. */
+export const misuse = (sentence: string): CommandFailure => new CommandFailure(exitCodes.usage, `${sentence} (see qstamp --help)`);
 
 const fileFaults: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',

@@ -1,49 +1,74 @@
+import { once } from 'node:events';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline/promises';
 import packageJson from '../../package.json' with { type: 'json' };
 import { type Client, createClient } from './client.ts';
-import { type Command, parseCommandLine } from './command-line.ts';
-import { CommandFailure, type ExitCode, exitCodes } from './failure.ts';
-import { stampFiles } from './stamp.ts';
-import { createTerminal, type Terminal } from './terminal.ts';
-import { usage } from './usage.ts';
-import { verifySubjects } from './verify.ts';
-import { addOutputs, completeWorkflow, startWorkflow } from './workflow.ts';
+import type { Command, Context } from './command.ts';
+import { type Asked, parseCommandLine } from './command-line.ts';
+import { stamp } from './commands/stamp.ts';
+import { trustAdd } from './commands/trust-add.ts';
+import { trustList } from './commands/trust-list.ts';
+import { trustRemove } from './commands/trust-remove.ts';
+import { verify } from './commands/verify.ts';
+import { workflowAdd } from './commands/workflow-add.ts';
+import { workflowComplete } from './commands/workflow-complete.ts';
+import { workflowRedact } from './commands/workflow-redact.ts';
+import { workflowResend } from './commands/workflow-resend.ts';
+import { workflowStart } from './commands/workflow-start.ts';
+import { workflowStatus } from './commands/workflow-status.ts';
+import { type ExitCode, exitCodes, misuse } from './failure.ts';
+import { helpOf } from './help.ts';
+import { createTerminal } from './terminal.ts';
 
-const { argv, env, stdout, stderr } = process;
+const commands: readonly Command[] = [
+  stamp,
+  verify,
+  trustAdd,
+  trustList,
+  trustRemove,
+  workflowStart,
+  workflowAdd,
+  workflowStatus,
+  workflowResend,
+  workflowComplete,
+  workflowRedact,
+];
+
+const { argv, env, stdin, stdout, stderr } = process;
 
 function connect(): Client {
   const baseUrl = env.QSTAMP_URL || 'http://127.0.0.1:8080';
   if (!/^https?:$/.test(URL.parse(baseUrl)?.protocol ?? '')) {
-    throw new CommandFailure(exitCodes.usage, 'QSTAMP_URL takes an address that starts with http:// or https://');
+    throw misuse('QSTAMP_URL takes an address that starts with http:// or https://');
   }
   return createClient({ baseUrl, serviceToken: env.QSTAMP_SERVICE_TOKEN || undefined });
 }
 
-async function run(command: Command, terminal: Terminal): Promise<ExitCode> {
-  switch (command.name) {
-    case 'help':
-      stdout.write(usage);
-      return exitCodes.ok;
-    case 'version':
-      stdout.write(`${packageJson.version}\n`);
-      return exitCodes.ok;
-    case 'stamp':
-      return stampFiles(command, connect(), terminal);
-    case 'verify':
-      return verifySubjects(command.subjects, connect(), terminal);
-    case 'workflow start':
-      return startWorkflow(command, connect(), terminal);
-    case 'workflow add':
-      return addOutputs(command, connect(), terminal);
-    case 'workflow complete':
-      return completeWorkflow(command.workflow, connect(), terminal);
+async function ask(question: string): Promise<string | undefined> {
+  if (!stdin.isTTY) return undefined;
+  // Lines as the terminal makes them: Ctrl-C ends the command as ever.
+  const lines = createInterface({ input: stdin, output: stderr, terminal: false });
+  try {
+    // Ctrl-D closes it: no answer is not a yes.
+    return await Promise.race([lines.question(question), once(lines, 'close').then(() => '')]);
+  } finally {
+    lines.close();
   }
 }
 
-let terminal = createTerminal({ json: argv.includes('--json'), stdout, stderr });
+const terminal = createTerminal({ json: argv.includes('--json'), stdout, stderr });
+const anchorsFolder = join(env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'qstamp', 'anchors');
+const context: Context = { terminal, connect, ask, stdin, anchorsFolder };
+
+async function run(asked: Asked): Promise<ExitCode> {
+  if (asked.what === 'run') return asked.command.run(asked.operands, asked.values, context);
+  stdout.write(asked.what === 'help' ? helpOf(asked.name, commands) : `${packageJson.version}\n`);
+  return exitCodes.ok;
+}
+
 try {
-  const { command, json } = parseCommandLine(argv.slice(2));
-  terminal = createTerminal({ json, stdout, stderr });
-  process.exitCode = await run(command, terminal);
+  process.exitCode = await run(parseCommandLine(argv.slice(2), commands));
 } catch (error) {
   process.exitCode = terminal.problem(undefined, error);
 }

@@ -18,7 +18,14 @@ const common = {
 /** What `<file>.qstamp.json` holds: all that it takes to verify the file beside it. */
 export const stampRecord = z.discriminatedUnion('kind', [
   z.object({ ...common, kind: z.literal('stamp'), stamp: stampToken }),
-  z.object({ ...common, kind: z.literal('workflow_output'), workflow_id: z.string(), output: workflowStampResponse }),
+  z.object({
+    ...common,
+    kind: z.literal('workflow_output'),
+    workflow_id: z.string(),
+    output: workflowStampResponse,
+    /** Base64 of the DER TimeStampToken; null: the stamp has none, as those of the mock provider, or it could not be fetched. */
+    token: z.string().nullable().default(null),
+  }),
 ]);
 export type StampRecord = z.output<typeof stampRecord>;
 
@@ -27,6 +34,14 @@ const suffix = '.qstamp.json';
 export const recordPathOf = (path: string): string => `${path}${suffix}`;
 export const isRecordPath = (path: string): boolean => basename(path).endsWith(suffix) && basename(path) !== suffix;
 export const stampedPathOf = (recordPath: string): string => recordPath.slice(0, -suffix.length);
+
+/** Base64 of the token in a record; null where it holds none. */
+export const tokenIn = (record: StampRecord): string | null => (record.kind === 'stamp' ? record.stamp.token : record.token);
+export const stampIdIn = (record: StampRecord): string => (record.kind === 'stamp' ? record.stamp.token_id : record.output.stamp_token_id);
+
+/** Which stamp a record holds, for people: what the record itself says, so never a proof. */
+export const describeRecord = (record: StampRecord): string =>
+  record.kind === 'stamp' ? `stamped at ${record.stamp.issued_at}` : `stamped as output ${record.output.sequence_number} of a workflow`;
 
 /**
  * The record in a file; undefined when there is no such file.

@@ -2,8 +2,11 @@ import { asFailure, CommandFailure, type ExitCode, exitCodes } from './failure.t
 
 /** Where results, trouble and progress go. */
 export interface Terminal {
-  /** One result: `line` for people, `value` as one line of JSON with `--json`. */
-  result(value: object, line: string): void;
+  /**
+   * One result: `line`, and `details` below it, for people; `value` as one line of JSON with `--json`. A stranger's words in them can
+   * neither start a line of their own nor command the terminal.
+   */
+  result(value: object, line: string, details?: readonly string[]): void;
   /** Trouble with one subject, e.g. a file; anything that is no CommandFailure is thrown again. */
   problem(subject: string | undefined, error: unknown): ExitCode;
   /** What is under way, on the last line of a terminal; nothing where standard error is none. */
@@ -26,9 +29,9 @@ export function createTerminal({ json, stdout, stderr }: TerminalOptions): Termi
     if (showsProgress) stderr.write(eraseLine);
   };
   return {
-    result(value, line) {
+    result(value, line, details = []) {
       erase();
-      stdout.write(json ? `${JSON.stringify(value)}\n` : `${line}\n`);
+      stdout.write(json ? `${JSON.stringify(value)}\n` : `${[line, ...details].map(onOneLine).join('\n  ')}\n`);
     },
     problem(subject, error) {
       const failure = asFailure(error);
@@ -36,7 +39,7 @@ export function createTerminal({ json, stdout, stderr }: TerminalOptions): Termi
       erase();
       const { message, details } = failure;
       if (json) stdout.write(`${JSON.stringify({ ...(subject !== undefined && { subject }), error: { message, ...details } })}\n`);
-      else stderr.write(subject === undefined ? `qstamp: ${message}\n` : `${subject}: ${message}\n`);
+      else stderr.write(`${onOneLine(`${subject ?? 'qstamp'}: ${message}`)}\n`);
       return failure.exitCode;
     },
     progress(text) {
@@ -60,10 +63,19 @@ export async function forEachAtMost<Item>(limit: number, items: readonly Item[],
   await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
 }
 
+const onOneLine = (text: string): string => text.replace(/\p{C}+/gu, ' ');
+
+/** `1 output`, `2 outputs`. */
+export const countOf = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
 const units = ['bytes', 'kB', 'MB', 'GB', 'TB'];
 
-/** `1.2 GB`; 1 kB is 1000 bytes. */
+/** A size in words: `1 byte`, `12.4 MB`; 1 kB is 1000 bytes. */
 export function readableSize(bytes: number): string {
-  const power = bytes < 1000 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(bytes) / 3));
-  return `${power === 0 ? bytes : (bytes / 1000 ** power).toFixed(1)} ${units[power]}`;
+  if (bytes === 1) return '1 byte';
+  let amount = bytes;
+  let unit = 0;
+  // 999.95 would be rounded to 1000.0.
+  for (; amount >= (unit === 0 ? 1000 : 999.95) && unit < units.length - 1; unit += 1) amount /= 1000;
+  return `${unit === 0 ? amount : amount.toFixed(1)} ${units[unit]}`;
 }

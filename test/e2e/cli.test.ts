@@ -1,9 +1,13 @@
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { checkoutDir } from '../../scripts/stack/context.ts';
 import { commandInFolder, jsonLines, runCommand, temporaryFolder } from '../support/command.ts';
+import { inherited } from '../support/environment.ts';
 import { getJson, internalHeaders, sha256, verifyById } from '../support/requests.ts';
 import { type Service, startService } from '../support/service.ts';
 
@@ -31,7 +35,9 @@ describe('qstamp stamp', () => {
     const { run, record } = inFolder({ 'contract.pdf': 'signed' });
     const { code, stdout, stderr } = await run(['stamp', 'contract.pdf']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toMatch(/^contract\.pdf: stamped at \S+Z by mock \(not qualified\), saved as contract\.pdf\.qstamp\.json\n$/);
+    expect(stdout).toMatch(
+      /^contract\.pdf \(6 bytes\): stamped at \S+Z by mock \(not qualified\), saved as contract\.pdf\.qstamp\.json\n$/,
+    );
     const { stamp } = record('contract.pdf');
     expect(record('contract.pdf')).toEqual({
       qstamp: 1,
@@ -71,27 +77,12 @@ describe('qstamp stamp', () => {
     expect(await (await service.fetch(String(record('empty').stamp.sealed_storage_url))).text()).toBe('');
   });
 
-  test('keeps the older stamp of the same content, refuses that of another, and replaces with --force', async () => {
-    const { run, path, read, record } = inFolder({ a: 'first' });
-    await run(['stamp', 'a']);
-    const first = read('a.qstamp.json');
-    const again = await run(['stamp', 'a']);
-    expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('stamped before at')]);
-    writeFileSync(path('a'), 'second');
-    const refused = await run(['stamp', 'a']);
-    expect([refused.code, refused.stdout]).toEqual([5, '']);
-    expect(refused.stderr).toMatch(/^a: .*another content.*--force/);
-    expect(read('a.qstamp.json')).toBe(first);
-    expect((await run(['stamp', '--force', 'a'])).code).toBe(0);
-    expect(record('a').stamp.content_sha256).toBe(sha256('second'));
-  });
-
   test('goes on behind a file that fails, and says which did', async () => {
     const { run, path } = inFolder({ a: 'a', z: 'z', 'a.qstamp.json': 'no stamp' });
     mkdirSync(path('folder'));
     const { code, stdout, stderr } = await run(['stamp', 'a', 'missing', 'folder', 'z', 'a.qstamp.json']);
     expect(code).toBe(5);
-    expect(stdout).toMatch(/^z: stamped at/);
+    expect(stdout).toMatch(/^z \(1 byte\): stamped at/);
     expect(stderr.trim().split('\n').sort()).toEqual([
       'a.qstamp.json: this is a stamp already',
       'a: a.qstamp.json is no stamp that this command saved',
@@ -124,36 +115,30 @@ describe('qstamp stamp', () => {
 });
 
 describe('the command line', () => {
-  test('--help shows the commands, the environment and the exit codes; --version the version', async () => {
+  test('help and version go to standard output; what is not understood is one line: 2', async () => {
     const { run } = inFolder({});
-    for (const args of [['--help'], ['stamp', '--help'], ['-h'], []]) {
-      const { code, stdout } = await run(args);
-      expect(code).toBe(0);
-      expect(stdout).toMatch(/qstamp stamp[\s\S]*qstamp verify[\s\S]*qstamp workflow start[\s\S]*QSTAMP_URL[\s\S]*Exit codes/);
-    }
+    const overview = await run([]);
+    expect(overview).toMatchObject({ code: 0, stdout: expect.stringMatching(/qstamp stamp[\s\S]*QSTAMP_URL[\s\S]*Exit codes/) });
+    expect((await run(['help', 'workflow', 'add'])).stdout).toMatch(/^qstamp workflow add FILE\.\.\.: /);
     expect((await run(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
-  });
-
-  test.each([
-    ['stamp'],
-    ['verify'],
-    ['destroy'],
-    ['workflow'],
-    ['workflow', 'undo'],
-    ['stamp', '--gold', 'a'],
-    ['stamp', '--tier', 'gold', 'a'],
-    ['stamp', '--metadata', 'novalue', 'a'],
-    ['workflow', 'start', '--agent', 'me'],
-    ['workflow', 'start', '--email', 'a@example.com', '--agent', 'me'],
-    ['workflow', 'complete', 'extra'],
-  ])('%s %s %s %s %s is not understood: 2, in one line', async (...args) => {
-    const { code, stdout, stderr } = await inFolder({ a: 'a' }).run(args);
-    expect([code, stdout]).toEqual([2, '']);
-    expect(stderr).toMatch(/^qstamp: .*\(see qstamp --help\)\n$/);
+    expect(await run(['stmap'])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'qstamp: there is no command "stmap"; did you mean stamp? (see qstamp --help)\n',
+    });
   });
 
   test('an address that is none: 2', async () => {
     expect((await inFolder({ a: 'a' }).run(['stamp', 'a'], { QSTAMP_URL: 'localhost:8080' })).code).toBe(2);
+  });
+
+  test('standard input is read, with options before the command', async () => {
+    const command = [process.execPath, join(checkoutDir, 'bin/qstamp.mjs'), '--json', '--tier', 'plus', 'stamp', '-'];
+    const { stdout } = await promisify(execFile)('sh', ['-c', 'printf piped | "$0" "$@"', ...command], {
+      cwd: temporaryFolder(),
+      env: { ...inherited, QSTAMP_URL: service.url },
+    });
+    expect(JSON.parse(stdout)).toMatchObject({ file: '-', sha256: sha256('piped'), stamp: { tier: 'plus' } });
   });
 });
 

@@ -43,4 +43,8 @@ export { decodeRequest, encodeRequest, type RequestFields, type TimeStampRequest
 // To judge an answer or a token.
 export type { ResponseContext, SignerIdentity, TokenContext, Verified, VerifyResult } from './tsp/types.ts';
 export { verifyResponse, verifyToken } from './tsp/verify.ts';
+// To tell people of certificates, and whether a list speaks of them.
+export type { Certificate } from './x509/certificate.ts';
+export { isCrlOf } from './x509/crl.ts';
+export { isSameName, nameText } from './x509/name.ts';
 export { createTrustStore, type TrustMaterial, TrustMaterialError, type TrustStore } from './x509/trust-store.ts';

@@ -1,0 +1,90 @@
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Certificate, createTrustStore, nameText, TrustMaterialError, type TrustStore } from '../shared/rfc3161/index.ts';
+import { asFailure, CommandFailure, exitCodes } from './failure.ts';
+import type { OptionValues } from './options.ts';
+
+/** A fingerprint as OpenSSL prints it, for people to compare: `AB:CD:…`. */
+export const readableFingerprint = (hex: string): string => hex.toUpperCase().match(/../g)?.join(':') ?? '';
+
+/** The name of a certificate for people. Of one that nobody vouches for it may be of a form that cannot be read. */
+export function readableName(name: Buffer): string {
+  try {
+    return nameText(name);
+  } catch {
+    return `a name that cannot be read (${name.toString('hex')})`;
+  }
+}
+
+/** A certificate in the members of a JSON line. */
+export const certificateJson = ({ subject, issuer, fingerprint, notBeforeMs, notAfterMs }: Certificate) => ({
+  subject: readableName(subject),
+  issuer: readableName(issuer),
+  sha256: fingerprint,
+  not_before: new Date(notBeforeMs).toISOString(),
+  not_after: new Date(notAfterMs).toISOString(),
+});
+
+/** A trust anchor that is kept: one file named by its fingerprint. */
+export interface KeptAnchor {
+  readonly path: string;
+  readonly certificate: Certificate;
+}
+
+/** Runs `read`; what is wrong with the file is told in one sentence that names it. */
+async function aboutFile<Value>(path: string, read: () => Promise<Value>): Promise<Value> {
+  try {
+    return await read();
+  } catch (error) {
+    const failure = error instanceof TrustMaterialError ? new CommandFailure(exitCodes.file, error.message) : asFailure(error);
+    throw failure instanceof CommandFailure ? new CommandFailure(failure.exitCode, `${path}: ${failure.message}`) : failure;
+  }
+}
+
+/** The certificates of a PEM or DER file. @throws CommandFailure when it holds none */
+export const readCertificates = (path: string): Promise<readonly Certificate[]> =>
+  aboutFile(path, async () => createTrustStore({ anchors: [await readFile(path)] }).certificates);
+
+/** The anchors that this person keeps, by the names of their files; none where there is no folder yet. */
+export async function keptAnchors(folder: string): Promise<readonly KeptAnchor[]> {
+  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+  const paths = names
+    .filter((name) => name.endsWith('.pem'))
+    .sort()
+    .map((name) => join(folder, name));
+  const read = async (path: string) => (await readCertificates(path)).map((certificate) => ({ path, certificate }));
+  return (await Promise.all(paths.map(read))).flat();
+}
+
+/** Keeps a certificate as a trust anchor, and tells where. */
+export async function keepAnchor(folder: string, { fingerprint, der }: Certificate): Promise<string> {
+  const path = join(folder, `${fingerprint}.pem`);
+  const lines = der.toString('base64').match(/.{1,64}/g) ?? [];
+  return aboutFile(path, async () => {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await writeFile(path, ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n'));
+    return path;
+  });
+}
+
+export const forgetAnchor = ({ path }: KeptAnchor): Promise<void> => aboutFile(path, () => rm(path));
+
+/**
+ * The trust of one command: in the certificates that `--ca` names, or else in those that are kept.
+ *
+ * @throws CommandFailure that names the file that cannot be read
+ */
+export async function openTrust(folder: string, { ca = [], intermediate = [], crl = [] }: OptionValues): Promise<TrustStore> {
+  const readAll = async (paths: readonly string[]) => (await Promise.all(paths.map(readCertificates))).flat();
+  const anchors = ca.length > 0 ? await readAll(ca) : (await keptAnchors(folder)).map(({ certificate }) => certificate);
+  const intermediates = await readAll(intermediate);
+  const crls = await Promise.all(crl.map((path) => aboutFile(path, () => readFile(path))));
+  const derOf = ({ der }: Certificate) => der;
+  // Certificates were read one by one: what can be wrong here is a list.
+  return aboutFile(crl.join(', '), async () =>
+    createTrustStore({ anchors: anchors.map(derOf), intermediates: intermediates.map(derOf), crls }),
+  );
+}

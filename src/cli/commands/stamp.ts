@@ -1,0 +1,133 @@
+import { randomUUID } from 'node:crypto';
+import { copyFile } from 'node:fs/promises';
+import { basename } from 'node:path';
+import type { StampToken } from '../../shared/contract/stamp.ts';
+import { stampTiers } from '../../shared/domain/tiers.ts';
+import type { Client } from '../client.ts';
+import type { Command, Context } from '../command.ts';
+import { type DigestedInput, digestInput, standardInput } from '../digest-input.ts';
+import { CommandFailure, type ExitCode, exitCodes, misuse } from '../failure.ts';
+import { readText, saveJson } from '../json-file.ts';
+import { metadataOf, oneOf } from '../options.ts';
+import { describeRecord, isRecordPath, readRecord, recordPathOf, type StampRecord, stampedPathOf } from '../stamp-record.ts';
+import { forEachAtMost, readableSize, worstOf } from '../terminal.ts';
+
+/** Files that are read and stamped at a time. */
+const mostAtATime = 4;
+
+export const stamp: Command = {
+  name: 'stamp',
+  operands: 'FILE...',
+  summary: 'stamp files, or - for standard input; each stamp is saved as FILE.qstamp.json',
+  details:
+    'A file that was stamped before keeps its stamp: the older one proves more. The stamp of standard input\n' +
+    'is saved as stdin-HASH.qstamp.json; keep it beside what you stamped.',
+  options: {
+    tier: ['basic|plus|sealed', 'what is kept (default basic); sealed uploads the content, else only its hash leaves'],
+    metadata: ['NAME=VALUE', 'stored with the stamp, not signed; may be repeated'],
+    force: ['', 'replace stamps that are there already'],
+  },
+  run: (files, values, context) => {
+    if (files.length === 0) throw misuse('name at least one file to stamp, or - for standard input');
+    const tier = oneOf('--tier', stampTiers, values.tier, 'basic');
+    return stampFiles(files, { tier, metadata: metadataOf(values), force: values.force ?? false }, context.connect(), context);
+  },
+};
+
+interface StampOptions {
+  readonly tier: StampToken['tier'];
+  readonly metadata: Readonly<Record<string, string>> | undefined;
+  /** Whether a stamp that is there already is replaced by the new one. */
+  readonly force: boolean;
+}
+
+/** Stamps each file and saves the stamp beside it; what fails is told, and does not end the others. */
+async function stampFiles(given: readonly string[], options: StampOptions, client: Client, context: Context): Promise<ExitCode> {
+  const { terminal, stdin } = context;
+  const paths = [...new Set(given)];
+  const codes: ExitCode[] = [];
+  let bytesRead = 0;
+  const showProgress = () => terminal.progress(`${codes.length} of ${paths.length} files, ${readableSize(bytesRead)} read`);
+  const onBytes = (count: number) => {
+    bytesRead += count;
+    showProgress();
+  };
+
+  async function stampOne(path: string): Promise<void> {
+    if (isRecordPath(path)) throw new CommandFailure(exitCodes.file, 'this is a stamp already');
+    const input = await digestInput(path, stdin, { keepsContent: options.tier === 'sealed', onBytes });
+    const sha256 = input.imprint.digest;
+    const recordPath = recordPathOf(path === standardInput ? `stdin-${sha256.slice(0, 16)}` : path);
+    const existing = options.force ? undefined : await readRecord(recordPath);
+    const found = { file: path, saved: recordPath, sha256 };
+    if (existing) checkUnchanged(existing, input, recordPath);
+    if (existing && !lacksContent(existing, options)) {
+      const stamp = existing.kind === 'stamp' && { stamp: existing.stamp };
+      const line = `${path}: ${describeRecord(existing)}, before this; see ${recordPath}`;
+      return terminal.result({ ...found, already_stamped: true, ...stamp }, line);
+    }
+    const earlier = existing && (await placeOfEarlier(existing, recordPath));
+    const stamp = await requestStamp(input, options, client);
+    if (earlier) await copyFile(recordPath, earlier);
+    const record: StampRecord = {
+      qstamp: 1,
+      kind: 'stamp',
+      file: basename(path),
+      bytes: input.bytes,
+      sha256,
+      service: client.baseUrl,
+      stamp,
+    };
+    await saveJson(recordPath, record, {
+      overwrite: options.force || existing !== undefined,
+      what: `the stamp ${stamp.token_id} was made but not saved`,
+      isSecret: stamp.sealed_storage_url !== null,
+    });
+    const line = `${path} (${readableSize(input.bytes)}): ${describeStamp(stamp)}, saved as ${recordPath}`;
+    terminal.result({ ...found, stamp, ...(earlier && { earlier }) }, line, earlier ? [`the earlier stamp is kept as ${earlier}`] : []);
+  }
+
+  showProgress();
+  await forEachAtMost(mostAtATime, paths, async (path) => {
+    try {
+      await stampOne(path);
+      codes.push(exitCodes.ok);
+    } catch (error) {
+      codes.push(terminal.problem(path, error));
+    }
+    if (codes.length < paths.length) showProgress();
+  });
+  return worstOf(codes);
+}
+
+/** Whether the service is asked to keep the content and this stamp is not one with which it does. */
+const lacksContent = (record: StampRecord, { tier }: StampOptions): boolean =>
+  tier === 'sealed' && (record.kind !== 'stamp' || record.stamp.tier !== 'sealed');
+
+function checkUnchanged(record: StampRecord, { imprint }: DigestedInput, recordPath: string): void {
+  if (record.sha256 === imprint.digest) return;
+  throw new CommandFailure(
+    exitCodes.file,
+    `the file has changed since it was ${describeRecord(record)} (${basename(recordPath)}); --force replaces that stamp`,
+  );
+}
+
+async function requestStamp(input: DigestedInput, { tier, metadata }: StampOptions, client: Client): Promise<StampToken> {
+  const given = input.content === undefined ? { hash: input.imprint.digest } : { content_b64: input.content.toString('base64') };
+  const stamp = await client.stamp({ ...given, tier, ...(metadata && { metadata }) }, randomUUID());
+  if (stamp.content_sha256 === input.imprint.digest) return stamp;
+  throw new CommandFailure(exitCodes.file, 'the service stamped another content than this');
+}
+
+/** Where a stamp that proves an earlier time goes when another takes its place. @throws CommandFailure when that place is taken */
+async function placeOfEarlier(record: StampRecord, recordPath: string): Promise<string> {
+  const label = record.kind === 'stamp' ? record.stamp.tier : 'workflow';
+  const place = recordPathOf(`${stampedPathOf(recordPath)}.${label}`);
+  const there = await readText(place);
+  if (there === undefined || there === (await readText(recordPath))) return place;
+  throw new CommandFailure(exitCodes.file, `${place} is in the way of keeping the earlier stamp`);
+}
+
+/** What the service answered: whether it is so is for `verify` to judge. */
+const describeStamp = ({ issued_at, tsp_provider, is_qualified }: StampToken): string =>
+  `stamped at ${issued_at} by ${tsp_provider} (${is_qualified ? 'qualified, says the service' : 'not qualified'})`;

@@ -1,0 +1,56 @@
+import { openTrust } from '../anchors.ts';
+import type { Command } from '../command.ts';
+import { CommandFailure, type ExitCode, exitCodes, misuse } from '../failure.ts';
+import { judgeSubject, type SubjectJudgement } from '../judge-subject.ts';
+import { findSubject } from '../subject.ts';
+import { readableSize, worstOf } from '../terminal.ts';
+import { tellVerdict } from '../verdict-text.ts';
+
+export const verify: Command = {
+  name: 'verify',
+  operands: 'FILE|TOKEN|ID...',
+  summary: 'judge files by the stamps beside them, or time-stamp tokens, by the trust anchors that you name or keep',
+  details:
+    'Judges by itself and asks nobody, unless --online says so. The stamp of FILE is FILE.qstamp.json, FILE.tsr or\n' +
+    'FILE.tst; a token is base64; an id needs --online. A verdict is "valid", "NOT VALID", or "NOT PROVED": nothing is\n' +
+    'wrong, but nobody whom you trust vouches for it. Certificates are judged at the time of the stamp.',
+  options: {
+    ca: ['FILE', 'a trust anchor, PEM or DER, instead of those that are kept; may be repeated'],
+    intermediate: ['FILE', 'certificates that help to build a chain and are not trusted; may be repeated'],
+    crl: ['FILE', 'a revocation list, PEM or DER; may be repeated'],
+    token: ['FILE|TOKEN', 'the stamp of the one FILE, where it is not beside it'],
+    online: ['', 'ask the service as well; what it says makes nothing valid'],
+  },
+  run: async (names, values, { terminal, connect, stdin, anchorsFolder }) => {
+    if (names.length === 0) throw misuse('name at least one file, token or id');
+    if (values.token !== undefined && names.length > 1) throw misuse('--token is the stamp of one file');
+    const client = values.online ? connect() : undefined;
+    const trust = await openTrust(anchorsFolder, values);
+    const codes: ExitCode[] = [];
+    for (const name of names) {
+      try {
+        const subject = await findSubject(name, values.token);
+        let bytesRead = 0;
+        const onBytes = (count: number) => {
+          bytesRead += count;
+          terminal.progress(`${name}: ${readableSize(bytesRead)} read`);
+        };
+        const judgement = await judgeSubject(subject, { trust, client, stdin, onBytes, nowMs: Date.now() });
+        const { json, line, details } = tellVerdict(name, subject, judgement, trust);
+        terminal.result(json, line, details);
+        codes.push(...codesOf(judgement));
+      } catch (error) {
+        codes.push(terminal.problem(name, error));
+      }
+    }
+    return worstOf(codes);
+  },
+};
+
+/** A service that says "valid" changes nothing; one that says otherwise, or nothing, is not passed over. */
+function codesOf({ verdict, online }: SubjectJudgement): readonly ExitCode[] {
+  const own = verdict === 'valid' ? exitCodes.ok : exitCodes.notValid;
+  if (online === undefined) return [own];
+  if (online instanceof CommandFailure) return [own, online.exitCode];
+  return [own, online.valid ? exitCodes.ok : exitCodes.notValid];
+}

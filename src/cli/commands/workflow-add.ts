@@ -1,0 +1,88 @@
+import { randomUUID } from 'node:crypto';
+import { basename } from 'node:path';
+import type { Client } from '../client.ts';
+import type { Command } from '../command.ts';
+import { digestFile } from '../digest-input.ts';
+import { CommandFailure, exitCodes, misuse } from '../failure.ts';
+import { saveJson } from '../json-file.ts';
+import { metadataOf } from '../options.ts';
+import { outputTypeOf } from '../output-type.ts';
+import { describeRecord, isRecordPath, readRecord, recordPathOf, type StampRecord } from '../stamp-record.ts';
+import { readableSize, type Terminal } from '../terminal.ts';
+import { openWorkflow, type WorkflowFile, workflowOption } from '../workflow-file.ts';
+
+/** Outputs are stamped one after another: their order is part of what the workflow proves (W8). The first that fails ends it. */
+export const workflowAdd: Command = {
+  name: 'workflow add',
+  operands: 'FILE...',
+  summary: 'stamp outputs, in this order; each is saved as FILE.qstamp.json',
+  options: {
+    type: ['TYPE', 'image, text, audio, video, code, layout or another; else told by the file name'],
+    metadata: ['NAME=VALUE', 'stored with the output; may be repeated'],
+    force: ['', 'replace stamps that are there already'],
+    workflow: workflowOption,
+  },
+  run: async (files, values, context) => {
+    if (files.length === 0) throw misuse('name at least one file to add');
+    const metadata = metadataOf(values);
+    const client = context.connect();
+    const options = { workflow: await openWorkflow(values), type: values.type, metadata, force: values.force ?? false };
+    for (const path of files) {
+      try {
+        await addOutput(path, options, client, context.terminal);
+      } catch (error) {
+        return context.terminal.problem(path, error);
+      }
+    }
+    return exitCodes.ok;
+  },
+};
+
+interface AddOptions {
+  readonly workflow: WorkflowFile;
+  /** Undefined: told by the name of each file. */
+  readonly type: string | undefined;
+  readonly metadata: Readonly<Record<string, string>> | undefined;
+  readonly force: boolean;
+}
+
+async function addOutput(path: string, options: AddOptions, client: Client, terminal: Terminal): Promise<void> {
+  const { workflow, metadata, force } = options;
+  if (isRecordPath(path)) throw new CommandFailure(exitCodes.file, 'this is a stamp already');
+  const recordPath = recordPathOf(path);
+  const existing = force ? undefined : await readRecord(recordPath);
+  if (existing) throw new CommandFailure(exitCodes.file, `it was ${describeRecord(existing)} (${recordPath}); --force stamps it again`);
+  const output_type = options.type ?? outputTypeOf(path);
+  let bytesRead = 0;
+  const onBytes = (count: number) => {
+    bytesRead += count;
+    terminal.progress(`${path}: ${readableSize(bytesRead)} read`);
+  };
+  const { imprint, bytes } = await digestFile(path, { onBytes });
+  const sha256 = imprint.digest;
+  const request = { output_hash: sha256, output_type, ...(metadata && { output_metadata: metadata }) };
+  const output = await client.addOutput(workflow, request, randomUUID());
+  const { workflow_id } = workflow;
+  const common = { qstamp: 1, file: basename(path), bytes, sha256, service: client.baseUrl } as const;
+  const record: StampRecord = { ...common, kind: 'workflow_output', workflow_id, output, token: null };
+  const named = `output ${output.sequence_number}`;
+  // Saved before its token is asked for: whatever happens then, the output is known to be stamped.
+  await saveJson(recordPath, record, { overwrite: force, what: `${named} was stamped but not saved` });
+  const token = await fetchTokenOf(output.stamp_token_id, named, client);
+  if (token) await saveJson(recordPath, { ...record, token }, { overwrite: true, what: `the time-stamp token of ${named} was not saved` });
+  terminal.result(
+    { file: path, saved: recordPath, sha256, output_type, ...output },
+    `${path} (${readableSize(bytes)}): ${named} (${output_type}), saved as ${recordPath}`,
+  );
+}
+
+/** With its token in the record an output is verified without the service. Base64; undefined: stamps of the mock provider have none. */
+async function fetchTokenOf(stampId: string, named: string, client: Client): Promise<string | undefined> {
+  try {
+    return (await client.fetchToken(stampId))?.toString('base64');
+  } catch (error) {
+    if (!(error instanceof CommandFailure)) throw error;
+    const message = `${named} was stamped and saved, but its time-stamp token could not be fetched (${error.message}); verify it with --online`;
+    throw new CommandFailure(error.exitCode, message, error.details);
+  }
+}

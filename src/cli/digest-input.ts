@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto';
+import { open } from 'node:fs/promises';
+import type { Imprint, ImprintAlgorithm } from '../shared/domain/stamp.ts';
+import { CommandFailure, exitCodes } from './failure.ts';
+import { readableSize } from './terminal.ts';
+
+/** Octets that are read at a time: the memory that digesting takes, however large the file is. */
+const chunkBytes = 1024 * 1024;
+/** Content is sent in one body; what is larger than this could not be put into one text. */
+const mostContentBytes = 256 * 1024 * 1024;
+
+/** The name of standard input on the command line. */
+export const standardInput = '-';
+
+export interface DigestOptions {
+  /** Default `sha256`. */
+  readonly algorithm?: ImprintAlgorithm;
+  /** Whether the content is kept as well: in memory, so only what can be uploaded. */
+  readonly keepsContent?: boolean;
+  readonly onBytes?: (count: number) => void;
+}
+
+export interface DigestedInput {
+  readonly imprint: Imprint;
+  readonly bytes: number;
+  readonly content: Buffer | undefined;
+}
+
+/** @throws CommandFailure when content that is to be kept is too large */
+async function digestChunks(chunks: AsyncIterable<Uint8Array>, options: DigestOptions): Promise<DigestedInput> {
+  const { algorithm = 'sha256', keepsContent = false, onBytes } = options;
+  const hash = createHash(algorithm);
+  const kept: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    hash.update(chunk);
+    bytes += chunk.length;
+    onBytes?.(chunk.length);
+    if (!keepsContent) continue;
+    if (bytes > mostContentBytes) {
+      throw new CommandFailure(
+        exitCodes.file,
+        `tier sealed uploads the content, and more than ${readableSize(mostContentBytes)} are too many`,
+      );
+    }
+    kept.push(Buffer.from(chunk));
+  }
+  return { imprint: { algorithm, digest: hash.digest('hex') }, bytes, content: keepsContent ? Buffer.concat(kept) : undefined };
+}
+
+/**
+ * The imprint of a file, read as a stream.
+ *
+ * @throws CommandFailure when it is no file, or changes meanwhile: what was read then is neither the old file nor the new one.
+ */
+export async function digestFile(path: string, options: DigestOptions = {}): Promise<DigestedInput> {
+  const file = await open(path, 'r');
+  try {
+    const before = await file.stat({ bigint: true });
+    if (before.isDirectory()) throw new CommandFailure(exitCodes.file, 'this is a directory');
+    const buffer = Buffer.allocUnsafe(chunkBytes);
+    async function* read() {
+      for (;;) {
+        const { bytesRead } = await file.read(buffer, 0, chunkBytes, null);
+        if (bytesRead === 0) return;
+        yield buffer.subarray(0, bytesRead);
+      }
+    }
+    const digested = await digestChunks(read(), options);
+    const after = await file.stat({ bigint: true });
+    if (after.mtimeNs !== before.mtimeNs || after.size !== before.size) {
+      throw new CommandFailure(exitCodes.file, 'the file changed while it was read');
+    }
+    return digested;
+  } finally {
+    await file.close();
+  }
+}
+
+/** The imprint of a file, or of standard input where the path is `-`. @throws CommandFailure as `digestFile` */
+export const digestInput = (path: string, stdin: AsyncIterable<Uint8Array>, options: DigestOptions = {}): Promise<DigestedInput> =>
+  path === standardInput ? digestChunks(stdin, options) : digestFile(path, options);

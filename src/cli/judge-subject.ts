@@ -1,0 +1,74 @@
+import type { VerificationResult } from '../shared/contract/verify.ts';
+import { reasonOf } from '../shared/domain/reasons.ts';
+import { type Imprint, type ImprintAlgorithm, isSameImprint, sha256Imprint } from '../shared/domain/stamp.ts';
+import type { TrustStore } from '../shared/rfc3161/index.ts';
+import type { Client } from './client.ts';
+import { type DigestOptions, digestInput } from './digest-input.ts';
+import { CommandFailure, misuse } from './failure.ts';
+import { imprintOf, type Judgement, judgeToken } from './judge-token.ts';
+import type { Subject } from './subject.ts';
+
+/** What the service says where it was asked, or why it said nothing. */
+export type OnlineAnswer = VerificationResult | CommandFailure;
+
+/** What was found about a subject: the judgement of this machine, and beside it what the service says. */
+export interface SubjectJudgement extends Omit<Judgement, 'reason'> {
+  /** `no_token`: the service knows of the stamp, but nothing that could be judged here is at hand. */
+  readonly reason: Judgement['reason'] | 'no_token';
+  readonly online: OnlineAnswer | undefined;
+}
+
+export interface JudgeContext {
+  readonly trust: TrustStore;
+  /** Undefined: the service is not asked. */
+  readonly client: Client | undefined;
+  readonly stdin: AsyncIterable<Uint8Array>;
+  readonly onBytes: NonNullable<DigestOptions['onBytes']>;
+  /** Milliseconds since the epoch. */
+  readonly nowMs: number;
+}
+
+/**
+ * Judges a subject by its token and the file's digest, computed anew. What a record says counts for nothing but where there is no token
+ * to read: then a file that is not the recorded one is refused.
+ *
+ * @throws CommandFailure when there is nothing to judge, or the file cannot be read
+ */
+export async function judgeSubject(subject: Subject, context: JudgeContext): Promise<SubjectJudgement> {
+  const { trust, client, stdin, onBytes, nowMs } = context;
+  const { input, stampId, record } = subject;
+  if (subject.token === undefined && client === undefined && record === undefined) {
+    throw misuse('only the service knows of an id; --online asks it');
+  }
+  const token = subject.token ?? (stampId === undefined ? undefined : await client?.fetchToken(stampId));
+  const judged = token === undefined ? noToken : judgeToken(token, trust, nowMs);
+  const wanted = judged.stated ? imprintOf(judged.stated) : record && sha256Imprint(record.sha256);
+  const found = input === undefined ? undefined : await imprintOfInput(input, wanted?.algorithm ?? 'sha256');
+  const differs = judged.verdict !== 'not_valid' && found !== undefined && wanted !== undefined && !isSameImprint(found, wanted);
+  const online = client && (await askService(client, token, stampId, found));
+  return { ...judged, ...(differs && { verdict: 'not_valid', reason: 'imprint_mismatch' }), online };
+
+  async function imprintOfInput(path: string, algorithm: ImprintAlgorithm): Promise<Imprint> {
+    return (await digestInput(path, stdin, { algorithm, onBytes })).imprint;
+  }
+}
+
+const noToken = { verdict: 'not_proved', reason: 'no_token', stated: undefined } as const;
+
+async function askService(
+  client: Client,
+  token: Buffer | undefined,
+  stampId: string | undefined,
+  found: Imprint | undefined,
+): Promise<OnlineAnswer | undefined> {
+  try {
+    if (token !== undefined) return await client.verifyToken(token.toString('base64'), found?.digest);
+    if (stampId === undefined) return undefined;
+    const result = await client.verifyById(stampId);
+    if (!result.valid || found === undefined || result.content_sha256 === found.digest) return result;
+    return { ...result, valid: false, reason: reasonOf('imprint_mismatch') };
+  } catch (error) {
+    if (error instanceof CommandFailure) return error;
+    throw error;
+  }
+}

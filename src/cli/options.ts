@@ -1,0 +1,65 @@
+import { parseArgs } from 'node:util';
+import { misuse } from './failure.ts';
+import { didYouMean } from './suggest.ts';
+
+const text = { type: 'string' } as const;
+const flag = { type: 'boolean' } as const;
+const repeated = { type: 'string', multiple: true } as const;
+
+/** Every option of every command: a name means the same kind of value everywhere, so options may stand before the command too. */
+export const optionTypes = {
+  agent: text,
+  briefing: text,
+  'briefing-hash': text,
+  ca: repeated,
+  crl: repeated,
+  email: text,
+  force: flag,
+  metadata: repeated,
+  online: flag,
+  tier: text,
+  token: text,
+  type: text,
+  workflow: text,
+  yes: flag,
+  intermediate: repeated,
+  json: flag,
+  help: { type: 'boolean', short: 'h' },
+  version: flag,
+} as const;
+
+/** The words of a command line. @throws CommandFailure `usage` in one sentence. */
+export function readCommandLine(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], options: optionTypes, allowPositionals: true, strict: true });
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    const [sentence = error.message] = error.message.split('. To specify');
+    const unknown = /^Unknown option '--([^']+)'/.exec(sentence)?.[1];
+    throw misuse(`${sentence}${didYouMean(unknown, Object.keys(optionTypes), '--')}`);
+  }
+}
+
+export type OptionName = keyof typeof optionTypes;
+export type OptionValues = ReturnType<typeof readCommandLine>['values'];
+
+/** The value of an option that takes one of a few. @throws CommandFailure `usage` */
+export function oneOf<Value extends string>(option: string, values: readonly Value[], given: string | undefined, fallback: Value): Value {
+  const found = given === undefined ? fallback : values.find((value) => value === given);
+  if (found === undefined) throw misuse(`${option} takes ${values.join(', ')}`);
+  return found;
+}
+
+/** The pairs of `--metadata`; undefined where none is given. @throws CommandFailure `usage` */
+export function metadataOf({ metadata }: OptionValues): Readonly<Record<string, string>> | undefined {
+  return (
+    metadata &&
+    Object.fromEntries(
+      metadata.map((pair) => {
+        const end = pair.indexOf('=');
+        if (end < 1) throw misuse('--metadata takes NAME=VALUE');
+        return [pair.slice(0, end), pair.slice(end + 1)];
+      }),
+    )
+  );
+}

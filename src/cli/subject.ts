@@ -1,0 +1,101 @@
+import { open, stat } from 'node:fs/promises';
+import { standardInput } from './digest-input.ts';
+import { CommandFailure, exitCodes, misuse } from './failure.ts';
+import { isRecordPath, readRecord, recordPathOf, type StampRecord, stampedPathOf, stampIdIn, tokenIn } from './stamp-record.ts';
+
+/** What `qstamp verify` is to judge. */
+export interface Subject {
+  /** The file that the token is compared with, `-` for standard input; undefined: the token alone is judged. */
+  readonly input: string | undefined;
+  /** Undefined: there is an id only. */
+  readonly token: Buffer | undefined;
+  readonly stampId: string | undefined;
+  /** What a record says about the file, which proves nothing. */
+  readonly record: StampRecord | undefined;
+}
+
+const uuidPattern = /^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/i;
+/** A token is longer than most names, and canonical base64. */
+const tokenPattern = /^[A-Za-z0-9+/]{40,}={0,2}$/;
+/** Names of a TimeStampResp (RFC 3161 §3.2) and of a bare token. */
+const tokenSuffixes = ['.tsr', '.tst'];
+const mostTokenBytes = 2 * 1024 * 1024;
+
+/**
+ * Finds the token of a subject: beside a file, in a record or a token file, or in the subject itself.
+ *
+ * @param given what `--token` names instead: a record, a token file, or base64
+ * @throws CommandFailure when there is none
+ */
+export async function findSubject(subject: string, given: string | undefined): Promise<Subject> {
+  if (given !== undefined) {
+    if (subject !== standardInput && !(await exists(subject))) throw noSuchFile();
+    return { ...(await readProof(given)), input: subject };
+  }
+  if (subject === standardInput) throw misuse('standard input needs --token, which names its stamp');
+  if (await exists(subject)) return findBeside(subject);
+  if (uuidPattern.test(subject)) return { input: undefined, token: undefined, stampId: subject, record: undefined };
+  if (tokenPattern.test(subject)) return { ...tokenOnly(decode(subject)), input: undefined };
+  throw new CommandFailure(exitCodes.file, 'there is no such file, and this is neither an id nor a token');
+}
+
+const noSuchFile = () => new CommandFailure(exitCodes.file, 'there is no such file');
+
+/** A record or a token file belongs to the file of the same name without its last part; any other file has one of them beside it. */
+async function findBeside(path: string): Promise<Subject> {
+  if (isRecordPath(path)) {
+    const input = stampedPathOf(path);
+    if (!(await exists(input))) throw new CommandFailure(exitCodes.file, `the stamped file is not beside it (${input})`);
+    return { ...(await readProof(path)), input };
+  }
+  const suffix = tokenSuffixes.find((end) => path.toLowerCase().endsWith(end));
+  if (suffix !== undefined) {
+    const input = path.slice(0, -suffix.length);
+    return { ...(await readProof(path)), input: (await exists(input)) ? input : undefined };
+  }
+  for (const beside of [recordPathOf(path), ...tokenSuffixes.map((end) => `${path}${end}`)]) {
+    if (await exists(beside)) return { ...(await readProof(beside)), input: path };
+  }
+  throw new CommandFailure(exitCodes.file, `there is no stamp beside it (${recordPathOf(path)})`);
+}
+
+type FoundProof = Omit<Subject, 'input'>;
+
+const tokenOnly = (token: Buffer): FoundProof => ({ token, stampId: undefined, record: undefined });
+
+async function readProof(given: string): Promise<FoundProof> {
+  if (!(await exists(given))) {
+    if (tokenPattern.test(given)) return tokenOnly(decode(given));
+    throw new CommandFailure(exitCodes.file, `${given}: there is no such file, and this is no token`);
+  }
+  const record = isRecordPath(given) ? await readRecord(given) : undefined;
+  if (record === undefined) return tokenOnly(await readTokenFile(given));
+  const token = tokenIn(record);
+  return { token: token === null ? undefined : decode(token), stampId: stampIdIn(record), record };
+}
+
+/** What is no base64 becomes a token that is none, which is judged like any other. */
+const decode = (base64: string): Buffer => Buffer.from(base64, 'base64');
+
+/** DER as it is, or base64 of it. */
+async function readTokenFile(path: string): Promise<Buffer> {
+  const file = await open(path, 'r');
+  try {
+    if ((await file.stat()).size > mostTokenBytes) throw new CommandFailure(exitCodes.file, `${path} is too large for a token`);
+    const bytes = await file.readFile();
+    const text = bytes.toString('latin1').replace(/\s/g, '');
+    return tokenPattern.test(text) ? decode(text) : bytes;
+  } finally {
+    await file.close();
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(String(error.code))) return false;
+    throw error;
+  }
+}

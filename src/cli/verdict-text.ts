@@ -1,0 +1,118 @@
+import { rfc3339Of } from '../shared/domain/gen-time.ts';
+import { reasonOf } from '../shared/domain/reasons.ts';
+import { type Certificate, isSameName, type TrustStore, type Verified } from '../shared/rfc3161/index.ts';
+import { certificateJson, readableFingerprint, readableName } from './anchors.ts';
+import { CommandFailure } from './failure.ts';
+import type { OnlineAnswer, SubjectJudgement } from './judge-subject.ts';
+import { imprintOf } from './judge-token.ts';
+import { describeRecord } from './stamp-record.ts';
+import type { Subject } from './subject.ts';
+import { uncheckedForRevocation } from './token-trust.ts';
+
+/** How a verdict is told: as a line of JSON for programs, in words for people. */
+export interface ToldVerdict {
+  readonly json: object;
+  readonly line: string;
+  readonly details: readonly string[];
+}
+
+/** @param name what the user called the subject */
+export function tellVerdict(name: string, subject: Subject, judgement: SubjectJudgement, trust: TrustStore): ToldVerdict {
+  const { verdict, stated, online } = judgement;
+  const chain = stated?.chain.map(trust.certificateOf) ?? [];
+  const unchecked = stated === undefined ? [] : uncheckedForRevocation(chain, trust, stated.genTime.getTime());
+  const reason = reasonText(judgement.reason);
+  const imprint = stated && imprintOf(stated);
+  const isValid = verdict === 'valid';
+  const time = stated === undefined ? null : rfc3339Of(stated.genTimeText);
+  const last = chain.at(-1);
+  const end = last === undefined ? null : certificateJson(last);
+  const notChecked = [
+    ...(subject.input === undefined ? ['a file: only the token was judged'] : []),
+    ...unchecked.map(({ subject }) => `whether ${readableName(subject)} was revoked`),
+  ];
+  const json = {
+    subject: name,
+    verdict,
+    valid: isValid,
+    reason,
+    issued_at: isValid ? time : null,
+    claimed_at: isValid ? null : time,
+    imprint: imprint ?? null,
+    content_sha256: imprint?.algorithm === 'sha256' ? imprint.digest : null,
+    token_id: subject.stampId ?? null,
+    ...statedJson(stated),
+    trust_anchor: isValid ? end : null,
+    chain_ends_at: isValid ? null : end,
+    not_checked: notChecked,
+    ...(online && { online: online instanceof CommandFailure ? { error: { message: online.message, ...online.details } } : online }),
+  };
+  const shortName = name.length > 80 ? `${name.slice(0, 77)}...` : name;
+  const details = [
+    ...detailsOf(subject, judgement, last),
+    ...(isValid && notChecked.length > 0 ? [`not checked: ${notChecked.join('; ')}`] : []),
+    ...(online ? [`the service says: ${describeOnline(online)}${isValid ? '' : ', which proves nothing'}`] : []),
+  ];
+  return { json, line: `${shortName}: ${headline(subject, judgement, reason)}`, details };
+}
+
+const reasonText = (reason: SubjectJudgement['reason']): string | null => {
+  if (reason === undefined) return null;
+  return reason === 'no_token' ? 'no_token: There is no token at hand that could be judged.' : reasonOf(reason);
+};
+
+function statedJson(stated: Verified | undefined) {
+  if (stated === undefined) return { signer: null, policy: null, accuracy_seconds: null };
+  const { subject, issuer, serialHex, fingerprint } = stated.signer;
+  return {
+    signer: { subject, issuer, serial: serialHex, sha256: fingerprint },
+    policy: stated.policy,
+    accuracy_seconds: secondsOf(stated.accuracyMicroseconds),
+  };
+}
+
+const secondsOf = (microseconds: bigint | undefined): number | null => (microseconds === undefined ? null : Number(microseconds) / 1e6);
+
+function headline(subject: Subject, { verdict, stated }: SubjectJudgement, reason: string | null): string {
+  if (verdict === 'not_valid') return `NOT VALID, ${reason}`;
+  if (verdict === 'not_proved' || stated === undefined) return `NOT PROVED, ${reason}`;
+  const what = subject.input === undefined ? `content with the ${imprintText(stated)} ` : '';
+  return `valid, ${what}existed at ${rfc3339Of(stated.genTimeText)}`;
+}
+
+function imprintText(stated: Verified): string {
+  const { algorithm, digest } = imprintOf(stated);
+  return `${algorithm.replace('sha', 'SHA-')} ${digest}`;
+}
+
+function detailsOf(subject: Subject, { verdict, reason, stated }: SubjectJudgement, last: Certificate | undefined): string[] {
+  const { record, input } = subject;
+  if (reason === 'imprint_mismatch') {
+    const when = stated === undefined ? record && describeRecord(record) : `stamped at ${rfc3339Of(stated.genTimeText)}`;
+    return [`the file has changed since it was ${when ?? 'stamped'}, or is another one`];
+  }
+  if (reason === 'mock_not_rfc3161')
+    return ['a stamp of the mock provider proves nothing to anybody but its own service; --online asks it'];
+  if (reason === 'no_token') return ['--online asks the service for it'];
+  if (stated === undefined || last === undefined) return [];
+  const accuracy = secondsOf(stated.accuracyMicroseconds);
+  const signed = `signed by ${stated.signer.subject}, policy ${stated.policy}${accuracy === null ? '' : `, accurate to ${accuracy} s`}`;
+  const fingerprint = `SHA-256 ${readableFingerprint(last.fingerprint)}`;
+  if (verdict === 'valid') return [signed, `trust anchor ${readableName(last.subject)}, ${fingerprint}`];
+  const isRoot = isSameName(last.subject, last.issuer);
+  const what = input === undefined ? `content with the ${imprintText(stated)}` : 'this content';
+  return [
+    `it says: ${what} existed at ${rfc3339Of(stated.genTimeText)}; ${signed}`,
+    `its chain ${isRoot ? 'leads to' : 'ends at'} ${readableName(last.subject)}${isRoot ? '' : `, issued by ${readableName(last.issuer)}`}`,
+    fingerprint,
+    'compare this with what its owner publishes, and trust his certificate by "qstamp trust add FILE" or --ca FILE',
+  ];
+}
+
+function describeOnline(online: OnlineAnswer): string {
+  if (online instanceof CommandFailure) return `nothing (${online.message})`;
+  const { valid, issued_at, tsp_provider, is_qualified, reason } = online;
+  if (!valid) return `NOT VALID, ${reason ?? 'no reason given'}`;
+  const from = [tsp_provider, is_qualified ? 'qualified' : 'not qualified'].filter(Boolean).join(', ');
+  return `valid, existed at ${issued_at} (${from})`;
+}
