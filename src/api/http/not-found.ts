@@ -20,12 +20,18 @@ export function registerNotFound(app: FastifyInstance): void {
     for (const name of [method].flat()) known.methods.add(name);
   });
 
+  // Fastify asks every QUERY for its content type (400) before it answers that no route takes one.
+  app.addHook('preParsing', (request, reply, payload, done) => {
+    if (request.is404 && request.method === 'QUERY') reply.callNotFound();
+    else done(null, payload);
+  });
+
   const methodsAt = (path: string): string[] => {
     const known = [...knownPaths.values()].filter(({ pattern }) => pattern.test(path));
     return [...new Set(known.flatMap(({ methods }) => [...methods]))].sort();
   };
 
-  app.setNotFoundHandler((request, reply) => {
+  app.setNotFoundHandler(async (request, reply) => {
     const { path, query } = splitAddress(request.url);
     const allowed = methodsAt(decodeURI(path));
     if (allowed.length > 0) {

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { type StampListResponse, stampListResponse, stampRequestFor } from '../../shared/contract/stamp.ts';
 import { dailyQuery, dailyStatsResponse, listQuery } from '../../shared/contract/stats.ts';
 import { verificationResult, verifyRequest } from '../../shared/contract/verify.ts';
+import { beforeBody } from '../http/before-body.ts';
 import { type IdentifyProduct, requireProduct } from '../http/service-token.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { json, type OperationContract } from '../openapi/operation.ts';
@@ -62,7 +63,8 @@ export function registerInternalRoutes(
   } satisfies OperationContract;
   const parseStamp = createRequestParser(stampContract);
 
-  const stampOptions = { bodyLimit: stampBodyLimit(sealedMaxBytes), config: { contract: stampContract } };
+  const onRequest = beforeBody((request) => requireProduct(identifyProduct, request));
+  const stampOptions = { bodyLimit: stampBodyLimit(sealedMaxBytes), onRequest, config: { contract: stampContract } };
   app.post('/api/v1/internal/v1/stamp', stampOptions, async (request, reply) => {
     const product = requireProduct(identifyProduct, request);
     const { headers, body: order } = parseStamp(request);
@@ -77,7 +79,7 @@ export function registerInternalRoutes(
     return sendStamp(reply, answer);
   });
 
-  app.post('/api/v1/internal/v1/verify', { config: { contract: verifyContract } }, async (request) => {
+  app.post('/api/v1/internal/v1/verify', { onRequest, config: { contract: verifyContract } }, async (request) => {
     requireProduct(identifyProduct, request);
     return verification.raw(parseVerify(request).body.token);
   });

@@ -18,8 +18,11 @@ export function sendStamp(reply: FastifyReply, { stamp, isReplayed }: StampAnswe
   return stamp;
 }
 
-/** base64 takes four bytes for three; the rest of a body is small. */
-export const stampBodyLimit = (sealedMaxBytes: number): number => Math.ceil(sealedMaxBytes / 3) * 4 + 64 * 1024;
+/**
+ * base64 takes four characters for three bytes. Each may be a slash, and PHP and others write a slash in JSON as `\/`: two bytes for
+ * one. The rest of a body is small.
+ */
+export const stampBodyLimit = (sealedMaxBytes: number): number => Math.ceil(sealedMaxBytes / 3) * 4 * 2 + 64 * 1024;
 
 /** What every stamp operation answers (E9–E11, S9). */
 export const stampAnswers = {

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { version } from '../../shared/runtime/version.ts';
+import { ownOrigin } from '../http/origin.ts';
 import { type OperationContract, page } from '../openapi/operation.ts';
 import type { StatusService } from '../services/status.ts';
 
@@ -11,11 +12,11 @@ const contract: OperationContract = {
 
 /** The page that tells a person what this is and where to go. */
 export function registerStartRoute(app: FastifyInstance, deps: { status: StatusService; publicBaseUrl: string | undefined }): void {
-  app.get('/', { config: { contract } }, async (request, reply) => {
+  app.get('/', { config: { contract } }, async (_request, reply) => {
     const { provider } = (await deps.status.read()).response;
     return reply.page('start', {
       version,
-      baseUrl: deps.publicBaseUrl ?? `${request.protocol}://${request.host}`,
+      baseUrl: deps.publicBaseUrl ?? ownOrigin(app),
       provider: { name: provider.name, isQualified: provider.is_qualified },
     });
   });

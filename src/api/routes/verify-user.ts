@@ -63,8 +63,9 @@ function isPrefetch({ headers }: FastifyRequest): boolean {
 /** The link in the mail (W6): a page, or JSON for who asks for it (E12). Neither HEAD nor a prefetch consumes it. */
 export function registerVerifyUserRoutes(app: FastifyInstance, { workflows }: { workflows: Workflows }): void {
   app.head(address, async (request, reply) => {
-    parse(request);
-    return reply.type('text/html; charset=utf-8').header('Cache-Control', 'no-store').send();
+    const isKnown = await workflows.exists(parse(request).path.workflow_id);
+    reply.code(isKnown ? 200 : 404).header('Cache-Control', 'no-store');
+    return reply.type('text/html; charset=utf-8').send();
   });
 
   app.get(address, { exposeHeadRoute: false, config: { contract } }, async (request, reply) => {

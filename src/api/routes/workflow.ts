@@ -9,6 +9,8 @@ import {
   workflowStartRequest,
   workflowStartResponse,
 } from '../../shared/contract/workflow.ts';
+import { beforeBody } from '../http/before-body.ts';
+import { ownOrigin } from '../http/origin.ts';
 import { addressKey, type RateLimits } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { json, type OperationContract } from '../openapi/operation.ts';
@@ -90,10 +92,6 @@ function sendAnswer<Answer>(reply: FastifyReply, status: number, { answer, isRep
   return answer;
 }
 
-/** Where this process listens; no link leads to the address that stands for all of them. */
-const ownOrigin = ({ listeningOrigin }: FastifyInstance): string =>
-  listeningOrigin.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
-
 /**
  * What agents do with workflows. Requests count for a limit once they are understood, and those with a token once it is known: what is
  * refused with 422 sends no mail and makes no stamp, and a stranger cannot use up a workflow's share.
@@ -131,7 +129,8 @@ export function registerWorkflowRoutes(
     return sendAnswer(reply, 201, started);
   });
 
-  app.post('/api/v1/workflow/:workflow_id/stamp', { config: { contract: stampContract } }, async (request, reply) => {
+  const onRequest = beforeBody((request) => workflowPath.safeParse(request.params).success && open(request));
+  app.post('/api/v1/workflow/:workflow_id/stamp', { onRequest, config: { contract: stampContract } }, async (request, reply) => {
     const workflow = await open(request);
     const { headers, body } = parseStamp(request);
     await limitStamps(request, reply);

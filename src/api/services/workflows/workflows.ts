@@ -16,6 +16,7 @@ export function createWorkflows(deps: WorkflowsDeps) {
   return {
     /** @throws see `openWorkflow` */
     open: (workflowId: string, token: string | undefined) => openWorkflow(workflows, workflowId, token),
+    exists: async (workflowId: string) => (await workflows.find(workflowId)) !== null,
     start: createWorkflowStart({ workflows, counters, jobs, idempotency, clock, log, ttlMs }),
     verifyUser: createUserVerification({ workflows, clock }),
     stampOutput: createOutputStamping({ queue, waiter, outputs, idempotency, clock, addressOf }),
