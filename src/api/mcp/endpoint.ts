@@ -53,6 +53,7 @@ export function registerMcp(
 /** Documentation only: what a body may be is judged by JSON-RPC itself. */
 const contract: OperationContract = {
   tag: 'MCP',
+  id: 'callMcp',
   summary: 'JSON-RPC 2.0 for assistants (Model Context Protocol 2024-11-05)',
   description:
     'Methods `initialize`, `ping`, `tools/list` and `tools/call`; only `tools/call` needs the header X-Service-Token. ' +

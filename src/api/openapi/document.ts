@@ -103,7 +103,7 @@ const nameOf = (schema: JsonSchema): string => String(schema.$ref ?? '').slice('
 function describeContent(collector: SchemaCollector, answer: AnswerContract, code?: ErrorCode): AnswerObject {
   const { content, headers, description } = answer;
   const media = Object.entries(content ?? {}).map(([type, described]) => {
-    if (described === null) return [type, { schema: type === 'text/html' ? { type: 'string' } : {} }];
+    if (described === null) return [type, { schema: type === 'text/html' ? { type: 'string' } : { type: 'string', format: 'binary' } }];
     const schema = collector.schemaOf(described, 'output');
     const example = code
       ? { detail: descriptionOfStatus[statusOf[code]] ?? 'Something went wrong.', code, request_id: examples.requestId }
@@ -158,7 +158,7 @@ function describeParameters(
   }));
 }
 
-function describeOperation(collector: SchemaCollector, { method, url, contract }: DescribedRoute): OperationObject {
+function describeOperation(collector: SchemaCollector, { contract }: DescribedRoute): OperationObject {
   const parameters = [
     ...describeParameters(collector, 'path', contract.path),
     ...describeParameters(collector, 'query', contract.query),
@@ -167,7 +167,7 @@ function describeOperation(collector: SchemaCollector, { method, url, contract }
   const body = contract.body && collector.schemaOf(contract.body, 'input');
   const example = body && (contract.bodyExample ?? examples.of(nameOf(body)));
   return {
-    operationId: `${method.toLowerCase()}${url.replace(/[^A-Za-z0-9]+([A-Za-z0-9]?)/g, (_, letter: string) => letter.toUpperCase())}`,
+    operationId: contract.id,
     tags: [contract.tag],
     summary: contract.summary,
     ...(contract.description !== undefined && { description: contract.description }),

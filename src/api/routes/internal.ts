@@ -15,6 +15,7 @@ const shared = { tag: 'Internal', authentication: 'service' } as const;
 
 const verifyContract = {
   ...shared,
+  id: 'verifyInternal',
   summary: 'Verify a token',
   body: verifyRequest,
   answers: { 200: json('Whether it is valid, and why not.', verificationResult) },
@@ -23,6 +24,7 @@ const verifyContract = {
 
 const listContract = {
   ...shared,
+  id: 'listStamps',
   summary: 'The stamps of the calling product, newest first',
   query: listQuery,
   answers: { 200: json('One page of them, and how many there are.', stampListResponse) },
@@ -31,6 +33,7 @@ const listContract = {
 
 const dailyContract = {
   ...shared,
+  id: 'readDailyStatistics',
   summary: 'Daily statistics, newest day first',
   query: dailyQuery,
   answers: { 200: json('A row for each day, provider and kind of caller; days without traffic have none.', dailyStatsResponse) },
@@ -55,6 +58,7 @@ export function registerInternalRoutes(
   const { identifyProduct, stamping, verification, statistics, sealedMaxBytes } = deps;
   const stampContract = {
     ...shared,
+    id: 'stampInternal',
     summary: 'Stamp a hash, or content in tier sealed',
     headers: stampHeaders,
     body: stampRequestFor({ sealedMaxBytes }),

@@ -20,6 +20,7 @@ const pageQuery = z.object({
 
 const contract = {
   tag: 'Workflow',
+  id: 'showWorkflowPage',
   summary: 'The public page of a workflow',
   path: workflowPath,
   query: pageQuery,

@@ -6,6 +6,7 @@ import type { StatusService } from '../services/status.ts';
 
 const contract: OperationContract = {
   tag: 'Documents',
+  id: 'showStartPage',
   summary: 'The start page',
   answers: { 200: page('What this is and where to go.') },
 };

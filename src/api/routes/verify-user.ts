@@ -18,6 +18,7 @@ const refused = (description: string): AnswerContract => ({
 
 const contract = {
   tag: 'Workflow',
+  id: 'verifyWorkflowUser',
   summary: 'Confirm the e-mail address: the link in the mail',
   description: 'Answers a page, or JSON to whoever asks for it with `Accept: application/json`.',
   path: workflowPath,

@@ -10,6 +10,7 @@ const errors = ['rate_limited', 'store_unavailable'] as const;
 
 const byIdContract = {
   tag,
+  id: 'verifyToken',
   summary: 'Verify a stamp by its id',
   description: 'The stored token is checked cryptographically each time; an id that is not known answers `valid` false.',
   path: tokenPath,
@@ -19,6 +20,7 @@ const byIdContract = {
 
 const rawContract = {
   tag,
+  id: 'verifyRawToken',
   summary: 'Verify a token',
   description: 'Any token of this service, and any RFC 3161 token that chains to a configured trust anchor.',
   body: rawVerifyRequest,
@@ -28,6 +30,7 @@ const rawContract = {
 
 const exchangeContract = (part: ExchangePart): OperationContract => ({
   tag,
+  id: { tsr: 'downloadTimeStampResponse', tsq: 'downloadTimeStampRequest', token: 'downloadTimeStampToken' }[part],
   summary: { tsr: 'The time-stamp response, DER', tsq: 'The time-stamp request, DER', token: 'The time-stamp token, DER' }[part],
   description: 'For verifiers other than this service, e.g. `openssl ts -verify`. Stamps of the mock provider have none.',
   path: tokenPath,

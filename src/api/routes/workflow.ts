@@ -24,6 +24,7 @@ const commonErrors = ['not_found', 'store_unavailable'] as const;
 
 const startContract = {
   tag,
+  id: 'startWorkflow',
   summary: 'Start a workflow; a link that confirms the e-mail address is mailed',
   headers: stampHeaders,
   body: workflowStartRequest,
@@ -33,6 +34,7 @@ const startContract = {
 
 const stampContract = {
   tag,
+  id: 'stampWorkflowOutput',
   summary: 'Stamp an output',
   description: 'Outputs are numbered 1, 2, 3 … without a gap.',
   authentication: 'workflow',
@@ -55,6 +57,7 @@ const stampContract = {
 
 const completeContract = {
   tag,
+  id: 'completeWorkflow',
   summary: 'Close the workflow under a stamped Merkle root',
   authentication: 'workflow',
   path: workflowPath,
@@ -65,6 +68,7 @@ const completeContract = {
 
 const redactContract = {
   tag,
+  id: 'redactWorkflow',
   summary: 'Remove the e-mail address (GDPR Article 17)',
   description: 'Hash anchors and the chain of outputs remain, and every proof still verifies.',
   authentication: 'workflow',
