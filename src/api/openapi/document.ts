@@ -3,6 +3,7 @@ import { errorResponse, httpValidationError } from '../../shared/contract/error.
 import type { ErrorCode } from '../../shared/domain/service-error.ts';
 import { statusOf } from '../http/errors.ts';
 import { examples } from './examples.ts';
+import { guide } from './guide.ts';
 import type { AnswerContract, OperationContract } from './operation.ts';
 import { createSchemaCollector, type JsonSchema, type SchemaCollector } from './schemas.ts';
 
@@ -46,7 +47,7 @@ interface AnswerObject {
 /** The whole document. */
 export interface ApiDocument {
   readonly openapi: string;
-  readonly info: { readonly title: string; readonly version: string };
+  readonly info: { readonly title: string; readonly version: string; readonly description: string };
   readonly paths: Readonly<Record<string, Readonly<Record<string, OperationObject>>>>;
   readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>> };
 }
@@ -180,6 +181,9 @@ function describeOperation(collector: SchemaCollector, { contract }: DescribedRo
   };
 }
 
+const summary =
+  'Time stamps (RFC 3161) for hashes and content, their verification, and workflows whose outputs are closed under one Merkle root.';
+
 /** The OpenAPI 3.1 document of the routes, in their order. */
 export function describeApi(routes: readonly DescribedRoute[], { version }: { version: string }): ApiDocument {
   const collector = createSchemaCollector();
@@ -193,8 +197,7 @@ export function describeApi(routes: readonly DescribedRoute[], { version }: { ve
     info: {
       title: 'qstamp',
       version,
-      description:
-        'Time stamps (RFC 3161) for hashes and content, their verification, and workflows whose outputs are closed under one Merkle root.',
+      description: [summary, ...guide.map(({ title, paragraphs }) => [`## ${title}`, ...paragraphs].join('\n\n'))].join('\n\n'),
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/' }],

@@ -8,7 +8,9 @@ import type { StampAnswer } from '../services/stamping.ts';
 
 /** Headers of every stamp operation. */
 export const stampHeaders = z.object({
-  'idempotency-key': text({ min: 1, max: 255, pattern: '^[\\x21-\\x7e]*$' }).optional(),
+  'idempotency-key': text({ min: 1, max: 255, pattern: '^[\\x21-\\x7e]*$' })
+    .optional()
+    .describe('a word of your own for this request: sent again with it, the first answer comes again and nothing is done twice'),
 });
 
 /** 201 with the stamp; a stamp that an earlier request made says so (S9). */
