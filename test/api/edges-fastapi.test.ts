@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { buildEdgesApp } from '../support/edges-app.ts';
 
-/** Requests, and the whole answers that FastAPI 0.142 with pydantic 2.13 gave to them for models of this interface. */
+/** Requests, and the whole answers that FastAPI 0.142 with pydantic 2.13 gave to them for models of this interface, but for W17: hashes of a workflow in upper case are no error. */
 interface Answered {
   readonly path: string;
   readonly headers: Record<string, string>;

@@ -175,7 +175,10 @@ function describeOperation(collector: SchemaCollector, { contract }: DescribedRo
     ...(contract.authentication && { security: [{ [contract.authentication === 'service' ? 'ServiceToken' : 'WorkflowToken']: [] }] }),
     ...(parameters.length > 0 && { parameters }),
     ...(body && {
-      requestBody: { required: true, content: { 'application/json': { schema: body, ...(example !== undefined && { example }) } } },
+      requestBody: {
+        required: true,
+        content: { [contract.bodyType ?? 'application/json']: { schema: body, ...(example !== undefined && { example }) } },
+      },
     }),
     responses: describeAnswers(collector, contract),
   };

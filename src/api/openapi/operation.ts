@@ -30,6 +30,8 @@ export interface OperationContract extends RequestContract {
   readonly authentication?: Authentication;
   /** Of this operation's body, where the one of its schema does not fit. */
   readonly bodyExample?: object | undefined;
+  /** Where the body is no JSON. */
+  readonly bodyType?: string;
   /** The body is documented here and judged by rules of another protocol: no 422. */
   readonly isJudgedElsewhere?: true;
   readonly answers: Readonly<Record<number, AnswerContract>>;

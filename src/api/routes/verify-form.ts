@@ -21,9 +21,10 @@ const withoutSpace = z.string().transform((text) => text.replace(/\s/g, ''));
 
 const sendContract = {
   tag,
-  id: 'sendVerifyForm',
+  id: 'verifyForm',
   summary: 'The verdict on a token, as a page',
   description: `What the form of the page sends, as \`${formType}\`.`,
+  bodyType: formType,
   body: z.object({ token: withoutSpace, hash: withoutSpace.transform((text) => text.toLowerCase()).default('') }),
   answers: { 200: page('Whether the token is valid, and what it says.') },
   errors: ['rate_limited', 'store_unavailable'],

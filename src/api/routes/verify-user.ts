@@ -58,8 +58,12 @@ function isPrefetch({ headers }: FastifyRequest): boolean {
 /** The link in the mail (W6): a page, or JSON for who asks for it (E12). Neither HEAD nor a prefetch consumes it. */
 export function registerVerifyUserRoutes(app: FastifyInstance, { workflows }: { workflows: Workflows }): void {
   app.head(address, async (request, reply) => {
-    await workflows.find(parse(request).path.workflow_id);
-    return reply.type('text/html; charset=utf-8').header('Cache-Control', 'no-store').send();
+    const isKnown = await workflows.exists(parse(request).path.workflow_id);
+    return reply
+      .code(isKnown ? 200 : 404)
+      .type('text/html; charset=utf-8')
+      .header('Cache-Control', 'no-store')
+      .send();
   });
 
   app.get(address, { exposeHeadRoute: false, config: { contract } }, async (request, reply) => {

@@ -52,6 +52,8 @@ export interface TextLimits {
   readonly min?: number;
   readonly max?: number;
   readonly pattern?: string;
+  /** Hexadecimal digits may come in upper case and are given on in lower case (W17). */
+  readonly lowersHex?: boolean;
 }
 
 const notUnicode: PydanticIssue = {
@@ -60,9 +62,10 @@ const notUnicode: PydanticIssue = {
 };
 
 /** A text with pydantic's `min_length`, `max_length` (code points) and `pattern`, of which the first that fails is reported. */
-export function text({ min, max, pattern }: TextLimits = {}) {
+export function text({ min, max, pattern, lowersHex = false }: TextLimits = {}) {
   const expression = pattern === undefined ? undefined : new RegExp(pattern, 'u');
-  const schema = ruled(z.string(), (value) => {
+  const given = lowersHex ? z.string().overwrite((value) => value.replace(/[A-F]/g, (digit) => digit.toLowerCase())) : z.string();
+  const schema = ruled(given, (value) => {
     if (!value.isWellFormed()) return notUnicode;
     const length = min === undefined && max === undefined ? 0 : codePointLength(value, Math.max(min ?? 0, max ?? 0));
     if (min !== undefined && length < min) {

@@ -14,11 +14,10 @@ export const documentedOutputTypes = ['image', 'text', 'audio', 'video', 'code',
 /** The most characters of an `agent_id`. */
 const maxAgentIdCharacters = 1024;
 
-/** Taken in either case, given on in lower case (W17). */
 const sha256Of = (what: string) =>
-  text({ min: 64, max: 64, pattern: '^[0-9a-fA-F]{64}$' })
-    .transform((hex) => hex.toLowerCase())
-    .meta({ description: `SHA-256 of the ${what}, 64 hexadecimal characters in either case` });
+  text({ min: 64, max: 64, pattern: '^[0-9a-f]{64}$', lowersHex: true }).meta({
+    description: `SHA-256 of the ${what}, 64 hexadecimal characters; upper case is taken and given on in lower case`,
+  });
 
 export const workflowStartRequest = z
   .object({

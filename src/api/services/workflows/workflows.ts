@@ -51,6 +51,8 @@ export function createWorkflows(deps: WorkflowsDeps) {
   return {
     /** @throws see `openWorkflow` */
     open: (workflowId: string, token: string | undefined) => openWorkflow(workflows, workflowId, token),
+    /** @throws ServiceError `store_unavailable` */
+    exists: async (workflowId: string) => (await workflows.find(workflowId)) !== null,
     /** @throws see `findWorkflow` */
     find: (workflowId: string) => findWorkflow(workflows, workflowId),
     start: createWorkflowStart({ workflows, counters, mailer, jobs, idempotency, clock, log, ttlMs }),
