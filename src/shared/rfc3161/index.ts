@@ -41,6 +41,14 @@ export type { Imprint } from './tsp/imprint.ts';
 export { PKI_FAILURE, PKI_STATUS } from './tsp/pki-status.ts';
 export { decodeRequest, encodeRequest, type RequestFields, type TimeStampRequest } from './tsp/request.ts';
 // To judge an answer or a token.
-export type { ResponseContext, SignerIdentity, TokenContext, Verified, VerifyResult } from './tsp/types.ts';
+export {
+  type CertificateIdentity,
+  type ResponseContext,
+  type TokenContext,
+  UNCHECKED,
+  type Unchecked,
+  type Verified,
+  type VerifyResult,
+} from './tsp/types.ts';
 export { verifyResponse, verifyToken } from './tsp/verify.ts';
 export { createTrustStore, type TrustMaterial, TrustMaterialError, type TrustStore } from './x509/trust-store.ts';

@@ -53,6 +53,7 @@ export const REFUSALS = {
   message_digest_attribute: { refusal: 28, sentence: 'The signed digest of the content is absent or repeated.' },
   message_digest_mismatch: { refusal: 28, sentence: 'The content is not what was signed.' },
   signed_attribute_repeated: { refusal: undefined, sentence: 'A signed attribute is repeated.' },
+  unsigned_attribute: { refusal: undefined, sentence: 'An attribute that must be signed stands outside the signature.' },
   algorithm_protection_mismatch: { refusal: undefined, sentence: 'The algorithms are not those that the signer protected.' },
   signature_invalid: { refusal: 29, sentence: 'The signature is not valid.' },
   signer_identifier_mismatch: {
@@ -87,7 +88,11 @@ export const REFUSALS = {
   certificate_not_valid_at_gen_time: { refusal: 43, sentence: 'A certificate of the chain was not valid at genTime.' },
   certificate_revoked: { refusal: 44, sentence: 'A certificate of the chain was revoked.' },
   certificate_extension: { refusal: undefined, sentence: 'A certificate has a critical extension that is not known.' },
-  certificate_stray: { refusal: undefined, sentence: 'A certificate came along that nobody vouches for.' },
+  certificate_policy: { refusal: undefined, sentence: 'The policies that a certification authority requires do not lead to the signer.' },
+  certificate_name: {
+    refusal: undefined,
+    sentence: 'A certificate bears a name that a certification authority of the chain may not certify.',
+  },
   certificate_malformed: { refusal: undefined, sentence: 'A certificate is not as X.509 requires.' },
 
   // Keys and algorithms.
