@@ -3,9 +3,9 @@ import { refuse } from '../refusal/refusal.ts';
 import type { Certificate } from './certificate.ts';
 import { KEY_USAGE_BIT } from './certificate-extensions.ts';
 import type { Chain } from './chain.ts';
+import { checkNames } from './constrained-names.ts';
 import { isCrlOf, isRevokedAt, type RevocationList } from './crl.ts';
 import { isSameName, isSelfIssued } from './name.ts';
-import { checkNames } from './name-constraints.ts';
 import { checkPolicies } from './policies.ts';
 
 /** What a chain must keep to besides its signatures (RFC 5280 §6.1). */
