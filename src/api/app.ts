@@ -5,14 +5,18 @@ import type { Logger } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import { operatorOf } from '../shared/views/operator.ts';
 import { createByteBudget } from './http/byte-budget.ts';
+import { createHopTrust } from './http/client-address.ts';
 import { registerErrorHandler } from './http/errors.ts';
+import { registerHostRule } from './http/host-header.ts';
 import { registerJsonBody } from './http/json-body.ts';
+import { createForeignOrigins, registerForeignBodies } from './http/origin.ts';
 import type { RateLimits } from './http/rate-limits.ts';
 import { registerRequestLog } from './http/request-log.ts';
 import { registerRequestMetrics } from './http/request-metrics.ts';
 import { registerSecurityHeaders } from './http/security-headers.ts';
 import { edgeServerOptions } from './http/server-options.ts';
 import { createServiceTokens } from './http/service-token.ts';
+import { registerPathRule } from './http/validation.ts';
 import { registerMcp } from './mcp/endpoint.ts';
 import { registerOpenApi } from './openapi/register.ts';
 import { registerViews } from './pages/views.ts';
@@ -48,7 +52,7 @@ function createServer(log: FastifyBaseLogger, trustProxy: string[]): FastifyInst
   return fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
-    trustProxy,
+    trustProxy: createHopTrust(trustProxy),
     requestIdHeader: false,
     genReqId: ({ headers }) => {
       const given = headers['x-request-id'];
@@ -72,6 +76,9 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   if (config.METRICS_PORT !== undefined) registerRequestMetrics(app, metrics);
   registerErrorHandler(app);
   registerSecurityHeaders(app);
+  registerHostRule(app);
+  registerForeignBodies(app, createForeignOrigins(app, config.PUBLIC_BASE_URL));
+  registerPathRule(app);
   registerJsonBody(app, { budget: createByteBudget({ maxBytes: receivedBytes }) });
   await registerViews(app, { operator: operatorOf(config) });
   registerOpenApi(app);
@@ -102,7 +109,8 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   });
   registerVerifyUserRoutes(app, { workflows });
   registerPageRoutes(app, { workflows, publicBaseUrl: config.PUBLIC_BASE_URL });
-  registerMcp(app, { identifyProduct, stamping, verification, sealedMaxBytes });
+  const isForeign = createForeignOrigins(app, config.PUBLIC_BASE_URL, config.MCP_ORIGINS);
+  registerMcp(app, { identifyProduct, isForeign, stamping, verification, sealedMaxBytes });
   registerStatusRoutes(app, { status, limits, perMinute: config.RATE_STATUS_PER_MINUTE });
   registerPricingRoutes(app, { pricing });
   registerStartRoute(app, { status, publicBaseUrl: config.PUBLIC_BASE_URL });

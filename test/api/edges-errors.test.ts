@@ -46,7 +46,7 @@ test.each(codes)('E3: %s is one answer with detail, code and request_id', async 
     request_id: expect.any(String),
     token_id: id,
   });
-  expect(answer.headers['x-more']).toBe('more');
+  expect(answer.headers['www-authenticate']).toBe('Workflow');
   expect(answer.headers['retry-after'] !== undefined).toBe([429, 503, 504].includes(answer.statusCode));
   expect(answer.body).not.toContain('secret');
 });

@@ -14,7 +14,8 @@ async function callBroken(failure: Error) {
   registerErrorHandler(app);
   registerJsonBody(app);
   const fail = () => Promise.reject(failure);
-  const deps = { stamping: { stamp: fail }, verification: { byId: fail, raw: fail }, identifyProduct: () => 'test', sealedMaxBytes: 100 };
+  const callers = { identifyProduct: () => 'test', isForeign: () => false };
+  const deps = { stamping: { stamp: fail }, verification: { byId: fail, raw: fail }, ...callers, sealedMaxBytes: 100 };
   registerMcp(app, deps);
   const payload = [rpc('tools/call', { name: 'service_verify_token', arguments: { token: 'x' } }, 'a'), rpc('ping', undefined, 'b')];
   const answer = await app.inject({ method: 'POST', url: '/mcp', payload });

@@ -164,7 +164,7 @@ describe('M7: 401 and −32000 for tools/call without a valid token', () => {
 });
 
 describe('M7: bodies above the limit of sealed stamping are 413', () => {
-  const limit = 4000 + 64 * 1024;
+  const limit = 2 * 4000 + 64 * 1024;
   const padded = (length: number) => `${' '.repeat(length - 40)}${JSON.stringify(rpc('ping')).padEnd(40)}`;
 
   test('of the limit just 200, of one more 413 with a JSON-RPC error', async () => {

@@ -41,7 +41,7 @@ test('/docs shows every operation of /openapi.json', async () => {
 });
 
 test('a person tries it: a stamp without a token, under the strict policy of all pages', async () => {
-  const operation = 'postApiV1AgentV1StampBasic';
+  const operation = 'stampAgentBasic';
   const complaints = await visit(operation, async (page) => {
     await page.click(`#${operation} button`);
     await page.waitForSelector(`#${operation} output pre`);
@@ -53,7 +53,7 @@ test('a person tries it: a stamp without a token, under the strict policy of all
 });
 
 test('a person tries it: with a token, a parameter of the query, and what is refused is shown too', async () => {
-  const operation = 'getApiV1InternalV1Stamps';
+  const operation = 'listStamps';
   await visit(operation, async (page) => {
     for (const [field, value, status] of [
       ['limit', '0', 401],
@@ -69,7 +69,7 @@ test('a person tries it: with a token, a parameter of the query, and what is ref
 });
 
 test('axe finds nothing, in light, in dark and on a phone', async () => {
-  await visit('postApiV1WorkflowStart', async (page) => {
+  await visit('startWorkflow', async (page) => {
     expect(await axeFindings(page)).toEqual([]);
     await page.emulateMedia({ colorScheme: 'dark' });
     expect(await axeFindings(page)).toEqual([]);

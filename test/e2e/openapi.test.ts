@@ -10,7 +10,13 @@ interface Operation {
   readonly operationId: string;
   readonly summary: string;
   readonly security?: readonly Members[];
-  readonly parameters?: readonly { readonly name: string; readonly in: string; readonly required: boolean; readonly schema: Members }[];
+  readonly parameters?: readonly {
+    readonly name: string;
+    readonly description?: string;
+    readonly in: string;
+    readonly required: boolean;
+    readonly schema: Members;
+  }[];
   readonly requestBody?: { readonly content: Record<string, { readonly schema: Members; readonly example?: unknown }> };
   readonly responses: Record<
     string,
@@ -19,7 +25,7 @@ interface Operation {
 }
 interface Document {
   readonly openapi: string;
-  readonly info: { readonly version: string };
+  readonly info: { readonly version: string; readonly description: string };
   readonly paths: Record<string, Record<string, Operation>>;
   readonly components: { readonly schemas: Record<string, Members> };
 }
@@ -71,6 +77,9 @@ describe('GET /openapi.json', () => {
   test('gives each operation an id of its own, and every reference leads somewhere', () => {
     const ids = operations().map(({ operation }) => operation.operationId);
     expect(new Set(ids).size).toBe(ids.length);
+    // What generated clients are called by: a verb first, no address in it.
+    for (const id of ids)
+      expect(id).toMatch(/^(call|check|complete|download|list|read|redact|resend|show|stamp|start|verify)([A-Z][a-z]*){1,4}$/);
     const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref ?? '');
     expect(refs.length).toBeGreaterThan(20);
     for (const ref of refs) expect(document.components.schemas, ref).toHaveProperty([ref.replace('#/components/schemas/', '')]);
@@ -96,6 +105,36 @@ describe('GET /openapi.json', () => {
       expect(operation?.security, name).toEqual([{ WorkflowToken: [] }]);
       expect(Object.keys(operation?.responses ?? {}), name).toContain('401');
     }
+  });
+
+  test('names tiers and headers, and says which answers are files', () => {
+    for (const [request, tier] of [
+      ['StampRequest', 'StampTier'],
+      ['WorkflowStartRequest', 'WorkflowTier'],
+    ] as const) {
+      const { properties } = document.components.schemas[request] as { properties: { tier: Members } };
+      expect(properties.tier).toMatchObject({ $ref: `#/components/schemas/${tier}` });
+    }
+    const headers = document.paths['/api/v1/agent/v1/stamp/basic']?.post?.parameters?.filter(({ in: place }) => place === 'header') ?? [];
+    expect(headers.map(({ name, description = '' }) => [name, description.length > 20])).toEqual([
+      ['idempotency-key', true],
+      ['x-payment-transaction', true],
+    ]);
+    const files = operations().filter(({ operation }) => operation.operationId.startsWith('download'));
+    expect(files).toHaveLength(4);
+    for (const { name, operation } of files) {
+      const [media] = Object.values(operation.responses['200']?.content ?? {});
+      expect(media?.schema, name).toEqual({ type: 'string', format: 'binary' });
+    }
+  });
+
+  test('has a guide to authentication, idempotency, limits and errors, above the operations of /docs too', async () => {
+    const titles = ['Authentication', 'Idempotency', 'Limits', 'Errors'];
+    expect([...document.info.description.matchAll(/^## (.+)$/gm)].map(([, title]) => title)).toEqual(titles);
+    const page = await (await service.fetch('/docs')).text();
+    const places = [...titles.map((title) => page.indexOf(`>${title}</h2>`)), page.indexOf('<details')];
+    expect(places).not.toContain(-1);
+    expect(places).toEqual(places.toSorted((a, b) => a - b));
   });
 
   test('names the statuses of a stamp operation (E1–E11)', () => {

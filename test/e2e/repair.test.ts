@@ -14,7 +14,8 @@ test('counters that are wrong are made right again from the stamps', async () =>
   await stampAgent(service, 'basic', { hash: randomHash() });
   const read = async () => ({
     daily: (await getJson(service, '/api/v1/internal/stats/daily', internalHeaders)).body,
-    total: (await getJson(service, '/api/v1/internal/v1/stamps', internalHeaders)).body.total,
+    // One of them only: a page that shows all of them needs no counter.
+    total: (await getJson(service, '/api/v1/internal/v1/stamps?limit=1', internalHeaders)).body.total,
   });
   const right = await read();
   expect(right.total).toBe(3);

@@ -190,6 +190,26 @@ describe('what a product sees of its stamps (S12)', () => {
     }[];
     expect(mine.some(({ content_sha256 }) => hashes.includes(content_sha256))).toBe(false);
   });
+
+  test('a page and its total are of one moment, while others stamp', async () => {
+    const other = { 'x-service-token': 'other-service-token' };
+    let isStamping = true;
+    const stampSome = async () => {
+      for (let stamp = 0; stamp < 20; stamp += 1) await stampInternal(service, { hash: randomHash() }, other);
+    };
+    const stamping = Promise.all(Array.from({ length: 8 }, stampSome)).finally(() => {
+      isStamping = false;
+    });
+    const pages: { offset: number; shown: number; total: number }[] = [];
+    for (let offset = 0; isStamping; offset = (offset + 20) % 60) {
+      const { body } = await getJson(service, `/api/v1/internal/v1/stamps?limit=500&offset=${offset}`, other);
+      pages.push({ offset, shown: (body.items as unknown[]).length, total: body.total as number });
+    }
+    await stamping;
+    expect(pages.length).toBeGreaterThan(5);
+    const told = pages.filter(({ shown }) => shown > 0);
+    expect(told.map(({ total }) => total)).toEqual(told.map(({ offset, shown }) => offset + shown));
+  });
 });
 
 describe('daily statistics', () => {

@@ -50,7 +50,9 @@ test('R1: behind a trusted proxy each client address has its own 5; a strangerâ€
     const answers = await Promise.all(Array.from({ length: 6 }, () => startFrom(trusting, address)));
     expect([countOf(answers, 201), countOf(answers, 429)], address).toEqual([5, 1]);
   }
-  expect((await startFrom(trusting, '2001:db8::ffff')).status).toBe(429);
+  for (const address of ['2001:db8::ffff', '192.0.2.1:4711', '[2001:db8::2]:4711', '192.0.2.1:4712, 127.0.0.1:80']) {
+    expect((await startFrom(trusting, address)).status, address).toBe(429);
+  }
   const wary = await startService();
   const answers = await Promise.all(Array.from({ length: 6 }, (_, i) => startFrom(wary, `192.0.2.${i}`)));
   expect([countOf(answers, 201), countOf(answers, 429)]).toEqual([5, 1]);

@@ -1,11 +1,28 @@
-import { isIPv4, isIPv6 } from 'node:net';
+import { BlockList, isIPv4, isIPv6 } from 'node:net';
+
+/** An address of `X-Forwarded-For` without the port that some proxies write behind it: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
+const withoutPort = (address: string): string => /^\[([^\]]*)\](?::\d+)?$|^([^:]*):\d+$/.exec(address)?.slice(1).find(Boolean) ?? address;
+
+/** Whether an address is one of the hops that `TRUST_PROXY` names: addresses or CIDRs, which the settings have checked. */
+export function createHopTrust(hops: readonly string[]): (address: string) => boolean {
+  const list = new BlockList();
+  for (const hop of hops) {
+    const [address = '', prefix] = hop.split('/');
+    const family = isIPv4(address) ? 'ipv4' : 'ipv6';
+    list.addSubnet(address, Number(prefix ?? (family === 'ipv4' ? 32 : 128)), family);
+  }
+  return (given) => {
+    const address = withoutPort(given);
+    return isIPv4(address) ? list.check(address) : isIPv6(address) && list.check(address, 'ipv6');
+  };
+}
 
 /**
  * What a client's address counts as for limits: an IPv4 address, also where it came mapped into IPv6, or the /64 of an IPv6
  * address, which is what one subscriber has.
  */
 export function addressBucket(address: string): string {
-  const plain = address.split('%', 1)[0] ?? '';
+  const plain = withoutPort(address).split('%', 1)[0] ?? '';
   if (!isIPv6(plain)) return plain;
   const groups = groupsOf(plain);
   const isMapped = groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff;

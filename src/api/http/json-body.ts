@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { type ByteBudget, createByteBudget } from './byte-budget.ts';
+import { createContinuations } from './expect-continue.ts';
 import { parseJsonText } from './json-text.ts';
 import { discard, receive } from './receive.ts';
 
@@ -25,6 +26,7 @@ const mediaType = 'application/json';
 export function registerJsonBody(app: FastifyInstance, options: JsonBodyOptions = {}): void {
   const { budget = createByteBudget({ maxBytes: defaultBudgetBytes }), largeBytes = defaultLargeBytes } = options;
   const replies = new WeakMap<FastifyRequest, FastifyReply>();
+  const continuations = createContinuations(app.server);
 
   const reserve = async (request: FastifyRequest, bytes: number) => {
     const reservation = budget.reserve(bytes);
@@ -48,10 +50,11 @@ export function registerJsonBody(app: FastifyInstance, options: JsonBodyOptions 
     const limit = request.routeOptions.bodyLimit;
     const refusal = refusalOf(request, declared, limit);
     if (refusal) {
-      await discard(payload);
+      if (!continuations.isAwaited(request.raw)) await discard(payload);
       throw refusal;
     }
     if (declared !== undefined && declared > largeBytes) await reserve(request, declared);
+    continuations.send(request.raw);
     const bytes = await receive(payload, {
       limit,
       pauseAt: declared === undefined ? largeBytes : undefined,

@@ -2,14 +2,16 @@ import { isUtf8 } from 'node:buffer';
 import { findDeepNesting, findJsonSyntaxError } from './json-syntax.ts';
 import { RequestValidationError } from './validation.ts';
 
-/** The most arrays and objects inside one another; more overflows the stack of whatever walks the value, and what BSON holds. */
+/** The most arrays and objects inside one another in a value of metadata; more overflows the stack of whatever walks it. */
 export const maxNesting = 64;
+/** The body and its metadata are around that value. */
+const maxBodyNesting = maxNesting + 2;
 
 /**
  * The most colons and commas, inside texts or not: an object of a million members would block the process for seconds. Large bodies
  * are large by their base64, which has neither.
  */
-const mostSeparators = 50_000;
+export const mostSeparators = 50_000;
 
 function hasMoreThan(most: number, bytes: Buffer): boolean {
   let found = 0;
@@ -42,8 +44,8 @@ export function parseJsonText(bytes: Buffer): unknown {
   const start = bytes.subarray(0, 3).equals(byteOrderMark) ? 3 : 0;
   const text = bytes.toString('utf8', start);
   const value = parse(text);
-  if (nestsDeeperThan(maxNesting, value)) {
-    throw new MalformedJsonError(findDeepNesting(text, maxNesting), `Nested deeper than ${maxNesting} levels`);
+  if (nestsDeeperThan(maxBodyNesting, value)) {
+    throw new MalformedJsonError(findDeepNesting(text, maxBodyNesting), `Nested deeper than ${maxBodyNesting} levels`);
   }
   return value;
 }

@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 
 interface KnownPath {
@@ -24,16 +24,27 @@ export function registerNotFound(app: FastifyInstance): void {
     return [...new Set(known.flatMap(({ methods }) => [...methods]))].sort();
   };
 
+  const refusalOf = ({ url }: FastifyRequest, reply: FastifyReply): ServiceError => {
+    const { path } = splitAddress(url);
+    const allowed = methodsAt(decodeURI(path)).join(', ');
+    if (allowed === '') return new ServiceError('not_found', 'There is nothing at this address.');
+    reply.header('Allow', allowed);
+    return new ServiceError('method_not_allowed', `${path.slice(0, 200)} takes ${allowed}.`);
+  };
+
+  // Fastify asks every QUERY for its content type (400) before it says that no route takes one.
+  app.addHook('preParsing', (request, reply, payload, done) => {
+    if (request.is404 && request.method === 'QUERY') done(refusalOf(request, reply));
+    else done(null, payload);
+  });
+
   app.setNotFoundHandler((request, reply) => {
+    const refusal = refusalOf(request, reply);
+    if (refusal.code === 'method_not_allowed') throw refusal;
     const { path, query } = splitAddress(request.url);
-    const allowed = methodsAt(decodeURI(path));
-    if (allowed.length > 0) {
-      reply.header('Allow', allowed.join(', '));
-      throw new ServiceError('method_not_allowed', `${path.slice(0, 200)} takes ${allowed.join(', ')}.`);
-    }
     const other = path.endsWith('/') ? path.slice(0, -1) : `${path}/`;
     if (other !== '' && methodsAt(decodeURI(other)).length > 0) return reply.redirect(other + query, 307);
-    throw new ServiceError('not_found', 'There is nothing at this address.');
+    throw refusal;
   });
 }
 

@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { missingBody, type ValidationItem, validationItems } from './validation-items.ts';
@@ -79,4 +79,21 @@ export function createRequestParser<const Contract extends RequestContract>(
     if (detail !== undefined) throw new RequestValidationError(detail);
     return parsed as ParsedRequest<Contract>;
   };
+}
+
+/**
+ * Where the path of a request is wrong there is nothing whose token could be looked up: whatever else is wrong with the request is told
+ * together with it, before the route judges anything (E1). Register it before the routes.
+ */
+export function registerPathRule(app: FastifyInstance): void {
+  app.addHook('onRoute', (route) => {
+    const contract = route.config?.contract;
+    const path = contract?.path;
+    if (!path) return;
+    const parse = createRequestParser(contract);
+    route.preHandler = [
+      async (request: FastifyRequest) => void (path.safeParse(request.params).success || parse(request)),
+      ...[route.preHandler ?? []].flat(),
+    ];
+  });
 }

@@ -1,8 +1,10 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { rpcRequest, rpcResponse } from '../../shared/contract/mcp.ts';
-import { toServiceError } from '../http/errors.ts';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import { statusOf, toServiceError } from '../http/errors.ts';
 import { MalformedJsonError } from '../http/json-text.ts';
+import type { IsForeign } from '../http/origin.ts';
 import type { IdentifyProduct } from '../http/service-token.ts';
 import { empty, json, type OperationContract } from '../openapi/operation.ts';
 import { stampBodyLimit } from '../routes/stamping.ts';
@@ -19,22 +21,26 @@ const maxBatch = 100;
 
 /**
  * `POST /mcp`: the Model Context Protocol over plain HTTP POST. Nothing is kept between requests, every answer is JSON, and
- * faults of the protocol are JSON-RPC errors at HTTP 200; only a missing token is 401, a body too large 413 and a body that is
- * not declared as JSON 415 (M7, E8). `Accept` and `MCP-Protocol-Version` change nothing.
+ * faults of the protocol are JSON-RPC errors at HTTP 200; only a missing token is 401, a page of a foreign origin 403, a body too
+ * large 413 and a body that is not declared as JSON 415 (M7, M9, E8). `Accept` and `MCP-Protocol-Version` change nothing.
  */
 export function registerMcp(
   app: FastifyInstance,
   deps: {
     identifyProduct: IdentifyProduct;
+    isForeign: IsForeign;
     stamping: Stamping;
     verification: Pick<Verification, 'byId' | 'raw'>;
     sealedMaxBytes: number;
   },
 ): void {
-  const { identifyProduct, sealedMaxBytes } = deps;
+  const { identifyProduct, isForeign, sealedMaxBytes } = deps;
   const methods = createMcpMethods([createStampHashTool(deps), createStampContentTool(deps), createVerifyTokenTool(deps)]);
 
-  const options = { bodyLimit: stampBodyLimit(sealedMaxBytes), errorHandler: answerUnread, config: { contract } };
+  const onRequest = async (request: FastifyRequest) => {
+    if (isForeign(request)) throw new ServiceError('forbidden', 'Pages of this origin may not use this address.');
+  };
+  const options = { bodyLimit: stampBodyLimit(sealedMaxBytes), onRequest, errorHandler: answerUnread, config: { contract } };
   app.post('/mcp', options, async (request, reply) => {
     const onReplayed = () => void reply.header('Idempotent-Replayed', 'true');
     const context = { product: identifyProduct(request), requestId: request.id, onReplayed, log: request.log };
@@ -47,6 +53,7 @@ export function registerMcp(
 /** Documentation only: what a body may be is judged by JSON-RPC itself. */
 const contract: OperationContract = {
   tag: 'MCP',
+  id: 'callMcp',
   summary: 'JSON-RPC 2.0 for assistants (Model Context Protocol 2024-11-05)',
   description:
     'Methods `initialize`, `ping`, `tools/list` and `tools/call`; only `tools/call` needs the header X-Service-Token. ' +
@@ -58,6 +65,7 @@ const contract: OperationContract = {
     200: json('The answer, or those of a batch in its order.', z.union([rpcResponse, z.array(rpcResponse)])),
     202: empty('Nothing but notifications.'),
     401: json('`tools/call` without a valid service token: error −32000.', z.union([rpcResponse, z.array(rpcResponse)])),
+    403: json('The request comes from a page of an origin that is not allowed.', rpcResponse),
     413: json('The body is too large.', rpcResponse),
     415: json('The body is not JSON.', rpcResponse),
   },
@@ -96,6 +104,9 @@ function needsToken(answer: RpcResponse | readonly RpcResponse[]): boolean {
   return [answer].flat().some((response) => 'error' in response && response.error.code === rpcErrors.unauthorized);
 }
 
+/** Refusals of HTTP, told by its status too. */
+const refusalStatuses = [400, 403, 413, 415];
+
 /** A body that could not be read: no message, so no id (JSON-RPC 2.0 §5). */
 function answerUnread(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   if (request.raw.complete) reply.removeHeader('connection');
@@ -106,8 +117,8 @@ function answerUnread(error: FastifyError, request: FastifyRequest, reply: Fasti
   }
   const { code, message, cause = error } = toServiceError(error);
   const data = { code, request_id: request.id };
-  if (code === 'payload_too_large') return refuse(413, new RpcError(rpcErrors.invalidRequest, message, data));
-  if (code === 'unsupported_media_type') return refuse(415, new RpcError(rpcErrors.invalidRequest, message, data));
+  const status = refusalStatuses.find((known) => known === statusOf[code]);
+  if (status !== undefined) return refuse(status, new RpcError(rpcErrors.invalidRequest, message, data));
   if (code === 'internal_error') request.log.error({ err: cause }, 'unexpected error');
   return refuse(200, new RpcError(rpcErrors.internalError, code === 'internal_error' ? 'Internal error' : message, data));
 }

@@ -3,6 +3,7 @@ import { errorResponse, httpValidationError } from '../../shared/contract/error.
 import type { ErrorCode } from '../../shared/domain/service-error.ts';
 import { statusOf } from '../http/errors.ts';
 import { examples } from './examples.ts';
+import { guide } from './guide.ts';
 import type { AnswerContract, OperationContract } from './operation.ts';
 import { createSchemaCollector, type JsonSchema, type SchemaCollector } from './schemas.ts';
 
@@ -46,7 +47,7 @@ interface AnswerObject {
 /** The whole document. */
 export interface ApiDocument {
   readonly openapi: string;
-  readonly info: { readonly title: string; readonly version: string };
+  readonly info: { readonly title: string; readonly version: string; readonly description: string };
   readonly paths: Readonly<Record<string, Readonly<Record<string, OperationObject>>>>;
   readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>> };
 }
@@ -103,7 +104,7 @@ const nameOf = (schema: JsonSchema): string => String(schema.$ref ?? '').slice('
 function describeContent(collector: SchemaCollector, answer: AnswerContract, code?: ErrorCode): AnswerObject {
   const { content, headers, description } = answer;
   const media = Object.entries(content ?? {}).map(([type, described]) => {
-    if (described === null) return [type, { schema: type === 'text/html' ? { type: 'string' } : {} }];
+    if (described === null) return [type, { schema: type === 'text/html' ? { type: 'string' } : { type: 'string', format: 'binary' } }];
     const schema = collector.schemaOf(described, 'output');
     const example = code
       ? { detail: descriptionOfStatus[statusOf[code]] ?? 'Something went wrong.', code, request_id: examples.requestId }
@@ -158,7 +159,7 @@ function describeParameters(
   }));
 }
 
-function describeOperation(collector: SchemaCollector, { method, url, contract }: DescribedRoute): OperationObject {
+function describeOperation(collector: SchemaCollector, { contract }: DescribedRoute): OperationObject {
   const parameters = [
     ...describeParameters(collector, 'path', contract.path),
     ...describeParameters(collector, 'query', contract.query),
@@ -167,7 +168,7 @@ function describeOperation(collector: SchemaCollector, { method, url, contract }
   const body = contract.body && collector.schemaOf(contract.body, 'input');
   const example = body && (contract.bodyExample ?? examples.of(nameOf(body)));
   return {
-    operationId: `${method.toLowerCase()}${url.replace(/[^A-Za-z0-9]+([A-Za-z0-9]?)/g, (_, letter: string) => letter.toUpperCase())}`,
+    operationId: contract.id,
     tags: [contract.tag],
     summary: contract.summary,
     ...(contract.description !== undefined && { description: contract.description }),
@@ -179,6 +180,9 @@ function describeOperation(collector: SchemaCollector, { method, url, contract }
     responses: describeAnswers(collector, contract),
   };
 }
+
+const summary =
+  'Time stamps (RFC 3161) for hashes and content, their verification, and workflows whose outputs are closed under one Merkle root.';
 
 /** The OpenAPI 3.1 document of the routes, in their order. */
 export function describeApi(routes: readonly DescribedRoute[], { version }: { version: string }): ApiDocument {
@@ -193,8 +197,7 @@ export function describeApi(routes: readonly DescribedRoute[], { version }: { ve
     info: {
       title: 'qstamp',
       version,
-      description:
-        'Time stamps (RFC 3161) for hashes and content, their verification, and workflows whose outputs are closed under one Merkle root.',
+      description: [summary, ...guide.map(({ title, paragraphs }) => [`## ${title}`, ...paragraphs].join('\n\n'))].join('\n\n'),
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/' }],

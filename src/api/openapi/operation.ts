@@ -5,7 +5,7 @@ import type { RequestContract } from '../http/validation.ts';
 /** What one status of an operation answers with; without `content` it has no body. */
 export interface AnswerContract {
   readonly description: string;
-  /** By media type: a schema where the body is JSON, null where it is not described further. */
+  /** By media type: a schema where the body is JSON, null where it is a page or a file. */
   readonly content?: Readonly<Record<string, z.ZodType | null>>;
   /** Headers beside those that every answer has: name and meaning. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -22,6 +22,8 @@ export type Authentication = 'service' | 'workflow';
  * need not be named.
  */
 export interface OperationContract extends RequestContract {
+  /** Its name in generated clients: a verb first, unique, and never changed. */
+  readonly id: string;
   readonly tag: string;
   readonly summary: string;
   readonly description?: string;

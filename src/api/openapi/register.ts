@@ -1,19 +1,22 @@
 import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
 import { version } from '../../shared/runtime/version.ts';
 import { entityTagOf, isFresh } from '../http/entity-tag.ts';
 import type { DocsPage } from '../pages/docs-model.ts';
 import { docsPageOf } from '../pages/docs-page.ts';
 import { type ApiDocument, type DescribedRoute, describeApi } from './document.ts';
-import { bytes, type OperationContract, page } from './operation.ts';
+import { json, type OperationContract, page } from './operation.ts';
 
 const contract: OperationContract = {
   tag: 'Documents',
+  id: 'readOpenApi',
   summary: 'This document',
-  answers: { 200: bytes('OpenAPI 3.1.', 'application/json') },
+  answers: { 200: json('OpenAPI 3.1.', z.looseObject({ openapi: z.string() })) },
 };
 
 const pageContract: OperationContract = {
   tag: 'Documents',
+  id: 'showDocsPage',
   summary: 'The same as a page, to read and to try',
   answers: { 200: page('The page.') },
 };

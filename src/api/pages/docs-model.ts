@@ -27,5 +27,7 @@ export interface DocsOperation {
 
 export interface DocsPage {
   readonly version: string;
+  /** What holds for many operations, in plain text. */
+  readonly guide: readonly { readonly title: string; readonly paragraphs: readonly string[] }[];
   readonly groups: readonly { readonly name: string; readonly operations: readonly DocsOperation[] }[];
 }

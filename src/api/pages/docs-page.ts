@@ -1,4 +1,5 @@
 import type { ApiDocument, OperationObject } from '../openapi/document.ts';
+import { guide } from '../openapi/guide.ts';
 import type { DocsOperation, DocsPage } from './docs-model.ts';
 
 const jsonType = 'application/json';
@@ -55,6 +56,7 @@ export function docsPageOf(document: ApiDocument): DocsPage {
   const groups = Map.groupBy(operations, ({ tag }) => tag);
   return {
     version: document.info.version,
+    guide: guide.map(({ title, paragraphs }) => ({ title, paragraphs: paragraphs.map(plain) })),
     groups: [...groups].map(([name, ofGroup]) => ({ name, operations: ofGroup.map(({ shown }) => shown) })),
   };
 }

@@ -31,6 +31,7 @@ export function registerAgentRoutes(
   for (const tier of stampTiers) {
     const contract = {
       tag: 'Agent',
+      id: `stampAgent${tier.charAt(0).toUpperCase()}${tier.slice(1)}`,
       summary: `Stamp in tier ${tier}`,
       description: meanings[tier],
       headers,

@@ -13,16 +13,19 @@ const tag = 'Health and status';
 
 const checkContract: OperationContract = {
   tag,
+  id: 'checkHealth',
   summary: 'Health, with what this process sees of its surroundings',
   answers: { 200: json('The process answers; `status` says how its surroundings are.', healthResponse) },
 };
 const liveContract: OperationContract = {
   tag,
+  id: 'checkLiveness',
   summary: 'Liveness',
   answers: { 200: json('The process answers; it never depends on Redis or MongoDB.', livenessResponse) },
 };
 const readyContract: OperationContract = {
   tag,
+  id: 'checkReadiness',
   summary: 'Readiness',
   answers: {
     200: json('Stamps can be accepted and read.', readinessResponse),

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { type StampListResponse, stampListResponse, stampRequestFor } from '../../shared/contract/stamp.ts';
 import { dailyQuery, dailyStatsResponse, listQuery } from '../../shared/contract/stats.ts';
 import { verificationResult, verifyRequest } from '../../shared/contract/verify.ts';
+import { beforeBody } from '../http/before-body.ts';
 import { type IdentifyProduct, requireProduct } from '../http/service-token.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { json, type OperationContract } from '../openapi/operation.ts';
@@ -14,6 +15,7 @@ const shared = { tag: 'Internal', authentication: 'service' } as const;
 
 const verifyContract = {
   ...shared,
+  id: 'verifyInternal',
   summary: 'Verify a token',
   body: verifyRequest,
   answers: { 200: json('Whether it is valid, and why not.', verificationResult) },
@@ -22,6 +24,7 @@ const verifyContract = {
 
 const listContract = {
   ...shared,
+  id: 'listStamps',
   summary: 'The stamps of the calling product, newest first',
   query: listQuery,
   answers: { 200: json('One page of them, and how many there are.', stampListResponse) },
@@ -30,6 +33,7 @@ const listContract = {
 
 const dailyContract = {
   ...shared,
+  id: 'readDailyStatistics',
   summary: 'Daily statistics, newest day first',
   query: dailyQuery,
   answers: { 200: json('A row for each day, provider and kind of caller; days without traffic have none.', dailyStatsResponse) },
@@ -54,6 +58,7 @@ export function registerInternalRoutes(
   const { identifyProduct, stamping, verification, statistics, sealedMaxBytes } = deps;
   const stampContract = {
     ...shared,
+    id: 'stampInternal',
     summary: 'Stamp a hash, or content in tier sealed',
     headers: stampHeaders,
     body: stampRequestFor({ sealedMaxBytes }),
@@ -62,7 +67,8 @@ export function registerInternalRoutes(
   } satisfies OperationContract;
   const parseStamp = createRequestParser(stampContract);
 
-  const stampOptions = { bodyLimit: stampBodyLimit(sealedMaxBytes), config: { contract: stampContract } };
+  const onRequest = beforeBody((request) => requireProduct(identifyProduct, request));
+  const stampOptions = { bodyLimit: stampBodyLimit(sealedMaxBytes), onRequest, config: { contract: stampContract } };
   app.post('/api/v1/internal/v1/stamp', stampOptions, async (request, reply) => {
     const product = requireProduct(identifyProduct, request);
     const { headers, body: order } = parseStamp(request);
@@ -77,7 +83,7 @@ export function registerInternalRoutes(
     return sendStamp(reply, answer);
   });
 
-  app.post('/api/v1/internal/v1/verify', { config: { contract: verifyContract } }, async (request) => {
+  app.post('/api/v1/internal/v1/verify', { onRequest, config: { contract: verifyContract } }, async (request) => {
     requireProduct(identifyProduct, request);
     return verification.raw(parseVerify(request).body.token);
   });

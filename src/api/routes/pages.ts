@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { workflowPath } from '../../shared/contract/workflow.ts';
 import { workflowPath as pagePath } from '../../shared/domain/addresses.ts';
-import { baseUrlOf } from '../http/base-url.ts';
+import { baseUrlOf } from '../http/origin.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { type OperationContract, page } from '../openapi/operation.ts';
 import { sendErrorPage } from '../pages/error-page.ts';
@@ -28,6 +28,7 @@ const pageQuery = z.object({
 
 const contract = {
   tag: 'Workflow',
+  id: 'showWorkflowPage',
   summary: 'The public page of a workflow',
   path: workflowPath,
   query: pageQuery,
@@ -58,7 +59,7 @@ export function registerPageRoutes(app: FastifyInstance, deps: { workflows: Work
     const model = await workflows.page(path.workflow_id, {
       ...asked,
       isPrintEdition: edition === 'print',
-      baseUrl: baseUrlOf(request, publicBaseUrl),
+      baseUrl: baseUrlOf(app, publicBaseUrl),
     });
     if (model) return reply.page('workflow', model);
     return sendErrorPage(request, reply, { status: 404, detail: 'There is no workflow with this id.', retryAfterSeconds: null });

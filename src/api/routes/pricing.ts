@@ -5,6 +5,7 @@ import { empty, json, type OperationContract } from '../openapi/operation.ts';
 
 const contract: OperationContract = {
   tag: 'Agent',
+  id: 'readPricing',
   summary: 'What the agent operations cost',
   answers: {
     200: json('The price list.', pricingResponse, { ETag: 'For `If-None-Match`.', 'Cache-Control': '`public, max-age=300`' }),

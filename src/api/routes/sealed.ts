@@ -9,6 +9,7 @@ import type { DownloadSealed } from '../services/sealed-download.ts';
 
 const contract = {
   tag: 'Sealed content',
+  id: 'downloadSealedContent',
   summary: 'The content of a sealed stamp',
   description:
     'At the capability address that the stamp operation answered as `sealed_storage_url`; checked against its hash on the way out.',

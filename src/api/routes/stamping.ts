@@ -8,7 +8,9 @@ import type { StampAnswer } from '../services/stamping.ts';
 
 /** Headers of every stamp operation. */
 export const stampHeaders = z.object({
-  'idempotency-key': text({ min: 1, max: 255, pattern: '^[\\x21-\\x7e]*$' }).optional(),
+  'idempotency-key': text({ min: 1, max: 255, pattern: '^[\\x21-\\x7e]*$' })
+    .optional()
+    .describe('a word of your own for this request: sent again with it, the first answer comes again and nothing is done twice'),
 });
 
 /** 201 with the stamp; a stamp that an earlier request made says so (S9). */
@@ -18,8 +20,11 @@ export function sendStamp(reply: FastifyReply, { stamp, isReplayed }: StampAnswe
   return stamp;
 }
 
-/** base64 takes four bytes for three; the rest of a body is small. */
-export const stampBodyLimit = (sealedMaxBytes: number): number => Math.ceil(sealedMaxBytes / 3) * 4 + 64 * 1024;
+/**
+ * base64 takes four characters for three bytes. Each may be a slash, and PHP and others write a slash in JSON as `\/`: two bytes for
+ * one. The rest of a body is small.
+ */
+export const stampBodyLimit = (sealedMaxBytes: number): number => Math.ceil(sealedMaxBytes / 3) * 4 * 2 + 64 * 1024;
 
 /** What every stamp operation answers (E9–E11, S9). */
 export const stampAnswers = {

@@ -1,23 +1,24 @@
 import type { FastifyInstance } from 'fastify';
 import { version } from '../../shared/runtime/version.ts';
-import { baseUrlOf } from '../http/base-url.ts';
+import { baseUrlOf } from '../http/origin.ts';
 import { type OperationContract, page } from '../openapi/operation.ts';
 import { qualificationOf } from '../pages/provider-qualification.ts';
 import type { StatusService } from '../services/status.ts';
 
 const contract: OperationContract = {
   tag: 'Documents',
+  id: 'showStartPage',
   summary: 'The start page',
   answers: { 200: page('What this is and where to go.') },
 };
 
 /** The page that tells a person what this is and where to go. */
 export function registerStartRoute(app: FastifyInstance, deps: { status: StatusService; publicBaseUrl: string | undefined }): void {
-  app.get('/', { config: { contract } }, async (request, reply) => {
+  app.get('/', { config: { contract } }, async (_request, reply) => {
     const { provider } = (await deps.status.read()).response;
     return reply.page('start', {
       version,
-      baseUrl: baseUrlOf(request, deps.publicBaseUrl),
+      baseUrl: baseUrlOf(app, deps.publicBaseUrl),
       provider: { name: provider.name, qualification: qualificationOf(provider) },
     });
   });

@@ -10,12 +10,14 @@ const cacheControl = 'public, max-age=2';
 const tag = 'Health and status';
 const jsonContract: OperationContract = {
   tag,
+  id: 'readStatus',
   summary: 'The state of the service and its counters',
   description: 'Figures that are at most 5 s old; nothing of a caller, an id, a host or a path.',
   answers: { 200: json('The state, also where it is an outage.', statusResponse, { 'Cache-Control': '`public, max-age=2`' }) },
 };
 const pageContract: OperationContract = {
   tag,
+  id: 'showStatusPage',
   summary: 'The same as a page',
   answers: { 200: page('The status page.') },
   errors: ['rate_limited'],

@@ -12,6 +12,7 @@ const bodyLimit = 256 * 1024;
 
 const openContract: OperationContract = {
   tag,
+  id: 'showVerifyForm',
   summary: 'A page to verify a file and its stamp',
   answers: { 200: page('A form; the file stays in the browser.') },
 };
@@ -20,6 +21,7 @@ const withoutSpace = z.string().transform((text) => text.replace(/\s/g, ''));
 
 const sendContract = {
   tag,
+  id: 'sendVerifyForm',
   summary: 'The verdict on a token, as a page',
   description: `What the form of the page sends, as \`${formType}\`.`,
   body: z.object({ token: withoutSpace, hash: withoutSpace.transform((text) => text.toLowerCase()).default('') }),

@@ -20,6 +20,7 @@ const refused = (description: string): AnswerContract => ({
 
 const contract = {
   tag: 'Workflow',
+  id: 'verifyWorkflowUser',
   summary: 'Open the link in the mail',
   description: 'Answers a page, or JSON to whoever asks for it with `Accept: application/json`.',
   path: workflowPath,
@@ -57,7 +58,7 @@ function isPrefetch({ headers }: FastifyRequest): boolean {
 /** The link in the mail (W6): a page, or JSON for who asks for it (E12). Neither HEAD nor a prefetch consumes it. */
 export function registerVerifyUserRoutes(app: FastifyInstance, { workflows }: { workflows: Workflows }): void {
   app.head(address, async (request, reply) => {
-    parse(request);
+    await workflows.find(parse(request).path.workflow_id);
     return reply.type('text/html; charset=utf-8').header('Cache-Control', 'no-store').send();
   });
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { rawVerifyRequest, tokenPath, verificationResult } from '../../shared/contract/verify.ts';
 import { prefersPage } from '../http/accept.ts';
-import { baseUrlOf } from '../http/base-url.ts';
+import { baseUrlOf } from '../http/origin.ts';
 import { addressKey, type RateLimits } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { bytes, json, type OperationContract } from '../openapi/operation.ts';
@@ -13,6 +13,7 @@ const errors = ['rate_limited', 'store_unavailable'] as const;
 
 const byIdContract = {
   tag,
+  id: 'verifyToken',
   summary: 'Verify a stamp by its id',
   description:
     'The stored token is checked cryptographically each time; an id that is not known answers `valid` false. A browser gets a page.',
@@ -25,6 +26,7 @@ const byIdContract = {
 
 const rawContract = {
   tag,
+  id: 'verifyRawToken',
   summary: 'Verify a token',
   description: 'Any token of this service, and any RFC 3161 token that chains to a configured trust anchor.',
   body: rawVerifyRequest,
@@ -34,6 +36,7 @@ const rawContract = {
 
 const exchangeContract = (part: ExchangePart): OperationContract => ({
   tag,
+  id: { tsr: 'downloadTimeStampResponse', tsq: 'downloadTimeStampRequest', token: 'downloadTimeStampToken' }[part],
   summary: { tsr: 'The time-stamp response, DER', tsq: 'The time-stamp request, DER', token: 'The time-stamp token, DER' }[part],
   description: 'For verifiers other than this service, e.g. `openssl ts -verify`. Stamps of the mock provider have none.',
   path: tokenPath,
@@ -70,7 +73,7 @@ export function registerVerifyRoutes(
     reply.header('Vary', 'Accept');
     if (!prefersPage(request.headers.accept)) return verification.byId(token_id);
     reply.header('X-Robots-Tag', 'noindex, nofollow');
-    return reply.page('verify', await stampPages.byId(token_id, baseUrlOf(request, publicBaseUrl)));
+    return reply.page('verify', await stampPages.byId(token_id, baseUrlOf(app, publicBaseUrl)));
   });
   app.post('/api/v1/verify/v1/raw', { onRequest, config: { contract: rawContract } }, async (request) => {
     const { token, hash } = parseRaw(request).body;

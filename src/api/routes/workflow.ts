@@ -11,7 +11,8 @@ import {
   workflowStartResponse,
   workflowStateResponse,
 } from '../../shared/contract/workflow.ts';
-import { ownOrigin } from '../http/own-origin.ts';
+import { beforeBody } from '../http/before-body.ts';
+import { baseUrlOf } from '../http/origin.ts';
 import { addressKey, type RateLimits } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { json, type OperationContract } from '../openapi/operation.ts';
@@ -25,6 +26,7 @@ const commonErrors = ['not_found', 'store_unavailable'] as const;
 
 const startContract = {
   tag,
+  id: 'startWorkflow',
   summary: 'Start a workflow; a link that confirms the e-mail address is mailed',
   headers: stampHeaders,
   body: workflowStartRequest,
@@ -34,6 +36,7 @@ const startContract = {
 
 const stampContract = {
   tag,
+  id: 'stampWorkflowOutput',
   summary: 'Stamp an output',
   description: 'Outputs are numbered 1, 2, 3 … without a gap.',
   authentication: 'workflow',
@@ -57,6 +60,7 @@ const stampContract = {
 
 const stateContract = {
   tag,
+  id: 'readWorkflow',
   summary: 'Where a workflow stands',
   description: 'To the holder of the workflow token (`Authorization: Workflow …`) also what only he knows; without it what the page shows.',
   path: workflowPath,
@@ -66,6 +70,7 @@ const stateContract = {
 
 const resendContract = {
   tag,
+  id: 'resendWorkflowLink',
   summary: 'Mail a new link; the old one ends',
   description: 'While the workflow is pending, also where the old link has expired or was tried too often; three an hour.',
   authentication: 'workflow',
@@ -77,6 +82,7 @@ const resendContract = {
 
 const completeContract = {
   tag,
+  id: 'completeWorkflow',
   summary: 'Close the workflow under a stamped Merkle root',
   authentication: 'workflow',
   path: workflowPath,
@@ -96,6 +102,7 @@ const completeContract = {
 
 const redactContract = {
   tag,
+  id: 'redactWorkflow',
   summary: 'Remove the e-mail address (GDPR Article 17)',
   description: 'Hash anchors and the chain of outputs remain, and every proof still verifies.',
   authentication: 'workflow',
@@ -164,12 +171,13 @@ export function registerWorkflowRoutes(
       requestId: request.id,
       idempotencyKey: headers['idempotency-key'],
       passLimit: () => limitStarts(request, reply),
-      baseUrl: publicBaseUrl ?? ownOrigin(app),
+      baseUrl: baseUrlOf(app, publicBaseUrl),
     });
     return sendAnswer(reply, 201, started);
   });
 
-  app.post('/api/v1/workflow/:workflow_id/stamp', { config: { contract: stampContract } }, async (request, reply) => {
+  const onRequest = beforeBody((request) => workflowPath.safeParse(request.params).success && open(request));
+  app.post('/api/v1/workflow/:workflow_id/stamp', { onRequest, config: { contract: stampContract } }, async (request, reply) => {
     const workflow = await open(request);
     const { headers, body } = parseStamp(request);
     const stamped = await workflows.stampOutput({
@@ -198,7 +206,7 @@ export function registerWorkflowRoutes(
       requestId: request.id,
       idempotencyKey: headers['idempotency-key'],
       passLimit: () => limitResends(request, reply),
-      baseUrl: publicBaseUrl ?? ownOrigin(app),
+      baseUrl: baseUrlOf(app, publicBaseUrl),
     });
     return sendAnswer(reply, 202, resent);
   });

@@ -17,6 +17,17 @@ const rowOf = ({ date, provider, isQualified, callerKind, stamps, failed, latenc
   latency_ms_p95: latencyMs.p95,
 });
 
+/**
+ * How many stamps a product has, as a page of them shows it (S12). The page is of one moment; the counter is read beside it, and a
+ * stamp is stored and counted by two writes. So what the page itself proves wins: who reads to the end gets exactly what was there, and
+ * no total is smaller than what is shown or leaves a page out that is there.
+ */
+export function totalOfPage(page: { offset: number; shown: number; hasMore: boolean }, counted: number): number {
+  const end = page.offset + page.shown;
+  if (page.hasMore) return Math.max(counted, end + 1);
+  return page.shown > 0 ? end : Math.min(counted, end);
+}
+
 /** What a product may read of its stamps and of the daily counters. */
 export interface Statistics {
   listStamps(product: string, page: { limit: number; offset: number }): Promise<StampListResponse>;
@@ -27,16 +38,20 @@ export interface Statistics {
 export function createStatistics(deps: { stamps: StampStore; counters: CounterStore; clock: Clock }): Statistics {
   const { stamps, counters, clock } = deps;
   return {
-    listStamps: async (product, page) => {
-      const [stored, total] = await Promise.all([stamps.listByProduct(product, page), counters.productTotal(product)]);
-      const items = stored.map(({ tokenId, issuedAt, tier, imprint, isQualified }) => ({
+    listStamps: async (product, { limit, offset }) => {
+      // One more than is shown tells whether the page is the last.
+      const [stored, counted] = await Promise.all([
+        stamps.listByProduct(product, { limit: limit + 1, offset }),
+        counters.productTotal(product),
+      ]);
+      const items = stored.slice(0, limit).map(({ tokenId, issuedAt, tier, imprint, isQualified }) => ({
         token_id: tokenId,
         issued_at: issuedAt,
         tier,
         content_sha256: imprint.digest,
         is_qualified: isQualified,
       }));
-      return { items, total };
+      return { items, total: totalOfPage({ offset, shown: items.length, hasMore: stored.length > limit }, counted) };
     },
     daily: async (days) => (await counters.daily(utcDay(clock() - (days - 1) * dayMs))).map(rowOf),
   };

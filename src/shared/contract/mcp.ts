@@ -1,12 +1,13 @@
 import { z } from 'zod';
+import { stampTiers } from '../domain/tiers.ts';
 import { issueOf, metadata, sha256Hex, text, valueError } from './fields.ts';
 import { anyUuid } from './parameters.ts';
-import { stampTier } from './stamp.ts';
 
 /** Arguments of `service_stamp_hash`. */
 export const stampHashArguments = z.object({
   sha256_hex: sha256Hex,
-  tier: stampTier.default('basic').describe('basic: the hash only; plus: with a verify address; sealed: content may be kept'),
+  // Not the schema with a name: several assistants refuse a tool whose input has references.
+  tier: z.enum(stampTiers).default('basic').describe('basic: the hash only; plus: with a verify address; sealed: content may be kept'),
   metadata: metadata(text()).nullish(),
 });
 

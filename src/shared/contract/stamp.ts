@@ -6,7 +6,7 @@ import { type StampTier, stampTiers } from '../domain/tiers.ts';
 import { errorResponse } from './error.ts';
 import { dateTime, issueOf, maxMetadataBytes, metadata, type PydanticIssue, sha256Hex, text, uuid, valueError } from './fields.ts';
 
-export const stampTier = z.enum(stampTiers);
+export const stampTier = z.enum(stampTiers).meta({ id: 'StampTier' });
 
 /**
  * The content of canonical base64 (RFC 4648 §4: standard alphabet, padding, zero pad bits, no white space); undefined when it
@@ -90,7 +90,9 @@ export function stampRequestFor(rules: StampRules = {}) {
 
 /** Headers of the agent operations: an unverified claim of the caller (S10). */
 export const agentHeaders = z.object({
-  'x-payment-transaction': text({ max: 256, pattern: '^[\\x20-\\x7e]*$' }).optional(),
+  'x-payment-transaction': text({ max: 256, pattern: '^[\\x20-\\x7e]*$' })
+    .optional()
+    .describe('a payment that you say you made: stored beside the stamp, checked by nobody'),
 });
 
 export const stampToken = z

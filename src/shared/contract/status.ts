@@ -27,7 +27,7 @@ export const statusCounters = z
     workflows_started: knownCount,
     workflows_completed: knownCount,
   })
-  .meta({ id: 'StatusCounters' });
+  .meta({ id: 'ActivityCounters' });
 export type StatusCounters = z.output<typeof statusCounters>;
 
 /** `/api/v1/status`: figures only; nothing of a caller, an id, a host or a path. */

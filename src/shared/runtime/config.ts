@@ -61,6 +61,12 @@ function isAddressOrCidr(text: string): boolean {
 
 const addressList = list.refine((items) => items.every(isAddressOrCidr), 'takes a comma-separated list of addresses or CIDRs');
 
+/** Origins as browsers write them in `Origin`: a scheme and a host, and a port where it is not the scheme's own. */
+const originList = list.refine(
+  (items) => items.every((item) => URL.canParse(item) && new URL(item).origin === item),
+  'takes origins separated by commas, such as https://app.example',
+);
+
 /** Every environment variable of the service, as text in and as typed values out. The README's table is tested against it. */
 export const settingsSchema = z.object({
   NODE_ENV: z.enum(['development', 'production', 'test'], 'takes development, test or production').default('development'),
@@ -83,6 +89,7 @@ export const settingsSchema = z.object({
   QUEUE_MAX_DEPTH: setting(1, 10_000_000, 50_000),
   WORKER_CONCURRENCY: setting(1, 10_000, 256),
   TRUST_PROXY: addressList.default([]),
+  MCP_ORIGINS: originList.default([]),
   SMTP_URL: url(['smtp:', 'smtps:'])
     .refine((text) => /^smtps?:\/\/[^/?#]/.test(text), 'takes an address with a host')
     .optional(),

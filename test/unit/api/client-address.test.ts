@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { addressBucket } from '../../../src/api/http/client-address.ts';
+import { addressBucket, createHopTrust } from '../../../src/api/http/client-address.ts';
 
 test.each([
   ['192.0.2.1', '192.0.2.1'],
@@ -12,6 +12,23 @@ test.each([
   ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
   ['::1', '0:0:0:0::/64'],
   ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ['192.0.2.1:4711', '192.0.2.1'],
+  ['[2001:db8::1]:4711', '2001:db8:0:0::/64'],
+  ['[2001:db8::1]', '2001:db8:0:0::/64'],
 ])('R1: %s counts as %s', (address, bucket) => {
   expect(addressBucket(address)).toBe(bucket);
+});
+
+test.each([
+  ['10.1.2.3', true],
+  ['10.1.2.3:443', true],
+  ['::ffff:10.1.2.3', true],
+  ['11.0.0.1', false],
+  ['2001:db8::7', true],
+  ['[2001:db8::7]:443', true],
+  ['2001:db8::8', false],
+  ['unknown', false],
+  ['', false],
+])('R1: whether %j is one of the trusted hops: %j', (address, isTrusted) => {
+  expect(createHopTrust(['10.0.0.0/8', '2001:db8::7'])(address)).toBe(isTrusted);
 });

@@ -49,11 +49,11 @@ test('E2: one byte order mark is skipped, and not counted', () => {
   expect(faultOf('\ufeff\ufeff{}')).toMatchObject({ loc: ['body', 0] });
 });
 
-test('E2: nesting is refused beyond 64 levels, where it gets too deep', () => {
+test('E2: a value of metadata may nest to 64 levels, in the body and the metadata around it; beyond, it is refused where it gets too deep', () => {
   const nested = (levels: number) => `${'['.repeat(levels)}"]["${']'.repeat(levels)}`;
-  expect(faultOf(nested(64))).toHaveProperty('value');
-  expect(faultOf(nested(65))).toEqual({ loc: ['body', 64], error: 'Nested deeper than 64 levels' });
-  expect(faultOf(`{"é[":"[[[\\"[","a":${nested(200)}}`)).toMatchObject({ loc: ['body', 82] });
+  expect(faultOf(`{"metadata":{"a":${nested(64)}}}`)).toHaveProperty('value');
+  expect(faultOf(nested(67))).toEqual({ loc: ['body', 66], error: 'Nested deeper than 66 levels' });
+  expect(faultOf(`{"é[":"[[[\\"[","a":${nested(200)}}`)).toMatchObject({ loc: ['body', 84] });
 });
 
 test('E2: a fault behind megabytes of brackets or text is found without a deep stack', () => {

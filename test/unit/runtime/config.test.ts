@@ -54,6 +54,8 @@ describe('a wrong setting is told in one line: the variable, what it got, what i
     ['TSP', 'qtsp'],
     ['STAMP_WAIT_MS', '1e3'],
     ['TRUST_PROXY', 'everybody'],
+    ['MCP_ORIGINS', 'app.example'],
+    ['MCP_ORIGINS', 'https://app.example/'],
     ['TRUST_PROXY', '300.1.1.1'],
     ['TRUST_PROXY', '10.0.0.0/99'],
     ['PUBLIC_BASE_URL', 'https://x.example/?a=b'],

@@ -1,0 +1,33 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+
+/** Clients that said `Expect: 100-continue`: they send their body once they are asked for it (RFC 9110 §10.1.1). */
+export interface Continuations {
+  /** Whether the client still waits to be asked: then no part of the body is on its way. */
+  isAwaited(request: IncomingMessage): boolean;
+  /** Asks for the body, once. */
+  send(request: IncomingMessage): void;
+}
+
+/**
+ * Node asks for every body before anybody has looked at its head. Here a body is asked for when it is about to be read, so that a
+ * refusal (401, 413, 415, 429 …) costs the client no upload. A connection whose body was not asked for is closed behind the
+ * answer: nobody could tell that body from the next request.
+ */
+export function createContinuations(server: Server): Continuations {
+  const awaited = new WeakMap<IncomingMessage, { response: ServerResponse; keepsAlive: boolean }>();
+  server.on('checkContinue', (request, response) => {
+    awaited.set(request, { response, keepsAlive: response.shouldKeepAlive });
+    response.shouldKeepAlive = false;
+    server.emit('request', request, response);
+  });
+  return {
+    isAwaited: (request) => awaited.has(request),
+    send(request) {
+      const waiting = awaited.get(request);
+      if (!waiting) return;
+      awaited.delete(request);
+      waiting.response.shouldKeepAlive = waiting.keepsAlive;
+      waiting.response.writeContinue();
+    },
+  };
+}
