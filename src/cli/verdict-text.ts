@@ -1,6 +1,6 @@
 import { rfc3339Of } from '../shared/domain/gen-time.ts';
 import { reasonOf } from '../shared/domain/reasons.ts';
-import { type Certificate, isSameName, type TrustStore, type Verified } from '../shared/rfc3161/index.ts';
+import { type Certificate, isSameName, type TrustStore, UNCHECKED, type Unchecked, type Verified } from '../shared/rfc3161/index.ts';
 import { certificateJson, readableFingerprint, readableName } from './anchors.ts';
 import { CommandFailure } from './failure.ts';
 import type { OnlineAnswer, SubjectJudgement } from './judge-subject.ts';
@@ -16,10 +16,13 @@ export interface ToldVerdict {
   readonly details: readonly string[];
 }
 
+/** What was not checked and is told with its name: the file, and each certificate. */
+const toldByName: readonly Unchecked[] = ['imprint', 'revocation'];
+
 /** @param name what the user called the subject */
 export function tellVerdict(name: string, subject: Subject, judgement: SubjectJudgement, trust: TrustStore): ToldVerdict {
   const { verdict, stated, online } = judgement;
-  const chain = stated?.chain.map(trust.certificateOf) ?? [];
+  const chain = stated?.chain.map(({ der }) => trust.certificateOf(der)) ?? [];
   const unchecked = stated === undefined ? [] : uncheckedForRevocation(chain, trust, stated.genTime.getTime());
   const reason = reasonText(judgement.reason);
   const imprint = stated && imprintOf(stated);
@@ -30,6 +33,7 @@ export function tellVerdict(name: string, subject: Subject, judgement: SubjectJu
   const notChecked = [
     ...(subject.input === undefined ? ['a file: only the token was judged'] : []),
     ...unchecked.map(({ subject }) => `whether ${readableName(subject)} was revoked`),
+    ...(stated?.unchecked.filter((code) => !toldByName.includes(code)).map((code) => UNCHECKED[code]) ?? []),
   ];
   const json = {
     subject: name,

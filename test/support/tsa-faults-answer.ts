@@ -110,7 +110,7 @@ export const ANSWER_FAULTS: readonly FaultyCase[] = [
     make: (lab) => lab.specimen({ seams: { signedAttributes: reversed } }),
   },
   { code: 'der_too_deep', name: '1 000 levels of nesting', make: unsigned(nested(1000)) },
-  { code: 'der_too_large', name: '100 000 elements', make: unsigned(sequence(Buffer.alloc(200_000, Buffer.from([5, 0])))) },
+  { code: 'der_too_large', name: '300 000 elements', make: unsigned(sequence(Buffer.alloc(600_000, Buffer.from([5, 0])))) },
   { code: 'der_too_large', name: 'a megabyte of octets', make: unsigned(octetString(Buffer.alloc(1024 * 1024))) },
   {
     code: 'nonce_too_large',

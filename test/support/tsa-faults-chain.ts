@@ -1,6 +1,15 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 import type { ReasonCode } from '../../src/shared/domain/reasons.ts';
-import { contextPrimitive, ia5String, nullValue, objectIdentifier, sequence } from '../../src/shared/rfc3161/asn1/der-writer.ts';
+import {
+  contextConstructed,
+  contextPrimitive,
+  ia5String,
+  nullValue,
+  objectIdentifier,
+  sequence,
+  setOf,
+  utf8String,
+} from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
 import { directoryName } from '../../src/shared/rfc3161/issue/encode.ts';
 import type { SigningIdentity } from '../../src/shared/rfc3161/issue/issue.ts';
@@ -46,6 +55,14 @@ export function revocationLists(lab: TsaLab, revokedAtMs: number, of: { signer?:
     issueCrl({ ...template, revoked: of.intermediate ? [entry(pki.intermediate.serialNumber)] : [] }, pki.root),
   ];
 }
+
+const policies = (policy: string) => extension(OID.certificatePolicies, false, sequence(sequence(objectIdentifier(policy))));
+const requireExplicitPolicy = (after: number) =>
+  extension(OID.policyConstraints, true, sequence(contextPrimitive(0, Buffer.from([after]))));
+const permittedNames = (name: Buffer) =>
+  extension(OID.nameConstraints, true, sequence(contextConstructed(0, sequence(directoryName(name)))));
+const distinguishedName = (organisation: string) =>
+  sequence(setOf(sequence(objectIdentifier(OID.organizationName), utf8String(organisation))));
 
 function selfCertified(): SigningIdentity {
   const period = { notBeforeMs: CERTIFIED_MS, notAfterMs: LAB_NOW_MS + DAY_MS };
@@ -126,7 +143,7 @@ const CHAIN_FAULTS: readonly FaultyCase[] = [
   {
     code: 'untrusted_root',
     name: 'the intermediate CA is missing',
-    make: (lab) => lab.specimen({ seams: { token: (parts) => ({ ...parts, certificates: parts.certificates.slice(0, 1) }) } }),
+    make: (lab) => lab.specimen({ seams: { token: (parts) => ({ ...parts, certificates: [lab.pki.signer.certificate] }) } }),
   },
   {
     code: 'issuer_not_ca',
@@ -142,6 +159,16 @@ const CHAIN_FAULTS: readonly FaultyCase[] = [
     code: 'certificate_not_valid_at_gen_time',
     name: 'the intermediate CA expired a day before genTime',
     make: (lab) => below(lab, { notAfterMs: LAB_NOW_MS - DAY_MS }),
+  },
+  {
+    code: 'certificate_policy',
+    name: 'a CA that requires a policy which the signer does not name',
+    make: (lab) => below(lab, { extensions: [policies('2.999.1'), requireExplicitPolicy(0)] }),
+  },
+  {
+    code: 'certificate_name',
+    name: 'a CA that may certify another organisation only',
+    make: (lab) => below(lab, { extensions: [permittedNames(distinguishedName('Another organisation'))] }),
   },
   {
     code: 'certificate_revoked',

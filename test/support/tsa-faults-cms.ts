@@ -103,6 +103,15 @@ const ATTRIBUTE_FAULTS: readonly FaultyCase[] = [
   ]),
 ];
 
+const UNSIGNED_FAULTS: readonly FaultyCase[] = [OID.contentType, OID.messageDigest, OID.signingTime, OID.signingCertificateV2].map(
+  (type) => ({
+    code: 'unsigned_attribute',
+    name: `the attribute ${type} outside the signature as well`,
+    make: (lab) =>
+      lab.specimen({ seams: { signer: (signer) => ({ ...signer, unsignedAttributes: [{ type, values: SIGNING_TIME.values }] }) } }),
+  }),
+);
+
 const SIGNATURE_FAULTS: readonly FaultyCase[] = [
   {
     code: 'signature_invalid',
@@ -226,6 +235,7 @@ const ESS_FAULTS: readonly FaultyCase[] = [
 export const CMS_FAULTS: readonly FaultyCase[] = [
   ...SIGNER_INFO_FAULTS,
   ...ATTRIBUTE_FAULTS,
+  ...UNSIGNED_FAULTS,
   ...SIGNATURE_FAULTS,
   ...SIGNER_CERTIFICATE_FAULTS,
   ...ESS_FAULTS,

@@ -19,7 +19,7 @@ function detailsOf({ verified, hasRevocationLists }: Vouched): TokenDetails | nu
     policy,
     serial,
     accuracySeconds: accuracy === undefined ? null : Number(accuracy) / 1e6,
-    chain: chain.map(certificateShown),
+    chain: chain.map(({ der }) => certificateShown(der)),
     hasRevocationLists,
   };
 }

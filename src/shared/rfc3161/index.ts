@@ -34,14 +34,22 @@ export {
 } from './issue/issue.ts';
 export { SCHEMES, type SignatureScheme } from './issue/sign.ts';
 // Why something was refused.
-export { REFUSALS, type RefusalCode } from './refusal/codes.ts';
+export { adviceOf, REFUSALS, type RefusalCode } from './refusal/codes.ts';
 export type { Refused } from './refusal/refusal.ts';
 // To ask a TSA, and to be asked.
 export type { Imprint } from './tsp/imprint.ts';
 export { PKI_FAILURE, PKI_STATUS } from './tsp/pki-status.ts';
 export { decodeRequest, encodeRequest, type RequestFields, type TimeStampRequest } from './tsp/request.ts';
 // To judge an answer or a token.
-export type { ResponseContext, SignerIdentity, TokenContext, Verified, VerifyResult } from './tsp/types.ts';
+export {
+  type CertificateIdentity,
+  type ResponseContext,
+  type TokenContext,
+  UNCHECKED,
+  type Unchecked,
+  type Verified,
+  type VerifyResult,
+} from './tsp/types.ts';
 export { verifyResponse, verifyToken } from './tsp/verify.ts';
 // To tell people of certificates, and whether a list speaks of them.
 export type { Certificate } from './x509/certificate.ts';

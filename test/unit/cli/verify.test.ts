@@ -1,5 +1,5 @@
 import { createHash, createSecretKey } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { readableFingerprint } from '../../../src/cli/anchors.ts';
 import { trustAdd } from '../../../src/cli/commands/trust-add.ts';
@@ -253,6 +253,13 @@ describe('by itself, where nobody listens', () => {
     expect(stdout).toContain('not checked: a file: only the token was judged');
   });
 
+  test('V6: a token in BER, cut out of a stranger’s document, with the certificates that it did not bring along', async () => {
+    const read = (name: string) => readFileSync(new URL(`../../fixtures/real-tokens/t/1a17295b84f874d7${name}`, import.meta.url));
+    const { run } = folderWith([verify], { 'a.tst': read('.tst'), 'root.pem': read('-anchor.pem'), 'ca.pem': read('-inter.pem') });
+    const outcome = await run(['verify', '--json', 'a.tst', '--ca', 'root.pem', '--intermediate', 'ca.pem']);
+    expect(only(outcome)).toMatchObject({ verdict: 'valid', imprint: { algorithm: 'sha512' }, issued_at: '2024-09-13T11:20:02Z' });
+  });
+
   test('standard input, by the record that was saved for it', async () => {
     const { run } = folder(tokenOf('a'));
     const line = ['verify', '-', '--token', 'a.qstamp.json', '--ca', 'root.pem'];
@@ -282,21 +289,18 @@ describe('by itself, where nobody listens', () => {
     },
   );
 
-  test('a certificate whose name cannot be read ends nothing: it is judged and told like any other', async () => {
+  test('a certificate whose name cannot be read is judged and told like any other', async () => {
     const answer = answerFor('a');
     const commonName = Buffer.from('0603550403', 'hex');
     const places: number[] = [];
     for (let at = answer.indexOf(commonName); at >= 0; at = answer.indexOf(commonName, at + 1)) places.push(at);
-    const told: string[] = [];
+    expect(places.length).toBeGreaterThan(4);
     for (const at of places) {
       const bent = Buffer.from(answer);
       bent[at] = 0x0c;
       const { run } = folder(bent.toString('base64'));
-      const { code, stdout } = await run(['verify', 'a']);
-      expect(code).toBe(1);
-      told.push(stdout);
+      expect(await run(['verify', 'a'])).toMatchObject({ code: 1, stdout: expect.stringMatching(/^a: NOT (VALID|PROVED), /), stderr: '' });
     }
-    expect(told.join('')).toContain('issued by a name that cannot be read (30');
   });
 
   test.each([

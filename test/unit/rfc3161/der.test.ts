@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ReasonCode } from '../../../src/shared/domain/reasons.ts';
-import { derOf, membersOf, parseDer, TAG, TOKEN_LIMITS } from '../../../src/shared/rfc3161/asn1/der.ts';
+import { derOf, parseDer, TAG, TOKEN_LIMITS } from '../../../src/shared/rfc3161/asn1/der.ts';
 import {
   integerOf,
   isSortedSet,
@@ -21,6 +21,7 @@ import {
   tlv,
   utcTime,
 } from '../../../src/shared/rfc3161/asn1/der-writer.ts';
+import { membersOf } from '../../../src/shared/rfc3161/asn1/members.ts';
 import { genTimeText } from '../../../src/shared/rfc3161/issue/encode.ts';
 import { Refusal } from '../../../src/shared/rfc3161/refusal/refusal.ts';
 
@@ -88,11 +89,11 @@ describe('the gate refuses (6–9)', () => {
     for (let level = 0; level < TOKEN_LIMITS.maxDepth; level++) deep = sequence(deep);
     expect(codeOf(() => parseDer(deep))).toBe('der_too_deep');
     expect(codeOf(() => parseDer(deep.subarray(2)))).toBe('accepted');
-    expect(codeOf(() => parseDer(sequence(Buffer.alloc(40_000, Buffer.from([0x05, 0x00])))))).toBe('der_too_large');
+    expect(codeOf(() => parseDer(sequence(Buffer.alloc(2 * TOKEN_LIMITS.maxElements, Buffer.from([0x05, 0x00])))))).toBe('der_too_large');
     expect(codeOf(() => parseDer(octetString(Buffer.alloc(TOKEN_LIMITS.maxBytes))))).toBe('der_too_large');
-    // Each level holds the next and nothing else, as deep as the size allows.
+    // Each level holds the next and nothing else, deeper than any stack.
     let bomb = sequence();
-    while (bomb.length < TOKEN_LIMITS.maxBytes - 4) bomb = sequence(bomb);
+    while (bomb.length < 64 * 1024) bomb = sequence(bomb);
     expect(codeOf(() => parseDer(bomb))).toBe('der_too_deep');
   });
 });

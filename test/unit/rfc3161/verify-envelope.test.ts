@@ -146,12 +146,27 @@ describe('SignedData (RFC 5652 §5.1)', () => {
     for (const version of [0, 1, 4, 5, -3]) expect(of(version, []), String(version)).toMatchObject(refused('cms_version'));
   });
 
-  it('has X.509 certificates only, and at most 32', () => {
-    const holding = (...certificates: readonly Buffer[]) =>
-      given({ token: (parts) => ({ ...parts, certificates: [...parts.certificates, ...certificates] }) });
-    expect(holding(contextConstructed(2, sequence()))).toMatchObject(refused('certificate_malformed'));
-    expect(holding(sequence())).toMatchObject(refused('certificate_malformed'));
-    expect(holding(...Array.from({ length: 31 }, () => signer.certificate))).toMatchObject(refused('der_too_large'));
+  const holding = (version: number, ...certificates: readonly Buffer[]) =>
+    given({ token: (parts) => ({ ...parts, version, certificates: [...parts.certificates, ...certificates] }) });
+
+  it.each([
+    ['an extendedCertificate', 0, 3],
+    ['an attribute certificate of version 1', 1, 3],
+    ['an attribute certificate of version 2', 2, 4],
+    ['a certificate of another form', 3, 5],
+  ])('takes %s along, whatever it holds, and has the version that goes with it', (_name, choice, version) => {
+    const certificate = contextConstructed(choice, sequence());
+    expect(holding(version, certificate)).toMatchObject({ ...accepted, unchecked: expect.arrayContaining(['other_certificates']) });
+    for (const another of [3, 4, 5]) {
+      if (another !== version) expect(holding(another, certificate)).toMatchObject(refused('cms_version'));
+    }
+  });
+
+  it('takes certificates along that nobody asked for or that cannot be read, up to 256', () => {
+    expect(holding(3, sequence())).toMatchObject(accepted);
+    expect(holding(3, ...Array.from({ length: 254 }, () => signer.certificate))).toMatchObject(accepted);
+    expect(holding(3, ...Array.from({ length: 255 }, () => signer.certificate))).toMatchObject(refused('der_too_large'));
+    expect(holding(3, octetString())).toMatchObject(refused('der_malformed'));
   });
 
   it('has one eContent, in one piece', () => {

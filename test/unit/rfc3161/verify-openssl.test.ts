@@ -119,7 +119,7 @@ describe('a foreign TSA', () => {
     const good = verifyToken(token, { trust, nowMs });
     if (!good.ok) throw new Error(good.code);
     // OpenSSL puts the root into the token; the one that is relied on is the configured one.
-    const root = good.chain.at(-1)!;
+    const root = good.chain.at(-1)!.der;
     const [from, to] = [token.indexOf(root), token.indexOf(root) + root.length];
     expect(from).toBeGreaterThan(0);
     for (let at = 0; at < token.length; at++) {

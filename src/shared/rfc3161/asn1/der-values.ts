@@ -45,10 +45,12 @@ export function smallIntegerOf(element: Der): number {
   return element.tag !== TAG.integer || length > 6 ? Number.NaN : element.source.readIntBE(element.content, length);
 }
 
-/** BOOLEAN DEFAULT FALSE: absent, or TRUE; X.690 §11.5 lets nobody write the default. */
-export function isTrue(element: Der | undefined, name: string): boolean {
-  if (element === undefined) return false;
-  return element.source[element.content] === 0xff || refuse('der_not_canonical', `${name} spells out its default.`);
+/**
+ * BOOLEAN DEFAULT FALSE. X.690 §11.5 lets nobody write the default, and TSAs and CAs do: a FALSE that was signed, or sent, says what its
+ * absence says.
+ */
+export function isTrue(element: Der | undefined): boolean {
+  return element !== undefined && element.source[element.content] !== 0;
 }
 
 /** The octets of a BIT STRING that is a whole number of them: a key, a signature. */

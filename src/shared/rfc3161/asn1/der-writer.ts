@@ -19,6 +19,11 @@ export function tlv(tag: number, ...contents: readonly Uint8Array[]): Buffer {
   return out;
 }
 
+/** Tag and length of an element with `length` octets of contents. */
+export function headerOf(tag: number, length: number): Buffer {
+  return Buffer.from([tag, ...lengthOctets(length)]);
+}
+
 /** X.690 §10.1: the shortest definite form. */
 function lengthOctets(length: number): readonly number[] {
   if (length < 0x80) return [length];

@@ -25,8 +25,11 @@ export interface DerLimits {
   readonly maxDepth: number;
 }
 
-/** A token with its certificates has about 5 KiB, 300 elements and 15 levels. */
-export const TOKEN_LIMITS: DerLimits = { maxBytes: 64 * 1024, maxElements: 16_384, maxDepth: 32 };
+/**
+ * A token with its certificates has about 5 KiB, 300 elements and 15 levels. Revocation lists inside it make it larger; they have about
+ * one element in five octets.
+ */
+export const TOKEN_LIMITS: DerLimits = { maxBytes: 1024 * 1024, maxElements: 256 * 1024, maxDepth: 32 };
 
 export const TAG = {
   boolean: 0x01,
@@ -49,7 +52,7 @@ export const TAG = {
   contextConstructed: (number: number) => 0xa0 | number,
 } as const;
 
-const CONSTRUCTED = 0x20;
+export const CONSTRUCTED = 0x20;
 const CLASS = 0xc0;
 
 /** NumericString, TeletexString, VideotexString, GraphicString, VisibleString, GeneralString, UniversalString: taken as octets. */
@@ -63,19 +66,25 @@ const OTHER_STRINGS: ReadonlySet<number> = new Set([0x12, 0x14, 0x15, 0x19, 0x1a
 export function parseDer(bytes: Uint8Array, limits: DerLimits = TOKEN_LIMITS): Der {
   const source = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   if (source.length > limits.maxBytes) refuse('der_too_large', `There are ${source.length} octets; ${limits.maxBytes} is the most.`);
-  const root = readElement(source, 0, source.length, 1, { left: limits.maxElements, maxDepth: limits.maxDepth });
-  if (root.end !== source.length) refuse('der_trailing', `${source.length - root.end} octets follow the end.`);
-  return root;
+  const end = checkElement(source, 0, source.length, 1, { left: limits.maxElements, maxDepth: limits.maxDepth });
+  if (end !== source.length) refuse('der_trailing', `${source.length - end} octets follow the end.`);
+  return elementAt(source, 0);
 }
 
-interface Budget {
+export interface Budget {
   left: number;
   readonly maxDepth: number;
 }
 
-function readElement(source: Buffer, start: number, limit: number, depth: number, budget: Budget): Der {
+/** Counts an element against the limits. */
+export function spend(budget: Budget, depth: number): void {
   if (--budget.left < 0) refuse('der_too_large', 'There are too many elements.');
   if (depth > budget.maxDepth) refuse('der_too_deep', `More than ${budget.maxDepth} levels are nested.`);
+}
+
+/** Checks the element at `start` with everything inside it; answers where it ends. */
+function checkElement(source: Buffer, start: number, limit: number, depth: number, budget: Budget): number {
+  spend(budget, depth);
   if (start + 2 > limit) throw overrun(start, depth);
 
   const tag = source[start]!;
@@ -96,26 +105,61 @@ function readElement(source: Buffer, start: number, limit: number, depth: number
 
   if ((tag & CONSTRUCTED) === 0) {
     if ((tag & CLASS) === 0) checkPrimitive(tag, source, content, end);
-    return { tag, source, start, content, end, children: NO_CHILDREN };
+    return end;
   }
   if ((tag & CLASS) === 0 && tag !== TAG.sequence && tag !== TAG.set) {
     refuse('der_not_canonical', `The element at octet ${start} is constructed although its type is primitive.`);
   }
-  const children: Der[] = [];
-  for (let next = content; next < end; ) {
-    const child = readElement(source, next, end, depth + 1, budget);
-    children.push(child);
-    next = child.end;
-  }
-  return { tag, source, start, content, end, children };
+  for (let next = content; next < end; ) next = checkElement(source, next, end, depth + 1, budget);
+  return end;
 }
 
-const NO_CHILDREN: readonly Der[] = [];
-
 /** More input may complete the outermost element, so it is truncated; a child larger than its parent is wrong whatever follows. */
-function overrun(start: number, depth: number): Refusal {
+export function overrun(start: number, depth: number): Refusal {
   if (depth === 1) return new Refusal('der_truncated', 'The data ends before the outermost element does.');
   return new Refusal('der_malformed', `The element at octet ${start} goes beyond the one around it.`);
+}
+
+/** An element that was checked. Most of a token is never looked at, so the elements inside are made when they are asked for. */
+class CheckedElement implements Der {
+  readonly tag: number;
+  readonly source: Buffer;
+  readonly start: number;
+  readonly content: number;
+  readonly end: number;
+  private inner: readonly Der[] | undefined;
+
+  constructor(tag: number, source: Buffer, start: number, content: number, end: number) {
+    this.tag = tag;
+    this.source = source;
+    this.start = start;
+    this.content = content;
+    this.end = end;
+    this.inner = undefined;
+  }
+
+  get children(): readonly Der[] {
+    if (this.inner === undefined) {
+      const children: Der[] = [];
+      if ((this.tag & CONSTRUCTED) !== 0) {
+        for (let next = this.content; next < this.end; ) {
+          const child = elementAt(this.source, next);
+          children.push(child);
+          next = child.end;
+        }
+      }
+      this.inner = children;
+    }
+    return this.inner;
+  }
+}
+
+function elementAt(source: Buffer, start: number): Der {
+  const first = source[start + 1]!;
+  if (first < 0x80) return new CheckedElement(source[start]!, source, start, start + 2, start + 2 + first);
+  const octets = first & 0x7f;
+  const content = start + 2 + octets;
+  return new CheckedElement(source[start]!, source, start, content, content + source.readUIntBE(start + 2, octets));
 }
 
 /** The contents of a primitive type. Whether a time is one of the calendar is for its reader to judge. */
@@ -215,43 +259,4 @@ export function contentsOf(element: Der): Buffer {
 /** Whether two elements are the same, octet for octet. */
 export function sameDer(a: Der, b: Der): boolean {
   return a.source.compare(b.source, b.start, b.end, a.start, a.end) === 0;
-}
-
-/** Walks through the members of a SEQUENCE in their order. */
-export interface Members {
-  /** The next member, which must have this tag. */
-  take(tag: number, name: string): Der;
-  /** The next member if it has this tag; otherwise it stays the next one. */
-  optional(tag: number): Der | undefined;
-  /** The next member, whatever it is: for a CHOICE. */
-  any(name: string): Der;
-  /** @throws Refusal `der_trailing` when there are more */
-  end(): void;
-}
-
-/** @throws Refusal `der_malformed` when `element` is not a SEQUENCE (or of the other `tag`) */
-export function membersOf(element: Der, name: string, tag: number = TAG.sequence): Members {
-  if (element.tag !== tag) refuse('der_malformed', `${name} is of another type.`);
-  const { children } = element;
-  let next = 0;
-  const any = (member: string): Der => children[next++] ?? refuse('der_malformed', `${name} has no ${member}.`);
-  return {
-    any,
-    take: (expected, member) => {
-      const child = any(member);
-      return child.tag === expected ? child : refuse('der_malformed', `${member} of ${name} is missing or of another type.`);
-    },
-    optional: (expected) => (children[next]?.tag === expected ? children[next++] : undefined),
-    end: () => {
-      if (next !== children.length) refuse('der_trailing', `${name} has more members than it may have.`);
-    },
-  };
-}
-
-/** The only element inside an EXPLICIT tag. */
-export function inside(element: Der, name: string): Der {
-  const [only, more] = element.children;
-  if (only === undefined) refuse('der_malformed', `${name} is empty.`);
-  if (more !== undefined) refuse('der_trailing', `${name} has more than one element.`);
-  return only;
 }

@@ -1,16 +1,16 @@
 import { hash } from 'node:crypto';
-import { contentsOf, type Der, membersOf, TAG } from '../asn1/der.ts';
+import { contentsOf, TAG } from '../asn1/der.ts';
 import { oidOf } from '../asn1/der-values.ts';
+import { membersOf } from '../asn1/members.ts';
 import { OID } from '../asn1/oids.ts';
 import { Refusal, refuse } from '../refusal/refusal.ts';
-import { sameAlgorithm, signerAlgorithmOf } from '../x509/algorithms.ts';
+import { type SignatureAlgorithm, sameAlgorithm, signerAlgorithmOf } from '../x509/algorithms.ts';
 import type { Certificate } from '../x509/certificate.ts';
 import { isSignatureOf } from '../x509/public-key.ts';
-import { type SignedData, type SignerInfo, signedBytesOf } from './signed-data.ts';
+import { type Attributes, signedBytesOf } from './attributes.ts';
+import type { SignedData, SignerInfo } from './signed-data.ts';
 
 /** The signature and the attributes that bind it to the content (RFC 5652 §5.4, §5.6, §11). */
-
-export type Attributes = ReadonlyMap<string, readonly Der[]>;
 
 /** Refusal 27: without this attribute, a signature that the key made over other content could pass for one over TSTInfo. */
 export function checkContentType(attributes: Attributes): void {
@@ -52,19 +52,26 @@ export function checkAlgorithmProtection(attributes: Attributes, signer: SignerI
   }
 }
 
-/** Refusals 29, 30 and 46: the signature is by the key of the certificate that the token names, and by no other. */
-export function checkSignature(signerInfo: SignerInfo, signer: Certificate, embedded: readonly Certificate[]): void {
+/**
+ * Refusals 29, 30 and 46: the signature is by the key of the certificate that the SID names, and by no other.
+ *
+ * @param sworn the certificate that the signed attributes call the signer's, where that is another one
+ */
+export function checkSignature(signerInfo: SignerInfo, signer: Certificate, sworn: Certificate | undefined): void {
   const algorithm = signerAlgorithmOf(signerInfo.signatureAlgorithm, signerInfo.digestAlgorithm, 'signatureAlgorithm');
   const signed = signedBytesOf(signerInfo);
   if (isSignatureOf(signer.publicKey(), algorithm, signed, signerInfo.signature)) return;
-  const another = embedded.find((certificate) => {
-    try {
-      return isSignatureOf(certificate.publicKey(), algorithm, signed, signerInfo.signature);
-    } catch (error) {
-      if (error instanceof Refusal) return false; // A key that could not have made it.
-      throw error;
-    }
-  });
-  if (another !== undefined) refuse('signer_identifier_mismatch', 'The signature is by another certificate than the SignerInfo names.');
+  if (sworn !== undefined && isSignatureBy(sworn, algorithm, signed, signerInfo.signature)) {
+    refuse('signer_identifier_mismatch', 'The signature is by another certificate than the SignerInfo names.');
+  }
   refuse('signature_invalid', 'The signature over the signed attributes does not hold.');
+}
+
+function isSignatureBy(certificate: Certificate, algorithm: SignatureAlgorithm, signed: Buffer, signature: Buffer): boolean {
+  try {
+    return isSignatureOf(certificate.publicKey(), algorithm, signed, signature);
+  } catch (error) {
+    if (error instanceof Refusal) return false; // A key that could not have made it.
+    throw error;
+  }
 }

@@ -1,5 +1,6 @@
-import { contentsOf, type Der, derOf, inside, membersOf, TAG } from '../asn1/der.ts';
+import { contentsOf, type Der, derOf, TAG } from '../asn1/der.ts';
 import { isSortedSet, oidOf, smallIntegerOf } from '../asn1/der-values.ts';
+import { inside, membersOf } from '../asn1/members.ts';
 import { OID } from '../asn1/oids.ts';
 import { refuse } from '../refusal/refusal.ts';
 import {
@@ -15,9 +16,19 @@ import {
 export interface SignedData {
   /** DER of TSTInfo. */
   readonly eContent: Buffer;
-  /** CertificateChoices, in the order of the token; X.509 certificates are the only choice that is accepted when they are read. */
+  /** The X.509 certificates, in the order of the token. */
   readonly certificates: readonly Der[];
+  /** What else came along and is not used. */
+  readonly company: Company;
   readonly signer: SignerInfo;
+}
+
+export interface Company {
+  /** Certificates beside those of X.509: attribute certificates and other forms (RFC 5652 §10.2.2). */
+  readonly hasOtherCertificates: boolean;
+  /** CRLs and OCSP responses (RFC 5652 §10.2.1). */
+  readonly hasRevocationData: boolean;
+  readonly hasUnsignedAttributes: boolean;
 }
 
 /** RFC 5652 §5.3. */
@@ -30,13 +41,16 @@ export interface SignerInfo {
   /** `[0] IMPLICIT SET OF Attribute`, as it came. */
   readonly signedAttributes: Der;
   readonly signature: Buffer;
+  /** `[1] IMPLICIT SET OF Attribute`. */
+  readonly unsignedAttributes: Der | undefined;
 }
 
 export type SignerIdentifier =
   | { readonly kind: 'issuerAndSerialNumber'; readonly issuer: Buffer; readonly serialNumber: Buffer }
   | { readonly kind: 'subjectKeyIdentifier'; readonly keyIdentifier: Buffer };
 
-const MAX_CERTIFICATES = 32;
+/** Many more than any token needs; each costs a little time even where it is not used. */
+const MAX_CERTIFICATES = 256;
 
 /** Reads a ContentInfo with SignedData over TSTInfo (refusals 10–12, 24–26). */
 export function signedDataOf(token: Der): SignedData {
@@ -50,14 +64,13 @@ export function signedDataOf(token: Der): SignedData {
   const version = smallIntegerOf(members.take(TAG.integer, 'version'));
   const digestAlgorithms = members.take(TAG.set, 'digestAlgorithms');
   const eContent = eContentOf(members.take(TAG.sequence, 'encapContentInfo'));
-  const certificates = members.optional(TAG.contextConstructed(0))?.children ?? [];
+  const choices = members.optional(TAG.contextConstructed(0))?.children ?? [];
   const crls = members.optional(TAG.contextConstructed(1))?.children ?? [];
   const signerInfos = members.take(TAG.set, 'signerInfos').children;
   members.end();
 
-  if (certificates.length > MAX_CERTIFICATES) refuse('der_too_large', `The token has more than ${MAX_CERTIFICATES} certificates.`);
-  // RFC 5652 §5.1: 3, as the content is not id-data; 5 when there is revocation information that is no CRL.
-  const expectedVersion = crls.some((crl) => crl.tag !== TAG.sequence) ? 5 : 3;
+  if (choices.length > MAX_CERTIFICATES) refuse('der_too_large', `The token has more than ${MAX_CERTIFICATES} certificates.`);
+  const expectedVersion = versionFor(choices, crls);
   if (version !== expectedVersion) refuse('cms_version', `SignedData is of version ${version} instead of ${expectedVersion}.`);
 
   const [signerInfo, another] = signerInfos;
@@ -67,7 +80,30 @@ export function signedDataOf(token: Der): SignedData {
   const announced = digestAlgorithms.children.map((child) => algorithmIdentifierOf(child, 'a digest algorithm of SignedData'));
   const isAnnounced = announced.every(hasNoParameters) && announced.some(({ oid }) => oid === OID[signer.digestAlgorithm]);
   if (!isAnnounced) refuse('signature_algorithm_mismatch', 'The digest of the signer is not among those of SignedData.');
-  return { eContent, certificates, signer };
+  const certificates = choices.filter(({ tag }) => tag === TAG.sequence);
+  const company = {
+    hasOtherCertificates: certificates.length < choices.length,
+    hasRevocationData: crls.length > 0,
+    hasUnsignedAttributes: signer.unsignedAttributes !== undefined,
+  };
+  return { eContent, certificates, company, signer };
+}
+
+/** CertificateChoices beside an X.509 certificate (RFC 5652 §10.2.2). */
+const CHOICE = {
+  extended: TAG.contextConstructed(0),
+  attributeV1: TAG.contextConstructed(1),
+  attributeV2: TAG.contextConstructed(2),
+  other: TAG.contextConstructed(3),
+} as const;
+const CHOICES: ReadonlySet<number> = new Set([TAG.sequence, ...Object.values(CHOICE)]);
+
+/** RFC 5652 §5.1, for content that is not id-data. */
+function versionFor(certificates: readonly Der[], crls: readonly Der[]): 3 | 4 | 5 {
+  const unknown = certificates.find(({ tag }) => !CHOICES.has(tag));
+  if (unknown !== undefined) refuse('der_malformed', 'Something among the certificates is none.');
+  if (crls.some(({ tag }) => tag !== TAG.sequence) || certificates.some(({ tag }) => tag === CHOICE.other)) return 5;
+  return certificates.some(({ tag }) => tag === CHOICE.attributeV2) ? 4 : 3;
 }
 
 /** EncapsulatedContentInfo (RFC 5652 §5.2). */
@@ -92,7 +128,7 @@ function signerInfoOf(element: Der): SignerInfo {
   const signedAttributes = members.optional(TAG.contextConstructed(0));
   const signatureAlgorithmDer = members.take(TAG.sequence, 'signatureAlgorithm');
   const signature = contentsOf(members.take(TAG.octetString, 'signature'));
-  members.optional(TAG.contextConstructed(1)); // unsignedAttrs: anybody may have added them, so nothing is taken from them.
+  const unsignedAttributes = members.optional(TAG.contextConstructed(1));
   members.end();
 
   // RFC 5652 §5.3.
@@ -112,6 +148,7 @@ function signerInfoOf(element: Der): SignerInfo {
     signatureAlgorithmDer,
     signedAttributes,
     signature,
+    unsignedAttributes,
   };
 }
 
@@ -123,30 +160,3 @@ function signerIdentifierOf(element: Der): SignerIdentifier {
   members.end();
   return { kind: 'issuerAndSerialNumber', issuer, serialNumber };
 }
-
-const SET_TAG = Buffer.from([TAG.set]);
-
-/** What the signature covers: the attributes with the tag of a SET OF in place of the `[0]` that they are sent with (RFC 5652 §5.4). */
-export function signedBytesOf(signer: SignerInfo): Buffer {
-  return Buffer.concat([SET_TAG, derOf(signer.signedAttributes).subarray(1)]);
-}
-
-/** Attribute (RFC 5652 §5.3): the values of each type. */
-export function attributesOf(signer: SignerInfo): ReadonlyMap<string, readonly Der[]> {
-  const attributes = new Map<string, readonly Der[]>();
-  for (const element of signer.signedAttributes.children) {
-    const members = membersOf(element, 'a signed attribute');
-    const type = oidOf(members.take(TAG.oid, 'attrType'), 'attrType');
-    const values = members.take(TAG.set, 'attrValues').children;
-    members.end();
-    if (attributes.has(type)) refuse(REPEATED[type] ?? 'signed_attribute_repeated', `The signed attribute ${type} is there twice.`);
-    attributes.set(type, values);
-  }
-  return attributes;
-}
-
-/** For these attributes, being there twice has a refusal of its own. */
-const REPEATED: Readonly<Record<string, 'content_type_attribute' | 'message_digest_attribute'>> = {
-  [OID.contentType]: 'content_type_attribute',
-  [OID.messageDigest]: 'message_digest_attribute',
-};

@@ -1,11 +1,33 @@
-import { refuse } from '../refusal/refusal.ts';
+import { type Der, derOf } from '../asn1/der.ts';
+import { Refusal, refuse } from '../refusal/refusal.ts';
 import type { Certificate } from '../x509/certificate.ts';
 import type { SignerIdentifier } from './signed-data.ts';
+
+/** The certificates of a token. One that cannot be read is left out: it matters only where it would have been needed. */
+export interface Embedded {
+  readonly certificates: readonly Certificate[];
+  /** Why the first one that cannot be read cannot be. */
+  readonly unreadable: Refusal | undefined;
+}
+
+export function embeddedOf(elements: readonly Der[], read: (der: Buffer) => Certificate): Embedded {
+  const certificates: Certificate[] = [];
+  let unreadable: Refusal | undefined;
+  for (const element of elements) {
+    try {
+      certificates.push(read(derOf(element)));
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      unreadable ??= error;
+    }
+  }
+  return { certificates, unreadable };
+}
 
 /** The certificate that the SID names, by that name alone and never by its place (refusals 30–32). */
 export function signerCertificateOf(
   sid: SignerIdentifier,
-  embedded: readonly Certificate[],
+  embedded: Embedded,
   configured: readonly Certificate[],
   isEmbeddingRequired: boolean,
 ): Certificate {
@@ -15,13 +37,15 @@ export function signerCertificateOf(
       : certificate.extensions.subjectKeyIdentifier?.equals(sid.keyIdentifier) === true;
   const distinct = (certificates: readonly Certificate[]) => [...new Map(certificates.map((one) => [one.fingerprint, one])).values()];
 
-  const found = distinct(embedded.filter(isNamed));
+  const { certificates, unreadable } = embedded;
+  const found = distinct(certificates.filter(isNamed));
   if (found.length === 0 && !isEmbeddingRequired) found.push(...distinct(configured.filter(isNamed)));
   const [signer, another] = found;
   if (signer === undefined) {
-    const isAbsent = embedded.every((certificate) => certificate.extensions.basicConstraints?.ca);
-    if (isAbsent) refuse('signer_certificate_missing', `No signer’s certificate is among the ${embedded.length} of the token.`);
-    refuse('signer_certificate_not_found', `None of the ${embedded.length} certificates is named by the SignerInfo.`);
+    if (unreadable !== undefined) throw unreadable;
+    const isAbsent = certificates.every((certificate) => certificate.extensions.basicConstraints?.ca);
+    if (isAbsent) refuse('signer_certificate_missing', `No signer’s certificate is among the ${certificates.length} of the token.`);
+    refuse('signer_certificate_not_found', `None of the ${certificates.length} certificates is named by the SignerInfo.`);
   }
   if (another !== undefined) refuse('signer_certificate_ambiguous', `${found.length} certificates are named by the SignerInfo.`);
   return signer;

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
-import { contentsOf, type Der, derOf, inside, type Members, membersOf, TAG } from '../asn1/der.ts';
+import { contentsOf, type Der, derOf, TAG } from '../asn1/der.ts';
+import { inside, type Members, membersOf } from '../asn1/members.ts';
 import { OID } from '../asn1/oids.ts';
 import { refuse } from '../refusal/refusal.ts';
 import { algorithmIdentifierOf, digestOf } from '../x509/algorithms.ts';
@@ -68,6 +69,11 @@ function issuerSerialOf(parts: Members): CertificateId['issuerSerial'] {
   return { issuer: derOf(inside(name, 'directoryName')), serialNumber };
 }
 
+/** The certificate among `certificates` that a list names as the signer's. */
+export function swornSignerOf(lists: readonly (readonly CertificateId[])[], certificates: readonly Certificate[]): Certificate | undefined {
+  return certificates.find((certificate) => lists.some(([first]) => first !== undefined && isHashOf(first, certificate)));
+}
+
 /** Refuses unless the first of each list is the signer (34, 35). */
 export function checkSigningCertificate(lists: readonly (readonly CertificateId[])[], signer: Certificate): void {
   for (const [first] of lists) {
@@ -81,15 +87,20 @@ export function checkSigningCertificate(lists: readonly (readonly CertificateId[
 }
 
 /**
- * Refuses unless the further certificates of each list are those of the chain: they limit what may be used for validation (RFC 5035
- * §3). The anchor need not be named, as it is trusted for itself.
+ * Further certificates of a list limit which may be used (RFC 5035 §5.4.1): certificates of CAs which may lead to the anchor, attribute
+ * certificates what the signer may do. They need not all be used, nor be at hand. Refuses a chain with a CA that is not named though
+ * others are; the anchor need not be named, as it is trusted for itself.
+ *
+ * @param known every certificate at hand: a name that is none of theirs may be that of an attribute certificate and limits no path
  */
-export function checkNamedChain(lists: readonly (readonly CertificateId[])[], chain: readonly Certificate[]): void {
-  for (const list of lists) {
-    if (list.length === 1) continue;
-    const isNamed = (certificate: Certificate) => list.some((id) => isHashOf(id, certificate) && isIssuerSerialOf(id, certificate));
-    const isUsed = (id: CertificateId) => chain.some((certificate) => isHashOf(id, certificate) && isIssuerSerialOf(id, certificate));
-    if (!chain.slice(0, -1).every(isNamed) || !list.every(isUsed)) {
+export function checkNamedChain(
+  lists: readonly (readonly CertificateId[])[],
+  chain: readonly Certificate[],
+  known: readonly Certificate[],
+): void {
+  for (const [, ...further] of lists) {
+    const isNamed = (certificate: Certificate) => further.some((id) => isHashOf(id, certificate) && isIssuerSerialOf(id, certificate));
+    if (known.some(isNamed) && !chain.slice(1, -1).every(isNamed)) {
       refuse('signing_certificate_hash_mismatch', 'The certificates named by the token are not those of its chain.');
     }
   }

@@ -133,7 +133,8 @@ export function tokenPartsOf(identity: SigningIdentity, certReq: boolean, eConte
     digestAlgorithms: [signer.digestAlgorithm],
     eContentType: OID.tstInfo,
     eContent,
-    certificates: certReq ? [identity.certificate, ...identity.chain] : [],
+    // A SET OF: DER has an order for it (X.690 §11.6).
+    certificates: certReq ? [identity.certificate, ...identity.chain].sort(Buffer.compare) : [],
     crls: [],
     signers: [signer],
   };

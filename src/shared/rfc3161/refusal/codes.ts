@@ -1,6 +1,7 @@
 /**
  * Why a token or a TSA's answer is refused: a closed set of codes, each with the number of the refusal that it answers
- * (docs/refusals.md; undefined: a refusal beside that list) and the sentence that clients read. A code never changes its meaning.
+ * (docs/refusals.md; undefined: a refusal beside that list) and the sentence that clients read; some have a second one, what can be done
+ * about it. A code never changes its meaning.
  */
 export const REFUSALS = {
   // The provider's answer (RFC 3161 §2.4.2, §3.4).
@@ -33,7 +34,11 @@ export const REFUSALS = {
   imprint_algorithm_mismatch: { refusal: 16, sentence: 'The token is for a hash of another algorithm.' },
   imprint_length: { refusal: 17, sentence: 'The message imprint does not have the length of its hash algorithm.' },
   imprint_algorithm_unknown: { refusal: undefined, sentence: 'The hash algorithm of the message imprint is not accepted.' },
-  imprint_algorithm_weak: { refusal: 18, sentence: 'The hash algorithm of the message imprint is broken.' },
+  imprint_algorithm_weak: {
+    refusal: 18,
+    sentence: 'The hash algorithm of the message imprint is broken.',
+    advice: 'Have the document stamped again with its SHA-256: of this hash another document can be made.',
+  },
   nonce_mismatch: { refusal: 19, sentence: 'The nonce is not the one that was sent.' },
   nonce_missing: { refusal: 20, sentence: 'The token lacks the nonce that was sent.' },
   nonce_unexpected: { refusal: undefined, sentence: 'The token has a nonce although none was sent.' },
@@ -53,6 +58,7 @@ export const REFUSALS = {
   message_digest_attribute: { refusal: 28, sentence: 'The signed digest of the content is absent or repeated.' },
   message_digest_mismatch: { refusal: 28, sentence: 'The content is not what was signed.' },
   signed_attribute_repeated: { refusal: undefined, sentence: 'A signed attribute is repeated.' },
+  unsigned_attribute: { refusal: undefined, sentence: 'An attribute that must be signed stands outside the signature.' },
   algorithm_protection_mismatch: { refusal: undefined, sentence: 'The algorithms are not those that the signer protected.' },
   signature_invalid: { refusal: 29, sentence: 'The signature is not valid.' },
   signer_identifier_mismatch: {
@@ -87,17 +93,35 @@ export const REFUSALS = {
   certificate_not_valid_at_gen_time: { refusal: 43, sentence: 'A certificate of the chain was not valid at genTime.' },
   certificate_revoked: { refusal: 44, sentence: 'A certificate of the chain was revoked.' },
   certificate_extension: { refusal: undefined, sentence: 'A certificate has a critical extension that is not known.' },
-  certificate_stray: { refusal: undefined, sentence: 'A certificate came along that nobody vouches for.' },
+  certificate_policy: { refusal: undefined, sentence: 'The policies that a certification authority requires do not lead to the signer.' },
+  certificate_name: {
+    refusal: undefined,
+    sentence: 'A certificate bears a name that a certification authority of the chain may not certify.',
+  },
   certificate_malformed: { refusal: undefined, sentence: 'A certificate is not as X.509 requires.' },
 
   // Keys and algorithms.
-  key_too_weak: { refusal: 46, sentence: 'A key is too short, or not of a kind that is accepted.' },
-  signature_algorithm_weak: { refusal: 46, sentence: 'A signature uses a hash algorithm that is broken.' },
+  key_too_weak: {
+    refusal: 46,
+    sentence: 'A key is too short, or not of a kind that is accepted.',
+    advice: 'Have the document stamped again by a TSA with an RSA key of 2 048 bits or more, or with one on P-256, P-384 or P-521.',
+  },
+  signature_algorithm_weak: {
+    refusal: 46,
+    sentence: 'A signature uses a hash algorithm that is broken.',
+    advice: 'Have the document stamped again by a TSA that signs with SHA-256 or better: this signature can be forged.',
+  },
   signature_algorithm_unknown: { refusal: 46, sentence: 'A signature algorithm is not accepted.' },
   signature_algorithm_mismatch: { refusal: 46, sentence: 'The algorithms of a signature do not fit each other or the key.' },
 
   // The verifier met something it was not written for: refused, and a defect of ours to be found in the log.
   verifier_failed: { refusal: undefined, sentence: 'The token could not be judged.' },
-} as const satisfies Record<string, { refusal: number | undefined; sentence: string }>;
+} as const satisfies Record<string, { refusal: number | undefined; sentence: string; advice?: string }>;
 
 export type RefusalCode = keyof typeof REFUSALS;
+
+/** One sentence: what somebody with a refused token can do; undefined where there is nothing to say beyond the reason. */
+export function adviceOf(code: RefusalCode): string | undefined {
+  const refusal = REFUSALS[code];
+  return 'advice' in refusal ? refusal.advice : undefined;
+}

@@ -1,6 +1,7 @@
-import { type Der, type DerLimits, derOf, membersOf, parseDer, TAG } from '../asn1/der.ts';
-import { integerOf, oidOf, smallIntegerOf } from '../asn1/der-values.ts';
+import { type DerLimits, derOf, parseDer, TAG } from '../asn1/der.ts';
+import { integerOf, isTrue, oidOf, smallIntegerOf } from '../asn1/der-values.ts';
 import { boolean, integer, objectIdentifier, octetString, sequence } from '../asn1/der-writer.ts';
+import { membersOf } from '../asn1/members.ts';
 import { OID } from '../asn1/oids.ts';
 import { type Refused, refusedBy } from '../refusal/refusal.ts';
 import { DIGEST_OCTETS } from '../x509/algorithms.ts';
@@ -81,10 +82,7 @@ export function requestOf(der: Uint8Array): TimeStampRequest {
     imprintAlgorithmDer: derOf(messageImprint.children[0]!),
     policy: policy === undefined ? undefined : oidOf(policy, 'reqPolicy'),
     nonce: nonce === undefined ? undefined : integerOf(nonce, 'nonce'),
-    certReq: isSet(certReq),
+    certReq: isTrue(certReq),
     hasExtensions: extensions !== undefined,
   };
 }
-
-/** Some clients spell out the default FALSE, which DER forbids; it means the same, and a request is not signed. */
-const isSet = (flag: Der | undefined): boolean => flag !== undefined && flag.source[flag.content] !== 0;

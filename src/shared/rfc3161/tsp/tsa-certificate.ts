@@ -1,4 +1,5 @@
-import { type Der, derOf, inside, sameDer, TAG } from '../asn1/der.ts';
+import { type Der, derOf, sameDer, TAG } from '../asn1/der.ts';
+import { inside } from '../asn1/members.ts';
 import { OID } from '../asn1/oids.ts';
 import { refuse } from '../refusal/refusal.ts';
 import type { Certificate } from '../x509/certificate.ts';

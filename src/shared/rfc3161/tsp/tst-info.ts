@@ -1,5 +1,6 @@
-import { contentsOf, type Der, inside, type Members, membersOf, parseDer, TAG } from '../asn1/der.ts';
+import { contentsOf, type Der, parseDer, TAG } from '../asn1/der.ts';
 import { integerOf, isTrue, microsecondsOfTime, oidOf, smallIntegerOf } from '../asn1/der-values.ts';
+import { inside, type Members, membersOf } from '../asn1/members.ts';
 import { refuse } from '../refusal/refusal.ts';
 import { type Imprint, imprintOf } from './imprint.ts';
 import type { GenTime, Microseconds, TstExtension } from './types.ts';
@@ -34,7 +35,7 @@ export function tstInfoOf(eContent: Buffer, expected: Imprint | undefined): TstI
   const serial = serialOf(members.take(TAG.integer, 'serialNumber'));
   const genTime = genTimeOf(members.any('genTime'));
   const accuracy = accuracyOf(members);
-  const ordering = isTrue(members.optional(TAG.boolean), 'ordering');
+  const ordering = isTrue(members.optional(TAG.boolean));
   const nonce = nonceOf(members.optional(TAG.integer));
   const tsa = members.optional(TAG.contextConstructed(0));
   const extensions = members.optional(TAG.contextConstructed(1));
@@ -99,7 +100,7 @@ function extensionsOf(element: Der): readonly TstExtension[] {
   return element.children.map((child) => {
     const members = membersOf(child, 'an extension of TSTInfo');
     const type = oidOf(members.take(TAG.oid, 'extnID'), 'extnID');
-    const critical = isTrue(members.optional(TAG.boolean), 'critical');
+    const critical = isTrue(members.optional(TAG.boolean));
     const value = contentsOf(members.take(TAG.octetString, 'extnValue'));
     members.end();
     if (critical) refuse('tst_info_extension', `The critical extension ${type} is not known.`);

@@ -21,15 +21,19 @@ export interface GenTime {
   readonly milliseconds: number;
 }
 
-/** Who signed. */
-export interface SignerIdentity {
-  /** RFC 4514 text, for people; compare the fingerprint, never this. */
+/** A certificate of the chain, for people to read. */
+export interface CertificateIdentity {
+  /** RFC 4514 text; compare the fingerprint, never this. */
   readonly subject: string;
   readonly issuer: string;
   /** Hexadecimal, without leading zeros. */
   readonly serialHex: string;
   /** SHA-256 of the DER certificate, hex. */
   readonly fingerprint: string;
+  /** Both ends are within the validity. */
+  readonly notBefore: Date;
+  readonly notAfter: Date;
+  readonly der: Buffer;
 }
 
 /** A token that passed every check. */
@@ -50,15 +54,30 @@ export interface Verified {
   readonly nonce: bigint | undefined;
   readonly ordering: boolean;
   readonly extensions: readonly TstExtension[];
-  readonly signer: SignerIdentity;
-  /** DER certificates from the signer to the trust anchor, the anchor last. */
-  readonly chain: readonly Buffer[];
+  /** Who signed: the first of the chain. */
+  readonly signer: CertificateIdentity;
+  /** From the signer to the trust anchor, the anchor last; an anchor that signed stands alone. */
+  readonly chain: readonly CertificateIdentity[];
   /** SHA-256 of the DER trust anchor, hex. */
   readonly anchorFingerprint: string;
-  /** DER TimeStampToken, a view of the bytes that were given. */
+  /** The TimeStampToken, a view of the bytes that were given: DER, or BER if it came so. */
   readonly token: Buffer;
   readonly grantedWithMods: boolean;
+  /** What the verdict does not rest on. */
+  readonly unchecked: readonly Unchecked[];
 }
+
+/** Why somebody may want to look further, although the token is good; a closed set of codes with what people read. */
+export const UNCHECKED = {
+  imprint: 'The token was not compared with a hash: none was given.',
+  revocation: 'Not every certificate of the chain was looked up in a revocation list of its issuer.',
+  revocation_data: 'The revocation data inside the token was not used.',
+  unsigned_attributes: 'The attributes outside the signature were not used.',
+  other_certificates: 'Attribute certificates and other forms beside those of X.509 were not used.',
+  ca_purposes: 'Extended key usages of certification authorities were not asked for.',
+} as const;
+
+export type Unchecked = keyof typeof UNCHECKED;
 
 export type VerifyResult = Verified | Refused;
 

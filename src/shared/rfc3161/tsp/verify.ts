@@ -1,18 +1,17 @@
-import { contentsOf, type Der, derOf, parseDer, TAG } from '../asn1/der.ts';
+import { checkUnsignedAttributes, signedAttributesOf } from '../cms/attributes.ts';
 import { checkAlgorithmProtection, checkContentType, checkMessageDigest, checkSignature } from '../cms/signature.ts';
-import { attributesOf, type SignedData, signedDataOf } from '../cms/signed-data.ts';
-import { signerCertificateOf } from '../cms/signer.ts';
-import { type CertificateId, checkNamedChain, checkSigningCertificate, signingCertificatesOf } from '../cms/signing-certificate.ts';
+import { type SignedData, signedDataOf } from '../cms/signed-data.ts';
+import { embeddedOf, signerCertificateOf } from '../cms/signer.ts';
+import { checkNamedChain, checkSigningCertificate, signingCertificatesOf, swornSignerOf } from '../cms/signing-certificate.ts';
 import { Refusal, refusedBy } from '../refusal/refusal.ts';
-import type { Certificate } from '../x509/certificate.ts';
-import { type Chain, checkAt, checkCompany } from '../x509/chain.ts';
-import { nameText } from '../x509/name.ts';
+import { checkAt } from '../x509/path-rules.ts';
 import { requestOf } from './request.ts';
-import { type GrantedToken, grantedTokenOf } from './response.ts';
 import { checkNonce, checkPolicy, checkTime, checkWindow } from './statement.ts';
+import { checkSignedForm, type OpenedToken, openResponse, openToken } from './token.ts';
 import { checkPurpose, checkTsaName } from './tsa-certificate.ts';
 import { type TstInfo, tstInfoOf } from './tst-info.ts';
-import type { ResponseContext, SignerIdentity, TokenContext, Verified, VerifyContext, VerifyResult } from './types.ts';
+import type { ResponseContext, TokenContext, VerifyContext, VerifyResult } from './types.ts';
+import { verifiedOf } from './verdict.ts';
 
 /** The verifier: named checks from the outside of a token to its inside, cheap ones before costly ones, each with a code of its own. */
 
@@ -20,122 +19,74 @@ import type { ResponseContext, SignerIdentity, TokenContext, Verified, VerifyCon
 export function verifyResponse(response: Uint8Array, context: ResponseContext): VerifyResult {
   try {
     const request = requestOf(context.request);
-    const granted = grantedTokenOf(parseDer(response), context.acceptGrantedWithMods ?? false);
-    const signed = signedDataOf(granted.token);
+    const opened = openResponse(response, context.acceptGrantedWithMods ?? false);
+    const signed = signedDataOf(opened.contentInfo);
     const tstInfo = tstInfoOf(signed.eContent, request.imprint);
     checkNonce(tstInfo, request.nonce);
     checkPolicy(tstInfo, request.policy);
     checkTime(tstInfo, context);
     checkWindow(tstInfo, context);
-    return judge(granted, signed, tstInfo, context, request.certReq);
+    return judge(opened, signed, tstInfo, context, { isEmbeddingRequired: request.certReq, isImprintChecked: true });
   } catch (error) {
     return refusedBy(error);
   }
 }
 
-/** Judges a stored or raw token: DER TimeStampToken, or a whole TimeStampResp. Never throws, whatever the bytes. */
+/**
+ * Judges a stored or raw token: a TimeStampToken in DER or BER, or the DER of a whole TimeStampResp (V6). Never throws, whatever the
+ * bytes.
+ */
 export function verifyToken(token: Uint8Array, context: TokenContext): VerifyResult {
   try {
-    const granted = openToken(parseDer(token), context);
-    const signed = signedDataOf(granted.token);
+    const opened = openToken(token, context.acceptGrantedWithMods ?? false);
+    const signed = signedDataOf(opened.contentInfo);
     const tstInfo = tstInfoOf(signed.eContent, context.expected);
     checkTime(tstInfo, context);
-    return judge(granted, signed, tstInfo, context, false);
+    return judge(opened, signed, tstInfo, context, { isEmbeddingRequired: false, isImprintChecked: context.expected !== undefined });
   } catch (error) {
     return refusedBy(error);
   }
-}
-
-/** A TimeStampResp starts with a SEQUENCE, its status; a ContentInfo with an OBJECT IDENTIFIER. */
-function openToken(element: Der, context: VerifyContext): GrantedToken {
-  if (element.children[0]?.tag === TAG.sequence) return grantedTokenOf(element, context.acceptGrantedWithMods ?? false);
-  return { token: element, grantedWithMods: false };
 }
 
 /** Who signed the token, and whether he may: the same whoever asks. */
 function judge(
-  granted: GrantedToken,
+  opened: OpenedToken,
   signed: SignedData,
   tstInfo: TstInfo,
-  context: VerifyContext,
-  isEmbeddingRequired: boolean,
+  { trust }: VerifyContext,
+  { isEmbeddingRequired, isImprintChecked }: { isEmbeddingRequired: boolean; isImprintChecked: boolean },
 ): VerifyResult {
-  const { trust } = context;
-  const embedded = signed.certificates.map((certificate) => trust.certificateOf(derOf(certificate)));
-  const signer = signerCertificateOf(signed.signer.sid, embedded, trust.certificates, isEmbeddingRequired);
-  const attributes = attributesOf(signed.signer);
+  const { signer: signerInfo, company } = signed;
+  checkSignedForm(opened, signerInfo.signedAttributes);
+  const embedded = embeddedOf(signed.certificates, trust.certificateOf);
+  const signer = signerCertificateOf(signerInfo.sid, embedded, trust.certificates, isEmbeddingRequired);
+  const attributes = signedAttributesOf(signerInfo);
   checkContentType(attributes);
   checkMessageDigest(attributes, signed);
-  checkAlgorithmProtection(attributes, signed.signer);
+  checkAlgorithmProtection(attributes, signerInfo);
+  checkUnsignedAttributes(signerInfo);
   const named = signingCertificatesOf(attributes);
-  checkSignature(signed.signer, signer, embedded);
+  checkSignature(signerInfo, signer, swornSignerOf(named, embedded.certificates));
   checkSigningCertificate(named, signer);
   checkPurpose(signer);
   if (tstInfo.tsa !== undefined) checkTsaName(tstInfo.tsa, signer);
-  const chain = chainAt(tstInfo, signer, embedded, named, context);
-  checkCompany(embedded, chain, trust.certificates);
-  return verifiedOf(granted, tstInfo, chain);
+  const known = [...embedded.certificates, ...trust.certificates];
+  const chain = chainOrUnreadable(embedded.unreadable, () =>
+    trust.chainOf(signer, embedded.certificates, (candidate) => {
+      checkAt(candidate, tstInfo.genTime.microseconds, trust.crls, trust.certificates);
+      checkNamedChain(named, candidate, known);
+    }),
+  );
+  const { bytes: token, grantedWithMods } = opened;
+  return verifiedOf({ tstInfo, chain, company, token, grantedWithMods, isImprintChecked }, trust);
 }
 
-/** A chain in which every certificate is good at genTime (refusals 41–44). Of several, one is enough. */
-function chainAt(
-  tstInfo: TstInfo,
-  signer: Certificate,
-  embedded: readonly Certificate[],
-  named: readonly (readonly CertificateId[])[],
-  { trust }: VerifyContext,
-): Chain {
-  const refusals: Refusal[] = [];
-  for (const chain of trust.chainsOf(signer, embedded)) {
-    try {
-      checkAt(chain, tstInfo.genTime.microseconds, trust.crls, trust.certificates);
-      checkNamedChain(named, chain);
-      return chain;
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      refusals.push(error);
-    }
+/** A chain with a gap may lack the very certificate that could not be read: that says more than that there is none. */
+function chainOrUnreadable<T>(unreadable: Refusal | undefined, find: () => T): T {
+  try {
+    return find();
+  } catch (error) {
+    if (unreadable !== undefined && error instanceof Refusal && error.code === 'untrusted_root') throw unreadable;
+    throw error;
   }
-  throw refusals[0] ?? new Refusal('untrusted_root', 'No chain leads to a trust anchor.');
-}
-
-function verifiedOf({ token, grantedWithMods }: GrantedToken, tstInfo: TstInfo, chain: Chain): Verified {
-  const { genTime, imprint } = tstInfo;
-  return {
-    ok: true,
-    genTime: new Date(genTime.milliseconds),
-    genTimeText: genTime.text,
-    genTimeMicroseconds: genTime.microseconds,
-    accuracyMicroseconds: tstInfo.accuracy,
-    serial: tstInfo.serial.toString(),
-    policy: tstInfo.policy,
-    imprint,
-    nonce: tstInfo.nonce,
-    ordering: tstInfo.ordering,
-    extensions: tstInfo.extensions,
-    signer: identityOf(chain[0]),
-    chain: chain.map((certificate) => certificate.der),
-    anchorFingerprint: chain.at(-1)!.fingerprint,
-    token: derOf(token),
-    grantedWithMods,
-  };
-}
-
-const identities = new WeakMap<Certificate, SignerIdentity>();
-
-/** The same for every token of a signer, so made once. */
-function identityOf(certificate: Certificate): SignerIdentity {
-  let identity = identities.get(certificate);
-  if (identity === undefined) {
-    identity = {
-      subject: nameText(certificate.subject),
-      issuer: nameText(certificate.issuer),
-      serialHex: contentsOf(parseDer(certificate.serialNumber))
-        .toString('hex')
-        .replace(/^0+(?=.)/, ''),
-      fingerprint: certificate.fingerprint,
-    };
-    identities.set(certificate, identity);
-  }
-  return identity;
 }

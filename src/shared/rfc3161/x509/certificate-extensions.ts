@@ -1,7 +1,10 @@
-import { contentsOf, type Der, membersOf, parseDer, TAG } from '../asn1/der.ts';
-import { namedBitsOf, oidOf, smallIntegerOf } from '../asn1/der-values.ts';
+import { contentsOf, type Der, parseDer, TAG } from '../asn1/der.ts';
+import { isTrue, namedBitsOf, oidOf, smallIntegerOf } from '../asn1/der-values.ts';
+import { membersOf } from '../asn1/members.ts';
 import { OID } from '../asn1/oids.ts';
 import { refuse } from '../refusal/refusal.ts';
+import { type NameConstraints, nameConstraintsOf } from './name-constraints.ts';
+import { type PolicyRules, policyRulesOf, type ReadExtension } from './policy-rules.ts';
 
 /** The extensions of a certificate that chains are judged by (RFC 5280 §4.2.1). */
 export interface Extensions {
@@ -13,6 +16,8 @@ export interface Extensions {
   readonly authorityKeyIdentifier: Buffer | undefined;
   /** GeneralNames. */
   readonly subjectAltName: readonly Der[];
+  readonly nameConstraints: NameConstraints | undefined;
+  readonly policies: PolicyRules;
   /** Dotted OIDs of critical extensions that are not processed here: a certificate with one cannot be relied on (§4.2). */
   readonly unknownCritical: readonly string[];
 }
@@ -43,20 +48,19 @@ export function extensionsOf(elements: readonly Der[]): Extensions {
   for (const element of elements) {
     const members = membersOf(element, 'an extension');
     const type = oidOf(members.take(TAG.oid, 'extnID'), 'extnID');
-    const critical = members.optional(TAG.boolean);
+    const critical = isTrue(members.optional(TAG.boolean));
     const octets = contentsOf(members.take(TAG.octetString, 'extnValue'));
     members.end();
     if (found.has(type)) refuse('certificate_malformed', `A certificate has the extension ${type} twice.`);
-    // Some CAs write the default FALSE; it is under their signature, so nobody could have put it there.
-    found.set(type, { critical: critical !== undefined && critical.source[critical.content] !== 0, value: () => parseDer(octets) });
+    found.set(type, { critical, value: () => parseDer(octets) });
   }
-  const read = <T>(type: string, reader: (value: Der, critical: boolean) => T): T | undefined => {
+  const read: ReadExtension = (type, reader) => {
     const extension = found.get(type);
     if (extension === undefined) return undefined;
     found.delete(type);
     return reader(extension.value(), extension.critical);
   };
-  return {
+  const extensions = {
     basicConstraints: read(OID.basicConstraints, basicConstraintsOf),
     keyUsage: read(OID.keyUsage, (value) => namedBitsOf(value, 'keyUsage')),
     extendedKeyUsage: read(OID.extKeyUsage, extendedKeyUsageOf),
@@ -69,22 +73,22 @@ export function extensionsOf(elements: readonly Der[]): Extensions {
       return keyIdentifier === undefined ? undefined : contentsOf(keyIdentifier);
     }),
     subjectAltName: read(OID.subjectAltName, (value) => value.children) ?? [],
-    // nameConstraints bind whether they are critical or not (RFC 5280 §6.1.4 (g)); they are not processed, so they are refused.
-    // certificatePolicies constrain nothing that is asked for: the policy of a token is TSTInfo.policy.
-    unknownCritical: [...found]
-      .filter(([type, { critical }]) => (critical && type !== OID.certificatePolicies) || type === OID.nameConstraints)
-      .map(([type]) => type),
+    nameConstraints: read(OID.nameConstraints, nameConstraintsOf),
+    policies: policyRulesOf(read),
   };
+  // Where lists can be fetched constrains nothing: no list is fetched, and those that are configured are full ones.
+  found.delete(OID.cRLDistributionPoints);
+  return { ...extensions, unknownCritical: [...found].filter(([, { critical }]) => critical).map(([type]) => type) };
 }
 
 function basicConstraintsOf(value: Der): BasicConstraints {
   const members = membersOf(value, 'basicConstraints');
-  const ca = members.optional(TAG.boolean);
+  const ca = isTrue(members.optional(TAG.boolean));
   const pathLength = members.optional(TAG.integer);
   members.end();
   const limit = pathLength === undefined ? undefined : smallIntegerOf(pathLength);
   if (limit !== undefined && !(limit >= 0)) refuse('certificate_malformed', 'pathLenConstraint is not a number of certificates.');
-  return { ca: ca !== undefined && ca.source[ca.content] !== 0, pathLength: limit };
+  return { ca, pathLength: limit };
 }
 
 function extendedKeyUsageOf(value: Der, critical: boolean): ExtendedKeyUsage {

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
-import { type Der, derOf, inside, membersOf, parseDer, TAG } from '../asn1/der.ts';
+import { type Der, derOf, parseDer, TAG } from '../asn1/der.ts';
 import { millisecondsOfTime, octetsOfBitString, smallIntegerOf } from '../asn1/der-values.ts';
+import { inside, membersOf } from '../asn1/members.ts';
 import { refuse, refusingAs } from '../refusal/refusal.ts';
 import { type AlgorithmIdentifier, algorithmIdentifierOf, sameAlgorithm } from './algorithms.ts';
 import { type Extensions, extensionsOf } from './certificate-extensions.ts';

@@ -1,5 +1,6 @@
-import { contentsOf, type Der, type DerLimits, derOf, inside, membersOf, parseDer, TAG } from '../asn1/der.ts';
-import { millisecondsOfTime, octetsOfBitString, oidOf } from '../asn1/der-values.ts';
+import { contentsOf, type Der, type DerLimits, derOf, parseDer, TAG } from '../asn1/der.ts';
+import { isTrue, millisecondsOfTime, octetsOfBitString, oidOf } from '../asn1/der-values.ts';
+import { inside, membersOf } from '../asn1/members.ts';
 import { OID } from '../asn1/oids.ts';
 import { Refusal, refuse } from '../refusal/refusal.ts';
 import { type AlgorithmIdentifier, algorithmIdentifierOf, sameAlgorithm, signatureAlgorithmOf } from './algorithms.ts';
@@ -93,7 +94,7 @@ function forEachExtension(elements: readonly Der[], see: (type: string, critical
     const critical = members.optional(TAG.boolean);
     const octets = contentsOf(members.take(TAG.octetString, 'extnValue'));
     members.end();
-    see(type, critical !== undefined && critical.source[critical.content] !== 0, () => parseDer(octets));
+    see(type, isTrue(critical), () => parseDer(octets));
   }
 }
 

@@ -11,16 +11,38 @@ export function isSameName(a: Buffer, b: Buffer): boolean {
   return a.equals(b) || comparable(a) === comparable(b);
 }
 
+/** Whether a certificate bears one name twice, as roots and re-keyed CAs do (RFC 5280 §3.2). */
+export const isSelfIssued = ({ subject, issuer }: { readonly subject: Buffer; readonly issuer: Buffer }): boolean =>
+  isSameName(subject, issuer);
+
+/** Whether `name` is `subtree` or lies below it (RFC 5280 §7.1). */
+export function isNameWithin(name: Buffer, subtree: Buffer): boolean {
+  const [own, above] = [relativeNamesOf(name), relativeNamesOf(subtree)];
+  return above.every((one, i) => one === own[i]);
+}
+
+/** The values of the attributes of a type in a DER Name. */
+export function attributesOfName(name: Buffer, type: string): readonly Der[] {
+  const attributes = parseDer(name).children.flatMap((set) => set.children);
+  return attributes.flatMap(({ children: [oid, value] }) =>
+    oid !== undefined && value !== undefined && oidOf(oid, 'an attribute of a name') === type ? [value] : [],
+  );
+}
+
 const comparables = new WeakMap<Buffer, string>();
 
 function comparable(name: Buffer): string {
   let text = comparables.get(name);
   if (text === undefined) {
-    text = JSON.stringify(parseDer(name).children.map((set) => set.children.map(comparableAttribute).sort()));
+    text = JSON.stringify(relativeNamesOf(name));
     comparables.set(name, text);
   }
   return text;
 }
+
+/** Text for each RelativeDistinguishedName, the same for those that are. */
+const relativeNamesOf = (name: Buffer): readonly string[] =>
+  parseDer(name).children.map((set) => JSON.stringify(set.children.map(comparableAttribute).sort()));
 
 /** UTF8String and PrintableString without regard to type, case and blanks; anything else as it is. */
 function comparableAttribute(attribute: Der): string {

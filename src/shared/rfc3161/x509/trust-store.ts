@@ -1,8 +1,9 @@
 import { Refusal } from '../refusal/refusal.ts';
 import { type Certificate, fingerprintOf, parseCertificate } from './certificate.ts';
-import { type Chain, checkAuthority, findChains } from './chain.ts';
+import { type Chain, findChain } from './chain.ts';
 import { isCrlOf, parseCrl, type RevocationList } from './crl.ts';
 import { isSameName } from './name.ts';
+import { checkAuthority } from './path-rules.ts';
 
 /** Certificates and revocation lists as they are configured: PEM text with any number of blocks, or one DER. */
 export type Material = string | Uint8Array;
@@ -12,6 +13,8 @@ export interface TrustMaterial {
   /** More certificates to build chains with; not trusted by themselves. */
   readonly intermediates?: readonly Material[];
   readonly crls?: readonly Material[];
+  /** Take a CA whose extended key usage leaves out time-stamping (refusal 41); default false. */
+  readonly areCaPurposesIgnored?: boolean;
 }
 
 /** What is trusted, with what has been learnt about it: certificates that were read, chains that lead to an anchor. */
@@ -21,14 +24,17 @@ export interface TrustStore {
   /** Anchors and intermediates. */
   readonly certificates: readonly Certificate[];
   readonly crls: readonly RevocationList[];
+  readonly areCaPurposesIgnored: boolean;
   /** @throws Refusal `certificate_malformed` */
   certificateOf(der: Buffer): Certificate;
   /**
-   * Chains from the signer to an anchor in which each may certify the next, with the help of certificates from a token.
+   * A chain from the signer to an anchor in which each may certify the next and that `accept` lets pass, with the help of certificates
+   * from a token.
    *
+   * @param accept throws a Refusal for a chain that is not good enough
    * @throws Refusal when there is none
    */
-  chainsOf(signer: Certificate, embedded: readonly Certificate[]): readonly Chain[];
+  chainOf(signer: Certificate, embedded: readonly Certificate[], accept: (chain: Chain) => void): Chain;
 }
 
 /** The configured material is no certificate or list. `message` says which. */
@@ -37,13 +43,15 @@ export class TrustMaterialError extends Error {
 }
 
 const MAX_REMEMBERED = 1000;
+/** Honest tokens have fewer certificates; anybody can add more to one, and so make ever new ones of it. */
+const MAX_REMEMBERED_COMPANY = 16;
 
 /**
  * Reads anchors, intermediates and lists. A store without anchors is one that trusts nobody: every token is refused.
  *
  * @throws TrustMaterialError
  */
-export function createTrustStore({ anchors, intermediates = [], crls = [] }: TrustMaterial): TrustStore {
+export function createTrustStore({ anchors, intermediates = [], crls = [], areCaPurposesIgnored = false }: TrustMaterial): TrustStore {
   const readCertificates = (name: string, material: readonly Material[]) =>
     material.flatMap((one) => blocksOf('CERTIFICATE', name, one).map((der) => reading(name, () => parseCertificate(der))));
   const trusted = readCertificates('trust anchor', anchors);
@@ -61,47 +69,45 @@ export function createTrustStore({ anchors, intermediates = [], crls = [] }: Tru
   // Only what leads to an anchor is remembered: no stranger can fill the memory with certificates of his own.
   const configured = new Map(certificates.map((certificate) => [certificate.fingerprint, certificate]));
   const met = new Map<string, Certificate>();
-  const knownChains = new Map<string, readonly Chain[]>();
+  const knownChains = new Map<string, Chain>();
 
   return {
     anchorFingerprints: trusted.map((anchor) => anchor.fingerprint),
     certificates,
     crls: lists,
+    areCaPurposesIgnored,
     certificateOf: (der) => {
       const fingerprint = fingerprintOf(der);
       return configured.get(fingerprint) ?? met.get(fingerprint) ?? parseCertificate(der);
     },
-    chainsOf: (signer, embedded) => {
+    chainOf: (signer, embedded, accept) => {
       const key = [signer, ...embedded].map((certificate) => certificate.fingerprint).join();
       const known = knownChains.get(key);
-      if (known !== undefined) return known;
-      const chains = withAuthority(findChains(signer, trusted, [...certificates, ...embedded]));
-      remember(knownChains, key, chains);
-      for (const certificate of chains.flat()) remember(met, certificate.fingerprint, certificate);
-      return chains;
+      if (known !== undefined && isAccepted(known, accept)) return known;
+      const chain = findChain(signer, trusted, [...certificates, ...embedded], (candidate) => {
+        checkAuthority(candidate, areCaPurposesIgnored);
+        accept(candidate);
+      });
+      if (embedded.length <= MAX_REMEMBERED_COMPANY) remember(knownChains, key, chain);
+      for (const certificate of chain) remember(met, certificate.fingerprint, certificate);
+      return chain;
     },
   };
 }
 
-/** @throws Refusal that of the first chain, when none is left */
-function withAuthority(chains: readonly Chain[]): readonly Chain[] {
-  const refusals: Refusal[] = [];
-  const left = chains.filter((chain) => {
-    try {
-      checkAuthority(chain);
-      return true;
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      refusals.push(error);
-      return false;
-    }
-  });
-  if (left.length === 0 && refusals[0] !== undefined) throw refusals[0];
-  return left;
+/** Whether a chain is good this time too; where it is not, another one may be. */
+function isAccepted(chain: Chain, accept: (chain: Chain) => void): boolean {
+  try {
+    accept(chain);
+    return true;
+  } catch (error) {
+    if (error instanceof Refusal) return false;
+    throw error;
+  }
 }
 
 function remember<T>(map: Map<string, T>, key: string, value: T): void {
-  if (map.has(key)) return;
+  map.delete(key);
   if (map.size >= MAX_REMEMBERED) {
     const oldest = map.keys().next();
     if (!oldest.done) map.delete(oldest.value);

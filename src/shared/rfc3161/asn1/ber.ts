@@ -1,0 +1,138 @@
+import { refuse } from '../refusal/refusal.ts';
+import { type Budget, CONSTRUCTED, type DerLimits, overrun, spend, TAG, TOKEN_LIMITS } from './der.ts';
+import { headerOf } from './der-writer.ts';
+
+/**
+ * BER for CMS (RFC 5652 §2: all of it but the signed attributes may be BER). What BER allows and DER does not is written as DER writes
+ * the same value: lengths that are indefinite or longer than needed (X.690 §8.1.3), octet strings in pieces (§8.7.3). So there is one
+ * reader for all tokens, that of DER, and it judges the result as strictly as any other input. Any other liberty of BER stays as it is
+ * and is refused there.
+ */
+export interface Normalized {
+  /** DER of the same value; the input itself where that was DER. */
+  readonly der: Buffer;
+  /** Where in `der` the elements start that stood in another form, in ascending order. */
+  readonly rewritten: readonly number[];
+}
+
+/**
+ * Reads exactly one BER element that fills `bytes`.
+ *
+ * @throws Refusal with a `der_…` code
+ */
+export function normalizeBer(bytes: Buffer, limits: DerLimits = TOKEN_LIMITS): Normalized {
+  if (bytes.length > limits.maxBytes) refuse('der_too_large', `There are ${bytes.length} octets; ${limits.maxBytes} is the most.`);
+  const root = readPiece(bytes, 0, bytes.length, 1, { left: limits.maxElements, maxDepth: limits.maxDepth });
+  if (root.end !== bytes.length) refuse('der_trailing', `${bytes.length - root.end} octets follow the end.`);
+  if (root.header === undefined) return { der: bytes, rewritten: [] };
+  const der = Buffer.allocUnsafe(root.size);
+  const rewritten: number[] = [];
+  write(root, bytes, der, 0, rewritten);
+  return { der, rewritten };
+}
+
+/** A stretch of the input as it is to be written: copied as it is, or with a new header and new contents. */
+interface Piece {
+  readonly start: number;
+  /** Where its contents start in the input. */
+  readonly content: number;
+  /** Where the next element of the input starts. */
+  readonly end: number;
+  /** Octets that it takes as DER. */
+  readonly size: number;
+  /** Undefined: it is copied. */
+  readonly header: Buffer | undefined;
+  readonly contents: readonly Piece[];
+}
+
+const NO_PIECES: readonly Piece[] = [];
+
+const copied = (start: number, content: number, end: number): Piece => ({
+  start,
+  content,
+  end,
+  size: end - start,
+  header: undefined,
+  contents: NO_PIECES,
+});
+
+function rewritten(start: number, content: number, end: number, tag: number, contents: readonly Piece[]): Piece {
+  let length = 0;
+  for (const { size } of contents) length += size;
+  const header = headerOf(tag, length);
+  return { start, content, end, size: header.length + length, header, contents };
+}
+
+function readPiece(source: Buffer, start: number, limit: number, depth: number, budget: Budget): Piece {
+  spend(budget, depth);
+  if (start + 2 > limit) throw overrun(start, depth);
+  const tag = source[start]!;
+  if ((tag & 0x1f) === 0x1f) refuse('der_malformed', `The tag at octet ${start} has more than one octet.`);
+  const { content, length, isShortest } = readLength(source, start, limit, depth);
+  const isEndMarked = length === undefined;
+  const contentsLimit = isEndMarked ? limit : content + length;
+  if (contentsLimit > limit) throw overrun(start, depth);
+
+  if ((tag & CONSTRUCTED) === 0) {
+    if (isEndMarked) refuse('der_length', `The element at octet ${start} is primitive and of indefinite length.`);
+    if (isShortest) return copied(start, content, contentsLimit);
+    return rewritten(start, content, contentsLimit, tag, [copied(content, content, contentsLimit)]);
+  }
+
+  const children: Piece[] = [];
+  let next = content;
+  while (isEndMarked ? !isEndMark(source, next, limit, depth) : next < contentsLimit) {
+    const child = readPiece(source, next, contentsLimit, depth + 1, budget);
+    children.push(child);
+    next = child.end;
+  }
+  const end = isEndMarked ? next + 2 : contentsLimit;
+  if (tag === (TAG.octetString | CONSTRUCTED)) return rewritten(start, content, end, TAG.octetString, octetsOf(children, source));
+  if (isShortest && children.every(({ header }) => header === undefined)) return copied(start, content, end);
+  return rewritten(start, content, end, tag, children);
+}
+
+/** The octets of an octet string in pieces, each of which is an octet string itself (X.690 §8.7.3.2), maybe in pieces again. */
+function octetsOf(segments: readonly Piece[], source: Buffer): readonly Piece[] {
+  return segments.flatMap(({ start, content, end, contents }) => {
+    const tag = source[start]!;
+    if (tag === TAG.octetString) return copied(content, content, end);
+    if (tag === (TAG.octetString | CONSTRUCTED)) return contents;
+    return refuse('der_malformed', `The element at octet ${start} is a piece of an octet string and is none.`);
+  });
+}
+
+/** End-of-contents octets (X.690 §8.1.5). */
+function isEndMark(source: Buffer, at: number, limit: number, depth: number): boolean {
+  if (at + 2 > limit) throw overrun(at, depth);
+  return source[at] === 0 && source[at + 1] === 0;
+}
+
+/** X.690 §8.1.3; `length` is undefined where it is indefinite. */
+function readLength(
+  source: Buffer,
+  start: number,
+  limit: number,
+  depth: number,
+): { content: number; length: number | undefined; isShortest: boolean } {
+  const first = source[start + 1]!;
+  if (first < 0x80) return { content: start + 2, length: first, isShortest: true };
+  if (first === 0x80) return { content: start + 2, length: undefined, isShortest: false };
+  if (first === 0xff) refuse('der_length', `The length at octet ${start + 1} has a form that X.690 keeps for later.`);
+  const content = start + 2 + (first & 0x7f);
+  if (content > limit) throw overrun(start, depth);
+  let length = 0;
+  for (let at = start + 2; at < content; at++) {
+    length = length * 256 + source[at]!;
+    if (length > source.length) throw overrun(start, depth);
+  }
+  return { content, length, isShortest: length >= 0x80 && source[start + 2] !== 0 };
+}
+
+function write(piece: Piece, source: Buffer, der: Buffer, at: number, rewrittenAt: number[]): number {
+  if (piece.header === undefined) return at + source.copy(der, at, piece.start, piece.end);
+  rewrittenAt.push(at);
+  let next = at + piece.header.copy(der, at);
+  for (const inner of piece.contents) next = write(inner, source, der, next, rewrittenAt);
+  return next;
+}

@@ -1,0 +1,59 @@
+import { type Der, derOf, TAG } from '../asn1/der.ts';
+import { oidOf } from '../asn1/der-values.ts';
+import { membersOf } from '../asn1/members.ts';
+import { OID } from '../asn1/oids.ts';
+import { refuse } from '../refusal/refusal.ts';
+import type { SignerInfo } from './signed-data.ts';
+
+/** The values of each type of attribute (RFC 5652 §5.3), by its dotted OID. */
+export type Attributes = ReadonlyMap<string, readonly Der[]>;
+
+const SET_TAG = Buffer.from([TAG.set]);
+
+/** What the signature covers: the attributes with the tag of a SET OF in place of the `[0]` that they are sent with (RFC 5652 §5.4). */
+export function signedBytesOf(signer: SignerInfo): Buffer {
+  return Buffer.concat([SET_TAG, derOf(signer.signedAttributes).subarray(1)]);
+}
+
+/** The signed attributes, each of which may be there once. */
+export function signedAttributesOf(signer: SignerInfo): Attributes {
+  const attributes = new Map<string, readonly Der[]>();
+  for (const element of signer.signedAttributes.children) {
+    const { type, values } = attributeOf(element);
+    if (attributes.has(type)) refuse(REPEATED[type] ?? 'signed_attribute_repeated', `The signed attribute ${type} is there twice.`);
+    attributes.set(type, values);
+  }
+  return attributes;
+}
+
+function attributeOf(element: Der): { type: string; values: readonly Der[] } {
+  const members = membersOf(element, 'an attribute');
+  const type = oidOf(members.take(TAG.oid, 'attrType'), 'attrType');
+  const values = members.take(TAG.set, 'attrValues').children;
+  members.end();
+  return { type, values };
+}
+
+/** For these attributes, being there twice has a refusal of its own. */
+const REPEATED: Readonly<Record<string, 'content_type_attribute' | 'message_digest_attribute'>> = {
+  [OID.contentType]: 'content_type_attribute',
+  [OID.messageDigest]: 'message_digest_attribute',
+};
+
+/** RFC 5652 §11.1–§11.3, RFC 5035 §5, RFC 6211 §2. */
+const ONLY_SIGNED: ReadonlySet<string> = new Set([
+  OID.contentType,
+  OID.messageDigest,
+  OID.signingTime,
+  OID.signingCertificate,
+  OID.signingCertificateV2,
+  OID.cmsAlgorithmProtection,
+]);
+
+/** Anybody may have added unsigned attributes, so nothing is taken from them, and what must be signed must not be among them. */
+export function checkUnsignedAttributes({ unsignedAttributes }: SignerInfo): void {
+  for (const element of unsignedAttributes?.children ?? []) {
+    const { type } = attributeOf(element);
+    if (ONLY_SIGNED.has(type)) refuse('unsigned_attribute', `The attribute ${type} is not among the signed ones.`);
+  }
+}

@@ -1,0 +1,95 @@
+import { OID } from '../asn1/oids.ts';
+import { refuse } from '../refusal/refusal.ts';
+import type { Certificate } from './certificate.ts';
+import { KEY_USAGE_BIT } from './certificate-extensions.ts';
+import type { Chain } from './chain.ts';
+import { checkNames } from './constrained-names.ts';
+import { isCrlOf, isRevokedAt, type RevocationList } from './crl.ts';
+import { isSameName, isSelfIssued } from './name.ts';
+import { checkPolicies } from './policies.ts';
+
+/** What a chain must keep to besides its signatures (RFC 5280 §6.1). */
+
+/**
+ * What does not depend on time: who may certify whom and what (refusals 40–42).
+ *
+ * @param areCaPurposesIgnored take a CA whose extended key usage leaves out time-stamping (41)
+ * @throws Refusal
+ */
+export function checkAuthority(chain: Chain, areCaPurposesIgnored: boolean): void {
+  for (const { extensions } of chain) {
+    const [unknown] = extensions.unknownCritical;
+    if (unknown !== undefined) refuse('certificate_extension', `A certificate has the critical extension ${unknown}.`);
+  }
+  let intermediatesBelow = 0;
+  for (const issuer of chain.slice(1)) {
+    const { basicConstraints, keyUsage, extendedKeyUsage } = issuer.extensions;
+    if (basicConstraints === undefined ? !isOldRoot(issuer, chain) : !basicConstraints.ca) {
+      refuse('issuer_not_ca', 'A certificate was issued by one that is not a CA’s.');
+    }
+    if (keyUsage?.has(KEY_USAGE_BIT.keyCertSign) === false)
+      refuse('issuer_not_ca', 'A certificate was issued with a key that must not certify.');
+    const limit = basicConstraints?.pathLength;
+    if (limit !== undefined && intermediatesBelow > limit)
+      refuse('chain_too_long', `A CA allows ${limit} CAs below itself, not ${intermediatesBelow}.`);
+    const purposes = extendedKeyUsage?.purposes;
+    if (
+      !areCaPurposesIgnored &&
+      purposes !== undefined &&
+      !purposes.includes(OID.timeStamping) &&
+      !purposes.includes(OID.anyExtendedKeyUsage)
+    ) {
+      refuse('intermediate_eku', 'The extended key usage of a CA leaves out time-stamping.');
+    }
+    if (!isSelfIssued(issuer)) intermediatesBelow += 1;
+  }
+  checkNames(chain);
+  checkPolicies(chain.slice(0, -1).reverse());
+}
+
+/** A root of version 1 has no extensions to say that it is a CA: that it is configured says so. */
+const isOldRoot = (issuer: Certificate, chain: Chain): boolean => issuer === chain.at(-1) && issuer.version === 1;
+
+/**
+ * What depends on time: validity and revocation at genTime, and at no other time (V5; refusals 43, 44). A CA that has changed its key
+ * signs its lists with the new one, whose certificate may be among `configured` (RFC 5280 §6.3.3 (f)).
+ *
+ * @throws Refusal
+ */
+export function checkAt(
+  chain: Chain,
+  genTimeMicroseconds: bigint,
+  crls: readonly RevocationList[],
+  configured: readonly Certificate[] = [],
+): void {
+  for (const { notBeforeMs, notAfterMs } of chain) {
+    if (genTimeMicroseconds < BigInt(notBeforeMs) * 1000n || genTimeMicroseconds > BigInt(notAfterMs) * 1000n) {
+      const [from, to] = [notBeforeMs, notAfterMs].map((timeMs) => new Date(timeMs).toISOString());
+      refuse('certificate_not_valid_at_gen_time', `A certificate was valid from ${from} to ${to}.`);
+    }
+  }
+  if (crls.length === 0) return;
+  const genTimeMs = Number(genTimeMicroseconds / 1000n);
+  for (const [i, certificate] of chain.slice(0, -1).entries()) {
+    const issuer = chain[i + 1]!;
+    const serial = certificate.serialNumber.toString('hex');
+    for (const crl of crls) {
+      const revocation = isSameName(crl.issuer, issuer.subject) ? crl.revoked.get(serial) : undefined;
+      if (
+        revocation !== undefined &&
+        isRevokedAt(revocation, genTimeMs) &&
+        [issuer, ...configured].some((signer) => isCrlOf(crl, signer))
+      ) {
+        refuse('certificate_revoked', `A certificate was revoked at ${new Date(revocation.revokedAtMs).toISOString()}.`);
+      }
+    }
+  }
+}
+
+/** Whether a list of its issuer was there for every certificate below the anchor. */
+export function isRevocationChecked(chain: Chain, crls: readonly RevocationList[], configured: readonly Certificate[]): boolean {
+  return chain.slice(0, -1).every((_, i) => {
+    const issuer = chain[i + 1]!;
+    return crls.some((crl) => isSameName(crl.issuer, issuer.subject) && [issuer, ...configured].some((signer) => isCrlOf(crl, signer)));
+  });
+}
