@@ -62,7 +62,13 @@ describe('a bare token in BER', () => {
     const rootPem = `-----BEGIN CERTIFICATE-----\n${anchors[0]!.toString('base64')}\n-----END CERTIFICATE-----\n`;
     const digest = asked.digest.toString('hex');
     for (const form of forms.slice(0, 10)) {
-      const verdict = await opensslVerify({ answer: form, tokenIn: true, against: { digest }, rootPem, atTime: Math.floor(LAB_NOW_MS / 1000) });
+      const verdict = await opensslVerify({
+        answer: form,
+        tokenIn: true,
+        against: { digest },
+        rootPem,
+        atTime: Math.floor(LAB_NOW_MS / 1000),
+      });
       expect(verdict.output).toContain('Verification: OK');
     }
   });
