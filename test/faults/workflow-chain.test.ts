@@ -6,7 +6,7 @@ import type { OutputRecord } from '../../src/shared/store/outputs.ts';
 import { openStore } from '../../src/shared/store/store.ts';
 import { collectionOf, openDatabase } from '../support/database.ts';
 import { eventually, type JsonAnswer, randomHash, sha256, verifyById } from '../support/requests.ts';
-import { type Service, startProcess, startService } from '../support/service.ts';
+import { type Service, startPart, startProcesses, startService } from '../support/service.ts';
 import { completeWorkflow, type StartedWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
 
 const settings = { RATE_WORKFLOW_START_PER_HOUR: '0', RATE_WORKFLOW_STAMP_PER_MINUTE: '0', STAMP_WAIT_MS: '60000' };
@@ -41,7 +41,7 @@ const rootStamps = async (service: Service, root: string) =>
   collectionOf(await openDatabase(service), 'stamps').countDocuments({ 'imprint.digest': root });
 
 test('W8: 200 stamps at once into one workflow, workers killed meanwhile: 1 … 200, each once, in a chain that recomputes', async () => {
-  const service = await startService({ workers: 2, settings });
+  const service = await startProcesses({ workers: 2, settings });
   const workflow = await startWorkflow(service);
   const answers: JsonAnswer[] = [];
   const clients = Array.from({ length: 200 }, async (_, index) => {
@@ -63,7 +63,7 @@ test('W8: 200 stamps at once into one workflow, workers killed meanwhile: 1 … 
 }, 150_000);
 
 test('W8: what Redis has acknowledged is numbered although the API process that accepted it is killed', async () => {
-  const service = await startService({ workers: 0, settings });
+  const service = await startProcesses({ workers: 0, settings });
   const workflow = await startWorkflow(service);
   const hashes = Array.from({ length: 20 }, randomHash);
   const broken = hashes.map((output_hash) => stampOutput(service, workflow, { output_hash }).catch((error: Error) => error));
@@ -85,7 +85,7 @@ test('W8: what Redis has acknowledged is numbered although the API process that 
 
 test('W9: completing while stamps are in flight includes each that was answered 201 and refuses the others with 409', async () => {
   const service = await startService({ workers: 2, settings });
-  const twin = await startProcess('api', service.settings);
+  const twin = await startPart('api', service.settings);
   onTestFinished(async () => void (await twin.stop()));
   const other: Service = { ...service, ...twin, fetch: (path, init) => fetch(`${twin.url}${path}`, init) };
   const workflow = await startWorkflow(service);
@@ -163,7 +163,7 @@ test('E11: a completion without a worker is 504 with Retry-After; once there is 
 const tightHeap = '--max-old-space-size=48';
 
 test('W9: 100 000 outputs complete in bounded memory, and their page is shown in pages', async () => {
-  const service = await startService({ settings: { ...settings, STAMP_WAIT_MS: '120000', NODE_OPTIONS: tightHeap } });
+  const service = await startProcesses({ settings: { ...settings, STAMP_WAIT_MS: '120000', NODE_OPTIONS: tightHeap } });
   const workflow = await startWorkflow(service);
   const store = openStore(service.settings.MONGODB_URL ?? '', pino({ level: 'silent' }));
   onTestFinished(() => store.close());
