@@ -38,10 +38,10 @@ export type Settings = Readonly<Record<string, string>>;
  * @throws ConfigError where a process would end with its one line.
  */
 export async function startPart(kind: 'api' | 'workers', settings: Settings): Promise<Part> {
-  let output = '';
+  const lines: string[] = [];
   const config = loadConfig(settings);
-  const destination = { write: (line: string) => void (output += line) };
-  const log = createLogger({ level: config.LOG_LEVEL, process: kind, destination });
+  const destination = { write: (line: string) => void lines.push(line) };
+  const log = createLogger({ level: config.LOG_LEVEL, process: kind === 'api' ? 'api' : 'worker', destination });
   const lifecycle = createLifecycle(log);
   const stop = async () => {
     await lifecycle.close();
@@ -49,7 +49,7 @@ export async function startPart(kind: 'api' | 'workers', settings: Settings): Pr
   };
   try {
     const { url = '' } = kind === 'api' ? await openApi({ config, log, lifecycle }) : await openWorker({ config, log, lifecycle });
-    return { url, output: () => output, stop };
+    return { url, output: () => lines.join(''), stop };
   } catch (error) {
     await stop();
     throw error;
