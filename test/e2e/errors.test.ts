@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { tries } from '../support/depth.ts';
 import { errorCases, expectedOf, nameOf, replay, type Send } from '../support/error-cases.ts';
 import { getJson, internalHeaders, postJson, randomHash, stampAgent, stampInternal, verifyRaw } from '../support/requests.ts';
 import { type Service, startService } from '../support/service.ts';
@@ -134,7 +135,7 @@ describe('the other errors (E3, E4, E8)', () => {
   });
 });
 
-test('1 000 random bodies never give a 5xx', async () => {
+test('random bodies never give a 5xx', async () => {
   const paths = ['/api/v1/internal/v1/stamp', '/api/v1/internal/v1/verify', '/api/v1/agent/v1/stamp/sealed', '/api/v1/verify/v1/raw'];
   const hash = fc.stringMatching(/^[0-9a-f]{64}$/);
   const nearlyRight = fc.record(
@@ -163,7 +164,7 @@ test('1 000 random bodies never give a 5xx', async () => {
       await response.arrayBuffer();
       expect(response.status).toBeLessThan(500);
     }),
-    { numRuns: 1_000 },
+    { numRuns: tries(1_000, 150) },
   );
 });
 
