@@ -52,6 +52,7 @@ export async function buildMemoryApp(
     activity: { count: () => undefined },
     pingRedis: async () => 'PONG',
     readHeartbeats: async (nowMs) => [{ at: nowMs, providers: [health] }],
+    canSendMail: async () => true,
     readQueueState: async () => ({ waiting: 0, oldestAt: null }),
     trust: loadTrustSettings(config),
     clock,

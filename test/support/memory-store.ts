@@ -47,6 +47,7 @@ export function createMemoryStore(): Store {
       listPutBefore: none,
     },
     idempotency: {
+      isBound: async (key) => bindings.has(key),
       bind: async ({ key, requestDigest, resourceId }) => {
         const isFirst = !bindings.has(key);
         const bound = bindings.get(key) ?? { requestDigest, resourceId };
@@ -73,6 +74,7 @@ export function createMemoryStore(): Store {
       find: async (workflowId) => workflows.get(workflowId) ?? null,
       remove: async (workflowId) => void workflows.delete(workflowId),
       offerChallenge: beyondMemory,
+      replaceChallenge: beyondMemory,
       recordMail: beyondMemory,
       answerChallenge: beyondMemory,
       beginClosing: beyondMemory,
@@ -84,7 +86,7 @@ export function createMemoryStore(): Store {
     outputs: {
       append: beyondMemory,
       close: beyondMemory,
-      count: async () => ({ total: 0, unqualifiedTotal: 0 }),
+      findEnd: async () => undefined,
       findByTokens: async () => [],
       list: async () => [],
       scanLinks: none,

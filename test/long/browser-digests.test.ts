@@ -7,7 +7,7 @@ interface BrowserScript {
   createSha256(): { update(bytes: Uint8Array): void; digest(): string };
 }
 
-const { createSha256 }: BrowserScript = await import(pathToFileURL(`${viewsFolder}/assets/qstamp.js`).href);
+const { createSha256 }: BrowserScript = await import(pathToFileURL(`${viewsFolder}/assets/sha256.js`).href);
 
 test('SHA-256 of the pages’ script counts more than 2^32 bits', () => {
   const piece = Buffer.alloc(2 ** 24, 7);
