@@ -1,16 +1,20 @@
 import { defineConfig } from 'vitest/config';
+import { isLong } from './test/support/depth.ts';
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    // What takes minutes runs in `npm run test:long`.
+    exclude: isLong ? [] : ['test/long/**'],
     // Processes, not threads: servers that a test starts end with the process that started them.
     pool: 'forks',
+    // Files follow one another in the same process, which loads the service and its packages once; Node reads TypeScript itself.
+    isolate: false,
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     // Most tests wait for servers, so one worker a core would leave the cores idle.
     maxWorkers: 3,
     testTimeout: 90_000,
     hookTimeout: 60_000,
     allowOnly: false,
-    // Tests that kill servers share a gate machine's two cores with everything else: one more try there, none at a desk.
-    retry: process.env.CI ? 1 : 0,
   },
 });

@@ -183,8 +183,9 @@ async function main() {
 
   if (!isInstalled()) await install();
   if (interruptedBy) return 128 + os.constants.signals[interruptedBy];
-  // Every process that is started from here on finds the TypeScript of the one before it compiled.
-  const env = { NODE_COMPILE_CACHE: path.join(modules, '.cache', 'compiled'), ...process.env };
+  // Every process that is started from here on finds the TypeScript of the one before it compiled, in a copy of this checkout too.
+  const compiled = { NODE_COMPILE_CACHE: path.join(modules, '.cache', 'compiled'), NODE_COMPILE_CACHE_PORTABLE: '1' };
+  const env = { ...compiled, ...process.env };
   return untilEnd(spawn(findNode(), [path.resolve(root, script), ...args], { env, stdio: ['inherit', 'inherit', 'inherit', 'ipc'] }));
 }
 

@@ -8,7 +8,7 @@ import { readReplies, replyBlockMs, replyStreamOf } from '../shared/queue/replie
 import { createStampQueue } from '../shared/queue/stamp-queue.ts';
 import { systemClock } from '../shared/runtime/clock.ts';
 import { type Config, ConfigError } from '../shared/runtime/config.ts';
-import { runProcess } from '../shared/runtime/lifecycle.ts';
+import { type ProcessContext, runProcess } from '../shared/runtime/lifecycle.ts';
 import { createMetrics, serveMetrics } from '../shared/runtime/metrics.ts';
 import { openStore } from '../shared/store/store.ts';
 import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
@@ -34,7 +34,8 @@ async function listen(app: FastifyInstance, { HOST: host, PORT: port }: Config):
   }
 }
 
-await runProcess('api', process.env, async ({ config, log, lifecycle }) => {
+/** Opens all that one API process holds, and listens; `lifecycle` closes it. */
+export async function openApi({ config, log, lifecycle }: ProcessContext<Config>): Promise<{ url: string }> {
   const clock = systemClock;
   const trust = loadTrustSettings(config);
 
@@ -88,4 +89,6 @@ await runProcess('api', process.env, async ({ config, log, lifecycle }) => {
   lifecycle.onClose('http', () => app.close());
   await untilReady(redis);
   return { url: await listen(app, config) };
-});
+}
+
+if (import.meta.main) await runProcess('api', process.env, openApi);

@@ -5,7 +5,8 @@ import { readQueueState } from '../shared/queue/depth.ts';
 import { startHeartbeat } from '../shared/queue/heartbeat.ts';
 import { sendReplies } from '../shared/queue/replies.ts';
 import { systemClock } from '../shared/runtime/clock.ts';
-import { runProcess } from '../shared/runtime/lifecycle.ts';
+import type { Config } from '../shared/runtime/config.ts';
+import { type ProcessContext, runProcess } from '../shared/runtime/lifecycle.ts';
 import { createMetrics, serveMetrics } from '../shared/runtime/metrics.ts';
 import { openStore } from '../shared/store/store.ts';
 import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
@@ -18,7 +19,8 @@ import { createProcessors } from './registry.ts';
 
 const sweepEveryMs = 3_600_000;
 
-await runProcess('worker', process.env, async ({ config, log, lifecycle }) => {
+/** Opens all that one worker process holds, and takes jobs; `lifecycle` closes it. */
+export async function openWorker({ config, log, lifecycle }: ProcessContext<Config>): Promise<{ url?: string }> {
   const store = openStore(config.MONGODB_URL, log);
   lifecycle.onClose('store', () => store.close());
   void store.ensureIndexes();
@@ -78,4 +80,6 @@ await runProcess('worker', process.env, async ({ config, log, lifecycle }) => {
   }
   await scheduleSweep(redis, sweepEveryMs, log);
   return {};
-});
+}
+
+if (import.meta.main) await runProcess('worker', process.env, openWorker);

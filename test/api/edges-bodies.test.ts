@@ -1,8 +1,12 @@
 import { once } from 'node:events';
+import { fastify } from 'fastify';
 import { afterEach, expect, test } from 'vitest';
 import { createByteBudget } from '../../src/api/http/byte-budget.ts';
-import type { JsonBodyOptions } from '../../src/api/http/json-body.ts';
-import { buildEdgesApp } from '../support/edges-app.ts';
+import { registerErrorHandler } from '../../src/api/http/errors.ts';
+import { type JsonBodyOptions, registerJsonBody } from '../../src/api/http/json-body.ts';
+import { edgeServerOptions } from '../../src/api/http/server-options.ts';
+import { createRequestParser } from '../../src/api/http/validation.ts';
+import { rawVerifyRequest } from '../../src/shared/contract/verify.ts';
 import { answerOn, listen, postHead } from '../support/raw-http.ts';
 
 const raw = '/api/v1/verify/v1/raw';
@@ -13,8 +17,13 @@ afterEach(async () => {
   for (const app of open.splice(0)) await app.close();
 });
 
+/** The reader of bodies alone, with budgets and limits of a size to be tried, behind one path that answers with what it has read. */
 async function start(jsonBody: JsonBodyOptions = {}, bodyLimit = 1024 * 1024) {
-  const app = await buildEdgesApp({ jsonBody, server: { bodyLimit } });
+  const app = fastify({ ...edgeServerOptions, bodyLimit });
+  registerErrorHandler(app);
+  registerJsonBody(app, jsonBody);
+  const parse = createRequestParser({ body: rawVerifyRequest });
+  app.post(raw, async (request) => parse(request));
   open.push(app);
   return app;
 }

@@ -3,7 +3,7 @@ import { startMailServer } from '../support/mail.ts';
 import { callTool } from '../support/mcp.ts';
 import { eventually, internalHeaders, randomHash, stampAgent, stampInternal, verifyById, verifyRaw } from '../support/requests.ts';
 import { startPrivateMongo, startPrivateRedis } from '../support/servers.ts';
-import { type Service, serviceToken, startService } from '../support/service.ts';
+import { type Service, serviceToken, startProcesses } from '../support/service.ts';
 import { completeWorkflow, openLink, redactWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
 
 const outputOf = (service: Service): string => [service, ...service.workers].map((process) => process.output()).join('');
@@ -68,7 +68,7 @@ async function runWorkflow(service: Service, secrets: ReturnType<typeof collectS
 test('a whole run at level trace, with servers that fail: no secret is in the logs, and each line is JSON (S11, W10)', async () => {
   const [mail, redis, mongo] = await Promise.all([startMailServer(), startPrivateRedis(), startPrivateMongo()]);
   onTestFinished(async () => void (await Promise.all([redis.dispose(), mongo.dispose()])));
-  const service = await startService({
+  const service = await startProcesses({
     settings: {
       LOG_LEVEL: 'trace',
       REDIS_URL: redis.url,
@@ -106,7 +106,7 @@ test('a whole run at level trace, with servers that fail: no secret is in the lo
 }, 120_000);
 
 test('the id of a request is in the log of the API and in that of the worker', async () => {
-  const service = await startService();
+  const service = await startProcesses();
   await stampInternal(service, { hash: randomHash() }, { 'x-request-id': 'follow-me-through' });
   for (const process of [service, ...service.workers]) {
     await eventually(async () => process.output().includes('follow-me-through'));

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { eventually, randomHash, stampAgent, verifyById } from '../support/requests.ts';
 import { startPrivateRedis } from '../support/servers.ts';
-import { type Service, type ServiceProcess, startProcess, startService, testSettings } from '../support/service.ts';
+import { type Part, type Service, startProcess, startService, testSettings } from '../support/service.ts';
 
 let service: Service;
 beforeAll(async () => {
@@ -12,9 +12,9 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-const metricsUrl = ({ output }: ServiceProcess): string => /"metricsUrl":"([^"]+)"/.exec(output())?.[1] ?? '';
-const scrape = async (from: ServiceProcess): Promise<string> => (await fetch(metricsUrl(from))).text();
-const worker = (): ServiceProcess => service.workers[0]!;
+const metricsUrl = ({ output }: Part): string => /"metricsUrl":"([^"]+)"/.exec(output())?.[1] ?? '';
+const scrape = async (from: Part): Promise<string> => (await fetch(metricsUrl(from))).text();
+const worker = (): Part => service.workers[0]!;
 
 /** The value of one line of the text format. */
 const seriesValue = (text: string, series: string): number | undefined => {

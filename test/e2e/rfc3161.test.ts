@@ -5,7 +5,7 @@ import { issueCrl } from '../../src/tsa/certificate.ts';
 import { createPki } from '../../src/tsa/pki.ts';
 import { opensslVerify } from '../support/openssl-tsa.ts';
 import { postJson, randomHash, stampInternal, verifyById, verifyRaw } from '../support/requests.ts';
-import { type Service, startProcess, startService, testSettings } from '../support/service.ts';
+import { type Service, startPart, startService, testSettings } from '../support/service.ts';
 import { postQuery } from '../support/tsa-client.ts';
 import { FAULTY_CASES } from '../support/tsa-faults.ts';
 import { ask, createTsaLab } from '../support/tsa-lab.ts';
@@ -139,7 +139,7 @@ describe('a stamp of a real TSA', () => {
 });
 
 describe('what a service refuses to start with', () => {
-  const startWith = async (settings: Record<string, string>) => startProcess('workers', await testSettings(settings));
+  const startWith = async (settings: Record<string, string>) => startPart('workers', await testSettings(settings));
 
   test('a provider without trust anchors', async () => {
     const tsa = await startTsa();
@@ -154,9 +154,9 @@ describe('what a service refuses to start with', () => {
 
   test('the mock provider in production, unless it is asked for by name', async () => {
     const production = { NODE_ENV: 'production', SERVICE_TOKENS: `test:${'x'.repeat(32)}` };
-    await expect(startWith(production)).rejects.toThrow(/^.*\nTSP: /s);
+    await expect(startWith(production)).rejects.toThrow(/^TSP: /);
     const worker = await startWith({ ...production, TSP: 'mock' });
-    expect(await worker.stop()).toBe(0);
+    await worker.stop();
   });
 });
 

@@ -32,12 +32,15 @@ function npmStart(env: NodeJS.ProcessEnv = {}): RunningCommand {
 const untilUp = async (command: RunningCommand) => (await command.until(/qstamp is up: (\S+)/))[1] ?? '';
 const noProcesses = () => expect.poll(() => checkout.processes(), { timeout: 20_000 }).toEqual([]);
 
+const verify = async (url: string, verifyUrl: string): Promise<unknown> => (await fetch(new URL(verifyUrl, url))).json();
+
 describe('npm start', () => {
   test(
-    'prints a line that stamps a file and verifies the stamp, keeps the stamp over a restart, and stops all it started',
+    'stamps and verifies, refuses to run twice, stops all that it started, and keeps its stamps over restarts and other providers (V1)',
     async () => {
       const first = npmStart();
-      await untilUp(first);
+      const url = await untilUp(first);
+      await first.until(/Redis {2,}\S.*\n *MongoDB {2,}\S.*\n *Provider {2,}mock.*\n *Service token {2,}dev-service-token/);
       const [line] = await first.until(/curl -sS .*/);
       const { stdout } = await promisify(execFile)('sh', ['-c', line], { cwd: checkout.dir });
       const [stamp, verification]: [{ token_id: string; verify_url: string }, unknown] = JSON.parse(
@@ -45,67 +48,38 @@ describe('npm start', () => {
       );
       expect(verification).toMatchObject({ valid: true, token_id: stamp.token_id });
 
+      const twin = checkout.run('npm', ['start'], { PORT: '0' });
+      expect(await twin.exitCode).toBe(1);
+      expect(twin.output()).toContain('already runs in this checkout');
+      expect(twin.output()).toContain(url);
+      expect((await fetch(`${url}/health/live`)).status).toBe(200);
       first.interrupt();
       expect(await first.exitCode).toBe(0);
       await noProcesses();
 
-      const second = npmStart();
-      const answer = await fetch(new URL(stamp.verify_url, await untilUp(second)));
-      expect(await answer.json()).toMatchObject({ valid: true, token_id: stamp.token_id });
-      second.interrupt('SIGTERM');
-      expect(await second.exitCode).toBe(0);
-      await noProcesses();
-    },
-    patienceMs,
-  );
-
-  test(
-    'a stamp of the development TSA verifies after a start with another provider (V1)',
-    async () => {
-      const first = npmStart({ TSP: 'local' });
-      const url = await untilUp(first);
-      const answer = await fetch(`${url}/api/v1/agent/v1/stamp/basic`, {
+      const local = npmStart({ TSP: 'local' });
+      const localUrl = await untilUp(local);
+      expect(await verify(localUrl, stamp.verify_url)).toMatchObject({ valid: true, token_id: stamp.token_id });
+      const answer = await fetch(`${localUrl}/api/v1/agent/v1/stamp/basic`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ hash: 'a'.repeat(64) }),
       });
-      const { token_id, verify_url, tsp_provider } = (await answer.json()) as Record<string, string>;
+      const { verify_url = '', tsp_provider } = (await answer.json()) as Record<string, string>;
       expect(tsp_provider).toBe('local-tsa');
-      first.interrupt();
-      await first.exitCode;
+      // Killed outright, it leaves nothing running, and the next start finds everything in order.
+      local.interrupt('SIGKILL');
+      await local.exitCode;
+      await noProcesses();
 
-      const second = npmStart();
-      const verification = await fetch(new URL(verify_url ?? '', await untilUp(second)));
-      expect(await verification.json()).toMatchObject({ valid: true, token_id });
+      const last = npmStart();
+      const lastUrl = await untilUp(last);
+      for (const kept of [stamp.verify_url, verify_url]) expect(await verify(lastUrl, kept)).toMatchObject({ valid: true });
+      last.interrupt('SIGTERM');
+      expect(await last.exitCode).toBe(0);
+      await noProcesses();
     },
-    patienceMs,
-  );
-
-  test(
-    'says which servers were taken and shows the development token',
-    async () => {
-      const command = npmStart();
-      await command.until(/Redis {2,}\S.*\n *MongoDB {2,}\S.*\n *Provider {2,}mock.*\n *Service token {2,}dev-service-token/);
-      command.interrupt();
-      await command.exitCode;
-    },
-    patienceMs,
-  );
-
-  test(
-    'a second start in the same checkout says where the first is, and leaves it alone',
-    async () => {
-      const first = npmStart();
-      const url = await untilUp(first);
-      const second = checkout.run('npm', ['start'], { PORT: '0' });
-      expect(await second.exitCode).toBe(1);
-      expect(second.output()).toContain(`already runs in this checkout`);
-      expect(second.output()).toContain(url);
-      expect((await fetch(`${url}/health/live`)).status).toBe(200);
-      first.interrupt();
-      await first.exitCode;
-    },
-    patienceMs,
+    2 * patienceMs,
   );
 
   test(
@@ -146,22 +120,6 @@ describe('npm start', () => {
       expect(await command.exitCode).toBe(1);
       expect(command.output()).toContain('worker ended with SIGKILL');
       await noProcesses();
-    },
-    patienceMs,
-  );
-
-  test(
-    'a start that is killed outright leaves nothing running, and the next one finds everything in order',
-    async () => {
-      const first = npmStart();
-      await untilUp(first);
-      first.interrupt('SIGKILL');
-      await first.exitCode;
-      await noProcesses();
-      const second = npmStart();
-      await untilUp(second);
-      second.interrupt();
-      expect(await second.exitCode).toBe(0);
     },
     patienceMs,
   );

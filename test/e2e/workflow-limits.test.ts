@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { eventually, type JsonAnswer, postJson, randomHash } from '../support/requests.ts';
-import { type Service, startProcess, startService } from '../support/service.ts';
+import { type Service, startPart, startService } from '../support/service.ts';
 import { stampOutput, startRequest, startWorkflow, startWorkflowRaw } from '../support/workflows.ts';
 
 /** A second API process on the servers of the first. */
 async function startTwin(service: Service): Promise<Service> {
-  const twin = await startProcess('api', service.settings);
+  const twin = await startPart('api', service.settings);
   // A process that is still waking up may take Redis for dead, and then counts alone (R4).
   for (const { url } of [service, twin]) await eventually(async () => (await fetch(`${url}/health/ready`)).ok);
   return { ...service, ...twin, fetch: (path, init) => fetch(`${twin.url}${path}`, init) };

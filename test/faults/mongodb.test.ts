@@ -64,10 +64,3 @@ test('a worker and an API that start while MongoDB is down stamp what was accept
   await mongo.start();
   expect(await eventually(async () => (await verifyById(service, body.token_id)).body.valid, 40_000)).toBe(true);
 }, 90_000);
-
-test('the request id goes through queue and worker', async () => {
-  const service = await startService();
-  const { headers } = await stampInternal(service, { hash: randomHash() }, { 'x-request-id': 'trace-4711' });
-  expect(headers.get('x-request-id')).toBe('trace-4711');
-  for (const process of [service, service.workers[0]]) await eventually(async () => process?.output().includes('trace-4711'));
-});

@@ -2,24 +2,59 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { openApi } from '../../src/api/main.ts';
+import { loadConfig } from '../../src/shared/runtime/config.ts';
+import { createLifecycle } from '../../src/shared/runtime/lifecycle.ts';
+import { createLogger } from '../../src/shared/runtime/log.ts';
+import { openWorker } from '../../src/workers/main.ts';
 import { inherited } from './environment.ts';
 import { freshMongoUrl, freshRedisUrl } from './servers.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 
-/** One real process of the service, spoken to over its sockets only. */
-export interface ServiceProcess {
-  readonly pid: number;
+/** An API or a worker that runs. */
+export interface Part {
+  /** Where it listens; empty for a worker. */
   readonly url: string;
-  /** Everything that it has printed so far. */
+  /** Everything that it has logged so far. */
   output(): string;
-  /** SIGTERM, and the exit code. */
+  /** Finishes what is under way and closes; the exit code where it is a process. */
   stop(): Promise<number | null>;
+}
+
+/** One real process of the service, spoken to over its sockets only. */
+export interface ServiceProcess extends Part {
+  readonly pid: number;
   /** SIGKILL, as a machine that dies. */
   kill(): Promise<void>;
 }
 
 export type Settings = Readonly<Record<string, string>>;
+
+/**
+ * Opens what a process of this kind opens, on the same servers and a port of its own, but in the process of the test: a process
+ * costs more to start than most tests take.
+ *
+ * @throws ConfigError where a process would end with its one line.
+ */
+export async function startPart(kind: 'api' | 'workers', settings: Settings): Promise<Part> {
+  const lines: string[] = [];
+  const config = loadConfig(settings);
+  const destination = { write: (line: string) => void lines.push(line) };
+  const log = createLogger({ level: config.LOG_LEVEL, process: kind === 'api' ? 'api' : 'worker', destination });
+  const lifecycle = createLifecycle(log);
+  const stop = async () => {
+    await lifecycle.close();
+    return null;
+  };
+  try {
+    const { url = '' } = kind === 'api' ? await openApi({ config, log, lifecycle }) : await openWorker({ config, log, lifecycle });
+    return { url, output: () => lines.join(''), stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
 
 /** Starts `src/<kind>/main.ts` with these settings and nothing else of the environment; resolves when it serves. */
 export async function startProcess(kind: 'api' | 'workers', settings: Settings): Promise<ServiceProcess> {
@@ -51,13 +86,21 @@ export async function startProcess(kind: 'api' | 'workers', settings: Settings):
   };
 }
 
-/** A whole service on a database and a queue of its own. */
-export interface Service extends ServiceProcess {
+/** A whole service on a database and a queue of its own: the API, and workers of the same make. */
+export type Service<P extends Part = Part> = P & {
   readonly settings: Settings;
-  startWorker(): Promise<ServiceProcess>;
-  readonly workers: ServiceProcess[];
+  startWorker(): Promise<P>;
+  readonly workers: P[];
   /** A request to the API. */
   fetch(path: string, init?: RequestInit): Promise<Response>;
+};
+
+interface ServiceOptions {
+  readonly settings?: Settings;
+  /** 1 unless told. */
+  readonly workers?: number;
+  /** It outlives the test that starts it; the file stops it. */
+  readonly keep?: boolean;
 }
 
 export const serviceToken = 'test-service-token';
@@ -75,16 +118,18 @@ export const testSettings = async (overrides: Settings = {}): Promise<Settings> 
   ...overrides,
 });
 
-/** Starts one API and `workers` workers (1 unless told); everything is stopped when the test, or its file's setup, ends. */
-export async function startService(options: { settings?: Settings; workers?: number; keep?: boolean } = {}): Promise<Service> {
+async function assemble<P extends Part>(
+  start: (kind: 'api' | 'workers', settings: Settings) => Promise<P>,
+  options: ServiceOptions,
+): Promise<Service<P>> {
   const settings = await testSettings(options.settings);
-  const workers: ServiceProcess[] = [];
+  const workers: P[] = [];
   const startWorker = async () => {
-    const worker = await startProcess('workers', settings);
+    const worker = await start('workers', settings);
     workers.push(worker);
     return worker;
   };
-  const [api] = await Promise.all([startProcess('api', settings), ...Array.from({ length: options.workers ?? 1 }, startWorker)]);
+  const [api] = await Promise.all([start('api', settings), ...Array.from({ length: options.workers ?? 1 }, startWorker)]);
   const stop = async () => {
     const [code] = await Promise.all([api.stop(), ...workers.map((worker) => worker.stop())]);
     return code;
@@ -92,3 +137,9 @@ export async function startService(options: { settings?: Settings; workers?: num
   if (!options.keep) onTestFinished(async () => void (await stop()));
   return { ...api, settings, workers, startWorker, stop, fetch: (path, init) => fetch(`${api.url}${path}`, init) };
 }
+
+/** A service in the process of the test, on real servers; everything is stopped when the test, or its file's setup, ends. */
+export const startService = (options: ServiceOptions = {}): Promise<Service> => assemble(startPart, options);
+
+/** The same in processes of its own, for what only they show: being killed, memory, all that is printed. */
+export const startProcesses = (options: ServiceOptions = {}): Promise<Service<ServiceProcess>> => assemble(startProcess, options);

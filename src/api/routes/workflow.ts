@@ -114,7 +114,7 @@ const redactContract = {
 
 const parseStart = createRequestParser(startContract);
 const parsePath = createRequestParser({ path: workflowPath });
-const parseStamp = createRequestParser({ headers: stampHeaders, body: workflowStampRequest });
+const parseStamp = createRequestParser({ path: workflowPath, headers: stampHeaders, body: workflowStampRequest });
 const parseHeaders = createRequestParser({ headers: stampHeaders });
 
 const hourSeconds = 3_600;
@@ -178,6 +178,8 @@ export function registerWorkflowRoutes(
 
   const onRequest = beforeBody((request) => workflowPath.safeParse(request.params).success && open(request));
   app.post('/api/v1/workflow/:workflow_id/stamp', { onRequest, config: { contract: stampContract } }, async (request, reply) => {
+    // An address that can name no workflow is reported with all else that is wrong (E1); a token that opens none comes before a bad body (E5).
+    if (!workflowPath.safeParse(request.params).success) parseStamp(request);
     const workflow = await open(request);
     const { headers, body } = parseStamp(request);
     const stamped = await workflows.stampOutput({

@@ -1,4 +1,4 @@
-import { type Logger, type LoggerOptions, pino } from 'pino';
+import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
 
 export type { Logger };
 
@@ -45,10 +45,13 @@ function describeError(error: unknown, depth = 0): LoggedError {
   };
 }
 
+// Asynchronous writing flushes at the end of the process, and tries a broken pipe for ever: nobody reads it, and the process would stay.
+const standardOutput = () => pino.destination({ dest: 1, sync: true });
+
 /**
- * One JSON line an event on standard output. `process` names the kind of process (`api`, `worker`, `tsa`).
+ * One JSON line an event, on standard output unless told. `process` names the kind of process (`api`, `worker`, `tsa`).
  */
-export function createLogger(options: { level: string; process: string }): Logger {
+export function createLogger(options: { level: string; process: string; destination?: DestinationStream }): Logger {
   const settings: LoggerOptions = {
     level: options.level,
     base: { process: options.process, pid: process.pid },
@@ -57,6 +60,5 @@ export function createLogger(options: { level: string; process: string }): Logge
     formatters: { level: (label) => ({ level: label }) },
     redact: { paths: redactedMembers.flatMap((name) => [name, `*.${name}`]), censor: '[REDACTED]' },
   };
-  // Asynchronous writing flushes at the end of the process, and tries a broken pipe for ever: nobody reads it, and the process would stay.
-  return pino(settings, pino.destination({ dest: 1, sync: true }));
+  return pino(settings, options.destination ?? standardOutput());
 }

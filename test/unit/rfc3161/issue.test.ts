@@ -18,6 +18,7 @@ import { digestData } from '../../../src/shared/rfc3161/issue/sign.ts';
 import { KEY_ALGORITHMS, type KeyAlgorithm } from '../../../src/tsa/certificate.ts';
 import { createPki } from '../../../src/tsa/pki.ts';
 import { issueResponseWith, type Seams } from '../../../src/tsa/seams.ts';
+import { tries } from '../../support/depth.ts';
 import { judge } from '../../support/judge.ts';
 import { ask, createTsaLab, LAB_POLICY } from '../../support/tsa-lab.ts';
 
@@ -237,7 +238,7 @@ describe('a request that is refused gets a rejection that says why (RFC 3161 §2
       fc.property(fc.oneof(mutated, octets), (bytes) => {
         expect(fromBER(issueResponse(profile, bytes, moment)).offset).toBeGreaterThan(0);
       }),
-      { numRuns: 2000 },
+      { numRuns: tries(2000, 300) },
     );
   });
 });

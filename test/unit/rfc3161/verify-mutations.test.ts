@@ -5,6 +5,7 @@ import type { Verified, VerifyResult } from '../../../src/shared/rfc3161/tsp/typ
 import { verifyResponse, verifyToken } from '../../../src/shared/rfc3161/tsp/verify.ts';
 import { createTrustStore } from '../../../src/shared/rfc3161/x509/trust-store.ts';
 import type { KeyAlgorithm } from '../../../src/tsa/certificate.ts';
+import { isLong, tries } from '../../support/depth.ts';
 import { mutated, mutations } from '../../support/der-mutation.ts';
 import { createTsaLab, LAB_NOW_MS } from '../../support/tsa-lab.ts';
 
@@ -54,7 +55,7 @@ describe('one octet changed', patient, () => {
       const statusAt = answer.indexOf(Buffer.from([0x30, 0x03, 0x02, 0x01, 0x00])) + 4;
       const accepted: string[] = [];
       for (let at = 0; at < answer.length; at++) {
-        for (const mask of [0x01, 0x80]) {
+        for (const mask of isLong ? [0x01, 0x80] : [0x01]) {
           const bent = Buffer.from(answer);
           bent[at]! ^= mask;
           const result = fresh(bent, true);
@@ -70,7 +71,7 @@ describe('one octet changed', patient, () => {
     const { token, raw } = bench();
     const accepted: string[] = [];
     for (let at = 0; at < token.length; at++) {
-      for (const mask of [0x02, 0x20]) {
+      for (const mask of isLong ? [0x02, 0x20] : [0x20]) {
         const bent = Buffer.from(token);
         bent[at]! ^= mask;
         if (raw(bent).ok) accepted.push(`${at} ^ ${mask}`);
@@ -89,7 +90,7 @@ describe('one octet changed', patient, () => {
 });
 
 describe('structure changed', patient, () => {
-  it('survives 10 000 mutations: what is still accepted vouches for the same, and every refusal has its reason', () => {
+  it('survives mutations: what is still accepted vouches for the same, and every refusal has its reason', () => {
     const { answer, fresh, raw } = bench();
     const statement = statementOf(mustVerify(fresh(answer)));
     const refusals = new Set<string>();
@@ -102,7 +103,7 @@ describe('structure changed', patient, () => {
           else refusals.add(result.code);
         }
       }),
-      { numRuns: 10_000 },
+      { numRuns: tries(10_000, 1_500) },
     );
     // The mutations get past the gate and into every layer.
     expect([...refusals]).toEqual(
@@ -118,7 +119,7 @@ describe('structure changed', patient, () => {
           expect(result).toMatchObject({ ok: false, code: expect.not.stringMatching('verifier_failed') });
         }
       }),
-      { numRuns: 2_000 },
+      { numRuns: tries(2_000, 400) },
     );
     expect(raw(randomBytes(2 * 1024 * 1024))).toMatchObject({ ok: false, code: 'der_too_large' });
   });

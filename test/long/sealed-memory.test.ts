@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { sha256, stampAgent } from '../support/requests.ts';
-import { startService } from '../support/service.ts';
+import { startProcesses } from '../support/service.ts';
 
 const mebibyte = 1024 * 1024;
 
@@ -12,7 +12,7 @@ const peakMebibytes = (pid: number): number => Number(/VmHWM:\s+(\d+) kB/.exec(r
 test.runIf(process.platform === 'linux')(
   'many uploads of 10 MiB at once pass in bounded memory, and come back byte for byte (S3, S11)',
   async () => {
-    const service = await startService({ settings: { STAMP_WAIT_MS: '60000' } });
+    const service = await startProcesses({ settings: { STAMP_WAIT_MS: '60000' } });
     const content = randomBytes(10 * mebibyte);
     const body = { content_b64: content.toString('base64') };
     const answers = await Promise.all(Array.from({ length: 24 }, () => stampAgent(service, 'sealed', body)));

@@ -1,0 +1,47 @@
+import { pino } from 'pino';
+import { expect, onTestFinished, test } from 'vitest';
+import { createTreeHeadBuilder } from '../../src/shared/domain/merkle.ts';
+import { openStore } from '../../src/shared/store/store.ts';
+import { sha256 } from '../support/requests.ts';
+import { startProcesses } from '../support/service.ts';
+import { completeWorkflow, startWorkflow } from '../support/workflows.ts';
+
+const settings = { RATE_WORKFLOW_START_PER_HOUR: '0', RATE_WORKFLOW_STAMP_PER_MINUTE: '0' };
+
+const rootOf = (hashes: readonly string[]): string => {
+  const tree = createTreeHeadBuilder();
+  for (const hash of hashes) tree.append(Buffer.from(hash, 'hex'));
+  return tree.head().rootHash.toString('hex');
+};
+
+/** Too little to hold 100 000 outputs at once. */
+const tightHeap = '--max-old-space-size=48';
+
+test('W9: 100 000 outputs complete in bounded memory, and their page is shown in pages', async () => {
+  const service = await startProcesses({ settings: { ...settings, STAMP_WAIT_MS: '120000', NODE_OPTIONS: tightHeap } });
+  const workflow = await startWorkflow(service);
+  const store = openStore(service.settings.MONGODB_URL ?? '', pino({ level: 'silent' }));
+  onTestFinished(() => store.close());
+  const total = 100_000;
+  const hashes = Array.from({ length: total }, (_, index) => sha256(`output ${index}`));
+  for (let first = 0; first < total; first += 2_000) {
+    const outputs = hashes.slice(first, first + 2_000).map((hash, index) => ({
+      outputId: `output-${first + index}`,
+      tokenId: `${workflow.id}-${first + index}`,
+      hash,
+      type: 'text',
+      metadata: undefined,
+      stampedAt: '2026-11-21T12:00:00.000Z',
+      provider: 'mock',
+      isQualified: false,
+    }));
+    await store.outputs.append({ workflowId: workflow.id, briefingHash: workflow.briefingHash }, outputs);
+  }
+  expect((await completeWorkflow(service, workflow)).body.output_count).toBe(total);
+
+  const html = await (await service.fetch(`/workflow/${workflow.id}?page=1000`)).text();
+  expect(html).toContain(rootOf(hashes));
+  expect(html).toContain('id="output-100000"');
+  const found = await (await service.fetch(`/workflow/${workflow.id}?find=${hashes[77_776]}`)).text();
+  expect(found).toContain('data-found="77777"');
+}, 240_000);

@@ -1,0 +1,5 @@
+/** True in `npm run test:long`, which tries everything in full; `npm test` takes a part of the costly numbers. */
+export const isLong = process.env.TEST_LONG === '1';
+
+/** How often to try: `full` in `npm run test:long`, `gate` in `npm test`. */
+export const tries = (full: number, gate: number): number => (isLong ? full : gate);

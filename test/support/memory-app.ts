@@ -1,0 +1,63 @@
+import type { FastifyInstance } from 'fastify';
+import { buildApp } from '../../src/api/app.ts';
+import { createReplyLookup } from '../../src/api/services/reply-lookup.ts';
+import { createReplyWaiter } from '../../src/api/services/reply-waiter.ts';
+import { createServices, type ServicePorts } from '../../src/api/services/services.ts';
+import { type StampItem, stampedReplyOf } from '../../src/shared/queue/stamp-job.ts';
+import { systemClock } from '../../src/shared/runtime/clock.ts';
+import { loadConfig } from '../../src/shared/runtime/config.ts';
+import { createLogger } from '../../src/shared/runtime/log.ts';
+import { loadTrustSettings } from '../../src/shared/trust/trusted-providers.ts';
+import { createMockProvider } from '../../src/workers/providers/mock.ts';
+import { createMemoryStore } from './memory-store.ts';
+import { type Settings, serviceToken } from './service.ts';
+
+const defaults: Settings = {
+  NODE_ENV: 'test',
+  REDIS_URL: 'redis://memory.invalid',
+  MONGODB_URL: 'mongodb://memory.invalid',
+  SERVICE_TOKENS: `test:${serviceToken}`,
+  LOG_LEVEL: 'warn',
+};
+
+/**
+ * The app of the API with its real services, over a store in memory and a queue whose worker is the mock provider in this process.
+ * No socket is opened and nothing is limited. `log` takes what it logs from level warn on.
+ */
+export async function buildMemoryApp(
+  options: { settings?: Settings; log?: string[]; store?: ServicePorts['store'] } = {},
+): Promise<FastifyInstance> {
+  const lines = options.log ?? [];
+  const config = loadConfig({ ...defaults, ...options.settings });
+  const log = createLogger({ level: config.LOG_LEVEL, process: 'api', destination: { write: (line) => void lines.push(line) } });
+  const clock = systemClock;
+  const store = options.store ?? createMemoryStore();
+  const waiter = createReplyWaiter({ waitMs: config.STAMP_WAIT_MS, findStored: createReplyLookup(store), log });
+  const provider = createMockProvider({ key: () => store.keys.secret('mock-provider'), clock });
+
+  async function stamp({ output, metadata, acceptedAt, ...item }: StampItem): Promise<void> {
+    const proof = await provider.stamp({ ...item, requiresQualified: false });
+    const stamped = { ...item, proofs: [proof] as const, acceptedAt: new Date(acceptedAt), metadata: JSON.stringify(metadata) };
+    await store.stamps.insertOnce([stamped]);
+    waiter.settle({ ...stampedReplyOf(stamped), ...(output && { output: { outputId: output.outputId, sequenceNumber: 1 } }) });
+  }
+  const { name, isQualified } = provider;
+  const health = { name, isQualified, status: 'operational', lastSuccessAt: null, p50: null, p95: null } as const;
+  const ports: ServicePorts = {
+    config,
+    store,
+    queue: { checkCapacity: () => undefined, accept: stamp, close: async () => undefined },
+    jobs: { checkConnection: () => undefined, send: async () => undefined, close: async () => undefined },
+    waiter,
+    activity: { count: () => undefined },
+    pingRedis: async () => 'PONG',
+    readHeartbeats: async (nowMs) => [{ at: nowMs, providers: [health] }],
+    canSendMail: async () => true,
+    readQueueState: async () => ({ waiting: 0, oldestAt: null }),
+    trust: loadTrustSettings(config),
+    clock,
+    log,
+  };
+  const limits = { by: () => async () => undefined };
+  return buildApp({ config, log, services: createServices(ports), limits, metrics: { answered: () => undefined } });
+}

@@ -1,0 +1,97 @@
+import { createSecretKey, randomBytes, randomUUID } from 'node:crypto';
+import type { ServicePorts } from '../../src/api/services/services.ts';
+import { ServiceError } from '../../src/shared/domain/service-error.ts';
+import type { ActivityTotals } from '../../src/shared/store/counters.ts';
+import type { StoredStamp } from '../../src/shared/store/stamps.ts';
+import type { WorkflowRecord } from '../../src/shared/store/workflows.ts';
+
+type Store = ServicePorts['store'];
+
+/** A step of a workflow that only the real store can take: tests that need it run on the real one. */
+const beyondMemory = async (): Promise<never> => {
+  throw new ServiceError('store_unavailable', 'The store in memory takes no such step.');
+};
+async function* none(): AsyncGenerator<never> {}
+const noActivity = (): ActivityTotals => ({ stamps: 0, failed: 0, verifications: 0, workflowsStarted: 0, workflowsCompleted: 0 });
+
+/** The store of one app, in memory: what requests write and read again, without outputs and the later states of a workflow. */
+export function createMemoryStore(): Store {
+  const stamps = new Map<string, StoredStamp>();
+  const contents = new Map<string, Buffer>();
+  const bindings = new Map<string, { requestDigest: string; resourceId: string }>();
+  const workflows = new Map<string, WorkflowRecord>();
+  const secret = createSecretKey(randomBytes(32));
+  return {
+    ping: async () => undefined,
+    keys: { secret: async () => secret },
+    stamps: {
+      insertOnce: async (given) => {
+        const added = given.filter(({ tokenId }) => !stamps.has(tokenId));
+        for (const stamp of added) stamps.set(stamp.tokenId, stamp);
+        return { stored: given.map((stamp) => stamps.get(stamp.tokenId) ?? stamp), added };
+      },
+      find: async (tokenId) => stamps.get(tokenId) ?? null,
+      findMany: async (tokenIds) => tokenIds.flatMap((tokenId) => stamps.get(tokenId) ?? []),
+      findIdByToken: async () => null,
+      listByProduct: async () => [],
+      scan: none,
+    },
+    sealedContents: {
+      put: async (_tokenId, bytes) => {
+        const contentId = randomUUID();
+        contents.set(contentId, bytes);
+        return contentId;
+      },
+      get: async (contentId) => contents.get(contentId) ?? null,
+      remove: async (contentId) => void contents.delete(contentId),
+      listPutBefore: none,
+    },
+    idempotency: {
+      isBound: async (key) => bindings.has(key),
+      bind: async ({ key, requestDigest, resourceId }) => {
+        const isFirst = !bindings.has(key);
+        const bound = bindings.get(key) ?? { requestDigest, resourceId };
+        bindings.set(key, bound);
+        return { ...bound, isFirst };
+      },
+    },
+    counters: {
+      add: async () => undefined,
+      takeBack: async () => undefined,
+      count: async () => undefined,
+      totals: async () => ({ last24h: noActivity(), lifetime: noActivity() }),
+      daily: async () => [],
+      productTotal: async () => 0,
+      repair: async () => undefined,
+    },
+    workflows: {
+      create: async (workflow) => {
+        const isNew = !workflows.has(workflow._id);
+        const stored = workflows.get(workflow._id) ?? { ...workflow, status: 'pending' };
+        workflows.set(workflow._id, stored);
+        return { stored, isNew };
+      },
+      find: async (workflowId) => workflows.get(workflowId) ?? null,
+      remove: async (workflowId) => void workflows.delete(workflowId),
+      offerChallenge: beyondMemory,
+      replaceChallenge: beyondMemory,
+      recordMail: beyondMemory,
+      answerChallenge: beyondMemory,
+      beginClosing: beyondMemory,
+      setRoot: beyondMemory,
+      countRootFailure: beyondMemory,
+      complete: beyondMemory,
+      redact: beyondMemory,
+    },
+    outputs: {
+      append: beyondMemory,
+      close: beyondMemory,
+      findEnd: async () => undefined,
+      findByTokens: async () => [],
+      list: async () => [],
+      scanLinks: none,
+      findNumbers: async () => [],
+      forgetMetadata: beyondMemory,
+    },
+  };
+}
