@@ -1,4 +1,4 @@
-import { type Der, derOf } from '../asn1/der.ts';
+import type { Der } from '../asn1/der.ts';
 import { Refusal, refuse } from '../refusal/refusal.ts';
 import type { Certificate } from '../x509/certificate.ts';
 import type { SignerIdentifier } from './signed-data.ts';
@@ -10,12 +10,12 @@ export interface Embedded {
   readonly unreadable: Refusal | undefined;
 }
 
-export function embeddedOf(elements: readonly Der[], read: (der: Buffer) => Certificate): Embedded {
+export function embeddedOf(elements: readonly Der[], read: (element: Der) => Certificate): Embedded {
   const certificates: Certificate[] = [];
   let unreadable: Refusal | undefined;
   for (const element of elements) {
     try {
-      certificates.push(read(derOf(element)));
+      certificates.push(read(element));
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       unreadable ??= error;

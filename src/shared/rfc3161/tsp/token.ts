@@ -36,9 +36,17 @@ function isBareToken(bytes: Buffer): boolean {
   return bytes[0] === TAG.sequence && first === TAG.oid;
 }
 
-/** Signed attributes are DER as they stand, whatever is around them (RFC 5652 §5.3): nobody signed another form. */
-export function checkSignedForm({ rewritten }: OpenedToken, signedAttributes: Der): void {
-  if (rewritten.some((at) => at >= signedAttributes.start && at < signedAttributes.end)) {
-    refuse('der_length', 'The signed attributes are not in the form of DER.');
+/**
+ * What is signed is DER as it stands, whatever is around it: signed attributes (RFC 5652 §5.3) and certificates (RFC 5280 §4.1.1.3).
+ * Nobody signed another form, and readers do not agree on what one would mean.
+ */
+export function checkSignedForm({ rewritten }: OpenedToken, signed: Der): void {
+  let [from, to] = [0, rewritten.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (rewritten[middle]! < signed.start) from = middle + 1;
+    else to = middle;
   }
+  const next = rewritten[from];
+  if (next !== undefined && next < signed.end) refuse('der_length', 'What is signed is not in the form of DER.');
 }

@@ -1,3 +1,4 @@
+import { derOf } from '../asn1/der.ts';
 import { checkUnsignedAttributes, signedAttributesOf } from '../cms/attributes.ts';
 import { checkAlgorithmProtection, checkContentType, checkMessageDigest, checkSignature } from '../cms/signature.ts';
 import { type SignedData, signedDataOf } from '../cms/signed-data.ts';
@@ -58,7 +59,10 @@ function judge(
 ): VerifyResult {
   const { signer: signerInfo, company } = signed;
   checkSignedForm(opened, signerInfo.signedAttributes);
-  const embedded = embeddedOf(signed.certificates, trust.certificateOf);
+  const embedded = embeddedOf(signed.certificates, (certificate) => {
+    checkSignedForm(opened, certificate);
+    return trust.certificateOf(derOf(certificate));
+  });
   const signer = signerCertificateOf(signerInfo.sid, embedded, trust.certificates, isEmbeddingRequired);
   const attributes = signedAttributesOf(signerInfo);
   checkContentType(attributes);

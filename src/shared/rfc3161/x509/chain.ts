@@ -12,6 +12,9 @@ export type Chain = readonly [Certificate, ...Certificate[]];
 const MAX_CHAIN = 8;
 /** Enough for any honest set of certificates, and a bound on what a token full of certificates of one name can cost. */
 const MAX_SIGNATURE_CHECKS = 48;
+/** Of RSA with 4 096 bits. A longer signature takes as long to check as several others, and counts so. */
+const COMMON_SIGNATURE_OCTETS = 512;
+const LONG_SIGNATURE_COST = 8;
 
 /**
  * The first chain of valid signatures from `signer` to one of `anchors`, through `others`, that `accept` lets pass. Certificates are
@@ -41,13 +44,11 @@ export function findChain(
       return refusal === undefined ? chain : undefined;
     }
     if (chain.length === MAX_CHAIN) return undefined;
-    for (const issuer of pool) {
-      if (!isNamedIssuer(issuer, last) || chain.some(({ fingerprint }) => fingerprint === issuer.fingerprint)) continue;
-      const refusal = refusalOf(() => {
-        checksLeft -= issuer.publicKey().cost;
-        if (checksLeft >= 0) checkIssued(last, issuer);
-      });
+    for (const issuer of issuersOf(last, pool)) {
+      if (chain.some(({ fingerprint }) => fingerprint === issuer.fingerprint)) continue;
+      checksLeft -= last.signature.length > COMMON_SIGNATURE_OCTETS ? LONG_SIGNATURE_COST : 1;
       if (checksLeft < 0) return undefined;
+      const refusal = refusalOf(() => checkIssued(last, issuer));
       if (refusal === undefined) {
         const found = extend([...chain, issuer]);
         if (found !== undefined) return found;
@@ -73,12 +74,16 @@ function refusalOf(check: () => void): Refusal | undefined {
   }
 }
 
-/** By name, and by key identifier where both have one (RFC 5280 §4.2.1.1): a CA may have several keys, and anybody may use its name. */
-function isNamedIssuer(issuer: Certificate, certificate: Certificate): boolean {
-  if (!isSameName(issuer.subject, certificate.issuer)) return false;
-  const { subjectKeyIdentifier } = issuer.extensions;
-  const { authorityKeyIdentifier } = certificate.extensions;
-  return subjectKeyIdentifier === undefined || authorityKeyIdentifier === undefined || subjectKeyIdentifier.equals(authorityKeyIdentifier);
+/**
+ * Those of the right name, and of the right key identifier where both have one (RFC 5280 §4.2.1.1), which come first: a CA may have
+ * several keys, and anybody may use its name.
+ */
+function issuersOf({ issuer, extensions }: Certificate, pool: readonly Certificate[]): readonly Certificate[] {
+  const named = pool.filter(({ subject }) => isSameName(subject, issuer));
+  const wanted = extensions.authorityKeyIdentifier;
+  const keyOf = (certificate: Certificate) => certificate.extensions.subjectKeyIdentifier;
+  if (wanted === undefined) return named;
+  return [...named.filter((one) => keyOf(one)?.equals(wanted)), ...named.filter((one) => keyOf(one) === undefined)];
 }
 
 function checkIssued(certificate: Certificate, issuer: Certificate): void {

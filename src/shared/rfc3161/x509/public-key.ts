@@ -12,16 +12,11 @@ export interface PublicKey {
   readonly key: KeyObject;
   /** What an RSASSA-PSS key allows; undefined: anything (RFC 4055 §3.1). */
   readonly pss: PssAlgorithm | undefined;
-  /** What a verification costs, as a number of those with a common key. */
-  readonly cost: number;
 }
 
 const MIN_RSA_BITS = 2048;
 /** Larger keys take so long that a token could be made to keep a core busy. */
 const MAX_RSA_BITS = 8192;
-/** Up to here a verification is about as quick as one of an elliptic curve. */
-const COMMON_RSA_BITS = 4096;
-const LARGE_KEY_COST = 8;
 const CURVES: ReadonlySet<string> = new Set([OID.p256, OID.p384, OID.p521]);
 
 /** The key of a SubjectPublicKeyInfo (RFC 5280 §4.1.2.7). Refuses weak ones as `key_too_weak` (46). */
@@ -33,29 +28,30 @@ export function publicKeyOf(spki: Der): PublicKey {
   const { oid, parameters } = algorithm;
   switch (oid) {
     case OID.rsaEncryption:
-      return { family: 'rsa', cost: checkRsa(bits), key: keyObjectOf(spki), pss: undefined };
+      checkRsa(bits);
+      return { family: 'rsa', key: keyObjectOf(spki), pss: undefined };
     case OID.rsaPss:
+      checkRsa(bits);
       return {
         family: 'rsa-pss',
-        cost: checkRsa(bits),
         key: keyObjectOf(spki),
         pss: parameters === undefined ? undefined : pssAlgorithmOf(parameters, 'the key'),
       };
     case OID.ecPublicKey: {
       const curve = parameters?.tag === TAG.oid ? oidOf(parameters, 'the curve of the key') : 'unnamed';
       if (!CURVES.has(curve)) refuse('key_too_weak', `The curve ${curve} is not accepted.`);
-      return { family: 'ec', cost: 1, key: keyObjectOf(spki), pss: undefined };
+      return { family: 'ec', key: keyObjectOf(spki), pss: undefined };
     }
     case OID.ed25519:
     case OID.ed448:
-      return { family: oid === OID.ed25519 ? 'ed25519' : 'ed448', cost: 1, key: keyObjectOf(spki), pss: undefined };
+      return { family: oid === OID.ed25519 ? 'ed25519' : 'ed448', key: keyObjectOf(spki), pss: undefined };
     default:
       return refuse('key_too_weak', `Keys of the algorithm ${oid} are not accepted.`);
   }
 }
 
-/** Judges an RSAPublicKey (RFC 8017 A.1.1) and answers what a verification costs. */
-function checkRsa(octets: Buffer): number {
+/** RSAPublicKey (RFC 8017 A.1.1). */
+function checkRsa(octets: Buffer): void {
   const members = membersOf(parseDer(octets), 'RSAPublicKey');
   const modulus = integerOf(members.take(TAG.integer, 'modulus'), 'modulus');
   const exponent = integerOf(members.take(TAG.integer, 'publicExponent'), 'publicExponent');
@@ -64,7 +60,6 @@ function checkRsa(octets: Buffer): number {
   if (bits < MIN_RSA_BITS || bits > MAX_RSA_BITS) refuse('key_too_weak', `The RSA key has ${bits} bits.`);
   // FIPS 186-5 §A.1.1 wants an odd exponent above 2^16; 3 is in old roots. A huge one only costs time.
   if (exponent < 3n || exponent % 2n === 0n || exponent >= 1n << 64n) refuse('key_too_weak', 'The RSA key has an impossible exponent.');
-  return bits > COMMON_RSA_BITS ? LARGE_KEY_COST : 1;
 }
 
 function keyObjectOf(spki: Der): KeyObject {

@@ -1,0 +1,16 @@
+import { describe, expect, it } from 'vitest';
+import { judgeReal, REAL_TOKENS, readReal, trustOf } from '../support/real-tokens.ts';
+import { expectMutantsHarmless } from '../support/token-mutants.ts';
+
+const RUNS = 2_000;
+
+const taken = REAL_TOKENS.filter((one) => judgeReal(one, readReal(one.token), trustOf(one)).ok);
+
+/** Each takes tens of seconds, the one with revocation data inside some minutes. */
+describe('mutants of real tokens', { timeout: 1_800_000 }, () => {
+  it.each(taken)(`${RUNS} of $finding: $token`, async (one) => {
+    const { refused, taken, unread } = await expectMutantsHarmless(one, RUNS);
+    console.log(`${one.token}: ${refused} refused, ${taken} taken as the same token, of which OpenSSL cannot read ${unread}`);
+    expect(refused).toBeGreaterThan(RUNS / 2);
+  });
+});

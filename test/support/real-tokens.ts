@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs';
+import type { Imprint } from '../../src/shared/rfc3161/tsp/imprint.ts';
+import type { VerifyResult } from '../../src/shared/rfc3161/tsp/types.ts';
+import { verifyToken } from '../../src/shared/rfc3161/tsp/verify.ts';
+import { createTrustStore, type TrustStore } from '../../src/shared/rfc3161/x509/trust-store.ts';
+import { LAB_NOW_MS } from './tsa-lab.ts';
+
+/** Tokens that TSAs of the world made, each with its trust anchor: test/fixtures/real-tokens. */
+export interface RealToken {
+  readonly finding: string;
+  /** A file in the folder. */
+  readonly token: string;
+  readonly anchors: readonly string[];
+  readonly intermediates: readonly string[];
+  readonly imprintAlg: Imprint['algorithm'];
+  /** Hex. */
+  readonly imprint: string;
+  readonly genTime: string;
+  readonly want: 'accept' | 'refuse';
+}
+
+const folder = new URL('../fixtures/real-tokens/', import.meta.url);
+
+export const readReal = (name: string): Buffer => readFileSync(new URL(name, folder));
+
+export const REAL_TOKENS: readonly RealToken[] = JSON.parse(readReal('cases.json').toString('utf8'));
+
+export const trustOf = ({ anchors, intermediates }: RealToken, areCaPurposesIgnored = false): TrustStore =>
+  createTrustStore({ anchors: anchors.map(readReal), intermediates: intermediates.map(readReal), areCaPurposesIgnored });
+
+/** Judges the bytes by what the token is to be judged by. */
+export function judgeReal({ imprintAlg, imprint }: RealToken, bytes: Uint8Array, trust: TrustStore): VerifyResult {
+  return verifyToken(bytes, { trust, nowMs: LAB_NOW_MS, expected: { algorithm: imprintAlg, digest: Buffer.from(imprint, 'hex') } });
+}
