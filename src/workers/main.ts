@@ -11,7 +11,7 @@ import { openStore } from '../shared/store/store.ts';
 import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
 import { createViewEngine } from '../shared/views/engine.ts';
 import { operatorOf } from '../shared/views/operator.ts';
-import { countMails } from './mail/counted-transport.ts';
+import { withMailRecord } from './mail/mail-record.ts';
 import { createMailTransport } from './mail/transport.ts';
 import { openProvider } from './providers/open-provider.ts';
 import { createProcessors } from './registry.ts';
@@ -19,6 +19,7 @@ import { createProcessors } from './registry.ts';
 const sweepEveryMs = 3_600_000;
 
 await runProcess('worker', process.env, async ({ config, log, lifecycle }) => {
+  const trust = loadTrustSettings(config);
   const store = openStore(config.MONGODB_URL, log);
   lifecycle.onClose('store', () => store.close());
   void store.ensureIndexes();
@@ -28,13 +29,17 @@ await runProcess('worker', process.env, async ({ config, log, lifecycle }) => {
   const metrics = createMetrics({ clock: systemClock });
   const { provider, health, close } = openProvider({
     config,
-    trust: loadTrustSettings(config),
+    trust,
     mockKey: () => store.keys.secret('mock-provider'),
     clock: systemClock,
     log,
     onCall: metrics.stamped,
   });
   lifecycle.onClose('provider', close);
+  const { mail, readState } = withMailRecord(createMailTransport(config.SMTP_URL), {
+    isConfigured: config.SMTP_URL !== undefined,
+    metrics,
+  });
   const processors = createProcessors({
     provider,
     stamps: store.stamps,
@@ -44,7 +49,7 @@ await runProcess('worker', process.env, async ({ config, log, lifecycle }) => {
     outputs: store.outputs,
     sendReplies: (replyTo, replies) => sendReplies({ redis, log }, replyTo, replies),
     challengeKey: () => store.keys.secret('challenge'),
-    mail: countMails(createMailTransport(config.SMTP_URL), metrics),
+    mail,
     mailFrom: config.MAIL_FROM ?? 'qstamp <no-reply@localhost>',
     operator: operatorOf(config),
     engine: createViewEngine(),
@@ -62,7 +67,8 @@ await runProcess('worker', process.env, async ({ config, log, lifecycle }) => {
     workerId: randomUUID(),
     clock: systemClock,
     log,
-    describe: health,
+    describeProviders: health,
+    describeMail: readState,
   });
   lifecycle.onClose('heartbeat', () => heartbeat.stop());
   if (config.METRICS_PORT !== undefined) {

@@ -1,8 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { inherited } from './environment.ts';
+import { eventually } from './eventually.ts';
 import { freshMongoUrl, freshRedisUrl } from './servers.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -75,6 +77,9 @@ export const testSettings = async (overrides: Settings = {}): Promise<Settings> 
   ...overrides,
 });
 
+/** The lines of a worker's log that tell what a provider said when it was asked at start. */
+const askedProviders = (worker: ServiceProcess) => worker.output().match(/"verdict":"(ok|failed)"/g) ?? [];
+
 /** Starts one API and `workers` workers (1 unless told); everything is stopped when the test, or its file's setup, ends. */
 export async function startService(options: { settings?: Settings; workers?: number; keep?: boolean } = {}): Promise<Service> {
   const settings = await testSettings(options.settings);
@@ -82,6 +87,9 @@ export async function startService(options: { settings?: Settings; workers?: num
   const startWorker = async () => {
     const worker = await startProcess('workers', settings);
     workers.push(worker);
+    // It asks its TSAs once when it starts: a test that makes one of them fail means its own requests.
+    const { TSP_PROVIDERS_FILE: file } = settings;
+    if (file) await eventually(async () => askedProviders(worker).length >= (JSON.parse(readFileSync(file, 'utf8')) as unknown[]).length);
     return worker;
   };
   const [api] = await Promise.all([startProcess('api', settings), ...Array.from({ length: options.workers ?? 1 }, startWorker)]);
