@@ -78,7 +78,6 @@ await runProcess('api', process.env, async ({ config, log, lifecycle }) => {
     pingRedis: () => redis.ping(),
     readHeartbeats: (nowMs) => readHeartbeats(redis, nowMs),
     readQueueState: queueState,
-    canSendMail: async () => true,
     trust,
     clock,
     log,
