@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** Runs the command of src/cli with a Node that takes TypeScript as it is: this one, or else the one among the dependencies. */
+/** Runs the command of src/cli, or the operators' one of src/workers, with a Node that takes TypeScript as it is: this one, or else the one among the dependencies. */
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import module from 'node:module';
@@ -18,7 +18,17 @@ if (node === undefined || !existsSync(path.join(root, 'node_modules', 'zod'))) {
 } else if (isNode24()) {
   // Half of a short command's time is reading its sources.
   module.enableCompileCache?.(path.join(root, 'node_modules', '.cache', 'qstamp'));
-  await import(pathToFileURL(path.join(root, 'src', 'cli', 'main.ts')).href);
+  const importSource = (/** @type {string[]} */ ...names) => import(pathToFileURL(path.join(root, 'src', ...names)).href);
+  if (process.argv[2] === 'check-providers') {
+    const { checkProviders } = await importSource('workers', 'check-providers.ts');
+    // As `npm start` does, so that both ask the same providers.
+    const envFile = path.join(root, '.env');
+    if (existsSync(envFile)) process.loadEnvFile(envFile);
+    const { env: environment, stdout, stderr } = process;
+    process.exitCode = await checkProviders({ args: process.argv.slice(3), environment, stdout, stderr });
+  } else {
+    await importSource('cli', 'main.ts');
+  }
 } else {
   const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' });
   /** @type {NodeJS.Signals[]} */

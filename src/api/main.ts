@@ -79,7 +79,6 @@ export async function openApi({ config, log, lifecycle }: ProcessContext<Config>
     pingRedis: () => redis.ping(),
     readHeartbeats: (nowMs) => readHeartbeats(redis, nowMs),
     readQueueState: queueState,
-    canSendMail: async () => true,
     trust,
     clock,
     log,

@@ -12,7 +12,7 @@ import { openStore } from '../shared/store/store.ts';
 import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
 import { createViewEngine } from '../shared/views/engine.ts';
 import { operatorOf } from '../shared/views/operator.ts';
-import { countMails } from './mail/counted-transport.ts';
+import { withMailRecord } from './mail/mail-record.ts';
 import { createMailTransport } from './mail/transport.ts';
 import { openProvider } from './providers/open-provider.ts';
 import { createProcessors } from './registry.ts';
@@ -21,6 +21,7 @@ const sweepEveryMs = 3_600_000;
 
 /** Opens all that one worker process holds, and takes jobs; `lifecycle` closes it. */
 export async function openWorker({ config, log, lifecycle }: ProcessContext<Config>): Promise<{ url?: string }> {
+  const trust = loadTrustSettings(config);
   const store = openStore(config.MONGODB_URL, log);
   lifecycle.onClose('store', () => store.close());
   void store.ensureIndexes();
@@ -30,13 +31,17 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
   const metrics = createMetrics({ clock: systemClock });
   const { provider, health, close } = openProvider({
     config,
-    trust: loadTrustSettings(config),
+    trust,
     mockKey: () => store.keys.secret('mock-provider'),
     clock: systemClock,
     log,
     onCall: metrics.stamped,
   });
   lifecycle.onClose('provider', close);
+  const { mail, readState } = withMailRecord(createMailTransport(config.SMTP_URL), {
+    isConfigured: config.SMTP_URL !== undefined,
+    metrics,
+  });
   const processors = createProcessors({
     provider,
     stamps: store.stamps,
@@ -46,7 +51,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     outputs: store.outputs,
     sendReplies: (replyTo, replies) => sendReplies({ redis, log }, replyTo, replies),
     challengeKey: () => store.keys.secret('challenge'),
-    mail: countMails(createMailTransport(config.SMTP_URL), metrics),
+    mail,
     mailFrom: config.MAIL_FROM ?? 'qstamp <no-reply@localhost>',
     operator: operatorOf(config),
     engine: createViewEngine(),
@@ -64,7 +69,8 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     workerId: randomUUID(),
     clock: systemClock,
     log,
-    describe: health,
+    describeProviders: health,
+    describeMail: readState,
   });
   lifecycle.onClose('heartbeat', () => heartbeat.stop());
   if (config.METRICS_PORT !== undefined) {

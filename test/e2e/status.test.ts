@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { statusResponse } from '../../src/shared/contract/status.ts';
-import { eventually, getJson, randomHash, stampAgent, stampInternal, verifyById, verifyRaw } from '../support/requests.ts';
+import { createFault } from '../../src/tsa/faults.ts';
+import { eventually, getJson, postJson, randomHash, stampAgent, stampInternal, verifyById, verifyRaw } from '../support/requests.ts';
 import { type Service, serviceToken, startService } from '../support/service.ts';
+import { providersSettings, startTsa } from '../support/tsa-service.ts';
 
 let service: Service;
 beforeAll(async () => {
@@ -17,14 +19,16 @@ describe('GET /api/v1/status (decisions, Public JSON)', () => {
       const answer = await getJson(service, '/api/v1/status');
       expect(answer.status).toBe(200);
       expect(answer.headers.get('cache-control')).toBe('public, max-age=2');
-      return answer.body.status === 'operational' && answer.body;
+      const read = statusResponse.parse(answer.body);
+      return read.status === 'operational' && read.provider.last_success_at !== null && answer.body;
     });
     const provider = {
       name: 'mock',
       is_qualified: false,
+      qualification: 'not_qualified',
       status: 'operational',
-      last_success_at: null,
-      latency_ms: { p50: null, p95: null },
+      last_success_at: expect.stringMatching(/Z$/),
+      latency_ms: { p50: expect.any(Number), p95: expect.any(Number) },
     };
     const counters = { stamps: 0, failed: 0, verifications: 0, workflows_started: 0, workflows_completed: 0 };
     expect(status).toEqual({
@@ -34,6 +38,7 @@ describe('GET /api/v1/status (decisions, Public JSON)', () => {
       uptime_seconds: expect.any(Number),
       provider,
       providers: [provider],
+      mail: { status: 'not_configured' },
       queue: { depth: 0, oldest_job_age_seconds: null },
       counters: { last_24h: counters, lifetime: counters },
     });
@@ -88,6 +93,50 @@ describe('GET /api/v1/status (decisions, Public JSON)', () => {
     expect(texts[0]).not.toMatch(/\/|[0-9a-f]{8}-[0-9a-f]{4}|localhost/);
   });
 });
+
+test('without a server for mails health and the page say so, nothing is called degraded for it, and no workflow starts that needs one (W19)', async () => {
+  await eventually(async () => (await readStatus()).mail.status === 'not_configured');
+  expect((await getJson(service, '/health/')).body).toMatchObject({ status: 'ok', checks: { provider: 'ok', mail: 'not_configured' } });
+  expect(await (await service.fetch('/status')).text()).toContain('workflows of the tiers verified and qualified cannot be started');
+  const start = (tier: string) =>
+    postJson(service, '/api/v1/workflow/start', { user_email: 'zoe@example.com', agent_id: 'a', briefing_hash: randomHash(), tier });
+  expect(await start('verified')).toMatchObject({ status: 503, body: { code: 'mail_unavailable' } });
+  expect((await start('standard')).status).toBe(201);
+});
+
+test('a qualified provider that never answered is not asked yet, on every page and in health; one verified token makes it qualified (V9)', async () => {
+  const tsa = await startTsa();
+  tsa.server.failAlways(createFault('bad_signature'));
+  const asked = await startService({ settings: { ...providersSettings([{ tsa, qualified: true }]), RATE_STATUS_PER_MINUTE: '0' } });
+  const showsProvider = (expected: object) =>
+    eventually(async () => {
+      const { provider, counters } = await readStatus(asked);
+      expect(counters.lifetime).toMatchObject({ stamps: 0, failed: 0 });
+      return Object.entries(expected).every(([name, value]) => Object.entries(provider).some(([key, is]) => key === name && is === value));
+    }, 30_000);
+  const pages = () => Promise.all(['/', '/status'].map(async (path) => (await asked.fetch(path)).text()));
+
+  await showsProvider({ status: 'degraded', is_qualified: false, qualification: 'not_asked', last_success_at: null });
+  expect((await getJson(asked, '/health/')).body).toMatchObject({ status: 'degraded', checks: { provider: 'failing' } });
+  for (const html of await pages()) expect(html).toContain('Not asked yet');
+  tsa.server.failAlways(undefined);
+  await showsProvider({ status: 'operational', is_qualified: true, qualification: 'qualified' });
+  for (const html of await pages()) expect(html).not.toContain('Not asked yet');
+  expect((await pages())[1]).toContain('mark-qualified');
+  const lines = (asked.workers[0]?.output() ?? '').trimEnd().split('\n');
+  const said = lines.map((line) => JSON.parse(line)).filter(({ provider, verdict }) => provider === 'tsa-1' && verdict);
+  const isText = (pattern: RegExp) => expect.stringMatching(pattern);
+  expect(said).toMatchObject([
+    { level: 'warn', verdict: 'failed', fault: isText(/^signature_invalid: /), certificate: null },
+    {
+      level: 'info',
+      verdict: 'ok',
+      certificate: { subject: isText(/CN=/), validUntil: isText(/Z$/) },
+      policy: isText(/^2\./),
+      fault: null,
+    },
+  ]);
+}, 60_000);
 
 describe('GET /status', () => {
   test('is a page with the figures of the JSON', async () => {

@@ -93,17 +93,18 @@ test('a worker told to stop finishes what it has begun', async () => {
 
 test('a worker told to stop that loses Redis for a moment finishes what it has begun, and asks no provider twice', async () => {
   const tsa = await startTsa();
-  tsa.server.failAlways(createFault('slow:2000'));
   const service = await startProcesses({ settings: providersSettings([{ tsa }]) });
+  const askedAtStart = tsa.server.received.length;
+  tsa.server.failAlways(createFault('slow:2000'));
   const [worker] = service.workers;
   const answer = stampInternal(service, { hash: randomHash() });
-  await eventually(async () => tsa.server.received.length === 1);
+  await eventually(async () => tsa.server.received.length > askedAtStart);
   const stopped = worker?.stop();
   await eventually(async () => worker?.output().includes('"stopping"'));
   await cutConnections(service.settings.REDIS_URL ?? '', 'qstamp-worker');
   expect(await stopped).toBe(0);
   expect((await answer).status).toBe(201);
-  expect(tsa.server.received).toHaveLength(1);
+  expect(tsa.server.received).toHaveLength(askedAtStart + 1);
 });
 
 test('a stamp that was promised by a 504 is made however long the provider fails (E11)', async () => {
@@ -114,7 +115,7 @@ test('a stamp that was promised by a 504 is made however long the provider fails
   const { status, body } = await stampInternal(service, { hash });
   expect(status).toBe(504);
   await service.startWorker();
-  await eventually(async () => tsa.server.received.length >= 2);
+  await eventually(async () => tsa.server.received.length >= 3);
   expect((await verifyById(service, body.token_id)).body.valid).toBe(false);
   tsa.server.failAlways(undefined);
   expect(await eventually(async () => (await verifyById(service, body.token_id)).body.valid, 40_000)).toBe(true);

@@ -226,9 +226,19 @@ const counters = { stamps: 48_213, failed: 12, verifications: 90_125, workflows_
 const mock = {
   name: 'mock',
   is_qualified: false,
+  qualification: 'not_qualified' as const,
   status: 'operational' as const,
   last_success_at: '2026-11-21T11:46:05Z',
   latency_ms: { p50: 2, p95: 9 },
+};
+
+const acme = { ...mock, name: 'acme-qtsa', is_qualified: true, qualification: 'qualified' as const };
+const unasked = {
+  ...acme,
+  is_qualified: false,
+  qualification: 'not_asked' as const,
+  last_success_at: null,
+  latency_ms: { p50: null, p95: null },
 };
 
 const operational: StatusPage = {
@@ -239,6 +249,7 @@ const operational: StatusPage = {
     uptime_seconds: 273_911,
     provider: mock,
     providers: [mock],
+    mail: { status: 'ok' },
     queue: { depth: 0, oldest_job_age_seconds: null },
     counters: { last_24h: counters, lifetime: { ...counters, stamps: 1_204_881, failed: 4_017, verifications: 2_771_004 } },
   },
@@ -261,16 +272,16 @@ export const statusSamples = {
     status: {
       ...operational.status,
       status: 'degraded',
-      provider: { ...mock, name: 'acme-qtsa', is_qualified: true, status: 'outage', latency_ms: { p50: 240, p95: 5_000 } },
+      provider: { ...acme, status: 'outage', latency_ms: { p50: 240, p95: 5_000 } },
       providers: [
-        { ...mock, name: 'acme-qtsa', is_qualified: true, status: 'outage', latency_ms: { p50: 240, p95: 5_000 } },
+        { ...acme, status: 'outage', latency_ms: { p50: 240, p95: 5_000 } },
         { ...mock, name: 'second-tsa', last_success_at: null, latency_ms: { p50: null, p95: null } },
       ],
       queue: { depth: 1, oldest_job_age_seconds: 65 },
     },
     components: [
       { name: 'Workers', status: 'degraded', note: 'One of two answers' },
-      { name: 'Mail', status: 'outage', note: 'No mail can be sent.' },
+      { name: 'Mail', status: 'not_configured', note: 'No mail can be sent.' },
     ],
     days: [],
   },
@@ -278,8 +289,8 @@ export const statusSamples = {
     ...operational,
     status: {
       ...operational.status,
-      provider: { ...mock, name: 'acme-qtsa', is_qualified: true, last_success_at: null },
-      providers: [{ ...mock, name: 'acme-qtsa', is_qualified: true, last_success_at: null, latency_ms: { p50: null, p95: null } }],
+      provider: unasked,
+      providers: [unasked],
     },
     days: [],
   },

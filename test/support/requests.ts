@@ -2,6 +2,8 @@ import { createHash, randomBytes } from 'node:crypto';
 import { checkByContract } from './contract-check.ts';
 import { type Service, serviceToken } from './service.ts';
 
+export { eventually } from './eventually.ts';
+
 export const sha256 = (content: string | Buffer): string => createHash('sha256').update(content).digest('hex');
 
 /** A hash that no other test stamps. */
@@ -42,14 +44,3 @@ export const verifyById = (service: Service, tokenId: unknown): Promise<JsonAnsw
   getJson(service, `/api/v1/verify/v1/token/${tokenId}`);
 
 export const verifyRaw = (service: Service, token: unknown): Promise<JsonAnswer> => postJson(service, '/api/v1/verify/v1/raw', { token });
-
-/** Waits until `check` answers something truthy, and answers that; fails after `withinMs`. */
-export async function eventually<T>(check: () => Promise<T | undefined | false>, withinMs = 20_000): Promise<T> {
-  const deadline = Date.now() + withinMs;
-  for (;;) {
-    const value = await check();
-    if (value) return value;
-    if (Date.now() > deadline) throw new Error(`not so within ${withinMs} ms`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { openApi } from '../../src/api/main.ts';
@@ -8,6 +9,7 @@ import { createLifecycle } from '../../src/shared/runtime/lifecycle.ts';
 import { createLogger } from '../../src/shared/runtime/log.ts';
 import { openWorker } from '../../src/workers/main.ts';
 import { inherited } from './environment.ts';
+import { eventually } from './eventually.ts';
 import { freshMongoUrl, freshRedisUrl } from './servers.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -118,6 +120,9 @@ export const testSettings = async (overrides: Settings = {}): Promise<Settings> 
   ...overrides,
 });
 
+/** The lines of a worker's log that tell what a provider said when it was asked at start. */
+const askedProviders = (worker: Part) => worker.output().match(/"verdict":"(ok|failed)"/g) ?? [];
+
 async function assemble<P extends Part>(
   start: (kind: 'api' | 'workers', settings: Settings) => Promise<P>,
   options: ServiceOptions,
@@ -127,6 +132,9 @@ async function assemble<P extends Part>(
   const startWorker = async () => {
     const worker = await start('workers', settings);
     workers.push(worker);
+    // It asks its TSAs once when it starts: a test that makes one of them fail means its own requests.
+    const { TSP_PROVIDERS_FILE: file } = settings;
+    if (file) await eventually(async () => askedProviders(worker).length >= (JSON.parse(readFileSync(file, 'utf8')) as unknown[]).length);
     return worker;
   };
   const [api] = await Promise.all([start('api', settings), ...Array.from({ length: options.workers ?? 1 }, startWorker)]);

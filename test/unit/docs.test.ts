@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { REASONS } from '../../src/shared/domain/reasons.ts';
-import { settingsSchema } from '../../src/shared/runtime/config.ts';
+import { ConfigError, loadConfig, settingsSchema } from '../../src/shared/runtime/config.ts';
 import { reasonsTable } from '../support/reasons-table.ts';
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
@@ -22,6 +22,41 @@ test.each(Object.entries(settingsSchema.shape))('the README tells the default of
   const fallback = schema.safeParse(undefined);
   const told = settingRows.get(name)?.replaceAll('`', '');
   if (fallback.success && ['string', 'number'].includes(typeof fallback.data)) expect(told).toBe(String(fallback.data));
+});
+
+/** `NAME=value` as the README quotes it, as settings; every row stands on an installation that production takes. */
+const settingsIn = (cell: string): Record<string, string>[] =>
+  [...cell.matchAll(/`([A-Z_]+)=([^`]*)`/g)].map(([, name = '', value = '']) => ({ [name]: value }));
+const production = {
+  NODE_ENV: 'production',
+  REDIS_URL: 'redis://127.0.0.1',
+  MONGODB_URL: 'mongodb://127.0.0.1',
+  SERVICE_TOKENS: 'acme:0123456789abcdef0123456789abcdef',
+  TSP: 'file',
+  TSP_PROVIDERS_FILE: 'providers.json',
+  SMTP_URL: 'smtps://mail.example',
+  PUBLIC_BASE_URL: 'https://stamps.example',
+};
+const refusedRows = [...read('README.md').matchAll(/^\| (`[A-Z_]+=[^|]*) \| ([^|]*) \| [^|]* \|$/gm)];
+
+test.each(refusedRows.map(([, refused = '', taken = '']) => [refused, taken]))(
+  'production refuses %s and takes %s, as the README says',
+  (refused, taken) => {
+    const [setting = {}] = settingsIn(refused);
+    const [name = ''] = Object.keys(setting);
+    const load = (change: Record<string, string>) => () => loadConfig({ ...production, ...change });
+    expect(load(setting)).toThrow(ConfigError);
+    expect(load(setting)).toThrow(new RegExp(`^${name}: [^\\n]*$`));
+    expect(settingsIn(taken).length).toBeGreaterThan(0);
+    for (const other of settingsIn(taken)) expect(load(other), JSON.stringify(other)).not.toThrow();
+  },
+);
+
+test('the README names every refusal of production', () => {
+  const thrown = read('src/shared/runtime/config.ts')
+    .match(/function refuseLaptopDefaults[\s\S]*?\n}/)?.[0]
+    .match(/throw new ConfigError/g);
+  expect(refusedRows.length).toBe(thrown?.length);
 });
 
 test('docs/reasons.md is the table of reasons that the code uses (V3)', () => {

@@ -3,9 +3,9 @@ import { pino } from 'pino';
 import { afterEach, expect, test, vi } from 'vitest';
 import { sha256Imprint } from '../../src/shared/domain/stamp.ts';
 import type { StampItem } from '../../src/shared/queue/stamp-job.ts';
-import type { CounterStore } from '../../src/shared/store/counters.ts';
+import type { CounterStore, StampTally } from '../../src/shared/store/counters.ts';
 import type { StampStore, StoredStamp } from '../../src/shared/store/stamps.ts';
-import { ProviderError, type StampSubject } from '../../src/workers/providers/provider.ts';
+import { ProviderError, type StampSubject, TierUnavailableError } from '../../src/workers/providers/provider.ts';
 import { createStampMaker } from '../../src/workers/stamping/stamp-maker.ts';
 
 afterEach(() => void vi.useRealTimers());
@@ -40,4 +40,28 @@ test('counters that never answer hold up neither a stamp nor a failure (E9)', as
   await vi.advanceTimersByTimeAsync(1_000);
   const { stored, failed } = await made;
   expect([stored.map(({ tokenId }) => tokenId), failed]).toEqual([[good.tokenId], [bad]]);
+});
+
+test('refused and failed are told apart: only what a provider failed at is counted, and the log has a number for each (W19)', async () => {
+  const counted: StampTally[] = [];
+  const lines: string[] = [];
+  const provider = {
+    name: 'test',
+    isQualified: false,
+    stamp: async ({ requiresQualified }: StampSubject) => {
+      throw requiresQualified ? new TierUnavailableError('nobody may') : new ProviderError('nobody could');
+    },
+  };
+  const counters = { add: async (tallies: StampTally[]) => void counted.push(...tallies) };
+  const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
+  const make = createStampMaker({ provider, stamps: {}, counters, clock: Date.now, log } as never);
+  const [failed, refused] = [itemOf('a'), { ...itemOf('b'), requiresQualified: true }];
+  expect(await make([failed, refused], { isRetry: false })).toEqual({ stored: [], failed: [failed], refused: [refused], owed: [] });
+  expect(counted.map(({ outcome }) => outcome)).toEqual(['failed']);
+  const said = lines.map((line) => JSON.parse(line));
+  expect(Object.fromEntries(said.map(({ tokenId, msg }) => [tokenId, msg]))).toMatchObject({
+    [failed.tokenId]: 'the provider could not make the stamp',
+    [refused.tokenId]: 'the stamp was refused',
+  });
+  expect(said.at(-1)).toMatchObject({ stamped: 0, failed: 1, refused: 1 });
 });

@@ -7,6 +7,7 @@ const verifyUrl = `/api/v1/verify/v1/token/${tokenId}`;
 const provider = {
   name: 'mock',
   is_qualified: false,
+  qualification: 'not_qualified',
   status: 'operational',
   last_success_at: issuedAt,
   latency_ms: { p50: 2, p95: 9 },
@@ -55,7 +56,7 @@ const bySchema: Readonly<Record<string, unknown>> = {
       latency_ms_p95: 11,
     },
   ],
-  Health: { status: 'ok', version: '0.2.0', checks: { redis: 'ok', mongodb: 'ok', provider: 'ok' } },
+  Health: { status: 'ok', version: '0.2.0', checks: { redis: 'ok', mongodb: 'ok', provider: 'ok', mail: 'ok' } },
   Liveness: { status: 'ok' },
   Readiness: { status: 'ready', checks: { redis: 'ok', mongodb: 'ok' } },
   Status: {
@@ -65,6 +66,7 @@ const bySchema: Readonly<Record<string, unknown>> = {
     uptime_seconds: 86_400,
     provider,
     providers: [provider],
+    mail: { status: 'ok' },
     queue: { depth: 0, oldest_job_age_seconds: null },
     counters: { last_24h: day, lifetime: { ...day, stamps: 98_213, verifications: 190_114 } },
   },

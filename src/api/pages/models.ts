@@ -1,7 +1,8 @@
 import type { StatusResponse } from '../../shared/contract/status.ts';
 import type { ChallengeRefusal } from '../../shared/domain/challenge.ts';
+import type { Qualification } from '../../shared/domain/service-state.ts';
+import type { ComponentState } from '../services/service-state.ts';
 import type { DocsPage } from './docs-model.ts';
-import type { ProviderQualification } from './provider-qualification.ts';
 import type { VerifyFormPage, VerifyPage } from './verify-model.ts';
 import type { WorkflowPage } from './workflow-model.ts';
 
@@ -36,7 +37,7 @@ export interface StartPage {
   readonly version: string;
   /** Where the service is reached, for the example: `PUBLIC_BASE_URL` or the address asked for. */
   readonly baseUrl: string;
-  readonly provider: { readonly name: string; readonly qualification: ProviderQualification };
+  readonly provider: { readonly name: string; readonly qualification: Qualification };
 }
 
 /** A day of the chart; days without traffic may be left out. */
@@ -50,7 +51,7 @@ export interface DayFigures {
 export interface StatusPage {
   readonly status: StatusResponse;
   /** Parts of the service beside the providers. */
-  readonly components: readonly { readonly name: string; readonly status: StatusResponse['status']; readonly note: string }[];
+  readonly components: readonly ComponentState[];
   /** The last 30 days, in any order. */
   readonly days: readonly DayFigures[];
 }

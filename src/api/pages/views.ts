@@ -5,7 +5,6 @@ import type { Operator } from '../../shared/views/operator.ts';
 import { registerAssets } from './assets.ts';
 import { dayBars } from './day-bars.ts';
 import type { PageModels } from './models.ts';
-import { qualificationOf } from './provider-qualification.ts';
 import { qrCode } from './qr-code.ts';
 
 declare module 'fastify' {
@@ -22,7 +21,7 @@ export async function registerViews(app: FastifyInstance, { operator }: { operat
     engine: { eta: createViewEngine(assetUrl) },
     root: viewsFolder,
     production: true,
-    defaultContext: { dayBars, operator, qrCode, qualificationOf },
+    defaultContext: { dayBars, operator, qrCode },
   });
   app.decorateReply('page', function page(this: FastifyReply, name: keyof PageModels, model: PageModels[keyof PageModels]) {
     // A page shows what is true now; the answer to a challenge is nobody's to keep.

@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify';
 import { version } from '../../shared/runtime/version.ts';
 import { baseUrlOf } from '../http/origin.ts';
 import { type OperationContract, page } from '../openapi/operation.ts';
-import { qualificationOf } from '../pages/provider-qualification.ts';
 import type { StatusService } from '../services/status.ts';
 
 const contract: OperationContract = {
@@ -19,7 +18,7 @@ export function registerStartRoute(app: FastifyInstance, deps: { status: StatusS
     return reply.page('start', {
       version,
       baseUrl: baseUrlOf(app, deps.publicBaseUrl),
-      provider: { name: provider.name, qualification: qualificationOf(provider) },
+      provider: { name: provider.name, qualification: provider.qualification },
     });
   });
 }

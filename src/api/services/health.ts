@@ -2,6 +2,7 @@ import type { HealthResponse, ReadinessResponse } from '../../shared/contract/he
 import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
 import { answerWithin } from '../../shared/runtime/answer-within.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
+import { mailStateOf } from './mail-state.ts';
 
 /** How long a dependency may take to answer before it counts as down. */
 const checkTimeoutMs = 1_000;
@@ -19,6 +20,13 @@ const isUp = async (check: () => Promise<unknown>): Promise<boolean> =>
     return true;
   })) ?? false;
 
+/** A provider is well once it answered, not because nothing bad was heard of it (V9). */
+function providerCheckOf(heartbeats: readonly Heartbeat[]): HealthResponse['checks']['provider'] {
+  const providers = heartbeats.flatMap((heartbeat) => heartbeat.providers);
+  if (providers.some(({ status, lastSuccessAt }) => status !== 'outage' && lastSuccessAt !== null)) return 'ok';
+  return providers.every(({ status }) => status === 'operational') ? 'unknown' : 'failing';
+}
+
 export function createHealthService(deps: {
   version: string;
   clock: Clock;
@@ -28,10 +36,9 @@ export function createHealthService(deps: {
 }): HealthService {
   const { version, clock, pingRedis, pingStore, readHeartbeats } = deps;
 
-  async function checkProvider(): Promise<HealthResponse['checks']['provider']> {
+  async function checkWorkers(): Promise<Pick<HealthResponse['checks'], 'provider' | 'mail'>> {
     const heartbeats = await answerWithin(checkTimeoutMs, () => readHeartbeats(clock()));
-    if (!heartbeats || heartbeats.length === 0) return 'unknown';
-    return heartbeats.some(({ providers }) => providers.some(({ status }) => status !== 'outage')) ? 'ok' : 'failing';
+    return { provider: providerCheckOf(heartbeats ?? []), mail: mailStateOf(heartbeats) };
   }
 
   async function checkServers(): Promise<ReadinessResponse['checks']> {
@@ -41,9 +48,10 @@ export function createHealthService(deps: {
 
   return {
     check: async () => {
-      const [servers, provider] = await Promise.all([checkServers(), checkProvider()]);
-      const checks = { ...servers, provider };
-      return { status: Object.values(checks).every((check) => check === 'ok') ? 'ok' : 'degraded', version, checks };
+      const [servers, workers] = await Promise.all([checkServers(), checkWorkers()]);
+      const { redis, mongodb, provider, mail } = { ...servers, ...workers };
+      const isWell = [redis, mongodb, provider].every((check) => check === 'ok') && mail !== 'failing';
+      return { status: isWell ? 'ok' : 'degraded', version, checks: { redis, mongodb, provider, mail } };
     },
     checkReadiness: async () => {
       const checks = await checkServers();

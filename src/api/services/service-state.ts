@@ -1,5 +1,5 @@
 import type { ProviderStatus } from '../../shared/contract/status.ts';
-import { type ServiceState, serviceStates } from '../../shared/domain/service-state.ts';
+import { type MailState, type Qualification, type ServiceState, serviceStates } from '../../shared/domain/service-state.ts';
 import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
 
 /** What could be seen of the service's parts at one moment; undefined is what did not answer. */
@@ -8,16 +8,20 @@ export interface Sighting {
   /** What each living worker says of its providers, most preferred first. */
   readonly workers: readonly (readonly ProviderHealth[])[] | undefined;
   readonly queue: { readonly oldestAgeMs: number | null } | undefined;
+  readonly mail: MailState;
   /** The providers as they were known last, for when no worker speaks of them. */
   readonly known: readonly ProviderStatus[];
   /** How long a caller waits: jobs older than that are late (E11). */
   readonly stampWaitMs: number;
 }
 
-/** A part of the service, and one sentence where it does not work as it should. */
+/** `unasked`: nothing is known yet; `not_configured`: left out on purpose, which is no fault. */
+export type PartState = ServiceState | 'unasked' | 'not_configured';
+
+/** A part of the service, and one sentence where there is something to say of it. */
 export interface ComponentState {
   readonly name: string;
-  readonly status: ServiceState;
+  readonly status: PartState;
   readonly note: string;
 }
 
@@ -27,22 +31,38 @@ export interface Assessment {
   readonly components: readonly ComponentState[];
 }
 
-const worst = (states: readonly ServiceState[]): ServiceState => serviceStates.findLast((state) => states.includes(state)) ?? 'operational';
+const worst = (states: readonly PartState[]): ServiceState => serviceStates.findLast((state) => states.includes(state)) ?? 'operational';
 
 const highest = (values: readonly (number | null)[]): number | null => {
   const known = values.filter((value) => value !== null);
   return known.length === 0 ? null : Math.max(...known);
 };
 
+const mailParts: Readonly<Record<MailState, readonly [status: PartState, note: string]>> = {
+  ok: ['operational', ''],
+  failing: ['degraded', 'The mail server did not take the last mail; it is tried again.'],
+  unknown: ['unasked', 'No mail was sent yet.'],
+  not_configured: ['not_configured', 'No mail can be sent: workflows of the tiers verified and qualified cannot be started.'],
+};
+
+/** What may be said of a provider's stamps: nothing, until one of its tokens was verified (V9). */
+export function qualificationOf(isQualified: boolean, lastSuccessAt: string | null): Qualification {
+  if (!isQualified) return 'not_qualified';
+  return lastSuccessAt === null ? 'not_asked' : 'qualified';
+}
+
 /** Several views of one provider as one: out for all is out, anything else that is not right for all is degraded; the slowest counts. */
 function merge(views: readonly ProviderHealth[], { name, isQualified }: ProviderHealth): ProviderStatus {
   const states = views.map(({ status }) => status);
   const isEverywhere = (state: ServiceState) => states.every((each) => each === state);
+  const lastSuccessAt = views.reduce<string | null>((last, { lastSuccessAt: at }) => (at && (!last || at > last) ? at : last), null);
+  const qualification = qualificationOf(isQualified, lastSuccessAt);
   return {
     name,
-    is_qualified: isQualified,
+    is_qualified: qualification === 'qualified',
+    qualification,
     status: isEverywhere('operational') ? 'operational' : isEverywhere('outage') ? 'outage' : 'degraded',
-    last_success_at: views.reduce<string | null>((last, { lastSuccessAt: at }) => (at && (!last || at > last) ? at : last), null),
+    last_success_at: lastSuccessAt,
     latency_ms: { p50: highest(views.map(({ p50 }) => p50)), p95: highest(views.map(({ p95 }) => p95)) },
   };
 }
@@ -61,9 +81,9 @@ function stateOfProviders(providers: readonly ProviderStatus[]): ServiceState {
 
 /** What the service can do, judged by what can be seen of its parts. */
 export function assess(sighting: Sighting): Assessment {
-  const { isStoreUp, workers, queue, stampWaitMs } = sighting;
+  const { isStoreUp, workers, queue, mail, stampWaitMs } = sighting;
   const providers = providersOf(sighting);
-  const part = (name: string, status: ServiceState, note: string): ComponentState => ({
+  const part = (name: string, status: PartState, note: string): ComponentState => ({
     name,
     status,
     note: status === 'operational' ? '' : note,
@@ -77,15 +97,18 @@ export function assess(sighting: Sighting): Assessment {
     part('Workers', workers && workers.length > 0 ? 'operational' : 'outage', 'No worker is heard.'),
     part('Providers', stateOfProviders(providers), 'Not every provider makes stamps.'),
   ];
-  const status = worst(parts.map((each) => each.status));
-  const firstFault = parts.find((each) => each.status === status);
+  const [mailStatus, mailNote] = mailParts[mail];
+  const mailPart = part('Mail', mailStatus, mailNote);
+  const stamping = worst(parts.map((each) => each.status));
+  const firstFault = parts.find((each) => each.status === stamping);
   return {
-    status,
+    status: worst([stamping, mailPart.status]),
     providers,
     components: [
-      part('Stamping', status, firstFault?.note ?? ''),
+      part('Stamping', stamping, firstFault?.note ?? ''),
       part('Verification', isStoreUp ? 'operational' : 'outage', 'Stamps cannot be read at the moment.'),
       ...parts.filter(({ name }) => name !== 'Providers'),
+      mailPart,
     ],
   };
 }

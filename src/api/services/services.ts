@@ -13,6 +13,7 @@ import { canServeQualified, namesOf, type TrustSettings } from '../../shared/tru
 import { type ActivityCounter, countVerifications } from './activity.ts';
 import { createHealthService, type HealthService } from './health.ts';
 import { createIdempotency } from './idempotency.ts';
+import { createMailStateReader } from './mail-state.ts';
 import { pricingOf } from './pricing.ts';
 import type { ReplyWaiter } from './reply-waiter.ts';
 import { createSealedDownload, type DownloadSealed } from './sealed-download.ts';
@@ -35,8 +36,6 @@ export interface ServicePorts {
   readonly pingRedis: () => Promise<unknown>;
   readonly readHeartbeats: (nowMs: number) => Promise<Heartbeat[]>;
   readonly readQueueState: () => Promise<QueueState>;
-  /** Whether some worker can send mail, as far as is known (W19). */
-  readonly canSendMail: () => Promise<boolean>;
   readonly trust: TrustSettings;
   readonly clock: Clock;
   readonly log: Logger;
@@ -58,7 +57,7 @@ export interface Services {
 const hourMs = 3_600_000;
 
 export function createServices(ports: ServicePorts): Services {
-  const { config, store, queue, jobs, waiter, activity, pingRedis, readHeartbeats, readQueueState, canSendMail, trust, clock, log } = ports;
+  const { config, store, queue, jobs, waiter, activity, pingRedis, readHeartbeats, readQueueState, trust, clock, log } = ports;
   const { stamps, outputs, counters, sealedContents, keys } = store;
   const sealedMaxBytes = config.SEALED_MAX_BYTES;
 
@@ -70,13 +69,15 @@ export function createServices(ports: ServicePorts): Services {
   });
   const tokenJudge = createTokenJudge({ trust, mockKey: () => keys.secret('mock-provider'), clock });
   const configured = namesOf(trust);
+  const readMailState = createMailStateReader({ readHeartbeats, clock });
   const stampJudge = createStampJudge({ tokenJudge, isConfigured: (provider) => configured.some(({ name }) => name === provider), log });
   const workflows = createWorkflows({
     workflows: store.workflows,
     outputs,
     stamps,
     stampJudge,
-    canSendMail,
+    // A mail server that cannot be reached is tried for an hour (W12): only where there is none at all nothing can be sent (W19).
+    canSendMail: async () => (await readMailState()) !== 'not_configured',
     servesQualified: canServeQualified(trust),
     counters,
     queue,

@@ -4,7 +4,8 @@ import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
 import { answerWithin } from '../../shared/runtime/answer-within.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import { type ActivityTotals, type CounterStore, utcDay } from '../../shared/store/counters.ts';
-import { assess, type ComponentState } from './service-state.ts';
+import { mailStateOf } from './mail-state.ts';
+import { assess, type ComponentState, qualificationOf } from './service-state.ts';
 
 /** Everything public about the state of the service; nothing of a caller, an id, a host or a path. */
 export interface StatusFigures {
@@ -50,7 +51,8 @@ export function createStatusService(deps: StatusDeps): StatusService {
   const startedAt = clock();
   let known: readonly ProviderStatus[] = configured.map(({ name, isQualified }) => ({
     name,
-    is_qualified: isQualified,
+    is_qualified: false,
+    qualification: qualificationOf(isQualified, null),
     status: 'outage',
     last_success_at: null,
     latency_ms: { p50: null, p95: null },
@@ -77,10 +79,12 @@ export function createStatusService(deps: StatusDeps): StatusService {
       answerWithin(partTimeoutMs, readQueueState),
     ]);
     const oldestAgeMs = queue && queue.oldestAt !== null ? Math.max(0, now - queue.oldestAt) : null;
+    const mail = mailStateOf(heartbeats);
     const { status, providers, components } = assess({
       isStoreUp: isStoreUp ?? false,
       workers: heartbeats?.map((heartbeat) => heartbeat.providers),
       queue: queue && { oldestAgeMs },
+      mail,
       known,
       stampWaitMs,
     });
@@ -94,6 +98,7 @@ export function createStatusService(deps: StatusDeps): StatusService {
       uptime_seconds: Math.floor((now - startedAt) / 1000),
       provider: preferred,
       providers: [...providers],
+      mail: { status: mail },
       queue: { depth: queue?.waiting ?? null, oldest_job_age_seconds: oldestAgeMs === null ? null : Math.round(oldestAgeMs / 100) / 10 },
       counters: { last_24h: countersOf(totals?.last24h), lifetime: countersOf(totals?.lifetime) },
     };

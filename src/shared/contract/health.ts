@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { mailState } from './status.ts';
 
 export const healthCheck = z.enum(['ok', 'failing']);
 
-/** As the workers see it; `unknown` while no worker is heard. */
+/** As the workers see it; `unknown` while no worker is heard, and until a provider was asked. */
 export const providerCheck = z.enum([...healthCheck.options, 'unknown']);
 
 /** `/health/`: liveness of the process, with what it sees of its surroundings. */
@@ -10,7 +11,7 @@ export const healthResponse = z
   .object({
     status: z.enum(['ok', 'degraded']),
     version: z.string(),
-    checks: z.object({ redis: healthCheck, mongodb: healthCheck, provider: providerCheck }),
+    checks: z.object({ redis: healthCheck, mongodb: healthCheck, provider: providerCheck, mail: mailState }),
   })
   .meta({ id: 'Health' });
 export type HealthResponse = z.output<typeof healthResponse>;

@@ -1,19 +1,25 @@
 import { z } from 'zod';
-import { serviceStates } from '../domain/service-state.ts';
+import { mailStates, qualifications, serviceStates } from '../domain/service-state.ts';
 import { dateTime } from './fields.ts';
 
 export const serviceState = z.enum(serviceStates);
 
+/** Of health and status alike. */
+export const mailState = z
+  .enum(mailStates)
+  .describe('as the workers see it; `unknown` before the first mail and while no worker is heard; `not_configured`: none can be sent');
+
 const count = z.int().min(0);
 const knownCount = count.nullable().describe('null while it cannot be read and was never known');
-const milliseconds = z.number().min(0).nullable().describe('milliseconds; null before the first stamp');
+const milliseconds = z.number().min(0).nullable().describe('milliseconds; null before the first answer');
 
 export const providerStatus = z
   .object({
     name: z.string(),
-    is_qualified: z.boolean(),
+    is_qualified: z.boolean().describe('true only once a token of it was verified'),
+    qualification: z.enum(qualifications).describe('`not_asked`: configured as qualified, but none of its tokens was verified yet'),
     status: serviceState,
-    last_success_at: dateTime.nullable(),
+    last_success_at: dateTime.nullable().describe('when it last answered with a token that was verified; null: not asked yet'),
     latency_ms: z.object({ p50: milliseconds, p95: milliseconds }),
   })
   .meta({ id: 'ProviderStatus' });
@@ -39,6 +45,7 @@ export const statusResponse = z
     uptime_seconds: count,
     provider: providerStatus.describe('the preferred provider'),
     providers: z.array(providerStatus),
+    mail: z.object({ status: mailState }),
     queue: z.object({
       depth: count.nullable().describe('stamps that wait; null while the queue cannot be read'),
       oldest_job_age_seconds: z.number().min(0).nullable().describe('null where none waits'),

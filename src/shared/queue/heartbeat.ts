@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { serviceStates } from '../domain/service-state.ts';
+import { type MailState, mailStates, serviceStates } from '../domain/service-state.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
@@ -26,10 +26,15 @@ const providerHealth = z.object({
 });
 export type ProviderHealth = z.output<typeof providerHealth>;
 
-const heartbeatSchema = z.object({ at: z.number(), providers: z.array(providerHealth) });
+const heartbeatSchema = z.object({
+  at: z.number(),
+  providers: z.array(providerHealth),
+  // A worker of an earlier version says nothing of it.
+  mail: z.enum(mailStates).default('unknown'),
+});
 
-/** What a worker says about itself and about the providers that it calls, most preferred first. */
-export type Heartbeat = z.infer<typeof heartbeatSchema>;
+/** What a worker says about itself: the providers that it calls, most preferred first, and whether its mails leave. */
+export type Heartbeat = z.output<typeof heartbeatSchema>;
 
 const laterOf = (a: string | null, b: string | null | undefined): string | null => (a === null || (b && b > a) ? (b ?? null) : a);
 
@@ -52,8 +57,8 @@ function sortBeats(beats: Readonly<Record<string, string>>, now: number): Beats 
 /** The heartbeats of the workers that live at `now` (ms). */
 export async function readHeartbeats(redis: Redis, now: number): Promise<Heartbeat[]> {
   const [beats, lastSuccess] = await Promise.all([redis.hgetall(workersKey), redis.hgetall(lastSuccessKey)]);
-  return sortBeats(beats, now).alive.map(({ at, providers }) => ({
-    at,
+  return sortBeats(beats, now).alive.map(({ providers, ...beat }) => ({
+    ...beat,
     providers: providers.map((health) => ({ ...health, lastSuccessAt: laterOf(health.lastSuccessAt, lastSuccess[health.name]) })),
   }));
 }
@@ -70,11 +75,12 @@ export function startHeartbeat(options: {
   workerId: string;
   clock: Clock;
   log: Logger;
-  describe: () => readonly ProviderHealth[];
+  describeProviders: () => readonly ProviderHealth[];
+  describeMail: () => MailState;
 }): { stop(): void } {
-  const { redis, workerId, clock, log, describe } = options;
+  const { redis, workerId, clock, log, describeProviders, describeMail } = options;
   const send = () => {
-    const heartbeat: Heartbeat = { at: clock(), providers: [...describe()] };
+    const heartbeat: Heartbeat = { at: clock(), providers: [...describeProviders()], mail: describeMail() };
     const beat = redis.pipeline().hset(workersKey, workerId, JSON.stringify(heartbeat));
     for (const { name, lastSuccessAt } of heartbeat.providers) if (lastSuccessAt !== null) beat.hset(lastSuccessKey, name, lastSuccessAt);
     beat.exec().catch((error) => log.debug({ err: error }, 'no heartbeat'));

@@ -111,8 +111,14 @@ export const settingsSchema = z.object({
   OPERATOR_CONTACT: line.optional(),
 });
 
+type Settings = z.output<typeof settingsSchema>;
+
 /** The settings of one process, with their defaults filled in. */
-export type Config = Omit<z.output<typeof settingsSchema>, 'TSP'> & { readonly TSP: 'mock' | 'local' | 'file' };
+export type Config = Omit<Settings, 'TSP'> & { readonly TSP: NonNullable<Settings['TSP']> };
+
+/** The settings that say who stamps, and who is trusted. */
+const providerSettingNames = { TSP: true, TSP_PROVIDERS_FILE: true, TRUST_ANCHORS_FILE: true } as const;
+export type ProviderConfig = Pick<Config, keyof typeof providerSettingNames>;
 
 /** Settings that hold a secret: each may be read from the file that `<NAME>_FILE` names, and is never printed. */
 export const secretSettings = ['REDIS_URL', 'MONGODB_URL', 'SERVICE_TOKENS', 'SMTP_URL'] as const;
@@ -181,6 +187,23 @@ export function parseSettings<Schema extends z.ZodObject>(schema: Schema, enviro
   throw new ConfigError(`${name}: got ${got}; it ${takes}`);
 }
 
+/** @throws ConfigError where providers are to be asked and none is named. */
+function chooseProvider<Given extends Pick<Settings, 'TSP' | 'TSP_PROVIDERS_FILE'>>(given: Given) {
+  const { TSP = 'mock' } = given;
+  if (TSP !== 'mock' && !given.TSP_PROVIDERS_FILE) {
+    throw new ConfigError(`TSP_PROVIDERS_FILE: got nothing; TSP=${TSP} takes the path of the providers file`);
+  }
+  return { ...given, TSP };
+}
+
+/**
+ * The settings of the providers alone, for a command that needs no server.
+ *
+ * @throws ConfigError see `parseSettings`
+ */
+export const loadProviderConfig = (environment: Environment): ProviderConfig =>
+  chooseProvider(parseSettings(settingsSchema.pick(providerSettingNames), environment));
+
 /**
  * Reads and checks the settings once, at start.
  *
@@ -188,11 +211,9 @@ export function parseSettings<Schema extends z.ZodObject>(schema: Schema, enviro
  */
 export function loadConfig(processEnvironment: Environment): Config {
   const environment = withSecretFiles(processEnvironment);
-  const settings = parseSettings(settingsSchema, environment);
-  const config: Config = { ...settings, TSP: settings.TSP ?? 'mock' };
-  if (config.TSP !== 'mock' && !config.TSP_PROVIDERS_FILE) {
-    throw new ConfigError(`TSP_PROVIDERS_FILE: got nothing; TSP=${config.TSP} takes the path of the providers file`);
-  }
+  const config: Config = chooseProvider(parseSettings(settingsSchema, environment));
+  const unnamed = (['OPERATOR_URL', 'OPERATOR_CONTACT'] as const).find((name) => config[name] !== undefined);
+  if (unnamed && config.OPERATOR_NAME === undefined) throw new ConfigError(`OPERATOR_NAME: got nothing; ${unnamed} takes a name beside it`);
   if (config.NODE_ENV === 'production') refuseLaptopDefaults(config, environment);
   return config;
 }

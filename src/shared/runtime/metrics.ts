@@ -32,7 +32,7 @@ export interface MetricSources {
 export interface Metrics {
   answered(request: { method: string; route: string; status: number; seconds: number }): void;
   rateLimited(limit: string): void;
-  stamped(call: { provider: string; outcome: 'stamped' | 'failed'; seconds: number }): void;
+  stamped(call: { provider: string; outcome: 'stamped' | 'failed' | 'refused'; seconds: number }): void;
   mailed(outcome: 'sent' | 'deferred' | 'refused'): void;
   /** The text of a scrape, and its media type. */
   read(sources: MetricSources): Promise<{ body: string; contentType: string }>;
@@ -58,7 +58,7 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
   });
   const stamps = new Histogram({
     name: 'qstamp_stamp_duration_seconds',
-    help: 'Calls of providers, by outcome.',
+    help: 'Stamps asked of providers, by outcome; refused: no provider may make it, none was asked and none failed.',
     labelNames: ['provider', 'outcome'],
     buckets: seconds,
     registers,

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { mockProviderName } from '../domain/mock-token.ts';
+import { createTrustStore, type TrustMaterial, TrustMaterialError } from '../rfc3161/index.ts';
 import { ConfigError } from '../runtime/config.ts';
 
 const auth = z.discriminatedUnion('type', [
@@ -69,9 +70,21 @@ function readJson(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
-    throw wrong(file, '', `cannot be read as JSON (${error instanceof Error ? error.message : error})`);
+    // The parser quotes what it stumbles over, line ends and all.
+    throw wrong(file, '', `cannot be read as JSON (${String(error instanceof Error ? error.message : error).replace(/\s+/g, ' ')})`);
   }
 }
+
+/** The entry by its name, where it has one, and the member: `(acme).auth.username`. */
+function placeOf(path: readonly PropertyKey[], given: unknown): string {
+  const [index, ...members] = path;
+  if (typeof index !== 'number' || !Array.isArray(given)) return '';
+  const named = z.object({ name: z.string() }).safeParse(given[index]);
+  return [named.success ? ` (${named.data.name})` : ` [${index}]`, ...members.map((member) => `.${String(member)}`)].join('');
+}
+
+const faultOf = (issue: z.core.$ZodIssue): string =>
+  issue.code === 'unrecognized_keys' ? `has an unknown member: ${issue.keys.map((key) => `"${key}"`).join(', ')}` : issue.message;
 
 /**
  * Reads the providers file, most preferred first; paths in it are relative to it.
@@ -79,35 +92,36 @@ function readJson(file: string): unknown {
  * @throws ConfigError naming the entry and the member; also for a provider without a trust anchor.
  */
 export function loadProvidersFile(file: string): ProviderSettings[] {
-  const parsed = fileSchema.safeParse(readJson(file));
+  const given = readJson(file);
+  const parsed = fileSchema.safeParse(given);
   if (!parsed.success) {
-    const issue = parsed.error.issues[0];
-    throw wrong(
-      file,
-      issue?.path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('') ?? '',
-      issue?.message ?? 'is wrong',
-    );
+    const [issue] = parsed.error.issues;
+    throw wrong(file, placeOf(issue?.path ?? [], given), issue ? faultOf(issue) : 'is wrong');
   }
   return parsed.data.map((provider) => {
-    const read = (path: string, member: string): Buffer => {
+    const read = (path: string, member: string, materialOf: (bytes: Buffer) => TrustMaterial): Buffer => {
+      const refused = (why: string) => wrong(file, ` (${provider.name}).${member}`, `"${path}" ${why}`);
       try {
-        return readFileSync(resolve(dirname(file), path));
-      } catch {
-        throw wrong(file, ` (${provider.name}).${member}`, `"${path}" cannot be read`);
+        const bytes = readFileSync(resolve(dirname(file), path));
+        createTrustStore(materialOf(bytes));
+        return bytes;
+      } catch (error) {
+        throw refused(error instanceof TrustMaterialError ? `cannot be used: ${error.message}` : 'cannot be read');
       }
     };
-    const trustAnchorsPem = read(provider.trust_anchors_file, 'trust_anchors_file').toString('utf8');
-    if (!trustAnchorsPem.includes('-----BEGIN CERTIFICATE-----')) {
-      throw wrong(file, ` (${provider.name}).trust_anchors_file`, 'holds no certificate; a provider without trust anchors is refused');
-    }
+    const readPem = (path: string, member: string, materialOf: (pem: string) => TrustMaterial): string =>
+      read(path, member, (bytes) => materialOf(bytes.toString('utf8'))).toString('utf8');
+    const trustAnchorsPem = readPem(provider.trust_anchors_file, 'trust_anchors_file', (pem) => ({ anchors: [pem] }));
     return {
       name: provider.name,
       url: provider.url,
       isQualified: provider.qualified,
       policyOid: provider.policy_oid ?? undefined,
       trustAnchorsPem,
-      intermediatesPem: provider.intermediates_file ? read(provider.intermediates_file, 'intermediates_file').toString('utf8') : undefined,
-      crl: provider.crl_file ? read(provider.crl_file, 'crl_file') : undefined,
+      intermediatesPem: provider.intermediates_file
+        ? readPem(provider.intermediates_file, 'intermediates_file', (pem) => ({ anchors: [], intermediates: [pem] }))
+        : undefined,
+      crl: provider.crl_file ? read(provider.crl_file, 'crl_file', (crl) => ({ anchors: [], crls: [crl] })) : undefined,
       auth: authOf(provider.auth, (path) => resolve(dirname(file), path)),
       timeoutMs: provider.timeout_ms,
       maxConcurrent: provider.max_concurrent,

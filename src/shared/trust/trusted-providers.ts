@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { mockProviderName } from '../domain/mock-token.ts';
 import { createTrustStore, type TrustStore } from '../rfc3161/index.ts';
-import { type Config, ConfigError } from '../runtime/config.ts';
+import { ConfigError, type ProviderConfig } from '../runtime/config.ts';
 import { loadProvidersFile, type ProviderSettings } from './providers-file.ts';
 
 /** A TSA as it is configured, with what it is trusted by. */
@@ -27,7 +27,7 @@ function storeOf<T>(place: string, create: () => T): T {
 }
 
 /** @throws ConfigError for a file that cannot be read or holds no certificate. */
-export function loadTrustSettings(config: Config): TrustSettings {
+export function loadTrustSettings(config: ProviderConfig): TrustSettings {
   const settings = config.TSP_PROVIDERS_FILE && config.TSP !== 'mock' ? loadProvidersFile(config.TSP_PROVIDERS_FILE) : [];
   const { TRUST_ANCHORS_FILE: extraFile } = config;
   return {

@@ -6,10 +6,13 @@ export class MailError extends Error {
   override readonly name = 'MailError';
   /** Whether trying again is of no use: the server refused for good (RFC 5321 §4.2.1, 5yz). */
   readonly isFinal: boolean;
+  /** Whether the server is at fault, not the mail: any other would fare no better. */
+  readonly isOfServer: boolean;
 
-  constructor(fault: string, isFinal: boolean) {
+  constructor(fault: string, { isFinal, isOfServer }: { isFinal: boolean; isOfServer: boolean }) {
     super(fault);
     this.isFinal = isFinal;
+    this.isOfServer = isOfServer;
   }
 }
 
@@ -52,15 +55,22 @@ interface SmtpFault {
 /** Refusals of us, not of the mail, whatever their reply code: a wrong password, a change to TLS. */
 const faultsOfTheSession: readonly unknown[] = ['EAUTH', 'ETLS'];
 
+/** The server is about to shut down, or turns us away (RFC 5321 §4.2.1). */
+const serviceNotAvailable = 421;
+
 /** What is no fault of the mail is tried again, like a server that cannot be reached. */
 function mailErrorOf(error: unknown): MailError {
   const { code, responseCode, response }: SmtpFault = typeof error === 'object' && error !== null ? error : {};
-  if (typeof responseCode !== 'number') return new MailError(typeof code === 'string' ? code : 'unknown fault', code === 'EENVELOPE');
+  if (typeof responseCode !== 'number') {
+    const isFinal = code === 'EENVELOPE';
+    return new MailError(typeof code === 'string' ? code : 'unknown fault', { isFinal, isOfServer: !isFinal });
+  }
   const enhanced = typeof response === 'string' ? /^\d{3}[ -]([245]\.\d{1,3}\.\d{1,3})\b/.exec(response)?.[1] : undefined;
-  return new MailError(
-    `SMTP ${[responseCode, enhanced].filter(Boolean).join(' ')}`,
-    responseCode >= 500 && !faultsOfTheSession.includes(code),
-  );
+  const isOfSession = faultsOfTheSession.includes(code);
+  return new MailError(`SMTP ${[responseCode, enhanced].filter(Boolean).join(' ')}`, {
+    isFinal: responseCode >= 500 && !isOfSession,
+    isOfServer: isOfSession || responseCode === serviceNotAvailable,
+  });
 }
 
 /** Sends over SMTP, a connection a mail. Without an address for the server nothing can be sent, which time may mend. */
@@ -68,7 +78,7 @@ export function createMailTransport(smtpUrl: string | undefined): MailTransport 
   if (smtpUrl === undefined) {
     return {
       send: async () => {
-        throw new MailError('SMTP_URL is not set', false);
+        throw new MailError('SMTP_URL is not set', { isFinal: false, isOfServer: true });
       },
     };
   }

@@ -1,6 +1,7 @@
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
+import { checkProvider, type ProviderCheck } from './check.ts';
 import { TierUnavailableError, type TimestampProvider } from './provider.ts';
 
 /** Failed calls in a row from which on a provider counts as out. */
@@ -8,6 +9,9 @@ const outageAfterFailures = 3;
 
 /** Latencies are those of this many last successes. */
 const rememberedCalls = 512;
+
+/** Whether it is to be asked how it does: it has not answered yet, or failed since. */
+export const isDoubtful = ({ status, lastSuccessAt }: ProviderHealth): boolean => status !== 'operational' || lastSuccessAt === null;
 
 /** Follows the calls of one provider. */
 export interface HealthRecord {
@@ -47,11 +51,14 @@ export function createHealthRecord(options: { name: string; isQualified: boolean
   };
 }
 
-/** Told of each call that was made: for the metrics. */
-export type OnCall = (call: { provider: string; outcome: 'stamped' | 'failed'; seconds: number; error?: unknown }) => void;
+/** How a stamp ended that was asked of a provider; `refused`: the provider may not make such a stamp, and was not asked. */
+export type StampOutcome = 'stamped' | 'failed' | 'refused';
 
-/** How a call that threw counts: as the provider's failure, or, being none of its doing, not at all. */
-type Blame = (error: unknown) => 'provider' | 'nobody';
+/** Told of each stamp that a caller wants: for the metrics. */
+export type OnCall = (call: { provider: string; outcome: StampOutcome; seconds: number; error?: unknown }) => void;
+
+/** How a call that threw counts: as the provider's failure, as one that it may not make, or, being none of its doing, not at all. */
+type Blame = (error: unknown) => 'provider' | 'caller' | 'nobody';
 
 /** Runs one call of a provider and records how it went. */
 export async function recordCall<T>(
@@ -67,9 +74,10 @@ export async function recordCall<T>(
     onCall({ provider, outcome: 'stamped', seconds: tookMs / 1_000 });
     return answer;
   } catch (error) {
-    if (blame(error) === 'provider') {
-      record.failed();
-      onCall({ provider, outcome: 'failed', seconds: (clock() - startedAt) / 1_000, error });
+    const atFault = blame(error);
+    if (atFault === 'provider') record.failed();
+    if (atFault !== 'nobody') {
+      onCall({ provider, outcome: atFault === 'caller' ? 'refused' : 'failed', seconds: (clock() - startedAt) / 1_000, error });
     }
     throw error;
   }
@@ -80,12 +88,21 @@ export function withHealthRecord(
   provider: TimestampProvider,
   clock: Clock,
   onCall: OnCall = () => undefined,
-): { provider: TimestampProvider; record: HealthRecord } {
+): { provider: TimestampProvider; record: HealthRecord; check(): Promise<ProviderCheck> } {
   const { name, isQualified } = provider;
   const record = createHealthRecord({ name, isQualified, clock });
   // Without its key from the store the mock provider cannot work: that is the store's failure.
-  const blame: Blame = (error) => (error instanceof ServiceError || error instanceof TierUnavailableError ? 'nobody' : 'provider');
-  const stamp: TimestampProvider['stamp'] = (subject) =>
-    recordCall({ record, clock, onCall, provider: name }, () => provider.stamp(subject), blame);
-  return { provider: { name, isQualified, stamp }, record };
+  const blame: Blame = (error) => {
+    if (error instanceof TierUnavailableError) return 'caller';
+    return error instanceof ServiceError ? 'nobody' : 'provider';
+  };
+  const stampTelling =
+    (tell: OnCall): TimestampProvider['stamp'] =>
+    (subject) =>
+      recordCall({ record, clock, onCall: tell, provider: name }, () => provider.stamp(subject), blame);
+  return {
+    provider: { name, isQualified, stamp: stampTelling(onCall) },
+    record,
+    check: () => checkProvider({ name, isQualified, stamp: stampTelling(() => undefined) }, clock),
+  };
 }

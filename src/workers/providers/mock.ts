@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { issueMockToken, mockProviderName } from '../../shared/domain/mock-token.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
-import { ProviderError, TierUnavailableError, type TimestampProvider } from './provider.ts';
+import { TierUnavailableError, type TimestampProvider } from './provider.ts';
 
 /** A provider that needs no account: authenticated by the service's own key, never qualified. Its token holds a SHA-256 and no other. */
 export function createMockProvider(deps: { key: () => Promise<KeyObject>; clock: Clock }): TimestampProvider {
@@ -9,8 +9,8 @@ export function createMockProvider(deps: { key: () => Promise<KeyObject>; clock:
     name: mockProviderName,
     isQualified: false,
     stamp: async ({ tokenId, imprint: { algorithm, digest }, tier, requiresQualified }) => {
-      if (requiresQualified) throw new TierUnavailableError('the mock provider is not qualified');
-      if (algorithm !== 'sha256') throw new ProviderError(`the mock provider stamps SHA-256 only, not ${algorithm}`);
+      if (requiresQualified) throw new TierUnavailableError('a qualified stamp was asked for, and the mock provider is not qualified');
+      if (algorithm !== 'sha256') throw new TierUnavailableError(`the mock provider stamps SHA-256 only, not ${algorithm}`);
       const timeMs = deps.clock();
       return {
         kind: 'mock',

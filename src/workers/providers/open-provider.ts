@@ -3,14 +3,15 @@ import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
-import type { TrustSettings } from '../../shared/trust/trusted-providers.ts';
+import type { TrustedProvider, TrustSettings } from '../../shared/trust/trusted-providers.ts';
 import { readCredentials } from './credentials.ts';
-import { type OnCall, withHealthRecord } from './health.ts';
+import { isDoubtful, type OnCall, withHealthRecord } from './health.ts';
 import { createMockProvider } from './mock.ts';
 import { createProviderPool } from './pool.ts';
 import type { TimestampProvider } from './provider.ts';
-import { createRfc3161Provider } from './rfc3161.ts';
+import { createRfc3161Provider, type Rfc3161Provider } from './rfc3161.ts';
 import { createTsaClient } from './tsa-client.ts';
+import { watchProviders } from './watch.ts';
 
 /** What a worker stamps with, as configured. */
 export interface OpenedProvider {
@@ -22,10 +23,18 @@ export interface OpenedProvider {
 /** All providers together must have answered before the caller stops to wait (E9 before E11). */
 const deadlineMsOf = (stampWaitMs: number): number => Math.max(1_000, Math.floor(stampWaitMs * 0.8));
 
-/** How often providers that fail are asked whether they are back; an open breaker lets none of it through. */
-const probeEveryMs = 5_000;
+/** A TSA as it is configured. @throws ConfigError where a secret of it cannot be read. */
+export function openTsa({ settings, trust }: TrustedProvider, clock: Clock): Rfc3161Provider {
+  const { url, maxConcurrent } = settings;
+  return createRfc3161Provider({
+    settings,
+    trust,
+    client: createTsaClient({ url, maxConcurrent, credentials: readCredentials(settings) }),
+    clock,
+  });
+}
 
-/** The mock provider, or the pool of the providers file. */
+/** The mock provider, or the pool of the providers file. Each is asked once, in the background: what is said of it was seen (V9). */
 export function openProvider(deps: {
   config: Config;
   trust: TrustSettings;
@@ -36,21 +45,15 @@ export function openProvider(deps: {
 }): OpenedProvider {
   const { config, trust, mockKey, clock, log, onCall } = deps;
   if (config.TSP === 'mock') {
-    const { provider, record } = withHealthRecord(createMockProvider({ key: mockKey, clock }), clock, onCall);
-    return { provider, health: () => [record.read()], close: () => undefined };
+    const { provider, record, check } = withHealthRecord(createMockProvider({ key: mockKey, clock }), clock, onCall);
+    const watch = watchProviders({ check: async () => (isDoubtful(record.read()) ? [await check()] : []), log });
+    return { provider, health: () => [record.read()], close: watch.stop };
   }
-  const providers = trust.providers.map(({ settings, trust: store }) =>
-    createRfc3161Provider({
-      settings,
-      trust: store,
-      client: createTsaClient({ url: settings.url, maxConcurrent: settings.maxConcurrent, credentials: readCredentials(settings) }),
-      clock,
-    }),
-  );
+  const providers = trust.providers.map((trusted) => openTsa(trusted, clock));
   const pool = createProviderPool({ providers, deadlineMs: deadlineMsOf(config.STAMP_WAIT_MS), clock, log, ...(onCall && { onCall }) });
-  const probing = setInterval(() => void pool.probe(), probeEveryMs);
+  const watch = watchProviders({ check: pool.check, log });
   const close = () => {
-    clearInterval(probing);
+    watch.stop();
     pool.close();
   };
   return { provider: pool, health: pool.health, close };

@@ -1,10 +1,10 @@
-import { randomBytes, randomUUID } from 'node:crypto';
 import { type BulkheadPolicy, bulkhead, CircuitState, ConsecutiveBreaker, circuitBreaker, handleWhen, wrap } from 'cockatiel';
-import { type Proof, sha256Imprint } from '../../shared/domain/stamp.ts';
+import type { Proof } from '../../shared/domain/stamp.ts';
 import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
-import { createHealthRecord, type OnCall, recordCall } from './health.ts';
+import { checkProvider, type ProviderCheck } from './check.ts';
+import { createHealthRecord, isDoubtful, type OnCall, recordCall } from './health.ts';
 import { ProviderError, type StampSubject, TierUnavailableError, type TimestampProvider } from './provider.ts';
 import type { Rfc3161Provider } from './rfc3161.ts';
 
@@ -22,10 +22,10 @@ const mostWaiting = 1_000_000;
 export interface ProviderPool extends TimestampProvider {
   health(): ProviderHealth[];
   /**
-   * Asks those whose last call failed whether they stamp again: nobody else would, while one before them works. It costs one
-   * stamp a recovery.
+   * Asks those that have not answered yet, and those whose last call failed: nobody else would, while one before them works. It costs
+   * one stamp at start and one a recovery, which are no caller's and are not counted.
    */
-  probe(): Promise<void>;
+  check(): Promise<ProviderCheck[]>;
   close(): void;
 }
 
@@ -38,6 +38,7 @@ interface Member {
   readonly provider: Rfc3161Provider;
   /** `shareMs`: what this provider may take of the stamp's time, waiting included. */
   stamp(subject: StampSubject, shareMs: number): Promise<Proof>;
+  check(shareMs: number): Promise<ProviderCheck>;
   health(): ProviderHealth;
 }
 
@@ -54,7 +55,7 @@ function createMember(provider: Rfc3161Provider, clock: Clock, onCall: OnCall): 
     clock,
     isOut: () => breaker.state === CircuitState.Open,
   });
-  const call = (subject: StampSubject, shareMs: number, signal: AbortSignal): Promise<Proof> => {
+  const call = (subject: StampSubject, shareMs: number, signal: AbortSignal, tell: OnCall): Promise<Proof> => {
     const startedAt = clock();
     const stamp = async () => {
       try {
@@ -65,13 +66,18 @@ function createMember(provider: Rfc3161Provider, clock: Clock, onCall: OnCall): 
       }
     };
     const blame = (error: unknown) => (error instanceof CutShortError ? 'nobody' : 'provider');
-    return recordCall({ record, clock, onCall, provider: provider.name }, stamp, blame);
+    return recordCall({ record, clock, onCall: tell, provider: provider.name }, stamp, blame);
+  };
+  const guard = (subject: StampSubject, shareMs: number, tell: OnCall): Promise<Proof> => {
+    const signal = AbortSignal.timeout(Math.max(1, Math.floor(shareMs)));
+    return guarded.execute(() => call(subject, shareMs, signal, tell), signal);
   };
   return {
     provider,
-    stamp: (subject, shareMs) => {
-      const signal = AbortSignal.timeout(Math.max(1, Math.floor(shareMs)));
-      return guarded.execute(() => call(subject, shareMs, signal), signal);
+    stamp: (subject, shareMs) => guard(subject, shareMs, onCall),
+    check: (shareMs) => {
+      const { name, isQualified, readToken } = provider;
+      return checkProvider({ name, isQualified, readToken, stamp: (subject) => guard(subject, shareMs, () => undefined) }, clock);
     },
     health: record.read,
   };
@@ -94,10 +100,13 @@ export function createProviderPool(options: {
     name: preferred.name,
     isQualified: preferred.isQualified,
     stamp: async (subject) => {
-      const fitting = members.filter(({ provider }) => provider.isQualified || !subject.requiresQualified);
-      if (fitting.length === 0) throw new TierUnavailableError('no qualified provider is configured');
       const endsAt = clock() + deadlineMs;
       const failures: unknown[] = [];
+      const fitting = members.filter(({ provider }) => provider.isQualified || !subject.requiresQualified);
+      if (fitting.length === 0) {
+        onCall({ provider: preferred.name, outcome: 'refused', seconds: 0 });
+        throw new TierUnavailableError('a qualified stamp was asked for, and no provider is qualified');
+      }
       for (const [index, { provider, stamp }] of fitting.entries()) {
         // Each leaves its share to those behind it, so that hanging providers do not starve the one that answers.
         const shareMs = (endsAt - clock()) / (fitting.length - index);
@@ -112,10 +121,9 @@ export function createProviderPool(options: {
       throw new ProviderError('every provider failed', { cause: new AggregateError(failures) });
     },
     health: () => members.map((member) => member.health()),
-    probe: async () => {
-      const failing = members.filter((member) => member.health().status !== 'operational');
-      const subject = () => ({ tokenId: randomUUID(), imprint: sha256Imprint(randomBytes(32).toString('hex')), tier: 'basic' }) as const;
-      await Promise.allSettled(failing.map((member) => member.stamp(subject(), deadlineMs)));
+    check: () => {
+      const doubtful = members.filter((member) => isDoubtful(member.health()));
+      return Promise.all(doubtful.map((member) => member.check(deadlineMs)));
     },
     close: () => {
       for (const { provider } of members) provider.close();

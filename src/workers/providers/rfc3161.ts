@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { rfc3339Of } from '../../shared/domain/gen-time.ts';
 import type { ReasonCode } from '../../shared/domain/reasons.ts';
 import type { TokenProof } from '../../shared/domain/stamp.ts';
-import { encodeRequest, type TrustStore, type Verified, verifyResponse } from '../../shared/rfc3161/index.ts';
+import { encodeRequest, type TrustStore, type Verified, verifyResponse, verifyToken } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { ProviderSettings } from '../../shared/trust/providers-file.ts';
 import type { StampSubject } from './provider.ts';
@@ -40,6 +40,8 @@ export interface Rfc3161Provider {
    * @throws TransportError, InvalidAnswerError
    */
   stamp(subject: StampSubject, signal: AbortSignal): Promise<TokenProof>;
+  /** What a token of this TSA says. @throws InvalidAnswerError */
+  readToken(proof: TokenProof): Verified;
   close(): void;
 }
 
@@ -107,6 +109,11 @@ export function createRfc3161Provider(deps: {
         tsq,
         tsr,
       };
+    },
+    readToken: ({ token }) => {
+      const result = verifyToken(Buffer.from(token, 'base64'), { trust, nowMs: clock(), acceptGrantedWithMods });
+      if (!result.ok) throw new InvalidAnswerError(result.code, result.detail);
+      return result;
     },
     close: () => client.close(),
   };

@@ -16,7 +16,17 @@ const well: Sighting = {
   isStoreUp: true,
   workers: [[health()]],
   queue: { oldestAgeMs: null },
-  known: [{ name: 'acme', is_qualified: true, status: 'operational', last_success_at: null, latency_ms: { p50: 3, p95: 9 } }],
+  mail: 'ok',
+  known: [
+    {
+      name: 'acme',
+      is_qualified: false,
+      qualification: 'not_asked',
+      status: 'operational',
+      last_success_at: null,
+      latency_ms: { p50: 3, p95: 9 },
+    },
+  ],
   stampWaitMs: 10_000,
 };
 
@@ -38,6 +48,8 @@ describe('the state of the service (decisions, Public JSON)', () => {
     ['its only provider out', { workers: [[health({ status: 'outage' })]] }, 'outage'],
     ['its only provider degraded', { workers: [[health({ status: 'degraded' })]] }, 'degraded'],
     ['its preferred provider out, another one well', { workers: [[health({ status: 'outage' }), health({ name: 'b' })]] }, 'degraded'],
+    ['mails that do not leave', { mail: 'failing' }, 'degraded'],
+    ['no mail set up (W19)', { mail: 'not_configured' }, 'operational'],
     ['a provider out for one worker of two', { workers: [[health({ status: 'outage' })], [health()]] }, 'degraded'],
   ])('with %s', (_, change, status) => {
     expect(statusOf(change)).toBe(status);
@@ -55,12 +67,37 @@ describe('the state of the service (decisions, Public JSON)', () => {
       {
         name: 'acme',
         is_qualified: true,
+        qualification: 'qualified',
         status: 'operational',
         last_success_at: '2026-11-21T12:00:01.000Z',
         latency_ms: { p50: 4, p95: 90 },
       },
-      { name: 'b', is_qualified: false, status: 'operational', last_success_at: null, latency_ms: { p50: null, p95: null } },
+      {
+        name: 'b',
+        is_qualified: false,
+        qualification: 'not_qualified',
+        status: 'operational',
+        last_success_at: null,
+        latency_ms: { p50: null, p95: null },
+      },
     ]);
+  });
+
+  test('a provider configured as qualified is so only once a token of it was verified; until then it is not asked yet (V9)', () => {
+    const of = (lastSuccessAt: string | null) => assess({ ...well, workers: [[health({ lastSuccessAt })]] }).providers[0];
+    expect(of(null)).toMatchObject({ is_qualified: false, qualification: 'not_asked' });
+    expect(of('2026-11-21T12:00:00.000Z')).toMatchObject({ is_qualified: true, qualification: 'qualified' });
+  });
+
+  test.each<[Sighting['mail'], string, RegExp]>([
+    ['ok', 'operational', /^$/],
+    ['failing', 'degraded', /did not take the last mail/],
+    ['unknown', 'unasked', /No mail was sent yet/],
+    ['not_configured', 'not_configured', /verified and qualified cannot be started/],
+  ])('mail that is %s is a component of its own, and no part of stamping', (mail, status, note) => {
+    const { components } = assess({ ...well, mail });
+    expect(components.find(({ name }) => name === 'Mail')).toEqual({ name: 'Mail', status, note: expect.stringMatching(note) });
+    expect(components.find(({ name }) => name === 'Stamping')?.status).toBe('operational');
   });
 
   test('without a worker the providers stay named, and are out', () => {

@@ -1,8 +1,10 @@
+import { createSecretKey } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { ServiceError } from '../../../src/shared/domain/service-error.ts';
 import { sha256Imprint } from '../../../src/shared/domain/stamp.ts';
-import { createHealthRecord, withHealthRecord } from '../../../src/workers/providers/health.ts';
-import { ProviderError, type TimestampProvider } from '../../../src/workers/providers/provider.ts';
+import { createHealthRecord, type OnCall, withHealthRecord } from '../../../src/workers/providers/health.ts';
+import { createMockProvider } from '../../../src/workers/providers/mock.ts';
+import { ProviderError, TierUnavailableError, type TimestampProvider } from '../../../src/workers/providers/provider.ts';
 
 const now = Date.parse('2026-11-21T12:00:00Z');
 const recordOf = (isOut?: () => boolean) =>
@@ -67,4 +69,26 @@ test('the calls of a wrapped provider are followed; a failure of the store is no
   error = undefined;
   await stamp();
   expect(record.read()).toMatchObject({ status: 'operational', p50: 0 });
+});
+
+const mockWithCalls = () => {
+  const calls: string[] = [];
+  const onCall: OnCall = ({ provider, outcome }) => calls.push(`${provider} ${outcome}`);
+  const mock = createMockProvider({ key: async () => createSecretKey(Buffer.alloc(32)), clock: () => now });
+  return { calls, ...withHealthRecord(mock, () => now, onCall) };
+};
+
+test('stamps that the mock provider may not make are refused, which is no failure of it (W19)', async () => {
+  const { provider, record, calls } = mockWithCalls();
+  const qualified = { tokenId: '', imprint: sha256Imprint('a'.repeat(64)), tier: 'basic', requiresQualified: true } as const;
+  for (let stamp = 0; stamp < 3; stamp += 1) await expect(provider.stamp(qualified)).rejects.toThrow(TierUnavailableError);
+  expect(calls).toEqual(['mock refused', 'mock refused', 'mock refused']);
+  expect(record.read().status).toBe('operational');
+});
+
+test('a check tells that a provider answers, and counts as no stamp', async () => {
+  const { record, calls, check } = mockWithCalls();
+  expect(await check()).toMatchObject({ provider: 'mock', isQualified: false, verdict: 'ok', fault: null, certificate: null });
+  expect(record.read().lastSuccessAt).toBe('2026-11-21T12:00:00.000Z');
+  expect(calls).toEqual([]);
 });

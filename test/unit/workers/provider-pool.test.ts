@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { sha256Imprint } from '../../../src/shared/domain/stamp.ts';
 import { createProviderPool } from '../../../src/workers/providers/pool.ts';
-import { ProviderError, type StampSubject } from '../../../src/workers/providers/provider.ts';
+import { ProviderError, type StampSubject, TierUnavailableError } from '../../../src/workers/providers/provider.ts';
 import type { Rfc3161Provider } from '../../../src/workers/providers/rfc3161.ts';
 
 const subject: StampSubject = { tokenId: '0198c0de-0000-7000-8000-000000000000', imprint: sha256Imprint('a'.repeat(64)), tier: 'basic' };
@@ -16,6 +16,9 @@ function providerThat(name: string, answer: (signal: AbortSignal) => Promise<unk
     maxConcurrent: 4,
     timeoutMs: 5_000,
     close: () => undefined,
+    readToken: () => {
+      throw new Error('these tokens are empty');
+    },
     stamp: async (_subject, signal) => {
       calls.push(Date.now());
       await answer(signal);
@@ -62,5 +65,19 @@ test('only qualified providers are asked where one is required (W2)', async () =
   const pool = poolOf([plain.provider, qualified.provider], 1_000);
   await expect(pool.stamp({ ...subject, requiresQualified: true })).resolves.toMatchObject({ provider: 'qualified' });
   expect(plain.calls).toHaveLength(0);
-  await expect(poolOf([plain.provider], 1_000).stamp({ ...subject, requiresQualified: true })).rejects.toThrow(ProviderError);
+});
+
+test('without a qualified provider a qualified stamp is refused: nobody is asked, and nobody has failed (W19)', async () => {
+  const plain = providerThat('plain', async () => undefined);
+  const outcomes: string[] = [];
+  const pool = createProviderPool({
+    providers: [plain.provider],
+    deadlineMs: 1_000,
+    clock: Date.now,
+    log: pino({ level: 'silent' }),
+    onCall: ({ outcome }) => outcomes.push(outcome),
+  });
+  for (let stamp = 0; stamp < 3; stamp += 1)
+    await expect(pool.stamp({ ...subject, requiresQualified: true })).rejects.toThrow(TierUnavailableError);
+  expect([plain.calls, outcomes, pool.health()[0]?.status]).toEqual([[], ['refused', 'refused', 'refused'], 'operational']);
 });

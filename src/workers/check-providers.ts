@@ -1,0 +1,79 @@
+import { parseArgs } from 'node:util';
+import { systemClock } from '../shared/runtime/clock.ts';
+import { ConfigError, loadProviderConfig } from '../shared/runtime/config.ts';
+import { loadTrustSettings, type TrustedProvider } from '../shared/trust/trusted-providers.ts';
+import { checkProvider, type ProviderCheck } from './providers/check.ts';
+import { openTsa } from './providers/open-provider.ts';
+
+const usage = `qstamp check-providers: asks each configured provider for one stamp, which nobody keeps
+
+  --json    one line of JSON for each provider
+  --help
+
+The settings are those of the service: TSP, TSP_PROVIDERS_FILE. Exit codes: 0 all answer, 1 one fails, 2 usage or settings.
+`;
+
+export interface CheckCommand {
+  readonly args: readonly string[];
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly stdout: { write(text: string): unknown };
+  readonly stderr: { write(text: string): unknown };
+}
+
+async function ask({ settings, trust }: TrustedProvider): Promise<ProviderCheck> {
+  const tsa = openTsa({ settings, trust }, systemClock);
+  const stamp: Parameters<typeof checkProvider>[0]['stamp'] = (subject) => tsa.stamp(subject, AbortSignal.timeout(settings.timeoutMs));
+  const check = await checkProvider({ ...tsa, stamp }, systemClock);
+  tsa.close();
+  return check;
+}
+
+function clockOf(differenceMs: number): string {
+  if (differenceMs === 0) return 'as ours';
+  return `${Math.abs(differenceMs)} ms ${differenceMs > 0 ? 'ahead of' : 'behind'} ours`;
+}
+
+function linesOf({ provider, isQualified, verdict, fault, latencyMs, certificate, policy, clockDifferenceMs }: ProviderCheck): string {
+  const facts = {
+    certificate: certificate && `${certificate.subject}, valid until ${certificate.validUntil}`,
+    policy,
+    clock: clockDifferenceMs === null ? null : clockOf(clockDifferenceMs),
+    latency: `${latencyMs} ms`,
+    qualified: isQualified ? 'as configured' : 'no',
+  };
+  const shown = Object.entries(facts).flatMap(([name, value]) => (value === null ? [] : [`  ${name.padEnd(12)}${value}\n`]));
+  return `${provider}: ${fault === null ? verdict : `${verdict}: ${fault}`}\n${shown.join('')}`;
+}
+
+const jsonOf = ({ provider, isQualified, verdict, fault, latencyMs, certificate, policy, clockDifferenceMs }: ProviderCheck): string =>
+  `${JSON.stringify({
+    provider,
+    is_qualified: isQualified,
+    verdict,
+    fault,
+    certificate: certificate && { subject: certificate.subject, valid_until: certificate.validUntil },
+    policy,
+    clock_difference_ms: clockDifferenceMs,
+    latency_ms: latencyMs,
+  })}\n`;
+
+/** `qstamp check-providers`, for operators: only workers ask providers and know their secrets, so it belongs to them. Resolves with the exit code. */
+export async function checkProviders({ args, environment, stdout, stderr }: CheckCommand): Promise<0 | 1 | 2> {
+  try {
+    const { values } = parseArgs({ args: [...args], options: { json: { type: 'boolean' }, help: { type: 'boolean' } } });
+    if (values.help) {
+      stdout.write(usage);
+      return 0;
+    }
+    const { providers } = loadTrustSettings(loadProviderConfig(environment));
+    if (providers.length === 0) stderr.write('TSP is mock: its stamps are made by the workers themselves, and nobody is to be asked\n');
+    const checks = await Promise.all(providers.map(ask));
+    for (const check of checks) stdout.write(values.json ? jsonOf(check) : linesOf(check));
+    return checks.every(({ verdict }) => verdict === 'ok') ? 0 : 1;
+  } catch (error) {
+    const isUsage = error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS');
+    if (!isUsage && !(error instanceof ConfigError)) throw error;
+    stderr.write(`qstamp: ${error.message}\n`);
+    return 2;
+  }
+}

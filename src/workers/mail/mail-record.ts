@@ -1,0 +1,29 @@
+import type { MailState } from '../../shared/domain/service-state.ts';
+import type { Metrics } from '../../shared/runtime/metrics.ts';
+import { MailError, type MailTransport } from './transport.ts';
+
+/**
+ * The same transport, with a record of how it does: each outcome is counted (`deferred` is tried again, `refused` is not), and the last
+ * one tells whether mails leave. A server that turns one mail down works; one that cannot be reached, or lets nobody in, does not.
+ */
+export function withMailRecord(
+  transport: MailTransport,
+  { isConfigured, metrics }: { isConfigured: boolean; metrics: Pick<Metrics, 'mailed'> },
+): { mail: MailTransport; readState(): MailState } {
+  let state: MailState = isConfigured ? 'unknown' : 'not_configured';
+  const note = (next: MailState) => {
+    if (isConfigured) state = next;
+  };
+  const send: MailTransport['send'] = async (message) => {
+    try {
+      await transport.send(message);
+      metrics.mailed('sent');
+      note('ok');
+    } catch (error) {
+      metrics.mailed(error instanceof MailError && error.isFinal ? 'refused' : 'deferred');
+      note(error instanceof MailError && !error.isOfServer ? 'ok' : 'failing');
+      throw error;
+    }
+  };
+  return { mail: { send }, readState: () => state };
+}

@@ -1,0 +1,60 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { type Proof, sha256Imprint, type TokenProof } from '../../shared/domain/stamp.ts';
+import type { Verified } from '../../shared/rfc3161/index.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
+import type { StampSubject } from './provider.ts';
+
+/** What one question showed of a provider; null is what its answer did not tell. */
+export interface ProviderCheck {
+  readonly provider: string;
+  /** As it is configured. */
+  readonly isQualified: boolean;
+  readonly verdict: 'ok' | 'failed';
+  readonly fault: string | null;
+  readonly latencyMs: number;
+  /** Whose certificate signed; `validUntil` is RFC 3339 in UTC. */
+  readonly certificate: { readonly subject: string; readonly validUntil: string } | null;
+  /** Dotted OID. */
+  readonly policy: string | null;
+  /** How far the provider's clock is ahead of ours, judged by the middle of the exchange; as fine as its genTime is. */
+  readonly clockDifferenceMs: number | null;
+}
+
+/** What is asked of a provider. */
+export interface CheckedProvider {
+  readonly name: string;
+  readonly isQualified: boolean;
+  readonly stamp: (subject: StampSubject) => Promise<Proof>;
+  /** What a token of the provider says; absent where its stamps are no tokens. */
+  readonly readToken?: (proof: TokenProof) => Verified;
+}
+
+/** The reason that an error gives, with those of its causes: system errors say only there what happened. */
+function faultOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+  const said = code && !error.message.includes(code) ? [error.message, code].filter(Boolean).join(' ') : error.message;
+  return error.cause === undefined ? said : `${said}: ${faultOf(error.cause)}`;
+}
+
+/** Asks a provider for one stamp, of random bytes, that nobody keeps. Whatever it does is an answer; nothing is thrown. */
+export async function checkProvider({ name, isQualified, stamp, readToken }: CheckedProvider, clock: Clock): Promise<ProviderCheck> {
+  const imprint = sha256Imprint(randomBytes(32).toString('hex'));
+  const askedAtMs = clock();
+  const asked = { provider: name, isQualified, certificate: null, policy: null, clockDifferenceMs: null };
+  try {
+    const proof = await stamp({ tokenId: randomUUID(), imprint, tier: 'basic' });
+    const answeredAtMs = clock();
+    const answered = { ...asked, verdict: 'ok', fault: null, latencyMs: answeredAtMs - askedAtMs } as const;
+    if (proof.kind !== 'token' || !readToken) return answered;
+    const { signer, policy, genTime } = readToken(proof);
+    return {
+      ...answered,
+      certificate: { subject: signer.subject, validUntil: signer.notAfter.toISOString() },
+      policy,
+      clockDifferenceMs: Math.round(genTime.getTime() - (askedAtMs + answeredAtMs) / 2),
+    };
+  } catch (error) {
+    return { ...asked, verdict: 'failed', fault: faultOf(error), latencyMs: clock() - askedAtMs };
+  }
+}

@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest';
+import { createHealthService } from '../../../src/api/services/health.ts';
+import type { Heartbeat, ProviderHealth } from '../../../src/shared/queue/heartbeat.ts';
+
+const at = '2026-11-21T12:00:00.000Z';
+const provider = (status: ProviderHealth['status'], lastSuccessAt: string | null): ProviderHealth => ({
+  name: 'acme',
+  isQualified: true,
+  status,
+  lastSuccessAt,
+  p50: null,
+  p95: null,
+});
+
+async function checkWith(workers: readonly Omit<Heartbeat, 'at'>[]) {
+  const health = createHealthService({
+    version: '1',
+    clock: () => 0,
+    pingRedis: async () => undefined,
+    pingStore: async () => undefined,
+    readHeartbeats: async () => workers.map((worker) => ({ at: 0, ...worker })),
+  });
+  const { status, checks } = await health.check();
+  return [status, checks.provider, checks.mail];
+}
+
+test.each<[string, ProviderHealth[], string, string]>([
+  ['never answered and never failed', [provider('operational', null)], 'degraded', 'unknown'],
+  ['answered', [provider('operational', at)], 'ok', 'ok'],
+  ['never answered, and failed', [provider('degraded', null)], 'degraded', 'failing'],
+  ['is out, another one answered', [provider('outage', at), provider('operational', at)], 'ok', 'ok'],
+  ['is out', [provider('outage', at)], 'degraded', 'failing'],
+])('a provider that %s is told as such by health (V9)', async (_, providers, status, check) => {
+  expect(await checkWith([{ providers, mail: 'ok' }])).toEqual([status, check, 'ok']);
+});
+
+test.each<[Heartbeat['mail'], string]>([
+  ['failing', 'degraded'],
+  ['not_configured', 'ok'],
+  ['unknown', 'ok'],
+])('mail is a part of health: %s is %s', async (mail, status) => {
+  expect(await checkWith([{ providers: [provider('operational', at)], mail }])).toEqual([status, 'ok', mail]);
+});
+
+test('without a worker nothing is known of providers and mail', async () => {
+  expect(await checkWith([])).toEqual(['degraded', 'unknown', 'unknown']);
+});

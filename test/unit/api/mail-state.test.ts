@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest';
+import { createMailStateReader, mailStateOf } from '../../../src/api/services/mail-state.ts';
+import type { MailState } from '../../../src/shared/domain/service-state.ts';
+
+test.each<[MailState[], MailState]>([
+  [[], 'unknown'],
+  [['not_configured'], 'not_configured'],
+  [['not_configured', 'unknown'], 'unknown'],
+  [['not_configured', 'unknown', 'ok'], 'ok'],
+  [['ok', 'failing', 'not_configured'], 'failing'],
+])('workers that say %j make mail %s: none can be sent only where no worker can (W19)', (said, state) => {
+  expect(mailStateOf(said.map((mail) => ({ mail })))).toBe(state);
+});
+
+test('while Redis is away nothing is known of mail, and whoever asks is not held up', async () => {
+  const readHeartbeats = () => Promise.reject(new Error('no Redis'));
+  expect(await createMailStateReader({ readHeartbeats, clock: Date.now })()).toBe('unknown');
+});

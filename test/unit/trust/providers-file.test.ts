@@ -1,0 +1,69 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { ConfigError } from '../../../src/shared/runtime/config.ts';
+import { canServeQualified, loadTrustSettings } from '../../../src/shared/trust/trusted-providers.ts';
+import { createPki } from '../../../src/tsa/pki.ts';
+
+const dir = mkdtempSync(join(tmpdir(), 'qstamp-providers-'));
+afterAll(() => rmSync(dir, { recursive: true }));
+writeFileSync(join(dir, 'root.pem'), createPki({ nowMs: Date.now() }).rootPem);
+writeFileSync(join(dir, 'garbage.pem'), '-----BEGIN CERTIFICATE-----\nbm90IGEgY2VydGlmaWNhdGU=\n-----END CERTIFICATE-----\n');
+writeFileSync(join(dir, 'note.txt'), 'no certificate\n');
+mkdirSync(join(dir, 'folder.pem'));
+const file = join(dir, 'providers.json');
+const acme = { name: 'acme', url: 'https://tsa.example/tsr', trust_anchors_file: 'root.pem' };
+
+function load(content: unknown) {
+  writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));
+  return loadTrustSettings({ TSP: 'file', TSP_PROVIDERS_FILE: file, TRUST_ANCHORS_FILE: undefined });
+}
+
+function refusalOf(content: unknown): string {
+  try {
+    load(content);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message;
+    throw error;
+  }
+  return 'accepted';
+}
+
+describe('a providers file that cannot be used is told in one line, with the provider, the member and the file', () => {
+  test.each<[string, unknown, string]>([
+    ['an unknown member', [{ ...acme, retries: 3 }], '(acme): has an unknown member: "retries"'],
+    [
+      'an unknown member of its authentication',
+      [{ ...acme, auth: { type: 'none', user: 'u' } }],
+      '(acme).auth: has an unknown member: "user"',
+    ],
+    ['an unknown member where the name is missing', [{ url: acme.url, trust_anchors_file: 'root.pem', retries: 3 }], '[0].name: '],
+    [
+      'an anchor file that is missing',
+      [{ ...acme, trust_anchors_file: 'gone.pem' }],
+      '(acme).trust_anchors_file: "gone.pem" cannot be read',
+    ],
+    ['a folder', [{ ...acme, trust_anchors_file: 'folder.pem' }], '(acme).trust_anchors_file: "folder.pem" cannot be read'],
+    ['garbage in PEM', [{ ...acme, trust_anchors_file: 'garbage.pem' }], '(acme).trust_anchors_file: "garbage.pem" cannot be used: '],
+    ['no PEM', [{ ...acme, trust_anchors_file: 'note.txt' }], '(acme).trust_anchors_file: "note.txt" cannot be used: '],
+    [
+      'garbage beside the anchors',
+      [{ ...acme, intermediates_file: 'garbage.pem' }],
+      '(acme).intermediates_file: "garbage.pem" cannot be used: ',
+    ],
+    ['a revocation list that is none', [{ ...acme, crl_file: 'root.pem' }], '(acme).crl_file: "root.pem" cannot be used: '],
+    ['a list cut off', '[{"name":\n"acme",\n', 'cannot be read as JSON'],
+  ])('%s', (_, content, expected) => {
+    const message = refusalOf(content);
+    expect(message.startsWith(`TSP_PROVIDERS_FILE: ${file}`)).toBe(true);
+    expect(message).toContain(expected);
+    expect(message).not.toContain('\n');
+  });
+});
+
+test('a qualified stamp can be made only where a configured provider is qualified (W19)', () => {
+  expect(canServeQualified(load([acme]))).toBe(false);
+  expect(canServeQualified(load([acme, { ...acme, name: 'acme-qtsa', qualified: true }]))).toBe(true);
+  expect(canServeQualified(loadTrustSettings({ TSP: 'mock', TSP_PROVIDERS_FILE: undefined, TRUST_ANCHORS_FILE: undefined }))).toBe(false);
+});

@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest';
+import { createFault } from '../../../src/tsa/faults.ts';
+import { checkProviders } from '../../../src/workers/check-providers.ts';
+import { providersSettings, startTsa } from '../../support/tsa-service.ts';
+
+async function run(environment: Record<string, string>, ...args: string[]) {
+  const written = { stdout: '', stderr: '' };
+  const into = (stream: keyof typeof written) => ({
+    write: (text: string) => {
+      written[stream] += text;
+    },
+  });
+  const exitCode = await checkProviders({ args, environment, stdout: into('stdout'), stderr: into('stderr') });
+  return { exitCode, ...written };
+}
+
+test('check-providers asks each provider once and tells what it is: certificate, policy, clock, latency, verdict', async () => {
+  const [first, second] = await Promise.all([startTsa(), startTsa()]);
+  const settings = providersSettings([{ tsa: first, qualified: true }, { tsa: second }]);
+  const { exitCode, stdout } = await run(settings);
+  expect(exitCode).toBe(0);
+  expect([first.server.received.length, second.server.received.length]).toEqual([1, 1]);
+  expect(stdout).toMatch(/^tsa-1: ok\n {2}certificate CN=.*, valid until \d{4}-\d\d-\d\dT[\d:.]+Z\n/);
+  expect(stdout).toMatch(/\n {2}policy {6}[\d.]+\n {2}clock {7}(as ours|\d+ ms (ahead of|behind) ours)\n {2}latency {5}\d+ ms\n/);
+  expect(stdout).toMatch(/qualified {3}as configured\ntsa-2: ok\n/);
+});
+
+test('one that fails is named with its reason, and ends the command with 1; --json gives one line each', async () => {
+  const [right, wrong] = await Promise.all([startTsa(), startTsa()]);
+  wrong.server.failAlways(createFault('bad_signature'));
+  const { exitCode, stdout } = await run(
+    providersSettings([{ tsa: right }, { tsa: wrong }, { tsa: right, url: 'http://127.0.0.1:1/' }]),
+    '--json',
+  );
+  expect(exitCode).toBe(1);
+  const [one, two, three] = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(one).toEqual({
+    provider: 'tsa-1',
+    is_qualified: false,
+    verdict: 'ok',
+    fault: null,
+    certificate: { subject: expect.stringContaining('CN='), valid_until: expect.stringMatching(/Z$/) },
+    policy: expect.stringMatching(/^[\d.]+$/),
+    clock_difference_ms: expect.any(Number),
+    latency_ms: expect.any(Number),
+  });
+  expect(Math.abs(one.clock_difference_ms)).toBeLessThan(2_000);
+  expect(two).toMatchObject({
+    provider: 'tsa-2',
+    verdict: 'failed',
+    fault: expect.stringMatching(/^signature_invalid: /),
+    certificate: null,
+  });
+  expect(three).toMatchObject({ provider: 'tsa-3', verdict: 'failed', fault: expect.stringContaining('ECONNREFUSED') });
+});
+
+test('settings that name no provider, and arguments that it does not know, end it with one line', async () => {
+  expect(await run({ TSP: 'file' })).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(/^qstamp: TSP_PROVIDERS_FILE: .*\n$/) });
+  expect(await run({}, '--what')).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(/^qstamp: .*--what.*\n$/) });
+  expect(await run({})).toMatchObject({ exitCode: 0, stdout: '', stderr: expect.stringMatching(/^TSP is mock: .*\n$/) });
+});

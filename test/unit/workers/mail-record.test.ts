@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import { withMailRecord } from '../../../src/workers/mail/mail-record.ts';
+import { MailError } from '../../../src/workers/mail/transport.ts';
+
+const message = { from: '', to: { name: '', address: '' }, subject: '', text: '', html: '', messageId: '', headers: {} };
+
+/** A transport whose next mail ends as told, with what was counted. */
+function recordOf(isConfigured: boolean) {
+  let outcome: Error | undefined;
+  const counted: string[] = [];
+  const transport = {
+    send: async () => {
+      if (outcome) throw outcome;
+    },
+  };
+  const { mail, readState } = withMailRecord(transport, { isConfigured, metrics: { mailed: (each) => counted.push(each) } });
+  const stateAfter = async (next: Error | undefined) => {
+    outcome = next;
+    await mail.send(message).catch(() => undefined);
+    return readState();
+  };
+  return { counted, readState, stateAfter };
+}
+
+const away = new MailError('ESOCKET', { isFinal: false, isOfServer: true });
+const unknownRecipient = new MailError('SMTP 550', { isFinal: true, isOfServer: false });
+
+test('the last mail tells whether mails leave; a server that turns one of them down works (W12)', async () => {
+  const { counted, readState, stateAfter } = recordOf(true);
+  expect(readState()).toBe('unknown');
+  expect(await stateAfter(away)).toBe('failing');
+  expect(await stateAfter(unknownRecipient)).toBe('ok');
+  expect(await stateAfter(away)).toBe('failing');
+  expect(await stateAfter(undefined)).toBe('ok');
+  expect(counted).toEqual(['deferred', 'refused', 'deferred', 'sent']);
+});
+
+test('without a server for mails none can be sent, whatever is tried (W19)', async () => {
+  const { readState, stateAfter } = recordOf(false);
+  expect(readState()).toBe('not_configured');
+  expect(await stateAfter(away)).toBe('not_configured');
+});
