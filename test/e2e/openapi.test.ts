@@ -107,6 +107,10 @@ describe('GET /openapi.json', () => {
     }
   });
 
+  test('/mcp takes a service token, and serves who has none (M7)', () => {
+    expect(document.paths['/mcp']?.post?.security).toEqual([{ ServiceToken: [] }, {}]);
+  });
+
   test('names tiers and headers, and says which answers are files', () => {
     for (const [request, tier] of [
       ['StampRequest', 'StampTier'],
