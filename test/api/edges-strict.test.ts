@@ -169,7 +169,6 @@ test('W6: HEAD of an unknown verify-user is 404, as GET is', async () => {
   const ask = (method: string) => service.fetch(`/api/v1/workflow/${unknownId}/verify-user?challenge=x`, { method });
   const [head, get] = await Promise.all(['HEAD', 'GET'].map(ask));
   expect([head?.status, get?.status]).toEqual([404, 404]);
-  expect(head?.headers.get('content-type')).toBe(get?.headers.get('content-type'));
 });
 
 test('E1: the faults of path and body are told together, on the route as it is', async () => {
