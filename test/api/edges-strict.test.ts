@@ -78,6 +78,16 @@ describe('Expect: 100-continue (E8)', () => {
     expect((await exchange(postHead(stampPath, { ...expecting, 'content-length': 100 }))).status).toBe(401);
   });
 
+  test('a form is asked for too', async () => {
+    await withSocket(async (socket) => {
+      const form = { ...expecting, 'content-type': 'application/x-www-form-urlencoded' };
+      socket.write(postHead('/verify', { ...form, 'content-length': 7 }));
+      expect((await answerOn(socket)).status).toBe(100);
+      socket.write('token=x');
+      expect((await answerOn(socket)).status).toBe(200);
+    });
+  });
+
   test('a body that is wanted is asked for, and the connection is kept', async () => {
     await withSocket(async (socket) => {
       for (let round = 0; round < 2; round += 1) {
@@ -156,8 +166,9 @@ test('M7: tools/call without an id is a notification: 202, and nothing is run, w
 });
 
 test('W6: HEAD of an unknown verify-user is 404, as GET is', async () => {
-  const head = await service.fetch(`/api/v1/workflow/${unknownId}/verify-user?challenge=x`, { method: 'HEAD' });
-  expect([head.status, head.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
+  const ask = (method: string) => service.fetch(`/api/v1/workflow/${unknownId}/verify-user?challenge=x`, { method });
+  const [head, get] = await Promise.all(['HEAD', 'GET'].map(ask));
+  expect([head?.status, get?.status]).toEqual([404, 404]);
 });
 
 test('E1: the faults of path and body are told together, on the route as it is', async () => {

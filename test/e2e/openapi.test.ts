@@ -79,7 +79,7 @@ describe('GET /openapi.json', () => {
     expect(new Set(ids).size).toBe(ids.length);
     // What generated clients are called by: a verb first, no address in it.
     for (const id of ids)
-      expect(id).toMatch(/^(call|check|complete|download|list|read|redact|resend|show|stamp|start|verify)([A-Z][a-z]*){1,4}$/);
+      expect(id).toMatch(/^(call|check|complete|download|list|read|redact|resend|send|show|stamp|start|verify)([A-Z][a-z]*){1,4}$/);
     const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref ?? '');
     expect(refs.length).toBeGreaterThan(20);
     for (const ref of refs) expect(document.components.schemas, ref).toHaveProperty([ref.replace('#/components/schemas/', '')]);
@@ -105,6 +105,10 @@ describe('GET /openapi.json', () => {
       expect(operation?.security, name).toEqual([{ WorkflowToken: [] }]);
       expect(Object.keys(operation?.responses ?? {}), name).toContain('401');
     }
+  });
+
+  test('/mcp takes a service token, and serves who has none (M7)', () => {
+    expect(document.paths['/mcp']?.post?.security).toEqual([{ ServiceToken: [] }, {}]);
   });
 
   test('names tiers and headers, and says which answers are files', () => {

@@ -37,6 +37,9 @@ export function registerJsonBody(app: FastifyInstance, options: JsonBodyOptions 
   app.removeAllContentTypeParsers();
 
   app.addHook('preParsing', (request, reply, payload, done) => {
+    // Another media type has a parser of its own, which knows nothing of clients that wait to be asked.
+    const { bodyLimit } = request.routeOptions;
+    if (!isJson(request.headers['content-type']) && (declaredBytes(request) ?? 0) <= bodyLimit) continuations.send(request.raw);
     if (!request.is404 && (declaredBytes(request) ?? Number.POSITIVE_INFINITY) > largeBytes) replies.set(request, reply);
     done(null, payload);
   });

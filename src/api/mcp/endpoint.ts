@@ -58,6 +58,8 @@ const contract: OperationContract = {
   description:
     'Methods `initialize`, `ping`, `tools/list` and `tools/call`; only `tools/call` needs the header X-Service-Token. ' +
     'Faults of the protocol are JSON-RPC errors at status 200. A batch is an array of messages.',
+  authentication: 'service',
+  isTokenOptional: true,
   body: z.union([rpcRequest, z.array(rpcRequest)]),
   isJudgedElsewhere: true,
   bodyExample: { jsonrpc: '2.0', id: 1, method: 'tools/list' },

@@ -85,11 +85,17 @@ const headersOfStatus: Readonly<Record<number, Readonly<Record<string, string>>>
 };
 
 /** The failures that follow from what a route reads, whoever wrote it. */
-function impliedErrors({ body, authentication }: OperationContract): ErrorCode[] {
+function impliedErrors({ body, authentication, isTokenOptional }: OperationContract): ErrorCode[] {
   return [
-    ...(authentication ? (['unauthorized'] as const) : []),
+    ...(authentication && !isTokenOptional ? (['unauthorized'] as const) : []),
     ...(body ? (['payload_too_large', 'unsupported_media_type'] as const) : []),
   ];
+}
+
+function describeSecurity({ authentication, isTokenOptional }: OperationContract): Pick<OperationObject, 'security'> {
+  if (authentication === undefined) return {};
+  const scheme = authentication === 'service' ? 'ServiceToken' : 'WorkflowToken';
+  return { security: [{ [scheme]: [] }, ...(isTokenOptional ? [{}] : [])] };
 }
 
 function describeHeaders(headers: Readonly<Record<string, string>> | undefined): { headers?: JsonSchema } {
@@ -172,7 +178,7 @@ function describeOperation(collector: SchemaCollector, { contract }: DescribedRo
     tags: [contract.tag],
     summary: contract.summary,
     ...(contract.description !== undefined && { description: contract.description }),
-    ...(contract.authentication && { security: [{ [contract.authentication === 'service' ? 'ServiceToken' : 'WorkflowToken']: [] }] }),
+    ...describeSecurity(contract),
     ...(parameters.length > 0 && { parameters }),
     ...(body && {
       requestBody: {

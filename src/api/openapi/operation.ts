@@ -28,6 +28,8 @@ export interface OperationContract extends RequestContract {
   readonly summary: string;
   readonly description?: string;
   readonly authentication?: Authentication;
+  /** The operation serves whoever has no token too, with less. */
+  readonly isTokenOptional?: true;
   /** Of this operation's body, where the one of its schema does not fit. */
   readonly bodyExample?: object | undefined;
   /** Where the body is no JSON. */

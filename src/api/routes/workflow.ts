@@ -63,6 +63,8 @@ const stateContract = {
   id: 'readWorkflow',
   summary: 'Where a workflow stands',
   description: 'To the holder of the workflow token (`Authorization: Workflow …`) also what only he knows; without it what the page shows.',
+  authentication: 'workflow',
+  isTokenOptional: true,
   path: workflowPath,
   answers: { 200: json('The state.', workflowStateResponse) },
   errors: [...commonErrors, 'unauthorized'],

@@ -5,6 +5,7 @@ import { validationItems } from '../../../src/api/http/validation-items.ts';
 import { stampContentArguments, stampHashArguments, verifyTokenArguments } from '../../../src/shared/contract/mcp.ts';
 import { decodeCanonicalBase64, type StampRules, stampRequestFor } from '../../../src/shared/contract/stamp.ts';
 import { verifyUserQuery, workflowStampRequest, workflowStartRequest } from '../../../src/shared/contract/workflow.ts';
+import { sha256Imprint } from '../../../src/shared/domain/stamp.ts';
 
 const hash = 'a'.repeat(64);
 const start = { user_email: 'a@example.com', agent_id: 'x', briefing_hash: hash };
@@ -39,7 +40,7 @@ test.each([
 
 test('S6: unknown members are ignored, null counts as absent', () => {
   expect(order({ hash, content_b64: null, metadata: null, other: { deep: 1 } })).toEqual({
-    hash,
+    imprint: sha256Imprint(hash),
     content: undefined,
     tier: 'basic',
     metadata: undefined,
@@ -48,8 +49,11 @@ test('S6: unknown members are ignored, null counts as absent', () => {
 
 test('S1, S2: sealed content is decoded once, and its hash is computed', () => {
   const content = Buffer.from('the content');
-  expect(order({ content_b64: content.toString('base64'), tier: 'sealed' })).toMatchObject({ content, hash: sha256(content) });
-  expect(order({ content_b64: '', tier: 'sealed' })).toMatchObject({ content: Buffer.alloc(0), hash: sha256('') });
+  expect(order({ content_b64: content.toString('base64'), tier: 'sealed' })).toMatchObject({
+    content,
+    imprint: sha256Imprint(sha256(content)),
+  });
+  expect(order({ content_b64: '', tier: 'sealed' })).toMatchObject({ content: Buffer.alloc(0), imprint: sha256Imprint(sha256('')) });
   expect(stampFaults({ content_b64: content.toString('base64'), hash: sha256(content), tier: 'sealed' })).toEqual([]);
 });
 

@@ -1,0 +1,109 @@
+/** One call of one operation, and what must come of it. A text `$name` stands for what an earlier step has kept. */
+export interface Step {
+  /** `operationId` of the OpenAPI document. */
+  readonly operation: string;
+  readonly token?: 'service' | 'workflow';
+  readonly path?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string | number>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: object;
+  readonly status: number;
+  /** Members of the answer that must be so. */
+  readonly answer?: Readonly<Record<string, unknown>>;
+  /** Bytes that the answer must be, base64; empty: some bytes. */
+  readonly bytes?: string;
+  /** Names for members of the answer; of an address (`…_url`) only its last segment is kept. */
+  readonly keep?: Readonly<Record<string, string>>;
+}
+
+const hash = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';
+const content = 'aGVsbG8=';
+const byId = { path: { token_id: '$tokenId' }, status: 200 } as const;
+const workflow = { token: 'workflow', path: { workflow_id: '$workflowId' } } as const;
+
+/** Every operation of the document once or more, as a stranger would use them. */
+export const scenario: readonly Step[] = [
+  { operation: 'readOpenApi', status: 200, answer: { openapi: '3.1.0' } },
+  { operation: 'showDocsPage', status: 200 },
+  { operation: 'showStartPage', status: 200 },
+  { operation: 'showVerifyForm', status: 200 },
+  { operation: 'checkHealth', status: 200 },
+  { operation: 'checkLiveness', status: 200, answer: { status: 'ok' } },
+  { operation: 'checkReadiness', status: 200, answer: { status: 'ready' } },
+  { operation: 'readStatus', status: 200 },
+  { operation: 'showStatusPage', status: 200 },
+  { operation: 'readPricing', status: 200, answer: { payment_required: false } },
+
+  {
+    operation: 'stampInternal',
+    token: 'service',
+    headers: { 'idempotency-key': '$run' },
+    body: { hash, tier: 'plus', metadata: { project: 'aurora' } },
+    status: 201,
+    answer: { content_sha256: hash, tier: 'plus' },
+    keep: { tokenId: 'token_id', token: 'token' },
+  },
+  {
+    operation: 'stampInternal',
+    token: 'service',
+    headers: { 'idempotency-key': '$run' },
+    body: { hash, tier: 'plus', metadata: { project: 'aurora' } },
+    status: 201,
+    answer: { token_id: '$tokenId' },
+  },
+  { operation: 'stampInternal', token: 'service', body: { hash: 'abc' }, status: 422 },
+  { operation: 'verifyInternal', token: 'service', body: { token: '$token' }, status: 200, answer: { valid: true, token_id: '$tokenId' } },
+  { operation: 'listStamps', token: 'service', query: { limit: 1, offset: 0 }, status: 200 },
+  { operation: 'readDailyStatistics', token: 'service', query: { days: 1 }, status: 200 },
+  {
+    operation: 'stampAgentBasic',
+    headers: { 'x-payment-transaction': 'none' },
+    body: { hash },
+    status: 201,
+    answer: { content_sha256: hash, tier: 'basic' },
+  },
+  { operation: 'stampAgentPlus', body: { hash }, status: 201, answer: { tier: 'plus' } },
+  {
+    operation: 'stampAgentSealed',
+    body: { content_b64: content },
+    status: 201,
+    answer: { content_sha256: hash, tier: 'sealed' },
+    keep: { sealedId: 'token_id', secret: 'sealed_storage_url' },
+  },
+  { operation: 'downloadSealedContent', path: { token_id: '$sealedId', secret: '$secret' }, status: 200, bytes: content },
+  { operation: 'verifyToken', ...byId, answer: { valid: true, content_sha256: hash } },
+  { operation: 'verifyRawToken', body: { token: '$token', hash }, status: 200, answer: { valid: true } },
+  { operation: 'verifyForm', body: { token: '$token' }, status: 200 },
+  { operation: 'downloadTimeStampResponse', ...byId, bytes: '' },
+  { operation: 'downloadTimeStampRequest', ...byId, bytes: '' },
+  { operation: 'downloadTimeStampToken', ...byId, bytes: '' },
+
+  {
+    operation: 'startWorkflow',
+    body: { user_email: 'erika@example.com', agent_id: 'stranger', briefing_hash: hash },
+    status: 201,
+    answer: { status: 'pending', otp_sent_to: 'erika@example.com' },
+    keep: { workflowId: 'workflow_id', workflowToken: 'workflow_token' },
+  },
+  { operation: 'readWorkflow', ...workflow, status: 200, answer: { status: 'pending', agent_id: 'stranger' } },
+  { operation: 'resendWorkflowLink', ...workflow, status: 202 },
+  { operation: 'verifyWorkflowUser', path: workflow.path, query: { challenge: 'A'.repeat(43) }, status: 403 },
+  {
+    operation: 'stampWorkflowOutput',
+    ...workflow,
+    body: { output_hash: hash, output_type: 'text', output_metadata: { page: 1 } },
+    status: 201,
+    answer: { sequence_number: 1 },
+  },
+  { operation: 'completeWorkflow', ...workflow, status: 200, answer: { status: 'completed', output_count: 1 } },
+  { operation: 'showWorkflowPage', path: workflow.path, status: 200 },
+  { operation: 'redactWorkflow', ...workflow, status: 200, answer: { user_email: '[REDACTED]' } },
+
+  {
+    operation: 'callMcp',
+    token: 'service',
+    body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'service_stamp_hash', arguments: { sha256_hex: hash } } },
+    status: 200,
+    answer: { id: 1 },
+  },
+];
