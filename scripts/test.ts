@@ -17,7 +17,11 @@ const inModules = (path: string) => join(checkoutDir, 'node_modules', path);
 /** Checks that need no server; answers the names of those that failed and shows what they said. */
 async function runChecks({ signal, progress }: StackContext): Promise<string[]> {
   const failed: string[] = [];
-  const checks = { 'type check': [inModules('typescript/bin/tsc'), '--noEmit'], lint: [inModules('@biomejs/biome/bin/biome'), 'check'] };
+  const checks = {
+    'type check': [inModules('typescript/bin/tsc'), '--noEmit'],
+    'type check of the pages’ scripts': [inModules('typescript/bin/tsc'), '--noEmit', '--project', 'views'],
+    lint: [inModules('@biomejs/biome/bin/biome'), 'check'],
+  };
   for (const [name, command] of Object.entries(checks)) {
     try {
       await progress.step(`Running the ${name}`, () => runCommand(process.execPath, command, { signal, cwd: checkoutDir, keepLines: 200 }));

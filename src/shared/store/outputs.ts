@@ -77,7 +77,8 @@ const keyOf = (workflowId: string, sequenceNumber: number): string => `${workflo
 /** `/` is followed by `0`: every id of a workflow lies between the two. */
 const rangeOf = (workflowId: string) => ({ $gt: `${workflowId}/`, $lt: `${workflowId}0` });
 
-const scanPage = 1_000;
+/** Links of one look-up: a chain of a hundred thousand is read in twenty. */
+const scanPage = 5_000;
 
 export function createOutputStore(db: Db): OutputStore {
   const outputs: Collection<OutputRecord | ClosingRecord> = db.collection('outputs');
@@ -160,7 +161,8 @@ export function createOutputStore(db: Db): OutputStore {
   async function listLinks(workflowId: string, first: number): Promise<ChainLink[]> {
     const range = { ...rangeOf(workflowId), $gte: keyOf(workflowId, first) };
     const projection = { _id: 0, kind: 1, sequenceNumber: 1, chainHash: 1, hash: 1 };
-    const found = await outputs.find({ _id: range }, { projection, maxTimeMS }).hint({ _id: 1 }).sort({ _id: 1 }).limit(scanPage).toArray();
+    const options = { projection, maxTimeMS, batchSize: scanPage };
+    const found = await outputs.find({ _id: range }, options).hint({ _id: 1 }).sort({ _id: 1 }).limit(scanPage).toArray();
     return found.flatMap((record) => (record.kind === 'output' ? [{ ...record, outputHash: record.hash }] : []));
   }
 
@@ -187,7 +189,7 @@ export function createOutputStore(db: Db): OutputStore {
       for (let next = first; ; ) {
         const links = await inStore(() => listLinks(workflowId, next));
         yield* links;
-        if (links.length === 0) return;
+        if (links.length < scanPage) return;
         next = links.at(-1)!.sequenceNumber + 1;
       }
     },
