@@ -7,14 +7,21 @@ import { hash } from 'node:crypto';
  */
 const hashBytes = 32;
 const leafPrefix = Uint8Array.of(0);
-const nodePrefix = Uint8Array.of(1);
 
 const sha256 = (...parts: readonly Uint8Array[]): Buffer => hash('sha256', Buffer.concat(parts), 'buffer');
 
 /** RFC 9162 §2.1.1: `MTH({d[0]}) = HASH(0x00 || d[0])`. */
 export const leafHash = (leafInput: Uint8Array): Buffer => sha256(leafPrefix, leafInput);
 
-const nodeHash = (left: Uint8Array, right: Uint8Array): Buffer => sha256(nodePrefix, left, right);
+/** What a node hashes, filled anew for each: a large tree makes no garbage of it. */
+const nodeInput = Buffer.alloc(1 + 2 * hashBytes, 1);
+
+/** RFC 9162 §2.1.1: `HASH(0x01 || left || right)`. */
+function nodeHash(left: Uint8Array, right: Uint8Array): Buffer {
+  nodeInput.set(left, 1);
+  nodeInput.set(right, 1 + hashBytes);
+  return hash('sha256', nodeInput, 'buffer');
+}
 
 /** What a proof is judged against: the size and the root of a tree, known from a source that is trusted (RFC 9162 §4.10). */
 export interface TreeHead {

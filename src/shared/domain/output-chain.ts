@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { bytesOfSha256 } from './sha256-hex.ts';
 
 /**
@@ -19,6 +19,8 @@ export interface ChainLink extends ChainEnd {
   readonly outputHash: string;
 }
 
+const linkBytes = 72;
+
 /** The end of a chain that holds no output yet. */
 export const chainStart = (briefingHash: string): ChainEnd => ({ sequenceNumber: 0, chainHash: briefingHash });
 
@@ -29,10 +31,11 @@ export const chainStart = (briefingHash: string): ChainEnd => ({ sequenceNumber:
  */
 export function extendChain(end: ChainEnd, outputHash: string): ChainEnd {
   const sequenceNumber = end.sequenceNumber + 1;
-  const counter = Buffer.alloc(8);
-  counter.writeBigUInt64BE(BigInt(sequenceNumber));
-  const link = createHash('sha256').update(bytesOfSha256(end.chainHash)).update(bytesOfSha256(outputHash)).update(counter);
-  return { sequenceNumber, chainHash: link.digest('hex') };
+  const link = Buffer.alloc(linkBytes);
+  bytesOfSha256(end.chainHash).copy(link);
+  bytesOfSha256(outputHash).copy(link, 32);
+  link.writeBigUInt64BE(BigInt(sequenceNumber), 64);
+  return { sequenceNumber, chainHash: hash('sha256', link, 'hex') };
 }
 
 export interface ChainFault {
