@@ -115,6 +115,7 @@ export const workflowSamples = {
     },
     outputs: { ...outputsPage(4, { isQualified: qualified }), rows: [1, 2, 3, 4].map((n) => (n === 3 ? spoilt(n) : row(n, true))) },
   },
+  unfinished: { ...completed, proof: { kind: 'unfinished' } },
   unverifiable: {
     ...completed,
     proof: { kind: 'unverifiable' },

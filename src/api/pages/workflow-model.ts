@@ -50,6 +50,8 @@ export type WorkflowProof =
   | { readonly kind: 'open' }
   /** Nothing to verify against: no trust anchor is configured. */
   | { readonly kind: 'unverifiable' }
+  /** A long chain is still being recomputed: nothing is claimed yet. */
+  | { readonly kind: 'unfinished' }
   | { readonly kind: 'broken'; readonly faults: readonly [WorkflowFault, ...WorkflowFault[]] };
 
 /** What `?find=<SHA-256>` asked of the page: the numbers of the outputs with that hash, over all pages. */

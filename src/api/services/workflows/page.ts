@@ -65,7 +65,7 @@ export function createWorkflowPages(deps: {
     // Counted before they were read: what was added in between is on the next view.
     const records = listed.filter(({ sequenceNumber }) => sequenceNumber <= total);
     const { proof, rows, root, chain } = await prove({ workflow, end, rows: records });
-    const find = await findOutputs(workflowId, query.find, chain);
+    const find = chain ? await findOutputs(workflowId, query.find, chain) : null;
     const now = clock();
     const isoOf = (date: Date | undefined): string | null => date?.toISOString() ?? null;
     return {
@@ -78,7 +78,8 @@ export function createWorkflowPages(deps: {
       isTierServed: servesQualified || !needsQualifiedProvider(workflow.tier),
       startedAt: workflow.createdAt.toISOString(),
       expiresAt: workflow.expiresAt.toISOString(),
-      completedAt: isoOf(workflow.completedAt),
+      // The root's stamp proves when it was closed; what is recorded is a little later and proved by nothing.
+      completedAt: root?.stamp.verdict.kind === 'proved' ? root.stamp.stampedAt : isoOf(workflow.completedAt),
       agentId: agentShown(workflow),
       maskedEmail: workflow.redactedAt ? null : maskEmail(workflow.email),
       emailVerifiedAt: isoOf(workflow.emailVerifiedAt),

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { verifyPath } from '../../../shared/domain/addresses.ts';
 import type { ChainEnd } from '../../../shared/domain/output-chain.ts';
 import { reasonOf } from '../../../shared/domain/reasons.ts';
@@ -23,7 +24,8 @@ export interface Proved {
   readonly proof: WorkflowProof;
   readonly rows: readonly OutputRow[];
   readonly root: StampedHash | null;
-  readonly chain: RecomputedChain;
+  /** Undefined while it is still being recomputed. */
+  readonly chain: RecomputedChain | undefined;
 }
 
 /** What is recorded of a stamp beside the stamp itself. */
@@ -33,6 +35,9 @@ interface Claim {
   readonly stampedAt: string;
   readonly provider: string;
 }
+
+/** How long a reader waits for a chain; the next one finds it further on. */
+const longestMs = 700;
 
 /** Recomputes and verifies what a page shows of a workflow; stored flags decide nothing. */
 export function createWorkflowProofs(deps: { outputs: OutputStore; stamps: StampStore; stampJudge: StampJudge }) {
@@ -108,10 +113,14 @@ export function createWorkflowProofs(deps: { outputs: OutputStore; stamps: Stamp
   return async (recorded: Recorded): Promise<Proved> => {
     const { workflow } = recorded;
     const [chain, rows, root] = await Promise.all([
-      chains.recompute({ workflowId: workflow._id, briefingHash: workflow.briefingHash }),
+      Promise.race([
+        chains.recompute({ workflowId: workflow._id, briefingHash: workflow.briefingHash }),
+        delay(longestMs, undefined, { ref: false }),
+      ]),
       rowsOf(recorded.rows),
       rootOf(workflow),
     ]);
+    if (chain === undefined) return { proof: { kind: 'unfinished' }, rows, root, chain };
     const faultsOfChain = chainFaults(recorded, chain);
     if (faultsOfChain.length > 0) chains.forget(workflow._id);
     const [first, ...others] = [...faultsOfChain, ...stampFaults(recorded, rows, root)];

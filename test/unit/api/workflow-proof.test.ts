@@ -1,0 +1,38 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { createWorkflowProofs } from '../../../src/api/services/workflows/proof.ts';
+import { chainStart, extendChain } from '../../../src/shared/domain/output-chain.ts';
+import { createMemoryStore } from '../../support/memory-store.ts';
+
+afterEach(() => void vi.useRealTimers());
+
+const briefingHash = 'b'.repeat(64);
+const hash = 'c'.repeat(64);
+
+test('V9: nothing is claimed of a chain that is still being recomputed; the next reader finds it done', async () => {
+  vi.useFakeTimers();
+  const store = createMemoryStore();
+  const { promise: whole, resolve: goOn } = Promise.withResolvers<void>();
+  const scanLinks = async function* (_workflowId: string, first = 1) {
+    await whole;
+    if (first === 1) yield { ...extendChain(chainStart(briefingHash), hash), outputHash: hash };
+  };
+  const stampJudge = { judgeToken: vi.fn(), judgeStamp: vi.fn(), isUnverifiable: () => false };
+  const prove = createWorkflowProofs({ outputs: { ...store.outputs, scanLinks }, stamps: store.stamps, stampJudge });
+  const { stored: workflow } = await store.workflows.create({
+    _id: 'w',
+    tokenSha256: hash,
+    email: 'a@example.com',
+    agentId: 'agent',
+    briefingHash,
+    briefingMetadata: undefined,
+    tier: 'standard',
+    createdAt: new Date(0),
+    expiresAt: new Date(1),
+  });
+  const recorded = { workflow, end: { sequenceNumber: 1, chainHash: hash }, rows: [] };
+  const first = prove(recorded);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect((await first).proof).toEqual({ kind: 'unfinished' });
+  goOn();
+  expect((await prove(recorded)).proof).toEqual({ kind: 'open' });
+});
