@@ -52,6 +52,14 @@ describe('a wrong or absent token is answered before its body is read (E4, E5)',
     expect(codeOf(await exchange(head))).toEqual([404, 'not_found']);
   });
 
+  test('at /mcp too, for a body larger than what needs no token', async () => {
+    const { status, body } = await exchange(postHead('/mcp', announced));
+    expect([status, JSON.parse(body)]).toEqual([
+      401,
+      expect.objectContaining({ id: null, error: expect.objectContaining({ code: -32000 }) }),
+    ]);
+  });
+
   test('malformed JSON that comes with its head is 422 first', async () => {
     expect((await exchange(`${postHead(stampPath, { 'content-length': 1 })}{`)).status).toBe(422);
   });

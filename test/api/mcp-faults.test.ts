@@ -168,8 +168,8 @@ describe('M7: bodies above the limit of sealed stamping are 413', () => {
   const padded = (length: number) => `${' '.repeat(length - 40)}${JSON.stringify(rpc('ping')).padEnd(40)}`;
 
   test('of the limit just 200, of one more 413 with a JSON-RPC error', async () => {
-    expect((await post(padded(limit))).status).toBe(200);
-    expect(faultOf(await post(padded(limit + 1)))).toEqual({ status: 413, id: null, code: -32600 });
+    expect((await post(padded(limit), withToken)).status).toBe(200);
+    expect(faultOf(await post(padded(limit + 1), withToken))).toEqual({ status: 413, id: null, code: -32600 });
   });
 
   test('in chunks too', async () => {

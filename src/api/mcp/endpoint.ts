@@ -5,7 +5,7 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import { statusOf, toServiceError } from '../http/errors.ts';
 import { MalformedJsonError } from '../http/json-text.ts';
 import type { IsForeign } from '../http/origin.ts';
-import type { IdentifyProduct } from '../http/service-token.ts';
+import { type IdentifyProduct, requireProduct } from '../http/service-token.ts';
 import { empty, json, type OperationContract } from '../openapi/operation.ts';
 import { stampBodyLimit } from '../routes/stamping.ts';
 import type { Stamping } from '../services/stamping.ts';
@@ -15,6 +15,9 @@ import { createMcpMethods, type RpcContext, type RpcMethods, runMethod } from '.
 import { createStampContentTool } from './tools/stamp-content.ts';
 import { createStampHashTool } from './tools/stamp-hash.ts';
 import { createVerifyTokenTool } from './tools/verify-token.ts';
+
+/** What needs no token is small: more than this is read for token holders only. */
+const maxBytesWithoutToken = 64 * 1024;
 
 /** The most messages of one batch: a small body must not ask for a huge answer. */
 const maxBatch = 100;
@@ -39,6 +42,7 @@ export function registerMcp(
 
   const onRequest = async (request: FastifyRequest) => {
     if (isForeign(request)) throw new ServiceError('forbidden', 'Pages of this origin may not use this address.');
+    if (Number(request.headers['content-length'] ?? 0) > maxBytesWithoutToken) requireProduct(identifyProduct, request);
   };
   const options = { bodyLimit: stampBodyLimit(sealedMaxBytes), onRequest, errorHandler: answerUnread, config: { contract } };
   app.post('/mcp', options, async (request, reply) => {
@@ -119,6 +123,7 @@ function answerUnread(error: FastifyError, request: FastifyRequest, reply: Fasti
   }
   const { code, message, cause = error } = toServiceError(error);
   const data = { code, request_id: request.id };
+  if (code === 'unauthorized') return refuse(401, new RpcError(rpcErrors.unauthorized, message, data));
   const status = refusalStatuses.find((known) => known === statusOf[code]);
   if (status !== undefined) return refuse(status, new RpcError(rpcErrors.invalidRequest, message, data));
   if (code === 'internal_error') request.log.error({ err: cause }, 'unexpected error');
