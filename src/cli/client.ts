@@ -1,6 +1,5 @@
 import type { z } from 'zod';
-import { type StampRequest, type StampToken, stampToken } from '../shared/contract/stamp.ts';
-import { type VerificationResult, verificationResult } from '../shared/contract/verify.ts';
+import type { StampRequest } from '../shared/contract/stamp.ts';
 import {
   type WorkflowCompleteResponse,
   type WorkflowResendResponse,
@@ -16,6 +15,7 @@ import {
   workflowStartResponse,
   workflowStateResponse,
 } from '../shared/contract/workflow.ts';
+import { type StampAnswer, stampAnswer, type VerifyAnswer, verifyAnswer } from './answers.ts';
 import { CommandFailure } from './failure.ts';
 import { createServiceCalls } from './service-call.ts';
 
@@ -31,12 +31,12 @@ export interface Client {
   readonly baseUrl: string;
   /** An address of an answer as an absolute one (W13). */
   addressOf(path: string): string;
-  stamp(request: StampRequest & { tier: string }, key: string): Promise<StampToken>;
+  stamp(request: StampRequest & { tier: string }, key: string): Promise<StampAnswer>;
   /** DER of a stamp's time-stamp token; undefined where it has none, as stamps of the mock provider. */
   fetchToken(tokenId: string): Promise<Buffer | undefined>;
-  verifyById(tokenId: string): Promise<VerificationResult>;
+  verifyById(tokenId: string): Promise<VerifyAnswer>;
   /** `digest`: hex, of the algorithm of the token's own imprint (V7). */
-  verifyToken(token: string, digest?: string): Promise<VerificationResult>;
+  verifyToken(token: string, digest?: string): Promise<VerifyAnswer>;
   startWorkflow(request: WorkflowStartRequest, key: string): Promise<WorkflowStartResponse>;
   addOutput(workflow: WorkflowAccess, request: WorkflowStampRequest, key: string): Promise<WorkflowStampResponse>;
   completeWorkflow(workflow: WorkflowAccess, key: string): Promise<WorkflowCompleteResponse>;
@@ -71,7 +71,7 @@ export function createClient({ baseUrl, serviceToken }: ClientOptions): Client {
     stamp: (body, key) => {
       const path = serviceToken === undefined ? `/api/v1/agent/v1/stamp/${body.tier}` : '/api/v1/internal/v1/stamp';
       const headers = { ...keyed(key), ...(serviceToken !== undefined && { 'x-service-token': serviceToken }) };
-      return json({ method: 'POST', path, body, headers }, stampToken);
+      return json({ method: 'POST', path, body, headers }, stampAnswer);
     },
     fetchToken: async (tokenId) => {
       try {
@@ -81,9 +81,9 @@ export function createClient({ baseUrl, serviceToken }: ClientOptions): Client {
         throw error;
       }
     },
-    verifyById: (tokenId) => json({ method: 'GET', path: tokenPath(tokenId) }, verificationResult),
+    verifyById: (tokenId) => json({ method: 'GET', path: tokenPath(tokenId) }, verifyAnswer),
     verifyToken: (token, hash) =>
-      json({ method: 'POST', path: '/api/v1/verify/v1/raw', body: { token, ...(hash && { hash }) } }, verificationResult),
+      json({ method: 'POST', path: '/api/v1/verify/v1/raw', body: { token, ...(hash && { hash }) } }, verifyAnswer),
     startWorkflow: (body, key) =>
       json({ method: 'POST', path: '/api/v1/workflow/start', body, headers: keyed(key) }, workflowStartResponse),
     addOutput: (workflow, body, key) => json(postTo(workflow, 'stamp', key, body), workflowStampResponse),

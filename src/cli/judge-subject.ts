@@ -1,7 +1,7 @@
-import type { VerificationResult } from '../shared/contract/verify.ts';
 import { reasonOf } from '../shared/domain/reasons.ts';
 import { type Imprint, type ImprintAlgorithm, isSameImprint, sha256Imprint } from '../shared/domain/stamp.ts';
 import type { TrustStore } from '../shared/rfc3161/index.ts';
+import type { VerifyAnswer } from './answers.ts';
 import type { Client } from './client.ts';
 import { type DigestOptions, digestInput } from './digest-input.ts';
 import { CommandFailure, misuse } from './failure.ts';
@@ -9,7 +9,7 @@ import { imprintOf, type Judgement, judgeToken } from './judge-token.ts';
 import type { Subject } from './subject.ts';
 
 /** What the service says where it was asked, or why it said nothing. */
-export type OnlineAnswer = VerificationResult | CommandFailure;
+export type OnlineAnswer = VerifyAnswer | CommandFailure;
 
 /** What was found about a subject: the judgement of this machine, and beside it what the service says. */
 export interface SubjectJudgement extends Omit<Judgement, 'reason'> {

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { z } from 'zod';
-import { stampToken } from '../shared/contract/stamp.ts';
 import { workflowStampResponse } from '../shared/contract/workflow.ts';
+import { stampAnswer } from './answers.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
 import { parseJson, readText } from './json-file.ts';
 
@@ -17,7 +17,7 @@ const common = {
 
 /** What `<file>.qstamp.json` holds: all that it takes to verify the file beside it. */
 export const stampRecord = z.discriminatedUnion('kind', [
-  z.object({ ...common, kind: z.literal('stamp'), stamp: stampToken }),
+  z.object({ ...common, kind: z.literal('stamp'), stamp: stampAnswer }),
   z.object({
     ...common,
     kind: z.literal('workflow_output'),

@@ -22,6 +22,7 @@ const bySchema: Readonly<Record<string, unknown>> = {
     token_id: tokenId,
     issued_at: issuedAt,
     content_sha256: hash,
+    imprint: { algorithm: 'sha256', digest: hash },
     token: 'cXN0YW1wLW1vY2stdG9rZW4=',
     tier: 'basic',
     tsp_provider: 'mock',
@@ -30,7 +31,16 @@ const bySchema: Readonly<Record<string, unknown>> = {
     sealed_storage_url: null,
   },
   StampListResponse: {
-    items: [{ token_id: tokenId, issued_at: issuedAt, tier: 'basic', content_sha256: hash, is_qualified: false }],
+    items: [
+      {
+        token_id: tokenId,
+        issued_at: issuedAt,
+        tier: 'basic',
+        content_sha256: hash,
+        imprint: { algorithm: 'sha256', digest: hash },
+        is_qualified: false,
+      },
+    ],
     total: 1,
   },
   VerifyRequest: { token: 'cXN0YW1wLW1vY2stdG9rZW4=' },
@@ -40,6 +50,7 @@ const bySchema: Readonly<Record<string, unknown>> = {
     token_id: tokenId,
     issued_at: issuedAt,
     content_sha256: hash,
+    imprint: { algorithm: 'sha256', digest: hash },
     tsp_provider: 'mock',
     is_qualified: false,
     reason: null,

@@ -1,5 +1,6 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import type { StampOrder, StampToken } from '../../shared/contract/stamp.ts';
+import { contentSha256Of } from '../../shared/contract/stamp.ts';
 import { sealedPath, verifyPath } from '../../shared/domain/addresses.ts';
 import type { Caller } from '../../shared/domain/caller.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
@@ -96,7 +97,8 @@ export function createStamping(deps: StampingDeps): Stamping {
       return {
         token_id: tokenId,
         issued_at: reply.issuedAt,
-        content_sha256: order.imprint.digest,
+        content_sha256: contentSha256Of(order.imprint),
+        imprint: order.imprint,
         token: reply.token,
         tier: order.tier,
         tsp_provider: reply.provider,

@@ -1,4 +1,5 @@
 import type { StampListResponse } from '../../shared/contract/stamp.ts';
+import { contentSha256Of } from '../../shared/contract/stamp.ts';
 import type { DailyStatsRow } from '../../shared/contract/stats.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import { type CounterStore, type DailyFigures, utcDay } from '../../shared/store/counters.ts';
@@ -48,7 +49,8 @@ export function createStatistics(deps: { stamps: StampStore; counters: CounterSt
         token_id: tokenId,
         issued_at: issuedAt,
         tier,
-        content_sha256: imprint.digest,
+        content_sha256: contentSha256Of(imprint),
+        imprint,
         is_qualified: isQualified,
       }));
       return { items, total: totalOfPage({ offset, shown: items.length, hasMore: stored.length > limit }, counted) };

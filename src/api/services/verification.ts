@@ -1,6 +1,8 @@
+import { contentSha256Of } from '../../shared/contract/stamp.ts';
 import type { VerificationResult } from '../../shared/contract/verify.ts';
 import { type ReasonCode, reasonOf } from '../../shared/domain/reasons.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
+import { digestCharacters } from '../../shared/domain/stamp.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';
 import type { StampJudge } from './stamp-judge.ts';
@@ -27,6 +29,7 @@ const invalid = (code: ReasonCode, tokenId: string | null = null): VerificationR
   token_id: tokenId,
   issued_at: null,
   content_sha256: null,
+  imprint: null,
   tsp_provider: null,
   is_qualified: null,
   reason: reasonOf(code),
@@ -36,7 +39,8 @@ const resultOf = ({ issuedAt, imprint, provider, isQualified }: Vouched, tokenId
   valid: true,
   token_id: tokenId,
   issued_at: issuedAt,
-  content_sha256: imprint.algorithm === 'sha256' ? imprint.digest : null,
+  content_sha256: contentSha256Of(imprint),
+  imprint,
   tsp_provider: provider ?? null,
   is_qualified: isQualified,
   reason: null,
@@ -59,7 +63,9 @@ export function createVerification(deps: { stamps: StampStore; stampJudge: Stamp
     raw: async (token, hash) => {
       const judgement = await stampJudge.judgeToken(token);
       if (!judgement.ok) return invalid(judgement.code);
-      if (typeof hash === 'string' && judgement.imprint.digest !== hash) return invalid('imprint_mismatch');
+      const { algorithm, digest } = judgement.imprint;
+      if (typeof hash === 'string' && hash.length !== digestCharacters[algorithm]) return invalid('imprint_algorithm_mismatch');
+      if (typeof hash === 'string' && hash !== digest) return invalid('imprint_mismatch');
       return resultOf(judgement, await findTokenId(judgement));
     },
     exchange: async (tokenId, part) => {

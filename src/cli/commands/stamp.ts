@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { copyFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import type { StampToken } from '../../shared/contract/stamp.ts';
 import { stampTiers } from '../../shared/domain/tiers.ts';
+import type { StampAnswer } from '../answers.ts';
 import type { Client } from '../client.ts';
 import type { Command, Context } from '../command.ts';
 import { type DigestedInput, digestInput, standardInput } from '../digest-input.ts';
@@ -35,7 +35,7 @@ export const stamp: Command = {
 };
 
 interface StampOptions {
-  readonly tier: StampToken['tier'];
+  readonly tier: StampAnswer['tier'];
   readonly metadata: Readonly<Record<string, string>> | undefined;
   /** Whether a stamp that is there already is replaced by the new one. */
   readonly force: boolean;
@@ -112,7 +112,7 @@ function checkUnchanged(record: StampRecord, { imprint }: DigestedInput, recordP
   );
 }
 
-async function requestStamp(input: DigestedInput, { tier, metadata }: StampOptions, client: Client): Promise<StampToken> {
+async function requestStamp(input: DigestedInput, { tier, metadata }: StampOptions, client: Client): Promise<StampAnswer> {
   const given = input.content === undefined ? { hash: input.imprint.digest } : { content_b64: input.content.toString('base64') };
   const stamp = await client.stamp({ ...given, tier, ...(metadata && { metadata }) }, randomUUID());
   if (stamp.content_sha256 === input.imprint.digest) return stamp;
@@ -129,5 +129,5 @@ async function placeOfEarlier(record: StampRecord, recordPath: string): Promise<
 }
 
 /** What the service answered: whether it is so is for `verify` to judge. */
-const describeStamp = ({ issued_at, tsp_provider, is_qualified }: StampToken): string =>
+const describeStamp = ({ issued_at, tsp_provider, is_qualified }: StampAnswer): string =>
   `stamped at ${issued_at} by ${tsp_provider} (${is_qualified ? 'qualified, says the service' : 'not qualified'})`;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { ServiceError } from '../domain/service-error.ts';
-import { type Imprint, sha256Imprint } from '../domain/stamp.ts';
+import { type Imprint, imprintAlgorithms, sha256Imprint } from '../domain/stamp.ts';
 import { type StampTier, stampTiers } from '../domain/tiers.ts';
 import { errorResponse } from './error.ts';
 import { dateTime, issueOf, maxMetadataBytes, metadata, type PydanticIssue, sha256Hex, text, uuid, valueError } from './fields.ts';
@@ -95,11 +95,20 @@ export const agentHeaders = z.object({
     .describe('a payment that you say you made: stored beside the stamp, checked by nobody'),
 });
 
+/** What was stamped, and the algorithm that made it (S15). */
+export const imprintShown = z
+  .object({ algorithm: z.enum(imprintAlgorithms), digest: z.string().describe('lower-case hexadecimal') })
+  .meta({ id: 'Imprint' });
+
+/** `content_sha256` of an imprint: null where that is another hash (S15). */
+export const contentSha256Of = ({ algorithm, digest }: Imprint): string | null => (algorithm === 'sha256' ? digest : null);
+
 export const stampToken = z
   .object({
     token_id: uuid,
     issued_at: dateTime,
-    content_sha256: sha256Hex,
+    content_sha256: sha256Hex.nullable().describe('null where the imprint is no SHA-256'),
+    imprint: imprintShown,
     token: z.string().describe('opaque token body; base64 of the RFC 3161 TimeStampToken with real providers'),
     tier: stampTier,
     tsp_provider: z.string(),
@@ -120,7 +129,14 @@ export const pendingStamp = errorResponse
   .meta({ id: 'PendingStamp' });
 
 export const stampListItem = z
-  .object({ token_id: uuid, issued_at: dateTime, tier: stampTier, content_sha256: sha256Hex, is_qualified: z.boolean() })
+  .object({
+    token_id: uuid,
+    issued_at: dateTime,
+    tier: stampTier,
+    content_sha256: sha256Hex.nullable(),
+    imprint: imprintShown,
+    is_qualified: z.boolean(),
+  })
   .meta({ id: 'StampListItem' });
 
 export const stampListResponse = z.object({ items: z.array(stampListItem), total: z.int() }).meta({ id: 'StampListResponse' });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { dateTime, sha256Hex, text, uuid } from './fields.ts';
+import { dateTime, text, uuid } from './fields.ts';
 import { pathUuid } from './parameters.ts';
+import { imprintShown } from './stamp.ts';
 
 const token = text().meta({ description: 'the opaque token that a stamp operation returned' });
 
@@ -8,9 +9,17 @@ const token = text().meta({ description: 'the opaque token that a stamp operatio
 export const verifyRequest = z.object({ token }).meta({ id: 'VerifyRequest' });
 export type VerifyRequest = z.output<typeof verifyRequest>;
 
+/** SHA-256, SHA-384 or SHA-512 (V7). */
+const digestHex = text({ min: 64, max: 128, pattern: '^([0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128})$' }).meta({
+  description: 'SHA-256, SHA-384 or SHA-512 as 64, 96 or 128 lower-case hexadecimal characters',
+});
+
 /** Body of raw verification: a `hash` beside the token must match the token's message imprint (RFC 3161 §2.4.2). */
 export const rawVerifyRequest = z
-  .object({ token, hash: sha256Hex.nullish().describe('when given, it must be the hash that the token holds') })
+  .object({
+    token,
+    hash: digestHex.nullish().describe('when given, it must be the digest that the token holds, in the algorithm of the token'),
+  })
   .meta({ id: 'RawVerifyRequest' });
 export type RawVerifyRequest = z.output<typeof rawVerifyRequest>;
 
@@ -22,7 +31,8 @@ export const verificationResult = z
     valid: z.boolean(),
     token_id: uuid.nullable(),
     issued_at: dateTime.nullable(),
-    content_sha256: z.string().nullable(),
+    content_sha256: z.string().nullable().describe('null where the imprint is no SHA-256'),
+    imprint: imprintShown.nullable().describe('what the token vouches for; null where it vouches for nothing'),
     tsp_provider: z.string().nullable(),
     is_qualified: z.boolean().nullable(),
     reason: z.string().nullable().describe('a stable code, a colon, one sentence; null when valid'),

@@ -26,25 +26,34 @@ function storeOf<T>(place: string, create: () => T): T {
   }
 }
 
+function readPem(setting: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    throw new ConfigError(`${setting}: got "${file}"; it cannot be read`);
+  }
+}
+
 /** @throws ConfigError for a file that cannot be read or holds no certificate. */
 export function loadTrustSettings(config: ProviderConfig): TrustSettings {
   const settings = config.TSP_PROVIDERS_FILE && config.TSP !== 'mock' ? loadProvidersFile(config.TSP_PROVIDERS_FILE) : [];
-  const { TRUST_ANCHORS_FILE: extraFile } = config;
+  const { TRUST_ANCHORS_FILE: anchorsFile, INTERMEDIATES_FILE: intermediatesFile } = config;
+  const shared = intermediatesFile === undefined ? [] : [readPem('INTERMEDIATES_FILE', intermediatesFile)];
+  if (intermediatesFile !== undefined)
+    storeOf(`INTERMEDIATES_FILE: got "${intermediatesFile}"`, () => createTrustStore({ anchors: [], intermediates: shared }));
+  const anchors = anchorsFile === undefined ? [] : [readPem('TRUST_ANCHORS_FILE', anchorsFile)];
   return {
     providers: settings.map((provider) => ({
       settings: provider,
       trust: storeOf(`TSP_PROVIDERS_FILE: ${config.TSP_PROVIDERS_FILE} (${provider.name})`, () =>
         createTrustStore({
           anchors: [provider.trustAnchorsPem],
-          intermediates: provider.intermediatesPem === undefined ? [] : [provider.intermediatesPem],
+          intermediates: provider.intermediatesPem === undefined ? shared : [provider.intermediatesPem, ...shared],
           crls: provider.crl === undefined ? [] : [provider.crl],
         }),
       ),
     })),
-    extraTrust:
-      extraFile === undefined
-        ? createTrustStore({ anchors: [] })
-        : storeOf(`TRUST_ANCHORS_FILE: got "${extraFile}"`, () => createTrustStore({ anchors: [readFileSync(extraFile, 'utf8')] })),
+    extraTrust: storeOf(`TRUST_ANCHORS_FILE: got "${anchorsFile}"`, () => createTrustStore({ anchors, intermediates: shared })),
   };
 }
 
