@@ -98,6 +98,7 @@ const codesLetThrough = new Set<ReasonCode>([
   ...(['der_length', 'der_too_large', 'der_too_deep', 'nonce_too_large', 'nonce_unexpected', 'intermediate_eku'] as const),
   ...(['tst_info_extension', 'gen_time_outside_window', 'gen_time_future', 'accuracy_malformed', 'serial_malformed'] as const),
   ...(['imprint_algorithm_unknown', 'content_type_attribute', 'signed_attribute_repeated', 'algorithm_protection_mismatch'] as const),
+  ...(['unsigned_attribute', 'certificate_policy'] as const),
   ...(['key_too_weak', 'signature_algorithm_weak', 'signature_algorithm_unknown', 'signature_algorithm_mismatch'] as const),
   ...(['unsigned_attribute', 'certificate_policy'] as const),
 ]);

@@ -1,11 +1,16 @@
 import { createPublicKey } from 'node:crypto';
+import { contentsOf, parseDer } from '../../src/shared/rfc3161/asn1/der.ts';
 import {
+  boolean,
+  contextConstructed,
   contextPrimitive,
+  integer,
   nullValue,
   objectIdentifier,
   octetString,
   retag,
   sequence,
+  utcTime,
   utf8String,
 } from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
@@ -13,7 +18,7 @@ import { encodeSigningCertificateV2 } from '../../src/shared/rfc3161/issue/encod
 import type { SigningIdentity } from '../../src/shared/rfc3161/issue/issue.ts';
 import { digestData, digestIdentifier } from '../../src/shared/rfc3161/issue/sign.ts';
 import { extendedKeyUsage, extension, keyIdentifier } from '../../src/tsa/certificate.ts';
-import { issueIntermediate, issueSigner } from '../../src/tsa/pki.ts';
+import { createPki, issueIntermediate, issueSigner } from '../../src/tsa/pki.ts';
 import { below, revocationLists } from './tsa-faults-chain.ts';
 import { type Case, DAY_MS, LAB_NOW_MS, type SpecimenOptions, type TsaLab } from './tsa-lab.ts';
 
@@ -33,6 +38,8 @@ function signingCertificate(name: string, value: (signer: SigningIdentity) => Bu
     },
   }));
 }
+
+const CRL_TIME = utcTime('261121120000Z');
 
 const fraction = (text: string): Case =>
   of(`genTime with the fraction ${text}`, {
@@ -59,6 +66,33 @@ export const GOOD_VARIANTS: readonly Case[] = [
   of('genTime without a fraction', { timeMs: Math.floor(LAB_NOW_MS / 1000) * 1000 }),
   of('a TSTInfo extension that nobody knows and that is not critical', {
     seams: { fields: (fields) => ({ ...fields, extensions: [extension('2.999.3161.14', false, nullValue())] }) },
+  }),
+  of('a TSTInfo extension that spells out that it is not critical', {
+    seams: {
+      fields: (fields) => ({
+        ...fields,
+        extensions: [sequence(objectIdentifier('2.999.3161.14'), boolean(false), octetString(nullValue()))],
+      }),
+    },
+  }),
+  of('ordering spelled out as FALSE', {
+    ask: { nonce: undefined },
+    // ordering is the last field when there is no nonce.
+    seams: { eContent: (der) => sequence(contentsOf(parseDer(der)), boolean(false)) },
+  }),
+  of('unsigned attributes that are nobody’s business', {
+    seams: { signer: (signer) => ({ ...signer, unsignedAttributes: [{ type: '2.999.3161.5', values: [utf8String('hello')] }] }) },
+  }),
+  of('a CA whose distribution points are critical', (lab) => {
+    const uri = contextPrimitive(6, Buffer.from('http://ca.example/list.crl'));
+    const points = extension(OID.cRLDistributionPoints, true, sequence(sequence(contextConstructed(0, contextConstructed(0, uri)))));
+    return {
+      profile: {
+        identity: issueSigner(issueIntermediate(lab.pki.root, { algorithm: 'p-256', nowMs: LAB_NOW_MS - DAY_MS, extensions: [points] }), {
+          nowMs: LAB_NOW_MS - DAY_MS,
+        }),
+      },
+    };
   }),
   of('certificates in another order', { seams: { token: (parts) => ({ ...parts, certificates: [...parts.certificates].reverse() }) } }),
   of('another TSA certificate before the signer’s (30)', (lab) => ({
@@ -127,4 +161,53 @@ export const GOOD_VARIANTS: readonly Case[] = [
     withoutRequest: true,
     crls: revocationLists(lab, LAB_NOW_MS + 3_600_000, { signer: true }, 4),
   })),
+];
+
+/** Right as well, but OpenSSL 3.0 cannot read them, or wants to be told that an anchor need not be a root. */
+export const WIDER_VARIANTS: readonly Case[] = [
+  of('an attribute certificate beside the others, named by the signing certificate attribute', (lab) => {
+    const attributeCertificate = contextConstructed(1, sequence(sequence(integer(1))));
+    const id = (certificate: Buffer) => sequence(octetString(digestData('sha256', certificate)));
+    return {
+      seams: {
+        attributes: (attributes) =>
+          attributes.map((a) =>
+            a.type === OID.signingCertificateV2
+              ? { ...a, values: [sequence(sequence(id(lab.pki.signer.certificate), id(attributeCertificate)))] }
+              : a,
+          ),
+        token: (parts) => ({ ...parts, certificates: [...parts.certificates, attributeCertificate] }),
+      },
+    };
+  }),
+  of('an attribute certificate of version 2', {
+    seams: { token: (parts) => ({ ...parts, version: 4, certificates: [...parts.certificates, contextConstructed(2, sequence())] }) },
+  }),
+  of('a certificate of another form, and an OCSP response', {
+    seams: {
+      token: (parts) => ({
+        ...parts,
+        version: 5,
+        certificates: [...parts.certificates, contextConstructed(3, sequence())],
+        crls: [contextConstructed(1, objectIdentifier('1.3.6.1.5.5.7.16.2'), sequence())],
+      }),
+    },
+  }),
+  of('nearly a megabyte of revocation data', {
+    seams: {
+      token: (parts) => ({
+        ...parts,
+        crls: [sequence(sequence(...Array.from({ length: 30_000 }, (_, i) => sequence(integer(i), CRL_TIME))))],
+      }),
+    },
+  }),
+  of('certificates that nobody needs: of others, unreadable, and another of the CA’s name', (lab) => {
+    const others = [createPki({ nowMs: LAB_NOW_MS - DAY_MS }), createPki({ nowMs: LAB_NOW_MS - DAY_MS })];
+    const strays = others.flatMap(({ root, intermediate, signer }) => [root, intermediate, signer].map(({ certificate }) => certificate));
+    return {
+      seams: { token: (parts) => ({ ...parts, certificates: [...strays, sequence(), ...parts.certificates, lab.pki.root.certificate] }) },
+    };
+  }),
+  of('the signer’s own certificate is the trust anchor', (lab) => ({ anchors: [lab.pki.signer.certificate] })),
+  of('the issuing CA is the trust anchor', (lab) => ({ anchors: [lab.pki.intermediate.certificate] })),
 ];

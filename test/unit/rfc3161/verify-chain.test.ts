@@ -28,6 +28,13 @@ describe('who may certify whom (RFC 5280 §6)', () => {
     expect(judgeRaw(tokenBy(below(renewed), [renewed.certificate]), { anchors: [limited.certificate] })).toMatchObject({ ok: true });
   });
 
+  it('a root is one without basicConstraints too, where its key is for certifying', () => {
+    const old = ca(undefined, { name: 'Old root', extensions: [caUsage] });
+    expect(judgeRaw(tokenBy(below(old)), { anchors: [old.certificate] })).toMatchObject({ ok: true });
+    const silent = ca(undefined, { name: 'Silent root', extensions: [] });
+    expect(judgeRaw(tokenBy(below(silent)), { anchors: [silent.certificate] })).toMatchObject({ ok: false, code: 'issuer_not_ca' });
+  });
+
   it.each([
     ['basicConstraints are absent', [caUsage]],
     ['basicConstraints say that it is none', [basicConstraints(false), caUsage]],

@@ -1,6 +1,7 @@
 import { normalizeBer } from '../asn1/ber.ts';
 import { type Der, derOf, parseDer, TAG, TOKEN_LIMITS } from '../asn1/der.ts';
-import { refuse } from '../refusal/refusal.ts';
+import type { RefusalCode } from '../refusal/codes.ts';
+import { Refusal, refuse } from '../refusal/refusal.ts';
 import { grantedTokenOf } from './response.ts';
 
 /** A TimeStampToken, out of an answer or by itself. */
@@ -24,9 +25,22 @@ export function openResponse(response: Uint8Array, acceptGrantedWithMods: boolea
 export function openToken(given: Uint8Array, acceptGrantedWithMods: boolean): OpenedToken {
   const bytes = Buffer.from(given.buffer, given.byteOffset, given.length);
   if (!isBareToken(bytes)) return openResponse(bytes, acceptGrantedWithMods);
+  return { ...readBareToken(bytes), bytes, grantedWithMods: false };
+}
+
+/** Why DER is not accepted that may be good BER all the same. */
+const OTHER_FORM: ReadonlySet<RefusalCode> = new Set(['der_length', 'der_not_canonical']);
+
+/** Most tokens are DER, which is BER too and would be normalized to itself: they are read once. */
+function readBareToken(bytes: Buffer): Pick<OpenedToken, 'contentInfo' | 'rewritten'> {
+  try {
+    return { contentInfo: parseDer(bytes), rewritten: [] };
+  } catch (error) {
+    if (!(error instanceof Refusal) || !OTHER_FORM.has(error.code)) throw error;
+  }
   const { der, rewritten } = normalizeBer(bytes);
   // Definite lengths for indefinite ones may take more octets than the limit of the input.
-  return { contentInfo: parseDer(der, { ...TOKEN_LIMITS, maxBytes: der.length }), bytes, grantedWithMods: false, rewritten };
+  return { contentInfo: parseDer(der, { ...TOKEN_LIMITS, maxBytes: der.length }), rewritten };
 }
 
 /** A ContentInfo starts with an OBJECT IDENTIFIER, a TimeStampResp with a SEQUENCE, its status. */

@@ -47,8 +47,11 @@ export function checkAuthority(chain: Chain, areCaPurposesIgnored: boolean): voi
   checkPolicies(chain.slice(0, -1).reverse());
 }
 
-/** A root of version 1 has no extensions to say that it is a CA: that it is configured says so. */
-const isOldRoot = (issuer: Certificate, chain: Chain): boolean => issuer === chain.at(-1) && issuer.version === 1;
+/** An old root may not say that it is a CA, and of version 1 it cannot: being configured says so where its key is not for something else. */
+function isOldRoot(issuer: Certificate, chain: Chain): boolean {
+  if (issuer !== chain.at(-1)) return false;
+  return issuer.version === 1 || (isSelfIssued(issuer) && issuer.extensions.keyUsage?.has(KEY_USAGE_BIT.keyCertSign) === true);
+}
 
 /**
  * What depends on time: validity and revocation at genTime, and at no other time (V5; refusals 43, 44). A CA that has changed its key
