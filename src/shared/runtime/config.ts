@@ -84,6 +84,10 @@ export const settingsSchema = z.object({
   TSP_PROVIDERS_FILE: z.string().min(1).optional(),
   TRUST_ANCHORS_FILE: z.string().min(1).optional(),
   INTERMEDIATES_FILE: z.string().min(1).optional(),
+  IGNORE_CA_PURPOSES: z
+    .enum(['0', '1'], 'takes 0 or 1')
+    .default('0')
+    .transform((flag) => flag === '1'),
   TSP_REQUIRED: z.string().regex(/^1$/, 'takes 1: stamps of several providers at once are not made yet').transform(Number).default(1),
   STAMP_WAIT_MS: setting(1, 600_000, 10_000),
   SEALED_MAX_BYTES: setting(0, 1_073_741_824, 10_485_760),
@@ -118,7 +122,13 @@ type Settings = z.output<typeof settingsSchema>;
 export type Config = Omit<Settings, 'TSP'> & { readonly TSP: NonNullable<Settings['TSP']> };
 
 /** The settings that say who stamps, and who is trusted. */
-const providerSettingNames = { TSP: true, TSP_PROVIDERS_FILE: true, TRUST_ANCHORS_FILE: true, INTERMEDIATES_FILE: true } as const;
+const providerSettingNames = {
+  TSP: true,
+  TSP_PROVIDERS_FILE: true,
+  TRUST_ANCHORS_FILE: true,
+  INTERMEDIATES_FILE: true,
+  IGNORE_CA_PURPOSES: true,
+} as const;
 export type ProviderConfig = Pick<Config, keyof typeof providerSettingNames>;
 
 /** Settings that hold a secret: each may be read from the file that `<NAME>_FILE` names, and is never printed. */

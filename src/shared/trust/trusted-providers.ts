@@ -53,7 +53,9 @@ export function loadTrustSettings(config: ProviderConfig): TrustSettings {
         }),
       ),
     })),
-    extraTrust: storeOf(`TRUST_ANCHORS_FILE: got "${anchorsFile}"`, () => createTrustStore({ anchors, intermediates: shared })),
+    extraTrust: storeOf(`TRUST_ANCHORS_FILE: got "${anchorsFile}"`, () =>
+      createTrustStore({ anchors, intermediates: shared, areCaPurposesIgnored: config.IGNORE_CA_PURPOSES }),
+    ),
   };
 }
 
