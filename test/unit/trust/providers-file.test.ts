@@ -17,7 +17,7 @@ const acme = { name: 'acme', url: 'https://tsa.example/tsr', trust_anchors_file:
 
 function load(content: unknown) {
   writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));
-  return loadTrustSettings({ TSP: 'file', TSP_PROVIDERS_FILE: file, TRUST_ANCHORS_FILE: undefined });
+  return loadTrustSettings({ TSP: 'file', TSP_PROVIDERS_FILE: file, TRUST_ANCHORS_FILE: undefined, IGNORE_CA_PURPOSES: false });
 }
 
 function refusalOf(content: unknown): string {
@@ -65,5 +65,9 @@ describe('a providers file that cannot be used is told in one line, with the pro
 test('a qualified stamp can be made only where a configured provider is qualified (W19)', () => {
   expect(canServeQualified(load([acme]))).toBe(false);
   expect(canServeQualified(load([acme, { ...acme, name: 'acme-qtsa', qualified: true }]))).toBe(true);
-  expect(canServeQualified(loadTrustSettings({ TSP: 'mock', TSP_PROVIDERS_FILE: undefined, TRUST_ANCHORS_FILE: undefined }))).toBe(false);
+  expect(
+    canServeQualified(
+      loadTrustSettings({ TSP: 'mock', TSP_PROVIDERS_FILE: undefined, TRUST_ANCHORS_FILE: undefined, IGNORE_CA_PURPOSES: false }),
+    ),
+  ).toBe(false);
 });
