@@ -23,6 +23,7 @@ export type ErrorCode =
   | 'prefetch_refused'
   | 'stamp_pending'
   | 'completion_pending'
+  | 'mail_pending'
   | 'internal_error';
 
 /** What a caller shows to be let in. */

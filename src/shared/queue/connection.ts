@@ -4,8 +4,8 @@ import type { Logger } from '../runtime/log.ts';
 /** Every key of the service starts with it; the braces keep them in one slot of a Redis Cluster. */
 export const keyPrefix = '{qstamp}';
 
-/** A Redis that hangs must not keep a caller: it is told 503 within a second (E10). */
-const producerTimeoutMs = 800;
+/** How long a command of a producer may go unanswered: a Redis that hangs must not keep those who come after (E10). */
+export const producerTimeoutMs = 800;
 
 function connect(
   url: string,

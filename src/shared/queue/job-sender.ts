@@ -1,7 +1,7 @@
 import { type Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { ServiceError } from '../domain/service-error.ts';
 import type { Logger } from '../runtime/log.ts';
+import { type Acceptance, acceptanceOf, queueUnavailable } from './acceptance.ts';
 import { keyPrefix } from './connection.ts';
 import { type JobName, type JobPayload, jobContracts } from './jobs.ts';
 import { unlimitedAttempts } from './stamp-queue.ts';
@@ -13,12 +13,12 @@ export interface JobSender {
   /** @throws ServiceError `queue_unavailable` without a connection. */
   checkConnection(): void;
   /**
-   * Resolves when Redis has acknowledged the job. While a job with this id waits, runs or is to be retried, another one with it
+   * Resolves when Redis has acknowledged the job, or can be waited for no longer. While a job with this id waits, runs or is to be retried, another one with it
    * changes nothing.
    *
-   * @throws ServiceError `queue_unavailable`
+   * @throws ServiceError `queue_unavailable` when the job surely did not reach Redis.
    */
-  send<Name extends SentJob>(name: Name, payload: JobPayload<Name>, jobId: string): Promise<void>;
+  send<Name extends SentJob>(name: Name, payload: JobPayload<Name>, jobId: string): Promise<Acceptance>;
   close(): Promise<void>;
 }
 
@@ -39,31 +39,26 @@ export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): 
       return [name, queue] as const;
     }),
   );
-  const unavailable = (cause: unknown) =>
-    new ServiceError('queue_unavailable', 'The queue cannot take requests at the moment.', { retryAfterSeconds: 2, cause });
 
-  /** A job that has just left its pause by itself is as good as promoted. */
+  /** A job that has just left its pause by itself is as good as promoted; one that is not promoted leaves it later. */
   async function promote(job: Job | undefined): Promise<void> {
     try {
-      await job?.promote();
+      if (await job?.isDelayed()) await job?.promote();
     } catch (error) {
-      log.debug({ err: error, job: job?.id }, 'the job was not paused any more');
+      log.debug({ err: error, job: job?.id }, 'the job was not promoted');
     }
   }
 
   return {
     checkConnection: () => {
-      if (redis.status !== 'ready') throw unavailable('not connected');
+      if (redis.status !== 'ready') throw queueUnavailable('not connected');
     },
-    send: async (name, payload, jobId) => {
-      try {
+    send: (name, payload, jobId) =>
+      acceptanceOf(redis, async () => {
         const job = await queues.get(name)?.add(name, payload, { jobId });
         // Somebody asks for it now: it need not sit out the pause after its last failure.
-        if (name === 'workflow-completion' && (await job?.isDelayed())) await promote(job);
-      } catch (error) {
-        throw unavailable(error);
-      }
-    },
+        if (name === 'workflow-completion') await promote(job);
+      }),
     close: async () => void (await Promise.all([...queues.values()].map((queue) => queue.close()))),
   };
 }

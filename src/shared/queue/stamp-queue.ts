@@ -4,8 +4,9 @@ import type { Redis } from 'ioredis';
 import { ServiceError } from '../domain/service-error.ts';
 import { createBatcher } from '../runtime/batcher.ts';
 import type { Logger } from '../runtime/log.ts';
-import { keyPrefix } from './connection.ts';
-import { createDepthGauge, jobIdOf } from './depth.ts';
+import { type Acceptance, acceptanceOf, queueUnavailable } from './acceptance.ts';
+import { keyPrefix, producerTimeoutMs } from './connection.ts';
+import { createDepthGauge, depthRefreshMs, jobIdOf } from './depth.ts';
 import { maxItemsPerJob, type StampItem, type StampJob, stampQueueName } from './stamp-job.ts';
 
 /** Attempts at a job end only with its success: what was accepted is stamped whenever the store is back (E11). */
@@ -20,16 +21,21 @@ export interface StampQueue {
    */
   checkCapacity(): void;
   /**
-   * Accepts an item: resolves when Redis has acknowledged the job that carries it.
+   * Accepts an item: resolves when Redis has acknowledged the job that carries it, or can be waited for no longer.
    *
-   * @throws ServiceError `overloaded` beyond the depth allowed, `queue_unavailable` when Redis does not acknowledge.
+   * @throws ServiceError `overloaded` beyond the depth allowed, `queue_unavailable` when the job surely did not reach Redis.
    */
-  accept(item: StampItem): Promise<void>;
+  accept(item: StampItem): Promise<Acceptance>;
   close(): Promise<void>;
 }
 
-const unavailable = (cause: unknown) =>
-  new ServiceError('queue_unavailable', 'The queue cannot take requests at the moment.', { retryAfterSeconds: 2, cause });
+/** What is sent to a Redis that has been silent for longer would only leave more callers without an outcome. */
+const longestSilenceMs = depthRefreshMs + producerTimeoutMs;
+
+interface Entering {
+  readonly item: StampItem;
+  acceptance: Acceptance;
+}
 
 /** `maxDepth`: how many stamps may wait before more are refused. `replyTo`: the stream that replies are read from. */
 export function createStampQueue(options: { redis: Redis; replyTo: string; maxDepth: number; log: Logger }): StampQueue {
@@ -52,23 +58,34 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
   /** Stamps that Redis has not acknowledged yet. */
   let entering = 0;
 
-  const batcher = createBatcher<StampItem>({
+  let unansweredAt = Number.NEGATIVE_INFINITY;
+
+  const checkConnection = () => {
+    if (redis.status !== 'ready') throw queueUnavailable('not connected');
+    const answeredAt = depth.answeredAt();
+    if (answeredAt < unansweredAt || answeredAt < performance.now() - longestSilenceMs) throw queueUnavailable('silent');
+  };
+
+  const batcher = createBatcher<Entering>({
     maxItems: maxItemsPerJob,
     gathersTurn: true,
-    flush: async (items) => {
+    flush: async (batch) => {
+      checkConnection();
+      const items = batch.map(({ item }) => item);
       const jobId = jobIdOf(randomUUIDv7(), items.length);
-      try {
-        await queue.add('stamp', { replyTo, items }, { jobId });
-      } catch (error) {
-        throw unavailable(error);
+      const acceptance = await acceptanceOf(redis, () => queue.add('stamp', { replyTo, items }, { jobId }));
+      if (acceptance === 'unanswered') {
+        unansweredAt = performance.now();
+        log.warn({ job: jobId, stamps: items.length }, 'redis did not say whether it took a job');
       }
+      for (const waiting of batch) waiting.acceptance = acceptance;
       depth.added(jobId);
       entering -= items.length;
     },
   });
 
   const checkCapacity = () => {
-    if (redis.status !== 'ready') throw unavailable('not connected');
+    checkConnection();
     if (depth.current() + entering >= maxDepth) {
       throw new ServiceError('overloaded', 'Too many stamps are waiting; please try again shortly.', { retryAfterSeconds: 5 });
     }
@@ -79,7 +96,9 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
       checkCapacity();
       entering += 1;
       try {
-        await batcher.add(item);
+        const waiting: Entering = { item, acceptance: 'unanswered' };
+        await batcher.add(waiting);
+        return waiting.acceptance;
       } catch (error) {
         entering -= 1;
         throw error;

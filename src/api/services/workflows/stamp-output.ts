@@ -4,12 +4,12 @@ import { outputPath, verifyPath, workflowPath, workflowStatePath } from '../../.
 import { ServiceError } from '../../../shared/domain/service-error.ts';
 import { sha256Imprint } from '../../../shared/domain/stamp.ts';
 import { needsQualifiedProvider } from '../../../shared/domain/tiers.ts';
-import type { StampItem, StampReply } from '../../../shared/queue/stamp-job.ts';
+import type { StampItem } from '../../../shared/queue/stamp-job.ts';
 import type { StampQueue } from '../../../shared/queue/stamp-queue.ts';
 import type { Clock } from '../../../shared/runtime/clock.ts';
 import type { OutputStore } from '../../../shared/store/outputs.ts';
 import type { WorkflowRecord } from '../../../shared/store/workflows.ts';
-import { acceptAndWait } from '../accept-and-wait.ts';
+import { acceptAndWait, type Heard } from '../accept-and-wait.ts';
 import { type Idempotency, type PassLimit, passLimitOnce } from '../idempotency.ts';
 import type { ReplyWaiter } from '../reply-waiter.ts';
 import { checkState, checkTier, tierUnavailable } from './access.ts';
@@ -45,7 +45,7 @@ interface Place {
  * Stamps an output and has it numbered: what Redis has acknowledged is worked off by the workers, whatever becomes of this process.
  *
  * @throws ServiceError `conflict`, `gone` (W2, W4, W5), `provider_failed`, `overloaded`, `queue_unavailable`, `store_unavailable`,
- * `idempotency_key_reused`; `stamp_pending` when it was accepted and is not finished in time (E11)
+ * `idempotency_key_reused`; `stamp_pending` when it was, or may have been, accepted and is not finished in time (E11)
  */
 export function createOutputStamping(deps: StampOutputDeps) {
   const { queue, waiter, outputs, idempotency, clock, servesQualified, addressOf } = deps;
@@ -81,14 +81,17 @@ export function createOutputStamping(deps: StampOutputDeps) {
     };
   }
 
-  function placeOf(workflowId: string, tokenId: string, reply: StampReply | undefined): Place {
+  function placeOf(workflowId: string, tokenId: string, { reply, isAccepted }: Heard): Place {
     if (reply?.outcome === 'failed') {
       if (reply.code === 'workflow_closed') throw refusalError({ kind: 'conflict', reason: 'workflow_closed' });
       if (reply.code === 'tier_unavailable') throw tierUnavailable();
       throw new ServiceError('provider_failed', 'No timestamp provider could make the stamp.');
     }
     if (reply?.output) return reply.output;
-    throw new ServiceError('stamp_pending', 'The output was accepted and is not numbered yet; its stamp will be readable at verify_url.', {
+    const detail = isAccepted
+      ? 'The output was accepted and is not numbered yet; its stamp will be readable at verify_url.'
+      : 'The queue did not say whether it took the output; if it did, its stamp will be readable at verify_url.';
+    throw new ServiceError('stamp_pending', detail, {
       retryAfterSeconds: 5,
       members: { token_id: tokenId, verify_url: addressOf(verifyPath(tokenId)), status_url: addressOf(workflowStatePath(workflowId)) },
     });

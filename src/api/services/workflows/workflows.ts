@@ -55,9 +55,9 @@ export function createWorkflows(deps: WorkflowsDeps) {
     exists: async (workflowId: string) => (await workflows.find(workflowId)) !== null,
     /** @throws see `findWorkflow` */
     find: (workflowId: string) => findWorkflow(workflows, workflowId),
-    start: createWorkflowStart({ workflows, counters, mailer, jobs, idempotency, clock, log, ttlMs }),
+    start: createWorkflowStart({ workflows, counters, mailer, jobs, idempotency, clock, log, ttlMs, addressOf }),
     state: createWorkflowState({ outputs, clock, addressOf }),
-    resend: createResend({ workflows, mailer, idempotency, clock }),
+    resend: createResend({ workflows, mailer, idempotency, clock, addressOf }),
     verifyUser: createUserVerification({ workflows, clock }),
     stampOutput: createOutputStamping({ queue, waiter, outputs, idempotency, clock, servesQualified, addressOf }),
     complete: createCompletion({ workflows, jobs, clock, waitMs, servesQualified, addressOf }),
