@@ -19,7 +19,8 @@ export async function acceptAndWait({ queue, waiter }: { queue: StampQueue; wait
   if (waiter.isWaitedFor(item.tokenId)) return { reply: await waiter.waitFor(item.tokenId), isAccepted: false };
   const reply = waiter.waitFor(item.tokenId);
   let isAccepted = false;
-  queue.accept(item).then(
+  const isWaitedFor = () => waiter.isWaitedFor(item.tokenId);
+  queue.accept(item, isWaitedFor).then(
     (acceptance) => (isAccepted = acceptance === 'acknowledged'),
     (error) => waiter.fail(item.tokenId, error),
   );

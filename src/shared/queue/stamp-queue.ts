@@ -1,4 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { ServiceError } from '../domain/service-error.ts';
@@ -21,20 +22,25 @@ export interface StampQueue {
    */
   checkCapacity(): void;
   /**
-   * Accepts an item: resolves when Redis has acknowledged the job that carries it, or can be waited for no longer.
+   * Accepts an item: resolves when Redis has acknowledged the job that carries it. Where Redis does not say whether it took the job, it is
+   * sent again for as long as somebody waits for the item.
    *
    * @throws ServiceError `overloaded` beyond the depth allowed, `queue_unavailable` when the job surely did not reach Redis.
    */
-  accept(item: StampItem): Promise<Acceptance>;
+  accept(item: StampItem, isWaitedFor: () => boolean): Promise<Acceptance>;
   close(): Promise<void>;
 }
 
 /** What is sent to a Redis that has been silent for longer would only leave more callers without an outcome. */
 const longestSilenceMs = depthRefreshMs + producerTimeoutMs;
 
+/** Before a job is sent again: its replies, should it have been taken, need that long to arrive. */
+const sendAgainMs = 500;
+
 interface Entering {
   readonly item: StampItem;
-  acceptance: Acceptance;
+  readonly isWaitedFor: () => boolean;
+  acceptance?: Promise<Acceptance>;
 }
 
 /** `maxDepth`: how many stamps may wait before more are refused. `replyTo`: the stream that replies are read from. */
@@ -66,6 +72,25 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
     if (answeredAt < unansweredAt || answeredAt < performance.now() - longestSilenceMs) throw queueUnavailable('silent');
   };
 
+  /**
+   * Under the id that it had: a job that Redis has taken after all is not added twice while it waits or runs. Once it has run, its
+   * replies have come and nobody waits for them any more.
+   */
+  async function sendAgain(jobId: string, batch: readonly Entering[]): Promise<Acceptance> {
+    for (;;) {
+      await delay(sendAgainMs);
+      const items = batch.filter(({ isWaitedFor }) => isWaitedFor()).map(({ item }) => item);
+      if (items.length === 0) return 'unanswered';
+      try {
+        checkConnection();
+        const add = () => queue.add('stamp', { replyTo, items, isRepeated: true }, { jobId });
+        if ((await acceptanceOf(redis, add)) === 'acknowledged') return 'acknowledged';
+      } catch (error) {
+        log.debug({ err: error, job: jobId }, 'the job cannot be sent again yet');
+      }
+    }
+  }
+
   const batcher = createBatcher<Entering>({
     maxItems: maxItemsPerJob,
     gathersTurn: true,
@@ -78,7 +103,8 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
         unansweredAt = performance.now();
         log.warn({ job: jobId, stamps: items.length }, 'redis did not say whether it took a job');
       }
-      for (const waiting of batch) waiting.acceptance = acceptance;
+      const outcome = acceptance === 'unanswered' ? sendAgain(jobId, batch) : Promise.resolve(acceptance);
+      for (const waiting of batch) waiting.acceptance = outcome;
       depth.added(jobId);
       entering -= items.length;
     },
@@ -92,13 +118,13 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
   };
   return {
     checkCapacity,
-    accept: async (item) => {
+    accept: async (item, isWaitedFor) => {
       checkCapacity();
       entering += 1;
       try {
-        const waiting: Entering = { item, acceptance: 'unanswered' };
+        const waiting: Entering = { item, isWaitedFor };
         await batcher.add(waiting);
-        return waiting.acceptance;
+        return (await waiting.acceptance) ?? 'unanswered';
       } catch (error) {
         entering -= 1;
         throw error;

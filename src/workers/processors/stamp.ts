@@ -42,9 +42,9 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
     return { ...reply, output: { outputId: output.outputId, sequenceNumber: output.sequenceNumber } };
   }
 
-  return async ({ replyTo, items }, run) => {
+  return async ({ replyTo, isRepeated = false, items }, run) => {
     const isFinal = ({ acceptedAt }: StampItem) => clock() - acceptedAt < patience * waitMs;
-    const { stored, failed, refused, owed } = await makeStamps(items, { ...run, isFinal });
+    const { stored, failed, refused, owed } = await makeStamps(items, { isRetry: run.isRetry || isRepeated, isFinal });
     const itemsById = new Map(items.map((item) => [item.tokenId, item]));
     await sendReplies(replyTo, [
       ...(await Promise.all(stored.map((stamp) => replyOf(stamp, itemsById.get(stamp.tokenId))))),
