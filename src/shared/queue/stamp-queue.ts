@@ -8,6 +8,7 @@ import type { Logger } from '../runtime/log.ts';
 import { type Acceptance, acceptanceOf, queueUnavailable } from './acceptance.ts';
 import { keyPrefix, producerTimeoutMs } from './connection.ts';
 import { createDepthGauge, depthRefreshMs, jobIdOf } from './depth.ts';
+import { announceOutputs } from './output-order.ts';
 import { maxItemsPerJob, type StampItem, type StampJob, stampQueueName } from './stamp-job.ts';
 
 /** Attempts at a job end only with its success: what was accepted is stamped whenever the store is back (E11). */
@@ -72,6 +73,15 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
     if (answeredAt < unansweredAt || answeredAt < performance.now() - longestSilenceMs) throw queueUnavailable('silent');
   };
 
+  async function send(jobId: string, job: StampJob): Promise<Acceptance> {
+    const add = async () => {
+      const [, added] = await Promise.allSettled([announceOutputs(redis, jobId, job.items), queue.add('stamp', job, { jobId })]);
+      // An order that could not be noted is lost with the next failure, the job is not.
+      if (added.status === 'rejected') throw added.reason;
+    };
+    return acceptanceOf(redis, add);
+  }
+
   /**
    * Under the id that it had: a job that Redis has taken after all is not added twice while it waits or runs. Once it has run, its
    * replies have come and nobody waits for them any more.
@@ -83,8 +93,7 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
       if (items.length === 0) return 'unanswered';
       try {
         checkConnection();
-        const add = () => queue.add('stamp', { replyTo, items, isRepeated: true }, { jobId });
-        if ((await acceptanceOf(redis, add)) === 'acknowledged') return 'acknowledged';
+        if ((await send(jobId, { replyTo, items, isRepeated: true })) === 'acknowledged') return 'acknowledged';
       } catch (error) {
         log.debug({ err: error, job: jobId }, 'the job cannot be sent again yet');
       }
@@ -98,7 +107,7 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
       checkConnection();
       const items = batch.map(({ item }) => item);
       const jobId = jobIdOf(randomUUIDv7(), items.length);
-      const acceptance = await acceptanceOf(redis, () => queue.add('stamp', { replyTo, items }, { jobId }));
+      const acceptance = await send(jobId, { replyTo, items });
       if (acceptance === 'unanswered') {
         unansweredAt = performance.now();
         log.warn({ job: jobId, stamps: items.length }, 'redis did not say whether it took a job');
