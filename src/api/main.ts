@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { connectBlockingReader, connectProducer, disconnect, untilReady } from '../shared/queue/connection.ts';
 import { readQueueState } from '../shared/queue/depth.ts';
+import { readDurability, watchDurability } from '../shared/queue/durability.ts';
 import { readHeartbeats } from '../shared/queue/heartbeat.ts';
 import { createJobSender } from '../shared/queue/job-sender.ts';
 import { readReplies, replyBlockMs, replyStreamOf } from '../shared/queue/replies.ts';
@@ -43,6 +44,7 @@ export async function openApi({ config, log, lifecycle }: ProcessContext<Config>
   lifecycle.onClose('store', () => store.close());
   const redis = connectProducer(config.REDIS_URL, log);
   lifecycle.onClose('redis', () => disconnect(redis));
+  watchDurability(redis, log);
   const queueState = () => readQueueState(redis);
 
   const waiter = createReplyWaiter({ waitMs: config.STAMP_WAIT_MS, findStored: createReplyLookup(store), log });
@@ -79,6 +81,7 @@ export async function openApi({ config, log, lifecycle }: ProcessContext<Config>
     pingRedis: () => redis.ping(),
     readHeartbeats: (nowMs) => readHeartbeats(redis, nowMs),
     readQueueState: queueState,
+    readDurability: () => readDurability(redis),
     trust,
     clock,
     log,

@@ -1,8 +1,10 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { createFault } from '../../src/tsa/faults.ts';
 import { collectionOf, openDatabase } from '../support/database.ts';
-import { eventually, randomHash } from '../support/requests.ts';
+import { eventually, randomHash, stampInternal } from '../support/requests.ts';
 import { type Service, startPart, startService } from '../support/service.ts';
+import { providersSettings, startTsa } from '../support/tsa-service.ts';
 import { type StartedWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
 
 const settings = { RATE_WORKFLOW_START_PER_HOUR: '0', RATE_WORKFLOW_STAMP_PER_MINUTE: '0', STAMP_WAIT_MS: '50' };
@@ -44,4 +46,20 @@ test('W8: outputs that waited for a worker are numbered as they were sent, by tw
   const redis = new Redis(service.settings.REDIS_URL ?? '');
   onTestFinished(() => redis.disconnect());
   await eventually(async () => (await redis.keys('{qstamp}:outputs:*')).length === 0);
+}, 60_000);
+
+test('W8: an output that is stamped slowly keeps its number, and strangers in the same worker do not wait for it', async () => {
+  const tsa = await startTsa();
+  const slow = await startService({ workers: 2, settings: { ...settings, ...providersSettings([{ tsa }]) } });
+  const workflow = await startWorkflow(slow);
+  tsa.server.failNext(createFault('slow:1500'));
+  const [first] = await sendOutputs([slow], workflow, 1);
+  const rest = await sendOutputs([slow], workflow, 3);
+  const stranger = randomHash();
+  await stampInternal(slow, { hash: stranger });
+  const stamps = collectionOf(await openDatabase(slow), 'stamps');
+  await eventually(async () => (await stamps.countDocuments({ 'imprint.digest': stranger })) === 1);
+  expect(await chainOf(slow, workflow)).toEqual([]);
+  await eventually(async () => (await chainOf(slow, workflow)).length === 4);
+  expect(await chainOf(slow, workflow)).toEqual([first, ...rest]);
 }, 60_000);

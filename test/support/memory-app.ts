@@ -54,6 +54,7 @@ export async function buildMemoryApp(
     activity: { count: () => undefined },
     pingRedis: async () => 'PONG',
     readHeartbeats: async (nowMs) => [{ at: nowMs, providers: [health], mail: 'ok' }],
+    readDurability: async () => 'every_write',
     readQueueState: async () => ({ waiting: 0, oldestAt: null }),
     trust: loadTrustSettings(config),
     clock,

@@ -1,4 +1,5 @@
 import type { PricingResponse } from '../../shared/contract/pricing.ts';
+import type { Durability } from '../../shared/domain/service-state.ts';
 import type { QueueState } from '../../shared/queue/depth.ts';
 import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
 import type { JobSender } from '../../shared/queue/job-sender.ts';
@@ -36,6 +37,7 @@ export interface ServicePorts {
   readonly pingRedis: () => Promise<unknown>;
   readonly readHeartbeats: (nowMs: number) => Promise<Heartbeat[]>;
   readonly readQueueState: () => Promise<QueueState>;
+  readonly readDurability: () => Promise<Durability>;
   readonly trust: TrustSettings;
   readonly clock: Clock;
   readonly log: Logger;
@@ -57,7 +59,8 @@ export interface Services {
 const hourMs = 3_600_000;
 
 export function createServices(ports: ServicePorts): Services {
-  const { config, store, queue, jobs, waiter, activity, pingRedis, readHeartbeats, readQueueState, trust, clock, log } = ports;
+  const { config, store, queue, jobs, waiter, activity, pingRedis, readHeartbeats, readQueueState, readDurability, trust, clock, log } =
+    ports;
   const { stamps, outputs, counters, sealedContents, keys } = store;
   const sealedMaxBytes = config.SEALED_MAX_BYTES;
 
@@ -105,6 +108,7 @@ export function createServices(ports: ServicePorts): Services {
       counters,
       readHeartbeats,
       readQueueState,
+      readDurability,
       configured,
     }),
     pricing: pricingOf({ version, sealedMaxBytes }),
