@@ -52,6 +52,7 @@ export async function buildMemoryApp(
     jobs: { checkConnection: () => undefined, send: async () => 'acknowledged', close: async () => undefined },
     waiter,
     activity: { count: () => undefined },
+    writes: { refusing: () => ({ redis: false, mongodb: false }), checkStore: () => undefined },
     pingRedis: async () => 'PONG',
     readHeartbeats: async (nowMs) => [{ at: nowMs, providers: [health], mail: 'ok' }],
     readDurability: async () => 'every_write',

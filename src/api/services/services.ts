@@ -25,15 +25,17 @@ import { createStatistics, type Statistics } from './statistics.ts';
 import { createStatusService, type StatusService } from './status.ts';
 import { createVerification, type Verification } from './verification.ts';
 import { createWorkflows, type Workflows } from './workflows/workflows.ts';
+import type { WriteWatch } from './write-watch.ts';
 
 /** What the services need of the world outside them; a test may stand in for each. */
 export interface ServicePorts {
   readonly config: Config;
-  readonly store: Omit<Store, 'ensureIndexes' | 'close'>;
+  readonly store: Omit<Store, 'checkWrite' | 'ensureIndexes' | 'close'>;
   readonly queue: StampQueue;
   readonly jobs: JobSender;
   readonly waiter: ReplyWaiter;
   readonly activity: Pick<ActivityCounter, 'count'>;
+  readonly writes: Pick<WriteWatch, 'refusing' | 'checkStore'>;
   readonly pingRedis: () => Promise<unknown>;
   readonly readHeartbeats: (nowMs: number) => Promise<Heartbeat[]>;
   readonly readQueueState: () => Promise<QueueState>;
@@ -59,8 +61,22 @@ export interface Services {
 const hourMs = 3_600_000;
 
 export function createServices(ports: ServicePorts): Services {
-  const { config, store, queue, jobs, waiter, activity, pingRedis, readHeartbeats, readQueueState, readDurability, trust, clock, log } =
-    ports;
+  const {
+    config,
+    store,
+    queue,
+    jobs,
+    waiter,
+    activity,
+    writes,
+    pingRedis,
+    readHeartbeats,
+    readQueueState,
+    readDurability,
+    trust,
+    clock,
+    log,
+  } = ports;
   const { stamps, outputs, counters, sealedContents, keys } = store;
   const sealedMaxBytes = config.SEALED_MAX_BYTES;
 
@@ -84,6 +100,7 @@ export function createServices(ports: ServicePorts): Services {
     servesQualified: canServeQualified(trust),
     counters,
     queue,
+    writes,
     jobs,
     waiter,
     idempotency,
@@ -94,18 +111,19 @@ export function createServices(ports: ServicePorts): Services {
     addressOf: (path) => `${config.PUBLIC_BASE_URL ?? ''}${path}`,
   });
   return {
-    stamping: createStamping({ queue, waiter, stamps, sealedContents, idempotency, clock, sealedMaxBytes }),
+    stamping: createStamping({ queue, writes, waiter, stamps, sealedContents, idempotency, clock, sealedMaxBytes }),
     verification: countVerifications(createVerification({ stamps, stampJudge }), activity),
     statistics: createStatistics({ stamps, counters, clock }),
     downloadSealed: createSealedDownload({ stamps, sealedContents }),
     workflows,
     stampPages: createStampPages({ stamps, stampJudge, clock }),
-    health: createHealthService({ version, clock, pingRedis, pingStore: store.ping, readHeartbeats }),
+    health: createHealthService({ version, clock, pingRedis, pingStore: store.ping, writes, readHeartbeats }),
     status: createStatusService({
       version,
       clock,
       stampWaitMs: config.STAMP_WAIT_MS,
       counters,
+      writes,
       readHeartbeats,
       readQueueState,
       readDurability,

@@ -13,6 +13,7 @@ import { acceptAndWait, type Heard } from './accept-and-wait.ts';
 import { type Idempotency, type PassLimit, passLimitOnce } from './idempotency.ts';
 import type { ReplyWaiter } from './reply-waiter.ts';
 import { digestOfSecret, sealContent } from './sealed-envelope.ts';
+import type { WriteWatch } from './write-watch.ts';
 
 /** A request to stamp, past every rule of its contract. */
 export interface StampCommand {
@@ -34,6 +35,7 @@ export interface StampAnswer {
 
 export interface StampingDeps {
   readonly queue: StampQueue;
+  readonly writes: Pick<WriteWatch, 'checkStore'>;
   readonly waiter: ReplyWaiter;
   readonly stamps: StampStore;
   readonly sealedContents: SealedContentStore;
@@ -54,7 +56,7 @@ export interface Stamping {
 }
 
 export function createStamping(deps: StampingDeps): Stamping {
-  const { queue, waiter, stamps, sealedContents, idempotency, clock, sealedMaxBytes } = deps;
+  const { queue, writes, waiter, stamps, sealedContents, idempotency, clock, sealedMaxBytes } = deps;
 
   async function identify({ idempotencyKey: key, callerId: caller, order, passLimit }: StampCommand) {
     const freshId = randomUUIDv7();
@@ -124,6 +126,7 @@ export function createStamping(deps: StampingDeps): Stamping {
         throw new ServiceError('payload_too_large', `The content is larger than the ${sealedMaxBytes} bytes allowed.`);
       }
       queue.checkCapacity();
+      writes.checkStore();
       const { tokenId, secret, isRepeated } = await identify(command);
       const existing = isRepeated ? await stamps.find(tokenId) : null;
       const heard = existing

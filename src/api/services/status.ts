@@ -7,6 +7,7 @@ import type { Clock } from '../../shared/runtime/clock.ts';
 import { type ActivityTotals, type CounterStore, utcDay } from '../../shared/store/counters.ts';
 import { mailStateOf } from './mail-state.ts';
 import { assess, type ComponentState, qualificationOf } from './service-state.ts';
+import type { WriteWatch } from './write-watch.ts';
 
 /** Everything public about the state of the service; nothing of a caller, an id, a host or a path. */
 export interface StatusFigures {
@@ -40,6 +41,7 @@ export interface StatusDeps {
   readonly version: string;
   readonly clock: Clock;
   readonly stampWaitMs: number;
+  readonly writes: Pick<WriteWatch, 'refusing'>;
   readonly counters: Pick<CounterStore, 'totals' | 'daily'>;
   readonly readHeartbeats: (now: number) => Promise<Heartbeat[]>;
   readonly readQueueState: () => Promise<QueueState>;
@@ -49,7 +51,7 @@ export interface StatusDeps {
 }
 
 export function createStatusService(deps: StatusDeps): StatusService {
-  const { version, clock, stampWaitMs, counters, readHeartbeats, readQueueState, readDurability, configured } = deps;
+  const { version, clock, stampWaitMs, writes, counters, readHeartbeats, readQueueState, readDurability, configured } = deps;
   const startedAt = clock();
   let known: readonly ProviderStatus[] = configured.map(({ name, isQualified }) => ({
     name,
@@ -85,6 +87,7 @@ export function createStatusService(deps: StatusDeps): StatusService {
     const mail = mailStateOf(heartbeats);
     const { status, providers, components } = assess({
       isStoreUp: isStoreUp ?? false,
+      refusing: writes.refusing(),
       workers: heartbeats?.map((heartbeat) => heartbeat.providers),
       queue: queue && { oldestAgeMs },
       mail,

@@ -21,6 +21,8 @@ export interface Store {
   readonly outputs: OutputStore;
   /** @throws ServiceError `store_unavailable` when the store does not answer. */
   ping(): Promise<void>;
+  /** Writes something small. @throws ServiceError `store_unavailable` when that is not possible: a store that answers may be full or read-only. */
+  checkWrite(): Promise<void>;
   /** Makes the indexes, as soon as the store can be reached; they only make reading fast. */
   ensureIndexes(): Promise<void>;
   close(): Promise<void>;
@@ -29,6 +31,7 @@ export interface Store {
 export function openStore(url: string, log: Logger): Store {
   const { db, close } = connectStore(url, log);
   const closing = new AbortController();
+  const checks = db.collection<{ _id: string; at?: Date }>('checks');
   return {
     stamps: createStampStore(db),
     counters: createCounterStore(db),
@@ -38,6 +41,7 @@ export function openStore(url: string, log: Logger): Store {
     workflows: createWorkflowStore(db),
     outputs: createOutputStore(db),
     ping: async () => void (await inStore(() => db.command({ ping: 1, maxTimeMS: 1_000 }))),
+    checkWrite: async () => void (await inStore(() => checks.updateOne({ _id: 'write' }, { $set: { at: new Date() } }, { upsert: true }))),
     ensureIndexes: () => ensureIndexes(db, { signal: closing.signal, log }),
     close: async () => {
       closing.abort();

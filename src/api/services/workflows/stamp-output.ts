@@ -12,11 +12,13 @@ import type { WorkflowRecord } from '../../../shared/store/workflows.ts';
 import { acceptAndWait, type Heard } from '../accept-and-wait.ts';
 import { type Idempotency, type PassLimit, passLimitOnce } from '../idempotency.ts';
 import type { ReplyWaiter } from '../reply-waiter.ts';
+import type { WriteWatch } from '../write-watch.ts';
 import { checkState, checkTier, tierUnavailable } from './access.ts';
 import { refusalError } from './refusals.ts';
 
 export interface StampOutputDeps {
   readonly queue: StampQueue;
+  readonly writes: Pick<WriteWatch, 'checkStore'>;
   readonly waiter: ReplyWaiter;
   readonly outputs: OutputStore;
   readonly idempotency: Idempotency;
@@ -48,7 +50,7 @@ interface Place {
  * `idempotency_key_reused`; `stamp_pending` when it was, or may have been, accepted and is not finished in time (E11)
  */
 export function createOutputStamping(deps: StampOutputDeps) {
-  const { queue, waiter, outputs, idempotency, clock, servesQualified, addressOf } = deps;
+  const { queue, writes, waiter, outputs, idempotency, clock, servesQualified, addressOf } = deps;
 
   async function identify({ workflow, request, idempotencyKey: key, passLimit }: StampOutputCommand) {
     const freshId = randomUUIDv7();
@@ -104,6 +106,7 @@ export function createOutputStamping(deps: StampOutputDeps) {
       checkState('stamp', workflow, clock());
       checkTier(workflow, servesQualified);
       queue.checkCapacity();
+      writes.checkStore();
     }
     const { outputId, sequenceNumber } =
       existing ?? placeOf(workflow._id, tokenId, await acceptAndWait({ queue, waiter }, itemOf(command, tokenId)));
