@@ -37,7 +37,7 @@ interface Claim {
 }
 
 /** How long a reader waits for a chain; the next one finds it further on. */
-const longestMs = 700;
+const longestMs = 500;
 
 /** Recomputes and verifies what a page shows of a workflow; stored flags decide nothing. */
 export function createWorkflowProofs(deps: { outputs: OutputStore; stamps: StampStore; stampJudge: StampJudge }) {
