@@ -67,7 +67,7 @@ const originList = list.refine(
   'takes origins separated by commas, such as https://app.example',
 );
 
-/** Every environment variable of the service, as text in and as typed values out. The README's table is tested against it. */
+/** Every environment variable of the service, as text in and as typed values out. The table of docs/settings.md is tested against it. */
 export const settingsSchema = z.object({
   NODE_ENV: z.enum(['development', 'production', 'test'], 'takes development, test or production').default('development'),
   HOST: z.string().min(1).default('127.0.0.1'),
