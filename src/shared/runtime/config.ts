@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { z } from 'zod';
 
-/** What the service knows a caller by where `SERVICE_TOKENS` is not set. */
+/** The service token of development, for when `SERVICE_TOKENS` is not set. */
 export const developmentToken = { product: 'dev', token: 'dev-service-token' };
 
 const integer = (low: number, high: number) =>
@@ -77,7 +77,7 @@ export const settingsSchema = z.object({
     .transform((text) => (text.endsWith('/') ? text.slice(0, -1) : text))
     .optional(),
   REDIS_URL: url(['redis:', 'rediss:']),
-  // Several hosts are no URL: the driver reads the rest (`connectStore`).
+  // An address with several hosts is no URL for Node, so only its start is checked here; the driver checks the rest (`connectStore`).
   MONGODB_URL: z.string().regex(/^mongodb(\+srv)?:\/\/[^\s/?#]+/, 'takes an address that starts with mongodb:// or mongodb+srv://'),
   SERVICE_TOKENS: serviceTokens.default([developmentToken]),
   TSP: z.enum(['mock', 'local', 'file'], 'takes mock, local or file').optional(),
