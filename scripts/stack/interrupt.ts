@@ -9,7 +9,7 @@ export class Interrupted extends Error {
 }
 
 const exitCodes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
-/** One Ctrl-C reaches us twice: from the terminal and passed on by npm. */
+/** One Ctrl-C arrives twice: from the terminal, and passed on by npm. Within this time it counts as one. */
 const sameSignalMs = 1_000;
 
 /**

@@ -16,7 +16,7 @@ import { createStampContentTool } from './tools/stamp-content.ts';
 import { createStampHashTool } from './tools/stamp-hash.ts';
 import { createVerifyTokenTool } from './tools/verify-token.ts';
 
-/** What needs no token is small: more than this is read for token holders only. */
+/** What works without a token needs only small bodies; a larger one is read only from callers with a token. */
 const maxBytesWithoutToken = 64 * 1024;
 
 /** The most messages of one batch: a small body must not ask for a huge answer. */
@@ -92,7 +92,7 @@ async function answerBody(methods: RpcMethods, body: unknown, context: RpcContex
   return responses.length > 0 ? responses : undefined;
 }
 
-/** Undefined for a notification: none of those that this server knows asks it to do anything, and no call is one. */
+/** Undefined for a notification: none of those that we know asks for anything, and a call without an id is not run (M7). */
 async function answerMessage(methods: RpcMethods, value: unknown, context: RpcContext): Promise<RpcResponse | undefined> {
   try {
     const message = readMessage(value);

@@ -11,7 +11,7 @@ import type { Workflows } from '../services/workflows/workflows.ts';
 
 const whole = z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER);
 
-/** A page is for people: what they cannot mean is left out, not refused. `find` is a hash, or a line that `sha256sum` printed. */
+/** Wrong query parameters of a page are ignored, not refused. `find` is a hash, or a line that `sha256sum` printed. */
 const pageQuery = z.object({
   page: whole.catch(1),
   output: whole.optional().catch(undefined).describe('leads to the page that this output is on'),
@@ -42,7 +42,7 @@ const contract = {
 
 const parse = createRequestParser(contract);
 
-/** An anchor never reaches the server: asked for by its number, an output is found without JavaScript too. */
+/** Browsers do not send the `#output-…` of an address, so without JavaScript an output is found by its number in the query. */
 function pageOfOutput(workflowId: string, sequenceNumber: number): string {
   const page = Math.ceil(sequenceNumber / outputsPerPage.screen);
   return `${pagePath(workflowId)}?page=${page}#output-${sequenceNumber}`;

@@ -20,7 +20,7 @@ const contract = {
 
 const parse = createRequestParser(contract);
 
-/** A client that takes nothing of its download for so long is left. */
+/** The connection is closed when the client has read nothing for this long. */
 const mostSilentMs = 30_000;
 
 /** The content of a sealed stamp at its capability address (S11). */

@@ -7,7 +7,7 @@ import type { StampPages } from '../services/stamp-pages.ts';
 
 const tag = 'Verification';
 const formType = 'application/x-www-form-urlencoded';
-/** A token of a few kilobytes, each byte of which a form may write as three. */
+/** Room for a token of some kilobytes; a form may write each byte as three characters (`%2B`). */
 const bodyLimit = 256 * 1024;
 
 const openContract: OperationContract = {

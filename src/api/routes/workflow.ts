@@ -136,8 +136,8 @@ function sendAnswer<Answer>(reply: FastifyReply, status: number, { answer, isRep
 }
 
 /**
- * What agents do with workflows. Requests count for a limit once they are understood, and those with a token once it is known: what is
- * refused with 422 sends no mail and makes no stamp, and a stranger cannot use up a workflow's share.
+ * The operations on workflows. A request counts for a limit only after it was found valid, and after its token was checked: an invalid
+ * request does no work, and a stranger cannot use up the limit of a workflow.
  */
 export function registerWorkflowRoutes(
   app: FastifyInstance,

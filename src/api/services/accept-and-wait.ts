@@ -3,8 +3,9 @@ import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
 import type { ReplyWaiter } from './reply-waiter.ts';
 
 /**
- * Enqueues an item and waits for its outcome; the wait begins first, since a reply may overtake the queue's acknowledgement.
- * A repetition of a request that is under way waits with it. Undefined: accepted, and not finished in time (E11).
+ * Puts an item into the queue and waits for its outcome. Waiting begins first, because the reply may arrive before the queue's
+ * acknowledgement. If the same item is already waited for (a repeated request), it is not queued again. Undefined: accepted, but not
+ * finished in time (E11).
  *
  * @throws ServiceError `overloaded`, `queue_unavailable`
  */

@@ -1,9 +1,9 @@
 import { REFUSALS } from '../rfc3161/index.ts';
 
 /**
- * The closed set of `reason` codes of a verification result (V3): those of the RFC 3161 verifier, and those of whoever looks at a
- * stamp or a token before it and after it. Each has the number of the refusal that it answers (docs/refusals.md; undefined: a refusal
- * beside that list) and the sentence that clients read. A code never changes its meaning.
+ * The closed set of `reason` codes of a verification result (V3): those of the RFC 3161 verifier, and those of the steps before and after
+ * it. `refusal` is the number in docs/refusals.md, undefined for a code without one. Clients read code and sentence; a code never changes
+ * its meaning.
  */
 export const REASONS = {
   // What is presented, before it is known to be a token at all.

@@ -4,7 +4,7 @@ import type { Logger } from '../runtime/log.ts';
 /** Every key of the service starts with it; the braces keep them in one slot of a Redis Cluster. */
 export const keyPrefix = '{qstamp}';
 
-/** A Redis that hangs must not keep a caller: it is told 503 within a second (E10). */
+/** When Redis hangs, a caller gets 503 within a second (E10). */
 const producerTimeoutMs = 800;
 
 function connect(
@@ -46,7 +46,7 @@ export function connectBlockingReader(url: string, log: Logger, blockMs: number)
   return connect(url, log, 'reply', { maxRetriesPerRequest: 0, enableOfflineQueue: false, socketTimeout: blockMs + 2_000 });
 }
 
-/** Resolves when the connection is made, or after `withinMs` all the same: a process starts while Redis is away. */
+/** Resolves when the connection is made, and after `withinMs` in any case: a process starts even while Redis is away. */
 export async function untilReady(redis: Redis, withinMs = 2_000): Promise<void> {
   if (redis.status === 'ready') return;
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -42,7 +42,7 @@ export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): 
   const unavailable = (cause: unknown) =>
     new ServiceError('queue_unavailable', 'The queue cannot take requests at the moment.', { retryAfterSeconds: 2, cause });
 
-  /** A job that has just left its pause by itself is as good as promoted. */
+  /** Ends the pause of a job. When that fails, the job has just started by itself. */
   async function promote(job: Job | undefined): Promise<void> {
     try {
       await job?.promote();

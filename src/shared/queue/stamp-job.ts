@@ -56,9 +56,9 @@ export const stampJobSchema = z.object({
 export type StampJob = z.infer<typeof stampJobSchema>;
 
 /**
- * What became of one item. `stamped` carries what is stored, whoever wrote it first; `tier_unavailable`: nobody was asked, for no
- * provider that is configured may make it (W19); `workflow_closed`: the output came after the
- * closing record of its workflow and is not part of it (W4).
+ * The outcome of one item. `stamped`: what is stored, also when another run of the job wrote it. `tier_unavailable`: no configured
+ * provider may make it, so none was asked (W19). `workflow_closed`: the output came after its workflow was closed, and is not part of it
+ * (W4).
  */
 export const stampReplySchema = z.discriminatedUnion('outcome', [
   z.object({

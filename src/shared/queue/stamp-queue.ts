@@ -8,7 +8,7 @@ import { keyPrefix } from './connection.ts';
 import { createDepthGauge, jobIdOf } from './depth.ts';
 import { maxItemsPerJob, type StampItem, type StampJob, stampQueueName } from './stamp-job.ts';
 
-/** Attempts at a job end only with its success: what was accepted is stamped whenever the store is back (E11). */
+/** A job is tried until it succeeds: what was accepted gets stamped, whenever the store is back (E11). */
 export const unlimitedAttempts = 1_000_000;
 
 /** The API's end of the `stamps` queue. */

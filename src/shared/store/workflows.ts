@@ -86,7 +86,7 @@ export interface WorkflowStore {
   /** Writes a new workflow in state `pending`, unless its id is taken: then what is stored stays. */
   create(workflow: NewWorkflow): Promise<{ stored: WorkflowRecord; isNew: boolean }>;
   find(workflowId: string): Promise<WorkflowRecord | null>;
-  /** Takes back a workflow that was never answered for. */
+  /** Removes a workflow whose start could not be answered. */
   remove(workflowId: string): Promise<void>;
   /** Stores the digest of the challenge that is about to be mailed, and returns the workflow; wrong tries stay counted. Null for one that was replaced. */
   offerChallenge(

@@ -22,8 +22,8 @@ function partsOf(iso: string): { readonly text: string; readonly fraction: strin
 export const timeText = (iso: string): string => `${partsOf(iso).text} UTC`;
 
 /**
- * The time of a stamp, as exact as its provider gave it: a genTime may be finer than a millisecond, and nobody may be shown an earlier
- * one. Noughts at the end say nothing.
+ * The time of a stamp with all digits that its provider gave: genTime may be finer than a millisecond, and a shortened one would be too
+ * early. Zeros at the end are left out.
  *
  * @throws RangeError not RFC 3339 in UTC
  */

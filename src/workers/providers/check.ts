@@ -4,7 +4,7 @@ import type { Verified } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { StampSubject } from './provider.ts';
 
-/** What one question showed of a provider; null is what its answer did not tell. */
+/** What a test stamp showed about a provider; null is what its answer did not tell. */
 export interface ProviderCheck {
   readonly provider: string;
   /** As it is configured. */

@@ -17,8 +17,8 @@ interface Waiting {
 const maxOutputs = 256;
 
 /**
- * Outputs of one workflow that wait in this process go together: processes contend for the end of a chain, the jobs of one
- * process do not.
+ * Outputs of a workflow that wait in this process are appended together. So only processes compete for the end of a chain, not the jobs
+ * of one process.
  */
 export function createOutputAppender({ outputs, workflows }: { outputs: OutputStore; workflows: WorkflowStore }): AppendOutput {
   const queues = new Map<string, { readonly batcher: Batcher<Waiting>; waiting: number }>();
@@ -37,7 +37,7 @@ export function createOutputAppender({ outputs, workflows }: { outputs: OutputSt
         isQualified: stamp.proofs[0].isQualified,
       })),
     );
-    // Read after the write: whichever of redaction and append comes last sees the other, and metadata does not outlive it (W10).
+    // Read after the write: if the workflow was redacted meanwhile, this sees it and removes the metadata (W10).
     const hasMetadata = batch.some(({ output }) => output.metadata !== undefined);
     if (hasMetadata && (await workflows.find(chain.workflowId))?.redactedAt) await outputs.forgetMetadata(chain.workflowId);
     for (const waiting of batch) waiting.appended = appended.get(waiting.stamp.tokenId);

@@ -19,26 +19,29 @@ export interface StampMakerDeps {
 }
 
 export interface StampsMade {
-  /** What is stored of the items, whoever wrote it first. */
+  /** The stamps in the store, also those that another run of the job wrote. */
   readonly stored: StoredStamp[];
-  /** The items for which no provider could make a stamp, and which are done with. */
+  /** Items that every provider failed to stamp; they will not be tried again. */
   readonly failed: StampItem[];
-  /** Those that no configured provider may make, so that none was asked (W19). */
+  /** Items that no configured provider may stamp, so none was asked (W19). */
   readonly refused: StampItem[];
-  /** Those that have to be tried again. */
+  /** Items that have to be tried again. */
   readonly owed: StampItem[];
 }
 
 /**
- * Makes the stamps of some items: each succeeds or fails alone, and all that succeed are written together. A job that was
- * started before asks first what is stored, so that no provider is paid twice.
+ * Makes the stamps of some items. Each succeeds or fails alone; all that succeed are written in one insert. A retried job first looks for
+ * stamps that it has already stored, so that no provider is paid twice.
  *
  * @throws ServiceError `store_unavailable`
  */
 export type MakeStamps = (
   items: readonly StampItem[],
   run: Pick<JobRun, 'isRetry'> & {
-    /** Whether a failure of the item is its end, and is counted; asked once; default: always. */
+    /**
+     * Whether an item that failed is given up and counted as failed, or is to be tried again. Asked once for each item; default: given
+     * up.
+     */
     readonly isFinal?: (item: StampItem) => boolean;
   },
 ) => Promise<StampsMade>;
@@ -65,15 +68,18 @@ function stampOf(
   };
 }
 
-/** A request that was sent twice at the same time may stand in a batch twice: it makes one stamp, the first. */
+/** The same request, sent twice at the same time, can be in a batch twice. It gets one stamp. */
 const distinct = (items: readonly StampItem[]): StampItem[] => [
   ...new Map(items.toReversed().map((item) => [item.tokenId, item])).values(),
 ];
 
-/** Jobs whose writes wait for those of others travel together: one insert and, meanwhile, one update of the counters. */
+/**
+ * Jobs that finish while another write is under way are written together, at most this many: one insert, and beside it one update of the
+ * counters.
+ */
 const mostJobsTogether = 64;
 
-/** Milliseconds that a reply waits for the counters. */
+/** How long a reply waits for the counters, milliseconds. */
 const longestCountingMs = 400;
 
 interface Made {
@@ -83,7 +89,7 @@ interface Made {
 
 interface JobWrites {
   readonly made: readonly Made[];
-  /** What is stored of them, in their order; set when they were written. */
+  /** The stored stamps in the order of the items; set once they are written. */
   stored: readonly StoredStamp[];
 }
 
@@ -93,7 +99,7 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
     try {
       return { item, outcome: 'stamped', proof: await provider.stamp({ tokenId, imprint, tier, requiresQualified }) };
     } catch (error) {
-      // The mock provider's key is in the store: while that is away the job waits, and nothing has failed.
+      // The mock provider's key is in the store: while that is away, the job is tried again and counts as no failure.
       if (error instanceof ServiceError) throw error;
       const isRefused = error instanceof TierUnavailableError;
       log.warn(
@@ -123,8 +129,8 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
   }
 
   /**
-   * Counts while it writes, since nearly every stamp is new: what was there already, or could not be written, is taken back. Who waits
-   * for a stamp does not wait for figures that cannot be counted.
+   * Counts at the same time as it writes, since nearly every stamp is new. What turns out to be stored already, or could not be written,
+   * is subtracted again. A caller does not wait long for the counters.
    */
   const writing = createBatcher<JobWrites>({
     maxItems: mostJobsTogether,
@@ -147,7 +153,7 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
         throw error;
       });
       const addedIds = new Set(added.map(({ tokenId }) => tokenId));
-      // Two jobs may bring the same stamp: one of them added it.
+      // Two jobs in this batch may hold the same stamp; it was added, and counts, once.
       await finishCounting(made.map(({ stamp }) => addedIds.delete(stamp.tokenId)));
 
       const storedById = new Map(stored.map((stamp) => [stamp.tokenId, stamp]));

@@ -50,13 +50,13 @@ function take(walk: Walk, hash: Buffer): void {
 }
 
 /**
- * Keeps what it has recomputed and goes on from there, so that a page costs the outputs that are new. Nothing that the store says of
- * itself is kept, only hashes that were linked here; who shows an output compares it with `hashAt`.
+ * Recomputes chains, and keeps the hashes that it has linked, so that the next page only needs the new outputs. Nothing that the store
+ * claims is kept. Whoever shows an output must compare its hash with `hashAt`.
  */
 export function createChainProver({ outputs }: { outputs: Pick<OutputStore, 'scanLinks'> }): ChainProver {
   const walks = new Map<string, Walk>();
 
-  /** The walk asked for, now the youngest; the oldest go where all together are too large. */
+  /** The walk of this workflow, marked as used last. When all walks together take too much memory, those used longest ago are dropped. */
   function walkOf({ workflowId, briefingHash }: ChainOf): Walk {
     const known = walks.get(workflowId);
     const walk = known?.briefingHash === briefingHash ? known : startWalk(briefingHash);

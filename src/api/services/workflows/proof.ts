@@ -59,7 +59,7 @@ export function createWorkflowProofs(deps: { outputs: OutputStore; stamps: Stamp
     const shown = { tokenId, stampedAt, verifyUrl: verifyPath(tokenId) };
     if (judgement.ok) {
       const { isProviderKnown, isQualified, verified } = judgement;
-      // Nobody vouches for a name that is not configured: the token says who signed it.
+      // The recorded name of a provider that is not configured is not shown: the certificate in the token says who signed.
       const provider = isProviderKnown || !verified ? claim.provider : verified.signer.subject;
       return { ...shown, provider, isQualified, verdict: { kind: 'proved' } };
     }
@@ -94,7 +94,7 @@ export function createWorkflowProofs(deps: { outputs: OutputStore; stamps: Stamp
     const recorded = root?.outputCount ?? end?.sequenceNumber ?? 0;
     if (found < recorded || (status === 'completed' && found > recorded)) return [{ kind: 'output_count_mismatch', recorded, found }];
     if (root && root.hash !== chain.rootHash) return [{ kind: 'root_mismatch' }];
-    // Whatever was changed after it was linked is not what the chain was recomputed from.
+    // An output that was changed in the database after it was linked differs from the hash in the recomputed chain.
     return rows
       .filter(({ sequenceNumber, hash }) => chain.hashAt(sequenceNumber) !== hash)
       .map(({ sequenceNumber }) => ({ kind: 'chain_hash_mismatch', sequenceNumber }));

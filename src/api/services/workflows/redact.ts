@@ -4,8 +4,8 @@ import type { OutputStore } from '../../../shared/store/outputs.ts';
 import type { WorkflowRecord, WorkflowStore } from '../../../shared/store/workflows.ts';
 
 /**
- * Removes the address of a workflow, and with it what callers said in words of their own, which may name it too; hash anchors and
- * the chain stay (W10). Repeating it removes what an earlier call, cut short, has left.
+ * Removes the e-mail address of a workflow, and all metadata, because callers may have written the address there too. Hashes and chain
+ * stay (W10). When a call was cut short, repeating it removes the rest.
  *
  * @throws ServiceError `store_unavailable`
  */

@@ -42,10 +42,10 @@ interface Place {
 }
 
 /**
- * Stamps an output and has it numbered: what Redis has acknowledged is worked off by the workers, whatever becomes of this process.
+ * Stamps an output and gives it its number. Once Redis has acknowledged the job, the workers do so even if this process dies.
  *
- * @throws ServiceError `conflict`, `gone` (W2, W4, W5), `provider_failed`, `overloaded`, `queue_unavailable`, `store_unavailable`,
- * `idempotency_key_reused`; `stamp_pending` when it was accepted and is not finished in time (E11)
+ * @throws ServiceError `conflict`, `gone` (W2, W4, W5), `tier_unavailable` (W19), `provider_failed`, `overloaded`, `queue_unavailable`,
+ * `store_unavailable`, `idempotency_key_reused`; `stamp_pending` when it was accepted and is not finished in time (E11)
  */
 export function createOutputStamping(deps: StampOutputDeps) {
   const { queue, waiter, outputs, idempotency, clock, servesQualified, addressOf } = deps;
@@ -75,7 +75,7 @@ export function createOutputStamping(deps: StampOutputDeps) {
         briefingHash: workflow.briefingHash,
         outputId: randomUUIDv7(),
         type: request.output_type,
-        // What was said after the redaction is not kept: the workflow is to forget, not to learn (W10).
+        // Metadata that comes after the redaction is not stored: it might hold the address again (W10).
         ...(request.output_metadata && !workflow.redactedAt && { metadata: JSON.stringify(request.output_metadata) }),
       },
     };
