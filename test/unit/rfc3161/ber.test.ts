@@ -119,6 +119,9 @@ describe('BER is read as the DER of the same value (V6)', () => {
     const many = Buffer.alloc(2 * TOKEN_LIMITS.maxElements, Buffer.from([0x05, 0x00]));
     expect(codeOf(indefinite(0x30, many))).toBe('der_too_large');
     expect(codeOf(indefinite(0x30, octetString(Buffer.alloc(TOKEN_LIMITS.maxBytes))))).toBe('der_too_large');
+    const pieces = indefinite(0x24, Buffer.alloc(3 * 10_000, Buffer.from([0x04, 0x01, 0x61])));
+    const empty = indefinite(0x30, Buffer.alloc(4 * 10_000, Buffer.from([0x30, 0x80, 0x00, 0x00])));
+    for (const bomb of [pieces, empty]) expect(codeOf(bomb)).toBe('der_too_large');
     const open = Buffer.alloc(1000, Buffer.from([0x30, 0x80]));
     expect(codeOf(open)).toBe('der_too_deep');
   });
