@@ -2,8 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { normalizeBer } from '../../../src/shared/rfc3161/asn1/ber.ts';
-import { derOf, parseDer, TAG, TOKEN_LIMITS } from '../../../src/shared/rfc3161/asn1/der.ts';
+import { derOf, parseDer, TOKEN_LIMITS } from '../../../src/shared/rfc3161/asn1/der.ts';
 import { contextConstructed, integer, octetString, sequence, setOf, tlv } from '../../../src/shared/rfc3161/asn1/der-writer.ts';
+import { TAG } from '../../../src/shared/rfc3161/asn1/tags.ts';
 import { Refusal } from '../../../src/shared/rfc3161/refusal/refusal.ts';
 import { berOf, chooserOf, indefinite, longForm } from '../../support/ber-forms.ts';
 

@@ -1,6 +1,7 @@
 import { refuse } from '../refusal/refusal.ts';
-import { type Budget, CONSTRUCTED, type DerLimits, overrun, spend, TAG, TOKEN_LIMITS } from './der.ts';
+import { type Budget, type DerLimits, overrun, spend, TOKEN_LIMITS } from './der.ts';
 import { headerOf } from './der-writer.ts';
+import { CONSTRUCTED, TAG } from './tags.ts';
 
 /**
  * BER for CMS (RFC 5652 §2: all of it but the signed attributes may be BER). What BER allows and DER does not is written as DER writes

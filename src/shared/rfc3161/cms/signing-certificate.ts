@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
-import { contentsOf, type Der, derOf, TAG } from '../asn1/der.ts';
+import { contentsOf, type Der, derOf } from '../asn1/der.ts';
 import { inside, type Members, membersOf } from '../asn1/members.ts';
 import { OID } from '../asn1/oids.ts';
+import { TAG } from '../asn1/tags.ts';
 import { refuse } from '../refusal/refusal.ts';
 import { algorithmIdentifierOf, digestOf } from '../x509/algorithms.ts';
 import type { Certificate } from '../x509/certificate.ts';
