@@ -1,6 +1,5 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
-import { rpcRequest, rpcResponse } from '../../shared/contract/mcp.ts';
+import { rpcRequests, rpcResponse, rpcResponses } from '../../shared/contract/mcp.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { statusOf, toServiceError } from '../http/errors.ts';
 import { MalformedJsonError } from '../http/json-text.ts';
@@ -64,13 +63,13 @@ const contract: OperationContract = {
     'Faults of the protocol are JSON-RPC errors at status 200. A batch is an array of messages.',
   authentication: 'service',
   isTokenOptional: true,
-  body: z.union([rpcRequest, z.array(rpcRequest)]),
+  body: rpcRequests,
   isJudgedElsewhere: true,
   bodyExample: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
   answers: {
-    200: json('The answer, or those of a batch in its order.', z.union([rpcResponse, z.array(rpcResponse)])),
+    200: json('The answer, or those of a batch in its order.', rpcResponses),
     202: empty('Nothing but notifications.'),
-    401: json('`tools/call` without a valid service token: error −32000.', z.union([rpcResponse, z.array(rpcResponse)])),
+    401: json('`tools/call` without a valid service token: error −32000.', rpcResponses),
     403: json('The request comes from a page of an origin that is not allowed.', rpcResponse),
     413: json('The body is too large.', rpcResponse),
     415: json('The body is not JSON.', rpcResponse),

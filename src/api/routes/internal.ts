@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { idempotencyHeaders } from '../../shared/contract/parameters.ts';
 import { type StampListResponse, stampListResponse, stampRequestFor } from '../../shared/contract/stamp.ts';
 import { dailyQuery, dailyStatsResponse, listQuery } from '../../shared/contract/stats.ts';
 import { verificationResult, verifyRequest } from '../../shared/contract/verify.ts';
@@ -9,7 +10,7 @@ import { json, type OperationContract } from '../openapi/operation.ts';
 import type { Stamping } from '../services/stamping.ts';
 import type { Statistics } from '../services/statistics.ts';
 import type { Verification } from '../services/verification.ts';
-import { sendStamp, stampAnswers, stampBodyLimit, stampErrors, stampHeaders } from './stamping.ts';
+import { sendStamp, stampAnswers, stampBodyLimit, stampErrors } from './stamping.ts';
 
 const shared = { tag: 'Internal', authentication: 'service' } as const;
 
@@ -60,7 +61,7 @@ export function registerInternalRoutes(
     ...shared,
     id: 'stampInternal',
     summary: 'Stamp a hash, or content in tier sealed',
-    headers: stampHeaders,
+    headers: idempotencyHeaders,
     body: stampRequestFor({ sealedMaxBytes }),
     answers: stampAnswers,
     errors: stampErrors,

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { z } from 'zod';
+import { verifyForm } from '../../shared/contract/verify.ts';
 import { addressKey, type RateLimits } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { type OperationContract, page } from '../openapi/operation.ts';
@@ -17,15 +17,13 @@ const openContract: OperationContract = {
   answers: { 200: page('A form; the file stays in the browser.') },
 };
 
-const withoutSpace = z.string().transform((text) => text.replace(/\s/g, ''));
-
 const sendContract = {
   tag,
   id: 'verifyForm',
   summary: 'The verdict on a token, as a page',
   description: `What the form of the page sends, as \`${formType}\`.`,
   bodyType: formType,
-  body: z.object({ token: withoutSpace, hash: withoutSpace.transform((text) => text.toLowerCase()).default('') }),
+  body: verifyForm,
   answers: { 200: page('Whether the token is valid, and what it says.') },
   errors: ['rate_limited', 'store_unavailable'],
 } satisfies OperationContract;

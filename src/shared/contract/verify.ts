@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { dateTime, text, uuid } from './fields.ts';
-import { pathUuid } from './parameters.ts';
+import { anyUuid } from './parameters.ts';
 import { imprintShown } from './stamp.ts';
 
 const token = text().meta({ description: 'the opaque token that a stamp operation returned' });
@@ -23,8 +23,16 @@ export const rawVerifyRequest = z
   .meta({ id: 'RawVerifyRequest' });
 export type RawVerifyRequest = z.output<typeof rawVerifyRequest>;
 
+const withoutSpace = z.string().transform((pasted) => pasted.replace(/\s/g, ''));
+
+/** The form of the page: what people paste has line ends, and hashes in upper case. */
+export const verifyForm = z.object({ token: withoutSpace, hash: withoutSpace.transform((hash) => hash.toLowerCase()).default('') });
+
 /** Path of verification by id. */
-export const tokenPath = z.object({ token_id: pathUuid });
+export const tokenPath = z.object({ token_id: anyUuid });
+
+/** Path of the content of a sealed stamp (S11). */
+export const sealedContentPath = tokenPath.extend({ secret: z.string() });
 
 export const verificationResult = z
   .object({

@@ -3,7 +3,7 @@ import { workflowTiers } from '../domain/tiers.ts';
 import { workflowStatuses } from '../domain/workflow-state.ts';
 import { email } from './email.ts';
 import { dateTime, metadata, sha256Hex, text, uuid } from './fields.ts';
-import { pathUuid } from './parameters.ts';
+import { anyUuid } from './parameters.ts';
 
 /** A closed set, because it changes behaviour (W1, W2). */
 export const workflowTier = z.enum(workflowTiers).meta({ id: 'WorkflowTier' });
@@ -112,10 +112,27 @@ export const workflowStateResponse = z
 export type WorkflowStateResponse = z.output<typeof workflowStateResponse>;
 
 /** Path of every workflow operation. */
-export const workflowPath = z.object({ workflow_id: pathUuid });
+export const workflowPath = z.object({ workflow_id: anyUuid });
 
 /** Query of verify-user: the challenge of the e-mail; an absent one reads as empty, which no challenge is. */
 export const verifyUserQuery = z.object({ challenge: text().default('') });
 
 /** verify-user for whoever asks for JSON (E12). */
 export const verifyUserResponse = z.object({ workflow_id: uuid, status: z.literal('active') }).meta({ id: 'VerifyUserResponse' });
+
+const whole = z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER);
+
+/** Query of the page (W14): wrong parameters are ignored, not refused. `find` is a hash, or a line that `sha256sum` printed. */
+export const workflowPageQuery = z.object({
+  page: whole.catch(1),
+  output: whole.optional().catch(undefined).describe('leads to the page that this output is on'),
+  edition: z.literal('print').optional().catch(undefined).describe('`print`: for paper, with more outputs on a page'),
+  find: z
+    .string()
+    .trim()
+    .toLowerCase()
+    .regex(/^[0-9a-f]{64}(\s.*)?$/)
+    .transform((line) => line.slice(0, 64))
+    .optional()
+    .catch(undefined),
+});
