@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import type { ErrorPage, PageModels, StatusPage, VerifyUserPage } from '../../src/api/pages/models.ts';
+import type { ErrorPage, PageModels, VerifyUserPage } from '../../src/api/pages/models.ts';
 import type { ProvedStamp, StampMark } from '../../src/api/pages/stamp-model.ts';
 import type { VerdictShown, VerifyPage } from '../../src/api/pages/verify-model.ts';
 import type { OutputRow, WorkflowPage } from '../../src/api/pages/workflow-model.ts';
+import type { StatusFigures } from '../../src/api/services/status.ts';
 
 /** Models as the service would make them, for the tests of the pages. */
 
@@ -242,7 +243,7 @@ const unasked = {
   latency_ms: { p50: null, p95: null },
 };
 
-const operational: StatusPage = {
+const operational: StatusFigures = {
   status: {
     status: 'operational',
     version: '0.2.0',
@@ -295,7 +296,7 @@ export const statusSamples = {
     },
     days: [],
   },
-} satisfies Record<string, StatusPage>;
+} satisfies Record<string, StatusFigures>;
 
 export const startSample: PageModels['start'] = {
   version: '0.2.0',

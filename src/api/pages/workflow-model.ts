@@ -1,5 +1,5 @@
 import type { WorkflowTier } from '../../shared/domain/tiers.ts';
-import type { WorkflowStatus } from '../../shared/domain/workflow-state.ts';
+import type { LinkMailState, WorkflowStatus } from '../../shared/domain/workflow-state.ts';
 import type { StampMark } from './stamp-model.ts';
 
 export interface OutputRow extends StampMark {
@@ -81,7 +81,7 @@ export interface WorkflowPage {
   /** When the link of the mail was opened; null while the e-mail is unverified. */
   readonly emailVerifiedAt: string | null;
   /** How the mail with the link fares (W12). */
-  readonly mail: 'waiting' | 'sent' | 'failed';
+  readonly mail: LinkMailState;
   readonly briefingHash: string;
   readonly outputs: OutputsPage;
   /** The Merkle root (W9); null until completed. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { redactedEmail } from '../domain/mask-email.ts';
 import { workflowTiers } from '../domain/tiers.ts';
-import { workflowStatuses } from '../domain/workflow-state.ts';
+import { linkMailStates, workflowStatuses } from '../domain/workflow-state.ts';
 import { email } from './email.ts';
 import { dateTime, metadata, sha256Hex, text, uuid } from './fields.ts';
 import { anyUuid } from './parameters.ts';
@@ -76,7 +77,7 @@ export const workflowCompleteResponse = z
 export type WorkflowCompleteResponse = z.output<typeof workflowCompleteResponse>;
 
 export const workflowRedactResponse = z
-  .object({ workflow_id: uuid, status: z.literal('redacted'), user_email: z.literal('[REDACTED]') })
+  .object({ workflow_id: uuid, status: z.literal('redacted'), user_email: z.literal(redactedEmail) })
   .meta({ id: 'WorkflowRedactResponse' });
 export type WorkflowRedactResponse = z.output<typeof workflowRedactResponse>;
 
@@ -101,10 +102,10 @@ export const workflowStateResponse = z
     merkle_root: sha256Hex.nullable(),
     verify_url: z.string(),
     agent_id: z.string().optional().describe('this and what follows: to the holder of the workflow token only'),
-    user_email: z.string().optional().describe('`[REDACTED]` once it was removed'),
+    user_email: z.string().optional().describe(`\`${redactedEmail}\` once it was removed`),
     briefing_metadata: z.record(z.string(), z.unknown()).nullable().optional(),
     mail: z
-      .object({ status: z.enum(['waiting', 'sent', 'failed']), attempts: z.int().min(0), sent_at: dateTime.nullable() })
+      .object({ status: z.enum(linkMailStates), attempts: z.int().min(0), sent_at: dateTime.nullable() })
       .optional()
       .describe('how the mail with the link fares'),
   })

@@ -51,14 +51,3 @@ export function checkLink(end: ChainEnd, link: ChainLink): ChainFault | undefine
   if (link.sequenceNumber !== sequenceNumber) return { sequenceNumber, fault: 'number_out_of_order' };
   return link.chainHash === expected.chainHash ? undefined : { sequenceNumber, fault: 'chain_hash_mismatch' };
 }
-
-/** The first place where outputs in the order given do not recompute; undefined when the whole chain holds. */
-export function findChainFault(briefingHash: string, links: Iterable<ChainLink>): ChainFault | undefined {
-  let end = chainStart(briefingHash);
-  for (const link of links) {
-    const fault = checkLink(end, link);
-    if (fault) return fault;
-    end = link;
-  }
-  return undefined;
-}

@@ -7,6 +7,10 @@ export type StoredWorkflowStatus = 'pending' | 'active' | 'closing' | 'completed
 export const workflowStatuses = ['pending', 'active', 'completed', 'expired'] as const;
 export type WorkflowStatus = (typeof workflowStatuses)[number];
 
+/** How the mail with the link fares (W12). */
+export const linkMailStates = ['waiting', 'sent', 'failed'] as const;
+export type LinkMailState = (typeof linkMailStates)[number];
+
 export interface WorkflowSnapshot {
   readonly status: StoredWorkflowStatus;
   /** Whether the challenge was answered; a workflow of tier standard can be completed without. */

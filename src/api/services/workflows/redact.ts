@@ -1,4 +1,5 @@
 import type { WorkflowRedactResponse } from '../../../shared/contract/workflow.ts';
+import { redactedEmail } from '../../../shared/domain/mask-email.ts';
 import type { Clock } from '../../../shared/runtime/clock.ts';
 import type { OutputStore } from '../../../shared/store/outputs.ts';
 import type { WorkflowRecord, WorkflowStore } from '../../../shared/store/workflows.ts';
@@ -13,6 +14,6 @@ export function createRedaction({ workflows, outputs, clock }: { workflows: Work
   return async ({ _id: workflowId }: WorkflowRecord): Promise<WorkflowRedactResponse> => {
     await workflows.redact(workflowId, new Date(clock()));
     await outputs.forgetMetadata(workflowId);
-    return { workflow_id: workflowId, status: 'redacted', user_email: '[REDACTED]' };
+    return { workflow_id: workflowId, status: 'redacted', user_email: redactedEmail };
   };
 }
