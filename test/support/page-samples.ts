@@ -143,6 +143,7 @@ export const verifyUserSamples = [
   verifyUser({ kind: 'challenge_expired' }),
   verifyUser({ kind: 'challenge_used' }),
   verifyUser({ kind: 'challenge_exhausted' }),
+  verifyUser({ kind: 'challenge_replaced' }),
   verifyUser({ kind: 'workflow_expired' }),
   verifyUser({ kind: 'workflow_closed' }),
   verifyUser({ kind: 'email_redacted' }),
