@@ -144,6 +144,7 @@ export const verifyUserSamples = [
   verifyUser({ kind: 'challenge_expired' }),
   verifyUser({ kind: 'challenge_used' }),
   verifyUser({ kind: 'challenge_exhausted' }),
+  verifyUser({ kind: 'challenge_replaced' }),
   verifyUser({ kind: 'workflow_expired' }),
   verifyUser({ kind: 'workflow_closed' }),
   verifyUser({ kind: 'email_redacted' }),
@@ -192,7 +193,7 @@ export const verifySamples = {
     proved({ isQualified: false, imprint: { algorithm: 'sha512', digest: createHash('sha512').update(contentOf(1)).digest('hex') } }),
   ),
   mock: { ...verifyPage(proved({ isQualified: false, provider: 'mock', details: null })), downloads: [] },
-  refused: verifyPage({ kind: 'refused', reason }),
+  refused: verifyPage({ kind: 'refused', reason, advice: null }),
   unknown: verifyPage({ kind: 'unknown' }),
   unverifiable: verifyPage({ kind: 'unverifiable' }),
 } satisfies Record<string, VerifyPage>;
@@ -201,7 +202,7 @@ export const verifySamples = {
 export const verdictOf = (token: string): VerdictShown =>
   token === 'good'
     ? proved({ provider: null, isQualified: false })
-    : { kind: 'refused', reason: 'not_base64: The token is not canonical base64.' };
+    : { kind: 'refused', reason: 'not_base64: The token is not canonical base64.', advice: null };
 
 const errorPage = (what: ErrorPage['what'], status: number, detail = '', retryAfterSeconds: number | null = null): ErrorPage => ({
   what,

@@ -11,6 +11,7 @@ import type { Stamping } from '../services/stamping.ts';
 import type { Statistics } from '../services/statistics.ts';
 import type { Verification } from '../services/verification.ts';
 import { sendStamp, stampAnswers, stampBodyLimit, stampErrors } from './stamping.ts';
+import { tokenBodyLimit } from './verify.ts';
 
 const shared = { tag: 'Internal', authentication: 'service' } as const;
 
@@ -84,10 +85,14 @@ export function registerInternalRoutes(
     return sendStamp(reply, answer);
   });
 
-  app.post('/api/v1/internal/v1/verify', { onRequest, config: { contract: verifyContract } }, async (request) => {
-    requireProduct(identifyProduct, request);
-    return verification.raw(parseVerify(request).body.token);
-  });
+  app.post(
+    '/api/v1/internal/v1/verify',
+    { onRequest, bodyLimit: tokenBodyLimit, config: { contract: verifyContract } },
+    async (request) => {
+      requireProduct(identifyProduct, request);
+      return verification.raw(parseVerify(request).body.token);
+    },
+  );
 
   app.get('/api/v1/internal/v1/stamps', { config: { contract: listContract } }, async (request): Promise<StampListResponse> => {
     const product = requireProduct(identifyProduct, request);

@@ -7,8 +7,8 @@ import type { StampPages } from '../services/stamp-pages.ts';
 
 const tag = 'Verification';
 const formType = 'application/x-www-form-urlencoded';
-/** Room for a token of some kilobytes; a form may write each byte as three characters (`%2B`). */
-const bodyLimit = 256 * 1024;
+/** A token of 1 MiB in base64, of which a form writes some characters as three. */
+const bodyLimit = 2 * 1024 * 1024;
 
 const openContract: OperationContract = {
   tag,

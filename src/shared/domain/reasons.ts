@@ -21,6 +21,12 @@ export const REASONS = {
 
 export type ReasonCode = keyof typeof REASONS;
 
+/** One sentence: what somebody with a refused token can do; undefined where there is nothing to say beyond the reason. */
+export function adviceOf(code: ReasonCode): string | undefined {
+  const reason = REASONS[code];
+  return 'advice' in reason ? reason.advice : undefined;
+}
+
 /** The public `reason`: the stable code, a colon, one sentence (V3). */
 export function reasonOf(code: ReasonCode): string {
   return `${code}: ${REASONS[code].sentence}`;

@@ -51,7 +51,7 @@ export function createWorkflowPages(deps: {
   async function findOutputs(workflowId: string, hash: string | undefined, chain: RecomputedChain): Promise<FindResult | null> {
     if (hash === undefined) return null;
     const recorded = await outputs.findNumbers(workflowId, hash, mostFound);
-    return { hash, sequenceNumbers: recorded.filter((number) => chain.hashAt(number) === hash) };
+    return { hash, sequenceNumbers: recorded.filter((number) => chain.linkAt(number)?.outputHash === hash) };
   }
 
   return async (workflowId: string, query: PageQuery): Promise<WorkflowPage | null> => {
@@ -62,10 +62,12 @@ export function createWorkflowPages(deps: {
     const end = await outputs.findEnd(workflowId);
     const total = end?.sequenceNumber ?? 0;
     const page = Math.min(Math.max(1, query.page), Math.max(1, Math.ceil(total / pageSize)));
-    const listed = await outputs.list(workflowId, (page - 1) * pageSize + 1, pageSize);
+    const firstNumber = (page - 1) * pageSize + 1;
+    const lastNumber = Math.min(page * pageSize, total);
+    const listed = await outputs.list(workflowId, firstNumber, pageSize);
     // Counted before they were read: what was added in between is on the next view.
     const records = listed.filter(({ sequenceNumber }) => sequenceNumber <= total);
-    const { proof, rows, root, chain } = await prove({ workflow, end, rows: records });
+    const { proof, rows, root, chain } = await prove({ workflow, end, firstNumber, lastNumber, rows: records });
     const find = chain ? await findOutputs(workflowId, query.find, chain) : null;
     const now = clock();
     return {
@@ -79,7 +81,10 @@ export function createWorkflowPages(deps: {
       startedAt: workflow.createdAt.toISOString(),
       expiresAt: workflow.expiresAt.toISOString(),
       // The root's stamp proves when it was closed; what is recorded is a little later and proved by nothing.
-      completedAt: root?.stamp.verdict.kind === 'proved' ? root.stamp.stampedAt : isoOf(workflow.completedAt),
+      completedAt:
+        root?.stamp.verdict.kind === 'proved'
+          ? root.stamp.stampedAt
+          : isoOf(workflow.status === 'completed' ? workflow.completedAt : undefined),
       agentId: agentShown(workflow),
       maskedEmail: workflow.redactedAt ? null : maskEmail(workflow.email),
       emailVerifiedAt: isoOf(workflow.emailVerifiedAt),
