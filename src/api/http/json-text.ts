@@ -11,7 +11,7 @@ const maxBodyNesting = maxNesting + 2;
  * The most colons and commas in a body, counted in texts too. An object with a million members would block the process for seconds. Large
  * bodies are no problem: their size comes from base64, which has neither character.
  */
-export const mostSeparators = 50_000;
+const mostSeparators = 50_000;
 
 function hasMoreThan(most: number, bytes: Buffer): boolean {
   let found = 0;

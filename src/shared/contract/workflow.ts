@@ -7,10 +7,10 @@ import { dateTime, metadata, sha256Hex, text, uuid } from './fields.ts';
 import { anyUuid } from './parameters.ts';
 
 /** A closed set, because it changes behaviour (W1, W2). */
-export const workflowTier = z.enum(workflowTiers).meta({ id: 'WorkflowTier' });
+const workflowTier = z.enum(workflowTiers).meta({ id: 'WorkflowTier' });
 
 /** The output types that the interface documents; others are allowed (W3). */
-export const documentedOutputTypes = ['image', 'text', 'audio', 'video', 'code', 'layout'] as const;
+const documentedOutputTypes = ['image', 'text', 'audio', 'video', 'code', 'layout'] as const;
 
 /** The most characters of an `agent_id`. */
 const maxAgentIdCharacters = 1024;

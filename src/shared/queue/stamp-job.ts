@@ -22,7 +22,7 @@ const outputRefSchema = z.object({
 export type OutputRef = z.infer<typeof outputRefSchema>;
 
 /** One accepted stamp on its way to a worker: ids and hashes, never content (S11). */
-export const stampItemSchema = z.object({
+const stampItemSchema = z.object({
   tokenId: z.uuid(),
   imprint: imprintSchema,
   tier: z.enum(stampTiers),
@@ -60,7 +60,7 @@ export type StampJob = z.infer<typeof stampJobSchema>;
  * provider may make it, so none was asked (W19). `workflow_closed`: the output came after its workflow was closed, and is not part of it
  * (W4).
  */
-export const stampReplySchema = z.discriminatedUnion('outcome', [
+const stampReplySchema = z.discriminatedUnion('outcome', [
   z.object({
     outcome: z.literal('stamped'),
     tokenId: z.string(),

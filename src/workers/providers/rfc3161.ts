@@ -17,7 +17,7 @@ const longestRetryDelayMs = 250;
 const longestRetryAfterMs = 1_000;
 
 /** A TSA's answer that is no proof of what was asked for. Never tried again at the same TSA (docs/refusals.md "How a TSA is asked"). */
-export class InvalidAnswerError extends Error {
+class InvalidAnswerError extends Error {
   override readonly name = 'InvalidAnswerError';
   readonly code: ReasonCode;
 
