@@ -1,10 +1,8 @@
-import { type Job, Queue } from 'bullmq';
+import type { Job } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { ServiceError } from '../domain/service-error.ts';
 import type { Logger } from '../runtime/log.ts';
-import { keyPrefix } from './connection.ts';
 import { type JobName, type JobPayload, jobContracts } from './jobs.ts';
-import { unlimitedAttempts } from './stamp-queue.ts';
+import { checkConnection, openQueue, queueUnavailable } from './open-queue.ts';
 
 /** The kinds of job that are sent one by one. */
 type SentJob = Extract<JobName, 'otp-mail' | 'workflow-completion'>;
@@ -26,21 +24,8 @@ export interface JobSender {
 export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): JobSender {
   const names: readonly SentJob[] = ['otp-mail', 'workflow-completion'];
   const queues = new Map(
-    names.map((name) => {
-      const queue = new Queue(jobContracts[name].queue, {
-        connection: redis,
-        prefix: keyPrefix,
-        skipWaitingForReady: true,
-        skipVersionCheck: true,
-        streams: { events: { maxLen: 100 } },
-        defaultJobOptions: { attempts: unlimitedAttempts, backoff: { type: name }, removeOnComplete: true, removeOnFail: true },
-      });
-      queue.on('error', (error) => log.debug({ err: error }, 'queue connection'));
-      return [name, queue] as const;
-    }),
+    names.map((name) => [name, openQueue(jobContracts[name].queue, { redis, log, retryKind: name, removeOnFail: true })] as const),
   );
-  const unavailable = (cause: unknown) =>
-    new ServiceError('queue_unavailable', 'The queue cannot take requests at the moment.', { retryAfterSeconds: 2, cause });
 
   /** Ends the pause of a job. When that fails, the job has just started by itself. */
   async function promote(job: Job | undefined): Promise<void> {
@@ -52,16 +37,14 @@ export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): 
   }
 
   return {
-    checkConnection: () => {
-      if (redis.status !== 'ready') throw unavailable('not connected');
-    },
+    checkConnection: () => checkConnection(redis),
     send: async (name, payload, jobId) => {
       try {
         const job = await queues.get(name)?.add(name, payload, { jobId });
         // Somebody asks for it now: it need not sit out the pause after its last failure.
         if (name === 'workflow-completion' && (await job?.isDelayed())) await promote(job);
       } catch (error) {
-        throw unavailable(error);
+        throw queueUnavailable(error);
       }
     },
     close: async () => void (await Promise.all([...queues.values()].map((queue) => queue.close()))),

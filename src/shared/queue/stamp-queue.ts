@@ -1,15 +1,11 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { ServiceError } from '../domain/service-error.ts';
 import { createBatcher } from '../runtime/batcher.ts';
 import type { Logger } from '../runtime/log.ts';
-import { keyPrefix } from './connection.ts';
 import { createDepthGauge, jobIdOf } from './depth.ts';
+import { checkConnection, openQueue, queueUnavailable } from './open-queue.ts';
 import { maxItemsPerJob, type StampItem, type StampJob, stampQueueName } from './stamp-job.ts';
-
-/** A job is tried until it succeeds: what was accepted gets stamped, whenever the store is back (E11). */
-export const unlimitedAttempts = 1_000_000;
 
 /** The API's end of the `stamps` queue. */
 export interface StampQueue {
@@ -28,26 +24,10 @@ export interface StampQueue {
   close(): Promise<void>;
 }
 
-const unavailable = (cause: unknown) =>
-  new ServiceError('queue_unavailable', 'The queue cannot take requests at the moment.', { retryAfterSeconds: 2, cause });
-
 /** `maxDepth`: how many stamps may wait before more are refused. `replyTo`: the stream that replies are read from. */
 export function createStampQueue(options: { redis: Redis; replyTo: string; maxDepth: number; log: Logger }): StampQueue {
   const { redis, replyTo, maxDepth, log } = options;
-  const queue = new Queue<StampJob>(stampQueueName, {
-    connection: redis,
-    prefix: keyPrefix,
-    skipWaitingForReady: true,
-    skipVersionCheck: true,
-    streams: { events: { maxLen: 100 } },
-    defaultJobOptions: {
-      attempts: unlimitedAttempts,
-      backoff: { type: 'custom' },
-      removeOnComplete: true,
-      removeOnFail: { count: 1_000 },
-    },
-  });
-  queue.on('error', (error) => log.debug({ err: error }, 'queue connection'));
+  const queue = openQueue<StampJob>(stampQueueName, { redis, log, retryKind: 'stamp', removeOnFail: { count: 1_000 } });
   const depth = createDepthGauge({ redis, log });
   /** Stamps that Redis has not acknowledged yet. */
   let entering = 0;
@@ -60,7 +40,7 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
       try {
         await queue.add('stamp', { replyTo, items }, { jobId });
       } catch (error) {
-        throw unavailable(error);
+        throw queueUnavailable(error);
       }
       depth.added(jobId);
       entering -= items.length;
@@ -68,7 +48,7 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
   });
 
   const checkCapacity = () => {
-    if (redis.status !== 'ready') throw unavailable('not connected');
+    checkConnection(redis);
     if (depth.current() + entering >= maxDepth) {
       throw new ServiceError('overloaded', 'Too many stamps are waiting; please try again shortly.', { retryAfterSeconds: 5 });
     }
