@@ -2,20 +2,16 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { Proof } from '../../shared/domain/stamp.ts';
 import type { JobRun } from '../../shared/queue/jobs.ts';
 import type { StampItem } from '../../shared/queue/stamp-job.ts';
-import { answerWithin } from '../../shared/runtime/answer-within.ts';
-import { createBatcher } from '../../shared/runtime/batcher.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
-import type { Logger } from '../../shared/runtime/log.ts';
-import type { CounterStore, StampTally } from '../../shared/store/counters.ts';
+import type { StampTally } from '../../shared/store/counters.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 import { TierUnavailableError, type TimestampProvider } from '../providers/provider.ts';
+import { createStampWriter, type StampWriterDeps } from './stamp-writer.ts';
 
-export interface StampMakerDeps {
+export interface StampMakerDeps extends StampWriterDeps {
   readonly provider: TimestampProvider;
-  readonly stamps: StampStore;
-  readonly counters: CounterStore;
+  readonly stamps: Pick<StampStore, 'findMany' | 'insertOnce'>;
   readonly clock: Clock;
-  readonly log: Logger;
 }
 
 export interface StampsMade {
@@ -73,27 +69,9 @@ const distinct = (items: readonly StampItem[]): StampItem[] => [
   ...new Map(items.toReversed().map((item) => [item.tokenId, item])).values(),
 ];
 
-/**
- * Jobs that finish while another write is under way are written together, at most this many: one insert, and beside it one update of the
- * counters.
- */
-const mostJobsTogether = 64;
-
-/** How long a reply waits for the counters, milliseconds. */
-const longestCountingMs = 400;
-
-interface Made {
-  readonly stamp: StoredStamp;
-  readonly tally: StampTally;
-}
-
-interface JobWrites {
-  readonly made: readonly Made[];
-  /** The stored stamps in the order of the items; set once they are written. */
-  stored: readonly StoredStamp[];
-}
-
 export function createStampMaker({ provider, stamps, counters, clock, log }: StampMakerDeps): MakeStamps {
+  const writer = createStampWriter({ stamps, counters, log });
+
   async function attempt(item: StampItem): Promise<Attempt> {
     const { tokenId, imprint, tier, requiresQualified = false } = item;
     try {
@@ -120,47 +98,6 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
     latencyMs: proof && clock() - item.acceptedAt,
   });
 
-  async function count(tallies: StampTally[], write: (tallies: StampTally[]) => Promise<void>): Promise<void> {
-    try {
-      if (tallies.length > 0) await write(tallies);
-    } catch (error) {
-      log.error({ err: error, stamps: tallies.length }, 'the counters are wrong by some stamps: repair them');
-    }
-  }
-
-  /**
-   * Counts at the same time as it writes, since nearly every stamp is new. What turns out to be stored already, or could not be written,
-   * is subtracted again. A caller does not wait long for the counters.
-   */
-  const writing = createBatcher<JobWrites>({
-    maxItems: mostJobsTogether,
-    flush: async (jobs) => {
-      const made = jobs.flatMap((job) => job.made);
-      const tallies = made.map(({ tally }) => tally);
-      const isCounted = counters.add(tallies).then(
-        () => true,
-        () => false,
-      );
-      const putRight = async (isNew: readonly boolean[]) => {
-        const wasCounted = await isCounted;
-        const wrong = tallies.filter((_, index) => isNew[index] !== wasCounted);
-        await count(wrong, wasCounted ? counters.takeBack : counters.add);
-      };
-      const finishCounting = (isNew: readonly boolean[]) => answerWithin(longestCountingMs, () => putRight(isNew));
-
-      const { stored, added } = await stamps.insertOnce(made.map(({ stamp }) => stamp)).catch(async (error) => {
-        await finishCounting(made.map(() => false));
-        throw error;
-      });
-      const addedIds = new Set(added.map(({ tokenId }) => tokenId));
-      // Two jobs in this batch may hold the same stamp; it was added, and counts, once.
-      await finishCounting(made.map(({ stamp }) => addedIds.delete(stamp.tokenId)));
-
-      const storedById = new Map(stored.map((stamp) => [stamp.tokenId, stamp]));
-      for (const job of jobs) job.stored = job.made.flatMap(({ stamp }) => storedById.get(stamp.tokenId) ?? []);
-    },
-  });
-
   return async (given, { isRetry, isFinal = () => true }) => {
     const items = distinct(given);
     const startedAt = clock();
@@ -176,13 +113,8 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
     const owed = postponed.map(({ item }) => item);
     const failed = final.filter(({ outcome }) => outcome === 'failed').map(({ item }) => item);
     const refused = final.filter(({ outcome }) => outcome === 'refused').map(({ item }) => item);
-    const job: JobWrites = {
-      made: stamped.map(({ item, proof }) => ({ stamp: stampOf(item, proof), tally: tallyOf(item, proof) })),
-      stored: [],
-    };
-    if (stamped.length > 0) await writing.add(job);
-    const failures = failed.map((item) => tallyOf(item));
-    await answerWithin(longestCountingMs, () => count(failures, counters.add));
+    const written = await writer.write(stamped.map(({ item, proof }) => ({ stamp: stampOf(item, proof), tally: tallyOf(item, proof) })));
+    await writer.countFailures(failed.map((item) => tallyOf(item)));
     const requestIds = [...new Set(items.map(({ requestId }) => requestId))];
     log.info(
       {
@@ -196,7 +128,7 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
       },
       'stamped',
     );
-    return { stored: [...known, ...job.stored], failed, refused, owed };
+    return { stored: [...known, ...written], failed, refused, owed };
   };
 }
 
