@@ -9,6 +9,19 @@ import { checkImports, checkName, checkSource } from '../support/import-rules.ts
 const sources = listSources(checkoutDir, 'src');
 const read = (path: string) => readFileSync(join(checkoutDir, path), 'utf8');
 
+/** Imports modules in a process of their own that may neither connect nor listen, and must end by itself. */
+function importAll(modules: readonly string[]): { status: number | null; stderr: string } {
+  const program = `
+    import net from 'node:net';
+    const refuse = (what) => () => { throw new Error('a module ' + what + ' when it is imported'); };
+    net.Socket.prototype.connect = refuse('connects');
+    net.Server.prototype.listen = refuse('listens');
+    for (const module of ${JSON.stringify(modules)}) await import(module);
+  `;
+  const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8', timeout: 25_000 });
+  return { status, stderr };
+}
+
 describe('the sources keep the rules of the architecture', () => {
   test('rules 1 to 4: rooms, purity, one home for each package, no cycles', () => {
     expect(sources.length).toBeGreaterThan(20);
@@ -22,16 +35,7 @@ describe('the sources keep the rules of the architecture', () => {
   test('rule 5: importing opens no connection, listens nowhere and leaves nothing running', () => {
     const entries = /^src\/[a-z]+\/main\.ts$/;
     const modules = sources.filter((path) => !entries.test(path)).map((path) => join(checkoutDir, path));
-    const program = `
-      import net from 'node:net';
-      const refuse = (what) => () => { throw new Error('a module ' + what + ' when it is imported'); };
-      net.Socket.prototype.connect = refuse('connects');
-      net.Server.prototype.listen = refuse('listens');
-      for (const module of ${JSON.stringify(modules)}) await import(module);
-    `;
-    const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8', timeout: 25_000 });
-    expect(stderr).toBe('');
-    expect(status).toBe(0);
+    expect(importAll(modules)).toEqual({ status: 0, stderr: '' });
   });
 
   test('names are kebab-case and say something', () => {
@@ -112,6 +116,15 @@ describe('the check of the rules', () => {
   ];
   test.each(planted)('finds that %s must not import %s', (from, target, rule) => {
     expect(checkImports(withImport(from, target)).filter((line) => line.includes(rule))).not.toEqual([]);
+  });
+
+  test.each([
+    ['connects', "import net from 'node:net'; net.connect(1);"],
+    ['listens', "import http from 'node:http'; http.createServer().listen(0);"],
+  ])('finds a module that %s when it is imported', (what, source) => {
+    const { status, stderr } = importAll([`data:text/javascript,${encodeURIComponent(source)}`]);
+    expect(status).not.toBe(0);
+    expect(stderr).toContain(`a module ${what} when it is imported`);
   });
 
   test('finds a cycle however long, and a file that is not there', () => {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { digestCharacters } from '../domain/stamp.ts';
 import { dateTime, text, uuid } from './fields.ts';
 import { anyUuid } from './parameters.ts';
 import { imprintShown } from './stamp.ts';
@@ -9,8 +10,11 @@ const token = text().meta({ description: 'the opaque token that a stamp operatio
 export const verifyRequest = z.object({ token }).meta({ id: 'VerifyRequest' });
 export type VerifyRequest = z.output<typeof verifyRequest>;
 
+const lengths = Object.values(digestCharacters);
+const oneDigest = lengths.map((length) => `[0-9a-f]{${length}}`).join('|');
+
 /** SHA-256, SHA-384 or SHA-512 (V7). */
-const digestHex = text({ min: 64, max: 128, pattern: '^([0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128})$' }).meta({
+const digestHex = text({ min: Math.min(...lengths), max: Math.max(...lengths), pattern: `^(${oneDigest})$` }).meta({
   description: 'SHA-256, SHA-384 or SHA-512 as 64, 96 or 128 lower-case hexadecimal characters',
 });
 
