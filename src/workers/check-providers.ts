@@ -39,7 +39,7 @@ function linesOf({ provider, isQualified, verdict, fault, latencyMs, certificate
     policy,
     clock: clockDifferenceMs === null ? null : clockOf(clockDifferenceMs),
     latency: `${latencyMs} ms`,
-    qualified: isQualified ? 'as configured' : 'no',
+    qualified: verdict === 'failed' ? 'not verified' : isQualified ? 'as configured' : 'no',
   };
   const shown = Object.entries(facts).flatMap(([name, value]) => (value === null ? [] : [`  ${name.padEnd(12)}${value}\n`]));
   return `${provider}: ${fault === null ? verdict : `${verdict}: ${fault}`}\n${shown.join('')}`;

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { WorkflowStampRequest, WorkflowStampResponse } from '../../../shared/contract/workflow.ts';
-import { outputPath, verifyPath, workflowPath, workflowStatePath } from '../../../shared/domain/addresses.ts';
+import { verifyPath, workflowPath, workflowStatePath } from '../../../shared/domain/addresses.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
 import { sha256Imprint } from '../../../shared/domain/stamp.ts';
 import { needsQualifiedProvider } from '../../../shared/domain/tiers.ts';
@@ -9,6 +9,7 @@ import type { StampQueue } from '../../../shared/queue/stamp-queue.ts';
 import type { Clock } from '../../../shared/runtime/clock.ts';
 import type { OutputStore } from '../../../shared/store/outputs.ts';
 import type { WorkflowRecord } from '../../../shared/store/workflows.ts';
+import { outputPath } from '../../pages/workflow-model.ts';
 import { acceptAndWait } from '../accept-and-wait.ts';
 import { type Idempotency, type PassLimit, passLimitOnce } from '../idempotency.ts';
 import type { ReplyWaiter } from '../reply-waiter.ts';
