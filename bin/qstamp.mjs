@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** Runs the command of src/cli, or the operators' one of src/workers, with a Node that takes TypeScript as it is: this one, or else the one among the dependencies. */
+/** Runs the command of src/cli, or `check-providers` of src/workers, with Node 24: this one, or the one among the dependencies. */
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import module from 'node:module';

@@ -176,7 +176,7 @@ async function main() {
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
   for (const signal of signals) process.on(signal, passOn);
   if (process.env.npm_lifecycle_event) {
-    // npm killed outright passes nothing on; a change of parent tells that it is gone.
+    // When npm is killed (SIGKILL) it passes no signal on; that our parent has changed tells that it is gone.
     const parent = process.ppid;
     setInterval(() => process.ppid !== parent && passOn('SIGTERM'), 1_000).unref();
   }

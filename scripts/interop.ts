@@ -1,6 +1,6 @@
 /**
- * `npm run interop`: clients that strangers' programs make of `/openapi.json` call every operation of a running service. What the programs
- * need is installed once, into the cache. Redis and MongoDB are those of `REDIS_URL` and `MONGODB_URL`, or servers of its own.
+ * `npm run interop`: foreign generators make clients of `/openapi.json`, and these call every operation of a running service. The
+ * generators are installed once, into the cache. Redis and MongoDB are those of `REDIS_URL` and `MONGODB_URL`, or servers of its own.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ import { createTemporaryContext, startStack } from './stack/stack.ts';
 const pythonGenerator = 'openapi-python-client==0.29.1';
 const typescriptGenerator = ['@hey-api/openapi-ts@0.95.0', 'typescript@5.9.3'];
 
-/** The media types that RFC 3161 gives to its files are files to this generator only when it is told so. */
+/** This generator handles the media types of RFC 3161 as files only when it is told to. */
 const pythonConfig = {
   content_type_overrides: Object.fromEntries(
     ['reply', 'query', 'token'].map((what) => [`application/timestamp-${what}`, 'application/octet-stream']),
@@ -69,7 +69,7 @@ const strangers: readonly Stranger[] = [
   },
 ];
 
-/** What came of one stranger: how many calls were right, and each line that says otherwise. */
+/** How many calls of one generated client were right, and a line for each that was not. */
 async function meet(
   { generate }: Stranger,
   context: StackContext,
@@ -118,7 +118,7 @@ await runScript(async (signal) => {
     };
     mkdirSync(join(context.dataDir, 'tsa'));
     const tsa = await start('tsa', { TSA_STATE_DIR: join(context.dataDir, 'tsa') });
-    // A run after another on the same Redis is no flood.
+    // Without a limit: two runs in a row on the same Redis would reach it.
     const settings = {
       RATE_WORKFLOW_START_PER_HOUR: '0',
       TSP: 'local',

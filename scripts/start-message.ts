@@ -17,7 +17,7 @@ export interface ServiceFacts {
 }
 
 /** One line that stamps a real file, shows the stamp, and verifies it by the address in it. */
-export function stampLine(url: string, token: string): string {
+function stampLine(url: string, token: string): string {
   const hash = `{\\"hash\\":\\"$(sha256sum README.md | cut -c1-64)\\"}`;
   const stamp = `curl -sS ${url}/api/v1/internal/v1/stamp -H 'X-Service-Token: ${token}' -H 'Content-Type: application/json' -d "${hash}"`;
   const verify = `curl -sS ${url}$(echo "$stamp" | grep -o '/api/v1/verify/v1/token/[0-9a-f-]*')`;

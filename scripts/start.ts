@@ -110,7 +110,7 @@ async function run(signal: AbortSignal): Promise<number> {
       env.TSP_PROVIDERS_FILE ||= String(tsa.providersFile);
       ports.tsa = Number(new URL(String(tsa.url)).port);
     }
-    // Stamps of an earlier TSP=local verify whatever provider is asked today.
+    // Stamps of an earlier start with TSP=local must still verify under another TSP.
     const localRoot = join(localDir, 'tsa', 'root.pem');
     if (env.TSP !== 'local' && existsSync(localRoot)) env.TRUST_ANCHORS_FILE ||= localRoot;
     const url = String((await start('api', env)).url);

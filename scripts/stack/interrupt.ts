@@ -1,5 +1,5 @@
 /** Thrown out of whatever was under way when the person, or the parent process, ended us. */
-export class Interrupted extends Error {
+class Interrupted extends Error {
   override readonly name = 'Interrupted';
   readonly exitCode: number;
   constructor(signal: string, exitCode: number) {
@@ -9,14 +9,14 @@ export class Interrupted extends Error {
 }
 
 const exitCodes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
-/** One Ctrl-C reaches us twice: from the terminal and passed on by npm. */
+/** One Ctrl-C arrives twice: from the terminal, and passed on by npm. Within this time it counts as one. */
 const sameSignalMs = 1_000;
 
 /**
  * Runs with a signal that is aborted by Ctrl-C, SIGTERM, a closed terminal, or the end of the parent that holds our IPC channel.
  * The run then stops what it started and throws. A second Ctrl-C does not wait for that: our children die with us.
  */
-export async function withInterrupts<T>(run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+async function withInterrupts<T>(run: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController();
   let firstAt = 0;
   const interrupt = (name: keyof typeof exitCodes) => {

@@ -39,7 +39,7 @@ export interface ProcessDescription {
 }
 
 /** The last lines of a log, for a report. */
-export function lastLines(file: string, count = 12): string {
+function lastLines(file: string, count = 12): string {
   return readFileSync(file, 'utf8').trimEnd().split('\n').slice(-count).join('\n');
 }
 

@@ -31,7 +31,7 @@ export interface CommandOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** Called with each line of stdout and stderr. */
   readonly onLine?: (line: string) => void;
-  /** Whom an abort asks to stop: the whole group, or only the command itself, which then ends in its own time (apt while dpkg writes). */
+  /** What an abort signals: the whole process group, or only the command, which then ends in its own time (apt, while dpkg writes). */
   readonly interrupt?: 'group' | 'command';
   /** Lets the command ask at the terminal (a password); it then shares our process group. */
   readonly interactive?: boolean;

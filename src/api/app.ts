@@ -42,7 +42,10 @@ export interface AppDeps {
   readonly metrics: Pick<Metrics, 'answered'>;
 }
 
-/** What large bodies may take of the memory of one process, on the way in and out: who reads slowly keeps nobody from sending. */
+/**
+ * The memory of one process for large bodies. Requests and answers have separate shares, so that clients who read slowly block no
+ * uploads.
+ */
 const receivedBytes = 128 * 1024 * 1024;
 const sentBytes = 64 * 1024 * 1024;
 
@@ -65,7 +68,7 @@ function createServer(log: FastifyBaseLogger, trustProxy: string[]): FastifyInst
   });
 }
 
-/** The application apart from the listening server: plugins and routes in an explicit order. */
+/** Puts plugins and routes together, in an order that matters: hooks count only for routes registered after them. Does not listen. */
 export async function buildApp({ config, log, services, limits, metrics }: AppDeps): Promise<FastifyInstance> {
   const { stamping, verification, stampPages, statistics, downloadSealed, workflows, health, status, pricing } = services;
   const sealedMaxBytes = config.SEALED_MAX_BYTES;

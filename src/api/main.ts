@@ -36,7 +36,7 @@ async function listen(app: FastifyInstance, { HOST: host, PORT: port }: Config):
   }
 }
 
-/** Opens all that one API process holds, and listens; `lifecycle` closes it. */
+/** Opens everything that an API process needs, and listens. `lifecycle` closes it again. */
 export async function openApi({ config, log, lifecycle }: ProcessContext<Config>): Promise<{ url: string }> {
   const clock = systemClock;
   const trust = loadTrustSettings(config);

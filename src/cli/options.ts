@@ -7,7 +7,7 @@ const flag = { type: 'boolean' } as const;
 const repeated = { type: 'string', multiple: true } as const;
 
 /** Every option of every command: a name means the same kind of value everywhere, so options may stand before the command too. */
-export const optionTypes = {
+const optionTypes = {
   agent: text,
   briefing: text,
   'briefing-hash': text,

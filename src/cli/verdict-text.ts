@@ -1,5 +1,5 @@
 import { rfc3339Of } from '../shared/domain/gen-time.ts';
-import { reasonOf } from '../shared/domain/reasons.ts';
+import { adviceOf, reasonOf } from '../shared/domain/reasons.ts';
 import { type Certificate, isSameName, type TrustStore, UNCHECKED, type Unchecked, type Verified } from '../shared/rfc3161/index.ts';
 import { certificateJson, readableFingerprint, readableName } from './anchors.ts';
 import { CommandFailure } from './failure.ts';
@@ -89,7 +89,7 @@ function imprintText(stated: Verified): string {
   return `${algorithm.replace('sha', 'SHA-')} ${digest}`;
 }
 
-function detailsOf(subject: Subject, { verdict, reason, stated }: SubjectJudgement, last: Certificate | undefined): string[] {
+function detailsOf(subject: Subject, { verdict, reason, stated, online }: SubjectJudgement, last: Certificate | undefined): string[] {
   const { record, input } = subject;
   if (reason === 'imprint_mismatch') {
     const when = stated === undefined ? record && describeRecord(record) : `stamped at ${rfc3339Of(stated.genTimeText)}`;
@@ -97,7 +97,9 @@ function detailsOf(subject: Subject, { verdict, reason, stated }: SubjectJudgeme
   }
   if (reason === 'mock_not_rfc3161')
     return ['a stamp of the mock provider proves nothing to anybody but its own service; --online asks it'];
-  if (reason === 'no_token') return ['--online asks the service for it'];
+  if (reason === 'no_token') return online ? [] : ['--online asks the service for it'];
+  const advice = reason && adviceOf(reason);
+  if (advice !== undefined) return [advice];
   if (stated === undefined || last === undefined) return [];
   const accuracy = secondsOf(stated.accuracyMicroseconds);
   const signed = `signed by ${stated.signer.subject}, policy ${stated.policy}${accuracy === null ? '' : `, accurate to ${accuracy} s`}`;

@@ -39,7 +39,7 @@ function linesOf({ provider, isQualified, verdict, fault, latencyMs, certificate
     policy,
     clock: clockDifferenceMs === null ? null : clockOf(clockDifferenceMs),
     latency: `${latencyMs} ms`,
-    qualified: isQualified ? 'as configured' : 'no',
+    qualified: verdict === 'failed' ? 'not verified' : isQualified ? 'as configured' : 'no',
   };
   const shown = Object.entries(facts).flatMap(([name, value]) => (value === null ? [] : [`  ${name.padEnd(12)}${value}\n`]));
   return `${provider}: ${fault === null ? verdict : `${verdict}: ${fault}`}\n${shown.join('')}`;
@@ -57,7 +57,10 @@ const jsonOf = ({ provider, isQualified, verdict, fault, latencyMs, certificate,
     latency_ms: latencyMs,
   })}\n`;
 
-/** `qstamp check-providers`, for operators: only workers ask providers and know their secrets, so it belongs to them. Resolves with the exit code. */
+/**
+ * `qstamp check-providers`, the command of operators. It is part of the workers, because only they ask providers and read their
+ * passwords. Resolves with the exit code.
+ */
 export async function checkProviders({ args, environment, stdout, stderr }: CheckCommand): Promise<0 | 1 | 2> {
   try {
     const { values } = parseArgs({ args: [...args], options: { json: { type: 'boolean' }, help: { type: 'boolean' } } });

@@ -20,7 +20,7 @@ import { createProcessors } from './registry.ts';
 
 const sweepEveryMs = 3_600_000;
 
-/** Opens all that one worker process holds, and takes jobs; `lifecycle` closes it. */
+/** Opens everything that a worker process needs, and takes jobs. `lifecycle` closes it again. */
 export async function openWorker({ config, log, lifecycle }: ProcessContext<Config>): Promise<{ url?: string }> {
   const trust = loadTrustSettings(config);
   const store = openStore(config.MONGODB_URL, log);

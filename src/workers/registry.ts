@@ -1,6 +1,8 @@
 import type { JobProcessors } from '../shared/queue/jobs.ts';
 import type { OutputOrder } from '../shared/queue/output-order.ts';
+import type { CounterStore } from '../shared/store/counters.ts';
 import type { OutputStore } from '../shared/store/outputs.ts';
+import type { StampStore } from '../shared/store/stamps.ts';
 import { createOtpMailProcessor, type OtpMailDeps } from './processors/otp-mail.ts';
 import { createStampProcessor, type StampProcessorDeps } from './processors/stamp.ts';
 import { createSweepProcessor } from './processors/sweep.ts';
@@ -10,7 +12,12 @@ import { createStampMaker, type StampMakerDeps } from './stamping/stamp-maker.ts
 
 export type WorkerDeps = StampMakerDeps &
   Pick<StampProcessorDeps, 'sealedContents' | 'sendReplies' | 'waitMs'> &
-  OtpMailDeps & { readonly outputs: OutputStore; readonly outputOrder: OutputOrder };
+  OtpMailDeps & {
+    readonly stamps: StampStore;
+    readonly counters: CounterStore;
+    readonly outputs: OutputStore;
+    readonly outputOrder: OutputOrder;
+  };
 
 /** Job name → processor, complete by type. */
 export function createProcessors(deps: WorkerDeps): JobProcessors {

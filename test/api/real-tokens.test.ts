@@ -55,3 +55,14 @@ test.each([
   const answer = await app.inject({ method: 'POST', url: '/api/v1/verify/v1/raw', payload: { token: readReal(token).toString('base64') } });
   expect(answer.json()).toMatchObject({ valid: false, reason: expect.stringMatching(new RegExp(`^${code}: `)) });
 });
+
+test('V4: a token of 1 MiB is judged, whatever it holds, and one beyond every cap is 413', async () => {
+  const app = await buildMemoryApp();
+  const verify = (bytes: number) => {
+    const payload = { token: Buffer.alloc(bytes, 0x30).toString('base64') };
+    return app.inject({ method: 'POST', url: '/api/v1/verify/v1/raw', payload });
+  };
+  const judged = await verify(1024 * 1024);
+  expect([judged.statusCode, judged.json().valid]).toEqual([200, false]);
+  expect((await verify(4 * 1024 * 1024)).statusCode).toBe(413);
+});

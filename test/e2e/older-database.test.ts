@@ -19,14 +19,24 @@ const older: Readonly<Record<'mock' | 'tsa', OlderDatabase>> & { readonly rootPe
   readFileSync(join(import.meta.dirname, '../fixtures/database-0.2.0.json'), 'utf8'),
 );
 
-/** The TSA of that time: it is not asked any more, and the file with its password is gone. */
+/** The TSA of that time, and others with every kind of secret: none is asked any more, and the files with the secrets are gone. */
 function providersWithoutSecrets(): Settings {
   const dir = mkdtempSync(join(tmpdir(), 'qstamp-providers-'));
   onTestFinished(() => rmSync(dir, { recursive: true }));
   writeFileSync(join(dir, 'root.pem'), older.rootPem);
-  const auth = { type: 'basic', username: 'u', password_file: 'gone.secret' };
+  const auths = [
+    { type: 'basic', username: 'u', password_file: 'gone.secret' },
+    { type: 'bearer', token_file: 'gone.secret' },
+    { type: 'client_certificate', certificate_file: 'gone.pem', key_file: 'gone.key' },
+  ];
   const file = join(dir, 'providers.json');
-  writeFileSync(file, JSON.stringify([{ name: 'tsa-1', url: 'http://127.0.0.1:9/', trust_anchors_file: 'root.pem', auth }]));
+  const entries = auths.map((auth, index) => ({
+    name: `tsa-${index + 1}`,
+    url: 'http://127.0.0.1:9/',
+    trust_anchors_file: 'root.pem',
+    auth,
+  }));
+  writeFileSync(file, JSON.stringify(entries));
   return { TSP: 'file', TSP_PROVIDERS_FILE: file };
 }
 
@@ -57,7 +67,7 @@ test.each(['mock', 'tsa'] as const)('a database of version 0.2.0 with stamps of 
   expect((await service.fetch(`/api/v1/verify/v1/token/${stamp.token_id}/tsr`)).status).toBe(kind === 'tsa' ? 200 : 404);
 });
 
-test('the API opens no file with a secret, a worker says in one line which one it lacks (architecture rule 8)', async () => {
+test('the API starts without the secrets of its TSAs, a worker says in one line which one it lacks (architecture rule 8)', async () => {
   const settings = await testSettings(providersWithoutSecrets());
   const api = await startProcess('api', settings);
   onTestFinished(async () => void (await api.stop()));

@@ -35,6 +35,7 @@ test('V9: whatever is changed in the database, the page says first that it does 
   const db = await openDatabase(service);
   const [outputs, stamps, workflows] = ['outputs', 'stamps', 'workflows'].map((name) => collectionOf(db, name)) as [Table, Table, Table];
   const second = `${workflow.id}/000000000002`;
+  const closing = `${workflow.id}/000000000004`;
   const stored = await outputs.findOne({ _id: second });
   const stampId = String(stored?.tokenId);
   const other = sha256('other');
@@ -52,6 +53,18 @@ test('V9: whatever is changed in the database, the page says first that it does 
     ['the provider of an output', outputs, second, { provider: 'grand-qtsa' }, 'The stamp of output 2 does not verify. record_mismatch:'],
     ['the time of a stamp', stamps, stampId, { 'proofs.0.issuedAt': '2001-01-01T00:00:00Z' }, 'record_mismatch:'],
     ['the imprint of a stamp', stamps, stampId, { 'imprint.digest': other }, 'record_mismatch:'],
+    ['a hash that is none', outputs, second, { hash: 'none' }, 'The chain breaks at output 2'],
+    ['a time that is none', outputs, second, { stampedAt: 'yesterday' }, 'The stamp of output 2 does not verify. record_mismatch:'],
+    ['the number of an output', outputs, second, { sequenceNumber: 7 }, 'Output 2 is missing, or stands in another place.'],
+    [
+      'the number that the chain was closed at',
+      outputs,
+      closing,
+      { sequenceNumber: 7 },
+      '6 outputs are recorded as closed, and 3 are there.',
+    ],
+    ['the end of the chain', outputs, closing, { chainHash: other }, 'The chain breaks at output 3'],
+    ['a briefing that is none', workflows, workflow.id, { briefingHash: 'none' }, 'The chain breaks at output 1'],
     ['the root', workflows, workflow.id, { 'root.hash': other }, 'The Merkle root of these outputs is not the one that is recorded.'],
     ['the number of outputs', workflows, workflow.id, { 'root.outputCount': 4 }, '4 outputs are recorded as closed, and 3 are there.'],
     ['the briefing', workflows, workflow.id, { briefingHash: other }, 'The chain breaks at output 1'],
@@ -64,6 +77,8 @@ test('V9: whatever is changed in the database, the page says first that it does 
     ],
   ];
   for (const [what, table, id, change, said] of changes) {
+    // What was recomputed for this view must not hide what is changed now.
+    expect(await read(), `before ${what}`).toContain('Completed');
     const before = await table.findOne({ _id: id });
     await table.updateOne({ _id: id }, { $set: change });
     const shown = await read();
@@ -72,12 +87,28 @@ test('V9: whatever is changed in the database, the page says first that it does 
     expect(shown, what).not.toMatch(claims);
     await table.replaceOne({ _id: id }, before ?? {});
   }
-  expect(await read()).toBe(untouched.replace(/Shown .*? UTC/, (await read()).match(/Shown .*? UTC/)?.[0] ?? ''));
+  const third = `${workflow.id}/000000000003`;
+  const removed = await outputs.findOne({ _id: third });
+  await outputs.deleteOne({ _id: third });
+  expect(await read()).toMatch(/Skip to the content .{0,80}This record does not hold .*Output 3 is missing/);
+  await outputs.insertOne({ ...removed, _id: third });
+
+  const withoutTime = (words: string) => words.replace(/Shown .*? UTC/, '');
+  expect(withoutTime(await read())).toBe(withoutTime(untouched));
 
   // Flags decide nothing: what was verified is shown, whatever is written beside it.
   await outputs.updateOne({ _id: second }, { $set: { isQualified: false } });
   await stamps.updateOne({ _id: stampId }, { $set: { 'proofs.0.isQualified': false } });
+  await outputs.updateOne({ _id: closing }, { $set: { unqualifiedTotal: 2 } });
   expect(await read()).not.toContain('Not qualified');
+
+  // No stamp covers these yet: the page tells them as what was recorded, and does not count them among what it shows (W18).
+  await workflows.updateOne({ _id: workflow.id }, { $set: { tier: 'qualified', emailVerifiedAt: new Date(0) } });
+  const shows = (await read()).match(/It shows (.*?) It does not show (.*)/) ?? [];
+  expect(shows[1]).not.toMatch(/link|mailbox|qualified/i);
+  expect(shows[2]).toContain('this service recorded them, and no stamp covers them');
+  await workflows.updateOne({ _id: workflow.id }, { $set: { status: 'active' } });
+  expect(await read()).not.toMatch(/Completed|covers these/);
 
   expect(await read(`/api/v1/verify/v1/token/${stampId}`)).toMatch(/This stamp is valid.*tsa-1.*Qualified.*trust anchor/);
   await stamps.updateOne({ _id: stampId }, { $set: { 'imprint.digest': other } });

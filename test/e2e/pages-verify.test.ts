@@ -65,8 +65,10 @@ describe('/verify', () => {
       await page.getByText('report.pdf waits for its stamp').waitFor();
       await page.setInputFiles('#file', stampRecord);
       await page.getByText('is what was stamped').waitFor();
-      return { answer: await page.innerText('#answer'), results: await page.innerText('.results') };
+      const edge = await page.evaluate(`getComputedStyle(document.querySelector('#verdict')).borderLeftStyle`);
+      return { answer: await page.innerText('#answer'), results: await page.innerText('.results'), edge };
     });
+    expect(result.edge, 'the look of what is valid').toBe('double');
     expect(result.answer).toContain('This stamp is valid');
     expect(result.results).toContain('Match. report.pdf is what was stamped, byte for byte.');
     expect(bodies).toEqual(['token=good']);

@@ -133,9 +133,14 @@ describe('workflow page', () => {
   });
 
   it.each([
-    ['closedEmpty', 'with no output under one Merkle root', 'The workflow was closed without any output.'],
+    [
+      'closedEmpty',
+      'with no output under one Merkle root',
+      'just now: the Merkle root and its stamp',
+      'The workflow was closed without any output.',
+    ],
     ['empty', 'So far it holds no output.', 'No output has been stamped yet.'],
-    ['one', 'with 1 output under one Merkle root', 'Merkle root over the one output'],
+    ['one', 'with 1 output under one Merkle root', 'the stamp of the output.', 'Merkle root over the one output'],
   ] as const)('of %s speaks in the right number', async (name, ...sentences) => {
     const shown = await text(name);
     for (const sentence of sentences) expect(shown).toContain(sentence);
@@ -213,9 +218,10 @@ describe('verify-user pages (W5, W6, W7, E12)', () => {
     [3, 'This link has expired'],
     [4, 'This link has already been used'],
     [5, 'This link was tried too often'],
-    [6, 'This workflow has ended'],
-    [7, 'This workflow is already closed'],
-    [8, 'The address of this workflow was removed'],
+    [6, 'A newer link was sent'],
+    [7, 'This workflow has ended'],
+    [8, 'This workflow is already closed'],
+    [9, 'The address of this workflow was removed'],
   ])('%i says: %s', async (index, sentence) => {
     const { body, headers } = await pages.app.inject(`/verify-user/${index}`);
     expect(body).toContain(sentence);

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { createTreeHeadBuilder } from '../../src/shared/domain/merkle.ts';
-import { findChainFault } from '../../src/shared/domain/output-chain.ts';
 import type { OutputRecord } from '../../src/shared/store/outputs.ts';
+import { findChainFault } from '../support/chain-fault.ts';
 import { collectionOf, openDatabase } from '../support/database.ts';
 import { tries } from '../support/depth.ts';
 import { eventually, type JsonAnswer, randomHash, verifyById } from '../support/requests.ts';

@@ -7,9 +7,11 @@ export type ImportGraph = ReadonlyMap<string, readonly string[]>;
 const specifiers = /(?:(?<![.\w])from|\bimport\s*\(?)\s*(['"])([^'"\n]+)\1/g;
 const importOfExpression = /\bimport\s*\(\s*(?!['"])/;
 
+export const withoutComments = (source: string): string => source.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '');
+
 /** What a module imports, type imports and dynamic imports too. A string that only looks like an import counts: better too strict. */
 export function findImports(path: string, source: string): string[] {
-  const code = source.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '');
+  const code = withoutComments(source);
   if (importOfExpression.test(code)) throw new Error(`${path}: import() of an expression cannot be checked`);
   return [...code.matchAll(specifiers)].map(([, , specifier = '']) =>
     specifier.startsWith('.') ? posix.join(posix.dirname(path), specifier) : specifier,

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import type { ErrorPage, PageModels, StatusPage, VerifyUserPage } from '../../src/api/pages/models.ts';
+import type { ErrorPage, PageModels, VerifyUserPage } from '../../src/api/pages/models.ts';
 import type { ProvedStamp, StampMark } from '../../src/api/pages/stamp-model.ts';
 import type { VerdictShown, VerifyPage } from '../../src/api/pages/verify-model.ts';
 import type { OutputRow, WorkflowPage } from '../../src/api/pages/workflow-model.ts';
+import type { StatusFigures } from '../../src/api/services/status.ts';
 
 /** Models as the service would make them, for the tests of the pages. */
 
@@ -143,6 +144,7 @@ export const verifyUserSamples = [
   verifyUser({ kind: 'challenge_expired' }),
   verifyUser({ kind: 'challenge_used' }),
   verifyUser({ kind: 'challenge_exhausted' }),
+  verifyUser({ kind: 'challenge_replaced' }),
   verifyUser({ kind: 'workflow_expired' }),
   verifyUser({ kind: 'workflow_closed' }),
   verifyUser({ kind: 'email_redacted' }),
@@ -191,7 +193,7 @@ export const verifySamples = {
     proved({ isQualified: false, imprint: { algorithm: 'sha512', digest: createHash('sha512').update(contentOf(1)).digest('hex') } }),
   ),
   mock: { ...verifyPage(proved({ isQualified: false, provider: 'mock', details: null })), downloads: [] },
-  refused: verifyPage({ kind: 'refused', reason }),
+  refused: verifyPage({ kind: 'refused', reason, advice: null }),
   unknown: verifyPage({ kind: 'unknown' }),
   unverifiable: verifyPage({ kind: 'unverifiable' }),
 } satisfies Record<string, VerifyPage>;
@@ -200,7 +202,7 @@ export const verifySamples = {
 export const verdictOf = (token: string): VerdictShown =>
   token === 'good'
     ? proved({ provider: null, isQualified: false })
-    : { kind: 'refused', reason: 'not_base64: The token is not canonical base64.' };
+    : { kind: 'refused', reason: 'not_base64: The token is not canonical base64.', advice: null };
 
 const errorPage = (what: ErrorPage['what'], status: number, detail = '', retryAfterSeconds: number | null = null): ErrorPage => ({
   what,
@@ -242,7 +244,7 @@ const unasked = {
   latency_ms: { p50: null, p95: null },
 };
 
-const operational: StatusPage = {
+const operational: StatusFigures = {
   status: {
     status: 'operational',
     version: '0.2.0',
@@ -295,7 +297,7 @@ export const statusSamples = {
     },
     days: [],
   },
-} satisfies Record<string, StatusPage>;
+} satisfies Record<string, StatusFigures>;
 
 export const startSample: PageModels['start'] = {
   version: '0.2.0',

@@ -1,5 +1,5 @@
 import { createPublicKey } from 'node:crypto';
-import { contentsOf, parseDer } from '../../src/shared/rfc3161/asn1/der.ts';
+import { contentsOf, derOf, parseDer } from '../../src/shared/rfc3161/asn1/der.ts';
 import {
   boolean,
   contextConstructed,
@@ -10,10 +10,13 @@ import {
   octetString,
   retag,
   sequence,
+  setOf,
+  tlv,
   utcTime,
   utf8String,
 } from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
+import { TAG } from '../../src/shared/rfc3161/asn1/tags.ts';
 import { encodeSigningCertificateV2 } from '../../src/shared/rfc3161/issue/encode.ts';
 import type { SigningIdentity } from '../../src/shared/rfc3161/issue/issue.ts';
 import { digestData, digestIdentifier } from '../../src/shared/rfc3161/issue/sign.ts';
@@ -38,6 +41,14 @@ function signingCertificate(name: string, value: (signer: SigningIdentity) => Bu
     },
   }));
 }
+
+/** The same name with PrintableString in place of UTF8String. */
+const asPrintable = (name: Buffer): Buffer =>
+  sequence(
+    ...parseDer(name).children.map((set) =>
+      setOf(...set.children.map(({ children: [type, value] }) => sequence(derOf(type!), tlv(TAG.printableString, contentsOf(value!))))),
+    ),
+  );
 
 const CRL_TIME = utcTime('261121120000Z');
 
@@ -131,6 +142,9 @@ export const GOOD_VARIANTS: readonly Case[] = [
   ),
   signingCertificate('ESSCertIDv2 without issuerSerial', (s) =>
     sequence(sequence(sequence(octetString(digestData('sha256', s.certificate))))),
+  ),
+  signingCertificate('issuerSerial with the issuer’s name in another string type', (s) =>
+    encodeSigningCertificateV2(digestData('sha256', s.certificate), asPrintable(s.issuerName), s.serialNumber),
   ),
   signingCertificate('ESSCertIDv2 of SHA-512', (s) =>
     encodeSigningCertificateV2(digestData('sha512', s.certificate), s.issuerName, s.serialNumber, sequence(objectIdentifier(OID.sha512))),

@@ -38,7 +38,7 @@ describe('the check of citations', () => {
     ['/** In the turn that brings it (queue.md §1). */', 'queue.md §1'],
     ['/** `timeoutMS` has no effect (local-tack.md). */', 'local-tack.md'],
     ['// A TSA that could not be asked (evidence.md 5).', 'evidence.md'],
-    ['/** The defaults of `settings.md`. */', 'settings.md'],
+    ['/** The defaults of `defaults.md`. */', 'defaults.md'],
     ['/** interface.md, "Endpoints". */', 'interface.md, "Endpoints"'],
     ['// See docs/architecture.md "No such heading".', 'docs/architecture.md "No such heading"'],
     ['// See docs/architecture.md#no-such-heading', 'docs/architecture.md#no-such-heading'],

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { REASONS } from '../../src/shared/domain/reasons.ts';
 import { ConfigError, loadConfig, settingsSchema } from '../../src/shared/runtime/config.ts';
@@ -6,25 +6,27 @@ import { reasonsTable } from '../support/reasons-table.ts';
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
-/** `| \`NAME\` | default | meaning |` rows of the README, by name. */
+/** `| \`NAME\` | default | meaning |` rows of docs/settings.md, by name. */
 const settingRows = new Map(
-  [...read('README.md').matchAll(/^\| (`[A-Z_]+`(?:, `[A-Z_]+`)*) \| (.*?) \| .* \|$/gm)].flatMap(([, names = '', defaults = '']) => {
-    const values = defaults.split(', ');
-    return [...names.matchAll(/`([A-Z_]+)`/g)].map(([, name = ''], index) => [name, values[index] ?? defaults] as const);
-  }),
+  [...read('docs/settings.md').matchAll(/^\| (`[A-Z_]+`(?:, `[A-Z_]+`)*) \| (.*?) \| .* \|$/gm)].flatMap(
+    ([, names = '', defaults = '']) => {
+      const values = defaults.split(', ');
+      return [...names.matchAll(/`([A-Z_]+)`/g)].map(([, name = ''], index) => [name, values[index] ?? defaults] as const);
+    },
+  ),
 );
 
-test('the README lists every setting and no other', () => {
+test('docs/settings.md lists every setting and no other', () => {
   expect([...settingRows.keys()].sort()).toEqual(Object.keys(settingsSchema.shape).sort());
 });
 
-test.each(Object.entries(settingsSchema.shape))('the README tells the default of %s', (name, schema) => {
+test.each(Object.entries(settingsSchema.shape))('docs/settings.md tells the default of %s', (name, schema) => {
   const fallback = schema.safeParse(undefined);
   const told = settingRows.get(name)?.replaceAll('`', '');
   if (fallback.success && ['string', 'number'].includes(typeof fallback.data)) expect(told).toBe(String(fallback.data));
 });
 
-/** `NAME=value` as the README quotes it, as settings; every row stands on an installation that production takes. */
+/** `NAME=value` as docs/settings.md quotes it, as settings; every row stands on an installation that production takes. */
 const settingsIn = (cell: string): Record<string, string>[] =>
   [...cell.matchAll(/`([A-Z_]+)=([^`]*)`/g)].map(([, name = '', value = '']) => ({ [name]: value }));
 const production = {
@@ -37,10 +39,10 @@ const production = {
   SMTP_URL: 'smtps://mail.example',
   PUBLIC_BASE_URL: 'https://stamps.example',
 };
-const refusedRows = [...read('README.md').matchAll(/^\| (`[A-Z_]+=[^|]*) \| ([^|]*) \| [^|]* \|$/gm)];
+const refusedRows = [...read('docs/settings.md').matchAll(/^\| (`[A-Z_]+=[^|]*) \| ([^|]*) \| [^|]* \|$/gm)];
 
 test.each(refusedRows.map(([, refused = '', taken = '']) => [refused, taken]))(
-  'production refuses %s and takes %s, as the README says',
+  'production refuses %s and takes %s, as docs/settings.md says',
   (refused, taken) => {
     const [setting = {}] = settingsIn(refused);
     const [name = ''] = Object.keys(setting);
@@ -52,11 +54,16 @@ test.each(refusedRows.map(([, refused = '', taken = '']) => [refused, taken]))(
   },
 );
 
-test('the README names every refusal of production', () => {
+test('docs/settings.md names every refusal of production', () => {
   const thrown = read('src/shared/runtime/config.ts')
     .match(/function refuseLaptopDefaults[\s\S]*?\n}/)?.[0]
     .match(/throw new ConfigError/g);
   expect(refusedRows.length).toBe(thrown?.length);
+});
+
+test('the README leads to every document', () => {
+  const linked = [...read('README.md').matchAll(/\]\(docs\/([\w-]+\.md)/g)].map(([, name]) => name);
+  expect([...new Set(linked)].sort()).toEqual(readdirSync(new URL('../../docs', import.meta.url)).sort());
 });
 
 test('docs/reasons.md is the table of reasons that the code uses (V3)', () => {

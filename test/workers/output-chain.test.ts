@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
-import { findChainFault } from '../../src/shared/domain/output-chain.ts';
 import type { NewOutput } from '../../src/shared/store/outputs.ts';
 import { openStore } from '../../src/shared/store/store.ts';
+import { findChainFault } from '../support/chain-fault.ts';
 import { randomHash } from '../support/requests.ts';
 import { freshMongoUrl } from '../support/servers.ts';
 

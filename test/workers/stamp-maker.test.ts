@@ -3,9 +3,9 @@ import { pino } from 'pino';
 import { afterEach, expect, test, vi } from 'vitest';
 import { sha256Imprint } from '../../src/shared/domain/stamp.ts';
 import type { StampItem } from '../../src/shared/queue/stamp-job.ts';
-import type { CounterStore, StampTally } from '../../src/shared/store/counters.ts';
-import type { StampStore, StoredStamp } from '../../src/shared/store/stamps.ts';
-import { ProviderError, type StampSubject, TierUnavailableError } from '../../src/workers/providers/provider.ts';
+import type { StampTally } from '../../src/shared/store/counters.ts';
+import type { StoredStamp } from '../../src/shared/store/stamps.ts';
+import { ProviderError, TierUnavailableError, type TimestampProvider } from '../../src/workers/providers/provider.ts';
 import { createStampMaker } from '../../src/workers/stamping/stamp-maker.ts';
 
 afterEach(() => void vi.useRealTimers());
@@ -19,22 +19,25 @@ const itemOf = (hash: string): StampItem => ({
   requestId: 'test',
 });
 
+/** A store in which everything is new. */
+const stamps = {
+  findMany: async () => [],
+  insertOnce: async (records: readonly StoredStamp[]) => ({ stored: [...records], added: [...records] }),
+};
+
 test('counters that never answer hold up neither a stamp nor a failure (E9)', async () => {
   vi.useFakeTimers();
-  const counters = { add: () => new Promise(() => {}), takeBack: () => new Promise(() => {}) } as unknown as CounterStore;
-  const stamps = {
-    insertOnce: async (records: readonly StoredStamp[]) => ({ stored: [...records], added: [...records] }),
-  } as unknown as StampStore;
-  const provider = {
+  const never = () => new Promise<never>(() => {});
+  const provider: TimestampProvider = {
     name: 'test',
     isQualified: false,
-    stamp: async ({ imprint }: StampSubject) => {
+    stamp: async ({ imprint }) => {
       if (imprint.digest === 'bad') throw new ProviderError('no');
       return { kind: 'mock', token: 'token', issuedAt: new Date().toISOString(), provider: 'test', isQualified: false };
     },
-    close: () => {},
   };
-  const make = createStampMaker({ provider, stamps, counters, clock: Date.now, log: pino({ level: 'silent' }) } as never);
+  const counters = { add: never, takeBack: never };
+  const make = createStampMaker({ provider, stamps, counters, clock: Date.now, log: pino({ level: 'silent' }) });
   const [good, bad] = [itemOf('good'), itemOf('bad')];
   const made = make([good, bad], { isRetry: false });
   await vi.advanceTimersByTimeAsync(1_000);
@@ -45,16 +48,16 @@ test('counters that never answer hold up neither a stamp nor a failure (E9)', as
 test('refused and failed are told apart: only what a provider failed at is counted, and the log has a number for each (W19)', async () => {
   const counted: StampTally[] = [];
   const lines: string[] = [];
-  const provider = {
+  const provider: TimestampProvider = {
     name: 'test',
     isQualified: false,
-    stamp: async ({ requiresQualified }: StampSubject) => {
+    stamp: async ({ requiresQualified }) => {
       throw requiresQualified ? new TierUnavailableError('nobody may') : new ProviderError('nobody could');
     },
   };
-  const counters = { add: async (tallies: StampTally[]) => void counted.push(...tallies) };
+  const add = async (tallies: readonly StampTally[]) => void counted.push(...tallies);
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
-  const make = createStampMaker({ provider, stamps: {}, counters, clock: Date.now, log } as never);
+  const make = createStampMaker({ provider, stamps, counters: { add, takeBack: add }, clock: Date.now, log });
   const [failed, refused] = [itemOf('a'), { ...itemOf('b'), requiresQualified: true }];
   expect(await make([failed, refused], { isRetry: false })).toEqual({ stored: [], failed: [failed], refused: [refused], owed: [] });
   expect(counted.map(({ outcome }) => outcome)).toEqual(['failed']);

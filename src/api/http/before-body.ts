@@ -2,9 +2,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 
 /**
- * A hook for `onRequest`: who is not let in learns it before the body is read, and sends it for nothing. A body that came together
- * with its head is looked at first all the same, so that malformed JSON is 422 before a missing token is 401, as FastAPI has it; for
- * these the route itself checks. `check` throws what the request is refused with.
+ * A hook for `onRequest` that refuses a request before its body is read, so that nobody sends a large body in vain. A body that arrived
+ * in one piece with its head is left to the route, which must check again: FastAPI answers malformed JSON (422) before a missing token
+ * (401), and so do we. `check` throws the refusal.
  */
 export function beforeBody(check: (request: FastifyRequest) => unknown): (request: FastifyRequest) => Promise<void> {
   return async (request) => {

@@ -1,13 +1,13 @@
 import { ServiceError } from '../../shared/domain/service-error.ts';
 
 export interface Reservation {
-  /** Settles when the bytes are granted; rejects with ServiceError `overloaded` when that took too long. */
+  /** Resolves when the bytes are reserved. Rejects with ServiceError `overloaded` after too long a wait. */
   readonly granted: Promise<void>;
-  /** Gives the bytes back, or leaves the queue. May be called more than once. */
+  /** Gives the bytes back, or stops waiting for them. May be called more than once. */
   release(): void;
 }
 
-/** A share of memory that requests take before they bring something large, so that many of them pass one after another. */
+/** Limits the memory that large bodies take together: each reserves its bytes first, and waits while too many are reserved. */
 export interface ByteBudget {
   reserve(bytes: number): Reservation;
   readonly freeBytes: number;
@@ -19,8 +19,8 @@ interface Waiter {
 }
 
 /**
- * At most `maxBytes` are reserved at a time, first come first served. Who has waited `waitMs` in a queue that does not move gets 503
- * (E10); as long as it moves, waiting is worth it.
+ * Grants at most `maxBytes` at a time, in the order of the requests. A request is refused with 503 (E10) when for `waitMs` no request at
+ * all was granted its bytes; while others are, it keeps waiting, since its turn will come.
  */
 export function createByteBudget({ maxBytes, waitMs = 10_000 }: { maxBytes: number; waitMs?: number }): ByteBudget {
   const queue = new Set<Waiter>();

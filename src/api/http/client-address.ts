@@ -18,8 +18,8 @@ export function createHopTrust(hops: readonly string[]): (address: string) => bo
 }
 
 /**
- * What a client's address counts as for limits: an IPv4 address, also where it came mapped into IPv6, or the /64 of an IPv6
- * address, which is what one subscriber has.
+ * The address under which a client is counted for limits: an IPv4 address (also when written as IPv6), or the first 64 bits of an IPv6
+ * address, which one subscriber usually has to himself.
  */
 export function addressBucket(address: string): string {
   const plain = withoutPort(address).split('%', 1)[0] ?? '';

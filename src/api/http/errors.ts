@@ -73,7 +73,7 @@ function sendServiceError(error: ServiceError, request: FastifyRequest, reply: F
   return reply.code(status).send(errorBody(error, request.id));
 }
 
-/** An unexpected error is ours to mend: level `error`. The others are the surroundings': level `warn`. */
+/** An unexpected error is a defect of ours: level `error`. A failure of our surroundings is level `warn`. */
 function logFailure(error: ServiceError, status: number, request: FastifyRequest): void {
   const err = error.cause ?? error;
   if (error.code === 'internal_error') request.log.error({ err, code: error.code }, 'unexpected error');

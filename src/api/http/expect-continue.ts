@@ -9,9 +9,9 @@ export interface Continuations {
 }
 
 /**
- * Node asks for every body before anybody has looked at its head. Here a body is asked for when it is about to be read, so that a
- * refusal (401, 413, 415, 429 …) costs the client no upload. A connection whose body was not asked for is closed behind the
- * answer: nobody could tell that body from the next request.
+ * Node by itself asks for a body before any code of ours has seen the head. Here it is asked for only when it is about to be read, so a
+ * refusal (401, 413, 415, 429 …) saves the client the upload. After such a refusal the connection is closed, because the client may send
+ * the body anyway and it would be read as the next request.
  */
 export function createContinuations(server: Server): Continuations {
   const awaited = new WeakMap<IncomingMessage, { response: ServerResponse; keepsAlive: boolean }>();

@@ -1,7 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 
-/** Two `Host` lines are 400 (RFC 9112 §3.2): Node keeps the first, and a proxy before us may have gone by the other. */
+/**
+ * Refuses a request with two `Host` headers (400, RFC 9112 §3.2): Node takes the first one, a proxy in front of us may have taken the
+ * other.
+ */
 export function registerHostRule(app: FastifyInstance): void {
   app.addHook('onRequest', (request, _reply, done) => {
     const hosts = request.raw.rawHeaders.filter((name, index) => index % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host');

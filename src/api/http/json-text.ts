@@ -8,10 +8,10 @@ export const maxNesting = 64;
 const maxBodyNesting = maxNesting + 2;
 
 /**
- * The most colons and commas, inside texts or not: an object of a million members would block the process for seconds. Large bodies
- * are large by their base64, which has neither.
+ * The most colons and commas in a body, counted in texts too. An object with a million members would block the process for seconds. Large
+ * bodies are no problem: their size comes from base64, which has neither character.
  */
-export const mostSeparators = 50_000;
+const mostSeparators = 50_000;
 
 function hasMoreThan(most: number, bytes: Buffer): boolean {
   let found = 0;

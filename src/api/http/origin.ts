@@ -1,19 +1,22 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 
-/** Where this process listens, empty while it does not; no link leads to the address that stands for all of them. */
+/**
+ * Where this process listens; empty until it does. `0.0.0.0` and `::` stand for every address and work in no link, so loopback takes
+ * their place.
+ */
 const ownOrigin = (app: FastifyInstance): string =>
   (app.server.listening ? app.listeningOrigin : '').replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
 
-/** What absolute addresses of ours start with, without a last slash; no request has a say in it. */
+/** The start of our absolute addresses, without a last slash. It never depends on the request. */
 export const baseUrlOf = (app: FastifyInstance, publicBaseUrl: string | undefined): string => publicBaseUrl ?? ownOrigin(app);
 
 /** Whether a request comes from a page of somebody else; programs send no `Origin`. */
 export type IsForeign = (request: FastifyRequest) => boolean;
 
 /**
- * Our own origins are where this process listens, by each of its names, where `PUBLIC_BASE_URL` says that it is reached, and those of
- * `others`. `Host` says nothing: whoever rebinds a name to our address chooses it (M9).
+ * Our own origins are the addresses on which this process listens, `PUBLIC_BASE_URL`, and `others`. The `Host` header is not trusted: an
+ * attacker who points a name at our address (DNS rebinding) chooses what it says (M9).
  */
 export function createForeignOrigins(app: FastifyInstance, publicBaseUrl: string | undefined, others: readonly string[] = []): IsForeign {
   const named = [publicBaseUrl, ...others].filter((address) => address !== undefined).map((address) => new URL(address).origin);
@@ -26,8 +29,8 @@ export function createForeignOrigins(app: FastifyInstance, publicBaseUrl: string
 }
 
 /**
- * A page of somebody else can make a browser send a body without a content type, and the browser asks nobody whether it may: such a
- * body is not read as JSON (415).
+ * Refuses JSON without a content type (415) when a page of another origin sends it: a browser sends such a request without asking us
+ * first (CORS preflight).
  */
 export function registerForeignBodies(app: FastifyInstance, isForeign: IsForeign): void {
   app.addHook('preParsing', (request, _reply, payload, done) => {

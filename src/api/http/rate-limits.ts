@@ -30,7 +30,7 @@ export interface RateLimitsDeps {
   readonly onLimited?: (name: string) => void;
 }
 
-/** The client's address as it is counted; there is none any more when the client has left before it was looked at. */
+/** The address under which a client is counted; empty when the client has already closed the connection. */
 export const addressKey = (request: FastifyRequest): string => addressBucket(request.ip ?? '');
 
 /**

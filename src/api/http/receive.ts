@@ -55,7 +55,7 @@ export function receive(payload: Readable, { limit, pauseAt = limit, whilePaused
   return promise;
 }
 
-/** A body that brings nothing for so long is given up, with the memory that was reserved for it. */
+/** A body that stays silent for this long is given up, so that its reserved memory becomes free. */
 const mostSilentMs = 10_000;
 
 const mostDiscardedBytes = 64 * 1024 * 1024;

@@ -1,8 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 
-/**
- * One line a request, once it is answered. It names the route, never the address: addresses hold capabilities (S11, W6).
- */
+/** Logs one line for each answered request. It names the route and never the address, because some addresses are secrets (S11, W6). */
 export function registerRequestLog(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 
 type Headers = readonly (readonly [name: string, value: string])[];
 
-/** Nothing is sniffed, and nobody else is told of an address: some of them hold capabilities (S11, W6). */
+/** Browsers take our content types as they are, and tell no other site our addresses: some of these are secrets (S11, W6). */
 const everywhere: Headers = [
   ['x-content-type-options', 'nosniff'],
   ['referrer-policy', 'no-referrer'],
@@ -22,7 +22,7 @@ const forPages: Headers = [
   ['permissions-policy', 'camera=(), geolocation=(), microphone=()'],
 ];
 
-/** Nothing of it may run, even where a browser is led to show it; and it is stored nowhere. */
+/** For JSON: a browser that shows it runs nothing in it, and nobody stores it. */
 const forJson: Headers = [
   ...everywhere,
   ['content-security-policy', "default-src 'none';frame-ancestors 'none'"],
@@ -36,8 +36,8 @@ function headersFor(type: unknown): Headers {
 }
 
 /**
- * Headers of every answer; what a route has set itself stays. The sets are constants: `@fastify/helmet` puts them together anew for
- * each request, which took as long as the rest of a small request.
+ * Sets the headers of every answer; those that a route has set itself stay. The sets are constants, because `@fastify/helmet` builds them
+ * for each request, which took as long as the rest of a small request.
  */
 export function registerSecurityHeaders(app: FastifyInstance): void {
   app.addHook('onSend', (_request, reply, payload, done) => {

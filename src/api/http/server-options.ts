@@ -24,7 +24,7 @@ function answerFault(error: NodeJS.ErrnoException, socket: Socket): void {
 }
 
 /** An address whose escapes cannot be decoded, mended as Python's `unquote` does it, so that its parameter gets a 422 and no 400. */
-export function mendAddress(address: string): string {
+function mendAddress(address: string): string {
   if (!address.includes('%')) return address;
   const path = address.split('?', 1)[0] ?? '';
   if (isDecodable(path)) return address;

@@ -11,7 +11,7 @@ export interface ValidationItem {
 }
 
 /** The most characters of one text that an `input` repeats; the rest is left out, so that an answer stays small whatever was sent. */
-export const maxEchoCharacters = 1024;
+const maxEchoCharacters = 1024;
 /** The most members that an `input` repeats, at all depths together. */
 const maxEchoMembers = 256;
 /** The most items of one `detail`: a million bad members of a dictionary do not make a million items. */

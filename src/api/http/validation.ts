@@ -82,8 +82,8 @@ export function createRequestParser<const Contract extends RequestContract>(
 }
 
 /**
- * Where the path of a request is wrong there is nothing whose token could be looked up: whatever else is wrong with the request is told
- * together with it, before the route judges anything (E1). Register it before the routes.
+ * When a path parameter is wrong, no workflow or stamp can be looked up, so no token can be checked. All faults of the request are then
+ * answered together (422), before any route runs (E1). Register it before the routes.
  */
 export function registerPathRule(app: FastifyInstance): void {
   app.addHook('onRoute', (route) => {

@@ -1,6 +1,5 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
-import { rpcRequest, rpcResponse } from '../../shared/contract/mcp.ts';
+import { rpcRequests, rpcResponse, rpcResponses } from '../../shared/contract/mcp.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { statusOf, toServiceError } from '../http/errors.ts';
 import { MalformedJsonError } from '../http/json-text.ts';
@@ -16,7 +15,7 @@ import { createStampContentTool } from './tools/stamp-content.ts';
 import { createStampHashTool } from './tools/stamp-hash.ts';
 import { createVerifyTokenTool } from './tools/verify-token.ts';
 
-/** What needs no token is small: more than this is read for token holders only. */
+/** What works without a token needs only small bodies; a larger one is read only from callers with a token. */
 const maxBytesWithoutToken = 64 * 1024;
 
 /** The most messages of one batch: a small body must not ask for a huge answer. */
@@ -64,13 +63,13 @@ const contract: OperationContract = {
     'Faults of the protocol are JSON-RPC errors at status 200. A batch is an array of messages.',
   authentication: 'service',
   isTokenOptional: true,
-  body: z.union([rpcRequest, z.array(rpcRequest)]),
+  body: rpcRequests,
   isJudgedElsewhere: true,
   bodyExample: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
   answers: {
-    200: json('The answer, or those of a batch in its order.', z.union([rpcResponse, z.array(rpcResponse)])),
+    200: json('The answer, or those of a batch in its order.', rpcResponses),
     202: empty('Nothing but notifications.'),
-    401: json('`tools/call` without a valid service token: error −32000.', z.union([rpcResponse, z.array(rpcResponse)])),
+    401: json('`tools/call` without a valid service token: error −32000.', rpcResponses),
     403: json('The request comes from a page of an origin that is not allowed.', rpcResponse),
     413: json('The body is too large.', rpcResponse),
     415: json('The body is not JSON.', rpcResponse),
@@ -92,7 +91,7 @@ async function answerBody(methods: RpcMethods, body: unknown, context: RpcContex
   return responses.length > 0 ? responses : undefined;
 }
 
-/** Undefined for a notification: none of those that this server knows asks it to do anything, and no call is one. */
+/** Undefined for a notification: none of those that we know asks for anything, and a call without an id is not run (M7). */
 async function answerMessage(methods: RpcMethods, value: unknown, context: RpcContext): Promise<RpcResponse | undefined> {
   try {
     const message = readMessage(value);

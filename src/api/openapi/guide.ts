@@ -37,7 +37,7 @@ export const guide: readonly GuideSection[] = [
       'Requests, unless configured otherwise: agent stamping 600 a minute and verification 600 a minute for an address, starts of ' +
         'workflows 5 an hour for an address, stamps 100 a minute for a workflow, the status page 30 a minute for an address. Answers ' +
         'carry `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`; beyond, 429 with `Retry-After` in seconds.',
-      'Sizes: sealed content 10 MiB when decoded, unless configured otherwise; other bodies 1 MiB (413). Metadata ' +
+      'Sizes: sealed content 10 MiB when decoded, unless configured otherwise; a body with a token to verify 3 MiB; other bodies 1 MiB (413). Metadata ' +
         `${count(maxMetadataBytes)} bytes as UTF-8 JSON, its values nested to ${maxNesting} levels (422). A list shows at most 500 stamps, ` +
         'from an offset of at most 100 000. A batch of `/mcp` holds at most 100 messages.',
     ],

@@ -17,9 +17,8 @@ export interface AnswerContract {
 export type Authentication = 'service' | 'workflow';
 
 /**
- * Everything that a route takes and answers, declared once: the request parser reads the schemas of the request, and the
- * OpenAPI document is made of the whole. 413 and 415 of bodies, 422 of whatever is read and 401 of whoever must prove something
- * need not be named.
+ * Everything that a route takes and answers, declared once. The request parser and the OpenAPI document both use it. Errors that follow
+ * from the rest need not be listed: 413 and 415 of a body, 422 of anything that is read, 401 of a token.
  */
 export interface OperationContract extends RequestContract {
   /** Its name in generated clients: a verb first, unique, and never changed. */
@@ -28,7 +27,7 @@ export interface OperationContract extends RequestContract {
   readonly summary: string;
   readonly description?: string;
   readonly authentication?: Authentication;
-  /** The operation serves whoever has no token too, with less. */
+  /** The operation also works without a token, and then answers less. */
   readonly isTokenOptional?: true;
   /** Of this operation's body, where the one of its schema does not fit. */
   readonly bodyExample?: object | undefined;

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { z } from 'zod';
+import { openApiDocument } from '../../shared/contract/openapi.ts';
 import { version } from '../../shared/runtime/version.ts';
 import { entityTagOf, isFresh } from '../http/entity-tag.ts';
 import type { DocsPage } from '../pages/docs-model.ts';
@@ -11,7 +11,7 @@ const contract: OperationContract = {
   tag: 'Documents',
   id: 'readOpenApi',
   summary: 'This document',
-  answers: { 200: json('OpenAPI 3.1.', z.looseObject({ openapi: z.string() })) },
+  answers: { 200: json('OpenAPI 3.1.', openApiDocument) },
 };
 
 const pageContract: OperationContract = {

@@ -1,4 +1,4 @@
-import type { DayFigures } from './models.ts';
+import type { DayFigures } from '../services/status.ts';
 
 /** A bar of the chart in the units of its view box; `failed` lies on top of `stamped`. */
 export interface DayBar extends DayFigures {

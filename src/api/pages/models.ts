@@ -1,7 +1,6 @@
-import type { StatusResponse } from '../../shared/contract/status.ts';
-import type { ChallengeRefusal } from '../../shared/domain/challenge.ts';
 import type { Qualification } from '../../shared/domain/service-state.ts';
-import type { ComponentState } from '../services/service-state.ts';
+import type { StatusFigures } from '../services/status.ts';
+import type { ChallengeOutcome } from '../services/workflows/verify-user.ts';
 import type { DocsPage } from './docs-model.ts';
 import type { VerifyFormPage, VerifyPage } from './verify-model.ts';
 import type { WorkflowPage } from './workflow-model.ts';
@@ -12,12 +11,7 @@ import type { WorkflowPage } from './workflow-model.ts';
  */
 
 export interface VerifyUserPage {
-  readonly outcome:
-    | { readonly kind: 'verified' }
-    /** 403: wrong, but tries are left (W6); 0 when this was the last one. */
-    | { readonly kind: 'wrong'; readonly triesLeft: number }
-    /** 410 (W5, W6, W7). */
-    | { readonly kind: ChallengeRefusal | 'workflow_expired' | 'workflow_closed' | 'email_redacted' };
+  readonly outcome: ChallengeOutcome;
   readonly workflowId: string;
   readonly workflowUrl: string;
 }
@@ -40,22 +34,6 @@ export interface StartPage {
   readonly provider: { readonly name: string; readonly qualification: Qualification };
 }
 
-/** A day of the chart; days without traffic may be left out. */
-export interface DayFigures {
-  /** `2026-11-21`, in UTC. */
-  readonly date: string;
-  readonly stamps: number;
-  readonly failed: number;
-}
-
-export interface StatusPage {
-  readonly status: StatusResponse;
-  /** Parts of the service beside the providers. */
-  readonly components: readonly ComponentState[];
-  /** The last 30 days, in any order. */
-  readonly days: readonly DayFigures[];
-}
-
 /** Every page by the name of its template. */
 export interface PageModels {
   readonly workflow: WorkflowPage;
@@ -63,7 +41,7 @@ export interface PageModels {
   readonly 'verify-form': VerifyFormPage;
   readonly 'verify-user': VerifyUserPage;
   readonly error: ErrorPage;
-  readonly status: StatusPage;
+  readonly status: StatusFigures;
   readonly start: StartPage;
   readonly docs: DocsPage;
 }

@@ -11,7 +11,9 @@ export type StampVerdict =
   /** Nothing to verify against: no trust anchor is configured. Says nothing about the stamp. */
   | { readonly kind: 'unverifiable' };
 
-/** Who vouches for a time, and how far. Where the verdict is not `proved`, the rest is what is recorded, and the page claims none of it. */
+/**
+ * Who vouches for a time. Unless the verdict is `proved`, the other members are only what is recorded, and the page must not claim them.
+ */
 export interface StampMark {
   readonly tokenId: string;
   readonly stampedAt: string;

@@ -4,7 +4,7 @@ import type { ProvedStamp } from './stamp-model.ts';
 export type VerdictShown =
   | { readonly kind: 'proved'; readonly stamp: ProvedStamp }
   /** `reason` as verification answers it (V3). */
-  | { readonly kind: 'refused'; readonly reason: string }
+  | { readonly kind: 'refused'; readonly reason: string /** What one can do, in a sentence. */; readonly advice: string | null }
   /** No stamp has this id (E6). */
   | { readonly kind: 'unknown' }
   /** Nothing to verify against: no trust anchor is configured. */

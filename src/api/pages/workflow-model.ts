@@ -1,5 +1,6 @@
+import { workflowPath } from '../../shared/domain/addresses.ts';
 import type { WorkflowTier } from '../../shared/domain/tiers.ts';
-import type { WorkflowStatus } from '../../shared/domain/workflow-state.ts';
+import type { LinkMailState, WorkflowStatus } from '../../shared/domain/workflow-state.ts';
 import type { StampMark } from './stamp-model.ts';
 
 export interface OutputRow extends StampMark {
@@ -81,7 +82,7 @@ export interface WorkflowPage {
   /** When the link of the mail was opened; null while the e-mail is unverified. */
   readonly emailVerifiedAt: string | null;
   /** How the mail with the link fares (W12). */
-  readonly mail: 'waiting' | 'sent' | 'failed';
+  readonly mail: LinkMailState;
   readonly briefingHash: string;
   readonly outputs: OutputsPage;
   /** The Merkle root (W9); null until completed. */
@@ -99,3 +100,12 @@ export interface WorkflowPage {
 
 /** Outputs on one page: on a screen, and in the print edition. */
 export const outputsPerPage = { screen: 100, print: 1_000 } as const;
+
+/**
+ * Where an output is found on a workflow's page. An anchor never reaches the server: beyond the first page the number is asked for as
+ * well, so that the output is found without JavaScript.
+ */
+export function outputPath(workflowId: string, sequenceNumber: number): string {
+  const asked = sequenceNumber > outputsPerPage.screen ? `?output=${sequenceNumber}` : '';
+  return `${workflowPath(workflowId)}${asked}#output-${sequenceNumber}`;
+}

@@ -1,13 +1,14 @@
 import type { FastifyInstance } from 'fastify';
+import { idempotencyHeaders } from '../../shared/contract/parameters.ts';
 import { agentHeaders, stampRequestFor } from '../../shared/contract/stamp.ts';
 import { type StampTier, stampTiers } from '../../shared/domain/tiers.ts';
 import { addressKey, type LimitHook, type RateLimits } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import type { OperationContract } from '../openapi/operation.ts';
 import type { Stamping } from '../services/stamping.ts';
-import { sendStamp, stampAnswers, stampBodyLimit, stampErrors, stampHeaders } from './stamping.ts';
+import { sendStamp, stampAnswers, stampBodyLimit, stampErrors } from './stamping.ts';
 
-const headers = stampHeaders.extend(agentHeaders.shape);
+const headers = idempotencyHeaders.extend(agentHeaders.shape);
 
 const meanings = {
   basic: 'Only the hash is stamped.',

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { idempotencyHeaders } from '../../shared/contract/parameters.ts';
 import { type StampListResponse, stampListResponse, stampRequestFor } from '../../shared/contract/stamp.ts';
 import { dailyQuery, dailyStatsResponse, listQuery } from '../../shared/contract/stats.ts';
 import { verificationResult, verifyRequest } from '../../shared/contract/verify.ts';
@@ -9,7 +10,8 @@ import { json, type OperationContract } from '../openapi/operation.ts';
 import type { Stamping } from '../services/stamping.ts';
 import type { Statistics } from '../services/statistics.ts';
 import type { Verification } from '../services/verification.ts';
-import { sendStamp, stampAnswers, stampBodyLimit, stampErrors, stampHeaders } from './stamping.ts';
+import { sendStamp, stampAnswers, stampBodyLimit, stampErrors } from './stamping.ts';
+import { tokenBodyLimit } from './verify.ts';
 
 const shared = { tag: 'Internal', authentication: 'service' } as const;
 
@@ -60,7 +62,7 @@ export function registerInternalRoutes(
     ...shared,
     id: 'stampInternal',
     summary: 'Stamp a hash, or content in tier sealed',
-    headers: stampHeaders,
+    headers: idempotencyHeaders,
     body: stampRequestFor({ sealedMaxBytes }),
     answers: stampAnswers,
     errors: stampErrors,
@@ -83,10 +85,14 @@ export function registerInternalRoutes(
     return sendStamp(reply, answer);
   });
 
-  app.post('/api/v1/internal/v1/verify', { onRequest, config: { contract: verifyContract } }, async (request) => {
-    requireProduct(identifyProduct, request);
-    return verification.raw(parseVerify(request).body.token);
-  });
+  app.post(
+    '/api/v1/internal/v1/verify',
+    { onRequest, bodyLimit: tokenBodyLimit, config: { contract: verifyContract } },
+    async (request) => {
+      requireProduct(identifyProduct, request);
+      return verification.raw(parseVerify(request).body.token);
+    },
+  );
 
   app.get('/api/v1/internal/v1/stamps', { config: { contract: listContract } }, async (request): Promise<StampListResponse> => {
     const product = requireProduct(identifyProduct, request);

@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { z } from 'zod';
-import { workflowPath } from '../../shared/contract/workflow.ts';
+import { workflowPageQuery, workflowPath } from '../../shared/contract/workflow.ts';
 import { workflowPath as pagePath } from '../../shared/domain/addresses.ts';
 import { baseUrlOf } from '../http/origin.ts';
 import { createRequestParser } from '../http/validation.ts';
@@ -9,29 +8,12 @@ import { sendErrorPage } from '../pages/error-page.ts';
 import { outputsPerPage } from '../pages/workflow-model.ts';
 import type { Workflows } from '../services/workflows/workflows.ts';
 
-const whole = z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER);
-
-/** A page is for people: what they cannot mean is left out, not refused. `find` is a hash, or a line that `sha256sum` printed. */
-const pageQuery = z.object({
-  page: whole.catch(1),
-  output: whole.optional().catch(undefined).describe('leads to the page that this output is on'),
-  edition: z.literal('print').optional().catch(undefined).describe('`print`: for paper, with more outputs on a page'),
-  find: z
-    .string()
-    .trim()
-    .toLowerCase()
-    .regex(/^[0-9a-f]{64}(\s.*)?$/)
-    .transform((line) => line.slice(0, 64))
-    .optional()
-    .catch(undefined),
-});
-
 const contract = {
   tag: 'Workflow',
   id: 'showWorkflowPage',
   summary: 'The public page of a workflow',
   path: workflowPath,
-  query: pageQuery,
+  query: workflowPageQuery,
   answers: {
     200: page('What the workflow proves: its outputs, the Merkle root and their stamps.'),
     303: { description: 'The page that the output asked for is on.' },
@@ -42,7 +24,7 @@ const contract = {
 
 const parse = createRequestParser(contract);
 
-/** An anchor never reaches the server: asked for by its number, an output is found without JavaScript too. */
+/** Browsers do not send the `#output-…` of an address, so without JavaScript an output is found by its number in the query. */
 function pageOfOutput(workflowId: string, sequenceNumber: number): string {
   const page = Math.ceil(sequenceNumber / outputsPerPage.screen);
   return `${pagePath(workflowId)}?page=${page}#output-${sequenceNumber}`;

@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { z } from 'zod';
-import { tokenPath } from '../../shared/contract/verify.ts';
+import { sealedContentPath } from '../../shared/contract/verify.ts';
 import type { ByteBudget } from '../http/byte-budget.ts';
 import { addressKey, type RateLimits } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
@@ -13,14 +12,14 @@ const contract = {
   summary: 'The content of a sealed stamp',
   description:
     'At the capability address that the stamp operation answered as `sealed_storage_url`; checked against its hash on the way out.',
-  path: tokenPath.extend({ secret: z.string() }),
+  path: sealedContentPath,
   answers: { 200: bytes('The content, byte for byte.', 'application/octet-stream') },
   errors: ['not_found', 'rate_limited', 'store_unavailable', 'overloaded'],
 } satisfies OperationContract;
 
 const parse = createRequestParser(contract);
 
-/** A client that takes nothing of its download for so long is left. */
+/** The connection is closed when the client has read nothing for this long. */
 const mostSilentMs = 30_000;
 
 /** The content of a sealed stamp at its capability address (S11). */

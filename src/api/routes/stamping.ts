@@ -1,17 +1,8 @@
 import type { FastifyReply } from 'fastify';
-import { z } from 'zod';
-import { text } from '../../shared/contract/fields.ts';
 import { pendingStamp, type StampToken, stampToken } from '../../shared/contract/stamp.ts';
 import type { ErrorCode } from '../../shared/domain/service-error.ts';
 import { json } from '../openapi/operation.ts';
 import type { StampAnswer } from '../services/stamping.ts';
-
-/** Headers of every stamp operation. */
-export const stampHeaders = z.object({
-  'idempotency-key': text({ min: 1, max: 255, pattern: '^[\\x21-\\x7e]*$' })
-    .optional()
-    .describe('a word of your own for this request: sent again with it, the first answer comes again and nothing is done twice'),
-});
 
 /** 201 with the stamp; a stamp that an earlier request made says so (S9). */
 export function sendStamp(reply: FastifyReply, { stamp, isReplayed }: StampAnswer): StampToken {

@@ -14,7 +14,7 @@ const contract: OperationContract = {
 /** The page that tells a person what this is and where to go. */
 export function registerStartRoute(app: FastifyInstance, deps: { status: StatusService; publicBaseUrl: string | undefined }): void {
   app.get('/', { config: { contract } }, async (_request, reply) => {
-    const { provider } = (await deps.status.read()).response;
+    const { provider } = (await deps.status.read()).status;
     return reply.page('start', {
       version,
       baseUrl: baseUrlOf(app, deps.publicBaseUrl),

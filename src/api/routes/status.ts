@@ -30,10 +30,9 @@ export function registerStatusRoutes(app: FastifyInstance, deps: { status: Statu
 
   app.get('/api/v1/status', { config: { contract: jsonContract } }, async (_request, reply) => {
     reply.header('Cache-Control', cacheControl);
-    return (await status.read()).response;
+    return (await status.read()).status;
   });
   app.get('/status', { onRequest, config: { contract: pageContract } }, async (_request, reply) => {
-    const { response, components, days } = await status.read();
-    return reply.header('Cache-Control', cacheControl).page('status', { status: response, components, days });
+    return reply.header('Cache-Control', cacheControl).page('status', await status.read());
   });
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { z } from 'zod';
+import { verifyForm } from '../../shared/contract/verify.ts';
 import { addressKey, type RateLimits } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { type OperationContract, page } from '../openapi/operation.ts';
@@ -7,8 +7,8 @@ import type { StampPages } from '../services/stamp-pages.ts';
 
 const tag = 'Verification';
 const formType = 'application/x-www-form-urlencoded';
-/** A token of a few kilobytes, each byte of which a form may write as three. */
-const bodyLimit = 256 * 1024;
+/** A token of 1 MiB in base64, of which a form writes some characters as three. */
+const bodyLimit = 2 * 1024 * 1024;
 
 const openContract: OperationContract = {
   tag,
@@ -17,15 +17,13 @@ const openContract: OperationContract = {
   answers: { 200: page('A form; the file stays in the browser.') },
 };
 
-const withoutSpace = z.string().transform((text) => text.replace(/\s/g, ''));
-
 const sendContract = {
   tag,
   id: 'verifyForm',
   summary: 'The verdict on a token, as a page',
   description: `What the form of the page sends, as \`${formType}\`.`,
   bodyType: formType,
-  body: z.object({ token: withoutSpace, hash: withoutSpace.transform((text) => text.toLowerCase()).default('') }),
+  body: verifyForm,
   answers: { 200: page('Whether the token is valid, and what it says.') },
   errors: ['rate_limited', 'store_unavailable'],
 } satisfies OperationContract;

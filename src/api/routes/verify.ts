@@ -8,6 +8,9 @@ import { bytes, json, type OperationContract } from '../openapi/operation.ts';
 import type { StampPages } from '../services/stamp-pages.ts';
 import type { ExchangePart, Verification } from '../services/verification.ts';
 
+/** A token of 1 MiB in base64, even where a client writes each `/` as `\/`. */
+export const tokenBodyLimit = 3 * 1024 * 1024;
+
 const tag = 'Verification';
 const errors = ['rate_limited', 'store_unavailable'] as const;
 
@@ -75,7 +78,7 @@ export function registerVerifyRoutes(
     reply.header('X-Robots-Tag', 'noindex, nofollow');
     return reply.page('verify', await stampPages.byId(token_id, baseUrlOf(app, publicBaseUrl)));
   });
-  app.post('/api/v1/verify/v1/raw', { onRequest, config: { contract: rawContract } }, async (request) => {
+  app.post('/api/v1/verify/v1/raw', { onRequest, bodyLimit: tokenBodyLimit, config: { contract: rawContract } }, async (request) => {
     const { token, hash } = parseRaw(request).body;
     return verification.raw(token, hash);
   });

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { idempotencyHeaders } from '../../shared/contract/parameters.ts';
 import {
   type WorkflowRedactResponse,
   workflowCompleteResponse,
@@ -17,7 +18,6 @@ import { addressKey, type RateLimits } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { json, type OperationContract } from '../openapi/operation.ts';
 import type { Workflows } from '../services/workflows/workflows.ts';
-import { stampHeaders } from './stamping.ts';
 
 const tag = 'Workflow';
 const replayed = { 'Idempotent-Replayed': '`true` where an earlier request with the same Idempotency-Key was answered so.' };
@@ -28,7 +28,7 @@ const startContract = {
   tag,
   id: 'startWorkflow',
   summary: 'Start a workflow; a link that confirms the e-mail address is mailed',
-  headers: stampHeaders,
+  headers: idempotencyHeaders,
   body: workflowStartRequest,
   answers: { 201: json('The workflow; its token is answered only here.', workflowStartResponse, replayed) },
   errors: [
@@ -49,7 +49,7 @@ const stampContract = {
   description: 'Outputs are numbered 1, 2, 3 … without a gap.',
   authentication: 'workflow',
   path: workflowPath,
-  headers: stampHeaders,
+  headers: idempotencyHeaders,
   body: workflowStampRequest,
   answers: { 201: json('The output with its number.', workflowStampResponse, replayed) },
   errors: [
@@ -85,7 +85,7 @@ const resendContract = {
   description: 'While the workflow is pending, also where the old link has expired or was tried too often; three an hour.',
   authentication: 'workflow',
   path: workflowPath,
-  headers: stampHeaders,
+  headers: idempotencyHeaders,
   answers: { 202: json('The mail is queued.', workflowResendResponse, replayed) },
   errors: [
     ...commonErrors,
@@ -105,7 +105,7 @@ const completeContract = {
   summary: 'Close the workflow under a stamped Merkle root',
   authentication: 'workflow',
   path: workflowPath,
-  headers: stampHeaders,
+  headers: idempotencyHeaders,
   answers: { 200: json('The closed workflow; again: the same.', workflowCompleteResponse, replayed) },
   errors: [
     ...commonErrors,
@@ -126,15 +126,15 @@ const redactContract = {
   description: 'Hash anchors and the chain of outputs remain, and every proof still verifies.',
   authentication: 'workflow',
   path: workflowPath,
-  headers: stampHeaders,
+  headers: idempotencyHeaders,
   answers: { 200: json('The address is nowhere any more; again: the same.', workflowRedactResponse, replayed) },
   errors: [...commonErrors, 'queue_unavailable'],
 } satisfies OperationContract;
 
 const parseStart = createRequestParser(startContract);
 const parsePath = createRequestParser({ path: workflowPath });
-const parseStamp = createRequestParser({ path: workflowPath, headers: stampHeaders, body: workflowStampRequest });
-const parseHeaders = createRequestParser({ headers: stampHeaders });
+const parseStamp = createRequestParser({ path: workflowPath, headers: idempotencyHeaders, body: workflowStampRequest });
+const parseHeaders = createRequestParser({ headers: idempotencyHeaders });
 
 const hourSeconds = 3_600;
 
@@ -153,8 +153,8 @@ function sendAnswer<Answer>(reply: FastifyReply, status: number, { answer, isRep
 }
 
 /**
- * What agents do with workflows. Requests count for a limit once they are understood, and those with a token once it is known: what is
- * refused with 422 sends no mail and makes no stamp, and a stranger cannot use up a workflow's share.
+ * The operations on workflows. A request counts for a limit only after it was found valid, and after its token was checked: an invalid
+ * request does no work, and a stranger cannot use up the limit of a workflow.
  */
 export function registerWorkflowRoutes(
   app: FastifyInstance,

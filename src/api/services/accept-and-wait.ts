@@ -9,9 +9,9 @@ export interface Heard {
 }
 
 /**
- * Enqueues an item and waits for its outcome; the wait begins first, since a reply may overtake the queue's acknowledgement.
- * A repetition of a request that is under way waits with it. No reply: not finished in time, though
- * the job is, or may be, in the queue (E11).
+ * Puts an item into the queue and waits for its outcome. Waiting begins first, because the reply may arrive before the queue's
+ * acknowledgement. If the same item is already waited for (a repeated request), it is not queued again. No reply: not finished in time,
+ * though the job is, or may be, in the queue (E11).
  *
  * @throws ServiceError `overloaded`, `queue_unavailable`
  */

@@ -7,8 +7,8 @@ import type { Verification } from './verification.ts';
 const flushMs = 2_000;
 
 /**
- * Counts what is done often and costs little, e.g. verifications: in memory, written every two seconds and when the process ends.
- * What a process that is killed had not yet written is lost; no stamp is counted so.
+ * Counts frequent events such as verifications in memory, and writes them every two seconds and at the end of the process. A process that
+ * is killed loses what it had not written. Stamps are never counted this way.
  */
 export interface ActivityCounter {
   count(activity: Activity): void;

@@ -21,7 +21,7 @@ const isUp = async (check: () => Promise<unknown>): Promise<boolean> =>
     return true;
   })) ?? false;
 
-/** A provider is well once it answered, not because nothing bad was heard of it (V9). */
+/** A provider is `ok` only after it has answered: that no failure was seen is not enough (V9). */
 function providerCheckOf(heartbeats: readonly Heartbeat[]): HealthResponse['checks']['provider'] {
   const providers = heartbeats.flatMap((heartbeat) => heartbeat.providers);
   if (providers.some(({ status, lastSuccessAt }) => status !== 'outage' && lastSuccessAt !== null)) return 'ok';

@@ -17,7 +17,7 @@ export interface BoundRequest {
   /** The id of what the request makes: the same for every repetition. */
   readonly resourceId: string;
   readonly isRepeated: boolean;
-  /** A secret that the same request gets again, though it is stored nowhere: whoever repeats it is shown the same answer. */
+  /** A secret derived from the request and stored nowhere: a repeated request gets the same one, and so the same answer. */
   readonly secret: string;
 }
 
@@ -32,8 +32,8 @@ const canonical = (content: unknown): string =>
 const digestOf = (parts: readonly string[]): string => createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 
 /**
- * Binds requests to ids, so that a repetition makes nothing new: the id is the job's identity, and the answer is built again
- * from what is stored under it.
+ * Gives a request and its repetitions the same id, so that a repetition makes nothing new. The id is that of the job; the answer to a
+ * repetition is built from what is stored under it.
  */
 export function createIdempotency(deps: { store: IdempotencyStore; key: () => Promise<KeyObject>; clock: Clock; ttlMs: number }) {
   const { store, key: serverKey, clock, ttlMs } = deps;
@@ -49,7 +49,7 @@ export function createIdempotency(deps: { store: IdempotencyStore; key: () => Pr
     async bind(request: IdempotentRequest, freshId: string): Promise<BoundRequest> {
       const { caller, key, content } = request;
       const authenticator = await serverKey();
-      // Keyed: a body may hold an address, which nobody is to find by trying once it is redacted (W10).
+      // With a key: a body may hold an e-mail address, and after redaction nobody shall find it by hashing guesses (W10).
       const macOf = (...parts: string[]) => createHmac('sha256', authenticator).update(JSON.stringify(parts));
       const requestDigest = macOf('request', canonical(content)).digest('hex');
       const now = clock();

@@ -6,14 +6,14 @@ import type { Clock } from '../../shared/runtime/clock.ts';
 /** How long Redis may take to tell. */
 const timeoutMs = 1_000;
 
-/** From the worst to say to what goes without saying: one worker that fails is a fault, one that can send is enough. */
+/** Most important first: if one worker cannot send, that is a fault; else one that can is enough. */
 const byWeight = ['failing', 'ok', 'unknown', 'not_configured'] as const satisfies readonly MailState[];
 
 /** Several workers' views of the mail as one; undefined: Redis did not answer. */
 export const mailStateOf = (heartbeats: readonly Pick<Heartbeat, 'mail'>[] | undefined): MailState =>
   byWeight.find((state) => heartbeats?.some(({ mail }) => mail === state)) ?? 'unknown';
 
-/** Whether mails leave; only `not_configured` says that none can be sent at all (W19): what fails now is tried for an hour (W12). */
+/** Whether mails leave. Only `not_configured` means that none can be sent (W19): a mail that fails now is tried again for an hour (W12). */
 export type ReadMailState = () => Promise<MailState>;
 
 export const createMailStateReader =

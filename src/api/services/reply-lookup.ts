@@ -2,7 +2,7 @@ import { type StampReply, stampedReplyOf } from '../../shared/queue/stamp-job.ts
 import type { OutputStore } from '../../shared/store/outputs.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 
-/** What the store says of stamps that are waited for; one for a workflow's output is finished once the output has its number. */
+/** Looks into the store for stamps that are waited for. The stamp of an output is finished only once the output has its number. */
 export function createReplyLookup({ stamps, outputs }: { stamps: StampStore; outputs: OutputStore }) {
   return async (tokenIds: readonly string[]): Promise<StampReply[]> => {
     const stored = await stamps.findMany(tokenIds);

@@ -2,19 +2,19 @@ import type { StampReply } from '../../shared/queue/stamp-job.ts';
 import { answerWithin } from '../../shared/runtime/answer-within.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 
-/** How long the store may take to say what became of a stamp whose caller has waited long enough. */
+/** After the time of a caller is up, the store is asked once more, and may take this long. */
 const lastLookMs = 1_000;
 
 /** Matches replies of workers to the requests that wait for them. */
 export interface ReplyWaiter {
   /**
-   * Waits up to the wait configured, and a second more for the store; undefined when nothing was heard and nothing is stored by then.
-   * Call before enqueueing.
+   * Waits for the configured time, and up to a second more for the store. Undefined when by then there is neither a reply nor a stored
+   * stamp. Call it before the item is queued.
    */
   waitFor(tokenId: string): Promise<StampReply | undefined>;
   /** Whether somebody waits for the token already. */
   isWaitedFor(tokenId: string): boolean;
-  /** Gives up on a token that was not accepted after all: whoever waits for it is told why. */
+  /** Ends the wait for a stamp that was not accepted after all; its callers get this error. */
   fail(tokenId: string, reason: unknown): void;
   settle(reply: StampReply): void;
   /** Asks the store for everything that is waited for: replies may have been lost (docs/architecture.md "Replying"). */

@@ -1,9 +1,9 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync } from 'node:crypto';
 
 /**
- * Sealed content is encrypted under a key that only its capability address yields (S11): the database holds the ciphertext and
- * the SHA-256 of the secret, and neither opens it. AES-256-GCM; the nonce comes from the derivation too, which is safe because
- * a secret encrypts one content once.
+ * Encrypts sealed content with AES-256-GCM under a key that is derived from the secret in its address (S11). The database holds the
+ * ciphertext and the SHA-256 of the secret, and cannot decrypt it. The nonce is derived from the secret too; that is safe because each
+ * secret encrypts only one content.
  */
 const algorithm = 'aes-256-gcm';
 const keyBytes = 32;

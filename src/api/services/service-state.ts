@@ -48,13 +48,16 @@ const mailParts: Readonly<Record<MailState, readonly [status: PartState, note: s
   not_configured: ['not_configured', 'No mail can be sent: workflows of the tiers verified and qualified cannot be started.'],
 };
 
-/** What may be said of a provider's stamps: nothing, until one of its tokens was verified (V9). */
+/** Whether a provider may be called qualified: only after one of its tokens was verified (V9). */
 export function qualificationOf(isQualified: boolean, lastSuccessAt: string | null): Qualification {
   if (!isQualified) return 'not_qualified';
   return lastSuccessAt === null ? 'not_asked' : 'qualified';
 }
 
-/** Several views of one provider as one: out for all is out, anything else that is not right for all is degraded; the slowest counts. */
+/**
+ * Merges what several workers say of one provider. It is out when all say so, operational when all say so, else degraded; the slowest
+ * latency counts.
+ */
 function merge(views: readonly ProviderHealth[], { name, isQualified }: ProviderHealth): ProviderStatus {
   const states = views.map(({ status }) => status);
   const isEverywhere = (state: ServiceState) => states.every((each) => each === state);

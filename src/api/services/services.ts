@@ -95,7 +95,7 @@ export function createServices(ports: ServicePorts): Services {
     outputs,
     stamps,
     stampJudge,
-    // A mail server that cannot be reached is tried for an hour (W12): only where there is none at all nothing can be sent (W19).
+    // A mail server that does not answer is tried for an hour (W12), so only a missing one counts as unable to send (W19).
     canSendMail: async () => (await readMailState()) !== 'not_configured',
     servesQualified: canServeQualified(trust),
     counters,

@@ -11,7 +11,7 @@ const agrees = (vouched: Vouched, { tokenId, imprint, proofs: [{ issuedAt }] }: 
   vouched.issuedAt === issuedAt &&
   (vouched.tokenId === undefined || vouched.tokenId === tokenId);
 
-/** Judges tokens, and stamps as they are stored: each time anew, and a record that says something else than its token is refused (V1). */
+/** Judges tokens and stored stamps, each time anew. A stored stamp is refused when its record does not say what its token says (V1). */
 export function createStampJudge(deps: { tokenJudge: TokenJudge; isConfigured: (provider: string) => boolean; log: Logger }) {
   const { tokenJudge, isConfigured, log } = deps;
 
@@ -28,7 +28,7 @@ export function createStampJudge(deps: { tokenJudge: TokenJudge; isConfigured: (
     return agrees(judgement, stamp) ? judgement : { ok: false, code: 'record_mismatch' };
   }
 
-  /** No anchor is there to judge by, so that the refusal says nothing about the stamp. */
+  /** Whether the refusal only means that we have no trust anchor to judge by. It then says nothing about the stamp. */
   const isUnverifiable = (judgement: StampJudgement, provider?: string): boolean =>
     !judgement.ok &&
     (judgement.code === 'trust_store_empty' || (judgement.code === 'untrusted_root' && provider !== undefined && !isConfigured(provider)));

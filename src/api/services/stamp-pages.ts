@@ -1,5 +1,5 @@
 import { verifyPath } from '../../shared/domain/addresses.ts';
-import { reasonOf } from '../../shared/domain/reasons.ts';
+import { adviceOf, reasonOf } from '../../shared/domain/reasons.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import { provedStampOf } from '../pages/proved-stamp.ts';
@@ -20,7 +20,7 @@ export function createStampPages(deps: { stamps: StampStore; stampJudge: StampJu
     if (judgement.ok) return { kind: 'proved', stamp: provedStampOf(judgement) };
     return stampJudge.isUnverifiable(judgement, provider)
       ? { kind: 'unverifiable' }
-      : { kind: 'refused', reason: reasonOf(judgement.code) };
+      : { kind: 'refused', reason: reasonOf(judgement.code), advice: adviceOf(judgement.code) ?? null };
   }
 
   return {

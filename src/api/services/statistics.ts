@@ -19,9 +19,9 @@ const rowOf = ({ date, provider, isQualified, callerKind, stamps, failed, latenc
 });
 
 /**
- * How many stamps a product has, as a page of them shows it (S12). The page is of one moment; the counter is read beside it, and a
- * stamp is stored and counted by two writes. So what the page itself proves wins: who reads to the end gets exactly what was there, and
- * no total is smaller than what is shown or leaves a page out that is there.
+ * The total of a product's stamps, as shown beside a page of them (S12). Stamps and their counter are written separately, so the counter
+ * may differ for a moment from the page. Where the page proves a number, it wins: on the last page the total is exact, on others it is
+ * large enough to include the next page.
  */
 export function totalOfPage(page: { offset: number; shown: number; hasMore: boolean }, counted: number): number {
   const end = page.offset + page.shown;

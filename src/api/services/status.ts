@@ -9,12 +9,20 @@ import { mailStateOf } from './mail-state.ts';
 import { assess, type ComponentState, qualificationOf } from './service-state.ts';
 import type { WriteWatch } from './write-watch.ts';
 
+export interface DayFigures {
+  /** `2026-11-21`, in UTC. */
+  readonly date: string;
+  readonly stamps: number;
+  readonly failed: number;
+}
+
 /** Everything public about the state of the service; nothing of a caller, an id, a host or a path. */
 export interface StatusFigures {
-  readonly response: StatusResponse;
+  readonly status: StatusResponse;
+  /** Parts of the service beside the providers. */
   readonly components: readonly ComponentState[];
-  /** The last 30 days; days without traffic are left out. */
-  readonly days: readonly { readonly date: string; readonly stamps: number; readonly failed: number }[];
+  /** The last 30 days, in any order; days without traffic are left out. */
+  readonly days: readonly DayFigures[];
 }
 
 export interface StatusService {
@@ -62,7 +70,7 @@ export function createStatusService(deps: StatusDeps): StatusService {
     latency_ms: { p50: null, p95: null },
   }));
   let totals: Awaited<ReturnType<CounterStore['totals']>> | undefined;
-  let days: StatusFigures['days'] = [];
+  let days: readonly DayFigures[] = [];
 
   async function readStore(now: number): Promise<true> {
     const [freshTotals, rows] = await Promise.all([counters.totals(now), counters.daily(utcDay(now - (shownDays - 1) * dayMs))]);
@@ -85,7 +93,7 @@ export function createStatusService(deps: StatusDeps): StatusService {
     ]);
     const oldestAgeMs = queue && queue.oldestAt !== null ? Math.max(0, now - queue.oldestAt) : null;
     const mail = mailStateOf(heartbeats);
-    const { status, providers, components } = assess({
+    const assessment = assess({
       isStoreUp: isStoreUp ?? false,
       refusing: writes.refusing(),
       workers: heartbeats?.map((heartbeat) => heartbeat.providers),
@@ -94,11 +102,12 @@ export function createStatusService(deps: StatusDeps): StatusService {
       known,
       stampWaitMs,
     });
+    const { providers, components } = assessment;
     known = providers;
     const [preferred] = providers;
     if (!preferred) throw new Error('a service has at least one provider');
-    const response: StatusResponse = {
-      status,
+    const status: StatusResponse = {
+      status: assessment.status,
       version,
       time: new Date(now).toISOString(),
       uptime_seconds: Math.floor((now - startedAt) / 1000),
@@ -112,7 +121,7 @@ export function createStatusService(deps: StatusDeps): StatusService {
       },
       counters: { last_24h: countersOf(totals?.last24h), lifetime: countersOf(totals?.lifetime) },
     };
-    return { response, components, days };
+    return { status, components, days };
   }
 
   let taken: { readonly at: number; readonly figures: Promise<StatusFigures> } | undefined;

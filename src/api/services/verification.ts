@@ -10,7 +10,7 @@ import type { StampJudge } from './stamp-judge.ts';
 /** The DER of a stamp's exchange with its TSA, for verifiers other than us. */
 export type ExchangePart = 'tsr' | 'tsq' | 'token';
 
-/** Verification by id and of raw tokens: one door for every kind of token (V1, V2). */
+/** Verifies stamps by their id, and any token that somebody brings (V1, V2). */
 export interface Verification {
   /** Loads the stored token and checks it cryptographically, every time; an id that is not known gives `valid: false` (E6). */
   byId(tokenId: string): Promise<VerificationResult>;

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { type PydanticIssue, ruled, text } from './fields.ts';
 
 /** The most characters of an address (W11; RFC 5321 §4.5.3.1.3 with erratum 1690). */
-export const maxEmailCharacters = 254;
+const maxEmailCharacters = 254;
 const maxLocalPartBytes = 64;
 const maxDomainBytes = 253;
 
@@ -17,7 +17,7 @@ const unreadable = /[\p{Z}\p{C}]/u;
  * Why a text is no e-mail address, in the words of Python's `email-validator`; undefined when it is one: a dot-atom (RFC 5322
  * §3.2.3, RFC 6531 §3.3) and a domain name with a dot. No quoted local parts, display names, comments or address literals.
  */
-export function emailFault(address: string): string | undefined {
+function emailFault(address: string): string | undefined {
   const at = address.indexOf('@');
   if (at < 0) return 'An email address must have an @-sign.';
   const local = address.slice(0, at);

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { mailState } from './status.ts';
 
-export const healthCheck = z.enum(['ok', 'failing']);
+const healthCheck = z.enum(['ok', 'failing']);
 
 /** As the workers see it; `unknown` while no worker is heard, and until a provider was asked. */
-export const providerCheck = z.enum([...healthCheck.options, 'unknown']);
+const providerCheck = z.enum([...healthCheck.options, 'unknown']);
 
 /** `/health/`: liveness of the process, with what it sees of its surroundings. */
 export const healthResponse = z

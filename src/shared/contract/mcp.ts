@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { stampTiers } from '../domain/tiers.ts';
 import { issueOf, metadata, sha256Hex, text, valueError } from './fields.ts';
-import { anyUuid } from './parameters.ts';
+import { anyUuid, idempotencyHeaders } from './parameters.ts';
 
 /** Arguments of `service_stamp_hash`. */
 export const stampHashArguments = z.object({
@@ -32,7 +32,7 @@ export const verifyTokenArguments = z
 const rpcId = z.union([z.string(), z.number(), z.null()]);
 
 /** A message of a client, or a batch of them: as documented, for the endpoint itself judges them by JSON-RPC 2.0 (M7). */
-export const rpcRequest = z
+const rpcRequest = z
   .object({ jsonrpc: z.literal('2.0'), id: rpcId.optional(), method: z.string(), params: z.looseObject({}).optional() })
   .meta({ id: 'RpcRequest', description: 'JSON-RPC 2.0; without an id it is a notification' });
 
@@ -44,3 +44,14 @@ export const rpcResponse = z
     error: z.object({ code: z.int(), message: z.string(), data: z.looseObject({}).optional() }).optional(),
   })
   .meta({ id: 'RpcResponse', description: 'JSON-RPC 2.0: a result or an error' });
+
+/** One message, or a batch (M7). */
+export const rpcRequests = z.union([rpcRequest, z.array(rpcRequest)]);
+export const rpcResponses = z.union([rpcResponse, z.array(rpcResponse)]);
+
+/** `params` of `tools/call`; the key is what the header is for HTTP (S9). */
+export const callToolParams = z.object({
+  name: text(),
+  arguments: z.unknown().optional(),
+  _meta: z.object({ idempotency_key: idempotencyHeaders.shape['idempotency-key'].nullish() }).nullish(),
+});

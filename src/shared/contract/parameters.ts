@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { issueOf, type PydanticIssue } from './fields.ts';
+import { issueOf, type PydanticIssue, text } from './fields.ts';
 
 const unparsable: PydanticIssue = { type: 'int_parsing', msg: 'Input should be a valid integer, unable to parse string as an integer' };
 const oversized: PydanticIssue = {
@@ -102,5 +102,9 @@ export const anyUuid = z
   })
   .meta({ type: 'string', format: 'uuid' });
 
-/** A UUID in the path. */
-export const pathUuid = anyUuid;
+/** Headers of every operation that may be repeated (S9). */
+export const idempotencyHeaders = z.object({
+  'idempotency-key': text({ min: 1, max: 255, pattern: '^[\\x21-\\x7e]*$' })
+    .optional()
+    .describe('a word of your own for this request: sent again with it, the first answer comes again and nothing is done twice'),
+});

@@ -7,7 +7,7 @@ const currency = z
   .regex(/^[A-Z]{3}$/)
   .describe('ISO 4217');
 
-export const tierPrice = z
+const tierPrice = z
   .object({
     tier: stampTier,
     method: z.literal('POST'),

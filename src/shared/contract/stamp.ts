@@ -21,7 +21,7 @@ export function decodeCanonicalBase64(encoded: string): Buffer | undefined {
 const content = text().meta({ contentEncoding: 'base64', description: 'canonical base64 of the content; only in tier sealed' });
 
 /** The body of the stamp operations as it is sent. */
-export const stampFields = z
+const stampFields = z
   .object({
     hash: sha256Hex.nullish(),
     content_b64: content.nullish(),
@@ -128,7 +128,7 @@ export const pendingStamp = errorResponse
   })
   .meta({ id: 'PendingStamp' });
 
-export const stampListItem = z
+const stampListItem = z
   .object({
     token_id: uuid,
     issued_at: dateTime,

@@ -16,7 +16,7 @@ export const dailyQuery = z.object({ days: queryInteger({ low: 1, high: 90, fall
 
 const latencyMs = z.number().min(0).nullable().describe('milliseconds; null where nothing was stamped');
 
-export const dailyStatsRow = z
+const dailyStatsRow = z
   .object({
     date: z.iso.date().describe('day in UTC'),
     provider: z.string(),

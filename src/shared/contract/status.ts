@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { durabilities, mailStates, qualifications, serviceStates } from '../domain/service-state.ts';
 import { dateTime } from './fields.ts';
 
-export const serviceState = z.enum(serviceStates);
+const serviceState = z.enum(serviceStates);
 
 /** Of health and status alike. */
 export const mailState = z
@@ -13,7 +13,7 @@ const count = z.int().min(0);
 const knownCount = count.nullable().describe('null while it cannot be read and was never known');
 const milliseconds = z.number().min(0).nullable().describe('milliseconds; null before the first answer');
 
-export const providerStatus = z
+const providerStatus = z
   .object({
     name: z.string(),
     is_qualified: z.boolean().describe('true only once a token of it was verified'),
@@ -25,7 +25,7 @@ export const providerStatus = z
   .meta({ id: 'ProviderStatus' });
 export type ProviderStatus = z.output<typeof providerStatus>;
 
-export const statusCounters = z
+const statusCounters = z
   .object({
     stamps: knownCount,
     failed: knownCount,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { digestCharacters } from '../domain/stamp.ts';
 import { dateTime, text, uuid } from './fields.ts';
-import { pathUuid } from './parameters.ts';
+import { anyUuid } from './parameters.ts';
 import { imprintShown } from './stamp.ts';
 
 const token = text().meta({ description: 'the opaque token that a stamp operation returned' });
@@ -9,8 +10,11 @@ const token = text().meta({ description: 'the opaque token that a stamp operatio
 export const verifyRequest = z.object({ token }).meta({ id: 'VerifyRequest' });
 export type VerifyRequest = z.output<typeof verifyRequest>;
 
+const lengths = Object.values(digestCharacters);
+const oneDigest = lengths.map((length) => `[0-9a-f]{${length}}`).join('|');
+
 /** SHA-256, SHA-384 or SHA-512 (V7). */
-const digestHex = text({ min: 64, max: 128, pattern: '^([0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128})$' }).meta({
+const digestHex = text({ min: Math.min(...lengths), max: Math.max(...lengths), pattern: `^(${oneDigest})$` }).meta({
   description: 'SHA-256, SHA-384 or SHA-512 as 64, 96 or 128 lower-case hexadecimal characters',
 });
 
@@ -23,8 +27,16 @@ export const rawVerifyRequest = z
   .meta({ id: 'RawVerifyRequest' });
 export type RawVerifyRequest = z.output<typeof rawVerifyRequest>;
 
+const withoutSpace = z.string().transform((pasted) => pasted.replace(/\s/g, ''));
+
+/** The form of the page: what people paste has line ends, and hashes in upper case. */
+export const verifyForm = z.object({ token: withoutSpace, hash: withoutSpace.transform((hash) => hash.toLowerCase()).default('') });
+
 /** Path of verification by id. */
-export const tokenPath = z.object({ token_id: pathUuid });
+export const tokenPath = z.object({ token_id: anyUuid });
+
+/** Path of the content of a sealed stamp (S11). */
+export const sealedContentPath = tokenPath.extend({ secret: z.string() });
 
 export const verificationResult = z
   .object({

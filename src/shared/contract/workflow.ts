@@ -1,15 +1,16 @@
 import { z } from 'zod';
+import { redactedEmail } from '../domain/mask-email.ts';
 import { workflowTiers } from '../domain/tiers.ts';
-import { workflowStatuses } from '../domain/workflow-state.ts';
+import { linkMailStates, workflowStatuses } from '../domain/workflow-state.ts';
 import { email } from './email.ts';
 import { dateTime, metadata, sha256Hex, text, uuid } from './fields.ts';
-import { pathUuid } from './parameters.ts';
+import { anyUuid } from './parameters.ts';
 
 /** A closed set, because it changes behaviour (W1, W2). */
-export const workflowTier = z.enum(workflowTiers).meta({ id: 'WorkflowTier' });
+const workflowTier = z.enum(workflowTiers).meta({ id: 'WorkflowTier' });
 
 /** The output types that the interface documents; others are allowed (W3). */
-export const documentedOutputTypes = ['image', 'text', 'audio', 'video', 'code', 'layout'] as const;
+const documentedOutputTypes = ['image', 'text', 'audio', 'video', 'code', 'layout'] as const;
 
 /** The most characters of an `agent_id`. */
 const maxAgentIdCharacters = 1024;
@@ -76,7 +77,7 @@ export const workflowCompleteResponse = z
 export type WorkflowCompleteResponse = z.output<typeof workflowCompleteResponse>;
 
 export const workflowRedactResponse = z
-  .object({ workflow_id: uuid, status: z.literal('redacted'), user_email: z.literal('[REDACTED]') })
+  .object({ workflow_id: uuid, status: z.literal('redacted'), user_email: z.literal(redactedEmail) })
   .meta({ id: 'WorkflowRedactResponse' });
 export type WorkflowRedactResponse = z.output<typeof workflowRedactResponse>;
 
@@ -101,10 +102,10 @@ export const workflowStateResponse = z
     merkle_root: sha256Hex.nullable(),
     verify_url: z.string(),
     agent_id: z.string().optional().describe('this and what follows: to the holder of the workflow token only'),
-    user_email: z.string().optional().describe('`[REDACTED]` once it was removed'),
+    user_email: z.string().optional().describe(`\`${redactedEmail}\` once it was removed`),
     briefing_metadata: z.record(z.string(), z.unknown()).nullable().optional(),
     mail: z
-      .object({ status: z.enum(['waiting', 'sent', 'failed']), attempts: z.int().min(0), sent_at: dateTime.nullable() })
+      .object({ status: z.enum(linkMailStates), attempts: z.int().min(0), sent_at: dateTime.nullable() })
       .optional()
       .describe('how the mail with the link fares'),
   })
@@ -112,10 +113,27 @@ export const workflowStateResponse = z
 export type WorkflowStateResponse = z.output<typeof workflowStateResponse>;
 
 /** Path of every workflow operation. */
-export const workflowPath = z.object({ workflow_id: pathUuid });
+export const workflowPath = z.object({ workflow_id: anyUuid });
 
 /** Query of verify-user: the challenge of the e-mail; an absent one reads as empty, which no challenge is. */
 export const verifyUserQuery = z.object({ challenge: text().default('') });
 
 /** verify-user for whoever asks for JSON (E12). */
 export const verifyUserResponse = z.object({ workflow_id: uuid, status: z.literal('active') }).meta({ id: 'VerifyUserResponse' });
+
+const whole = z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER);
+
+/** Query of the page (W14): wrong parameters are ignored, not refused. `find` is a hash, or a line that `sha256sum` printed. */
+export const workflowPageQuery = z.object({
+  page: whole.catch(1),
+  output: whole.optional().catch(undefined).describe('leads to the page that this output is on'),
+  edition: z.literal('print').optional().catch(undefined).describe('`print`: for paper, with more outputs on a page'),
+  find: z
+    .string()
+    .trim()
+    .toLowerCase()
+    .regex(/^[0-9a-f]{64}(\s.*)?$/)
+    .transform((line) => line.slice(0, 64))
+    .optional()
+    .catch(undefined),
+});

@@ -9,9 +9,6 @@ export const workflowPath = (workflowId: string): string => `/workflow/${workflo
 /** Where a workflow's state is told (W16). */
 export const workflowStatePath = (workflowId: string): string => `/api/v1/workflow/${workflowId}`;
 
-/** Where outputs are found on a workflow's page. */
-export const outputPath = (workflowId: string, sequenceNumber: number): string => `${workflowPath(workflowId)}#output-${sequenceNumber}`;
-
 /** The address in the mail: a capability, which confirms whoever opens it (W6). */
 export const verifyUserPath = (workflowId: string, challenge: string): string =>
   `/api/v1/workflow/${workflowId}/verify-user?challenge=${challenge}`;

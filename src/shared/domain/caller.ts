@@ -1,4 +1,4 @@
-/** The doors that a request for a stamp comes through. */
+/** The ways in which a request for a stamp comes in. */
 export const callerKinds = ['internal', 'agent', 'workflow', 'mcp'] as const;
 export type CallerKind = (typeof callerKinds)[number];
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 
 /** How many random bytes a challenge is made of (W6). */
-export const challengeBytes = 32;
+const challengeBytes = 32;
 
 /** How many wrong tries a challenge survives (W6). */
 export const maxWrongTries = 5;

@@ -1,6 +1,6 @@
 /**
- * Latencies counted in buckets that grow by a quarter each: a quantile read from them is at most 25 % too high, and
- * counting one is one increment, so that percentiles of a day cost no scan.
+ * Counts latencies in buckets, each a quarter wider than the one before. To count one is one increment, and percentiles of a day need no
+ * scan. A percentile read from it is at most 25 % too high.
  */
 const growth = 1.25;
 

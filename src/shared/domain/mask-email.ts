@@ -2,8 +2,8 @@
 export const redactedEmail = '[REDACTED]';
 
 /**
- * An address as a public page may show it (W11): `j•••@example.com`. Always three dots, so that they say nothing of the length;
- * the first character is a whole grapheme; the local part ends at the last `@` (RFC 5321 §4.1.2: a quoted one may hold more).
+ * An address as a public page shows it (W11): `j•••@example.com`. There are always three dots, whatever the length. The first character
+ * is a whole grapheme; the local part ends at the last `@`, since a quoted one may hold others (RFC 5321 §4.1.2).
  */
 export function maskEmail(address: string): string {
   const at = address.lastIndexOf('@');

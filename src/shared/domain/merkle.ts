@@ -13,7 +13,7 @@ const sha256 = (...parts: readonly Uint8Array[]): Buffer => hash('sha256', Buffe
 /** RFC 9162 §2.1.1: `MTH({d[0]}) = HASH(0x00 || d[0])`. */
 export const leafHash = (leafInput: Uint8Array): Buffer => sha256(leafPrefix, leafInput);
 
-/** What a node hashes, filled anew for each: a large tree makes no garbage of it. */
+/** The input of a node hash. One buffer serves all nodes, so that a large tree leaves no garbage. */
 const nodeInput = Buffer.alloc(1 + 2 * hashBytes, 1);
 
 /** RFC 9162 §2.1.1: `HASH(0x01 || left || right)`. */
@@ -37,8 +37,8 @@ export interface TreeHeadBuilder {
 }
 
 /**
- * Computes a Merkle tree head leaf by leaf (RFC 9162 §2.1.2) in memory for one hash a level: a million leaves keep twenty hashes.
- * No leaves give the SHA-256 of the empty string.
+ * Computes a Merkle tree head leaf by leaf (RFC 9162 §2.1.2). It keeps one hash for each level: twenty for a million leaves. No leaves
+ * give the SHA-256 of the empty string.
  */
 export function createTreeHeadBuilder(): TreeHeadBuilder {
   /** The roots of the perfect subtrees that the leaves make up, largest first: one for each bit that is set in `treeSize`. */

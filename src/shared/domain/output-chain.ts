@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { bytesOfSha256 } from './sha256-hex.ts';
+import { bytesOfSha256, isSha256Hex } from './sha256-hex.ts';
 
 /**
  * The chain of a workflow's outputs (W8). Each link is 72 bytes hashed with SHA-256:
@@ -46,19 +46,10 @@ export interface ChainFault {
 
 /** Whether `link` is what follows `end`; to walk a chain of any length in constant memory. */
 export function checkLink(end: ChainEnd, link: ChainLink): ChainFault | undefined {
-  const expected = extendChain(end, link.outputHash);
-  const { sequenceNumber } = expected;
+  const sequenceNumber = end.sequenceNumber + 1;
   if (link.sequenceNumber !== sequenceNumber) return { sequenceNumber, fault: 'number_out_of_order' };
-  return link.chainHash === expected.chainHash ? undefined : { sequenceNumber, fault: 'chain_hash_mismatch' };
-}
-
-/** The first place where outputs in the order given do not recompute; undefined when the whole chain holds. */
-export function findChainFault(briefingHash: string, links: Iterable<ChainLink>): ChainFault | undefined {
-  let end = chainStart(briefingHash);
-  for (const link of links) {
-    const fault = checkLink(end, link);
-    if (fault) return fault;
-    end = link;
-  }
-  return undefined;
+  const isLinkable = isSha256Hex(end.chainHash) && isSha256Hex(link.outputHash);
+  return isLinkable && link.chainHash === extendChain(end, link.outputHash).chainHash
+    ? undefined
+    : { sequenceNumber, fault: 'chain_hash_mismatch' };
 }

@@ -1,9 +1,9 @@
 import { REFUSALS } from '../rfc3161/index.ts';
 
 /**
- * The closed set of `reason` codes of a verification result (V3): those of the RFC 3161 verifier, and those of whoever looks at a
- * stamp or a token before it and after it. Each has the number of the refusal that it answers (docs/refusals.md; undefined: a refusal
- * beside that list) and the sentence that clients read. A code never changes its meaning.
+ * The closed set of `reason` codes of a verification result (V3): those of the RFC 3161 verifier, and those of the steps before and after
+ * it. `refusal` is the number in docs/refusals.md, undefined for a code without one. Clients read code and sentence; a code never changes
+ * its meaning.
  */
 export const REASONS = {
   // What is presented, before it is known to be a token at all.
@@ -20,6 +20,12 @@ export const REASONS = {
 } as const satisfies Record<string, { refusal: number | undefined; sentence: string }>;
 
 export type ReasonCode = keyof typeof REASONS;
+
+/** One sentence: what somebody with a refused token can do; undefined where there is nothing to say beyond the reason. */
+export function adviceOf(code: ReasonCode): string | undefined {
+  const reason = REASONS[code];
+  return 'advice' in reason ? reason.advice : undefined;
+}
 
 /** The public `reason`: the stable code, a colon, one sentence (V3). */
 export function reasonOf(code: ReasonCode): string {

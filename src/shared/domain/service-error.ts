@@ -1,6 +1,6 @@
 /**
- * The closed set of things that go wrong on purpose. Each is thrown where it is noticed, and `src/api/http/errors.ts` knows how it is
- * answered over HTTP (E3–E11); the code is part of the public answer and never changes its meaning.
+ * The closed set of expected failures. `src/api/http/errors.ts` has the HTTP status of each (E3–E11). Clients read the code, so it never
+ * changes its meaning.
  */
 export type ErrorCode =
   | 'unauthorized'
@@ -26,7 +26,7 @@ export type ErrorCode =
   | 'mail_pending'
   | 'internal_error';
 
-/** What a caller shows to be let in. */
+/** The kinds of secret that let a caller in. */
 export type Credential = 'service_token' | 'workflow_token';
 
 export interface ServiceErrorOptions {

@@ -1,7 +1,4 @@
-/**
- * The value at the centre of the service: a stamp binds an imprint to a time by one proof or several. Everything that leaves the
- * house is made of proofs.
- */
+/** A stamp binds an imprint to a time by one proof or several. Whatever the service answers about a stamp is taken from its proofs. */
 
 /** The hash algorithms of imprints (RFC 3161 §2.4.1, S15), with the characters that a digest of each has as hexadecimal text. */
 export const digestCharacters = { sha256: 64, sha384: 96, sha512: 128 } as const;

@@ -7,6 +7,10 @@ export type StoredWorkflowStatus = 'pending' | 'active' | 'closing' | 'completed
 export const workflowStatuses = ['pending', 'active', 'completed', 'expired'] as const;
 export type WorkflowStatus = (typeof workflowStatuses)[number];
 
+/** How the mail with the link fares (W12). */
+export const linkMailStates = ['waiting', 'sent', 'failed'] as const;
+export type LinkMailState = (typeof linkMailStates)[number];
+
 export interface WorkflowSnapshot {
   readonly status: StoredWorkflowStatus;
   /** Whether the challenge was answered; a workflow of tier standard can be completed without. */
@@ -48,7 +52,7 @@ const dead = (reason: 'workflow_closed' | 'challenge_used'): WorkflowRefusal => 
 
 type Row = Readonly<Record<Exclude<WorkflowOperation, 'redact'>, WorkflowAnswer>>;
 
-/** W2, W4, W5, W6 and W7 in one place: a row for each thing a workflow can be, a column for each thing it can be asked. */
+/** The rules W2, W4, W5, W6 and W7 as a table: a row for each state, a column for each operation. */
 const table = {
   pending: { verify_user: 'go', resend: 'go', stamp: 'go', complete: 'go' },
   pending_unverified: { verify_user: 'go', resend: 'go', stamp: unverified, complete: unverified },

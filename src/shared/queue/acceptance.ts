@@ -1,11 +1,8 @@
 import { type Redis, ReplyError } from 'ioredis';
-import { ServiceError } from '../domain/service-error.ts';
+import { checkConnection, queueUnavailable } from './open-queue.ts';
 
 /** `unanswered`: the command has left and nothing was heard of it, so that the job may be in the queue and may not. */
 export type Acceptance = 'acknowledged' | 'unanswered';
-
-export const queueUnavailable = (cause: unknown) =>
-  new ServiceError('queue_unavailable', 'The queue cannot take requests at the moment.', { retryAfterSeconds: 2, cause });
 
 /** Words of ioredis 6 for a command that it did not send. */
 const neverSent = "Stream isn't writeable";
@@ -17,7 +14,7 @@ const neverSent = "Stream isn't writeable";
  * @throws ServiceError `queue_unavailable`
  */
 export async function acceptanceOf(redis: Redis, add: () => Promise<unknown>): Promise<Acceptance> {
-  if (redis.status !== 'ready') throw queueUnavailable('not connected');
+  checkConnection(redis);
   try {
     await add();
     return 'acknowledged';

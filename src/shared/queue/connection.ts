@@ -49,7 +49,7 @@ export function connectBlockingReader(url: string, log: Logger, blockMs: number)
 /** Writes something small, which a Redis that is full or read-only refuses. */
 export const checkWrite = (redis: Redis): Promise<unknown> => redis.set(`${keyPrefix}:write-check`, '', 'EX', 60);
 
-/** Resolves when the connection is made, or after `withinMs` all the same: a process starts while Redis is away. */
+/** Resolves when the connection is made, and after `withinMs` in any case: a process starts even while Redis is away. */
 export async function untilReady(redis: Redis, withinMs = 2_000): Promise<void> {
   if (redis.status === 'ready') return;
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -13,8 +13,8 @@ const stalledCheckMs = 2_000;
 const unlimited = 1_000_000;
 
 /**
- * Milliseconds. Mail is retried with patience: a server that puts off a stranger wants him back in minutes, not at once. So is the
- * completion of a workflow whose root nobody stamps; asking for it again calls it up at once.
+ * Pauses between attempts, milliseconds. Mail servers that put off unknown senders (greylisting) want them back after minutes. A
+ * completion whose root nobody can stamp is tried slowly too; a caller who asks again starts it at once.
  */
 const retries: Readonly<Record<string, { readonly first: number; readonly longest: number }>> = {
   'otp-mail': { first: 1_000, longest: 300_000 },
@@ -29,14 +29,17 @@ export function retryDelayMs(attemptsMade: number, kind = '', random: () => numb
   return Math.round(delayMs / 2 + (random() * delayMs) / 2);
 }
 
-/** A job of another version of the service: it waits for a worker that knows it. */
+/** The job is of another version of the service: a worker of that version will take it. */
 class UnknownJobError extends Error {
   override readonly name = 'UnknownJobError';
 }
 
 const unknownJobRetryMs = 60_000;
 
-/** A worker that is told to stop and loses Redis: how long its jobs may still take, and Redis to come back for their outcome. */
+/**
+ * When Redis is lost while a worker stops: how long its jobs may still run, and how long Redis then has to come back and take their
+ * outcome.
+ */
 const finishWithoutRedisMs = 10_000;
 const farewellMs = 1_000;
 
@@ -68,7 +71,7 @@ export function consumeJobs(options: { redis: Redis; processors: JobProcessors; 
     return ended;
   }
 
-  /** What is under way ends; Redis, should it come back, hears of it. */
+  /** Lets the running jobs end, then waits a moment for Redis to come back and take their outcome. */
   async function finishWithout(redis: Redis): Promise<void> {
     await new Promise<void>((resolve) => redis.once('close', resolve));
     await Promise.race([Promise.allSettled(running), delay(finishWithoutRedisMs, undefined, { ref: false })]);
@@ -96,7 +99,7 @@ export function consumeJobs(options: { redis: Redis; processors: JobProcessors; 
   });
   return {
     close: async () => {
-      // Without Redis nothing can be handed back: what is under way counts as stalled, and another worker starts it again.
+      // Without Redis no job can be handed back. Its lock runs out, and another worker starts it again.
       const isForced = redis.status !== 'ready';
       await Promise.race([Promise.all(workers.map((worker) => worker.close(isForced))), finishWithout(redis)]);
     },

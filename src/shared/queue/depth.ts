@@ -47,7 +47,7 @@ const itemsOfAll = (jobIds: Iterable<string>): number => {
   return items;
 };
 
-/** Both figures are read from the ids of the jobs, so that they need no counter beside the queue, which a crash would leave wrong. */
+/** Both figures come from the ids of the jobs. A counter beside the queue would be wrong after a crash. */
 export async function readQueueState(redis: Redis): Promise<QueueState> {
   const jobIds = await readJobIds(redis);
   const oldestAt = jobIds.reduce<number | null>((oldest, jobId) => Math.min(oldest ?? Number.POSITIVE_INFINITY, timeOf(jobId)), null);
@@ -60,7 +60,7 @@ export function createDepthGauge(options: { redis: Redis; log: Logger }): DepthG
   let current = 0;
   let answeredAt = performance.now();
 
-  /** What was added while the look was under way may have been seen or not: what was seen is not counted again. */
+  /** Jobs added while Redis was read may be in what was read or not; those that are in it are not counted twice. */
   async function refresh(): Promise<void> {
     const addedBefore = new Set(addedSince);
     const askedAt = performance.now();

@@ -6,7 +6,7 @@ import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
 
 const workersKey = `${keyPrefix}:workers`;
-/** Outlives the workers: when each provider last made a stamp. */
+/** When each provider last made a stamp. A key of its own, because it must stay when workers end. */
 const lastSuccessKey = `${keyPrefix}:last-success`;
 
 /** How often a worker says that it lives, and after how long a silent one counts as gone. */
@@ -29,7 +29,7 @@ export type ProviderHealth = z.output<typeof providerHealth>;
 const heartbeatSchema = z.object({
   at: z.number(),
   providers: z.array(providerHealth),
-  // A worker of an earlier version says nothing of it.
+  // Workers of an earlier version do not send it.
   mail: z.enum(mailStates).default('unknown'),
 });
 
@@ -63,13 +63,16 @@ export async function readHeartbeats(redis: Redis, now: number): Promise<Heartbe
   }));
 }
 
-/** A worker that was killed said no farewell: whoever starts next clears away what it left. */
+/** A worker that was killed could not remove its heartbeat; the next worker that starts removes it. */
 async function forgetLostWorkers(redis: Redis, now: number): Promise<void> {
   const { lostWorkerIds } = sortBeats(await redis.hgetall(workersKey), now);
   if (lostWorkerIds.length > 0) await redis.hdel(workersKey, ...lostWorkerIds);
 }
 
-/** Beats until it is stopped; a beat that fails is left out, since silence is its meaning. The farewell is not waited for: Redis may be gone. */
+/**
+ * Writes a heartbeat every two seconds until it is stopped. One that fails is not repeated: no heartbeat is the right message then. On
+ * stop the heartbeat is removed, but nobody waits for that, since Redis may be away.
+ */
 export function startHeartbeat(options: {
   redis: Redis;
   workerId: string;

@@ -1,10 +1,9 @@
-import { type Job, Queue } from 'bullmq';
+import type { Job } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from '../runtime/log.ts';
-import { type Acceptance, acceptanceOf, queueUnavailable } from './acceptance.ts';
-import { keyPrefix } from './connection.ts';
+import { type Acceptance, acceptanceOf } from './acceptance.ts';
 import { type JobName, type JobPayload, jobContracts } from './jobs.ts';
-import { unlimitedAttempts } from './stamp-queue.ts';
+import { checkConnection, openQueue } from './open-queue.ts';
 
 /** The kinds of job that are sent one by one. */
 type SentJob = Extract<JobName, 'otp-mail' | 'workflow-completion'>;
@@ -26,18 +25,7 @@ export interface JobSender {
 export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): JobSender {
   const names: readonly SentJob[] = ['otp-mail', 'workflow-completion'];
   const queues = new Map(
-    names.map((name) => {
-      const queue = new Queue(jobContracts[name].queue, {
-        connection: redis,
-        prefix: keyPrefix,
-        skipWaitingForReady: true,
-        skipVersionCheck: true,
-        streams: { events: { maxLen: 100 } },
-        defaultJobOptions: { attempts: unlimitedAttempts, backoff: { type: name }, removeOnComplete: true, removeOnFail: true },
-      });
-      queue.on('error', (error) => log.debug({ err: error }, 'queue connection'));
-      return [name, queue] as const;
-    }),
+    names.map((name) => [name, openQueue(jobContracts[name].queue, { redis, log, retryKind: name, removeOnFail: true })] as const),
   );
 
   /** A job that has just left its pause by itself is as good as promoted; one that is not promoted leaves it later. */
@@ -50,9 +38,7 @@ export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): 
   }
 
   return {
-    checkConnection: () => {
-      if (redis.status !== 'ready') throw queueUnavailable('not connected');
-    },
+    checkConnection: () => checkConnection(redis),
     send: (name, payload, jobId) =>
       acceptanceOf(redis, async () => {
         const job = await queues.get(name)?.add(name, payload, { jobId });

@@ -22,7 +22,10 @@ export const jobContracts = {
   'workflow-completion': { queue: 'workflows', payload: workflowCompletionSchema },
 } as const satisfies Record<string, { queue: string; payload: z.ZodType }>;
 
-/** Of these queues one worker runs fewer jobs at a time than it would of stamps: a mail server is not to be flooded, a root is work. */
+/**
+ * How many jobs of these queues a worker runs at a time, where that is fewer than of stamps: mail servers must not be flooded, and a root
+ * takes much computing.
+ */
 export const queueConcurrency: Readonly<Record<string, number>> = { emails: 8, workflows: 8 };
 
 export type JobName = keyof typeof jobContracts;

@@ -4,13 +4,16 @@ import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
 import { type StampReply, stampRepliesSchema } from './stamp-job.ts';
 
-/** The reader blocks this long at a time. */
+/** How long one read waits for a reply. */
 export const replyBlockMs = 2_000;
 
-/** Replies are hints that are read within milliseconds: a short stream bounds Redis' memory, a gap is looked up in the store. */
+/**
+ * Replies are read within milliseconds, so a short stream is enough and limits the memory of Redis. What falls out of it is looked up in
+ * the store.
+ */
 const maxStreamLength = 512;
 
-/** A stream that nobody reads any more (its API process is gone) disappears by itself. */
+/** When its API process is gone, Redis removes the stream after this time. */
 const streamTtlMs = 60_000;
 
 const field = 'r';
@@ -19,9 +22,9 @@ const field = 'r';
 export const replyStreamOf = (apiId: string): string => `${keyPrefix}:replies:${apiId}`;
 
 /**
- * Writes the outcomes of one job to the stream of the API process that waits for them. One that Redis refuses, being out of
- * memory, is left to the store: the job is done, and its end frees memory. No pipeline: with all of BullMQ's scripts on a
- * connection, ioredis takes as long to make one as for both commands.
+ * Writes the outcomes of one job to the stream of the API process that waits for them. Where Redis refuses them, for lack of memory, that
+ * is only logged: the job is done, and the API finds the stamps in the store. Two commands instead of a pipeline: with BullMQ's many
+ * scripts on the connection, ioredis takes as long to build a pipeline as to send both.
  */
 export async function sendReplies({ redis, log }: { redis: Redis; log: Logger }, replyTo: string, replies: readonly StampReply[]) {
   const outcomes = await Promise.allSettled([
@@ -37,8 +40,8 @@ export interface ReplyReader {
 }
 
 /**
- * Reads one reply stream over a connection of its own until it is stopped. `onGap` is called whenever replies may have been
- * missed, after the connection was lost: the caller then asks the store, which is the truth.
+ * Reads one reply stream over a connection of its own until it is stopped. After a lost connection replies may be missing: then `onGap`
+ * is called, and the caller asks the store.
  */
 export function readReplies(options: {
   redis: Redis;
@@ -53,7 +56,7 @@ export function readReplies(options: {
 
   async function readOnce(): Promise<void> {
     const streams = await redis.xread('COUNT', 128, 'BLOCK', replyBlockMs, 'STREAMS', stream, lastId);
-    // A stream that has gone takes its ids along: the next one may count from an earlier time.
+    // The stream was removed. A new one may begin with smaller ids, so read it from its start.
     if (!streams && lastId !== '0-0' && (await redis.exists(stream)) === 0) lastId = '0-0';
     for (const [, entries] of streams ?? []) {
       for (const [id, fields] of entries) {

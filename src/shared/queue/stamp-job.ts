@@ -22,7 +22,7 @@ const outputRefSchema = z.object({
 export type OutputRef = z.infer<typeof outputRefSchema>;
 
 /** One accepted stamp on its way to a worker: ids and hashes, never content (S11). */
-export const stampItemSchema = z.object({
+const stampItemSchema = z.object({
   tokenId: z.uuid(),
   imprint: imprintSchema,
   tier: z.enum(stampTiers),
@@ -58,11 +58,11 @@ export const stampJobSchema = z.object({
 export type StampJob = z.infer<typeof stampJobSchema>;
 
 /**
- * What became of one item. `stamped` carries what is stored, whoever wrote it first; `tier_unavailable`: nobody was asked, for no
- * provider that is configured may make it (W19); `workflow_closed`: the output came after the
- * closing record of its workflow and is not part of it (W4).
+ * The outcome of one item. `stamped`: what is stored, also when another run of the job wrote it. `tier_unavailable`: no configured
+ * provider may make it, so none was asked (W19). `workflow_closed`: the output came after its workflow was closed, and is not part of it
+ * (W4).
  */
-export const stampReplySchema = z.discriminatedUnion('outcome', [
+const stampReplySchema = z.discriminatedUnion('outcome', [
   z.object({
     outcome: z.literal('stamped'),
     tokenId: z.string(),

@@ -1,18 +1,15 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { ServiceError } from '../domain/service-error.ts';
 import { createBatcher } from '../runtime/batcher.ts';
 import type { Logger } from '../runtime/log.ts';
-import { type Acceptance, acceptanceOf, queueUnavailable } from './acceptance.ts';
-import { keyPrefix, producerTimeoutMs } from './connection.ts';
+import { type Acceptance, acceptanceOf } from './acceptance.ts';
+import { producerTimeoutMs } from './connection.ts';
 import { createDepthGauge, depthRefreshMs, jobIdOf } from './depth.ts';
+import { checkConnection, openQueue, queueUnavailable } from './open-queue.ts';
 import { announceOutputs } from './output-order.ts';
 import { maxItemsPerJob, type StampItem, type StampJob, stampQueueName } from './stamp-job.ts';
-
-/** Attempts at a job end only with its success: what was accepted is stamped whenever the store is back (E11). */
-export const unlimitedAttempts = 1_000_000;
 
 /** The API's end of the `stamps` queue. */
 export interface StampQueue {
@@ -47,28 +44,15 @@ interface Entering {
 /** `maxDepth`: how many stamps may wait before more are refused. `replyTo`: the stream that replies are read from. */
 export function createStampQueue(options: { redis: Redis; replyTo: string; maxDepth: number; log: Logger }): StampQueue {
   const { redis, replyTo, maxDepth, log } = options;
-  const queue = new Queue<StampJob>(stampQueueName, {
-    connection: redis,
-    prefix: keyPrefix,
-    skipWaitingForReady: true,
-    skipVersionCheck: true,
-    streams: { events: { maxLen: 100 } },
-    defaultJobOptions: {
-      attempts: unlimitedAttempts,
-      backoff: { type: 'custom' },
-      removeOnComplete: true,
-      removeOnFail: { count: 1_000 },
-    },
-  });
-  queue.on('error', (error) => log.debug({ err: error }, 'queue connection'));
+  const queue = openQueue<StampJob>(stampQueueName, { redis, log, retryKind: 'stamp', removeOnFail: { count: 1_000 } });
   const depth = createDepthGauge({ redis, log });
   /** Stamps that Redis has not acknowledged yet. */
   let entering = 0;
 
   let unansweredAt = Number.NEGATIVE_INFINITY;
 
-  const checkConnection = () => {
-    if (redis.status !== 'ready') throw queueUnavailable('not connected');
+  const checkAnswers = () => {
+    checkConnection(redis);
     const answeredAt = depth.answeredAt();
     if (answeredAt < unansweredAt || answeredAt < performance.now() - longestSilenceMs) throw queueUnavailable('silent');
   };
@@ -92,7 +76,7 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
       const items = batch.filter(({ isWaitedFor }) => isWaitedFor()).map(({ item }) => item);
       if (items.length === 0) return 'unanswered';
       try {
-        checkConnection();
+        checkAnswers();
         if ((await send(jobId, { replyTo, items, isRepeated: true })) === 'acknowledged') return 'acknowledged';
       } catch (error) {
         log.debug({ err: error, job: jobId }, 'the job cannot be sent again yet');
@@ -104,7 +88,7 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
     maxItems: maxItemsPerJob,
     gathersTurn: true,
     flush: async (batch) => {
-      checkConnection();
+      checkAnswers();
       const items = batch.map(({ item }) => item);
       const jobId = jobIdOf(randomUUIDv7(), items.length);
       const acceptance = await send(jobId, { replyTo, items });
@@ -120,7 +104,7 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
   });
 
   const checkCapacity = () => {
-    checkConnection();
+    checkAnswers();
     if (depth.current() + entering >= maxDepth) {
       throw new ServiceError('overloaded', 'Too many stamps are waiting; please try again shortly.', { retryAfterSeconds: 5 });
     }

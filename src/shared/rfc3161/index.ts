@@ -34,7 +34,7 @@ export {
 } from './issue/issue.ts';
 export { SCHEMES, type SignatureScheme } from './issue/sign.ts';
 // Why something was refused.
-export { adviceOf, REFUSALS, type RefusalCode } from './refusal/codes.ts';
+export { REFUSALS, type RefusalCode } from './refusal/codes.ts';
 export type { Refused } from './refusal/refusal.ts';
 // To ask a TSA, and to be asked.
 export type { Imprint } from './tsp/imprint.ts';

@@ -1,6 +1,5 @@
 /**
- * What `ask` answers, or undefined when it fails or takes longer than `timeoutMs`: for whoever reports the state of something and
- * may not hang because of it.
+ * The answer of `ask`, or undefined when it fails or takes longer than `timeoutMs`. For reports on a state, which must not hang with it.
  */
 export async function answerWithin<T>(timeoutMs: number, ask: () => Promise<T>): Promise<T | undefined> {
   const timeout = Promise.withResolvers<undefined>();

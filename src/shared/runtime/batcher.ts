@@ -1,13 +1,13 @@
 import { setImmediate as restOfTurn } from 'node:timers/promises';
 
 /**
- * Lets requests travel together that arrive while a flush is under way, and none wait for company: the first goes in the turn of
- * the event loop that brings it, the rest when it has been acknowledged (docs/architecture.md "Accepting"). No timer is involved.
+ * Sends items in batches without a timer (docs/architecture.md "Accepting"). The first item is sent at once; those that arrive while it
+ * is under way are sent together when it has been acknowledged. So no item ever waits for others to come.
  */
 export interface Batcher<T> {
   /**
-   * Resolves when the batch that holds the item was flushed. When a flush fails, all that wait behind it are rejected with
-   * the same reason: a queue that hangs answers none of them any sooner.
+   * Resolves when the batch with the item was sent. When a batch fails, all items that wait behind it fail with the same error: what has
+   * just hung would only make them wait longer.
    */
   add(item: T): Promise<void>;
 }
@@ -19,8 +19,8 @@ interface Waiting<T> {
 }
 
 /**
- * `gathersTurn`: a flush takes along what the same turn of the event loop still brings. Not for flushes to the store: at the end of
- * the turn in which a connection is lost its socket is destroyed and not yet closed, and mongodb 7.9 waits for its 'drain' for ever.
+ * `gathersTurn`: a batch also takes the items that arrive later in the same turn of the event loop. Do not use it for writes to the
+ * store: at the end of a turn, mongodb 7.9 may write to a socket that is destroyed but not yet closed, and waits for it for ever.
  */
 export function createBatcher<T>(options: { maxItems: number; gathersTurn?: boolean; flush: (items: T[]) => Promise<void> }): Batcher<T> {
   let waiting: Waiting<T>[] = [];

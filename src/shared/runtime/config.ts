@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { z } from 'zod';
 
-/** What the service knows a caller by where `SERVICE_TOKENS` is not set. */
+/** The service token of development, for when `SERVICE_TOKENS` is not set. */
 export const developmentToken = { product: 'dev', token: 'dev-service-token' };
 
 const integer = (low: number, high: number) =>
@@ -67,7 +67,7 @@ const originList = list.refine(
   'takes origins separated by commas, such as https://app.example',
 );
 
-/** Every environment variable of the service, as text in and as typed values out. The README's table is tested against it. */
+/** Every environment variable of the service, as text in and as typed values out. The table of docs/settings.md is tested against it. */
 export const settingsSchema = z.object({
   NODE_ENV: z.enum(['development', 'production', 'test'], 'takes development, test or production').default('development'),
   HOST: z.string().min(1).default('127.0.0.1'),
@@ -77,7 +77,7 @@ export const settingsSchema = z.object({
     .transform((text) => (text.endsWith('/') ? text.slice(0, -1) : text))
     .optional(),
   REDIS_URL: url(['redis:', 'rediss:']),
-  // Several hosts are no URL: the driver reads the rest (`connectStore`).
+  // An address with several hosts is no URL for Node, so only its start is checked here; the driver checks the rest (`connectStore`).
   MONGODB_URL: z.string().regex(/^mongodb(\+srv)?:\/\/[^\s/?#]+/, 'takes an address that starts with mongodb:// or mongodb+srv://'),
   SERVICE_TOKENS: serviceTokens.default([developmentToken]),
   TSP: z.enum(['mock', 'local', 'file'], 'takes mock, local or file').optional(),

@@ -27,8 +27,8 @@ interface LoggedError {
 const deepestCause = 8;
 
 /**
- * What a log tells of an error. Drivers hang whole commands and documents on theirs, tokens and all; so only members are taken
- * that are known to hold none.
+ * What the log says about an error. Drivers attach whole commands and documents to theirs, with tokens in them, so only members that are
+ * known to be harmless are taken.
  */
 function describeError(error: unknown, depth = 0): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error, message: typeof error === 'string' ? error : 'not an error' };
@@ -45,7 +45,7 @@ function describeError(error: unknown, depth = 0): LoggedError {
   };
 }
 
-// Asynchronous writing flushes at the end of the process, and tries a broken pipe for ever: nobody reads it, and the process would stay.
+// Written at once. An asynchronous log is flushed when the process ends, and with a broken pipe that goes on for ever.
 const standardOutput = () => pino.destination({ dest: 1, sync: true });
 
 /**

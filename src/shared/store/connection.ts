@@ -13,7 +13,7 @@ export const maxTimeMS = 5_000;
 const reconnectMs = 250;
 const connectTimeoutMS = 2_000;
 
-/** For saying goodbye to a store that may not listen. */
+/** How long closing may take: the store may not answer any more. */
 const closeMs = 2_000;
 
 /** A heartbeat fails by itself when its connection has been silent for `connectTimeoutMS`, while it is made and afterwards. */
@@ -59,8 +59,8 @@ export function connectStore(url: string, log: Logger): StoreConnection {
 }
 
 /**
- * Calls `onStuck` when a heartbeat neither succeeds nor fails, and never will: mongodb 7.9 waits without a limit for the 'drain' of a
- * socket that is destroyed and not yet closed, and looks for that server no more.
+ * Calls `onStuck` when a heartbeat of the driver neither succeeds nor fails: mongodb 7.9 can wait for ever for a socket that is destroyed
+ * but not yet closed, and then never looks for that server again.
  */
 function watchHeartbeats(client: MongoClient, onStuck: () => void): void {
   const limits = new Map<string, NodeJS.Timeout>();
@@ -71,13 +71,13 @@ function watchHeartbeats(client: MongoClient, onStuck: () => void): void {
   });
   client.on('serverHeartbeatSucceeded', ended);
   client.on('serverHeartbeatFailed', ended);
-  // Of a server that the driver has given up nothing more is heard.
+  // No more events come from a server that the driver has dropped.
   client.on('serverClosed', ({ address }) => clearTimeout(limits.get(address)));
 }
 
 /**
- * Ends the driver's watch over its servers, so that connecting starts another one. Not `client.close()`: that says goodbye to the store
- * first, which may not listen, and ends whatever is under way.
+ * Makes the driver forget its servers, so that connecting looks for them anew. `client.close()` will not do: it first sends a goodbye to
+ * the store, which may hang, and ends all running operations.
  */
 function forgetServers(client: MongoClient & { readonly topology?: { close(): void } | undefined }): void {
   client.topology?.close();

@@ -18,7 +18,7 @@ export interface StampTally {
 }
 
 /** What is counted for everybody to see: by the hour, and for ever. */
-export const activities = ['stamps', 'failed', 'verifications', 'workflowsStarted', 'workflowsCompleted'] as const;
+const activities = ['stamps', 'failed', 'verifications', 'workflowsStarted', 'workflowsCompleted'] as const;
 export type Activity = (typeof activities)[number];
 export type ActivityTotals = Readonly<Record<Activity, number>>;
 
@@ -84,7 +84,7 @@ const lifetimeId = 'lifetime';
 
 const hourIdOf = (timeMs: number): string => `hour:${new Date(timeMs).toISOString().slice(0, 13)}`;
 
-/** Kept for an hour longer than any reader looks back. */
+/** One hour longer than anybody reads back. */
 const expiryOf = (timeMs: number): Date => new Date(Math.floor(timeMs / hourMs) * hourMs + 25 * hourMs);
 
 interface Change {
@@ -99,7 +99,7 @@ function changesOf(tallies: readonly StampTally[], by: 1 | -1 = 1): Map<string, 
     change.inc[field] = (change.inc[field] ?? 0) + by;
     changes.set(id, change);
   };
-  // Stamps that are counted together are nearly all of one hour: its names are made once.
+  // Stamps that are counted together are nearly always of the same hour, so the names of its rows are made once.
   for (const [hour, ofHour] of Map.groupBy(tallies, ({ finishedAt }) => Math.floor(finishedAt / hourMs))) {
     const date = utcDay(hour * hourMs);
     const hourId = hourIdOf(hour * hourMs);
@@ -148,7 +148,7 @@ export function createCounterStore(db: Db): CounterStore {
     updateOne: { filter: { _id: id }, update: { $setOnInsert: set, [counting]: inc }, upsert: true },
   });
 
-  /** In the order of their ids: two writers that both wait for the other's row would wait for ever. */
+  /** Sorted by id, so that two writers lock the rows in the same order and never wait for each other. */
   const increase = (changes: Iterable<[string, Change]>) =>
     write([...changes].sort(([a], [b]) => (a < b ? -1 : 1)).map(([id, change]) => upsert(id, change, '$inc')));
 

@@ -26,9 +26,9 @@ const unavailable = (cause: unknown) =>
   new ServiceError('store_unavailable', 'The store cannot be reached at the moment.', { retryAfterSeconds: 2, cause });
 
 /**
- * Runs an operation of the store; whatever the driver or the server fails with becomes `store_unavailable` (E10). An unknown
- * server error is never the caller's fault: while PostgreSQL is down DocumentDB's gateway answers one. So does an operation
- * that has not ended after 20 s: mongodb 7.9 waits without a limit for the 'drain' of a socket that is already destroyed.
+ * Runs an operation of the store. Every failure of driver or server becomes `store_unavailable` (E10), also errors that are not known:
+ * DocumentDB's gateway answers such while its PostgreSQL is down, and they are never the caller's fault. An operation that has not ended
+ * after 20 s fails too: mongodb 7.9 can wait for ever for a destroyed socket.
  */
 export async function inStore<T>(operation: () => Promise<T>): Promise<T> {
   const limit = Promise.withResolvers<never>();

@@ -74,17 +74,17 @@ export interface OutputStore {
 /** Ids sort as numbers do. */
 const keyOf = (workflowId: string, sequenceNumber: number): string => `${workflowId}/${String(sequenceNumber).padStart(12, '0')}`;
 
-/** `/` is followed by `0`: every id of a workflow lies between the two. */
+/** Ids are `<workflow>/<number>`, and `0` is the character after `/`: all ids of a workflow lie between the two. */
 const rangeOf = (workflowId: string) => ({ $gt: `${workflowId}/`, $lt: `${workflowId}0` });
 
-/** Links of one look-up: a chain of a hundred thousand is read in twenty. */
+/** How many links are read at a time: a chain of a hundred thousand takes twenty reads. */
 const scanPage = 5_000;
 
 export function createOutputStore(db: Db): OutputStore {
   const outputs: Collection<OutputRecord | ClosingRecord> = db.collection('outputs');
   let isIndexed = false;
 
-  /** Correctness rests on this index, so that it is there before the first output is. */
+  /** The chain is only correct with this unique index, so it must exist before the first output is written. */
   async function ensureUnique(): Promise<void> {
     if (!isIndexed) await outputs.createIndex({ tokenId: 1 }, { unique: true });
     isIndexed = true;

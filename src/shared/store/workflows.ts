@@ -2,7 +2,7 @@ import type { Collection, Db } from 'mongodb';
 import { maxWrongTries } from '../domain/challenge.ts';
 import { redactedEmail } from '../domain/mask-email.ts';
 import type { WorkflowTier } from '../domain/tiers.ts';
-import type { StoredWorkflowStatus, WorkflowSnapshot } from '../domain/workflow-state.ts';
+import type { LinkMailState, StoredWorkflowStatus, WorkflowSnapshot } from '../domain/workflow-state.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
 
@@ -59,10 +59,7 @@ export const snapshotOf = ({ status, emailVerifiedAt, tier, expiresAt, redactedA
   isRedacted: redactedAt !== undefined,
 });
 
-/** How the verification mail fares (W12). */
-export type MailState = 'waiting' | 'sent' | 'failed';
-
-export function mailStateOf({ mail }: Pick<WorkflowRecord, 'mail'>): MailState {
+export function linkMailStateOf({ mail }: Pick<WorkflowRecord, 'mail'>): LinkMailState {
   if (mail?.sentAt) return 'sent';
   return mail?.failedAt ? 'failed' : 'waiting';
 }
@@ -86,7 +83,7 @@ export interface WorkflowStore {
   /** Writes a new workflow in state `pending`, unless its id is taken: then what is stored stays. */
   create(workflow: NewWorkflow): Promise<{ stored: WorkflowRecord; isNew: boolean }>;
   find(workflowId: string): Promise<WorkflowRecord | null>;
-  /** Takes back a workflow that was never answered for. */
+  /** Removes a workflow whose start could not be answered. */
   remove(workflowId: string): Promise<void>;
   /** Stores the digest of the challenge that is about to be mailed, and returns the workflow; wrong tries stay counted. Null for one that was replaced. */
   offerChallenge(

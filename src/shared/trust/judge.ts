@@ -10,14 +10,17 @@ import type { TrustedProvider, TrustSettings } from './trusted-providers.ts';
 /** What a token says, and who vouches for it. */
 export interface Vouched {
   readonly ok: true;
-  /** Told by a mock token itself; an RFC 3161 token does not know its stamp. */
+  /** Mock tokens carry the id of their stamp; RFC 3161 tokens do not. */
   readonly tokenId: string | undefined;
   /** RFC 3339 in UTC. */
   readonly issuedAt: string;
   readonly imprint: Imprint;
-  /** The configured provider whose anchors it leads to; undefined for `TRUST_ANCHORS_FILE`. */
+  /**
+   * Name of the provider; undefined where a raw token leads to an anchor of `TRUST_ANCHORS_FILE`, or has another policy than its
+   * provider.
+   */
   readonly provider: string | undefined;
-  /** Whether that provider is configured; else its name is what the record says, and nobody vouches for it. */
+  /** Whether the provider of that name is configured. If not, the name is only what the record says. */
   readonly isProviderKnown: boolean;
   readonly isQualified: boolean;
   /** DER TimeStampToken of an RFC 3161 token. */
@@ -30,11 +33,11 @@ export interface Vouched {
 
 export type Judgement = Vouched | { readonly ok: false; readonly code: ReasonCode; readonly detail?: string; readonly cause?: unknown };
 
-/** Judges every kind of token by everything that is configured (V2). */
+/** Says whether a token is valid, and whether it is qualified: the one place that does (V2). */
 export interface TokenJudge {
   /**
-   * Judges any text: canonical base64 of a mock token, a TimeStampToken or a TimeStampResp. `provider`: only the anchors of the
-   * provider that the stamp is recorded under; undefined: everything that is configured.
+   * Judges any text; a token is canonical base64 of a mock token, a TimeStampToken or a TimeStampResp. With `provider`, the name that the
+   * stamp is recorded under, only that provider's trust anchors count; without it, all that are configured.
    */
   judge(token: string, provider?: string): Promise<Judgement>;
 }
@@ -89,9 +92,12 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
     verifyToken(bytes, { trust: store, nowMs: clock(), acceptGrantedWithMods });
 
   /**
-   * Qualified only where every provider that it may come from is: shared anchors raise no trust. A stamp whose provider is no
-   * longer configured is judged by the others, and is not qualified any more. Who knows less overrules nobody: a revocation that
-   * one of them knows of is final, and `TRUST_ANCHORS_FILE` has no say about a configured provider's stamps.
+   * Judges an RFC 3161 token by the trust anchors of each provider that it may come from: the named one, or all of them where none is
+   * named or the named one is no longer configured. Then `TRUST_ANCHORS_FILE` is tried, but never for a stamp of a configured provider.
+   *
+   * Two providers may share a trust anchor. So the token is qualified only if all providers that accept it are, and it is refused if one
+   * of them knows that a certificate was revoked: one that has no revocation list cannot overrule that. A stamp whose provider is no
+   * longer configured is never qualified.
    */
   function judgeTst(bytes: Buffer, providerName: string | undefined): Judgement {
     const named = trust.providers.filter(({ settings }) => settings.name === providerName);
@@ -114,7 +120,8 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
       const { trust, settings } = first.provider;
       return vouchedBy(first.result, { trust, provider: providerName ?? settings.name, isProviderKnown: isConfigured, isQualified });
     }
-    // Trusted, but nobody's: the anchors of a provider also issue under policies that it is not configured with (V2).
+    // Trusted, but under another policy than the provider is configured with. That refuses a stamp of this provider; a token that
+    // somebody brings is valid, only not as this provider's (V2).
     if (otherPolicy && named.length > 0) return { ok: false, code: 'policy_mismatch' };
     const unknown = { isProviderKnown: false, isQualified: false };
     if (otherPolicy) return vouchedBy(otherPolicy.result, { trust: otherPolicy.trust, provider: undefined, ...unknown });

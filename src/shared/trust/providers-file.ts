@@ -70,7 +70,7 @@ function readJson(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
-    // The parser quotes what it stumbles over, line ends and all.
+    // The message of the parser quotes the file and may have several lines; a ConfigError has one.
     throw wrong(file, '', `cannot be read as JSON (${String(error instanceof Error ? error.message : error).replace(/\s+/g, ' ')})`);
   }
 }

@@ -14,7 +14,10 @@ export interface TrustedProvider {
 export interface TrustSettings {
   /** In order of preference; empty with the mock provider. */
   readonly providers: readonly TrustedProvider[];
-  /** From `TRUST_ANCHORS_FILE`, for raw tokens and for stamps of providers that are configured no more (V2); a store that trusts nobody where it is not set. */
+  /**
+   * From `TRUST_ANCHORS_FILE`: for raw tokens, and for stamps of providers that are no longer configured (V2). Without that file it
+   * trusts nobody.
+   */
   readonly extraTrust: TrustStore;
 }
 

@@ -22,8 +22,8 @@ function partsOf(iso: string): { readonly text: string; readonly fraction: strin
 export const timeText = (iso: string): string => `${partsOf(iso).text} UTC`;
 
 /**
- * The time of a stamp, as exact as its provider gave it: a genTime may be finer than a millisecond, and nobody may be shown an earlier
- * one. Noughts at the end say nothing.
+ * The time of a stamp with all digits that its provider gave: genTime may be finer than a millisecond, and a shortened one would be too
+ * early. Zeros at the end are left out.
  *
  * @throws RangeError not RFC 3339 in UTC
  */
@@ -40,8 +40,9 @@ const timeElement = (iso: string, text: string): string => `<time datetime="${es
 /** The `time` element of a time of our own clocks (RFC 3339, UTC). */
 export const time = (iso: string): string => timeElement(iso, timeText(iso));
 
-/** The `time` element of the time of a stamp. */
-export const stampTime = (iso: string): string => timeElement(iso, stampTimeText(iso));
+/** The `time` element of the time of a stamp; what is recorded as one and is none is shown as it was found. */
+export const stampTime = (iso: string): string =>
+  timePattern.test(iso) ? timeElement(iso, stampTimeText(iso)) : `<code>${escapeHtml(iso)}</code>`;
 
 /** A hash in groups of eight that wrap between each other and copy as one word. */
 export function hash(hex: string): string {

@@ -1,10 +1,10 @@
-/** Longer names say more than a name. */
+/** Longer names are cut: they may hold a message. */
 const mostCharacters = 60;
 
 /**
- * What an agent calls itself, fit to be quoted in a mail of ours: anybody may start a workflow with anybody's address, and must not put
- * a link or lines of their own into it. One short line of letters, digits and a few marks is left; a full stop stays before a digit
- * only, because mail programs make links of `word.word`. Empty where nothing is left.
+ * The name of an agent, safe to be quoted in a mail of ours. Anybody may start a workflow with anybody's address, and must not get a link
+ * or a text of his own into the mail. What is left is one short line of letters, digits and a few marks. A full stop stays only before a
+ * digit, because mail programs make links of `word.word`. Empty where nothing is left.
  */
 export function agentNameOf(agentId: string): string {
   const words = agentId

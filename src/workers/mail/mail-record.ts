@@ -3,8 +3,8 @@ import type { Metrics } from '../../shared/runtime/metrics.ts';
 import { MailError, type MailTransport } from './transport.ts';
 
 /**
- * The same transport, with a record of how it does: each outcome is counted (`deferred` is tried again, `refused` is not), and the last
- * one tells whether mails leave. A server that turns one mail down works; one that cannot be reached, or lets nobody in, does not.
+ * The same transport, with each outcome counted (`deferred` is tried again, `refused` is not). The last one tells whether mails leave: a
+ * server that refuses one mail works, one that cannot be reached or refuses the login does not.
  */
 export function withMailRecord(
   transport: MailTransport,

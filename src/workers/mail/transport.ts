@@ -6,7 +6,7 @@ export class MailError extends Error {
   override readonly name = 'MailError';
   /** Whether trying again is of no use: the server refused for good (RFC 5321 §4.2.1, 5yz). */
   readonly isFinal: boolean;
-  /** Whether the server is at fault, not the mail: any other would fare no better. */
+  /** Whether the fault is the server's: every other mail would fail too. */
   readonly isOfServer: boolean;
 
   constructor(fault: string, { isFinal, isOfServer }: { isFinal: boolean; isOfServer: boolean }) {
@@ -52,13 +52,13 @@ interface SmtpFault {
   readonly response?: unknown;
 }
 
-/** Refusals of us, not of the mail, whatever their reply code: a wrong password, a change to TLS. */
+/** Reply codes that refuse us and not this mail: a wrong password, a missing change to TLS. */
 const faultsOfTheSession: readonly unknown[] = ['EAUTH', 'ETLS'];
 
 /** The server is about to shut down, or turns us away (RFC 5321 §4.2.1). */
 const serviceNotAvailable = 421;
 
-/** What is no fault of the mail is tried again, like a server that cannot be reached. */
+/** A failure that is not the fault of the mail is tried again. */
 function mailErrorOf(error: unknown): MailError {
   const { code, responseCode, response }: SmtpFault = typeof error === 'object' && error !== null ? error : {};
   if (typeof responseCode !== 'number') {

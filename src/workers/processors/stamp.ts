@@ -17,13 +17,13 @@ export interface StampProcessorDeps {
   readonly waitMs: number;
 }
 
-/** A caller may stop to wait while its answer is on the way: in the last tenth of its patience it counts as gone. */
+/** In the last tenth of its time a caller counts as gone: the reply might come too late. */
 const patience = 0.9;
 
 /**
- * Makes the stamps of one micro-batch and answers the API with one reply, and one for each workflow. A stamp of a workflow's output is answered once the
- * output has its number (W8). Who still waits is told of a failure (E9); who was told that the stamp will come gets it, however
- * often that has to be tried (E11).
+ * Makes the stamps of one job and answers the API with one reply, and one more for each workflow. The stamp of an output is answered once
+ * the output has its number (W8). If every provider fails, a caller who still waits is told (E9); for one who got 504, and so was promised
+ * the stamp, it is tried again (E11).
  *
  * @throws ServiceError `store_unavailable`, ProviderError: the job, or what is left of it, is tried again.
  */

@@ -3,7 +3,7 @@ import type { Logger } from '../../shared/runtime/log.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 
-/** Content is put before its stamp exists; whatever has none after this long belongs to a request that was never accepted. */
+/** Content is stored before its stamp is made. If after this time there is no stamp, its request was never accepted. */
 const orphanAgeMs = 7 * 24 * 3_600_000;
 
 /** Removes sealed content that no stamp refers to. */

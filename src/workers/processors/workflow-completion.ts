@@ -72,7 +72,7 @@ export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps):
       requestId,
       requiresQualified: needsQualifiedProvider(workflow.tier),
     } as const;
-    // Always as a retry: an earlier job may have stamped the root, whatever this one knows.
+    // Always as a retry: an earlier job may have stamped the root already.
     const { failed, refused } = await makeStamps([rootStamp], { isRetry: true });
     if (refused.length > 0) {
       // The tier was served when the workflow was closed, and is not any more: trying again needs another configuration (W19).

@@ -4,10 +4,10 @@ import type { Verified } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { StampSubject } from './provider.ts';
 
-/** What one question showed of a provider; null is what its answer did not tell. */
+/** What a test stamp showed about a provider; null is what its answer did not tell. */
 export interface ProviderCheck {
   readonly provider: string;
-  /** As it is configured. */
+  /** Configured as qualified, and what it answered was verified (V9). */
   readonly isQualified: boolean;
   readonly verdict: 'ok' | 'failed';
   readonly fault: string | null;
@@ -41,11 +41,11 @@ function faultOf(error: unknown): string {
 export async function checkProvider({ name, isQualified, stamp, readToken }: CheckedProvider, clock: Clock): Promise<ProviderCheck> {
   const imprint = sha256Imprint(randomBytes(32).toString('hex'));
   const askedAtMs = clock();
-  const asked = { provider: name, isQualified, certificate: null, policy: null, clockDifferenceMs: null };
+  const asked = { provider: name, certificate: null, policy: null, clockDifferenceMs: null };
   try {
     const proof = await stamp({ tokenId: randomUUID(), imprint, tier: 'basic' });
     const answeredAtMs = clock();
-    const answered = { ...asked, verdict: 'ok', fault: null, latencyMs: answeredAtMs - askedAtMs } as const;
+    const answered = { ...asked, isQualified, verdict: 'ok', fault: null, latencyMs: answeredAtMs - askedAtMs } as const;
     if (proof.kind !== 'token' || !readToken) return answered;
     const { signer, policy, genTime } = readToken(proof);
     return {
@@ -55,6 +55,6 @@ export async function checkProvider({ name, isQualified, stamp, readToken }: Che
       clockDifferenceMs: Math.round(genTime.getTime() - (askedAtMs + answeredAtMs) / 2),
     };
   } catch (error) {
-    return { ...asked, verdict: 'failed', fault: faultOf(error), latencyMs: clock() - askedAtMs };
+    return { ...asked, isQualified: false, verdict: 'failed', fault: faultOf(error), latencyMs: clock() - askedAtMs };
   }
 }

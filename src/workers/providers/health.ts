@@ -10,7 +10,7 @@ const outageAfterFailures = 3;
 /** Latencies are those of this many last successes. */
 const rememberedCalls = 512;
 
-/** Whether it is to be asked how it does: it has not answered yet, or failed since. */
+/** Whether the provider should be asked for a test stamp: it has not answered yet, or failed last time. */
 export const isDoubtful = ({ status, lastSuccessAt }: ProviderHealth): boolean => status !== 'operational' || lastSuccessAt === null;
 
 /** Follows the calls of one provider. */
@@ -20,7 +20,7 @@ export interface HealthRecord {
   read(): ProviderHealth;
 }
 
-/** `isOut` says of a provider behind a breaker that no call is let through to it. */
+/** `isOut`: whether the circuit breaker of the provider lets no call through. */
 export function createHealthRecord(options: { name: string; isQualified: boolean; clock: Clock; isOut?: () => boolean }): HealthRecord {
   const { name, isQualified, clock, isOut = () => false } = options;
   const latencies: number[] = [];
@@ -57,7 +57,7 @@ export type StampOutcome = 'stamped' | 'failed' | 'refused';
 /** Told of each stamp that a caller wants: for the metrics. */
 export type OnCall = (call: { provider: string; outcome: StampOutcome; seconds: number; error?: unknown }) => void;
 
-/** How a call that threw counts: as the provider's failure, as one that it may not make, or, being none of its doing, not at all. */
+/** Who is to blame for a call that failed: the provider; the caller, who asked for a stamp that this provider may not make; or nobody. */
 type Blame = (error: unknown) => 'provider' | 'caller' | 'nobody';
 
 /** Runs one call of a provider and records how it went. */
@@ -91,7 +91,7 @@ export function withHealthRecord(
 ): { provider: TimestampProvider; record: HealthRecord; check(): Promise<ProviderCheck> } {
   const { name, isQualified } = provider;
   const record = createHealthRecord({ name, isQualified, clock });
-  // Without its key from the store the mock provider cannot work: that is the store's failure.
+  // The mock provider's key is in the store: when that is away, the provider has not failed.
   const blame: Blame = (error) => {
     if (error instanceof TierUnavailableError) return 'caller';
     return error instanceof ServiceError ? 'nobody' : 'provider';

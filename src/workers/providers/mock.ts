@@ -3,7 +3,10 @@ import { issueMockToken, mockProviderName } from '../../shared/domain/mock-token
 import type { Clock } from '../../shared/runtime/clock.ts';
 import { TierUnavailableError, type TimestampProvider } from './provider.ts';
 
-/** A provider that needs no account: authenticated by the service's own key, never qualified. Its token holds a SHA-256 and no other. */
+/**
+ * The mock provider: it needs no account, its tokens are authenticated by a key of the service, and its stamps are never qualified. It
+ * takes SHA-256 only.
+ */
 export function createMockProvider(deps: { key: () => Promise<KeyObject>; clock: Clock }): TimestampProvider {
   return {
     name: mockProviderName,

@@ -20,7 +20,7 @@ export interface OpenedProvider {
   close(): void;
 }
 
-/** All providers together must have answered before the caller stops to wait (E9 before E11). */
+/** The share of the caller's time that all providers together may use, so that it gets 502 (E9) rather than 504 (E11). */
 const deadlineMsOf = (stampWaitMs: number): number => Math.max(1_000, Math.floor(stampWaitMs * 0.8));
 
 /** A TSA as it is configured. @throws ConfigError where a secret of it cannot be read. */
@@ -34,7 +34,10 @@ export function openTsa({ settings, trust }: TrustedProvider, clock: Clock): Rfc
   });
 }
 
-/** The mock provider, or the pool of the providers file. Each is asked once, in the background: what is said of it was seen (V9). */
+/**
+ * Opens the mock provider, or the pool of the providers file. Each provider is asked once, in the background, so that the status only
+ * says what was seen (V9).
+ */
 export function openProvider(deps: {
   config: Config;
   trust: TrustSettings;

@@ -12,31 +12,34 @@ import type { Rfc3161Provider } from './rfc3161.ts';
 const failuresUntilOpen = 5;
 const openMs = 10_000;
 
-/** A call that had nearly all of its time counts as the provider's failure when that ends. */
+/** A call that was cut off after this share of its time still counts as a failure of the provider. */
 const patience = 0.9;
 
-/** Stamps that may wait for a place at one provider: more than all that one worker can hold. */
+/** How many stamps may wait for a free place at a provider: more than a worker ever holds, so none is refused here. */
 const mostWaiting = 1_000_000;
 
-/** Every configured TSA behind one port: in order of preference, each behind a breaker and a limit of its own. */
+/**
+ * All configured TSAs as one provider. They are asked in order of preference; each has its own circuit breaker and its own limit of calls
+ * at a time.
+ */
 export interface ProviderPool extends TimestampProvider {
   health(): ProviderHealth[];
   /**
-   * Asks those that have not answered yet, and those whose last call failed: nobody else would, while one before them works. It costs
-   * one stamp at start and one a recovery, which are no caller's and are not counted.
+   * Asks each provider that has not answered yet or failed last time. Without this, a provider behind one that works would never be
+   * asked. It costs one stamp at start and one at each recovery; these belong to no caller and are not counted.
    */
   check(): Promise<ProviderCheck[]>;
   close(): void;
 }
 
-/** A call that ended because the stamp's time was up, not because of the provider: others had waited in front of it. */
+/** The call ended because the stamp's time was used up by waiting for others. The provider is not to blame. */
 class CutShortError extends Error {
   override readonly name = 'CutShortError';
 }
 
 interface Member {
   readonly provider: Rfc3161Provider;
-  /** `shareMs`: what this provider may take of the stamp's time, waiting included. */
+  /** `shareMs`: how much of the time for the stamp this provider may use, including the wait for a free place. */
   stamp(subject: StampSubject, shareMs: number): Promise<Proof>;
   check(shareMs: number): Promise<ProviderCheck>;
   health(): ProviderHealth;
@@ -83,7 +86,7 @@ function createMember(provider: Rfc3161Provider, clock: Clock, onCall: OnCall): 
   };
 }
 
-/** `deadlineMs`: how long all providers together may take for one stamp; it ends before a caller stops to wait. */
+/** `deadlineMs`: how long all providers together may take for a stamp; shorter than the time that a caller waits. */
 export function createProviderPool(options: {
   providers: readonly Rfc3161Provider[];
   deadlineMs: number;
@@ -108,7 +111,7 @@ export function createProviderPool(options: {
         throw new TierUnavailableError('a qualified stamp was asked for, and no provider is qualified');
       }
       for (const [index, { provider, stamp }] of fitting.entries()) {
-        // Each leaves its share to those behind it, so that hanging providers do not starve the one that answers.
+        // The time that is left is divided among the providers not yet asked, so that one that hangs leaves time for the next.
         const shareMs = (endsAt - clock()) / (fitting.length - index);
         if (shareMs <= 0) break;
         try {

@@ -10,7 +10,7 @@ export interface StampSubject {
   readonly requiresQualified?: boolean;
 }
 
-/** The port behind which every source of time-stamp tokens stands. */
+/** What every source of time-stamps offers: a TSA, the pool of them, the mock. */
 export interface TimestampProvider {
   /** The name of the provider asked first; failures are counted under it. */
   readonly name: string;

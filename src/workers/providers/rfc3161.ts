@@ -11,13 +11,13 @@ import { TransportError, type TsaClient } from './tsa-client.ts';
 
 const nonceBytes = 16;
 
-/** Before the one retry: long enough for a hiccup to pass, spread so that a burst does not come back as one. */
+/** The longest pause before the one retry. The pause is random, so that many calls that failed together do not come back together. */
 const longestRetryDelayMs = 250;
-/** A TSA that asks for more patience than this is left for the next one. */
+/** When a TSA asks for a longer pause than this (`Retry-After`), the next TSA is asked instead. */
 const longestRetryAfterMs = 1_000;
 
 /** A TSA's answer that is no proof of what was asked for. Never tried again at the same TSA (docs/refusals.md "How a TSA is asked"). */
-export class InvalidAnswerError extends Error {
+class InvalidAnswerError extends Error {
   override readonly name = 'InvalidAnswerError';
   readonly code: ReasonCode;
 

@@ -1,12 +1,12 @@
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { ProviderCheck } from './check.ts';
 
-/** How often those are asked again that did not answer yet, or failed since; an open breaker lets none of it through. */
+/** How often providers that have not answered or have failed are asked again. An open circuit breaker stops these calls too. */
 const checkEveryMs = 5_000;
 
 /**
- * Asks each provider once, at once and in the background, and from then on whoever `check` finds doubtful. A line for each tells what it
- * said, and another only when its verdict changes.
+ * Asks every provider once at start, in the background, and later those for which `check` sees a need. Logs the result of each, and then
+ * only changes.
  */
 export function watchProviders({ check, log }: { check: () => Promise<readonly ProviderCheck[]>; log: Logger }): { stop(): void } {
   const verdicts = new Map<string, ProviderCheck['verdict']>();

@@ -32,6 +32,9 @@ const lookMs = 10;
 /** An earlier output is waited for that long: a worker that was killed takes 7 s to be replaced, and callers wait for 10 s. */
 const patienceMs = 8_000;
 
+/** The most jobs whose outputs go into the store in one insert. */
+const mostJobsTogether = 64;
+
 interface Waiting extends Appending {
   readonly resolve: (appended: ReadonlyMap<string, OutputRecord>) => void;
   readonly reject: (reason: unknown) => void;
@@ -64,7 +67,7 @@ export function createOutputAppender(deps: {
         isQualified: stamp.proofs[0].isQualified,
       })),
     );
-    // Read after the write: whichever of redaction and append comes last sees the other, and metadata does not outlive it (W10).
+    // Read after the write: if the workflow was redacted meanwhile, this sees it and removes the metadata (W10).
     const hasMetadata = batch.some(({ output }) => output.metadata !== undefined);
     if (hasMetadata && (await workflows.find(chain.workflowId))?.redactedAt) await outputs.forgetMetadata(chain.workflowId);
     return appended;
@@ -93,7 +96,7 @@ export function createOutputAppender(deps: {
     while (queue.length > 0) {
       const { ready, blockedBy } = await order.readTurn(workflowId, new Set(queue.map(({ jobId }) => jobId)));
       if (ready.length > 0) {
-        const turn = ready.flatMap((jobId) => queue.filter((each) => each.jobId === jobId));
+        const turn = ready.slice(0, mostJobsTogether).flatMap((jobId) => queue.filter((each) => each.jobId === jobId));
         queue.splice(0, queue.length, ...queue.filter((each) => !turn.includes(each)));
         await appendReady(chain, turn);
       } else if (blockedBy !== undefined) {

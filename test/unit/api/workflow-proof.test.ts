@@ -29,7 +29,7 @@ test('V9: nothing is claimed of a chain that is still being recomputed; the next
     createdAt: new Date(0),
     expiresAt: new Date(1),
   });
-  const recorded = { workflow, end: { sequenceNumber: 1, chainHash: hash }, rows: [] };
+  const recorded = { workflow, end: extendChain(chainStart(briefingHash), hash), firstNumber: 1, lastNumber: 0, rows: [] };
   const first = prove(recorded);
   await vi.advanceTimersByTimeAsync(1_000);
   expect((await first).proof).toEqual({ kind: 'unfinished' });

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { z } from 'zod';
 import { validationItems } from '../../../src/api/http/validation-items.ts';
-import { pathUuid, queryInteger } from '../../../src/shared/contract/parameters.ts';
+import { anyUuid, queryInteger } from '../../../src/shared/contract/parameters.ts';
 
 /** Texts, what pydantic 2.13 made of each, and its message or type of error. */
 type Row = readonly [text: string, value: string | null, fault: string | null];
@@ -16,7 +16,7 @@ function read(schema: z.ZodType, text: string) {
 }
 
 test.each(rows.uuids)('E1: the UUID %j is read as pydantic reads it', (text, value, fault) => {
-  const { value: read_, item } = read(pathUuid, text);
+  const { value: read_, item } = read(anyUuid, text);
   expect({ value: read_ ?? null, fault: item?.msg ?? null }).toEqual({ value, fault });
   if (item) expect(item).toMatchObject({ type: 'uuid_parsing', ctx: { error: fault?.replace('Input should be a valid UUID, ', '') } });
 });

@@ -2,8 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { normalizeBer } from '../../../src/shared/rfc3161/asn1/ber.ts';
-import { derOf, parseDer, TAG, TOKEN_LIMITS } from '../../../src/shared/rfc3161/asn1/der.ts';
+import { derOf, parseDer, TOKEN_LIMITS } from '../../../src/shared/rfc3161/asn1/der.ts';
 import { contextConstructed, integer, octetString, sequence, setOf, tlv } from '../../../src/shared/rfc3161/asn1/der-writer.ts';
+import { TAG } from '../../../src/shared/rfc3161/asn1/tags.ts';
 import { Refusal } from '../../../src/shared/rfc3161/refusal/refusal.ts';
 import { berOf, chooserOf, indefinite, longForm } from '../../support/ber-forms.ts';
 
@@ -119,6 +120,9 @@ describe('BER is read as the DER of the same value (V6)', () => {
     const many = Buffer.alloc(2 * TOKEN_LIMITS.maxElements, Buffer.from([0x05, 0x00]));
     expect(codeOf(indefinite(0x30, many))).toBe('der_too_large');
     expect(codeOf(indefinite(0x30, octetString(Buffer.alloc(TOKEN_LIMITS.maxBytes))))).toBe('der_too_large');
+    const pieces = indefinite(0x24, Buffer.alloc(3 * 10_000, Buffer.from([0x04, 0x01, 0x61])));
+    const empty = indefinite(0x30, Buffer.alloc(4 * 10_000, Buffer.from([0x30, 0x80, 0x00, 0x00])));
+    for (const bomb of [pieces, empty]) expect(codeOf(bomb)).toBe('der_too_large');
     const open = Buffer.alloc(1000, Buffer.from([0x30, 0x80]));
     expect(codeOf(open)).toBe('der_too_deep');
   });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ReasonCode } from '../../../src/shared/domain/reasons.ts';
-import { derOf, parseDer, TAG, TOKEN_LIMITS } from '../../../src/shared/rfc3161/asn1/der.ts';
+import { derOf, parseDer, TOKEN_LIMITS } from '../../../src/shared/rfc3161/asn1/der.ts';
 import {
   integerOf,
   isSortedSet,
@@ -22,6 +22,7 @@ import {
   utcTime,
 } from '../../../src/shared/rfc3161/asn1/der-writer.ts';
 import { membersOf } from '../../../src/shared/rfc3161/asn1/members.ts';
+import { TAG } from '../../../src/shared/rfc3161/asn1/tags.ts';
 import { genTimeText } from '../../../src/shared/rfc3161/issue/encode.ts';
 import { Refusal } from '../../../src/shared/rfc3161/refusal/refusal.ts';
 

@@ -2,6 +2,8 @@ import { constants, type KeyObject, verify, X509Certificate } from 'node:crypto'
 import { Set as Asn1Set, type BaseBlock, BitString, fromBER, ObjectIdentifier, OctetString, Sequence } from 'asn1js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { type Der, parseDer } from '../../../src/shared/rfc3161/asn1/der.ts';
+import { isSortedSet } from '../../../src/shared/rfc3161/asn1/der-values.ts';
 import {
   boolean,
   contextConstructed,
@@ -13,6 +15,7 @@ import {
   sequence,
 } from '../../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../../src/shared/rfc3161/asn1/oids.ts';
+import { TAG } from '../../../src/shared/rfc3161/asn1/tags.ts';
 import { issueResponse, type TsaProfile } from '../../../src/shared/rfc3161/issue/issue.ts';
 import { digestData } from '../../../src/shared/rfc3161/issue/sign.ts';
 import { KEY_ALGORITHMS, type KeyAlgorithm } from '../../../src/tsa/certificate.ts';
@@ -109,6 +112,22 @@ describe.each(KEY_ALGORITHMS)('a token of %s', (algorithm) => {
   test('is accepted by the verifier', () => {
     const lab = createTsaLab(algorithm);
     expect(judge(lab.specimen())).toMatchObject({ ok: true, policy: LAB_POLICY });
+  });
+
+  test('is DER to the last bit: every SET OF is in order, and the verifier reads it as it stands (X.690 §11.6)', () => {
+    // Fresh serial numbers and keys change which certificate comes first.
+    for (let round = 0; round < 4; round++) {
+      const token = parseDer(issueResponse(profileOf(algorithm), ask().der, moment)).children[1]!;
+      const unsorted: number[] = [];
+      const visit = (element: Der, isSetOf: boolean): void => {
+        if (isSetOf && !isSortedSet(element.children)) unsorted.push(element.start);
+        for (const child of element.children) visit(child, child.tag === TAG.set);
+      };
+      visit(token, false);
+      const certificates = token.children[1]!.children[0]!.children[3]!;
+      expect(certificates.children).toHaveLength(2);
+      expect([...unsorted, isSortedSet(certificates.children)]).toEqual([true]);
+    }
   });
 
   test('chains to its root (RFC 5280 §6)', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { adviceOf, REFUSALS } from '../../../src/shared/rfc3161/refusal/codes.ts';
+import { adviceOf, REASONS, type ReasonCode } from '../../../src/shared/domain/reasons.ts';
 import { UNCHECKED } from '../../../src/shared/rfc3161/tsp/types.ts';
 import { verifyToken } from '../../../src/shared/rfc3161/tsp/verify.ts';
 import { createTrustStore } from '../../../src/shared/rfc3161/x509/trust-store.ts';
@@ -65,7 +65,7 @@ describe('what a good token tells', () => {
 
 describe('what is broken stays refused (18, 46)', () => {
   it('and says in one sentence what can be done', () => {
-    const codes = (Object.keys(REFUSALS) as (keyof typeof REFUSALS)[]).filter((code) => adviceOf(code) !== undefined);
+    const codes = (Object.keys(REASONS) as ReasonCode[]).filter((code) => adviceOf(code) !== undefined);
     expect(codes).toEqual(['imprint_algorithm_weak', 'key_too_weak', 'signature_algorithm_weak']);
     for (const code of codes) expect(adviceOf(code)).toMatch(/^Have the document stamped again .*\.$/);
   });

@@ -29,7 +29,7 @@ test('one that fails is named with its reason, and ends the command with 1; --js
   const [right, wrong] = await Promise.all([startTsa(), startTsa()]);
   wrong.server.failAlways(createFault('bad_signature'));
   const { exitCode, stdout } = await run(
-    providersSettings([{ tsa: right }, { tsa: wrong }, { tsa: right, url: 'http://127.0.0.1:1/' }]),
+    providersSettings([{ tsa: right }, { tsa: wrong, qualified: true }, { tsa: right, url: 'http://127.0.0.1:1/' }]),
     '--json',
   );
   expect(exitCode).toBe(1);
@@ -50,6 +50,7 @@ test('one that fails is named with its reason, and ends the command with 1; --js
   expect(Math.abs(one.clock_difference_ms)).toBeLessThan(2_000);
   expect(two).toMatchObject({
     provider: 'tsa-2',
+    is_qualified: false,
     verdict: 'failed',
     fault: expect.stringMatching(/^signature_invalid: /),
     certificate: null,

@@ -1,8 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify';
-import { z } from 'zod';
-import { text } from '../../../shared/contract/fields.ts';
+import type { z } from 'zod';
+import { callToolParams } from '../../../shared/contract/mcp.ts';
 import { validationItems } from '../../http/validation-items.ts';
-import { stampHeaders } from '../../routes/stamping.ts';
 import { clip, isObject, RpcError, type RpcMessage, rpcErrors } from '../json-rpc.ts';
 import type { Tool } from '../tools/tool.ts';
 
@@ -21,12 +20,6 @@ export type RpcMethods = ReadonlyMap<string, (params: unknown, context: RpcConte
 /** Answered whatever version a client offers (M1). */
 const protocolVersion = '2024-11-05';
 const serverInfo = { name: 'qstamp', version: '0.1.0' };
-
-const callParams = z.object({
-  name: text(),
-  arguments: z.unknown().optional(),
-  _meta: z.object({ idempotency_key: stampHeaders.shape['idempotency-key'].nullish() }).nullish(),
-});
 
 /** The methods of the Model Context Protocol that this server has (M1, M2, M5, M8). */
 export function createMcpMethods(tools: readonly Tool[]): RpcMethods {
@@ -55,8 +48,8 @@ export function createMcpMethods(tools: readonly Tool[]): RpcMethods {
   ]);
 }
 
-function parseCall(params: unknown): z.output<typeof callParams> {
-  const parsed = callParams.safeParse(params);
+function parseCall(params: unknown): z.output<typeof callToolParams> {
+  const parsed = callToolParams.safeParse(params);
   if (parsed.success) return parsed.data;
   const faults = validationItems(parsed.error, params, ['params']).map(({ loc, msg }) => `${loc.join('.')}: ${msg}`);
   throw new RpcError(rpcErrors.invalidParams, `Invalid params: ${clip(faults.join('; '))}`);

@@ -2,7 +2,7 @@ import type { StampOrder, StampToken } from '../../../shared/contract/stamp.ts';
 import type { Stamping } from '../../services/stamping.ts';
 import type { ToolCall } from './tool.ts';
 
-/** Every stamp adds something and changes nothing; twice the same call makes two stamps; the provider is out in the world. */
+/** What tools that stamp tell assistants about themselves: they delete and change nothing, but the same call twice makes two stamps. */
 export const stampingAnnotations = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true } as const;
 
 /** Stamps for the product whose token the call carries. @throws ServiceError as `Stamping.stamp` does. */

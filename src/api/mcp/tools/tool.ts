@@ -39,7 +39,7 @@ export interface ToolDefinition {
 
 export interface Tool {
   readonly definition: ToolDefinition;
-  /** Whatever an assistant can mend or wait for is a result with `isError` (M6); only a defect of ours is thrown. */
+  /** Failures that an assistant can correct or wait for are results with `isError` (M6). Only a defect of ours is thrown. */
   call(given: unknown, call: ToolCall): Promise<ToolResult>;
 }
 
@@ -70,7 +70,7 @@ function resultOf(value: Readonly<Record<string, unknown>>, isError: boolean): T
   return { content: [{ type: 'text', text: JSON.stringify(value) }], structuredContent: value, isError };
 }
 
-/** The items of a 422 (E1) without their `input`: an assistant knows what it sent, and pays for every word. */
+/** The items of a 422 (E1) without their `input`: the assistant knows what it sent, and each word costs it money. */
 function faultsOf(error: z.ZodError, given: unknown): object[] {
   return validationItems(error, given, ['arguments']).map(({ input, ...item }) => item);
 }

@@ -48,12 +48,15 @@ export function checkState(operation: WorkflowOperation, workflow: WorkflowRecor
 
 export const tierUnavailable = () => new ServiceError('tier_unavailable', 'This tier needs a qualified provider, and none is configured.');
 
+/** Whether the configuration can make the stamps of a workflow (W19); `servesQualified`: whether any provider is qualified. */
+export const isTierServed = ({ tier }: Pick<WorkflowRecord, 'tier'>, servesQualified: boolean): boolean =>
+  servesQualified || !needsQualifiedProvider(tier);
+
 /**
  * Refuses a tier that the configuration cannot serve before anything is closed or queued: nobody has failed (W19).
  *
  * @throws ServiceError `tier_unavailable`
  */
-export function checkTier({ tier }: Pick<WorkflowRecord, 'tier'>, servesQualified: boolean): void {
-  if (servesQualified || !needsQualifiedProvider(tier)) return;
-  throw tierUnavailable();
+export function checkTier(workflow: Pick<WorkflowRecord, 'tier'>, servesQualified: boolean): void {
+  if (!isTierServed(workflow, servesQualified)) throw tierUnavailable();
 }

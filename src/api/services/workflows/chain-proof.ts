@@ -1,5 +1,5 @@
 import { createTreeHeadBuilder, type TreeHeadBuilder } from '../../../shared/domain/merkle.ts';
-import { type ChainEnd, type ChainFault, chainStart, checkLink } from '../../../shared/domain/output-chain.ts';
+import { type ChainEnd, type ChainFault, type ChainLink, chainStart, checkLink } from '../../../shared/domain/output-chain.ts';
 import { bytesOfSha256 } from '../../../shared/domain/sha256-hex.ts';
 import type { ChainOf, OutputStore } from '../../../shared/store/outputs.ts';
 
@@ -10,8 +10,8 @@ export interface RecomputedChain {
   readonly end: ChainEnd;
   /** Merkle root over the outputs up to `end` (W9), lower-case hex. */
   readonly rootHash: string;
-  /** The hash of an output by its number, as it went into chain and root. */
-  hashAt(sequenceNumber: number): string | undefined;
+  /** A link by its number, as it was recomputed; its output's hash went into the root. */
+  linkAt(sequenceNumber: number): ChainLink | undefined;
 }
 
 export interface ChainProver {
@@ -21,14 +21,16 @@ export interface ChainProver {
   forget(workflowId: string): void;
 }
 
-/** What recomputed chains may take of the memory of one process; 32 bytes an output. */
+/** What recomputed chains may take of the memory of one process; 64 bytes an output. */
 const mostBytes = 64 * 1024 * 1024;
 const hashBytes = 32;
+const linkBytes = 2 * hashBytes;
 
 interface Walk {
   readonly briefingHash: string;
   readonly tree: TreeHeadBuilder;
-  hashes: Buffer;
+  /** The output's hash and the chain hash of each link. */
+  links: Buffer;
   end: ChainEnd;
   /** Walks of one chain go one after the other. */
   walking: Promise<unknown>;
@@ -37,36 +39,39 @@ interface Walk {
 const startWalk = (briefingHash: string): Walk => ({
   briefingHash,
   tree: createTreeHeadBuilder(),
-  hashes: Buffer.alloc(hashBytes * 16),
+  links: Buffer.alloc(linkBytes * 16),
   end: chainStart(briefingHash),
   walking: Promise.resolve(),
 });
 
-function take(walk: Walk, hash: Buffer): void {
-  const at = walk.end.sequenceNumber * hashBytes;
-  if (at === walk.hashes.length) walk.hashes = Buffer.concat([walk.hashes, Buffer.alloc(walk.hashes.length)]);
-  hash.copy(walk.hashes, at);
+function take(walk: Walk, { outputHash, sequenceNumber, chainHash }: ChainLink): void {
+  const hash = bytesOfSha256(outputHash);
+  const at = walk.end.sequenceNumber * linkBytes;
+  if (at === walk.links.length) walk.links = Buffer.concat([walk.links, Buffer.alloc(walk.links.length)]);
+  hash.copy(walk.links, at);
+  bytesOfSha256(chainHash).copy(walk.links, at + hashBytes);
   walk.tree.append(hash);
+  walk.end = { sequenceNumber, chainHash };
 }
 
 /**
- * Keeps what it has recomputed and goes on from there, so that a page costs the outputs that are new. Nothing that the store says of
- * itself is kept, only hashes that were linked here; who shows an output compares it with `hashAt`.
+ * Recomputes chains, and keeps the hashes that it has linked, so that the next page only needs the new outputs. Nothing that the store
+ * claims is kept. Whoever shows an output must compare it with `linkAt`.
  */
 export function createChainProver({ outputs }: { outputs: Pick<OutputStore, 'scanLinks'> }): ChainProver {
   const walks = new Map<string, Walk>();
 
-  /** The walk asked for, now the youngest; the oldest go where all together are too large. */
+  /** The walk of this workflow, marked as used last. When all walks together take too much memory, those used longest ago are dropped. */
   function walkOf({ workflowId, briefingHash }: ChainOf): Walk {
     const known = walks.get(workflowId);
     const walk = known?.briefingHash === briefingHash ? known : startWalk(briefingHash);
     walks.delete(workflowId);
     walks.set(workflowId, walk);
-    let bytes = [...walks.values()].reduce((sum, { hashes }) => sum + hashes.length, 0);
-    for (const [id, { hashes }] of walks) {
+    let bytes = [...walks.values()].reduce((sum, { links }) => sum + links.length, 0);
+    for (const [id, { links }] of walks) {
       if (bytes <= mostBytes || id === workflowId) break;
       walks.delete(id);
-      bytes -= hashes.length;
+      bytes -= links.length;
     }
     return walk;
   }
@@ -76,16 +81,19 @@ export function createChainProver({ outputs }: { outputs: Pick<OutputStore, 'sca
     for await (const link of outputs.scanLinks(workflowId, walk.end.sequenceNumber + 1)) {
       fault = checkLink(walk.end, link);
       if (fault) break;
-      take(walk, bytesOfSha256(link.outputHash));
-      walk.end = { sequenceNumber: link.sequenceNumber, chainHash: link.chainHash };
+      take(walk, link);
     }
-    const { end, hashes } = walk;
+    const { end, links } = walk;
     return {
       fault,
       end,
       rootHash: walk.tree.head().rootHash.toString('hex'),
-      hashAt: (number) =>
-        number >= 1 && number <= end.sequenceNumber ? hashes.toString('hex', (number - 1) * hashBytes, number * hashBytes) : undefined,
+      linkAt: (sequenceNumber) => {
+        if (!(sequenceNumber >= 1 && sequenceNumber <= end.sequenceNumber)) return undefined;
+        const at = (sequenceNumber - 1) * linkBytes;
+        const outputHash = links.toString('hex', at, at + hashBytes);
+        return { sequenceNumber, outputHash, chainHash: links.toString('hex', at + hashBytes, at + linkBytes) };
+      },
     };
   }
 

@@ -3,7 +3,7 @@ import type { Acceptance } from '../../../shared/queue/acceptance.ts';
 import type { JobSender } from '../../../shared/queue/job-sender.ts';
 import type { Clock } from '../../../shared/runtime/clock.ts';
 
-/** Has the links mailed by which people confirm their addresses; what is queued here is sent by the workers (W12). */
+/** Queues the mails with the links that confirm an address; workers send them (W12). */
 export interface ChallengeMailer {
   /** @throws ServiceError `mail_unavailable` where no worker has a mail server to send by (W19). */
   checkCanMail(): Promise<void>;

@@ -22,11 +22,12 @@ const firstLookMs = 10;
 const longestLookMs = 250;
 
 /**
- * Completes a workflow: a job does it, and the store is asked until it is done. Completions are rare and all who wait for one are
- * to hear of it, also when the job was another's, so that looking is simpler than a reply to each. Again: the same answer (W4).
+ * Completes a workflow: sends a job, then looks into the store until it is done. There is no reply as for stamps: completions are rare,
+ * and several callers may wait for one that another has sent. Completing again gives the same answer (W4).
  *
- * @throws ServiceError `conflict`, `gone` (W2, W5), `provider_failed` when the root could not be stamped; `completion_pending` when
- * it is not finished in time, or nothing is known of the job: completing again takes it up; `queue_unavailable`, `store_unavailable`
+ * @throws ServiceError `conflict`, `gone` (W2, W5), `tier_unavailable` (W19), `provider_failed` when the root could not be stamped,
+ * `completion_pending` when it is not finished in time or nothing is heard of the job (completing again takes it up), `queue_unavailable`,
+ * `store_unavailable`
  */
 export function createCompletion(deps: CompleteDeps) {
   const { workflows, jobs, clock, waitMs, servesQualified, addressOf } = deps;

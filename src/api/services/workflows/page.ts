@@ -1,15 +1,16 @@
 import { workflowPath } from '../../../shared/domain/addresses.ts';
 import { maskEmail, redactedEmail } from '../../../shared/domain/mask-email.ts';
-import { needsQualifiedProvider } from '../../../shared/domain/tiers.ts';
 import { readStatus } from '../../../shared/domain/workflow-state.ts';
 import type { Clock } from '../../../shared/runtime/clock.ts';
 import type { OutputStore } from '../../../shared/store/outputs.ts';
 import type { StampStore } from '../../../shared/store/stamps.ts';
-import { mailStateOf, snapshotOf, type WorkflowRecord, type WorkflowStore } from '../../../shared/store/workflows.ts';
+import { linkMailStateOf, snapshotOf, type WorkflowRecord, type WorkflowStore } from '../../../shared/store/workflows.ts';
 import { type FindResult, outputsPerPage, type WorkflowPage } from '../../pages/workflow-model.ts';
 import type { StampJudge } from '../stamp-judge.ts';
+import { isTierServed } from './access.ts';
 import type { RecomputedChain } from './chain-proof.ts';
 import { createWorkflowProofs } from './proof.ts';
+import { isoOf } from './state.ts';
 
 const mostFound = 100;
 
@@ -50,7 +51,7 @@ export function createWorkflowPages(deps: {
   async function findOutputs(workflowId: string, hash: string | undefined, chain: RecomputedChain): Promise<FindResult | null> {
     if (hash === undefined) return null;
     const recorded = await outputs.findNumbers(workflowId, hash, mostFound);
-    return { hash, sequenceNumbers: recorded.filter((number) => chain.hashAt(number) === hash) };
+    return { hash, sequenceNumbers: recorded.filter((number) => chain.linkAt(number)?.outputHash === hash) };
   }
 
   return async (workflowId: string, query: PageQuery): Promise<WorkflowPage | null> => {
@@ -61,13 +62,14 @@ export function createWorkflowPages(deps: {
     const end = await outputs.findEnd(workflowId);
     const total = end?.sequenceNumber ?? 0;
     const page = Math.min(Math.max(1, query.page), Math.max(1, Math.ceil(total / pageSize)));
-    const listed = await outputs.list(workflowId, (page - 1) * pageSize + 1, pageSize);
+    const firstNumber = (page - 1) * pageSize + 1;
+    const lastNumber = Math.min(page * pageSize, total);
+    const listed = await outputs.list(workflowId, firstNumber, pageSize);
     // Counted before they were read: what was added in between is on the next view.
     const records = listed.filter(({ sequenceNumber }) => sequenceNumber <= total);
-    const { proof, rows, root, chain } = await prove({ workflow, end, rows: records });
+    const { proof, rows, root, chain } = await prove({ workflow, end, firstNumber, lastNumber, rows: records });
     const find = chain ? await findOutputs(workflowId, query.find, chain) : null;
     const now = clock();
-    const isoOf = (date: Date | undefined): string | null => date?.toISOString() ?? null;
     return {
       workflowId,
       address: `${baseUrl}${workflowPath(workflowId)}`,
@@ -75,15 +77,18 @@ export function createWorkflowPages(deps: {
       status: readStatus(snapshotOf(workflow), now),
       isClosing: workflow.status === 'closing',
       tier: workflow.tier,
-      isTierServed: servesQualified || !needsQualifiedProvider(workflow.tier),
+      isTierServed: isTierServed(workflow, servesQualified),
       startedAt: workflow.createdAt.toISOString(),
       expiresAt: workflow.expiresAt.toISOString(),
       // The root's stamp proves when it was closed; what is recorded is a little later and proved by nothing.
-      completedAt: root?.stamp.verdict.kind === 'proved' ? root.stamp.stampedAt : isoOf(workflow.completedAt),
+      completedAt:
+        root?.stamp.verdict.kind === 'proved'
+          ? root.stamp.stampedAt
+          : isoOf(workflow.status === 'completed' ? workflow.completedAt : undefined),
       agentId: agentShown(workflow),
       maskedEmail: workflow.redactedAt ? null : maskEmail(workflow.email),
       emailVerifiedAt: isoOf(workflow.emailVerifiedAt),
-      mail: mailStateOf(workflow),
+      mail: linkMailStateOf(workflow),
       briefingHash: workflow.briefingHash,
       outputs: { rows, total, unqualifiedTotal: end?.unqualifiedTotal ?? 0, page, pageSize },
       root,

@@ -15,7 +15,10 @@ export interface Recorded {
   readonly workflow: WorkflowRecord;
   /** What the last record says; undefined where there is none. */
   readonly end: ChainEnd | undefined;
-  /** Consecutive outputs. */
+  /** The numbers of the outputs that the page has room for; none where the last is smaller than the first. */
+  readonly firstNumber: number;
+  readonly lastNumber: number;
+  /** What is stored of them. */
   readonly rows: readonly OutputRecord[];
 }
 
@@ -37,7 +40,7 @@ interface Claim {
 }
 
 /** How long a reader waits for a chain; the next one finds it further on. */
-const longestMs = 700;
+const longestMs = 500;
 
 /** Recomputes and verifies what a page shows of a workflow; stored flags decide nothing. */
 export function createWorkflowProofs(deps: { outputs: OutputStore; stamps: StampStore; stampJudge: StampJudge }) {
@@ -59,7 +62,7 @@ export function createWorkflowProofs(deps: { outputs: OutputStore; stamps: Stamp
     const shown = { tokenId, stampedAt, verifyUrl: verifyPath(tokenId) };
     if (judgement.ok) {
       const { isProviderKnown, isQualified, verified } = judgement;
-      // Nobody vouches for a name that is not configured: the token says who signed it.
+      // The recorded name of a provider that is not configured is not shown: the certificate in the token says who signed.
       const provider = isProviderKnown || !verified ? claim.provider : verified.signer.subject;
       return { ...shown, provider, isQualified, verdict: { kind: 'proved' } };
     }
@@ -86,18 +89,33 @@ export function createWorkflowProofs(deps: { outputs: OutputStore; stamps: Stamp
     return { hash: root.hash, stamp: await markOf({ tokenId, hash: root.hash, stampedAt, provider }, stamp) };
   }
 
-  function chainFaults({ workflow, end, rows }: Recorded, chain: RecomputedChain): WorkflowFault[] {
-    const { status, root } = workflow;
+  /** Numbers of outputs, as recorded in two places; an open chain may have grown since its end was read. */
+  function countFault({ workflow: { status, root }, end }: Recorded, found: number): WorkflowFault | undefined {
+    const recorded = [...(root ? [root.outputCount] : []), end?.sequenceNumber ?? 0].find(
+      (count) => found < count || (status === 'completed' && found > count),
+    );
+    return recorded === undefined ? undefined : { kind: 'output_count_mismatch', recorded, found };
+  }
+
+  function chainFaults(recorded: Recorded, chain: RecomputedChain): WorkflowFault[] {
+    const { workflow, end, rows, firstNumber, lastNumber } = recorded;
     if (chain.fault) return [{ kind: chain.fault.fault, sequenceNumber: chain.fault.sequenceNumber }];
-    const found = chain.end.sequenceNumber;
-    // An open chain may have grown since its end was read.
-    const recorded = root?.outputCount ?? end?.sequenceNumber ?? 0;
-    if (found < recorded || (status === 'completed' && found > recorded)) return [{ kind: 'output_count_mismatch', recorded, found }];
-    if (root && root.hash !== chain.rootHash) return [{ kind: 'root_mismatch' }];
-    // Whatever was changed after it was linked is not what the chain was recomputed from.
-    return rows
-      .filter(({ sequenceNumber, hash }) => chain.hashAt(sequenceNumber) !== hash)
-      .map(({ sequenceNumber }) => ({ kind: 'chain_hash_mismatch', sequenceNumber }));
+    const wrongCount = countFault(recorded, chain.end.sequenceNumber);
+    if (wrongCount) return [wrongCount];
+    if (workflow.root && workflow.root.hash !== chain.rootHash) return [{ kind: 'root_mismatch' }];
+    // An output that was changed in the database after it was linked differs from the link that was recomputed.
+    const stored = new Map(rows.map((row) => [row.sequenceNumber, row]));
+    const faults: WorkflowFault[] = [];
+    for (let sequenceNumber = firstNumber; sequenceNumber <= lastNumber; sequenceNumber += 1) {
+      const row = stored.get(sequenceNumber);
+      const link = chain.linkAt(sequenceNumber);
+      if (!row) faults.push({ kind: 'number_out_of_order', sequenceNumber });
+      else if (link?.outputHash !== row.hash || link.chainHash !== row.chainHash)
+        faults.push({ kind: 'chain_hash_mismatch', sequenceNumber });
+    }
+    if (faults.length > 0 || !end) return faults;
+    const isEndRecomputed = (chain.linkAt(end.sequenceNumber)?.chainHash ?? workflow.briefingHash) === end.chainHash;
+    return isEndRecomputed ? [] : [{ kind: 'chain_hash_mismatch', sequenceNumber: end.sequenceNumber }];
   }
 
   function stampFaults({ workflow }: Recorded, rows: readonly OutputRow[], root: StampedHash | null): WorkflowFault[] {

@@ -1,11 +1,12 @@
 import type { WorkflowRedactResponse } from '../../../shared/contract/workflow.ts';
+import { redactedEmail } from '../../../shared/domain/mask-email.ts';
 import type { Clock } from '../../../shared/runtime/clock.ts';
 import type { OutputStore } from '../../../shared/store/outputs.ts';
 import type { WorkflowRecord, WorkflowStore } from '../../../shared/store/workflows.ts';
 
 /**
- * Removes the address of a workflow, and with it what callers said in words of their own, which may name it too; hash anchors and
- * the chain stay (W10). Repeating it removes what an earlier call, cut short, has left.
+ * Removes the e-mail address of a workflow, and all metadata, because callers may have written the address there too. Hashes and chain
+ * stay (W10). When a call was cut short, repeating it removes the rest.
  *
  * @throws ServiceError `store_unavailable`
  */
@@ -13,6 +14,6 @@ export function createRedaction({ workflows, outputs, clock }: { workflows: Work
   return async ({ _id: workflowId }: WorkflowRecord): Promise<WorkflowRedactResponse> => {
     await workflows.redact(workflowId, new Date(clock()));
     await outputs.forgetMetadata(workflowId);
-    return { workflow_id: workflowId, status: 'redacted', user_email: '[REDACTED]' };
+    return { workflow_id: workflowId, status: 'redacted', user_email: redactedEmail };
   };
 }

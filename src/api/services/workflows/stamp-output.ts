@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { WorkflowStampRequest, WorkflowStampResponse } from '../../../shared/contract/workflow.ts';
-import { outputPath, verifyPath, workflowPath, workflowStatePath } from '../../../shared/domain/addresses.ts';
+import { verifyPath, workflowPath, workflowStatePath } from '../../../shared/domain/addresses.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
 import { sha256Imprint } from '../../../shared/domain/stamp.ts';
 import { needsQualifiedProvider } from '../../../shared/domain/tiers.ts';
@@ -9,6 +9,7 @@ import type { StampQueue } from '../../../shared/queue/stamp-queue.ts';
 import type { Clock } from '../../../shared/runtime/clock.ts';
 import type { OutputStore } from '../../../shared/store/outputs.ts';
 import type { WorkflowRecord } from '../../../shared/store/workflows.ts';
+import { outputPath } from '../../pages/workflow-model.ts';
 import { acceptAndWait, type Heard } from '../accept-and-wait.ts';
 import { type Idempotency, type PassLimit, passLimitOnce } from '../idempotency.ts';
 import type { ReplyWaiter } from '../reply-waiter.ts';
@@ -44,10 +45,10 @@ interface Place {
 }
 
 /**
- * Stamps an output and has it numbered: what Redis has acknowledged is worked off by the workers, whatever becomes of this process.
+ * Stamps an output and gives it its number. Once Redis has acknowledged the job, the workers do so even if this process dies.
  *
- * @throws ServiceError `conflict`, `gone` (W2, W4, W5), `provider_failed`, `overloaded`, `queue_unavailable`, `store_unavailable`,
- * `idempotency_key_reused`; `stamp_pending` when it was, or may have been, accepted and is not finished in time (E11)
+ * @throws ServiceError `conflict`, `gone` (W2, W4, W5), `tier_unavailable` (W19), `provider_failed`, `overloaded`, `queue_unavailable`,
+ * `store_unavailable`, `idempotency_key_reused`; `stamp_pending` when it was, or may have been, accepted and is not finished in time (E11)
  */
 export function createOutputStamping(deps: StampOutputDeps) {
   const { queue, writes, waiter, outputs, idempotency, clock, servesQualified, addressOf } = deps;
@@ -77,7 +78,7 @@ export function createOutputStamping(deps: StampOutputDeps) {
         briefingHash: workflow.briefingHash,
         outputId: randomUUIDv7(),
         type: request.output_type,
-        // What was said after the redaction is not kept: the workflow is to forget, not to learn (W10).
+        // Metadata that comes after the redaction is not stored: it might hold the address again (W10).
         ...(request.output_metadata && !workflow.redactedAt && { metadata: JSON.stringify(request.output_metadata) }),
       },
     };

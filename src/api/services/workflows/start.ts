@@ -58,7 +58,7 @@ export function createWorkflowStart(deps: StartDeps) {
     return { workflowId: bound.resourceId, token: bound.secret };
   }
 
-  /** Without a key nobody can come back for it: an address that nothing was answered for is not kept. */
+  /** Without an Idempotency-Key nobody can repeat this request, so a workflow that could not be answered is removed with its address. */
   async function takeBack(workflowId: string): Promise<void> {
     try {
       await workflows.remove(workflowId);

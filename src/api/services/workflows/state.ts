@@ -3,7 +3,7 @@ import { workflowPath } from '../../../shared/domain/addresses.ts';
 import { readStatus } from '../../../shared/domain/workflow-state.ts';
 import type { Clock } from '../../../shared/runtime/clock.ts';
 import type { OutputStore } from '../../../shared/store/outputs.ts';
-import { mailStateOf, snapshotOf, type WorkflowRecord } from '../../../shared/store/workflows.ts';
+import { linkMailStateOf, snapshotOf, type WorkflowRecord } from '../../../shared/store/workflows.ts';
 
 export interface WorkflowStateDeps {
   readonly outputs: OutputStore;
@@ -11,7 +11,8 @@ export interface WorkflowStateDeps {
   readonly addressOf: (path: string) => string;
 }
 
-const isoOf = (date: Date | undefined): string | null => date?.toISOString() ?? null;
+/** RFC 3339 in UTC. */
+export const isoOf = (date: Date | undefined): string | null => date?.toISOString() ?? null;
 
 /**
  * Where a workflow stands (W16): to anybody what its page shows too, to the holder of its token also what only he knows.
@@ -38,7 +39,7 @@ export function createWorkflowState({ outputs, clock, addressOf }: WorkflowState
         agent_id: workflow.agentId,
         user_email: workflow.email,
         briefing_metadata: briefingMetadata === undefined ? null : JSON.parse(briefingMetadata),
-        mail: { status: mailStateOf(workflow), attempts: mail?.attempts ?? 0, sent_at: isoOf(mail?.sentAt) },
+        mail: { status: linkMailStateOf(workflow), attempts: mail?.attempts ?? 0, sent_at: isoOf(mail?.sentAt) },
       }),
     };
   };

@@ -18,8 +18,8 @@ export type ChallengeOutcome =
 const isGone = (refusal: WorkflowRefusal): refusal is Extract<WorkflowRefusal, { kind: 'gone' }> => refusal.kind === 'gone';
 
 /**
- * Answers a challenge; null when there is no such workflow. What is no challenge at all (a link without its end) is wrong and costs no
- * try.
+ * Checks a challenge that somebody brings; null when there is no such workflow. A text that cannot be a challenge, such as a link that
+ * was cut off, is wrong but counts as no try (W6).
  *
  * @throws ServiceError `store_unavailable`
  */

@@ -65,8 +65,8 @@ export function createWorkflows(deps: WorkflowsDeps) {
     complete: createCompletion({ workflows, jobs, clock, waitMs, servesQualified, addressOf }),
     redact: createRedaction({ workflows, outputs, clock }),
     /**
-     * Remembers that an operation without a body was done under this key, and says whether it was remembered before (S9). Call it when
-     * the operation is done: a failure binds no key.
+     * Records that this operation was done under this key, and answers whether that was recorded before (S9). Call it after the
+     * operation, so that a failed one uses up no key.
      */
     bindAnswer: async (workflow: WorkflowRecord, operation: 'complete' | 'redact', key: string | undefined): Promise<boolean> => {
       if (key === undefined) return false;

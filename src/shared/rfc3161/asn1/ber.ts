@@ -1,6 +1,7 @@
 import { refuse } from '../refusal/refusal.ts';
-import { type Budget, CONSTRUCTED, type DerLimits, overrun, spend, TAG, TOKEN_LIMITS } from './der.ts';
+import { type Budget, type DerLimits, overrun, spend, TOKEN_LIMITS } from './der.ts';
 import { headerOf } from './der-writer.ts';
+import { CONSTRUCTED, TAG } from './tags.ts';
 
 /**
  * BER for CMS (RFC 5652 §2: all of it but the signed attributes may be BER). What BER allows and DER does not is written as DER writes
@@ -22,13 +23,27 @@ export interface Normalized {
  */
 export function normalizeBer(bytes: Buffer, limits: DerLimits = TOKEN_LIMITS): Normalized {
   if (bytes.length > limits.maxBytes) refuse('der_too_large', `There are ${bytes.length} octets; ${limits.maxBytes} is the most.`);
-  const root = readPiece(bytes, 0, bytes.length, 1, { left: limits.maxElements, maxDepth: limits.maxDepth });
+  const budget = { left: limits.maxElements, maxDepth: limits.maxDepth, formsLeft: MAX_OTHER_FORMS };
+  const root = readPiece(bytes, 0, bytes.length, 1, budget);
   if (root.end !== bytes.length) refuse('der_trailing', `${bytes.length - root.end} octets follow the end.`);
   if (root.header === undefined) return { der: bytes, rewritten: [] };
   const der = Buffer.allocUnsafe(root.size);
   const rewritten: number[] = [];
   write(root, bytes, der, 0, rewritten);
   return { der, rewritten };
+}
+
+/** A token in BER has some twenty elements in other forms; each costs more than one that is copied. */
+const MAX_OTHER_FORMS = 8_192;
+
+interface FormBudget extends Budget {
+  formsLeft: number;
+}
+
+/** Counts elements in another form than DER against the limit. */
+function spendForms(budget: FormBudget, forms: number): void {
+  budget.formsLeft -= forms;
+  if (budget.formsLeft < 0) refuse('der_too_large', 'There are too many elements in other forms than DER.');
 }
 
 /** A stretch of the input as it is to be written: copied as it is, or with a new header and new contents. */
@@ -63,7 +78,7 @@ function rewritten(start: number, content: number, end: number, tag: number, con
   return { start, content, end, size: header.length + length, header, contents };
 }
 
-function readPiece(source: Buffer, start: number, limit: number, depth: number, budget: Budget): Piece {
+function readPiece(source: Buffer, start: number, limit: number, depth: number, budget: FormBudget): Piece {
   spend(budget, depth);
   if (start + 2 > limit) throw overrun(start, depth);
   const tag = source[start]!;
@@ -76,18 +91,22 @@ function readPiece(source: Buffer, start: number, limit: number, depth: number, 
   if ((tag & CONSTRUCTED) === 0) {
     if (isEndMarked) refuse('der_length', `The element at octet ${start} is primitive and of indefinite length.`);
     if (isShortest) return copied(start, content, contentsLimit);
+    spendForms(budget, 1);
     return rewritten(start, content, contentsLimit, tag, [copied(content, content, contentsLimit)]);
   }
 
+  if (!isShortest) spendForms(budget, 1);
+  const isInPieces = tag === (TAG.octetString | CONSTRUCTED);
   const children: Piece[] = [];
   let next = content;
   while (isEndMarked ? !isEndMark(source, next, limit, depth) : next < contentsLimit) {
     const child = readPiece(source, next, contentsLimit, depth + 1, budget);
+    if (isInPieces) spendForms(budget, 1);
     children.push(child);
     next = child.end;
   }
   const end = isEndMarked ? next + 2 : contentsLimit;
-  if (tag === (TAG.octetString | CONSTRUCTED)) return rewritten(start, content, end, TAG.octetString, octetsOf(children, source));
+  if (isInPieces) return rewritten(start, content, end, TAG.octetString, octetsOf(children, source));
   if (isShortest && children.every(({ header }) => header === undefined)) return copied(start, content, end);
   return rewritten(start, content, end, tag, children);
 }

@@ -1,4 +1,6 @@
 import { Refusal, refuse } from '../refusal/refusal.ts';
+import { checkPrimitive } from './der-primitives.ts';
+import { CLASS, CONSTRUCTED, TAG } from './tags.ts';
 
 /**
  * Reads DER (ITU-T X.690 §8–§11) into a tree. The whole input is checked before anything is taken from it: every length is in its
@@ -30,33 +32,6 @@ export interface DerLimits {
  * one element in five octets.
  */
 export const TOKEN_LIMITS: DerLimits = { maxBytes: 1024 * 1024, maxElements: 256 * 1024, maxDepth: 32 };
-
-export const TAG = {
-  boolean: 0x01,
-  integer: 0x02,
-  bitString: 0x03,
-  octetString: 0x04,
-  null: 0x05,
-  oid: 0x06,
-  enumerated: 0x0a,
-  utf8String: 0x0c,
-  printableString: 0x13,
-  ia5String: 0x16,
-  utcTime: 0x17,
-  generalizedTime: 0x18,
-  bmpString: 0x1e,
-  sequence: 0x30,
-  set: 0x31,
-  /** `[n]`, primitive or constructed. */
-  context: (number: number) => 0x80 | number,
-  contextConstructed: (number: number) => 0xa0 | number,
-} as const;
-
-export const CONSTRUCTED = 0x20;
-const CLASS = 0xc0;
-
-/** NumericString, TeletexString, VideotexString, GraphicString, VisibleString, GeneralString, UniversalString: taken as octets. */
-const OTHER_STRINGS: ReadonlySet<number> = new Set([0x12, 0x14, 0x15, 0x19, 0x1a, 0x1b, 0x1c]);
 
 /**
  * Reads exactly one element that fills `bytes`.
@@ -160,91 +135,6 @@ function elementAt(source: Buffer, start: number): Der {
   const octets = first & 0x7f;
   const content = start + 2 + octets;
   return new CheckedElement(source[start]!, source, start, content, content + source.readUIntBE(start + 2, octets));
-}
-
-/** The contents of a primitive type. Whether a time is one of the calendar is for its reader to judge. */
-function checkPrimitive(tag: number, source: Buffer, content: number, end: number): void {
-  const reject = (what: string): never => refuse('der_not_canonical', `The ${what} at octet ${content} is not in the form of DER.`);
-  const length = end - content;
-  switch (tag) {
-    case TAG.boolean:
-      if (length !== 1 || (source[content] !== 0x00 && source[content] !== 0xff)) reject('BOOLEAN');
-      return;
-    case TAG.integer:
-    case TAG.enumerated:
-      if (!isMinimalInteger(source, content, end)) reject('INTEGER');
-      return;
-    case TAG.bitString:
-      if (!isCanonicalBitString(source, content, end)) reject('BIT STRING');
-      return;
-    case TAG.null:
-      if (length !== 0) reject('NULL');
-      return;
-    case TAG.oid:
-      if (!isCanonicalOid(source, content, end)) reject('OBJECT IDENTIFIER');
-      return;
-    case TAG.utf8String:
-      if (!isUtf8(source, content, end)) reject('UTF8String');
-      return;
-    case TAG.printableString: // CAs write '&', '@' and '*' into it, which X.680 §41.4 leaves out: any ASCII is taken.
-    case TAG.ia5String:
-    case TAG.utcTime:
-    case TAG.generalizedTime:
-      if (!isAscii(source, content, end)) reject('character string');
-      return;
-    case TAG.bmpString:
-      if (length % 2 !== 0) reject('BMPString');
-      return;
-    case TAG.octetString:
-      return;
-    default:
-      if (!OTHER_STRINGS.has(tag)) refuse('der_malformed', `No time-stamp has an element of type ${tag}, as at octet ${content}.`);
-  }
-}
-
-function isAscii(source: Buffer, content: number, end: number): boolean {
-  for (let i = content; i < end; i++) if (source[i]! >= 0x80) return false;
-  return true;
-}
-
-const utf8 = new TextDecoder('utf-8', { fatal: true });
-
-function isUtf8(source: Buffer, content: number, end: number): boolean {
-  if (isAscii(source, content, end)) return true;
-  try {
-    utf8.decode(source.subarray(content, end));
-    return true;
-  } catch {
-    return false; // A fatal decoder has no other way to say that the octets are no UTF-8.
-  }
-}
-
-/** X.690 §8.3.2. */
-export function isMinimalInteger(source: Buffer, content: number, end: number): boolean {
-  if (content === end) return false;
-  if (end - content === 1) return true;
-  const first = source[content]!;
-  const second = source[content + 1]!;
-  return !((first === 0x00 && second < 0x80) || (first === 0xff && second >= 0x80));
-}
-
-/** X.690 §8.6.2, §11.2.1: the first octet counts the unused bits, and those are zero. */
-function isCanonicalBitString(source: Buffer, content: number, end: number): boolean {
-  if (content === end) return false;
-  const unused = source[content]!;
-  if (unused === 0) return true;
-  return unused <= 7 && end - content > 1 && (source[end - 1]! & ((1 << unused) - 1)) === 0;
-}
-
-/** X.690 §8.19.2: each arc takes as few octets as possible, and the last arc is complete. */
-function isCanonicalOid(source: Buffer, content: number, end: number): boolean {
-  if (content === end || (source[end - 1]! & 0x80) !== 0) return false;
-  let atArcStart = true;
-  for (let i = content; i < end; i++) {
-    if (atArcStart && source[i] === 0x80) return false;
-    atArcStart = (source[i]! & 0x80) === 0;
-  }
-  return true;
 }
 
 /** The whole element: tag, length and contents. */

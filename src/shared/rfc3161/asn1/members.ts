@@ -1,5 +1,6 @@
 import { refuse } from '../refusal/refusal.ts';
-import { type Der, TAG } from './der.ts';
+import type { Der } from './der.ts';
+import { TAG } from './tags.ts';
 
 /** Walks through the members of a SEQUENCE in their order. */
 export interface Members {

@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto';
-import { contentsOf, TAG } from '../asn1/der.ts';
+import { contentsOf } from '../asn1/der.ts';
 import { oidOf } from '../asn1/der-values.ts';
 import { membersOf } from '../asn1/members.ts';
 import { OID } from '../asn1/oids.ts';
+import { TAG } from '../asn1/tags.ts';
 import { Refusal, refuse } from '../refusal/refusal.ts';
 import { type SignatureAlgorithm, sameAlgorithm, signerAlgorithmOf } from '../x509/algorithms.ts';
 import type { Certificate } from '../x509/certificate.ts';

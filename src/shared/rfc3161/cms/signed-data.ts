@@ -1,7 +1,8 @@
-import { contentsOf, type Der, derOf, TAG } from '../asn1/der.ts';
+import { contentsOf, type Der, derOf } from '../asn1/der.ts';
 import { isSortedSet, oidOf, smallIntegerOf } from '../asn1/der-values.ts';
 import { inside, membersOf } from '../asn1/members.ts';
 import { OID } from '../asn1/oids.ts';
+import { TAG } from '../asn1/tags.ts';
 import { refuse } from '../refusal/refusal.ts';
 import {
   type AlgorithmIdentifier,

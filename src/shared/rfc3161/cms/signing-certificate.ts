@@ -1,10 +1,12 @@
 import { hash } from 'node:crypto';
-import { contentsOf, type Der, derOf, TAG } from '../asn1/der.ts';
+import { contentsOf, type Der, derOf } from '../asn1/der.ts';
 import { inside, type Members, membersOf } from '../asn1/members.ts';
 import { OID } from '../asn1/oids.ts';
+import { TAG } from '../asn1/tags.ts';
 import { refuse } from '../refusal/refusal.ts';
 import { algorithmIdentifierOf, digestOf } from '../x509/algorithms.ts';
 import type { Certificate } from '../x509/certificate.ts';
+import { isSameName } from '../x509/name.ts';
 
 /**
  * The signing certificate attribute (ESS, RFC 5035 §3 and §5; RFC 5816): the signer says under its signature which certificate is its
@@ -111,7 +113,8 @@ function isHashOf(id: CertificateId, certificate: Certificate): boolean {
   return hash(id.digest, certificate.der, 'buffer').equals(id.certificateHash);
 }
 
+/** The name is signed, so one in other letters or another string type is the same name (RFC 5280 §7.1). */
 function isIssuerSerialOf({ issuerSerial }: CertificateId, certificate: Certificate): boolean {
   if (issuerSerial === undefined) return true;
-  return issuerSerial.issuer.equals(certificate.issuer) && issuerSerial.serialNumber.equals(certificate.serialNumber);
+  return isSameName(issuerSerial.issuer, certificate.issuer) && issuerSerial.serialNumber.equals(certificate.serialNumber);
 }

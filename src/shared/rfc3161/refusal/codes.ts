@@ -119,9 +119,3 @@ export const REFUSALS = {
 } as const satisfies Record<string, { refusal: number | undefined; sentence: string; advice?: string }>;
 
 export type RefusalCode = keyof typeof REFUSALS;
-
-/** One sentence: what somebody with a refused token can do; undefined where there is nothing to say beyond the reason. */
-export function adviceOf(code: RefusalCode): string | undefined {
-  const refusal = REFUSALS[code];
-  return 'advice' in refusal ? refusal.advice : undefined;
-}

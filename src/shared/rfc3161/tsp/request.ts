@@ -1,8 +1,9 @@
-import { type DerLimits, derOf, parseDer, TAG } from '../asn1/der.ts';
+import { type DerLimits, derOf, parseDer } from '../asn1/der.ts';
 import { integerOf, isTrue, oidOf, smallIntegerOf } from '../asn1/der-values.ts';
 import { boolean, integer, objectIdentifier, octetString, sequence } from '../asn1/der-writer.ts';
 import { membersOf } from '../asn1/members.ts';
 import { OID } from '../asn1/oids.ts';
+import { TAG } from '../asn1/tags.ts';
 import { type Refused, refusedBy } from '../refusal/refusal.ts';
 import { DIGEST_OCTETS } from '../x509/algorithms.ts';
 import { type Imprint, imprintOf } from './imprint.ts';

@@ -1,6 +1,7 @@
-import { contentsOf, type Der, TAG } from '../asn1/der.ts';
+import { contentsOf, type Der } from '../asn1/der.ts';
 import { namedBitsOf, smallIntegerOf } from '../asn1/der-values.ts';
 import { membersOf } from '../asn1/members.ts';
+import { TAG } from '../asn1/tags.ts';
 import { refuse } from '../refusal/refusal.ts';
 import { failureName, PKI_STATUS, statusName } from './pki-status.ts';
 

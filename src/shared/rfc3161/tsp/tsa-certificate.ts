@@ -1,6 +1,7 @@
-import { type Der, derOf, sameDer, TAG } from '../asn1/der.ts';
+import { type Der, derOf, sameDer } from '../asn1/der.ts';
 import { inside } from '../asn1/members.ts';
 import { OID } from '../asn1/oids.ts';
+import { TAG } from '../asn1/tags.ts';
 import { refuse } from '../refusal/refusal.ts';
 import type { Certificate } from '../x509/certificate.ts';
 import { KEY_USAGE_BIT } from '../x509/certificate-extensions.ts';

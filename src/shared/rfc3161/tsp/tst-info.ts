@@ -1,6 +1,7 @@
-import { contentsOf, type Der, parseDer, TAG } from '../asn1/der.ts';
+import { contentsOf, type Der, parseDer } from '../asn1/der.ts';
 import { integerOf, isTrue, microsecondsOfTime, oidOf, smallIntegerOf } from '../asn1/der-values.ts';
 import { inside, type Members, membersOf } from '../asn1/members.ts';
+import { TAG } from '../asn1/tags.ts';
 import { refuse } from '../refusal/refusal.ts';
 import { type Imprint, imprintOf } from './imprint.ts';
 import type { GenTime, Microseconds, TstExtension } from './types.ts';

@@ -1,7 +1,8 @@
-import { type Der, derOf, TAG } from '../asn1/der.ts';
+import { type Der, derOf } from '../asn1/der.ts';
 import { integerOf, oidOf } from '../asn1/der-values.ts';
 import { inside, membersOf } from '../asn1/members.ts';
 import { OID } from '../asn1/oids.ts';
+import { TAG } from '../asn1/tags.ts';
 import type { RefusalCode } from '../refusal/codes.ts';
 import { refuse } from '../refusal/refusal.ts';
 

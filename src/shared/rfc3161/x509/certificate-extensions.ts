@@ -1,7 +1,8 @@
-import { contentsOf, type Der, parseDer, TAG } from '../asn1/der.ts';
+import { contentsOf, type Der, parseDer } from '../asn1/der.ts';
 import { isTrue, namedBitsOf, oidOf, smallIntegerOf } from '../asn1/der-values.ts';
 import { membersOf } from '../asn1/members.ts';
 import { OID } from '../asn1/oids.ts';
+import { TAG } from '../asn1/tags.ts';
 import { refuse } from '../refusal/refusal.ts';
 import { type NameConstraints, nameConstraintsOf } from './name-constraints.ts';
 import { type PolicyRules, policyRulesOf, type ReadExtension } from './policy-rules.ts';

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
-import { type Der, derOf, parseDer, TAG } from '../asn1/der.ts';
+import { type Der, derOf, parseDer } from '../asn1/der.ts';
 import { millisecondsOfTime, octetsOfBitString, smallIntegerOf } from '../asn1/der-values.ts';
 import { inside, membersOf } from '../asn1/members.ts';
+import { TAG } from '../asn1/tags.ts';
 import { refuse, refusingAs } from '../refusal/refusal.ts';
 import { type AlgorithmIdentifier, algorithmIdentifierOf, sameAlgorithm } from './algorithms.ts';
 import { type Extensions, extensionsOf } from './certificate-extensions.ts';

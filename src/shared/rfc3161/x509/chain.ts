@@ -11,10 +11,13 @@ export type Chain = readonly [Certificate, ...Certificate[]];
 
 const MAX_CHAIN = 8;
 /** Enough for any honest set of certificates, and a bound on what a token full of certificates of one name can cost. */
-const MAX_SIGNATURE_CHECKS = 48;
-/** Of RSA with 4 096 bits. A longer signature takes as long to check as several others, and counts so. */
-const COMMON_SIGNATURE_OCTETS = 512;
-const LONG_SIGNATURE_COST = 8;
+const MAX_COST = 48;
+
+/** What checking a signature costs beside one of P-256 or of RSA with up to 4 096 bits, told by its length. */
+function costOf({ signature: { length } }: Certificate): number {
+  if (length > 512) return 8; // RSA with more bits
+  return length > 72 && length < 256 ? 4 : 1; // P-384 and P-521
+}
 
 /**
  * The first chain of valid signatures from `signer` to one of `anchors`, through `others`, that `accept` lets pass. Certificates are
@@ -34,7 +37,7 @@ export function findChain(
   const pool = [...new Map([...anchors, ...others].map((certificate) => [certificate.fingerprint, certificate])).values()];
   let refusedChain: Refusal | undefined;
   let brokenLink: Refusal | undefined;
-  let checksLeft = MAX_SIGNATURE_CHECKS;
+  let costLeft = MAX_COST;
 
   const extend = (chain: Chain): Chain | undefined => {
     const last = chain.at(-1)!;
@@ -46,8 +49,8 @@ export function findChain(
     if (chain.length === MAX_CHAIN) return undefined;
     for (const issuer of issuersOf(last, pool)) {
       if (chain.some(({ fingerprint }) => fingerprint === issuer.fingerprint)) continue;
-      checksLeft -= last.signature.length > COMMON_SIGNATURE_OCTETS ? LONG_SIGNATURE_COST : 1;
-      if (checksLeft < 0) return undefined;
+      costLeft -= costOf(last);
+      if (costLeft < 0) return undefined;
       const refusal = refusalOf(() => checkIssued(last, issuer));
       if (refusal === undefined) {
         const found = extend([...chain, issuer]);

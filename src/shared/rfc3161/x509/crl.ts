@@ -1,7 +1,8 @@
-import { contentsOf, type Der, type DerLimits, derOf, parseDer, TAG } from '../asn1/der.ts';
+import { contentsOf, type Der, type DerLimits, derOf, parseDer } from '../asn1/der.ts';
 import { isTrue, millisecondsOfTime, octetsOfBitString, oidOf } from '../asn1/der-values.ts';
 import { inside, membersOf } from '../asn1/members.ts';
 import { OID } from '../asn1/oids.ts';
+import { TAG } from '../asn1/tags.ts';
 import { Refusal, refuse } from '../refusal/refusal.ts';
 import { type AlgorithmIdentifier, algorithmIdentifierOf, sameAlgorithm, signatureAlgorithmOf } from './algorithms.ts';
 import type { Certificate } from './certificate.ts';
@@ -107,8 +108,18 @@ function checkDistributionPoint(element: Der): void {
   if (isOfOthers) refuse('der_malformed', 'The list is not over the certificates of its issuer.');
 }
 
-/** Whether `issuer` signed the list, and may (RFC 5280 §6.3.3 (f), (g)). */
+const knownSigners = new WeakMap<RevocationList, WeakMap<Certificate, boolean>>();
+
+/** Whether `issuer` signed the list, and may (RFC 5280 §6.3.3 (f), (g)). Found out once, as lists are long. */
 export function isCrlOf(list: RevocationList, issuer: Certificate): boolean {
+  const known = knownSigners.get(list) ?? new WeakMap<Certificate, boolean>();
+  knownSigners.set(list, known);
+  const isSigner = known.get(issuer) ?? isSignedBy(list, issuer);
+  known.set(issuer, isSigner);
+  return isSigner;
+}
+
+function isSignedBy(list: RevocationList, issuer: Certificate): boolean {
   const { keyUsage } = issuer.extensions;
   if (!isSameName(list.issuer, issuer.subject) || keyUsage?.has(KEY_USAGE_BIT.cRLSign) === false) return false;
   try {

@@ -1,6 +1,7 @@
-import { type Der, TAG } from '../asn1/der.ts';
+import type { Der } from '../asn1/der.ts';
 import { integerOf } from '../asn1/der-values.ts';
 import { membersOf } from '../asn1/members.ts';
+import { TAG } from '../asn1/tags.ts';
 import { refuse } from '../refusal/refusal.ts';
 
 /** Which names a CA may certify (RFC 5280 §4.2.1.10). */

@@ -1,7 +1,8 @@
-import { type Der, TAG } from '../asn1/der.ts';
+import type { Der } from '../asn1/der.ts';
 import { integerOf, oidOf } from '../asn1/der-values.ts';
 import { membersOf } from '../asn1/members.ts';
 import { OID } from '../asn1/oids.ts';
+import { TAG } from '../asn1/tags.ts';
 import { refuse } from '../refusal/refusal.ts';
 
 /** What a certificate says about certificate policies (RFC 5280 §4.2.1.4, §4.2.1.5, §4.2.1.11, §4.2.1.14). */

@@ -1,0 +1,92 @@
+import { refuse } from '../refusal/refusal.ts';
+import { TAG } from './tags.ts';
+
+/** The one form that DER has for each primitive value (X.690 §8, §10, §11). */
+
+/** NumericString, TeletexString, VideotexString, GraphicString, VisibleString, GeneralString, UniversalString: taken as octets. */
+const OTHER_STRINGS: ReadonlySet<number> = new Set([0x12, 0x14, 0x15, 0x19, 0x1a, 0x1b, 0x1c]);
+
+/** The contents of a primitive type. Whether a time is one of the calendar is for its reader to judge. */
+export function checkPrimitive(tag: number, source: Buffer, content: number, end: number): void {
+  const reject = (what: string): never => refuse('der_not_canonical', `The ${what} at octet ${content} is not in the form of DER.`);
+  const length = end - content;
+  switch (tag) {
+    case TAG.boolean:
+      if (length !== 1 || (source[content] !== 0x00 && source[content] !== 0xff)) reject('BOOLEAN');
+      return;
+    case TAG.integer:
+    case TAG.enumerated:
+      if (!isMinimalInteger(source, content, end)) reject('INTEGER');
+      return;
+    case TAG.bitString:
+      if (!isCanonicalBitString(source, content, end)) reject('BIT STRING');
+      return;
+    case TAG.null:
+      if (length !== 0) reject('NULL');
+      return;
+    case TAG.oid:
+      if (!isCanonicalOid(source, content, end)) reject('OBJECT IDENTIFIER');
+      return;
+    case TAG.utf8String:
+      if (!isUtf8(source, content, end)) reject('UTF8String');
+      return;
+    case TAG.printableString: // CAs write '&', '@' and '*' into it, which X.680 §41.4 leaves out: any ASCII is taken.
+    case TAG.ia5String:
+    case TAG.utcTime:
+    case TAG.generalizedTime:
+      if (!isAscii(source, content, end)) reject('character string');
+      return;
+    case TAG.bmpString:
+      if (length % 2 !== 0) reject('BMPString');
+      return;
+    case TAG.octetString:
+      return;
+    default:
+      if (!OTHER_STRINGS.has(tag)) refuse('der_malformed', `No time-stamp has an element of type ${tag}, as at octet ${content}.`);
+  }
+}
+
+function isAscii(source: Buffer, content: number, end: number): boolean {
+  for (let i = content; i < end; i++) if (source[i]! >= 0x80) return false;
+  return true;
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+function isUtf8(source: Buffer, content: number, end: number): boolean {
+  if (isAscii(source, content, end)) return true;
+  try {
+    utf8.decode(source.subarray(content, end));
+    return true;
+  } catch {
+    return false; // A fatal decoder has no other way to say that the octets are no UTF-8.
+  }
+}
+
+/** X.690 §8.3.2. */
+export function isMinimalInteger(source: Buffer, content: number, end: number): boolean {
+  if (content === end) return false;
+  if (end - content === 1) return true;
+  const first = source[content]!;
+  const second = source[content + 1]!;
+  return !((first === 0x00 && second < 0x80) || (first === 0xff && second >= 0x80));
+}
+
+/** X.690 §8.6.2, §11.2.1: the first octet counts the unused bits, and those are zero. */
+function isCanonicalBitString(source: Buffer, content: number, end: number): boolean {
+  if (content === end) return false;
+  const unused = source[content]!;
+  if (unused === 0) return true;
+  return unused <= 7 && end - content > 1 && (source[end - 1]! & ((1 << unused) - 1)) === 0;
+}
+
+/** X.690 §8.19.2: each arc takes as few octets as possible, and the last arc is complete. */
+function isCanonicalOid(source: Buffer, content: number, end: number): boolean {
+  if (content === end || (source[end - 1]! & 0x80) !== 0) return false;
+  let atArcStart = true;
+  for (let i = content; i < end; i++) {
+    if (atArcStart && source[i] === 0x80) return false;
+    atArcStart = (source[i]! & 0x80) === 0;
+  }
+  return true;
+}

@@ -1,0 +1,64 @@
+import { createHash, randomBytes, randomUUID, randomUUIDv7 } from 'node:crypto';
+import { pino } from 'pino';
+import { expect, onTestFinished, test } from 'vitest';
+import type { ImprintAlgorithm } from '../../src/shared/domain/stamp.ts';
+import { connectBlockingReader, connectProducer, disconnect, untilReady } from '../../src/shared/queue/connection.ts';
+import { readReplies, replyBlockMs, replyStreamOf } from '../../src/shared/queue/replies.ts';
+import type { StampItem, StampReply } from '../../src/shared/queue/stamp-job.ts';
+import { createStampQueue } from '../../src/shared/queue/stamp-queue.ts';
+import { opensslVerify } from '../support/openssl-tsa.ts';
+import { getJson, internalHeaders, verifyById, verifyRaw } from '../support/requests.ts';
+import { type Settings, startService } from '../support/service.ts';
+import { providersSettings, startTsa } from '../support/tsa-service.ts';
+
+const log = pino({ level: 'silent' });
+
+/** Puts an item on the queue as the API does, and resolves with what a worker answers. */
+async function stampByQueue({ REDIS_URL = '' }: Settings, item: StampItem): Promise<StampReply> {
+  const redis = connectProducer(REDIS_URL, log);
+  onTestFinished(() => disconnect(redis));
+  await untilReady(redis);
+  const replyTo = replyStreamOf(randomUUID());
+  const { promise, resolve } = Promise.withResolvers<StampReply>();
+  const reader = connectBlockingReader(REDIS_URL, log, replyBlockMs);
+  const replies = readReplies({ redis: reader, stream: replyTo, log, onReply: resolve, onGap: () => {} });
+  onTestFinished(() => replies.stop());
+  const queue = createStampQueue({ redis, replyTo, maxDepth: 10, log });
+  onTestFinished(() => queue.close());
+  await queue.accept(item, () => true);
+  return promise;
+}
+
+const itemOf = (algorithm: ImprintAlgorithm, content: Buffer): StampItem => ({
+  tokenId: randomUUIDv7(),
+  imprint: { algorithm, digest: createHash(algorithm).update(content).digest('hex') },
+  tier: 'basic',
+  caller: { kind: 'internal', product: 'test' },
+  acceptedAt: Date.now(),
+  requestId: 'test',
+});
+
+test('an imprint of every algorithm goes through queue, worker, TSA and store, and verifies as it is (S15, V1, V7)', async () => {
+  const tsa = await startTsa();
+  const service = await startService({ settings: providersSettings([{ tsa }]) });
+  for (const algorithm of ['sha384', 'sha512'] as const) {
+    const item = itemOf(algorithm, randomBytes(16));
+    const { tokenId, imprint } = item;
+    const reply = await stampByQueue(service.settings, item);
+    expect(reply).toMatchObject({ outcome: 'stamped', tokenId, provider: 'tsa-1' });
+    const expected = { valid: true, token_id: tokenId, content_sha256: null, imprint, tsp_provider: 'tsa-1', reason: null };
+    expect((await verifyById(service, tokenId)).body).toMatchObject(expected);
+    expect((await verifyRaw(service, 'token' in reply && reply.token)).body).toMatchObject(expected);
+    const { items } = (await getJson(service, '/api/v1/internal/v1/stamps', internalHeaders)).body;
+    expect(items).toContainEqual(expect.objectContaining({ token_id: tokenId, content_sha256: null, imprint }));
+    const answer = Buffer.from(await (await service.fetch(`/api/v1/verify/v1/token/${tokenId}/tsr`)).arrayBuffer());
+    const query = Buffer.from(await (await service.fetch(`/api/v1/verify/v1/token/${tokenId}/tsq`)).arrayBuffer());
+    expect((await opensslVerify({ answer, against: { query }, rootPem: tsa.pki.rootPem })).output).toContain('Verification: OK');
+  }
+});
+
+test('the mock provider, whose token holds a SHA-256, is asked for no other: nobody may make the stamp (S15, W19)', async () => {
+  const service = await startService();
+  const item = itemOf('sha512', randomBytes(16));
+  expect(await stampByQueue(service.settings, item)).toEqual({ outcome: 'failed', tokenId: item.tokenId, code: 'tier_unavailable' });
+});

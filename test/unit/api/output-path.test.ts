@@ -1,0 +1,7 @@
+import { expect, test } from 'vitest';
+import { outputPath } from '../../../src/api/pages/workflow-model.ts';
+
+test('the address of an output beyond the first page asks the server for it: an anchor alone needs JavaScript there', () => {
+  expect(outputPath('w', 100)).toBe('/workflow/w#output-100');
+  expect(outputPath('w', 101)).toBe('/workflow/w?output=101#output-101');
+});
