@@ -1,12 +1,6 @@
-import type { StampItem, StampReply } from '../../shared/queue/stamp-job.ts';
+import type { StampItem } from '../../shared/queue/stamp-job.ts';
 import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
-import type { ReplyWaiter } from './reply-waiter.ts';
-
-/** `isAccepted`: not known when the queue did not answer; a reply, where there is one, settles it. */
-export interface Heard {
-  readonly reply: StampReply | undefined;
-  readonly isAccepted: boolean;
-}
+import type { Heard, ReplyWaiter } from './reply-waiter.ts';
 
 /**
  * Puts an item into the queue and waits for its outcome. Waiting begins first, because the reply may arrive before the queue's
@@ -16,13 +10,14 @@ export interface Heard {
  * @throws ServiceError `overloaded`, `queue_unavailable`
  */
 export async function acceptAndWait({ queue, waiter }: { queue: StampQueue; waiter: ReplyWaiter }, item: StampItem): Promise<Heard> {
-  if (waiter.isWaitedFor(item.tokenId)) return { reply: await waiter.waitFor(item.tokenId), isAccepted: false };
-  const reply = waiter.waitFor(item.tokenId);
-  let isAccepted = false;
-  const isWaitedFor = () => waiter.isWaitedFor(item.tokenId);
-  queue.accept(item, isWaitedFor).then(
-    (acceptance) => (isAccepted = acceptance === 'acknowledged'),
-    (error) => waiter.fail(item.tokenId, error),
-  );
-  return { reply: await reply, isAccepted };
+  const { tokenId } = item;
+  if (waiter.isWaitedFor(tokenId)) return waiter.waitFor(tokenId);
+  const heard = waiter.waitFor(tokenId);
+  queue
+    .accept(item, () => waiter.isWaitedFor(tokenId))
+    .then(
+      (acceptance) => acceptance === 'acknowledged' && waiter.accepted(tokenId),
+      (error) => waiter.fail(tokenId, error),
+    );
+  return heard;
 }

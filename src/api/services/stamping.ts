@@ -9,9 +9,9 @@ import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
-import { acceptAndWait, type Heard } from './accept-and-wait.ts';
+import { acceptAndWait } from './accept-and-wait.ts';
 import { type Idempotency, type PassLimit, passLimitOnce } from './idempotency.ts';
-import type { ReplyWaiter } from './reply-waiter.ts';
+import type { Heard, ReplyWaiter } from './reply-waiter.ts';
 import { digestOfSecret, sealContent } from './sealed-envelope.ts';
 import type { WriteWatch } from './write-watch.ts';
 
