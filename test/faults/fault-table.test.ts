@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { isFaults } from '../support/depth.ts';
 import { type FaultFigures, runFault } from '../support/fault-run.ts';
-import { type PrivateServer, startPrivateRedis } from '../support/servers.ts';
+import { type PrivateServer, startPrivateMongo, startPrivateRedis } from '../support/servers.ts';
 import { type Service, type ServiceProcess, startProcesses } from '../support/service.ts';
 
 /** A part of a kind that is killed and replaced: the newest one. */
@@ -16,6 +17,8 @@ interface Fault {
 }
 
 let redis: PrivateServer;
+/** Only where it is to be broken. */
+let mongo: PrivateServer | undefined;
 let service: Service<ServiceProcess>;
 const figures: FaultFigures[] = [];
 
@@ -56,6 +59,31 @@ const faults: readonly Fault[] = [
     },
   },
   {
+    name: 'Redis at maxmemory for 2 s',
+    happen: async () => {
+      const client = new Redis(redis.url);
+      await client.config('SET', 'maxmemory', '1');
+      await delay(2_000);
+      await client.config('SET', 'maxmemory', '0');
+      client.disconnect();
+    },
+  },
+  {
+    name: 'MongoDB killed and started',
+    happen: async () => {
+      await mongo?.kill();
+      await mongo?.start();
+    },
+  },
+  {
+    name: 'Redis, MongoDB and a worker killed at once, and started',
+    happen: async () => {
+      await Promise.all([redis.kill(), mongo?.kill(), newest(service).kill()]);
+      await Promise.all([redis.start(), mongo?.start()]);
+      await service.startWorker();
+    },
+  },
+  {
     name: 'a worker killed, and another started',
     happen: async () => {
       await newest(service).kill();
@@ -74,12 +102,21 @@ const faults: readonly Fault[] = [
 
 beforeAll(async () => {
   redis = await startPrivateRedis();
-  const settings = { REDIS_URL: redis.url, RATE_WORKFLOW_START_PER_HOUR: '0', RATE_WORKFLOW_STAMP_PER_MINUTE: '0', LOG_LEVEL: 'error' };
+  if (isFaults) mongo = await startPrivateMongo();
+  const store = mongo && { MONGODB_URL: mongo.url };
+  const settings = {
+    ...store,
+    REDIS_URL: redis.url,
+    RATE_WORKFLOW_START_PER_HOUR: '0',
+    RATE_WORKFLOW_STAMP_PER_MINUTE: '0',
+    LOG_LEVEL: 'error',
+  };
   service = await startProcesses({ workers: 2, settings, keep: true });
 }, 60_000);
 afterAll(async () => {
   await service.stop();
   await redis.dispose();
+  await mongo?.dispose();
   console.table(Object.fromEntries(figures.map(({ fault, ...counted }) => [fault, counted])));
 }, 60_000);
 

@@ -67,6 +67,8 @@ export async function runFault({ name, service, clients, fault }: FaultOptions):
   await fault();
   const endedAt = Date.now();
   const firstAfter = await eventually(async () => told.find(({ at, answer }) => at > endedAt && answer.status === 201), 60_000);
+  const heardThen = told.length;
+  await eventually(async () => told.length >= heardThen + 4 * clients, 60_000);
   isOver = true;
   await Promise.all(running);
   return { fault: name, ...(await count(service, workflow, told)), recoveryMs: firstAfter.at - endedAt };
