@@ -3,7 +3,7 @@ import { idempotencyHeaders } from '../../shared/contract/parameters.ts';
 import {
   type WorkflowRedactResponse,
   workflowCompleteResponse,
-  workflowPath,
+  workflowIdPath,
   workflowRedactResponse,
   workflowResendResponse,
   workflowStampRequest,
@@ -40,7 +40,7 @@ const stampContract = {
   summary: 'Stamp an output',
   description: 'Outputs are numbered 1, 2, 3 … without a gap.',
   authentication: 'workflow',
-  path: workflowPath,
+  path: workflowIdPath,
   headers: idempotencyHeaders,
   body: workflowStampRequest,
   answers: { 201: json('The output with its number.', workflowStampResponse, replayed) },
@@ -65,7 +65,7 @@ const stateContract = {
   description: 'To the holder of the workflow token (`Authorization: Workflow …`) also what only he knows; without it what the page shows.',
   authentication: 'workflow',
   isTokenOptional: true,
-  path: workflowPath,
+  path: workflowIdPath,
   answers: { 200: json('The state.', workflowStateResponse) },
   errors: [...commonErrors, 'unauthorized'],
 } satisfies OperationContract;
@@ -76,7 +76,7 @@ const resendContract = {
   summary: 'Mail a new link; the old one ends',
   description: 'While the workflow is pending, also where the old link has expired or was tried too often; three an hour.',
   authentication: 'workflow',
-  path: workflowPath,
+  path: workflowIdPath,
   headers: idempotencyHeaders,
   answers: { 202: json('The mail is queued.', workflowResendResponse, replayed) },
   errors: [...commonErrors, 'conflict', 'idempotency_key_reused', 'gone', 'rate_limited', 'mail_unavailable', 'queue_unavailable'],
@@ -87,7 +87,7 @@ const completeContract = {
   id: 'completeWorkflow',
   summary: 'Close the workflow under a stamped Merkle root',
   authentication: 'workflow',
-  path: workflowPath,
+  path: workflowIdPath,
   headers: idempotencyHeaders,
   answers: { 200: json('The closed workflow; again: the same.', workflowCompleteResponse, replayed) },
   errors: [
@@ -108,15 +108,15 @@ const redactContract = {
   summary: 'Remove the e-mail address (GDPR Article 17)',
   description: 'Hash anchors and the chain of outputs remain, and every proof still verifies.',
   authentication: 'workflow',
-  path: workflowPath,
+  path: workflowIdPath,
   headers: idempotencyHeaders,
   answers: { 200: json('The address is nowhere any more; again: the same.', workflowRedactResponse, replayed) },
   errors: [...commonErrors, 'queue_unavailable'],
 } satisfies OperationContract;
 
 const parseStart = createRequestParser(startContract);
-const parsePath = createRequestParser({ path: workflowPath });
-const parseStamp = createRequestParser({ path: workflowPath, headers: idempotencyHeaders, body: workflowStampRequest });
+const parsePath = createRequestParser({ path: workflowIdPath });
+const parseStamp = createRequestParser({ path: workflowIdPath, headers: idempotencyHeaders, body: workflowStampRequest });
 const parseHeaders = createRequestParser({ headers: idempotencyHeaders });
 
 const hourSeconds = 3_600;
@@ -178,10 +178,10 @@ export function registerWorkflowRoutes(
     return sendAnswer(reply, 201, started);
   });
 
-  const onRequest = beforeBody((request) => workflowPath.safeParse(request.params).success && open(request));
+  const onRequest = beforeBody((request) => workflowIdPath.safeParse(request.params).success && open(request));
   app.post('/api/v1/workflow/:workflow_id/stamp', { onRequest, config: { contract: stampContract } }, async (request, reply) => {
     // An address that can name no workflow is reported with all else that is wrong (E1); a token that opens none comes before a bad body (E5).
-    if (!workflowPath.safeParse(request.params).success) parseStamp(request);
+    if (!workflowIdPath.safeParse(request.params).success) parseStamp(request);
     const workflow = await open(request);
     const { headers, body } = parseStamp(request);
     const stamped = await workflows.stampOutput({
