@@ -62,7 +62,9 @@ const stateContract = {
   tag,
   id: 'readWorkflow',
   summary: 'Where a workflow stands',
-  description: 'To the holder of the workflow token (`Authorization: Workflow …`) also what only he knows; without it what the page shows.',
+  description:
+    'To the holder of the workflow token (`Authorization: Workflow …`) also what only he knows; without it what the page shows. ' +
+    'It tells what is recorded and verifies nothing; the page does.',
   authentication: 'workflow',
   isTokenOptional: true,
   path: workflowIdPath,
