@@ -48,7 +48,11 @@ export async function openApi({ config, log, lifecycle }: ProcessContext<Config>
   watchDurability(redis, log);
   const queueState = () => readQueueState(redis);
 
-  const waiter = createReplyWaiter({ waitMs: config.STAMP_WAIT_MS, findStored: createReplyLookup(store), log });
+  const waiter = createReplyWaiter({
+    waitMs: config.STAMP_WAIT_MS,
+    findStored: createReplyLookup({ stamps: store.stamps, outputs: store.outputs }),
+    log,
+  });
   const replyTo = replyStreamOf(randomUUID());
   const replies = readReplies({
     redis: connectBlockingReader(config.REDIS_URL, log, replyBlockMs),

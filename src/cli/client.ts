@@ -15,6 +15,7 @@ import {
   workflowStartResponse,
   workflowStateResponse,
 } from '../shared/contract/workflow.ts';
+import { verifyPath, workflowStatePath } from '../shared/domain/addresses.ts';
 import { type StampAnswer, stampAnswer, type VerifyAnswer, verifyAnswer } from './answers.ts';
 import { CommandFailure } from './failure.ts';
 import { createServiceCalls } from './service-call.ts';
@@ -54,13 +55,13 @@ export function createClient({ baseUrl, serviceToken }: ClientOptions): Client {
   const base = baseUrl.replace(/\/+$/, '');
   const { addressOf, json, bytes } = createServiceCalls(base);
   const keyed = (key: string) => ({ 'idempotency-key': key });
-  const tokenPath = (tokenId: string) => `/api/v1/verify/v1/token/${encodeURIComponent(tokenId)}`;
-  const workflowPath = ({ workflow_id }: WorkflowAccess) => `/api/v1/workflow/${encodeURIComponent(workflow_id)}`;
+  const stampPath = (tokenId: string) => verifyPath(encodeURIComponent(tokenId));
+  const statePath = ({ workflow_id }: WorkflowAccess) => workflowStatePath(encodeURIComponent(workflow_id));
   const authorized = ({ workflow_token }: WorkflowAccess) => ({ authorization: `Workflow ${workflow_token}` });
   const postTo = (workflow: WorkflowAccess, operation: string, key: string, body?: object) =>
     ({
       method: 'POST',
-      path: `${workflowPath(workflow)}/${operation}`,
+      path: `${statePath(workflow)}/${operation}`,
       headers: { ...keyed(key), ...authorized(workflow) },
       ...(body && { body }),
     }) as const;
@@ -75,20 +76,20 @@ export function createClient({ baseUrl, serviceToken }: ClientOptions): Client {
     },
     fetchToken: async (tokenId) => {
       try {
-        return await bytes({ method: 'GET', path: `${tokenPath(tokenId)}/token`, headers: { accept: '*/*' } });
+        return await bytes({ method: 'GET', path: `${stampPath(tokenId)}/token`, headers: { accept: '*/*' } });
       } catch (error) {
         if (error instanceof CommandFailure && error.details.status === 404) return undefined;
         throw error;
       }
     },
-    verifyById: (tokenId) => json({ method: 'GET', path: tokenPath(tokenId) }, verifyAnswer),
+    verifyById: (tokenId) => json({ method: 'GET', path: stampPath(tokenId) }, verifyAnswer),
     verifyToken: (token, hash) =>
       json({ method: 'POST', path: '/api/v1/verify/v1/raw', body: { token, ...(hash && { hash }) } }, verifyAnswer),
     startWorkflow: (body, key) =>
       json({ method: 'POST', path: '/api/v1/workflow/start', body, headers: keyed(key) }, workflowStartResponse),
     addOutput: (workflow, body, key) => json(postTo(workflow, 'stamp', key, body), workflowStampResponse),
     completeWorkflow: (workflow, key) => json(postTo(workflow, 'complete', key), workflowCompleteResponse),
-    readWorkflow: (workflow) => json({ method: 'GET', path: workflowPath(workflow), headers: authorized(workflow) }, workflowStateResponse),
+    readWorkflow: (workflow) => json({ method: 'GET', path: statePath(workflow), headers: authorized(workflow) }, workflowStateResponse),
     resendLink: (workflow, key) => json(postTo(workflow, 'resend', key), workflowResendResponse),
     redactWorkflow: (workflow, key) => json(postTo(workflow, 'redact-pii', key), workflowRedactResponse),
   };

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
-import packageJson from '../../package.json' with { type: 'json' };
+import { version } from '../shared/contract/version.ts';
 import { type Client, createClient } from './client.ts';
 import type { Command, Context } from './command.ts';
 import { type Asked, parseCommandLine } from './command-line.ts';
@@ -63,7 +63,7 @@ const context: Context = { terminal, connect, ask, stdin, anchorsFolder };
 
 async function run(asked: Asked): Promise<ExitCode> {
   if (asked.what === 'run') return asked.command.run(asked.operands, asked.values, context);
-  stdout.write(asked.what === 'help' ? helpOf(asked.name, commands) : `${packageJson.version}\n`);
+  stdout.write(asked.what === 'help' ? helpOf(asked.name, commands) : `${version}\n`);
   return exitCodes.ok;
 }
 

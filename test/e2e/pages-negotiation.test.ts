@@ -64,8 +64,8 @@ describe('/verify', () => {
   });
 
   it('refuses what is no form and what is too large, as a page', async () => {
-    expect((await send({})).text).toContain('This address is not complete');
-    const large = await send({ token: 'A'.repeat(300_000) });
+    expect((await send({})).text).toContain('The form is not complete');
+    const large = await send({ token: 'A'.repeat(4_000_000) });
     expect([large.status, large.type]).toEqual([413, 'text/html; charset=utf-8']);
   });
 

@@ -110,6 +110,7 @@ test('V9: whatever is changed in the database, the page says first that it does 
   await workflows.updateOne({ _id: workflow.id }, { $set: { status: 'active' } });
   expect(await read()).not.toMatch(/Completed|covers these/);
 
+  expect(await read(`/api/v1/verify/v1/token/${stampId}`)).toMatch(/Signed by CN=.*,O=/);
   expect(await read(`/api/v1/verify/v1/token/${stampId}`)).toMatch(/This stamp is valid.*tsa-1.*Qualified.*trust anchor/);
   await stamps.updateOne({ _id: stampId }, { $set: { 'imprint.digest': other } });
   const refused = await read(`/api/v1/verify/v1/token/${stampId}`);

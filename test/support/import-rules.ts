@@ -49,7 +49,6 @@ const sharedForOne: Readonly<Record<string, string>> = {
   'src/shared/queue': 'both ends of a queue stand beside the contract of what travels in it; only here is bullmq known',
   'src/shared/store': 'a collection has one file, with what each process does to it; only here is mongodb known',
   'src/shared/trust/judge.ts': 'beside the anchors that it judges by',
-  'src/shared/runtime/version.ts': 'the version of all processes',
 };
 
 const isIn = (path: string, ...places: readonly string[]) => places.some((place) => path === place || path.startsWith(`${place}/`));

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { openApiDocument } from '../../shared/contract/openapi.ts';
-import { version } from '../../shared/runtime/version.ts';
+import { version } from '../../shared/contract/version.ts';
 import { entityTagOf, isFresh } from '../http/entity-tag.ts';
 import type { DocsPage } from '../pages/docs-model.ts';
 import { docsPageOf } from '../pages/docs-page.ts';

@@ -7,6 +7,7 @@ const lookedFor: readonly (readonly [prefix: string, what: ErrorPage['what']])[]
   ['/api/v1/workflow/:workflow_id/verify-user', 'confirmation'],
   ['/api/v1/verify/v1/token/', 'stamp'],
   ['/api/v1/sealed/', 'content'],
+  ['/verify', 'form'],
 ];
 
 /** Answers with an error's page (V8). Errors are of the moment: nobody keeps them. */

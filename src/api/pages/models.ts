@@ -18,7 +18,7 @@ export interface VerifyUserPage {
 
 /** Any error, for a person (V8): the words are the template's, by what was looked for and the status. */
 export interface ErrorPage {
-  readonly what: 'workflow' | 'confirmation' | 'stamp' | 'content' | 'page';
+  readonly what: 'workflow' | 'confirmation' | 'stamp' | 'content' | 'form' | 'page';
   readonly status: number;
   /** The public sentence of the error, as JSON has it in `detail`. */
   readonly detail: string;

@@ -1,16 +1,13 @@
-import { X509Certificate } from 'node:crypto';
+import type { CertificateIdentity } from '../../shared/rfc3161/index.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';
 import type { CertificateShown, ProvedStamp, TokenDetails } from './stamp-model.ts';
 
-function certificateShown(der: Buffer): CertificateShown {
-  const { subject, validFromDate, validToDate, fingerprint256 } = new X509Certificate(der);
-  return {
-    subject: subject.split('\n').join(', '),
-    fingerprint: fingerprint256.replaceAll(':', '').toLowerCase(),
-    validFrom: validFromDate.toISOString(),
-    validUntil: validToDate.toISOString(),
-  };
-}
+const certificateShown = ({ subject, fingerprint, notBefore, notAfter }: CertificateIdentity): CertificateShown => ({
+  subject,
+  fingerprint,
+  validFrom: notBefore.toISOString(),
+  validUntil: notAfter.toISOString(),
+});
 
 function detailsOf({ verified, hasRevocationLists }: Vouched): TokenDetails | null {
   if (!verified) return null;
@@ -19,7 +16,7 @@ function detailsOf({ verified, hasRevocationLists }: Vouched): TokenDetails | nu
     policy,
     serial,
     accuracySeconds: accuracy === undefined ? null : Number(accuracy) / 1e6,
-    chain: chain.map(({ der }) => certificateShown(der)),
+    chain: chain.map(certificateShown),
     hasRevocationLists,
   };
 }

@@ -109,3 +109,7 @@ export function outputPath(workflowId: string, sequenceNumber: number): string {
   const asked = sequenceNumber > outputsPerPage.screen ? `?output=${sequenceNumber}` : '';
   return `${workflowPath(workflowId)}${asked}#output-${sequenceNumber}`;
 }
+
+/** The page that an output is on, and its place there. */
+export const outputPagePath = (workflowId: string, sequenceNumber: number): string =>
+  `${workflowPath(workflowId)}?page=${Math.ceil(sequenceNumber / outputsPerPage.screen)}#output-${sequenceNumber}`;

@@ -1,18 +1,17 @@
 import type { FastifyInstance } from 'fastify';
-import { workflowPageQuery, workflowPath } from '../../shared/contract/workflow.ts';
-import { workflowPath as pagePath } from '../../shared/domain/addresses.ts';
+import { workflowIdPath, workflowPageQuery } from '../../shared/contract/workflow.ts';
 import { baseUrlOf } from '../http/origin.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { type OperationContract, page } from '../openapi/operation.ts';
 import { sendErrorPage } from '../pages/error-page.ts';
-import { outputsPerPage } from '../pages/workflow-model.ts';
+import { outputPagePath } from '../pages/workflow-model.ts';
 import type { Workflows } from '../services/workflows/workflows.ts';
 
 const contract = {
   tag: 'Workflow',
   id: 'showWorkflowPage',
   summary: 'The public page of a workflow',
-  path: workflowPath,
+  path: workflowIdPath,
   query: workflowPageQuery,
   answers: {
     200: page('What the workflow proves: its outputs, the Merkle root and their stamps.'),
@@ -24,19 +23,13 @@ const contract = {
 
 const parse = createRequestParser(contract);
 
-/** Browsers do not send the `#output-…` of an address, so without JavaScript an output is found by its number in the query. */
-function pageOfOutput(workflowId: string, sequenceNumber: number): string {
-  const page = Math.ceil(sequenceNumber / outputsPerPage.screen);
-  return `${pagePath(workflowId)}?page=${page}#output-${sequenceNumber}`;
-}
-
 /** The public page of a workflow (W14). */
 export function registerPageRoutes(app: FastifyInstance, deps: { workflows: Workflows; publicBaseUrl: string | undefined }): void {
   const { workflows, publicBaseUrl } = deps;
   app.get('/workflow/:workflow_id', { config: { contract } }, async (request, reply) => {
     const { path, query } = parse(request);
     reply.header('Cache-Control', 'no-cache').header('X-Robots-Tag', 'noindex, nofollow');
-    if (query.output !== undefined) return reply.redirect(pageOfOutput(path.workflow_id, query.output), 303);
+    if (query.output !== undefined) return reply.redirect(outputPagePath(path.workflow_id, query.output), 303);
     const { edition, ...asked } = query;
     const model = await workflows.page(path.workflow_id, {
       ...asked,

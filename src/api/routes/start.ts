@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { version } from '../../shared/runtime/version.ts';
+import { version } from '../../shared/contract/version.ts';
 import { baseUrlOf } from '../http/origin.ts';
 import { type OperationContract, page } from '../openapi/operation.ts';
 import type { StatusService } from '../services/status.ts';

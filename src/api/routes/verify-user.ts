@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { errorResponse } from '../../shared/contract/error.ts';
-import { verifyUserQuery, verifyUserResponse, workflowPath } from '../../shared/contract/workflow.ts';
-import { workflowPath as pagePath } from '../../shared/domain/addresses.ts';
+import { verifyUserQuery, verifyUserResponse, workflowIdPath } from '../../shared/contract/workflow.ts';
+import { workflowPath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { prefersJson } from '../http/accept.ts';
 import { createRequestParser } from '../http/validation.ts';
@@ -23,7 +23,7 @@ const contract = {
   id: 'verifyWorkflowUser',
   summary: 'Open the link in the mail',
   description: 'Answers a page, or JSON to whoever asks for it with `Accept: application/json`.',
-  path: workflowPath,
+  path: workflowIdPath,
   query: verifyUserQuery,
   answers: {
     200: {
@@ -79,7 +79,7 @@ export function registerVerifyUserRoutes(app: FastifyInstance, { workflows }: { 
       return sendErrorPage(request, reply, { status: 404, detail, retryAfterSeconds: null });
     }
     if (!wantsJson) {
-      return reply.code(statusOf(outcome)).page('verify-user', { outcome, workflowId, workflowUrl: pagePath(workflowId) });
+      return reply.code(statusOf(outcome)).page('verify-user', { outcome, workflowId, workflowUrl: workflowPath(workflowId) });
     }
     if (outcome.kind !== 'verified') throw errorOf(outcome);
     return { workflow_id: workflowId, status: 'active' };

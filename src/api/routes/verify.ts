@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { rawVerifyRequest, tokenPath, verificationResult } from '../../shared/contract/verify.ts';
+import { rawVerifyRequest, tokenIdPath, verificationResult } from '../../shared/contract/verify.ts';
 import { prefersPage } from '../http/accept.ts';
 import { baseUrlOf } from '../http/origin.ts';
 import { addressKey, type RateLimits } from '../http/rate-limits.ts';
@@ -20,7 +20,7 @@ const byIdContract = {
   summary: 'Verify a stamp by its id',
   description:
     'The stored token is checked cryptographically each time; an id that is not known answers `valid` false. A browser gets a page.',
-  path: tokenPath,
+  path: tokenIdPath,
   answers: {
     200: { description: 'Whether it is valid, and why not.', content: { 'application/json': verificationResult, 'text/html': null } },
   },
@@ -42,7 +42,7 @@ const exchangeContract = (part: ExchangePart): OperationContract => ({
   id: { tsr: 'downloadTimeStampResponse', tsq: 'downloadTimeStampRequest', token: 'downloadTimeStampToken' }[part],
   summary: { tsr: 'The time-stamp response, DER', tsq: 'The time-stamp request, DER', token: 'The time-stamp token, DER' }[part],
   description: 'For verifiers other than this service, e.g. `openssl ts -verify`. Stamps of the mock provider have none.',
-  path: tokenPath,
+  path: tokenIdPath,
   answers: { 200: bytes('The bytes as they were exchanged with the TSA.', downloads[part].type) },
   errors: [...errors, 'not_found'],
 });

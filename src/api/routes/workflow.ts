@@ -3,7 +3,7 @@ import { idempotencyHeaders } from '../../shared/contract/parameters.ts';
 import {
   type WorkflowRedactResponse,
   workflowCompleteResponse,
-  workflowPath,
+  workflowIdPath,
   workflowRedactResponse,
   workflowResendResponse,
   workflowStampRequest,
@@ -48,7 +48,7 @@ const stampContract = {
   summary: 'Stamp an output',
   description: 'Outputs are numbered 1, 2, 3 … without a gap.',
   authentication: 'workflow',
-  path: workflowPath,
+  path: workflowIdPath,
   headers: idempotencyHeaders,
   body: workflowStampRequest,
   answers: { 201: json('The output with its number.', workflowStampResponse, replayed) },
@@ -70,10 +70,12 @@ const stateContract = {
   tag,
   id: 'readWorkflow',
   summary: 'Where a workflow stands',
-  description: 'To the holder of the workflow token (`Authorization: Workflow …`) also what only he knows; without it what the page shows.',
+  description:
+    'To the holder of the workflow token (`Authorization: Workflow …`) also what only he knows; without it what the page shows. ' +
+    'It tells what is recorded and verifies nothing; the page does.',
   authentication: 'workflow',
   isTokenOptional: true,
-  path: workflowPath,
+  path: workflowIdPath,
   answers: { 200: json('The state.', workflowStateResponse) },
   errors: [...commonErrors, 'unauthorized'],
 } satisfies OperationContract;
@@ -84,7 +86,7 @@ const resendContract = {
   summary: 'Mail a new link; the old one ends',
   description: 'While the workflow is pending, also where the old link has expired or was tried too often; three an hour.',
   authentication: 'workflow',
-  path: workflowPath,
+  path: workflowIdPath,
   headers: idempotencyHeaders,
   answers: { 202: json('The mail is queued.', workflowResendResponse, replayed) },
   errors: [
@@ -104,7 +106,7 @@ const completeContract = {
   id: 'completeWorkflow',
   summary: 'Close the workflow under a stamped Merkle root',
   authentication: 'workflow',
-  path: workflowPath,
+  path: workflowIdPath,
   headers: idempotencyHeaders,
   answers: { 200: json('The closed workflow; again: the same.', workflowCompleteResponse, replayed) },
   errors: [
@@ -125,15 +127,15 @@ const redactContract = {
   summary: 'Remove the e-mail address (GDPR Article 17)',
   description: 'Hash anchors and the chain of outputs remain, and every proof still verifies.',
   authentication: 'workflow',
-  path: workflowPath,
+  path: workflowIdPath,
   headers: idempotencyHeaders,
   answers: { 200: json('The address is nowhere any more; again: the same.', workflowRedactResponse, replayed) },
   errors: [...commonErrors, 'queue_unavailable'],
 } satisfies OperationContract;
 
 const parseStart = createRequestParser(startContract);
-const parsePath = createRequestParser({ path: workflowPath });
-const parseStamp = createRequestParser({ path: workflowPath, headers: idempotencyHeaders, body: workflowStampRequest });
+const parsePath = createRequestParser({ path: workflowIdPath });
+const parseStamp = createRequestParser({ path: workflowIdPath, headers: idempotencyHeaders, body: workflowStampRequest });
 const parseHeaders = createRequestParser({ headers: idempotencyHeaders });
 
 const hourSeconds = 3_600;
@@ -195,10 +197,10 @@ export function registerWorkflowRoutes(
     return sendAnswer(reply, 201, started);
   });
 
-  const onRequest = beforeBody((request) => workflowPath.safeParse(request.params).success && open(request));
+  const onRequest = beforeBody((request) => workflowIdPath.safeParse(request.params).success && open(request));
   app.post('/api/v1/workflow/:workflow_id/stamp', { onRequest, config: { contract: stampContract } }, async (request, reply) => {
     // An address that can name no workflow is reported with all else that is wrong (E1); a token that opens none comes before a bad body (E5).
-    if (!workflowPath.safeParse(request.params).success) parseStamp(request);
+    if (!workflowIdPath.safeParse(request.params).success) parseStamp(request);
     const workflow = await open(request);
     const { headers, body } = parseStamp(request);
     const stamped = await workflows.stampOutput({

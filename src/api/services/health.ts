@@ -51,8 +51,7 @@ export function createHealthService(deps: {
 
   return {
     check: async () => {
-      const [servers, workers] = await Promise.all([checkServers(), checkWorkers()]);
-      const { redis, mongodb, provider, mail } = { ...servers, ...workers };
+      const [{ redis, mongodb }, { provider, mail }] = await Promise.all([checkServers(), checkWorkers()]);
       const isWell = [redis, mongodb, provider].every((check) => check === 'ok') && mail !== 'failing';
       return { status: isWell ? 'ok' : 'degraded', version, checks: { redis, mongodb, provider, mail } };
     },

@@ -1,4 +1,5 @@
 import type { PricingResponse } from '../../shared/contract/pricing.ts';
+import { version } from '../../shared/contract/version.ts';
 import type { Durability } from '../../shared/domain/service-state.ts';
 import type { QueueState } from '../../shared/queue/depth.ts';
 import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
@@ -7,7 +8,6 @@ import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
-import { version } from '../../shared/runtime/version.ts';
 import type { Store } from '../../shared/store/store.ts';
 import { createTokenJudge } from '../../shared/trust/judge.ts';
 import { canServeQualified, namesOf, type TrustSettings } from '../../shared/trust/trusted-providers.ts';

@@ -33,10 +33,10 @@ const withoutSpace = z.string().transform((pasted) => pasted.replace(/\s/g, ''))
 export const verifyForm = z.object({ token: withoutSpace, hash: withoutSpace.transform((hash) => hash.toLowerCase()).default('') });
 
 /** Path of verification by id. */
-export const tokenPath = z.object({ token_id: anyUuid });
+export const tokenIdPath = z.object({ token_id: anyUuid });
 
 /** Path of the content of a sealed stamp (S11). */
-export const sealedContentPath = tokenPath.extend({ secret: z.string() });
+export const sealedContentPath = tokenIdPath.extend({ secret: z.string() });
 
 export const verificationResult = z
   .object({

@@ -113,7 +113,7 @@ export const workflowStateResponse = z
 export type WorkflowStateResponse = z.output<typeof workflowStateResponse>;
 
 /** Path of every workflow operation. */
-export const workflowPath = z.object({ workflow_id: anyUuid });
+export const workflowIdPath = z.object({ workflow_id: anyUuid });
 
 /** Query of verify-user: the challenge of the e-mail; an absent one reads as empty, which no challenge is. */
 export const verifyUserQuery = z.object({ challenge: text().default('') });

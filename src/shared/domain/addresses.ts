@@ -11,4 +11,4 @@ export const workflowStatePath = (workflowId: string): string => `/api/v1/workfl
 
 /** The address in the mail: a capability, which confirms whoever opens it (W6). */
 export const verifyUserPath = (workflowId: string, challenge: string): string =>
-  `/api/v1/workflow/${workflowId}/verify-user?challenge=${challenge}`;
+  `${workflowStatePath(workflowId)}/verify-user?challenge=${challenge}`;

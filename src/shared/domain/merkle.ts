@@ -58,7 +58,11 @@ export function createTreeHeadBuilder(): TreeHeadBuilder {
   };
 }
 
-/** RFC 9162 §4.11: where a leaf stands in which tree, and the hashes that lead from it to the root, lowest first. */
+/**
+ * RFC 9162 §4.11: where a leaf stands in which tree, and the hashes that lead from it to the root, lowest first.
+ *
+ * Proofs are for the evidence of a workflow, which the service does not hand out yet: until then only tests make and verify them.
+ */
 export interface InclusionProof {
   readonly treeSize: number;
   /** Zero-based; output number n is leaf n − 1. */

@@ -23,7 +23,7 @@ export interface Vouched {
   /** Whether the provider of that name is configured. If not, the name is only what the record says. */
   readonly isProviderKnown: boolean;
   readonly isQualified: boolean;
-  /** DER TimeStampToken of an RFC 3161 token. */
+  /** The TimeStampToken of an RFC 3161 token, as it was given. */
   readonly tst: Buffer | undefined;
   /** What an RFC 3161 token says beside that, and who signed it. */
   readonly verified: Verified | undefined;
@@ -66,6 +66,10 @@ const vouchedBy = (result: Verified, { trust, ...voucher }: Voucher): Vouched =>
 const policyFits = ({ settings }: TrustedProvider, { policy }: Verified): boolean =>
   settings.policyOid === undefined || settings.policyOid === policy;
 
+/** Whether the provider takes answers that grant something else than was asked for, where this is one (refusal 4). */
+const statusFits = ({ provider, result }: { readonly provider: TrustedProvider; readonly result: Verified }): boolean =>
+  !result.grantedWithMods || provider.settings.acceptGrantedWithMods;
+
 export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Promise<KeyObject>; clock: Clock }): TokenJudge {
   const { trust, mockKey, clock } = deps;
 
@@ -88,45 +92,48 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
     };
   }
 
-  const verifyWith = (bytes: Buffer, store: TrustStore, acceptGrantedWithMods = false): VerifyResult =>
+  const verifyWith = (bytes: Buffer, store: TrustStore, acceptGrantedWithMods: boolean): VerifyResult =>
     verifyToken(bytes, { trust: store, nowMs: clock(), acceptGrantedWithMods });
 
   /**
    * Judges an RFC 3161 token by the trust anchors of each provider that it may come from: the named one, or all of them where none is
    * named or the named one is no longer configured. Then `TRUST_ANCHORS_FILE` is tried, but never for a stamp of a configured provider.
    *
-   * Two providers may share a trust anchor. So the token is qualified only if all providers that accept it are, and it is refused if one
-   * of them knows that a certificate was revoked: one that has no revocation list cannot overrule that. A stamp whose provider is no
-   * longer configured is never qualified.
+   * Two providers may share a trust anchor. So the token is qualified only if all providers whose anchors it leads to are, and it is
+   * refused if one of them knows that a certificate was revoked. None of them may be left out because of what is not signed: the status
+   * of an answer is judged after everything else, and each store has the certificates and revocation lists of all.
    */
   function judgeTst(bytes: Buffer, providerName: string | undefined): Judgement {
     const named = trust.providers.filter(({ settings }) => settings.name === providerName);
     const candidates = named.length > 0 ? named : trust.providers;
     const isConfigured = providerName === undefined || named.length > 0;
     const refusals: Refused[] = [];
-    const fitting: { provider: TrustedProvider; result: Verified }[] = [];
-    let otherPolicy: { trust: TrustStore; result: Verified } | undefined;
+    const trusting: { provider: TrustedProvider; result: Verified }[] = [];
     for (const provider of candidates) {
-      const result = verifyWith(bytes, provider.trust, provider.settings.acceptGrantedWithMods);
-      if (!result.ok) refusals.push(result);
-      else if (policyFits(provider, result)) fitting.push({ provider, result });
-      else otherPolicy ??= { trust: provider.trust, result };
+      const result = verifyWith(bytes, provider.trust, true);
+      if (result.ok) trusting.push({ provider, result });
+      else refusals.push(result);
+      // What is wrong with the encoding is wrong for everybody.
+      if (!result.ok && result.code.startsWith('der_')) return result;
     }
     const revoked = refusals.find(({ code }) => code === 'certificate_revoked');
     if (revoked) return revoked;
-    const [first] = fitting;
+    const ofPolicy = trusting.filter(({ provider, result }) => policyFits(provider, result));
+    const first = ofPolicy.find(statusFits);
     if (first) {
-      const isQualified = isConfigured && fitting.every(({ provider }) => provider.settings.isQualified);
+      const isQualified = isConfigured && ofPolicy.every(({ provider }) => provider.settings.isQualified);
       const { trust, settings } = first.provider;
       return vouchedBy(first.result, { trust, provider: providerName ?? settings.name, isProviderKnown: isConfigured, isQualified });
     }
     // Trusted, but under another policy than the provider is configured with. That refuses a stamp of this provider; a token that
     // somebody brings is valid, only not as this provider's (V2).
+    const otherPolicy = trusting.find((each) => !policyFits(each.provider, each.result) && statusFits(each));
     if (otherPolicy && named.length > 0) return { ok: false, code: 'policy_mismatch' };
     const unknown = { isProviderKnown: false, isQualified: false };
-    if (otherPolicy) return vouchedBy(otherPolicy.result, { trust: otherPolicy.trust, provider: undefined, ...unknown });
+    if (otherPolicy) return vouchedBy(otherPolicy.result, { trust: otherPolicy.provider.trust, provider: undefined, ...unknown });
+    if (trusting.length > 0) return { ok: false, code: 'granted_with_mods' };
     if (named.length === 0) {
-      const extra = verifyWith(bytes, trust.extraTrust);
+      const extra = verifyWith(bytes, trust.extraTrust, false);
       if (extra.ok) return vouchedBy(extra, { trust: trust.extraTrust, provider: providerName, ...unknown });
       refusals.push(extra);
     }

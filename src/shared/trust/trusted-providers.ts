@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { mockProviderName } from '../domain/mock-token.ts';
-import { createTrustStore, type TrustStore } from '../rfc3161/index.ts';
+import { createTrustStore, type TrustMaterial, TrustMaterialError, type TrustStore } from '../rfc3161/index.ts';
 import { ConfigError, type ProviderConfig } from '../runtime/config.ts';
 import { loadProvidersFile, type ProviderSettings } from './providers-file.ts';
 
@@ -45,21 +45,41 @@ export function loadTrustSettings(config: ProviderConfig): TrustSettings {
   if (intermediatesFile !== undefined)
     storeOf(`INTERMEDIATES_FILE: got "${intermediatesFile}"`, () => createTrustStore({ anchors: [], intermediates: shared }));
   const anchors = anchorsFile === undefined ? [] : [readPem('TRUST_ANCHORS_FILE', anchorsFile)];
+  const known = [
+    ...shared,
+    ...settings.flatMap(({ intermediatesPem, trustAnchorsPem }) => [intermediatesPem ?? [], trustAnchorsPem].flat()),
+  ];
+  const build = (own: TrustMaterial): TrustStore => createTrustStore(withListsOf(settings, { ...own, intermediates: known }));
   return {
     providers: settings.map((provider) => ({
       settings: provider,
       trust: storeOf(`TSP_PROVIDERS_FILE: ${config.TSP_PROVIDERS_FILE} (${provider.name})`, () =>
-        createTrustStore({
-          anchors: [provider.trustAnchorsPem],
-          intermediates: provider.intermediatesPem === undefined ? shared : [provider.intermediatesPem, ...shared],
-          crls: provider.crl === undefined ? [] : [provider.crl],
-        }),
+        build({ anchors: [provider.trustAnchorsPem], crls: provider.crl === undefined ? [] : [provider.crl] }),
       ),
     })),
     extraTrust: storeOf(`TRUST_ANCHORS_FILE: got "${anchorsFile}"`, () =>
-      createTrustStore({ anchors, intermediates: shared, areCaPurposesIgnored: config.IGNORE_CA_PURPOSES }),
+      build({ anchors, areCaPurposesIgnored: config.IGNORE_CA_PURPOSES }),
     ),
   };
+}
+
+/**
+ * The same with the revocation lists of all providers: a list is signed by its CA, so it is a fact and nobody's opinion. Not those of
+ * another CA that has the same name.
+ */
+function withListsOf(settings: readonly ProviderSettings[], own: TrustMaterial): TrustMaterial {
+  const { crls = [] } = own;
+  const others = settings.flatMap(({ crl }) => (crl === undefined || crls.includes(crl) ? [] : [crl]));
+  const fitting = others.filter((crl) => {
+    try {
+      createTrustStore({ ...own, crls: [crl] });
+      return true;
+    } catch (error) {
+      if (error instanceof TrustMaterialError) return false;
+      throw error;
+    }
+  });
+  return { ...own, crls: [...crls, ...fitting] };
 }
 
 /** The providers by configuration, most preferred first. */

@@ -140,7 +140,9 @@ export function createWorkflowProofs(deps: { outputs: OutputStore; stamps: Stamp
     ]);
     if (chain === undefined) return { proof: { kind: 'unfinished' }, rows, root, chain };
     const faultsOfChain = chainFaults(recorded, chain);
-    if (faultsOfChain.length > 0) chains.forget(workflow._id);
+    // Where the chain itself breaks, the next view finds that at once. Where it did not and a row differs, the row was changed since.
+    const isRowChanged = faultsOfChain.some(({ kind }) => kind === 'chain_hash_mismatch' || kind === 'number_out_of_order');
+    if (isRowChanged && chain.fault === undefined) chains.forget(workflow._id);
     const [first, ...others] = [...faultsOfChain, ...stampFaults(recorded, rows, root)];
     const isUnverifiable = [...rows, ...(root ? [root.stamp] : [])].some(({ verdict }) => verdict.kind === 'unverifiable');
     const proof: WorkflowProof = first

@@ -78,8 +78,13 @@ function rewritten(start: number, content: number, end: number, tag: number, con
   return { start, content, end, size: header.length + length, header, contents };
 }
 
-function readPiece(source: Buffer, start: number, limit: number, depth: number, budget: FormBudget): Piece {
+/** Octet strings in pieces inside one another: OpenSSL reads no more of them either. */
+const MAX_NESTED_STRINGS = 4;
+
+/** `stringDepth`: in how many octet strings in pieces the element stands directly. */
+function readPiece(source: Buffer, start: number, limit: number, depth: number, budget: FormBudget, stringDepth = 0): Piece {
   spend(budget, depth);
+  if (stringDepth > MAX_NESTED_STRINGS) refuse('der_too_deep', `The octet string around octet ${start} is in pieces of pieces of pieces.`);
   if (start + 2 > limit) throw overrun(start, depth);
   const tag = source[start]!;
   if ((tag & 0x1f) === 0x1f) refuse('der_malformed', `The tag at octet ${start} has more than one octet.`);
@@ -100,7 +105,7 @@ function readPiece(source: Buffer, start: number, limit: number, depth: number, 
   const children: Piece[] = [];
   let next = content;
   while (isEndMarked ? !isEndMark(source, next, limit, depth) : next < contentsLimit) {
-    const child = readPiece(source, next, contentsLimit, depth + 1, budget);
+    const child = readPiece(source, next, contentsLimit, depth + 1, budget, isInPieces ? stringDepth + 1 : 0);
     if (isInPieces) spendForms(budget, 1);
     children.push(child);
     next = child.end;

@@ -62,10 +62,14 @@ export function octetsOfBitString(element: Der, name: string): Buffer {
   return contents.subarray(1);
 }
 
+/** KeyUsage names 9 bits, PKIFailureInfo 26; a stranger's million would be a set of a million. */
+const MAX_NAMED_BITS_OCTETS = 9;
+
 /** The bits that are set in a BIT STRING with named bits; trailing zero bits are not written (X.690 §11.2.2). */
 export function namedBitsOf(element: Der, name: string): ReadonlySet<number> {
   const contents = contentsOf(element);
   if (element.tag !== TAG.bitString) refuse('der_malformed', `${name} is not a BIT STRING.`);
+  if (contents.length > MAX_NAMED_BITS_OCTETS) refuse('der_too_large', `${name} has ${contents.length} octets.`);
   const unused = contents[0]!;
   const last = contents.at(-1)!;
   if (contents.length > 1 && (last & (1 << unused)) === 0) refuse('der_not_canonical', `${name} has trailing zero bits.`);

@@ -52,6 +52,12 @@ export type SignerIdentifier =
 
 /** Many more than any token needs; each costs a little time even where it is not used. */
 const MAX_CERTIFICATES = 256;
+const MAX_DIGEST_ALGORITHMS = 16;
+const MAX_UNSIGNED_ATTRIBUTES = 256;
+
+function checkCount(elements: readonly Der[], most: number, what: string): void {
+  if (elements.length > most) refuse('der_too_large', `The token has more than ${most} ${what}.`);
+}
 
 /** Reads a ContentInfo with SignedData over TSTInfo (refusals 10–12, 24–26). */
 export function signedDataOf(token: Der): SignedData {
@@ -70,7 +76,8 @@ export function signedDataOf(token: Der): SignedData {
   const signerInfos = members.take(TAG.set, 'signerInfos').children;
   members.end();
 
-  if (choices.length > MAX_CERTIFICATES) refuse('der_too_large', `The token has more than ${MAX_CERTIFICATES} certificates.`);
+  checkCount(choices, MAX_CERTIFICATES, 'certificates');
+  checkCount(digestAlgorithms.children, MAX_DIGEST_ALGORITHMS, 'digest algorithms');
   const expectedVersion = versionFor(choices, crls);
   if (version !== expectedVersion) refuse('cms_version', `SignedData is of version ${version} instead of ${expectedVersion}.`);
 
@@ -131,6 +138,7 @@ function signerInfoOf(element: Der): SignerInfo {
   const signature = contentsOf(members.take(TAG.octetString, 'signature'));
   const unsignedAttributes = members.optional(TAG.contextConstructed(1));
   members.end();
+  checkCount(unsignedAttributes?.children ?? [], MAX_UNSIGNED_ATTRIBUTES, 'unsigned attributes');
 
   // RFC 5652 §5.3.
   const expectedVersion = sid.kind === 'issuerAndSerialNumber' ? 1 : 3;

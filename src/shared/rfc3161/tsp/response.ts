@@ -30,6 +30,9 @@ export function grantedTokenOf(element: Der, acceptGrantedWithMods: boolean): Gr
   return { token, grantedWithMods };
 }
 
+/** Of a TSA's words so many are told. */
+const MAX_STATUS_TEXTS = 8;
+
 /** PKIStatusInfo, with everything it says in words. */
 function statusOf(element: Der): { status: number; explanation: string; hasFailure: boolean } {
   const members = membersOf(element, 'PKIStatusInfo');
@@ -37,7 +40,7 @@ function statusOf(element: Der): { status: number; explanation: string; hasFailu
   const freeText = members.optional(TAG.sequence);
   const failInfo = members.optional(TAG.bitString);
   members.end();
-  const texts = (freeText?.children ?? []).map((child) => {
+  const texts = (freeText?.children ?? []).slice(0, MAX_STATUS_TEXTS).map((child) => {
     if (child.tag !== TAG.utf8String) refuse('der_malformed', 'statusString is not a UTF8String.');
     // A stranger's words: quoted, so that they cannot be taken for ours.
     return JSON.stringify(contentsOf(child).toString('utf8').slice(0, 200));

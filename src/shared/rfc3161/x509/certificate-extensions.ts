@@ -44,7 +44,11 @@ interface RawExtension {
   value(): Der;
 }
 
+/** Certificates have some fifteen. */
+const MAX_EXTENSIONS = 128;
+
 export function extensionsOf(elements: readonly Der[]): Extensions {
+  if (elements.length > MAX_EXTENSIONS) refuse('certificate_malformed', `A certificate has ${elements.length} extensions.`);
   const found = new Map<string, RawExtension>();
   for (const element of elements) {
     const members = membersOf(element, 'an extension');

@@ -45,10 +45,14 @@ function comparable(name: Buffer): string {
 const relativeNamesOf = (name: Buffer): readonly string[] =>
   parseDer(name).children.map((set) => JSON.stringify(set.children.map(comparableAttribute).sort()));
 
-/** UTF8String and PrintableString without regard to type, case and blanks; anything else as it is. */
+/** Far more than any name of a CA has. To bring a text into its normal form can take time that grows with the square of its length. */
+const MAX_COMPARABLE_OCTETS = 512;
+
+/** UTF8String and PrintableString without regard to type, case and blanks; anything else, and what is very long, as it is. */
 function comparableAttribute(attribute: Der): string {
   const [type, value] = attribute.children;
-  if (type === undefined || (value?.tag !== TAG.utf8String && value?.tag !== TAG.printableString)) return derOf(attribute).toString('hex');
+  const isText = value?.tag === TAG.utf8String || value?.tag === TAG.printableString;
+  if (type === undefined || !isText || value.end - value.content > MAX_COMPARABLE_OCTETS) return derOf(attribute).toString('hex');
   const text = contentsOf(value).toString('utf8').normalize('NFKC').trim().replace(/\s+/g, ' ').toLowerCase();
   return `${derOf(type).toString('hex')} ${text}`;
 }
