@@ -10,12 +10,13 @@ import { createLogger } from '../../src/shared/runtime/log.ts';
 import { loadTrustSettings } from '../../src/shared/trust/trusted-providers.ts';
 import { createMockProvider } from '../../src/workers/providers/mock.ts';
 import { createMemoryStore } from './memory-store.ts';
-import { type Settings, serviceToken } from './service.ts';
+import { type Settings, serviceToken, testMasterKey } from './service.ts';
 
 const defaults: Settings = {
   NODE_ENV: 'test',
   REDIS_URL: 'redis://memory.invalid',
   MONGODB_URL: 'mongodb://memory.invalid',
+  MASTER_KEY: testMasterKey,
   SERVICE_TOKENS: `test:${serviceToken}`,
   LOG_LEVEL: 'warn',
 };

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createSecretKey, randomBytes, randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import type { DocumentDbServer } from '../../scripts/stack/documentdb.ts';
 import { startMongo } from '../../scripts/stack/mongo.ts';
@@ -34,6 +34,9 @@ export function freshMongoUrl(): string {
   url.pathname = `/test_${randomUUID().replaceAll('-', '')}`;
   return url.href;
 }
+
+/** What opens a store on an empty database. */
+export const freshStore = () => ({ MONGODB_URL: freshMongoUrl(), MASTER_KEY: createSecretKey(randomBytes(32)) });
 
 /** A server of one test alone, which it may break: stop, kill (SIGKILL), start again on the same port and data, pause, resume. */
 export type PrivateServer<S extends StackServer = StackServer> = S & {

@@ -28,7 +28,7 @@ import { createWorkflows, type Workflows } from './workflows/workflows.ts';
 /** What the services need of the world outside them; a test may stand in for each. */
 export interface ServicePorts {
   readonly config: Config;
-  readonly store: Omit<Store, 'ensureIndexes' | 'close'>;
+  readonly store: Omit<Store, 'openKeys' | 'ensureIndexes' | 'close'>;
   readonly queue: StampQueue;
   readonly jobs: JobSender;
   readonly waiter: ReplyWaiter;
