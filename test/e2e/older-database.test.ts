@@ -65,6 +65,9 @@ test.each(['mock', 'tsa'] as const)('a database of version 0.2.0 with stamps of 
   });
   expect(await text(service, sealed.sealed_storage_url)).toBe('hello');
   expect(await text(service, `/workflow/${workflowId}`)).toContain('Completed');
+  // Its addresses, which lay there as they were, are encrypted when they are first read (W10).
+  expect(await text(service, `/workflow/${workflowId}`)).toContain('c•••@example.com');
+  expect(JSON.stringify(await dumpDatabase(await openDatabase(service)))).not.toMatch(/client@example|agent-7/);
   expect((await service.fetch(`/api/v1/verify/v1/token/${stamp.token_id}/tsr`)).status).toBe(kind === 'tsa' ? 200 : 404);
   // Its keys, which lay there as they were, are wrapped by now.
   const hexOf = (keys: Iterable<Buffer>) => new Set([...keys].map((key) => key.toString('hex')));

@@ -16,7 +16,7 @@ const outputRefSchema = z.object({
   briefingHash: z.string().length(64),
   outputId: z.uuid(),
   type: z.string(),
-  /** JSON. */
+  /** Encrypted under the workflow's key (W10). Items that version 0.2.0 accepted have JSON. */
   metadata: z.string().optional(),
 });
 export type OutputRef = z.infer<typeof outputRefSchema>;

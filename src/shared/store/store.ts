@@ -44,7 +44,7 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
     sealedContents: createSealedContentStore(db),
     idempotency: createIdempotencyStore(db),
     keys,
-    workflows: createWorkflowStore(db),
+    workflows: createWorkflowStore(db, () => keys.secret('workflows')),
     outputs: createOutputStore(db),
     ping: async () => void (await inStore(() => db.command({ ping: 1, maxTimeMS: 1_000 }))),
     openKeys: async () => {

@@ -1,6 +1,7 @@
-import { randomUUIDv7 } from 'node:crypto';
+import { type KeyObject, randomBytes, randomUUIDv7 } from 'node:crypto';
 import type { WorkflowStampRequest, WorkflowStampResponse } from '../../../shared/contract/workflow.ts';
 import { verifyPath, workflowPath, workflowStatePath } from '../../../shared/domain/addresses.ts';
+import { encryptText, nonceBytes } from '../../../shared/domain/encryption.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
 import { sha256Imprint } from '../../../shared/domain/stamp.ts';
 import { needsQualifiedProvider } from '../../../shared/domain/tiers.ts';
@@ -35,6 +36,10 @@ export interface StampOutputCommand {
   readonly idempotencyKey: string | undefined;
   readonly passLimit: PassLimit;
 }
+
+/** As it travels and rests: the workflow's key alone opens it, until a redaction destroys that key (W10). */
+const encryptMetadata = (key: KeyObject, tokenId: string, metadata: object): string =>
+  encryptText({ key, nonce: randomBytes(nonceBytes), context: `output:${tokenId}` }, JSON.stringify(metadata));
 
 /** Where an output stands: its own id, and its number. */
 interface Place {
@@ -77,7 +82,8 @@ export function createOutputStamping(deps: StampOutputDeps) {
         outputId: randomUUIDv7(),
         type: request.output_type,
         // Metadata that comes after the redaction is not stored: it might hold the address again (W10).
-        ...(request.output_metadata && !workflow.redactedAt && { metadata: JSON.stringify(request.output_metadata) }),
+        ...(request.output_metadata &&
+          workflow.wordsKey && { metadata: encryptMetadata(workflow.wordsKey, tokenId, request.output_metadata) }),
       },
     };
   }
