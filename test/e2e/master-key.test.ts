@@ -3,11 +3,13 @@ import { createSecretKey, randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
+import { decryptMetadata, deriveKey } from '../../src/shared/domain/encryption.ts';
 import { loadConfig } from '../../src/shared/runtime/config.ts';
 import { openStore } from '../../src/shared/store/store.ts';
 import { openDatabase } from '../support/database.ts';
 import { inherited } from '../support/environment.ts';
-import { postJson, randomHash, stampInternal, verifyById } from '../support/requests.ts';
+import { dumpRedis } from '../support/redis-dump.ts';
+import { eventually, postJson, randomHash, stampInternal, verifyById } from '../support/requests.ts';
 import { freshStore } from '../support/servers.ts';
 import { startPart, startProcess, startService } from '../support/service.ts';
 import { dumpDatabase, keysIn, openedBy } from '../support/thief.ts';
@@ -29,7 +31,7 @@ test('the database alone opens nothing: with all of it and the idempotency keys 
   expect((await stampInternal(service, content, guessable)).status).toBe(201);
 
   const dump = await dumpDatabase(await openDatabase(service));
-  expect(dump).toMatchObject({ workflows: [{}], stamps: [{}], keys: [{}, {}, {}, {}], 'sealed.chunks': [{}], idempotency: [{}, {}] });
+  expect(dump).toMatchObject({ workflows: [{}], stamps: [{}], keys: [{}, {}, {}, {}, {}], 'sealed.chunks': [{}], idempotency: [{}, {}] });
   expect(JSON.stringify(dump)).not.toContain('a secret draft');
   const known = { callers: ['product:test', 'workflow-start:127.0.0.1'], idempotencyKeys: ['order-1'] };
   expect(openedBy(keysIn(dump), dump, known)).toEqual(new Set());
@@ -56,7 +58,7 @@ test('processes that start at once agree on every key; of two with different mas
   const config = freshStore();
   const stores = Array.from({ length: 4 }, () => openKeys(config));
   await Promise.all(stores.map((store) => store.openKeys()));
-  for (const name of ['mock-provider', 'idempotency', 'challenge', 'workflows'] as const) {
+  for (const name of ['mock-provider', 'idempotency', 'challenge', 'workflows', 'stamp-metadata'] as const) {
     const [first, ...others] = await Promise.all(stores.map(({ keys }) => keys.secret(name)));
     for (const key of others) expect(key.equals(first!)).toBe(true);
   }
@@ -77,11 +79,31 @@ test('npm run rotate:master-key: what runs goes on, what starts takes the new ke
       env: { ...inherited, MONGODB_URL, MASTER_KEY: current, NEW_MASTER_KEY: next, LOG_LEVEL: 'silent' },
     });
   await expect(rotate(newKey())).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(/^MASTER_KEY: [^\n]+\n$/) });
-  expect((await rotate(MASTER_KEY)).stdout).toMatch(/^4 keys were wrapped anew/);
+  expect((await rotate(MASTER_KEY)).stdout).toMatch(/^5 keys were wrapped anew/);
   expect((await rotate(MASTER_KEY)).stdout).toMatch(/^0 keys were wrapped anew/);
 
   expect((await stampInternal(service, { hash: randomHash() })).status).toBe(201);
   await expect(startPart('api', service.settings)).rejects.toThrow(/^MASTER_KEY: /);
   const restarted = await startService({ workers: 0, settings: { ...service.settings, MASTER_KEY: next } });
   expect((await verifyById(restarted, body.token_id)).body).toMatchObject({ valid: true });
+});
+
+test('S4: metadata waits in the queue and rests in the store encrypted, under a key of its stamp', async () => {
+  const service = await startService({ workers: 0, settings: { STAMP_WAIT_MS: '300' } });
+  const metadata = { customer: 'Erika Mustermann' };
+  const { status, body } = await stampInternal(service, { hash: randomHash(), metadata });
+  expect(status).toBe(504);
+  const tokenId = String(body.token_id);
+  const queued = await dumpRedis(service.settings.REDIS_URL ?? '');
+  expect(queued).toContain(tokenId);
+  expect(queued).not.toMatch(/customer|Mustermann/);
+
+  const store = openKeys(loadConfig(service.settings));
+  await service.startWorker();
+  await eventually(async () => (await store.stamps.find(tokenId)) !== null);
+  expect(JSON.stringify(await dumpDatabase(await openDatabase(service)))).not.toMatch(/customer|Mustermann/);
+  const encrypted = (await store.stamps.find(tokenId))?.metadata ?? '';
+  const key = await store.keys.secret('stamp-metadata');
+  expect(decryptMetadata(deriveKey(key, tokenId), tokenId, encrypted)).toBe(JSON.stringify(metadata));
+  expect(decryptMetadata(deriveKey(key, 'another stamp'), tokenId, encrypted)).toBeUndefined();
 });

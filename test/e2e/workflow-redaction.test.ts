@@ -102,7 +102,7 @@ test('W10: redaction destroys the key: what was copied before opens with it, and
   const db = await openDatabase(service);
   const copy = await dumpDatabase(db);
   const encrypted = [
-    { context: `output:${body.stamp_token_id}`, text: String(copy.outputs?.[0]?.metadata) },
+    { context: `metadata:${body.stamp_token_id}`, text: String(copy.outputs?.[0]?.metadata) },
     { context: `workflow-words:${workflow.id}`, text: String(copy.workflows?.[0]?.words) },
   ];
   const store = openStore(loadConfig(service.settings), pino({ level: 'silent' }));
@@ -115,7 +115,7 @@ test('W10: redaction destroys the key: what was copied before opens with it, and
   expect((await state()).body).toMatchObject({ user_email: '[REDACTED]', agent_id: '[REDACTED]', briefing_metadata: null });
   expect((await store.workflows.find(workflow.id))?.wordsKey).toBeUndefined();
   const ours = await Promise.all(
-    (['mock-provider', 'idempotency', 'challenge', 'workflows'] as const).map((name) => store.keys.secret(name)),
+    (['mock-provider', 'idempotency', 'challenge', 'workflows', 'stamp-metadata'] as const).map((name) => store.keys.secret(name)),
   );
   const left = [...keysIn(await dumpDatabase(db)), ...keysIn(service.settings.MASTER_KEY)].map((bytes) => createSecretKey(bytes));
   for (const key of [...ours, ...left]) expect(opens(key)).toEqual([]);

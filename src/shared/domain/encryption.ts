@@ -53,6 +53,16 @@ export function decryptText(key: KeyObject, context: string, encrypted: string):
   return decrypt({ key, nonce: bytes.subarray(0, nonceBytes), context }, bytes.subarray(nonceBytes))?.toString();
 }
 
+const metadataContext = (tokenId: string): string => `metadata:${tokenId}`;
+
+/** What a caller said about the stamp of that id, as it travels and rests. */
+export const encryptMetadata = (cipher: Omit<Cipher, 'context'>, tokenId: string, metadata: object): string =>
+  encryptText({ ...cipher, context: metadataContext(tokenId) }, JSON.stringify(metadata));
+
+/** The metadata as JSON again; undefined for another key or stamp. */
+export const decryptMetadata = (key: KeyObject, tokenId: string, encrypted: string): string | undefined =>
+  decryptText(key, metadataContext(tokenId), encrypted);
+
 /** A key of its own for each thing that `context` names (HKDF, RFC 5869); nothing of it is stored. */
 export const deriveKey = (key: KeyObject, context: string): KeyObject =>
   createSecretKey(Buffer.from(hkdfSync('sha256', key, '', context, keyBytes)));

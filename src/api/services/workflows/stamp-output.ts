@@ -1,7 +1,7 @@
-import { type KeyObject, randomBytes, randomUUIDv7 } from 'node:crypto';
+import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import type { WorkflowStampRequest, WorkflowStampResponse } from '../../../shared/contract/workflow.ts';
 import { verifyPath, workflowPath, workflowStatePath } from '../../../shared/domain/addresses.ts';
-import { encryptText, nonceBytes } from '../../../shared/domain/encryption.ts';
+import { encryptMetadata, nonceBytes } from '../../../shared/domain/encryption.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
 import { sha256Imprint } from '../../../shared/domain/stamp.ts';
 import { needsQualifiedProvider } from '../../../shared/domain/tiers.ts';
@@ -37,10 +37,6 @@ export interface StampOutputCommand {
   readonly passLimit: PassLimit;
 }
 
-/** As it travels and rests: the workflow's key alone opens it, until a redaction destroys that key (W10). */
-const encryptMetadata = (key: KeyObject, tokenId: string, metadata: object): string =>
-  encryptText({ key, nonce: randomBytes(nonceBytes), context: `output:${tokenId}` }, JSON.stringify(metadata));
-
 /** Where an output stands: its own id, and its number. */
 interface Place {
   readonly outputId: string;
@@ -68,6 +64,8 @@ export function createOutputStamping(deps: StampOutputDeps) {
   }
 
   function itemOf({ workflow, request, requestId }: StampOutputCommand, tokenId: string): StampItem {
+    const { wordsKey: key } = workflow;
+    const { output_metadata: metadata } = request;
     return {
       tokenId,
       imprint: sha256Imprint(request.output_hash),
@@ -82,8 +80,7 @@ export function createOutputStamping(deps: StampOutputDeps) {
         outputId: randomUUIDv7(),
         type: request.output_type,
         // Metadata that comes after the redaction is not stored: it might hold the address again (W10).
-        ...(request.output_metadata &&
-          workflow.wordsKey && { metadata: encryptMetadata(workflow.wordsKey, tokenId, request.output_metadata) }),
+        ...(metadata && key && { metadata: encryptMetadata({ key, nonce: randomBytes(nonceBytes) }, tokenId, metadata) }),
       },
     };
   }
