@@ -40,6 +40,8 @@ export const freshStore = () => ({ MONGODB_URL: freshMongoUrl(), MASTER_KEY: cre
 
 /** A server of one test alone, which it may break: stop, kill (SIGKILL), start again on the same port and data, pause, resume. */
 export type PrivateServer<S extends StackServer = StackServer> = S & {
+  /** Where it keeps its data and its log. */
+  readonly dataDir: string;
   /** Ends the server and throws its data away. */
   dispose(): Promise<void>;
 };
@@ -50,6 +52,7 @@ async function startPrivate<S extends StackServer>(start: (context: ReturnType<t
     const server = await start(context);
     return {
       ...server,
+      dataDir: context.dataDir,
       dispose: async () => {
         await server.kill();
         dispose();
