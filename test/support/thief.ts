@@ -1,5 +1,5 @@
 import { createHash, createHmac, createSecretKey } from 'node:crypto';
-import { Binary, type Db } from 'mongodb';
+import type { Db } from 'mongodb';
 import { readMockToken } from '../../src/shared/domain/mock-token.ts';
 
 const secretBytes = 32;
@@ -13,9 +13,9 @@ export async function dumpDatabase(db: Db): Promise<Record<string, Record<string
   return dump;
 }
 
-/** Every run of bytes in a value: binaries as they are, texts as they are and as hexadecimal and base64 digits. */
+/** Every run of bytes in a value: bytes as they are, texts as they are and as hexadecimal and base64 digits. */
 function* bytesIn(value: unknown): Generator<Buffer> {
-  if (value instanceof Binary) yield Buffer.from(value.buffer);
+  if (value instanceof Uint8Array) yield Buffer.from(value);
   else if (typeof value === 'string') yield* [Buffer.from(value), Buffer.from(value, 'hex'), Buffer.from(value, 'base64')];
   else if (typeof value === 'object' && value !== null) for (const member of Object.values(value)) yield* bytesIn(member);
 }
