@@ -28,7 +28,7 @@ import { createWorkflows, type Workflows } from './workflows/workflows.ts';
 /** What the services need of the world outside them; a test may stand in for each. */
 export interface ServicePorts {
   readonly config: Config;
-  readonly store: Omit<Store, 'ensureIndexes' | 'close'>;
+  readonly store: Omit<Store, 'openKeys' | 'ensureIndexes' | 'close'>;
   readonly queue: StampQueue;
   readonly jobs: JobSender;
   readonly waiter: ReplyWaiter;
@@ -67,6 +67,7 @@ export function createServices(ports: ServicePorts): Services {
     clock,
     ttlMs: config.IDEMPOTENCY_TTL_HOURS * hourMs,
   });
+  const metadataKey = () => keys.secret('stamp-metadata');
   const tokenJudge = createTokenJudge({ trust, mockKey: () => keys.secret('mock-provider'), clock });
   const configured = namesOf(trust);
   const readMailState = createMailStateReader({ readHeartbeats, clock });
@@ -91,7 +92,7 @@ export function createServices(ports: ServicePorts): Services {
     addressOf: (path) => `${config.PUBLIC_BASE_URL ?? ''}${path}`,
   });
   return {
-    stamping: createStamping({ queue, waiter, stamps, sealedContents, idempotency, clock, sealedMaxBytes }),
+    stamping: createStamping({ queue, waiter, stamps, sealedContents, idempotency, metadataKey, clock, sealedMaxBytes }),
     verification: countVerifications(createVerification({ stamps, stampJudge }), activity),
     statistics: createStatistics({ stamps, counters, clock }),
     downloadSealed: createSealedDownload({ stamps, sealedContents }),
