@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { newMasterKey } from '../scripts/stack/master-key.ts';
 import { withStack } from '../scripts/stack/stack.ts';
 import { type LoadResult, load } from './load.ts';
 import { median } from './rate.ts';
@@ -54,7 +55,8 @@ async function measure({ processes, settings }: Contender, environment: NodeJS.P
 await withStack(
   AbortSignal.timeout(20 * 60_000),
   async ({ redisUrl, mongoUrl }) => {
-    const environment = { ...process.env, PORT: '0', LOG_LEVEL: 'error', REDIS_URL: redisUrl, MONGODB_URL: mongoUrl };
+    const servers = { REDIS_URL: redisUrl, MONGODB_URL: mongoUrl, MASTER_KEY: newMasterKey() };
+    const environment = { ...process.env, PORT: '0', LOG_LEVEL: 'error', ...servers };
     const minutes = (connectionCounts.length * rounds * contenders.length * (warmUpSeconds + seconds)) / 60;
     console.log(`measuring ${contenders.length} contenders for about ${Math.ceil(minutes)} minutes; run nothing else meanwhile`);
     for (const connections of connectionCounts) {

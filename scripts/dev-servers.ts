@@ -5,6 +5,7 @@
  */
 import { once } from 'node:events';
 import { runScript } from './stack/interrupt.ts';
+import { newMasterKey } from './stack/master-key.ts';
 import { withStack } from './stack/stack.ts';
 
 await runScript((signal) =>
@@ -12,6 +13,7 @@ await runScript((signal) =>
     for (const prefix of ['', 'TEST_']) {
       process.stdout.write(`export ${prefix}REDIS_URL='${redisUrl}' ${prefix}MONGODB_URL='${mongoUrl}'\n`);
     }
+    process.stdout.write(`export MASTER_KEY='${newMasterKey()}'\n`);
     if (!signal.aborted) {
       const keepAlive = setInterval(() => undefined, 60_000);
       await once(signal, 'abort');

@@ -11,6 +11,7 @@ import { cached, recipeKey } from './stack/cache.ts';
 import { checkoutDir, type StackContext } from './stack/context.ts';
 import { runScript } from './stack/interrupt.ts';
 import { startMailCatcher } from './stack/mail-catcher.ts';
+import { newMasterKey } from './stack/master-key.ts';
 import { CommandError, runCommand } from './stack/run-command.ts';
 import { type Service, startService } from './stack/service.ts';
 import { createTemporaryContext, startStack } from './stack/stack.ts';
@@ -110,8 +111,9 @@ await runScript(async (signal) => {
     opened.push(() => stack.stop());
     const mail = await startMailCatcher({ onMail: () => undefined });
     opened.push(() => mail.stop());
+    const environment = { MASTER_KEY: newMasterKey(), ...process.env, REDIS_URL: stack.redisUrl, MONGODB_URL: stack.mongoUrl };
     const start = async (name: Service['name'], settings: NodeJS.ProcessEnv): Promise<Service['ready']> => {
-      const env = { ...process.env, REDIS_URL: stack.redisUrl, MONGODB_URL: stack.mongoUrl, PORT: '0', LOG_LEVEL: 'warn', ...settings };
+      const env = { ...environment, PORT: '0', LOG_LEVEL: 'warn', ...settings };
       const service = await startService(name, { env, logFile: join(context.dataDir, `${name}.log`), say: context.progress.say, signal });
       opened.push(() => service.stop());
       return service.ready;

@@ -2,16 +2,17 @@ import { ServiceError } from '../src/shared/domain/service-error.ts';
 import { parseSettings, settingsSchema, withSecretFiles } from '../src/shared/runtime/config.ts';
 import { loadOrExit } from '../src/shared/runtime/lifecycle.ts';
 import { createLogger } from '../src/shared/runtime/log.ts';
-import { tallyOfRecord } from '../src/shared/store/counters.ts';
-import { openStore } from '../src/shared/store/store.ts';
+import { connectStore } from '../src/shared/store/connection.ts';
+import { createCounterStore, tallyOfRecord } from '../src/shared/store/counters.ts';
+import { createStampStore } from '../src/shared/store/stamps.ts';
 
 /** Counts the stamps again and puts the counters right. Stop the workers first: what they write meanwhile is not counted. */
 const config = loadOrExit(() => parseSettings(settingsSchema.pick({ MONGODB_URL: true, LOG_LEVEL: true }), withSecretFiles(process.env)));
-const store = openStore(config.MONGODB_URL, createLogger({ level: config.LOG_LEVEL, process: 'repair' }));
+const { db, close } = connectStore(config.MONGODB_URL, createLogger({ level: config.LOG_LEVEL, process: 'repair' }));
 let seen = 0;
 
 async function* tallies() {
-  for await (const stamp of store.stamps.scan()) {
+  for await (const stamp of createStampStore(db).scan()) {
     seen += 1;
     if (seen % 10_000 === 0) console.log(`${seen} stamps counted`);
     yield tallyOfRecord(stamp);
@@ -19,12 +20,12 @@ async function* tallies() {
 }
 
 try {
-  await store.counters.repair(tallies(), Date.now());
+  await createCounterStore(db).repair(tallies(), Date.now());
   console.log(`${seen} stamps counted; the counters are right again`);
 } catch (error) {
   if (!(error instanceof ServiceError)) throw error;
   console.error(`MONGODB_URL: ${error.message} The counters may be half repaired: run this again.`);
   process.exitCode = 1;
 } finally {
-  await store.close();
+  await close();
 }

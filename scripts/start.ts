@@ -8,6 +8,7 @@ import { checkoutDir, findCacheDir, localDir, type StackContext } from './stack/
 import { runScript } from './stack/interrupt.ts';
 import { tryLock } from './stack/lock.mjs';
 import { startMailCatcher } from './stack/mail-catcher.ts';
+import { masterKeyFile } from './stack/master-key.ts';
 import { isPortFree } from './stack/ports.ts';
 import { createProgress, StepError } from './stack/progress.mjs';
 import { type Service, startService } from './stack/service.ts';
@@ -83,6 +84,7 @@ async function run(signal: AbortSignal): Promise<number> {
     const env: NodeJS.ProcessEnv = { ...process.env };
     if (!isSet('REDIS_URL')) env.REDIS_URL = stack.redisUrl;
     if (!isSet('MONGODB_URL')) env.MONGODB_URL = stack.mongoUrl;
+    if (!isSet('MASTER_KEY')) env.MASTER_KEY_FILE = masterKeyFile(localDir);
     if (!isSet('SMTP_URL')) {
       const catcher = await startMailCatcher({
         preferredPort: ports.mail,

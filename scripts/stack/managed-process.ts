@@ -43,6 +43,16 @@ function lastLines(file: string, count = 12): string {
   return readFileSync(file, 'utf8').trimEnd().split('\n').slice(-count).join('\n');
 }
 
+/** Runs `open` so that files which it makes, and whatever it starts makes, are for this user alone to read. */
+function withPrivateFiles<T>(open: () => T): T {
+  const before = process.umask(0o077);
+  try {
+    return open();
+  } finally {
+    process.umask(before);
+  }
+}
+
 export function createManagedProcess(description: ProcessDescription): ManagedProcess {
   const { name, logFile } = description;
   let child: ChildProcess | undefined;
@@ -98,10 +108,13 @@ export function createManagedProcess(description: ProcessDescription): ManagedPr
 
   async function start(signal?: AbortSignal): Promise<void> {
     mkdirSync(dirname(logFile), { recursive: true });
-    const log = openSync(logFile, 'a');
     const [command, args] = dieWithParent(description.command, description.args);
-    const started = spawn(command, args, { detached: true, env: description.env ?? process.env, stdio: ['ignore', log, log] });
-    closeSync(log);
+    const started = withPrivateFiles(() => {
+      const log = openSync(logFile, 'a');
+      const server = spawn(command, args, { detached: true, env: description.env ?? process.env, stdio: ['ignore', log, log] });
+      closeSync(log);
+      return server;
+    });
     child = started;
     expected = false;
     started.once('error', (error) => {

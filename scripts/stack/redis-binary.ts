@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { chmodSync, mkdirSync } from 'node:fs';
 import net from 'node:net';
 import { join } from 'node:path';
 import type { StackContext } from './context.ts';
@@ -35,6 +35,8 @@ export async function startRedisBinary(
 ): Promise<StackServer> {
   const folder = join(context.dataDir, 'redis');
   mkdirSync(folder, { recursive: true });
+  // Files of an earlier version in it may be for everybody to read.
+  chmodSync(folder, 0o700);
   const port = await findFreePort(options.preferredPort);
   const redis = createManagedProcess({
     name: 'Redis',

@@ -41,8 +41,9 @@ export async function openApi({ config, log, lifecycle }: ProcessContext<Config>
   const clock = systemClock;
   const trust = loadTrustSettings(config);
 
-  const store = openStore(config.MONGODB_URL, log);
+  const store = openStore(config, log);
   lifecycle.onClose('store', () => store.close());
+  await store.openKeys();
   const redis = connectProducer(config.REDIS_URL, log);
   lifecycle.onClose('redis', () => disconnect(redis));
   watchDurability(redis, log);

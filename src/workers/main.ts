@@ -23,8 +23,9 @@ const sweepEveryMs = 3_600_000;
 /** Opens everything that a worker process needs, and takes jobs. `lifecycle` closes it again. */
 export async function openWorker({ config, log, lifecycle }: ProcessContext<Config>): Promise<{ url?: string }> {
   const trust = loadTrustSettings(config);
-  const store = openStore(config.MONGODB_URL, log);
+  const store = openStore(config, log);
   lifecycle.onClose('store', () => store.close());
+  await store.openKeys();
   void store.ensureIndexes();
   const redis = connectWorker(config.REDIS_URL, log);
   lifecycle.onClose('redis', () => disconnect(redis));

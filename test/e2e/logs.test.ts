@@ -21,6 +21,7 @@ function collectSecrets() {
 }
 
 async function stampEverything(service: Service, secrets: ReturnType<typeof collectSecrets>): Promise<void> {
+  secrets.add('master key', service.settings.MASTER_KEY);
   const metadata = { customer: 'metadata-of-erika' };
   secrets.add('metadata', metadata.customer);
   const hashed = await stampInternal(service, { hash: randomHash(), metadata }, { 'idempotency-key': 'idempotency-key-of-erika' });

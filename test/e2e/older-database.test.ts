@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../support/database.ts';
 import { internalHeaders, verifyById, verifyRaw } from '../support/requests.ts';
 import { type Service, type Settings, serviceToken, startProcess, startService, testSettings } from '../support/service.ts';
+import { dumpDatabase, keysIn } from '../support/thief.ts';
 
 interface OlderDatabase {
   readonly collections: Readonly<Record<string, { _id: string }[]>>;
@@ -64,7 +65,16 @@ test.each(['mock', 'tsa'] as const)('a database of version 0.2.0 with stamps of 
   });
   expect(await text(service, sealed.sealed_storage_url)).toBe('hello');
   expect(await text(service, `/workflow/${workflowId}`)).toContain('Completed');
+  // Its addresses, which lay there as they were, are encrypted when they are first read (W10).
+  expect(await text(service, `/workflow/${workflowId}`)).toContain('c•••@example.com');
+  expect(JSON.stringify(await dumpDatabase(await openDatabase(service)))).not.toMatch(/client@example|agent-7/);
   expect((await service.fetch(`/api/v1/verify/v1/token/${stamp.token_id}/tsr`)).status).toBe(kind === 'tsa' ? 200 : 404);
+  // Its keys, which lay there as they were, are wrapped by now.
+  const hexOf = (keys: Iterable<Buffer>) => new Set([...keys].map((key) => key.toString('hex')));
+  const kept = hexOf(keysIn(await dumpDatabase(await openDatabase(service))));
+  const plain = hexOf(keysIn(EJSON.deserialize(database.collections.keys ?? [])));
+  expect(plain.size).toBe(database.collections.keys?.length);
+  expect([...plain].filter((key) => kept.has(key))).toEqual([]);
 });
 
 test('the API starts without the secrets of its TSAs, a worker says in one line which one it lacks (architecture rule 8)', async () => {

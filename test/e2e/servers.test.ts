@@ -1,3 +1,5 @@
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -48,6 +50,14 @@ describe('a private Redis', () => {
       await server.start();
       expect(await withRedis((redis) => redis.get('kept'))).toBe('yes');
     }
+  });
+
+  test('keeps what is in the queue, and its log, for this user alone to read', async () => {
+    await withRedis((redis) => redis.set('kept', 'yes'));
+    const paths = readdirSync(server.dataDir, { recursive: true, encoding: 'utf8' }).map((name) => join(server.dataDir, name));
+    const files = paths.filter((path) => statSync(path).isFile());
+    expect(files.length).toBeGreaterThan(1);
+    for (const file of files) expect((statSync(file).mode & 0o777).toString(8), file).toBe('600');
   });
 
   test('hangs while it is paused', () =>

@@ -1,6 +1,8 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
+import { statSync } from 'node:fs';
 import net from 'node:net';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { sendSignal } from '../../scripts/stack/process-group.ts';
@@ -47,6 +49,7 @@ describe('npm start', () => {
         `[${stdout.trim().replace('\n', ',')}]`,
       );
       expect(verification).toMatchObject({ valid: true, token_id: stamp.token_id });
+      expect((statSync(join(checkout.dir, '.local/master-key')).mode & 0o777).toString(8)).toBe('600');
 
       const twin = checkout.run('npm', ['start'], { PORT: '0' });
       expect(await twin.exitCode).toBe(1);

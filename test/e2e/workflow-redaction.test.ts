@@ -1,10 +1,16 @@
+import { createSecretKey, type KeyObject } from 'node:crypto';
 import { EJSON } from 'bson';
-import { expect, test } from 'vitest';
+import { pino } from 'pino';
+import { expect, onTestFinished, test } from 'vitest';
+import { decryptText } from '../../src/shared/domain/encryption.ts';
+import { loadConfig } from '../../src/shared/runtime/config.ts';
+import { openStore } from '../../src/shared/store/store.ts';
 import { collectionOf, openDatabase } from '../support/database.ts';
 import { smtpReply, startMailServer } from '../support/mail.ts';
 import { dumpRedis } from '../support/redis-dump.ts';
-import { eventually, verifyById } from '../support/requests.ts';
+import { eventually, getJson, verifyById } from '../support/requests.ts';
 import { type Service, startService } from '../support/service.ts';
+import { dumpDatabase, keysIn } from '../support/thief.ts';
 import { completeWorkflow, openLink, redactWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
 
 /** Everything that a service keeps or has said, as texts. */
@@ -20,8 +26,21 @@ async function everythingOf(service: Service): Promise<Record<string, string>> {
 }
 
 const address = 'Very.Distinctive+w10@privacy.example';
+const traces = [
+  address,
+  address.toLowerCase(),
+  'istinctive',
+  Buffer.from(address).toString('base64').slice(0, 30),
+  encodeURIComponent(address),
+];
 
-test('W10: after redaction the address is nowhere: database, queue, limits, logs; root and proofs still verify', async () => {
+function expectNoTrace(everything: Record<string, string>): void {
+  for (const [place, dump] of Object.entries(everything)) {
+    for (const trace of traces) expect(dump.includes(trace), `${place} holds ${trace}`).toBe(false);
+  }
+}
+
+test('W10: the address is nowhere in the clear: database, queue, limits, logs; after redaction root and proofs still verify', async () => {
   let refusals = 1;
   const mail = await startMailServer({
     onRcptTo: (recipient, _session, done) => done(refusals-- > 0 ? smtpReply(450, `4.2.0 <${recipient.address}> is busy`) : null),
@@ -37,23 +56,14 @@ test('W10: after redaction the address is nowhere: database, queue, limits, logs
   const metadata = { output_metadata: { note: `for ${address}` } };
   const first = await stampOutput(service, workflow, metadata, { 'idempotency-key': address });
   expect(first.status).toBe(201);
-  expect(JSON.stringify(await everythingOf(service))).toContain('istinctive');
+  expectNoTrace(await everythingOf(service));
   await completeWorkflow(service, workflow);
 
   const answer = { workflow_id: workflow.id, status: 'redacted', user_email: '[REDACTED]' };
   expect(await redactWorkflow(service, workflow)).toMatchObject({ status: 200, body: answer });
   expect(await redactWorkflow(service, workflow)).toMatchObject({ status: 200, body: answer });
 
-  const traces = [
-    address,
-    address.toLowerCase(),
-    'istinctive',
-    Buffer.from(address).toString('base64').slice(0, 30),
-    encodeURIComponent(address),
-  ];
-  for (const [place, dump] of Object.entries(await everythingOf(service))) {
-    for (const trace of traces) expect(dump.includes(trace), `${place} holds ${trace}`).toBe(false);
-  }
+  expectNoTrace(await everythingOf(service));
   const html = await (await service.fetch(`/workflow/${workflow.id}`)).text();
   expect(html).toContain('Removed on request');
   expect(html).not.toContain('privacy.example');
@@ -69,6 +79,9 @@ test('W10: a mail that still waits is never sent, and what is stamped afterwards
   const metadata = { output_metadata: { note: address } };
   // Accepted before the redaction, worked off after it.
   expect((await stampOutput(service, workflow, metadata)).status).toBe(504);
+  const waiting = await everythingOf(service);
+  expect(waiting.redis).toContain(workflow.id);
+  expectNoTrace(waiting);
   expect((await redactWorkflow(service, workflow)).status).toBe(200);
   expect((await stampOutput(service, workflow, metadata)).status).toBe(504);
   await service.startWorker();
@@ -76,4 +89,34 @@ test('W10: a mail that still waits is never sent, and what is stamped afterwards
   await eventually(async () => !(await dumpRedis(service.settings.REDIS_URL ?? '')).includes(`:otp-${workflow.id} `));
   expect(mail.mails).toHaveLength(0);
   await eventually(async () => !JSON.stringify(await everythingOf(service)).includes('istinctive'));
+});
+
+test('W10: redaction destroys the key: what was copied before opens with it, and with nothing that is left', async () => {
+  const service = await startService();
+  const workflow = await startWorkflow(service, { user_email: address, agent_id: 'Erika-s agent', briefing_metadata: { client: address } });
+  const { body } = await stampOutput(service, workflow, { output_metadata: { note: address } });
+  const told = { user_email: address, agent_id: 'Erika-s agent', briefing_metadata: { client: address } };
+  const state = () => getJson(service, `/api/v1/workflow/${workflow.id}`, workflow.headers);
+  expect((await state()).body).toMatchObject(told);
+
+  const db = await openDatabase(service);
+  const copy = await dumpDatabase(db);
+  const encrypted = [
+    { context: `metadata:${body.stamp_token_id}`, text: String(copy.outputs?.[0]?.metadata) },
+    { context: `workflow-words:${workflow.id}`, text: String(copy.workflows?.[0]?.words) },
+  ];
+  const store = openStore(loadConfig(service.settings), pino({ level: 'silent' }));
+  onTestFinished(() => store.close());
+  const opens = (key: KeyObject | undefined) =>
+    encrypted.filter(({ context, text }) => key && decryptText(key, context, text)?.includes(address));
+  expect(opens((await store.workflows.find(workflow.id))?.wordsKey)).toHaveLength(2);
+
+  expect((await redactWorkflow(service, workflow)).status).toBe(200);
+  expect((await state()).body).toMatchObject({ user_email: '[REDACTED]', agent_id: '[REDACTED]', briefing_metadata: null });
+  expect((await store.workflows.find(workflow.id))?.wordsKey).toBeUndefined();
+  const ours = await Promise.all(
+    (['mock-provider', 'idempotency', 'challenge', 'workflows', 'stamp-metadata'] as const).map((name) => store.keys.secret(name)),
+  );
+  const left = [...keysIn(await dumpDatabase(db)), ...keysIn(service.settings.MASTER_KEY)].map((bytes) => createSecretKey(bytes));
+  for (const key of [...ours, ...left]) expect(opens(key)).toEqual([]);
 });

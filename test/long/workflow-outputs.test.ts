@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { createTreeHeadBuilder } from '../../src/shared/domain/merkle.ts';
+import { loadConfig } from '../../src/shared/runtime/config.ts';
 import { openStore } from '../../src/shared/store/store.ts';
 import { eventually, sha256 } from '../support/requests.ts';
 import { startProcesses } from '../support/service.ts';
@@ -20,7 +21,7 @@ const tightHeap = '--max-old-space-size=48';
 test('W9: 100 000 outputs complete in bounded memory, and their page is shown in pages', async () => {
   const service = await startProcesses({ settings: { ...settings, STAMP_WAIT_MS: '120000', NODE_OPTIONS: tightHeap } });
   const workflow = await startWorkflow(service);
-  const store = openStore(service.settings.MONGODB_URL ?? '', pino({ level: 'silent' }));
+  const store = openStore(loadConfig(service.settings), pino({ level: 'silent' }));
   onTestFinished(() => store.close());
   const total = 100_000;
   const hashes = Array.from({ length: total }, (_, index) => sha256(`output ${index}`));

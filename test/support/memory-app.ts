@@ -11,12 +11,13 @@ import { createLogger } from '../../src/shared/runtime/log.ts';
 import { loadTrustSettings } from '../../src/shared/trust/trusted-providers.ts';
 import { createMockProvider } from '../../src/workers/providers/mock.ts';
 import { createMemoryStore } from './memory-store.ts';
-import { type Settings, serviceToken } from './service.ts';
+import { type Settings, serviceToken, testMasterKey } from './service.ts';
 
 const defaults: Settings = {
   NODE_ENV: 'test',
   REDIS_URL: 'redis://memory.invalid',
   MONGODB_URL: 'mongodb://memory.invalid',
+  MASTER_KEY: testMasterKey,
   SERVICE_TOKENS: `test:${serviceToken}`,
   LOG_LEVEL: 'warn',
 };
@@ -36,9 +37,9 @@ export async function buildMemoryApp(
   const waiter = createReplyWaiter({ waitMs: config.STAMP_WAIT_MS, findStored: createReplyLookup(store), log });
   const provider = createMockProvider({ key: () => store.keys.secret('mock-provider'), clock });
 
-  async function stamp({ output, metadata, acceptedAt, ...item }: StampItem): Promise<Acceptance> {
+  async function stamp({ output, acceptedAt, ...item }: StampItem): Promise<Acceptance> {
     const proof = await provider.stamp({ ...item, requiresQualified: false });
-    const stamped = { ...item, proofs: [proof] as const, acceptedAt: new Date(acceptedAt), metadata: JSON.stringify(metadata) };
+    const stamped = { ...item, proofs: [proof] as const, acceptedAt: new Date(acceptedAt) };
     await store.stamps.insertOnce([stamped]);
     waiter.settle({ ...stampedReplyOf(stamped), ...(output && { output: { outputId: output.outputId, sequenceNumber: 1 } }) });
     return 'acknowledged';

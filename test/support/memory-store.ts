@@ -23,7 +23,7 @@ export function createMemoryStore(): Store {
   const secret = createSecretKey(randomBytes(32));
   return {
     ping: async () => undefined,
-    keys: { secret: async () => secret },
+    keys: { secret: async () => secret, open: async () => undefined },
     stamps: {
       insertOnce: async (given) => {
         const added = given.filter(({ tokenId }) => !stamps.has(tokenId));

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createSecretKey, randomBytes, randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import type { DocumentDbServer } from '../../scripts/stack/documentdb.ts';
 import { startMongo } from '../../scripts/stack/mongo.ts';
@@ -35,8 +35,13 @@ export function freshMongoUrl(): string {
   return url.href;
 }
 
+/** What opens a store on an empty database. */
+export const freshStore = () => ({ MONGODB_URL: freshMongoUrl(), MASTER_KEY: createSecretKey(randomBytes(32)) });
+
 /** A server of one test alone, which it may break: stop, kill (SIGKILL), start again on the same port and data, pause, resume. */
 export type PrivateServer<S extends StackServer = StackServer> = S & {
+  /** Where it keeps its data and its log. */
+  readonly dataDir: string;
   /** Ends the server and throws its data away. */
   dispose(): Promise<void>;
 };
@@ -47,6 +52,7 @@ async function startPrivate<S extends StackServer>(start: (context: ReturnType<t
     const server = await start(context);
     return {
       ...server,
+      dataDir: context.dataDir,
       dispose: async () => {
         await server.kill();
         dispose();

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -107,12 +108,16 @@ interface ServiceOptions {
 
 export const serviceToken = 'test-service-token';
 
+/** The master key of every service that a test starts. */
+export const testMasterKey = randomBytes(32).toString('base64');
+
 /** Settings of a service on servers that nobody else uses; `overrides` win. */
 export const testSettings = async (overrides: Settings = {}): Promise<Settings> => ({
   NODE_ENV: 'test',
   PORT: '0',
   REDIS_URL: overrides.REDIS_URL ?? (await freshRedisUrl()),
   MONGODB_URL: freshMongoUrl(),
+  MASTER_KEY: testMasterKey,
   SERVICE_TOKENS: `test:${serviceToken},other:other-service-token`,
   LOG_LEVEL: 'info',
   RATE_AGENT_PER_MINUTE: '0',

@@ -35,12 +35,13 @@ const settings = Object.keys(settingsSchema.shape);
 const nodeCommand = (name: 'api' | 'worker') => ['node', ...serviceProcesses[name]];
 
 describe('docker-compose.yml', () => {
-  test('has four services: API, worker, Redis and MongoDB', () => {
-    expect(Object.keys(services).sort()).toEqual(['api', 'mongodb', 'redis', 'worker']);
+  test('has five services: API, worker, Redis, MongoDB, and the one that makes the master key', () => {
+    expect(Object.keys(services).sort()).toEqual(['api', 'master-key', 'mongodb', 'redis', 'worker']);
   });
 
   test('runs what npm start runs, and nothing else', () => {
-    const commands = Object.fromEntries(Object.entries(services).map(([name, { command }]) => [name, command]));
+    const running = Object.entries(services).filter(([name]) => name !== 'master-key');
+    const commands = Object.fromEntries(running.map(([name, { command }]) => [name, command]));
     expect(commands).toEqual({ api: nodeCommand('api'), worker: nodeCommand('worker'), ...containerCommands });
   });
 
@@ -62,12 +63,15 @@ describe('docker-compose.yml', () => {
   test('names only settings that exist', () => {
     const named = ['api', 'worker'].flatMap((name) => Object.keys(services[name]?.environment ?? {}));
     expect(named).toContain('REDIS_URL');
-    expect(named.filter((name) => !settings.includes(name))).toEqual([]);
+    const files = secretSettings.map((name) => `${name}_FILE`);
+    expect(named.filter((name) => !settings.includes(name) && !files.includes(name))).toEqual([]);
   });
 
   test('starts the service when both servers are healthy, and keeps their data', () => {
     for (const name of ['api', 'worker']) {
-      expect(services[name]?.depends_on).toEqual({ redis: { condition: 'service_healthy' }, mongodb: { condition: 'service_healthy' } });
+      const { 'master-key': key, ...servers } = services[name]?.depends_on ?? {};
+      expect(key).toEqual({ condition: 'service_completed_successfully' });
+      expect(servers).toEqual({ redis: { condition: 'service_healthy' }, mongodb: { condition: 'service_healthy' } });
     }
     for (const name of ['api', 'worker', 'redis', 'mongodb']) expect(services[name]?.healthcheck?.test[0]).toBe('CMD');
     for (const name of ['redis', 'mongodb']) {
@@ -96,7 +100,16 @@ describe('deploy/Dockerfile', () => {
     const lines = read('.dockerignore')
       .split('\n')
       .filter((line) => line && !line.startsWith('#'));
-    expect(lines).toEqual(['*', '!package.json', '!package-lock.json', '!.npmrc', '!scripts/repair-counters.ts', '!src', '!views']);
+    expect(lines).toEqual([
+      '*',
+      '!package.json',
+      '!package-lock.json',
+      '!.npmrc',
+      '!scripts/repair-counters.ts',
+      '!scripts/rotate-master-key.ts',
+      '!src',
+      '!views',
+    ]);
   });
 });
 
@@ -107,15 +120,16 @@ describe('.env.example', () => {
   });
 
   test('shows the defaults that the schema has', () => {
-    const required = { REDIS_URL: 'redis://h', MONGODB_URL: 'mongodb://h' };
+    const required = { REDIS_URL: 'redis://h', MONGODB_URL: 'mongodb://h', MASTER_KEY: `${'A'.repeat(43)}=` };
     const lines = [...read('.env.example').matchAll(/^#([A-Z_]+)=(.+)$/gm)].map(([, name, value]): [string, string] => [
       name ?? '',
       value ?? '',
     ]);
-    const { TSP, ...shown } = settingsSchema.parse({ ...required, ...Object.fromEntries(lines) });
-    const { TSP: _, ...defaults } = settingsSchema.parse(required);
+    const { TSP, MASTER_KEY: given, ...shown } = settingsSchema.parse({ ...required, ...Object.fromEntries(lines) });
+    const { TSP: _, MASTER_KEY: same, ...defaults } = settingsSchema.parse(required);
     expect(shown).toEqual(defaults);
     expect(TSP).toBe('mock');
+    expect(given.equals(same)).toBe(true);
   });
 
   test('holds no secret', () => {

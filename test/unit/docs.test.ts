@@ -33,6 +33,7 @@ const production = {
   NODE_ENV: 'production',
   REDIS_URL: 'redis://127.0.0.1',
   MONGODB_URL: 'mongodb://127.0.0.1',
+  MASTER_KEY: 'MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=',
   SERVICE_TOKENS: 'acme:0123456789abcdef0123456789abcdef',
   TSP: 'file',
   TSP_PROVIDERS_FILE: 'providers.json',

@@ -4,12 +4,12 @@ import type { NewOutput } from '../../src/shared/store/outputs.ts';
 import { openStore } from '../../src/shared/store/store.ts';
 import { findChainFault } from '../support/chain-fault.ts';
 import { randomHash } from '../support/requests.ts';
-import { freshMongoUrl } from '../support/servers.ts';
+import { freshStore } from '../support/servers.ts';
 
 /** Stores as several worker processes have them: they know nothing of each other. */
 function openStores(count: number) {
-  const url = freshMongoUrl();
-  const stores = Array.from({ length: count }, () => openStore(url, pino({ level: 'silent' })));
+  const config = freshStore();
+  const stores = Array.from({ length: count }, () => openStore(config, pino({ level: 'silent' })));
   onTestFinished(async () => void (await Promise.all(stores.map((store) => store.close()))));
   return stores.map(({ outputs }) => outputs);
 }

@@ -30,7 +30,7 @@ import type { WriteWatch } from './write-watch.ts';
 /** What the services need of the world outside them; a test may stand in for each. */
 export interface ServicePorts {
   readonly config: Config;
-  readonly store: Omit<Store, 'checkWrite' | 'ensureIndexes' | 'close'>;
+  readonly store: Omit<Store, 'openKeys' | 'checkWrite' | 'ensureIndexes' | 'close'>;
   readonly queue: StampQueue;
   readonly jobs: JobSender;
   readonly waiter: ReplyWaiter;
@@ -86,6 +86,7 @@ export function createServices(ports: ServicePorts): Services {
     clock,
     ttlMs: config.IDEMPOTENCY_TTL_HOURS * hourMs,
   });
+  const metadataKey = () => keys.secret('stamp-metadata');
   const tokenJudge = createTokenJudge({ trust, mockKey: () => keys.secret('mock-provider'), clock });
   const configured = namesOf(trust);
   const readMailState = createMailStateReader({ readHeartbeats, clock });
@@ -111,7 +112,7 @@ export function createServices(ports: ServicePorts): Services {
     addressOf: (path) => `${config.PUBLIC_BASE_URL ?? ''}${path}`,
   });
   return {
-    stamping: createStamping({ queue, writes, waiter, stamps, sealedContents, idempotency, clock, sealedMaxBytes }),
+    stamping: createStamping({ queue, writes, waiter, stamps, sealedContents, idempotency, metadataKey, clock, sealedMaxBytes }),
     verification: countVerifications(createVerification({ stamps, stampJudge }), activity),
     statistics: createStatistics({ stamps, counters, clock }),
     downloadSealed: createSealedDownload({ stamps, sealedContents }),

@@ -1,8 +1,9 @@
-import { randomBytes, randomUUIDv7 } from 'node:crypto';
+import { type KeyObject, randomBytes, randomUUIDv7 } from 'node:crypto';
 import type { StampOrder, StampToken } from '../../shared/contract/stamp.ts';
 import { contentSha256Of } from '../../shared/contract/stamp.ts';
 import { sealedPath, verifyPath } from '../../shared/domain/addresses.ts';
 import type { Caller } from '../../shared/domain/caller.ts';
+import { deriveKey, encryptMetadata, nonceBytes } from '../../shared/domain/encryption.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { type StampItem, stampedReplyOf } from '../../shared/queue/stamp-job.ts';
 import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
@@ -40,6 +41,8 @@ export interface StampingDeps {
   readonly stamps: StampStore;
   readonly sealedContents: SealedContentStore;
   readonly idempotency: Idempotency;
+  /** From it the key of each stamp's metadata is derived. */
+  readonly metadataKey: () => Promise<KeyObject>;
   readonly clock: Clock;
   readonly sealedMaxBytes: number;
 }
@@ -56,7 +59,7 @@ export interface Stamping {
 }
 
 export function createStamping(deps: StampingDeps): Stamping {
-  const { queue, writes, waiter, stamps, sealedContents, idempotency, clock, sealedMaxBytes } = deps;
+  const { queue, writes, waiter, stamps, sealedContents, idempotency, metadataKey, clock, sealedMaxBytes } = deps;
 
   async function identify({ idempotencyKey: key, callerId: caller, order, passLimit }: StampCommand) {
     const freshId = randomUUIDv7();
@@ -68,6 +71,11 @@ export function createStamping(deps: StampingDeps): Stamping {
       return { tokenId: freshId, secret: content && randomBytes(secretBytes).toString('base64url'), isRepeated: false };
     const bound = await idempotency.bind(keyed, freshId);
     return { tokenId: bound.resourceId, secret: content && bound.secret, isRepeated: bound.isRepeated };
+  }
+
+  async function encryptedOf(tokenId: string, metadata: object): Promise<string> {
+    const cipher = { key: deriveKey(await metadataKey(), tokenId), nonce: randomBytes(nonceBytes) };
+    return encryptMetadata(cipher, tokenId, metadata);
   }
 
   async function itemOf(command: StampCommand, tokenId: string, secret: string | undefined): Promise<StampItem> {
@@ -86,7 +94,7 @@ export function createStamping(deps: StampingDeps): Stamping {
       caller,
       acceptedAt: clock(),
       requestId,
-      ...(metadata && { metadata }),
+      ...(metadata && { metadata: await encryptedOf(tokenId, metadata) }),
       ...(paymentClaim !== undefined && { paymentClaim }),
       ...(sealed && { sealed }),
     };

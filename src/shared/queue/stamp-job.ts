@@ -16,7 +16,7 @@ const outputRefSchema = z.object({
   briefingHash: z.string().length(64),
   outputId: z.uuid(),
   type: z.string(),
-  /** JSON. */
+  /** Encrypted under the workflow's key (W10). Items that version 0.2.0 accepted have JSON. */
   metadata: z.string().optional(),
 });
 export type OutputRef = z.infer<typeof outputRefSchema>;
@@ -29,7 +29,8 @@ const stampItemSchema = z.object({
   caller: callerSchema,
   acceptedAt: z.number().int(),
   requestId: z.string(),
-  metadata: z.record(z.string(), z.string()).optional(),
+  /** Encrypted under a key of this stamp. */
+  metadata: z.string().optional(),
   paymentClaim: z.string().optional(),
   sealed: sealedRefSchema.optional(),
   /** Only a qualified provider may make it (W2). */
@@ -38,11 +39,12 @@ const stampItemSchema = z.object({
 });
 export type StampItem = z.infer<typeof stampItemSchema>;
 
-/** Items that version 0.2.0 accepted name a SHA-256 as `hash`; they may still wait when this version takes over. */
-function withImprint(item: unknown): unknown {
+/** Items that version 0.2.0 accepted name a SHA-256 as `hash`, and have metadata in the clear; they may still wait when this version takes over. */
+function asToday(item: unknown): unknown {
   if (typeof item !== 'object' || item === null || !('hash' in item)) return item;
   const { hash, ...rest } = item;
-  return { ...rest, imprint: { algorithm: 'sha256', digest: hash } };
+  const metadata = 'metadata' in rest && { metadata: JSON.stringify(rest.metadata) };
+  return { ...rest, ...metadata, imprint: { algorithm: 'sha256', digest: hash } };
 }
 
 /** The most stamps that travel in one job. */
@@ -53,7 +55,7 @@ export const stampJobSchema = z.object({
   replyTo: z.string(),
   /** It may have been sent before: what it is to make may be there already. */
   isRepeated: z.boolean().optional(),
-  items: z.array(z.preprocess(withImprint, stampItemSchema)).min(1).max(maxItemsPerJob),
+  items: z.array(z.preprocess(asToday, stampItemSchema)).min(1).max(maxItemsPerJob),
 });
 export type StampJob = z.infer<typeof stampJobSchema>;
 

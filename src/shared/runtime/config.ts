@@ -1,3 +1,4 @@
+import { createSecretKey, type KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { z } from 'zod';
@@ -52,6 +53,12 @@ const serviceTokens = z.string().transform((text, context): ServiceToken[] => {
   return tokens;
 });
 
+/** 32 bytes in standard base64. */
+const masterKey = z
+  .string()
+  .regex(/^[A-Za-z0-9+/]{43}=$/, 'takes 32 bytes as base64, as `openssl rand -base64 32` prints them')
+  .transform((text): KeyObject => createSecretKey(text, 'base64'));
+
 /** An IP address, or one with the length of a prefix. */
 function isAddressOrCidr(text: string): boolean {
   const [address = '', prefix, ...rest] = text.split('/');
@@ -79,6 +86,8 @@ export const settingsSchema = z.object({
   REDIS_URL: url(['redis:', 'rediss:']),
   // An address with several hosts is no URL for Node, so only its start is checked here; the driver checks the rest (`connectStore`).
   MONGODB_URL: z.string().regex(/^mongodb(\+srv)?:\/\/[^\s/?#]+/, 'takes an address that starts with mongodb:// or mongodb+srv://'),
+  // No default, not on a laptop either: a key that everybody knows protects nothing. `npm start` makes one.
+  MASTER_KEY: masterKey,
   SERVICE_TOKENS: serviceTokens.default([developmentToken]),
   TSP: z.enum(['mock', 'local', 'file'], 'takes mock, local or file').optional(),
   TSP_PROVIDERS_FILE: z.string().min(1).optional(),
@@ -132,7 +141,7 @@ const providerSettingNames = {
 export type ProviderConfig = Pick<Config, keyof typeof providerSettingNames>;
 
 /** Settings that hold a secret: each may be read from the file that `<NAME>_FILE` names, and is never printed. */
-export const secretSettings = ['REDIS_URL', 'MONGODB_URL', 'SERVICE_TOKENS', 'SMTP_URL'] as const;
+export const secretSettings = ['REDIS_URL', 'MONGODB_URL', 'MASTER_KEY', 'NEW_MASTER_KEY', 'SERVICE_TOKENS', 'SMTP_URL'] as const;
 
 /** A setting that the process cannot start with. The message is one line and names the variable. */
 export class ConfigError extends Error {

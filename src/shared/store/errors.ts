@@ -22,7 +22,8 @@ const isBrokenPipe = (error: unknown): boolean => error instanceof Error && 'cod
 /** The driver's own limits for one operation add up to a second less: 5 s for a connection of the pool, 4 s to open it, 10 s of silence. */
 const longestMs = 20_000;
 
-const unavailable = (cause: unknown) =>
+/** The store is away, or is not ours to use (E10); `cause` is logged. */
+export const unavailable = (cause: unknown) =>
   new ServiceError('store_unavailable', 'The store cannot be reached at the moment.', { retryAfterSeconds: 2, cause });
 
 /**

@@ -10,7 +10,7 @@ export interface NewOutput {
   readonly tokenId: string;
   readonly hash: string;
   readonly type: string;
-  /** JSON; forgotten when the workflow is redacted. */
+  /** Encrypted under the workflow's key, and forgotten when the workflow is redacted. Version 0.2.0 kept JSON. */
   readonly metadata: string | undefined;
   readonly stampedAt: string;
   readonly provider: string;

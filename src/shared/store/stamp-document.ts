@@ -17,7 +17,7 @@ export interface StoredStamp extends Stamp {
   readonly caller: Caller;
   readonly acceptedAt: Date;
   readonly requestId: string;
-  /** JSON: names that a caller chooses are no field names of ours. */
+  /** Encrypted under a key of this stamp (`deriveKey`, with the key `stamp-metadata`). Version 0.2.0 kept JSON. */
   readonly metadata?: string | undefined;
   readonly paymentClaim?: string | undefined;
   readonly sealed?: SealedRef | undefined;

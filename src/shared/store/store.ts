@@ -1,3 +1,5 @@
+import { ServiceError } from '../domain/service-error.ts';
+import type { Config } from '../runtime/config.ts';
 import type { Logger } from '../runtime/log.ts';
 import { connectStore } from './connection.ts';
 import { type CounterStore, createCounterStore } from './counters.ts';
@@ -23,13 +25,20 @@ export interface Store {
   ping(): Promise<void>;
   /** Writes something small. @throws ServiceError `store_unavailable` when that is not possible: a store that answers may be full or read-only. */
   checkWrite(): Promise<void>;
+  /**
+   * Opens the keys of the service. A store that is away is waited for by nobody: they are opened when they are needed.
+   *
+   * @throws ConfigError when they are wrapped by another master key
+   */
+  openKeys(): Promise<void>;
   /** Makes the indexes, as soon as the store can be reached; they only make reading fast. */
   ensureIndexes(): Promise<void>;
   close(): Promise<void>;
 }
 
-export function openStore(url: string, log: Logger): Store {
-  const { db, close } = connectStore(url, log);
+export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL' | 'MASTER_KEY'>, log: Logger): Store {
+  const { db, close } = connectStore(MONGODB_URL, log);
+  const keys = createKeyStore(db, MASTER_KEY);
   const closing = new AbortController();
   const checks = db.collection<{ _id: string; at?: Date }>('checks');
   return {
@@ -37,11 +46,19 @@ export function openStore(url: string, log: Logger): Store {
     counters: createCounterStore(db),
     sealedContents: createSealedContentStore(db),
     idempotency: createIdempotencyStore(db),
-    keys: createKeyStore(db),
-    workflows: createWorkflowStore(db),
+    keys,
+    workflows: createWorkflowStore(db, () => keys.secret('workflows')),
     outputs: createOutputStore(db),
     ping: async () => void (await inStore(() => db.command({ ping: 1, maxTimeMS: 1_000 }))),
     checkWrite: async () => void (await inStore(() => checks.updateOne({ _id: 'write' }, { $set: { at: new Date() } }, { upsert: true }))),
+    openKeys: async () => {
+      try {
+        await keys.open();
+      } catch (error) {
+        if (!(error instanceof ServiceError)) throw error;
+        log.warn({ err: error }, 'the keys in the store cannot be opened yet');
+      }
+    },
     ensureIndexes: () => ensureIndexes(db, { signal: closing.signal, log }),
     close: async () => {
       closing.abort();

@@ -1,54 +1,20 @@
+import type { KeyObject } from 'node:crypto';
 import type { Collection, Db } from 'mongodb';
 import { maxWrongTries } from '../domain/challenge.ts';
-import { redactedEmail } from '../domain/mask-email.ts';
-import type { WorkflowTier } from '../domain/tiers.ts';
-import type { LinkMailState, StoredWorkflowStatus, WorkflowSnapshot } from '../domain/workflow-state.ts';
+import type { LinkMailState, WorkflowSnapshot } from '../domain/workflow-state.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
+import {
+  documentOf,
+  encryptWords,
+  type NewWorkflow,
+  plainWordsOf,
+  recordOf,
+  type WorkflowDocument,
+  type WorkflowRecord,
+} from './workflow-document.ts';
 
-/** What is kept of a challenge: never the challenge (W6). */
-export interface StoredChallenge {
-  readonly digest: string;
-  readonly expiresAt: Date;
-  readonly wrongTries: number;
-  readonly usedAt?: Date;
-}
-
-/** A workflow as it is stored. What callers say in words of their own is JSON text: names in it are no field names of ours. */
-export interface WorkflowRecord {
-  readonly _id: string;
-  readonly tokenSha256: string;
-  /** `[REDACTED]` once it was redacted. */
-  readonly email: string;
-  readonly agentId: string;
-  readonly briefingHash: string;
-  readonly briefingMetadata?: string | undefined;
-  readonly tier: WorkflowTier;
-  readonly status: StoredWorkflowStatus;
-  readonly createdAt: Date;
-  readonly expiresAt: Date;
-  readonly emailVerifiedAt?: Date;
-  readonly redactedAt?: Date;
-  /** The challenge that counts; its mail is made from this id. Absent in workflows that version 0.2.0 started. */
-  readonly challengeId?: string;
-  readonly challenge?: StoredChallenge;
-  /** Digests of the challenges that newer ones have replaced. */
-  readonly formerChallenges?: readonly string[];
-  /** How the verification mail fares. `failedAt`: it will not be tried again; `fault` says why, without the address. */
-  readonly mail?: { readonly attempts: number; readonly sentAt?: Date; readonly failedAt?: Date; readonly fault?: string };
-  /** Set when the workflow is closed for good; the id of the root's stamp is fixed here. */
-  readonly closing?: { readonly rootTokenId: string; readonly at: Date };
-  /** Set when the closing record is in the chain and the root is computed. */
-  readonly root?: { readonly hash: string; readonly outputCount: number };
-  /** How often no provider could stamp the root. */
-  readonly rootFailures?: number;
-  readonly completedAt?: Date;
-}
-
-export type NewWorkflow = Pick<
-  WorkflowRecord,
-  '_id' | 'tokenSha256' | 'email' | 'agentId' | 'briefingHash' | 'briefingMetadata' | 'tier' | 'createdAt' | 'expiresAt' | 'challengeId'
->;
+export type { NewWorkflow, WorkflowRecord } from './workflow-document.ts';
 
 /** What the rules of `domain/workflow-state.ts` ask of a workflow. */
 export const snapshotOf = ({ status, emailVerifiedAt, tier, expiresAt, redactedAt }: WorkflowRecord): WorkflowSnapshot => ({
@@ -110,33 +76,60 @@ export interface WorkflowStore {
   countRootFailure(workflowId: string): Promise<void>;
   /** Whether this call completed it. */
   complete(workflowId: string, completedAt: Date): Promise<boolean>;
-  /** Forgets the address, the challenge and what callers said in words of their own (W10). */
+  /** Destroys the workflow's key, and with it the address, the agent's id and what callers said in words of their own; forgets the challenge (W10). */
   redact(workflowId: string, now: Date): Promise<void>;
 }
 
-export function createWorkflowStore(db: Db): WorkflowStore {
-  const workflows: Collection<WorkflowRecord> = db.collection('workflows');
+/** `serviceKey` wraps the key of each workflow. */
+export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>): WorkflowStore {
+  const workflows: Collection<WorkflowDocument> = db.collection('workflows');
 
-  const find = (workflowId: string) => inStore(() => workflows.findOne({ _id: workflowId }, { maxTimeMS }));
+  /** The workflow that an operation found, or null. */
+  async function read(operation: (key: KeyObject) => Promise<WorkflowDocument | null>): Promise<WorkflowRecord | null> {
+    const key = await serviceKey();
+    const document = await inStore(() => operation(key));
+    return document && recordOf(key, document);
+  }
 
-  async function create(workflow: NewWorkflow): Promise<{ stored: WorkflowRecord; isNew: boolean }> {
-    const record: WorkflowRecord = { ...workflow, status: 'pending' };
+  /** Encrypts what version 0.2.0 left plain; a redaction that comes between wins. */
+  async function encryptPlain(key: KeyObject, document: WorkflowDocument): Promise<WorkflowDocument | null> {
+    const words = plainWordsOf(document);
+    if (!words) return document;
+    const { _id } = document;
+    await workflows.updateOne(
+      { _id, wrappedKey: { $exists: false }, redactedAt: { $exists: false } },
+      { $set: encryptWords(key, _id, words), $unset: { email: '', agentId: '', briefingMetadata: '' } },
+    );
+    return workflows.findOne({ _id }, { maxTimeMS });
+  }
+
+  const find = (workflowId: string) =>
+    read(async (key) => {
+      const document = await workflows.findOne({ _id: workflowId }, { maxTimeMS });
+      return document && encryptPlain(key, document);
+    });
+
+  async function create(key: KeyObject, workflow: NewWorkflow): Promise<{ stored: WorkflowRecord; isNew: boolean }> {
+    const document = documentOf(key, workflow);
     try {
-      await workflows.insertOne(record);
-      return { stored: record, isNew: true };
+      await workflows.insertOne(document);
+      return { stored: recordOf(key, document), isNew: true };
     } catch (error) {
       const stored = isDuplicateKey(error) && (await workflows.findOne({ _id: workflow._id }, { maxTimeMS }));
       if (!stored) throw error;
-      return { stored, isNew: false };
+      return { stored: recordOf(key, stored), isNew: false };
     }
   }
 
   return {
-    create: (workflow) => inStore(() => create(workflow)),
+    create: async (workflow) => {
+      const key = await serviceKey();
+      return inStore(() => create(key, workflow));
+    },
     find,
     remove: (workflowId) => inStore(async () => void (await workflows.deleteOne({ _id: workflowId }))),
     offerChallenge: (workflowId, { challengeId, digest, expiresAt }, now) =>
-      inStore(() =>
+      read(() =>
         workflows.findOneAndUpdate(
           { ...confirmable(workflowId, now), ...counting(challengeId) },
           [
@@ -151,7 +144,7 @@ export function createWorkflowStore(db: Db): WorkflowStore {
         ),
       ),
     replaceChallenge: async (workflowId, challengeId, now) => {
-      const replaced = await inStore(() =>
+      const replaced = await read(() =>
         workflows.findOneAndUpdate(
           { ...confirmable(workflowId, now), challengeId: { $ne: challengeId } },
           [
@@ -169,7 +162,7 @@ export function createWorkflowStore(db: Db): WorkflowStore {
     },
     answerChallenge: (workflowId, digest, now) => {
       const isRight = { $eq: ['$challenge.digest', digest] };
-      return inStore(() =>
+      return read(() =>
         workflows.findOneAndUpdate(
           {
             ...confirmable(workflowId, now),
@@ -193,7 +186,7 @@ export function createWorkflowStore(db: Db): WorkflowStore {
       );
     },
     beginClosing: async (workflowId, rootTokenId, now) => {
-      const closed = await inStore(() =>
+      const closed = await read(() =>
         workflows.findOneAndUpdate(
           { _id: workflowId, status: { $in: ['pending', 'active'] }, expiresAt: { $gt: now } },
           { $set: { status: 'closing', closing: { rootTokenId, at: now } }, $unset: { challenge: '' } },
@@ -215,18 +208,23 @@ export function createWorkflowStore(db: Db): WorkflowStore {
         );
         return modifiedCount === 1;
       }),
-    redact: (workflowId, now) =>
-      inStore(async () => {
-        const stored = await workflows.findOne({ _id: workflowId }, { maxTimeMS });
-        if (!stored || stored.redactedAt) return;
-        const namesAddress = stored.agentId.toLowerCase().includes(stored.email.toLowerCase());
-        await workflows.updateOne(
-          { _id: workflowId, redactedAt: { $exists: false } },
-          {
-            $set: { email: redactedEmail, redactedAt: now, ...(namesAddress && { agentId: redactedEmail }) },
-            $unset: { challenge: '', formerChallenges: '', briefingMetadata: '' },
-          },
-        );
-      }),
+    redact: (workflowId, now) => {
+      const forgotten = {
+        wrappedKey: '',
+        words: '',
+        email: '',
+        agentId: '',
+        briefingMetadata: '',
+        challenge: '',
+        formerChallenges: '',
+      } as const;
+      return inStore(
+        async () =>
+          void (await workflows.updateOne(
+            { _id: workflowId, redactedAt: { $exists: false } },
+            { $set: { redactedAt: now }, $unset: forgotten },
+          )),
+      );
+    },
   };
 }

@@ -58,7 +58,7 @@ function stampOf(
     caller,
     acceptedAt: new Date(acceptedAt),
     requestId,
-    metadata: metadata && JSON.stringify(metadata),
+    metadata,
     paymentClaim,
     sealed,
   };

@@ -169,13 +169,22 @@ describe('two readings of one token', () => {
     for (const [i, attack] of attacks.entries()) expect([i, raw(attack).ok]).toEqual([i, false]);
   });
 
-  it('a certificate is the DER that its issuer signed: OpenSSL takes no other form either', () => {
+  it('a certificate is the DER that its issuer signed', () => {
     for (const place of [0, 1]) {
       const inBer = withElement([1, 0, 3, place], (certificate) => indefinite(certificate.tag, contentsOf(certificate)));
       expect(raw(inBer)).toMatchObject(refused('der_length'));
     }
     const stray = withElement([1, 0, 3], (set) => tlv(set.tag, contentsOf(set), indefinite(TAG.sequence, octetString(Buffer.from('x')))));
     expect(raw(stray)).toMatchObject({ ok: true });
+  });
+
+  it('a second certificate with the name of the signer’s is ambiguous, also where it cannot be read: other readers may take it', () => {
+    const twin = contentsOf(parseDer(good.signer.der));
+    const [inBer, withRest] = [indefinite(TAG.sequence, twin), tlv(TAG.sequence, twin, tlv(0x05))];
+    for (const other of [inBer, withRest]) {
+      const attack = withElement([1, 0, 3], (set) => tlv(set.tag, other, contentsOf(set)));
+      expect(raw(attack)).toMatchObject(refused('signer_certificate_ambiguous'));
+    }
   });
 
   it('a change of one octet of a BER token is refused, or changes nothing that is told', () => {

@@ -77,7 +77,7 @@ describe('a hostile token', () => {
           ),
         ),
       );
-    expect(judge(inPieces(4))).toMatchObject({ ok: true });
-    expect(judge(inPieces(8))).toMatchObject({ ok: false, code: 'der_too_deep' });
+    expect(judge(inPieces(6))).toMatchObject({ ok: true });
+    expect(judge(inPieces(7))).toMatchObject({ ok: false, code: 'der_too_deep' });
   });
 });

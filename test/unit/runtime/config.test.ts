@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { ConfigError, loadConfig } from '../../../src/shared/runtime/config.ts';
 
-const servers = { REDIS_URL: 'redis://127.0.0.1', MONGODB_URL: 'mongodb://127.0.0.1' };
+const masterKey = 'MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=';
+const servers = { REDIS_URL: 'redis://127.0.0.1', MONGODB_URL: 'mongodb://127.0.0.1', MASTER_KEY: masterKey };
 const production = { ...servers, NODE_ENV: 'production', TSP: 'mock', SERVICE_TOKENS: `acme:${'x'.repeat(32)}` };
 
 function messageOf(environment: Record<string, string>): string {
@@ -25,7 +26,7 @@ function secretFile(content: string): string {
   return file;
 }
 
-test('with the servers named, everything else has its default', () => {
+test('with the servers and the master key named, everything else has its default', () => {
   expect(loadConfig(servers)).toMatchObject({
     PORT: 8080,
     TSP: 'mock',
@@ -67,6 +68,8 @@ describe('a wrong setting is told in one line: the variable, what it got, what i
     ['SMTP_URL', 'https://mail.example'],
     ['TSP_REQUIRED', '0'],
     ['SEALED_MAX_BYTES', '10MB'],
+    ['MASTER_KEY', 'too-short'],
+    ['MASTER_KEY', masterKey.replace('MDEy', '')],
   ])('%s=%s', (name, value) => {
     const message = messageOf({ ...servers, [name]: value });
     expect(message).toMatch(new RegExp(`^${name}: got [^\\n]+; it takes [^\\n]+$`));
@@ -74,10 +77,14 @@ describe('a wrong setting is told in one line: the variable, what it got, what i
 
   test('a variable that is missing', () => {
     expect(messageOf({ MONGODB_URL: servers.MONGODB_URL })).toMatch(/^REDIS_URL: got nothing; it takes/);
+    // On a laptop too: what everybody knows protects nothing.
+    for (const NODE_ENV of ['development', 'test', 'production']) {
+      expect(messageOf({ ...production, NODE_ENV, MASTER_KEY: '' })).toMatch(/^MASTER_KEY: got nothing; it takes/);
+    }
   });
 
   test('never a secret', () => {
-    for (const name of ['SERVICE_TOKENS', 'SMTP_URL', 'REDIS_URL', 'MONGODB_URL']) {
+    for (const name of ['MASTER_KEY', 'SERVICE_TOKENS', 'SMTP_URL', 'REDIS_URL', 'MONGODB_URL']) {
       expect(messageOf({ ...servers, [name]: 'hunter2' })).not.toContain('hunter2');
     }
   });
@@ -88,6 +95,8 @@ describe('a secret from a file', () => {
     expect(loadConfig({ ...servers, SERVICE_TOKENS_FILE: secretFile('acme:from-a-file\n') }).SERVICE_TOKENS).toEqual([
       { product: 'acme', token: 'from-a-file' },
     ]);
+    const { MASTER_KEY } = loadConfig({ ...servers, MASTER_KEY: '', MASTER_KEY_FILE: secretFile(`${masterKey}\n`) });
+    expect(MASTER_KEY.export()).toEqual(Buffer.from(masterKey, 'base64'));
   });
 
   test('that cannot be read, or is set twice, is refused', () => {

@@ -5,8 +5,8 @@ import type { OutputStore } from '../../../shared/store/outputs.ts';
 import type { WorkflowRecord, WorkflowStore } from '../../../shared/store/workflows.ts';
 
 /**
- * Removes the e-mail address of a workflow, and all metadata, because callers may have written the address there too. Hashes and chain
- * stay (W10). When a call was cut short, repeating it removes the rest.
+ * Destroys the key of a workflow. What it encrypts, the e-mail address, the agent's id and all metadata, can then be read nowhere, in copies of
+ * queue and store neither. Hashes and chain stay (W10). When a call was cut short, repeating it removes the rest.
  *
  * @throws ServiceError `store_unavailable`
  */

@@ -1,6 +1,7 @@
-import { randomUUIDv7 } from 'node:crypto';
+import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import type { WorkflowStampRequest, WorkflowStampResponse } from '../../../shared/contract/workflow.ts';
 import { verifyPath, workflowPath, workflowStatePath } from '../../../shared/domain/addresses.ts';
+import { encryptMetadata, nonceBytes } from '../../../shared/domain/encryption.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
 import { sha256Imprint } from '../../../shared/domain/stamp.ts';
 import { needsQualifiedProvider } from '../../../shared/domain/tiers.ts';
@@ -65,6 +66,8 @@ export function createOutputStamping(deps: StampOutputDeps) {
   }
 
   function itemOf({ workflow, request, requestId }: StampOutputCommand, tokenId: string): StampItem {
+    const { wordsKey: key } = workflow;
+    const { output_metadata: metadata } = request;
     return {
       tokenId,
       imprint: sha256Imprint(request.output_hash),
@@ -79,7 +82,7 @@ export function createOutputStamping(deps: StampOutputDeps) {
         outputId: randomUUIDv7(),
         type: request.output_type,
         // Metadata that comes after the redaction is not stored: it might hold the address again (W10).
-        ...(request.output_metadata && !workflow.redactedAt && { metadata: JSON.stringify(request.output_metadata) }),
+        ...(metadata && key && { metadata: encryptMetadata({ key, nonce: randomBytes(nonceBytes) }, tokenId, metadata) }),
       },
     };
   }

@@ -78,8 +78,8 @@ function rewritten(start: number, content: number, end: number, tag: number, con
   return { start, content, end, size: header.length + length, header, contents };
 }
 
-/** Octet strings in pieces inside one another: OpenSSL reads no more of them either. */
-const MAX_NESTED_STRINGS = 4;
+/** Octet strings in pieces inside one another: OpenSSL 3.0 reads as many and no more. */
+const MAX_NESTED_STRINGS = 6;
 
 /** `stringDepth`: in how many octet strings in pieces the element stands directly. */
 function readPiece(source: Buffer, start: number, limit: number, depth: number, budget: FormBudget, stringDepth = 0): Piece {

@@ -1,5 +1,5 @@
 import { type Der, derOf } from '../asn1/der.ts';
-import { oidOf } from '../asn1/der-values.ts';
+import { isSortedSet, oidOf } from '../asn1/der-values.ts';
 import { membersOf } from '../asn1/members.ts';
 import { OID } from '../asn1/oids.ts';
 import { TAG } from '../asn1/tags.ts';
@@ -21,6 +21,9 @@ export function signedAttributesOf(signer: SignerInfo): Attributes {
   const attributes = new Map<string, readonly Der[]>();
   for (const element of signer.signedAttributes.children) {
     const { type, values } = attributeOf(element);
+    // Whoever encodes them anew sorts them, and then checks the signature over other octets than were signed.
+    if (!isSortedSet(values)) refuse('der_not_canonical', `The values of the signed attribute ${type} are not in the order of DER.`);
+    if (type === OID.signingTime && values.length !== 1) refuse('signed_attribute_repeated', 'signingTime has not one value.');
     if (attributes.has(type)) refuse(REPEATED[type] ?? 'signed_attribute_repeated', `The signed attribute ${type} is there twice.`);
     attributes.set(type, values);
   }

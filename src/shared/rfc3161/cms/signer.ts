@@ -1,4 +1,4 @@
-import type { Der } from '../asn1/der.ts';
+import { type Der, derOf } from '../asn1/der.ts';
 import { Refusal, refuse } from '../refusal/refusal.ts';
 import type { Certificate } from '../x509/certificate.ts';
 import type { SignerIdentifier } from './signed-data.ts';
@@ -8,10 +8,13 @@ export interface Embedded {
   readonly certificates: readonly Certificate[];
   /** Why the first one that cannot be read cannot be. */
   readonly unreadable: Refusal | undefined;
+  /** Those that cannot be read. */
+  readonly unread: readonly Der[];
 }
 
 export function embeddedOf(elements: readonly Der[], read: (element: Der) => Certificate): Embedded {
   const certificates: Certificate[] = [];
+  const unread: Der[] = [];
   let unreadable: Refusal | undefined;
   for (const element of elements) {
     try {
@@ -19,9 +22,18 @@ export function embeddedOf(elements: readonly Der[], read: (element: Der) => Cer
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       unreadable ??= error;
+      unread.push(element);
     }
   }
-  return { certificates, unreadable };
+  return { certificates, unreadable, unread };
+}
+
+/** Whether a certificate that cannot be read here may be, to another reader, the one that the SID names. */
+function mayBeNamed(sid: SignerIdentifier, element: Der): boolean {
+  const octets = derOf(element);
+  return sid.kind === 'issuerAndSerialNumber'
+    ? octets.includes(sid.serialNumber) && octets.includes(sid.issuer)
+    : octets.includes(sid.keyIdentifier);
 }
 
 /** The certificate that the SID names, by that name alone and never by its place (refusals 30–32). */
@@ -48,5 +60,8 @@ export function signerCertificateOf(
     refuse('signer_certificate_not_found', `None of the ${certificates.length} certificates is named by the SignerInfo.`);
   }
   if (another !== undefined) refuse('signer_certificate_ambiguous', `${found.length} certificates are named by the SignerInfo.`);
+  if (embedded.unread.some((element) => mayBeNamed(sid, element))) {
+    refuse('signer_certificate_ambiguous', 'A certificate that cannot be read bears the name that the SignerInfo gives.');
+  }
   return signer;
 }

@@ -9,13 +9,16 @@ export interface Refused {
   readonly cause?: unknown;
 }
 
+/** A detail may quote a stranger's token, which may be long. */
+const MAX_DETAIL = 500;
+
 /** How the library says no within itself. It is caught where a result is made and goes no further: callers get a value. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: RefusalCode;
 
   constructor(code: RefusalCode, detail: string) {
-    super(detail);
+    super(detail.length > MAX_DETAIL ? `${detail.slice(0, MAX_DETAIL)}…` : detail);
     this.code = code;
   }
 }
