@@ -9,6 +9,7 @@ import type { ServerOptions, StackServer } from './server.ts';
 /** DocumentDB's two processes, so that a test can break one of them alone. */
 export interface DocumentDbServer extends StackServer {
   readonly postgres: ManagedProcess;
+  readonly postgresPort: number;
   readonly gateway: ManagedProcess;
 }
 
@@ -41,6 +42,7 @@ export async function startDocumentDb(context: StackContext, options: ServerOpti
     source: "DocumentDB on PostgreSQL 18 of Debian's packages, behind the FerretDB gateway",
     port,
     postgres,
+    postgresPort,
     gateway,
     start: () => start(),
     stop,

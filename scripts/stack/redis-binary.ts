@@ -6,8 +6,11 @@ import { createManagedProcess } from './managed-process.ts';
 import { findFreePort } from './ports.ts';
 import type { ServerOptions, StackServer } from './server.ts';
 
-/** What every Redis of ours is started with, from a program, from an image, or by compose: nothing acknowledged is lost, nothing is evicted. */
-export const redisSettings = ['--appendonly', 'yes', '--save', '', '--maxmemory-policy', 'noeviction', '--databases', '512'] as const;
+/** What every Redis of ours is started with, from a program, from an image, or by compose: nothing acknowledged is lost, not even when it is killed, nothing is evicted. */
+export const redisSettings = [
+  ...['--appendonly', 'yes', '--appendfsync', 'always', '--save', ''],
+  ...['--maxmemory-policy', 'noeviction', '--databases', '512'],
+] as const;
 
 /** Resolves when Redis answers PING, which it refuses while it loads its data. */
 export function pingRedis(port: number): Promise<void> {

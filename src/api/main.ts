@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import { connectBlockingReader, connectProducer, disconnect, untilReady } from '../shared/queue/connection.ts';
+import { checkWrite, connectBlockingReader, connectProducer, disconnect, untilReady } from '../shared/queue/connection.ts';
 import { readQueueState } from '../shared/queue/depth.ts';
+import { readDurability, watchDurability } from '../shared/queue/durability.ts';
 import { readHeartbeats } from '../shared/queue/heartbeat.ts';
 import { createJobSender } from '../shared/queue/job-sender.ts';
 import { readReplies, replyBlockMs, replyStreamOf } from '../shared/queue/replies.ts';
@@ -18,6 +19,7 @@ import { createActivityCounter } from './services/activity.ts';
 import { createReplyLookup } from './services/reply-lookup.ts';
 import { createReplyWaiter } from './services/reply-waiter.ts';
 import { createServices } from './services/services.ts';
+import { watchWrites } from './services/write-watch.ts';
 
 /** @throws ConfigError where the address cannot be had. */
 async function listen(app: FastifyInstance, { HOST: host, PORT: port }: Config): Promise<string> {
@@ -44,6 +46,7 @@ export async function openApi({ config, log, lifecycle }: ProcessContext<Config>
   await store.openKeys();
   const redis = connectProducer(config.REDIS_URL, log);
   lifecycle.onClose('redis', () => disconnect(redis));
+  watchDurability(redis, log);
   const queueState = () => readQueueState(redis);
 
   const waiter = createReplyWaiter({
@@ -67,6 +70,13 @@ export async function openApi({ config, log, lifecycle }: ProcessContext<Config>
   const activity = createActivityCounter({ counters: store.counters, clock, log });
   lifecycle.onClose('activity', () => activity.stop());
 
+  const writes = watchWrites({
+    redis: { ping: () => redis.ping(), write: () => checkWrite(redis) },
+    mongodb: { ping: store.ping, write: store.checkWrite },
+    log,
+  });
+  lifecycle.onClose('writes', () => writes.stop());
+
   const metrics = createMetrics({ clock });
   if (config.METRICS_PORT !== undefined) {
     const served = await serveMetrics({ metrics, host: config.HOST, port: config.METRICS_PORT, readQueueState: queueState });
@@ -81,9 +91,11 @@ export async function openApi({ config, log, lifecycle }: ProcessContext<Config>
     jobs,
     waiter,
     activity,
+    writes,
     pingRedis: () => redis.ping(),
     readHeartbeats: (nowMs) => readHeartbeats(redis, nowMs),
     readQueueState: queueState,
+    readDurability: () => readDurability(redis),
     trust,
     clock,
     log,

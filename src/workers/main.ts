@@ -3,6 +3,7 @@ import { connectWorker, disconnect } from '../shared/queue/connection.ts';
 import { consumeJobs, scheduleSweep } from '../shared/queue/consumer.ts';
 import { readQueueState } from '../shared/queue/depth.ts';
 import { startHeartbeat } from '../shared/queue/heartbeat.ts';
+import { createOutputOrder } from '../shared/queue/output-order.ts';
 import { sendReplies } from '../shared/queue/replies.ts';
 import { systemClock } from '../shared/runtime/clock.ts';
 import type { Config } from '../shared/runtime/config.ts';
@@ -50,6 +51,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     sealedContents: store.sealedContents,
     workflows: store.workflows,
     outputs: store.outputs,
+    outputOrder: createOutputOrder(redis),
     sendReplies: (replyTo, replies) => sendReplies({ redis, log }, replyTo, replies),
     challengeKey: () => store.keys.secret('challenge'),
     mail,

@@ -1,4 +1,5 @@
 import type { JobProcessors } from '../shared/queue/jobs.ts';
+import type { OutputOrder } from '../shared/queue/output-order.ts';
 import type { CounterStore } from '../shared/store/counters.ts';
 import type { OutputStore } from '../shared/store/outputs.ts';
 import type { StampStore } from '../shared/store/stamps.ts';
@@ -11,16 +12,21 @@ import { createStampMaker, type StampMakerDeps } from './stamping/stamp-maker.ts
 
 export type WorkerDeps = StampMakerDeps &
   Pick<StampProcessorDeps, 'sealedContents' | 'sendReplies' | 'waitMs'> &
-  OtpMailDeps & { readonly stamps: StampStore; readonly counters: CounterStore; readonly outputs: OutputStore };
+  OtpMailDeps & {
+    readonly stamps: StampStore;
+    readonly counters: CounterStore;
+    readonly outputs: OutputStore;
+    readonly outputOrder: OutputOrder;
+  };
 
 /** Job name → processor, complete by type. */
 export function createProcessors(deps: WorkerDeps): JobProcessors {
-  const { provider, stamps, counters, outputs, workflows, sealedContents, sendReplies, waitMs, clock, log } = deps;
+  const { provider, stamps, counters, outputs, outputOrder, workflows, sealedContents, sendReplies, waitMs, clock, log } = deps;
   const { challengeKey, mail, mailFrom, operator, engine, publicBaseUrl, otpTtlMinutes } = deps;
   const makeStamps = createStampMaker({ provider, stamps, counters, clock, log });
-  const appendOutput = createOutputAppender({ outputs, workflows });
+  const appendOutputs = createOutputAppender({ outputs, workflows, order: outputOrder, log });
   return {
-    stamp: createStampProcessor({ makeStamps, appendOutput, sealedContents, sendReplies, clock, waitMs }),
+    stamp: createStampProcessor({ makeStamps, appendOutputs, sealedContents, sendReplies, clock, waitMs }),
     sweep: createSweepProcessor({ sealedContents, stamps, clock, log }),
     'otp-mail': createOtpMailProcessor({
       workflows,

@@ -34,11 +34,12 @@ describe('a private Redis', () => {
   afterAll(() => server.dispose());
 
   test('keeps its data and refuses to evict', async () => {
-    const [[, appendonly], [, policy]] = await withRedis(async (redis) => [
+    const [[, appendonly], [, appendfsync], [, policy]] = await withRedis(async (redis) => [
       (await redis.config('GET', 'appendonly')) as string[],
+      (await redis.config('GET', 'appendfsync')) as string[],
       (await redis.config('GET', 'maxmemory-policy')) as string[],
     ]);
-    expect({ appendonly, policy }).toEqual({ appendonly: 'yes', policy: 'noeviction' });
+    expect({ appendonly, appendfsync, policy }).toEqual({ appendonly: 'yes', appendfsync: 'always', policy: 'noeviction' });
   });
 
   test('survives SIGKILL and an orderly stop with its data, on the same port', async () => {

@@ -39,7 +39,7 @@ describe('GET /api/v1/status (decisions, Public JSON)', () => {
       provider,
       providers: [provider],
       mail: { status: 'not_configured' },
-      queue: { depth: 0, oldest_job_age_seconds: null },
+      queue: { depth: 0, oldest_job_age_seconds: null, durability: expect.any(String) },
       counters: { last_24h: counters, lifetime: counters },
     });
   });

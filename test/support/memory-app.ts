@@ -3,6 +3,7 @@ import { buildApp } from '../../src/api/app.ts';
 import { createReplyLookup } from '../../src/api/services/reply-lookup.ts';
 import { createReplyWaiter } from '../../src/api/services/reply-waiter.ts';
 import { createServices, type ServicePorts } from '../../src/api/services/services.ts';
+import type { Acceptance } from '../../src/shared/queue/acceptance.ts';
 import { type StampItem, stampedReplyOf } from '../../src/shared/queue/stamp-job.ts';
 import { systemClock } from '../../src/shared/runtime/clock.ts';
 import { loadConfig } from '../../src/shared/runtime/config.ts';
@@ -36,11 +37,12 @@ export async function buildMemoryApp(
   const waiter = createReplyWaiter({ waitMs: config.STAMP_WAIT_MS, findStored: createReplyLookup(store), log });
   const provider = createMockProvider({ key: () => store.keys.secret('mock-provider'), clock });
 
-  async function stamp({ output, acceptedAt, ...item }: StampItem): Promise<void> {
+  async function stamp({ output, acceptedAt, ...item }: StampItem): Promise<Acceptance> {
     const proof = await provider.stamp({ ...item, requiresQualified: false });
     const stamped = { ...item, proofs: [proof] as const, acceptedAt: new Date(acceptedAt) };
     await store.stamps.insertOnce([stamped]);
     waiter.settle({ ...stampedReplyOf(stamped), ...(output && { output: { outputId: output.outputId, sequenceNumber: 1 } }) });
+    return 'acknowledged';
   }
   const { name, isQualified } = provider;
   const health = { name, isQualified, status: 'operational', lastSuccessAt: null, p50: null, p95: null } as const;
@@ -48,11 +50,13 @@ export async function buildMemoryApp(
     config,
     store,
     queue: { checkCapacity: () => undefined, accept: stamp, close: async () => undefined },
-    jobs: { checkConnection: () => undefined, send: async () => undefined, close: async () => undefined },
+    jobs: { checkConnection: () => undefined, send: async () => 'acknowledged', close: async () => undefined },
     waiter,
     activity: { count: () => undefined },
+    writes: { refusing: () => ({ redis: false, mongodb: false }), checkStore: () => undefined },
     pingRedis: async () => 'PONG',
     readHeartbeats: async (nowMs) => [{ at: nowMs, providers: [health], mail: 'ok' }],
+    readDurability: async () => 'every_write',
     readQueueState: async () => ({ waiting: 0, oldestAt: null }),
     trust: loadTrustSettings(config),
     clock,

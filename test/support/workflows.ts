@@ -47,7 +47,7 @@ export const stampOutput = (
     { ...workflow.headers, ...headers },
   );
 
-const postEmpty = async (service: Service, path: string, headers: Record<string, string>): Promise<JsonAnswer> => {
+export const postEmpty = async (service: Service, path: string, headers: Record<string, string>): Promise<JsonAnswer> => {
   const response = await service.fetch(path, { method: 'POST', headers });
   return { status: response.status, headers: response.headers, body: (await response.json()) as JsonObject };
 };

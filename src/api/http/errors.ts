@@ -29,6 +29,7 @@ export const statusOf = {
   prefetch_refused: 503,
   stamp_pending: 504,
   completion_pending: 504,
+  mail_pending: 504,
 } as const satisfies Record<ErrorCode, number>;
 
 /** Statuses that tell the client to come back, and after how many seconds where the error itself does not say. */

@@ -74,7 +74,7 @@ const descriptionOfStatus: Readonly<Record<number, string>> = {
   429: 'Too many requests; come back after `Retry-After` seconds.',
   502: 'No provider could make the stamp.',
   503: 'The queue or the store cannot be reached, or too much waits; come back after `Retry-After` seconds.',
-  504: 'Accepted and not finished in time: it becomes readable at `verify_url`.',
+  504: 'Accepted, or perhaps accepted, and not finished in time: the answer names the address that tells what became of it.',
 };
 
 const headersOfStatus: Readonly<Record<number, Readonly<Record<string, string>>>> = {

@@ -78,7 +78,7 @@ const bySchema: Readonly<Record<string, unknown>> = {
     provider,
     providers: [provider],
     mail: { status: 'ok' },
-    queue: { depth: 0, oldest_job_age_seconds: null },
+    queue: { depth: 0, oldest_job_age_seconds: null, durability: 'every_write' },
     counters: { last_24h: day, lifetime: { ...day, stamps: 98_213, verifications: 190_114 } },
   },
   Pricing: {

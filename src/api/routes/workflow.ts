@@ -31,7 +31,15 @@ const startContract = {
   headers: idempotencyHeaders,
   body: workflowStartRequest,
   answers: { 201: json('The workflow; its token is answered only here.', workflowStartResponse, replayed) },
-  errors: ['rate_limited', 'idempotency_key_reused', 'mail_unavailable', 'queue_unavailable', 'store_unavailable', 'overloaded'],
+  errors: [
+    'rate_limited',
+    'idempotency_key_reused',
+    'mail_unavailable',
+    'queue_unavailable',
+    'store_unavailable',
+    'overloaded',
+    'mail_pending',
+  ],
 } satisfies OperationContract;
 
 const stampContract = {
@@ -81,7 +89,16 @@ const resendContract = {
   path: workflowIdPath,
   headers: idempotencyHeaders,
   answers: { 202: json('The mail is queued.', workflowResendResponse, replayed) },
-  errors: [...commonErrors, 'conflict', 'idempotency_key_reused', 'gone', 'rate_limited', 'mail_unavailable', 'queue_unavailable'],
+  errors: [
+    ...commonErrors,
+    'conflict',
+    'idempotency_key_reused',
+    'gone',
+    'rate_limited',
+    'mail_unavailable',
+    'queue_unavailable',
+    'mail_pending',
+  ],
 } satisfies OperationContract;
 
 const completeContract = {

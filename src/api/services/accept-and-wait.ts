@@ -1,20 +1,23 @@
-import type { StampItem, StampReply } from '../../shared/queue/stamp-job.ts';
+import type { StampItem } from '../../shared/queue/stamp-job.ts';
 import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
-import type { ReplyWaiter } from './reply-waiter.ts';
+import type { Heard, ReplyWaiter } from './reply-waiter.ts';
 
 /**
  * Puts an item into the queue and waits for its outcome. Waiting begins first, because the reply may arrive before the queue's
- * acknowledgement. If the same item is already waited for (a repeated request), it is not queued again. Undefined: accepted, but not
- * finished in time (E11).
+ * acknowledgement. If the same item is already waited for (a repeated request), it is not queued again. No reply: not finished in time,
+ * though the job is, or may be, in the queue (E11).
  *
  * @throws ServiceError `overloaded`, `queue_unavailable`
  */
-export async function acceptAndWait(
-  { queue, waiter }: { queue: StampQueue; waiter: ReplyWaiter },
-  item: StampItem,
-): Promise<StampReply | undefined> {
-  if (waiter.isWaitedFor(item.tokenId)) return waiter.waitFor(item.tokenId);
-  const reply = waiter.waitFor(item.tokenId);
-  queue.accept(item).catch((error) => waiter.fail(item.tokenId, error));
-  return reply;
+export async function acceptAndWait({ queue, waiter }: { queue: StampQueue; waiter: ReplyWaiter }, item: StampItem): Promise<Heard> {
+  const { tokenId } = item;
+  if (waiter.isWaitedFor(tokenId)) return waiter.waitFor(tokenId);
+  const heard = waiter.waitFor(tokenId);
+  queue
+    .accept(item, () => waiter.isWaitedFor(tokenId))
+    .then(
+      (acceptance) => acceptance === 'acknowledged' && waiter.accepted(tokenId),
+      (error) => waiter.fail(tokenId, error),
+    );
+  return heard;
 }

@@ -3,6 +3,7 @@ import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
 import { answerWithin } from '../../shared/runtime/answer-within.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import { mailStateOf } from './mail-state.ts';
+import type { WriteWatch } from './write-watch.ts';
 
 /** How long a dependency may take to answer before it counts as down. */
 const checkTimeoutMs = 1_000;
@@ -32,9 +33,10 @@ export function createHealthService(deps: {
   clock: Clock;
   pingRedis: () => Promise<unknown>;
   pingStore: () => Promise<void>;
+  writes: Pick<WriteWatch, 'refusing'>;
   readHeartbeats: (now: number) => Promise<Heartbeat[]>;
 }): HealthService {
-  const { version, clock, pingRedis, pingStore, readHeartbeats } = deps;
+  const { version, clock, pingRedis, pingStore, writes, readHeartbeats } = deps;
 
   async function checkWorkers(): Promise<Pick<HealthResponse['checks'], 'provider' | 'mail'>> {
     const heartbeats = await answerWithin(checkTimeoutMs, () => readHeartbeats(clock()));
@@ -43,7 +45,8 @@ export function createHealthService(deps: {
 
   async function checkServers(): Promise<ReadinessResponse['checks']> {
     const [redis, mongodb] = await Promise.all([isUp(pingRedis), isUp(pingStore)]);
-    return { redis: redis ? 'ok' : 'failing', mongodb: mongodb ? 'ok' : 'failing' };
+    const refusing = writes.refusing();
+    return { redis: redis && !refusing.redis ? 'ok' : 'failing', mongodb: mongodb && !refusing.mongodb ? 'ok' : 'failing' };
   }
 
   return {

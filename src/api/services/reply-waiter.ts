@@ -5,15 +5,23 @@ import type { Logger } from '../../shared/runtime/log.ts';
 /** After the time of a caller is up, the store is asked once more, and may take this long. */
 const lastLookMs = 1_000;
 
+/** What a caller gets to know. `isAccepted`: whether the queue is known to have taken the item. */
+export interface Heard {
+  readonly reply: StampReply | undefined;
+  readonly isAccepted: boolean;
+}
+
 /** Matches replies of workers to the requests that wait for them. */
 export interface ReplyWaiter {
   /**
-   * Waits for the configured time, and up to a second more for the store. Undefined when by then there is neither a reply nor a stored
+   * Waits for the configured time, and up to a second more for the store. No reply when by then there is neither a reply nor a stored
    * stamp. Call it before the item is queued.
    */
-  waitFor(tokenId: string): Promise<StampReply | undefined>;
+  waitFor(tokenId: string): Promise<Heard>;
   /** Whether somebody waits for the token already. */
   isWaitedFor(tokenId: string): boolean;
+  /** Notes that the queue has taken the item. */
+  accepted(tokenId: string): void;
   /** Ends the wait for a stamp that was not accepted after all; its callers get this error. */
   fail(tokenId: string, reason: unknown): void;
   settle(reply: StampReply): void;
@@ -22,8 +30,9 @@ export interface ReplyWaiter {
 }
 
 interface Waiting {
-  readonly promise: Promise<StampReply | undefined>;
-  readonly resolve: (reply: StampReply | undefined) => void;
+  isAccepted: boolean;
+  readonly promise: Promise<Heard>;
+  readonly resolve: (heard: Heard) => void;
   readonly reject: (reason: unknown) => void;
   readonly timer: NodeJS.Timeout;
 }
@@ -44,7 +53,10 @@ export function createReplyWaiter(options: {
     return entry;
   }
 
-  const settle = (tokenId: string, reply: StampReply | undefined) => take(tokenId)?.resolve(reply);
+  function settle(tokenId: string, reply: StampReply | undefined): void {
+    const entry = take(tokenId);
+    entry?.resolve({ reply, isAccepted: entry.isAccepted });
+  }
 
   async function lookUp(tokenIds: readonly string[]): Promise<void> {
     try {
@@ -58,19 +70,23 @@ export function createReplyWaiter(options: {
     waitFor: (tokenId) => {
       const already = waiting.get(tokenId);
       if (already) return already.promise;
-      const { promise, resolve, reject } = Promise.withResolvers<StampReply | undefined>();
+      const { promise, resolve, reject } = Promise.withResolvers<Heard>();
       const giveUp = async () => {
         await answerWithin(lastLookMs, () => lookUp([tokenId]));
         // Another request for the same stamp may wait by now.
         if (waiting.get(tokenId)?.promise === promise) settle(tokenId, undefined);
       };
       const timer = setTimeout(() => void giveUp(), waitMs);
-      waiting.set(tokenId, { promise, resolve, reject, timer });
+      waiting.set(tokenId, { isAccepted: false, promise, resolve, reject, timer });
       return promise;
     },
     isWaitedFor: (tokenId) => waiting.has(tokenId),
     fail: (tokenId, reason) => take(tokenId)?.reject(reason),
-    settle: (reply) => void settle(reply.tokenId, reply),
+    accepted: (tokenId) => {
+      const entry = waiting.get(tokenId);
+      if (entry) entry.isAccepted = true;
+    },
+    settle: (reply) => settle(reply.tokenId, reply),
     lookUpAll: async () => {
       if (waiting.size > 0) await lookUp([...waiting.keys()]);
     },

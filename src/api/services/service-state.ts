@@ -1,10 +1,13 @@
 import type { ProviderStatus } from '../../shared/contract/status.ts';
 import { type MailState, type Qualification, type ServiceState, serviceStates } from '../../shared/domain/service-state.ts';
 import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
+import type { Refusing } from './write-watch.ts';
 
 /** What could be seen of the service's parts at one moment; undefined is what did not answer. */
 export interface Sighting {
   readonly isStoreUp: boolean;
+  /** Which servers answer and take no writes. */
+  readonly refusing: Refusing;
   /** What each living worker says of its providers, most preferred first. */
   readonly workers: readonly (readonly ProviderHealth[])[] | undefined;
   readonly queue: { readonly oldestAgeMs: number | null } | undefined;
@@ -82,21 +85,28 @@ function stateOfProviders(providers: readonly ProviderStatus[]): ServiceState {
   return providers.every(({ status }) => status === 'operational') ? 'operational' : 'degraded';
 }
 
+const part = (name: string, status: PartState, note: string): ComponentState => ({
+  name,
+  status,
+  note: status === 'operational' ? '' : note,
+});
+
+function queueOf({ queue, refusing, stampWaitMs }: Sighting): ComponentState {
+  if (!queue) return part('Queue', 'outage', 'The queue does not answer.');
+  if (refusing.redis) return part('Queue', 'outage', 'The queue takes no writes.');
+  const isLate = (queue.oldestAgeMs ?? 0) > stampWaitMs;
+  return part('Queue', isLate ? 'degraded' : 'operational', 'Stamps wait longer than callers do.');
+}
+
 /** What the service can do, judged by what can be seen of its parts. */
 export function assess(sighting: Sighting): Assessment {
-  const { isStoreUp, workers, queue, mail, stampWaitMs } = sighting;
+  const { isStoreUp, refusing, workers, mail } = sighting;
   const providers = providersOf(sighting);
-  const part = (name: string, status: PartState, note: string): ComponentState => ({
-    name,
-    status,
-    note: status === 'operational' ? '' : note,
-  });
-  const isLate = (queue?.oldestAgeMs ?? 0) > stampWaitMs;
   const parts = [
-    part('Store', isStoreUp ? 'operational' : 'outage', 'The store does not answer.'),
-    queue
-      ? part('Queue', isLate ? 'degraded' : 'operational', 'Stamps wait longer than callers do.')
-      : part('Queue', 'outage', 'The queue does not answer.'),
+    isStoreUp
+      ? part('Store', refusing.mongodb ? 'outage' : 'operational', 'The store takes no writes.')
+      : part('Store', 'outage', 'The store does not answer.'),
+    queueOf(sighting),
     part('Workers', workers && workers.length > 0 ? 'operational' : 'outage', 'No worker is heard.'),
     part('Providers', stateOfProviders(providers), 'Not every provider makes stamps.'),
   ];

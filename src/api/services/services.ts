@@ -1,5 +1,6 @@
 import type { PricingResponse } from '../../shared/contract/pricing.ts';
 import { version } from '../../shared/contract/version.ts';
+import type { Durability } from '../../shared/domain/service-state.ts';
 import type { QueueState } from '../../shared/queue/depth.ts';
 import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
 import type { JobSender } from '../../shared/queue/job-sender.ts';
@@ -24,18 +25,21 @@ import { createStatistics, type Statistics } from './statistics.ts';
 import { createStatusService, type StatusService } from './status.ts';
 import { createVerification, type Verification } from './verification.ts';
 import { createWorkflows, type Workflows } from './workflows/workflows.ts';
+import type { WriteWatch } from './write-watch.ts';
 
 /** What the services need of the world outside them; a test may stand in for each. */
 export interface ServicePorts {
   readonly config: Config;
-  readonly store: Omit<Store, 'openKeys' | 'ensureIndexes' | 'close'>;
+  readonly store: Omit<Store, 'openKeys' | 'checkWrite' | 'ensureIndexes' | 'close'>;
   readonly queue: StampQueue;
   readonly jobs: JobSender;
   readonly waiter: ReplyWaiter;
   readonly activity: Pick<ActivityCounter, 'count'>;
+  readonly writes: Pick<WriteWatch, 'refusing' | 'checkStore'>;
   readonly pingRedis: () => Promise<unknown>;
   readonly readHeartbeats: (nowMs: number) => Promise<Heartbeat[]>;
   readonly readQueueState: () => Promise<QueueState>;
+  readonly readDurability: () => Promise<Durability>;
   readonly trust: TrustSettings;
   readonly clock: Clock;
   readonly log: Logger;
@@ -57,7 +61,22 @@ export interface Services {
 const hourMs = 3_600_000;
 
 export function createServices(ports: ServicePorts): Services {
-  const { config, store, queue, jobs, waiter, activity, pingRedis, readHeartbeats, readQueueState, trust, clock, log } = ports;
+  const {
+    config,
+    store,
+    queue,
+    jobs,
+    waiter,
+    activity,
+    writes,
+    pingRedis,
+    readHeartbeats,
+    readQueueState,
+    readDurability,
+    trust,
+    clock,
+    log,
+  } = ports;
   const { stamps, outputs, counters, sealedContents, keys } = store;
   const sealedMaxBytes = config.SEALED_MAX_BYTES;
 
@@ -82,6 +101,7 @@ export function createServices(ports: ServicePorts): Services {
     servesQualified: canServeQualified(trust),
     counters,
     queue,
+    writes,
     jobs,
     waiter,
     idempotency,
@@ -92,20 +112,22 @@ export function createServices(ports: ServicePorts): Services {
     addressOf: (path) => `${config.PUBLIC_BASE_URL ?? ''}${path}`,
   });
   return {
-    stamping: createStamping({ queue, waiter, stamps, sealedContents, idempotency, metadataKey, clock, sealedMaxBytes }),
+    stamping: createStamping({ queue, writes, waiter, stamps, sealedContents, idempotency, metadataKey, clock, sealedMaxBytes }),
     verification: countVerifications(createVerification({ stamps, stampJudge }), activity),
     statistics: createStatistics({ stamps, counters, clock }),
     downloadSealed: createSealedDownload({ stamps, sealedContents }),
     workflows,
     stampPages: createStampPages({ stamps, stampJudge, clock }),
-    health: createHealthService({ version, clock, pingRedis, pingStore: store.ping, readHeartbeats }),
+    health: createHealthService({ version, clock, pingRedis, pingStore: store.ping, writes, readHeartbeats }),
     status: createStatusService({
       version,
       clock,
       stampWaitMs: config.STAMP_WAIT_MS,
       counters,
+      writes,
       readHeartbeats,
       readQueueState,
+      readDurability,
       configured,
     }),
     pricing: pricingOf({ version, sealedMaxBytes }),

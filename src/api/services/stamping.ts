@@ -5,15 +5,16 @@ import { sealedPath, verifyPath } from '../../shared/domain/addresses.ts';
 import type { Caller } from '../../shared/domain/caller.ts';
 import { deriveKey, encryptMetadata, nonceBytes } from '../../shared/domain/encryption.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { type StampItem, type StampReply, stampedReplyOf } from '../../shared/queue/stamp-job.ts';
+import { type StampItem, stampedReplyOf } from '../../shared/queue/stamp-job.ts';
 import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import { acceptAndWait } from './accept-and-wait.ts';
 import { type Idempotency, type PassLimit, passLimitOnce } from './idempotency.ts';
-import type { ReplyWaiter } from './reply-waiter.ts';
+import type { Heard, ReplyWaiter } from './reply-waiter.ts';
 import { digestOfSecret, sealContent } from './sealed-envelope.ts';
+import type { WriteWatch } from './write-watch.ts';
 
 /** A request to stamp, past every rule of its contract. */
 export interface StampCommand {
@@ -35,6 +36,7 @@ export interface StampAnswer {
 
 export interface StampingDeps {
   readonly queue: StampQueue;
+  readonly writes: Pick<WriteWatch, 'checkStore'>;
   readonly waiter: ReplyWaiter;
   readonly stamps: StampStore;
   readonly sealedContents: SealedContentStore;
@@ -51,13 +53,13 @@ const secretBytes = 32;
 export interface Stamping {
   /**
    * @throws ServiceError `payload_too_large`, `rate_limited`, `idempotency_key_reused`, `overloaded`, `queue_unavailable`, `store_unavailable`;
-   * `provider_failed` (E9); `stamp_pending` when it was accepted and is not finished in time (E11).
+   * `provider_failed` (E9); `stamp_pending` when it was, or may have been, accepted and is not finished in time (E11).
    */
   stamp(command: StampCommand): Promise<StampAnswer>;
 }
 
 export function createStamping(deps: StampingDeps): Stamping {
-  const { queue, waiter, stamps, sealedContents, idempotency, metadataKey, clock, sealedMaxBytes } = deps;
+  const { queue, writes, waiter, stamps, sealedContents, idempotency, metadataKey, clock, sealedMaxBytes } = deps;
 
   async function identify({ idempotencyKey: key, callerId: caller, order, passLimit }: StampCommand) {
     const freshId = randomUUIDv7();
@@ -98,7 +100,7 @@ export function createStamping(deps: StampingDeps): Stamping {
     };
   }
 
-  function answerOf(order: StampOrder, tokenId: string, secret: string | undefined, reply: StampReply | undefined): StampToken {
+  function answerOf(order: StampOrder, tokenId: string, secret: string | undefined, { reply, isAccepted }: Heard): StampToken {
     const verify_url = verifyPath(tokenId);
     const sealed_storage_url = secret === undefined ? null : sealedPath(tokenId, secret);
     if (reply?.outcome === 'stamped') {
@@ -116,7 +118,10 @@ export function createStamping(deps: StampingDeps): Stamping {
       };
     }
     if (reply) throw new ServiceError('provider_failed', 'No timestamp provider could make the stamp.');
-    throw new ServiceError('stamp_pending', 'The stamp was accepted and is not finished yet; it will be readable at verify_url.', {
+    const detail = isAccepted
+      ? 'The stamp was accepted and is not finished yet; it will be readable at verify_url.'
+      : 'The queue did not say whether it took the stamp; if it did, the stamp will be readable at verify_url.';
+    throw new ServiceError('stamp_pending', detail, {
       retryAfterSeconds: 5,
       members: { token_id: tokenId, verify_url, ...(sealed_storage_url !== null && { sealed_storage_url }) },
     });
@@ -129,10 +134,13 @@ export function createStamping(deps: StampingDeps): Stamping {
         throw new ServiceError('payload_too_large', `The content is larger than the ${sealedMaxBytes} bytes allowed.`);
       }
       queue.checkCapacity();
+      writes.checkStore();
       const { tokenId, secret, isRepeated } = await identify(command);
       const existing = isRepeated ? await stamps.find(tokenId) : null;
-      const reply = existing ? stampedReplyOf(existing) : await acceptAndWait({ queue, waiter }, await itemOf(command, tokenId, secret));
-      return { stamp: answerOf(order, tokenId, secret, reply), isReplayed: isRepeated };
+      const heard = existing
+        ? { reply: stampedReplyOf(existing), isAccepted: true }
+        : await acceptAndWait({ queue, waiter }, await itemOf(command, tokenId, secret));
+      return { stamp: answerOf(order, tokenId, secret, heard), isReplayed: isRepeated };
     },
   };
 }

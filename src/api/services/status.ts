@@ -1,4 +1,5 @@
 import type { ProviderStatus, StatusCounters, StatusResponse } from '../../shared/contract/status.ts';
+import type { Durability } from '../../shared/domain/service-state.ts';
 import type { QueueState } from '../../shared/queue/depth.ts';
 import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
 import { answerWithin } from '../../shared/runtime/answer-within.ts';
@@ -6,6 +7,7 @@ import type { Clock } from '../../shared/runtime/clock.ts';
 import { type ActivityTotals, type CounterStore, utcDay } from '../../shared/store/counters.ts';
 import { mailStateOf } from './mail-state.ts';
 import { assess, type ComponentState, qualificationOf } from './service-state.ts';
+import type { WriteWatch } from './write-watch.ts';
 
 export interface DayFigures {
   /** `2026-11-21`, in UTC. */
@@ -47,15 +49,17 @@ export interface StatusDeps {
   readonly version: string;
   readonly clock: Clock;
   readonly stampWaitMs: number;
+  readonly writes: Pick<WriteWatch, 'refusing'>;
   readonly counters: Pick<CounterStore, 'totals' | 'daily'>;
   readonly readHeartbeats: (now: number) => Promise<Heartbeat[]>;
   readonly readQueueState: () => Promise<QueueState>;
+  readonly readDurability: () => Promise<Durability>;
   /** The providers by configuration, most preferred first: shown while no worker was heard yet. */
   readonly configured: readonly { readonly name: string; readonly isQualified: boolean }[];
 }
 
 export function createStatusService(deps: StatusDeps): StatusService {
-  const { version, clock, stampWaitMs, counters, readHeartbeats, readQueueState, configured } = deps;
+  const { version, clock, stampWaitMs, writes, counters, readHeartbeats, readQueueState, readDurability, configured } = deps;
   const startedAt = clock();
   let known: readonly ProviderStatus[] = configured.map(({ name, isQualified }) => ({
     name,
@@ -81,15 +85,17 @@ export function createStatusService(deps: StatusDeps): StatusService {
 
   async function take(): Promise<StatusFigures> {
     const now = clock();
-    const [isStoreUp, heartbeats, queue] = await Promise.all([
+    const [isStoreUp, heartbeats, queue, durability = 'unknown'] = await Promise.all([
       answerWithin(partTimeoutMs, () => readStore(now)),
       answerWithin(partTimeoutMs, () => readHeartbeats(now)),
       answerWithin(partTimeoutMs, readQueueState),
+      answerWithin(partTimeoutMs, readDurability),
     ]);
     const oldestAgeMs = queue && queue.oldestAt !== null ? Math.max(0, now - queue.oldestAt) : null;
     const mail = mailStateOf(heartbeats);
     const assessment = assess({
       isStoreUp: isStoreUp ?? false,
+      refusing: writes.refusing(),
       workers: heartbeats?.map((heartbeat) => heartbeat.providers),
       queue: queue && { oldestAgeMs },
       mail,
@@ -108,7 +114,11 @@ export function createStatusService(deps: StatusDeps): StatusService {
       provider: preferred,
       providers: [...providers],
       mail: { status: mail },
-      queue: { depth: queue?.waiting ?? null, oldest_job_age_seconds: oldestAgeMs === null ? null : Math.round(oldestAgeMs / 100) / 10 },
+      queue: {
+        depth: queue?.waiting ?? null,
+        oldest_job_age_seconds: oldestAgeMs === null ? null : Math.round(oldestAgeMs / 100) / 10,
+        durability,
+      },
       counters: { last_24h: countersOf(totals?.last24h), lifetime: countersOf(totals?.lifetime) },
     };
     return { status, components, days };

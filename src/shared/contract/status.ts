@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { mailStates, qualifications, serviceStates } from '../domain/service-state.ts';
+import { durabilities, mailStates, qualifications, serviceStates } from '../domain/service-state.ts';
 import { dateTime } from './fields.ts';
 
 const serviceState = z.enum(serviceStates);
@@ -49,6 +49,9 @@ export const statusResponse = z
     queue: z.object({
       depth: count.nullable().describe('stamps that wait; null while the queue cannot be read'),
       oldest_job_age_seconds: z.number().min(0).nullable().describe('null where none waits'),
+      durability: z
+        .enum(durabilities)
+        .describe('what of accepted stamps a crash of the queue spares: all, all but its last second, perhaps none, or not known'),
     }),
     counters: z.object({ last_24h: statusCounters.describe('this hour and the 23 before it'), lifetime: statusCounters }),
   })

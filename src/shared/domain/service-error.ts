@@ -23,6 +23,7 @@ export type ErrorCode =
   | 'prefetch_refused'
   | 'stamp_pending'
   | 'completion_pending'
+  | 'mail_pending'
   | 'internal_error';
 
 /** The kinds of secret that let a caller in. */

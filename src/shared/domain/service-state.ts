@@ -10,6 +10,13 @@ export const mailStates = ['ok', 'failing', 'unknown', 'not_configured'] as cons
 export type MailState = (typeof mailStates)[number];
 
 /**
+ * What a crash of the queue's server leaves of accepted stamps: `every_write`, all; `every_second`, all but those of its last second;
+ * `none`, perhaps nothing; `unknown`, it does not tell.
+ */
+export const durabilities = ['every_write', 'every_second', 'none', 'unknown'] as const;
+export type Durability = (typeof durabilities)[number];
+
+/**
  * Whether a provider's stamps are qualified. That they are not is known from its configuration; that they are, only once one of its
  * tokens was verified (V9).
  */

@@ -4,8 +4,8 @@ import type { Logger } from '../runtime/log.ts';
 /** Every key of the service starts with it; the braces keep them in one slot of a Redis Cluster. */
 export const keyPrefix = '{qstamp}';
 
-/** When Redis hangs, a caller gets 503 within a second (E10). */
-const producerTimeoutMs = 800;
+/** How long a command of a producer may go unanswered: a Redis that hangs must not keep those who come after (E10). */
+export const producerTimeoutMs = 800;
 
 function connect(
   url: string,
@@ -45,6 +45,9 @@ export function connectWorker(url: string, log: Logger): Redis {
 export function connectBlockingReader(url: string, log: Logger, blockMs: number): Redis {
   return connect(url, log, 'reply', { maxRetriesPerRequest: 0, enableOfflineQueue: false, socketTimeout: blockMs + 2_000 });
 }
+
+/** Writes something small, which a Redis that is full or read-only refuses. */
+export const checkWrite = (redis: Redis): Promise<unknown> => redis.set(`${keyPrefix}:write-check`, '', 'EX', 60);
 
 /** Resolves when the connection is made, and after `withinMs` in any case: a process starts even while Redis is away. */
 export async function untilReady(redis: Redis, withinMs = 2_000): Promise<void> {

@@ -56,6 +56,7 @@ export function consumeJobs(options: { redis: Redis; processors: JobProcessors; 
     const payload = jobContracts[name].payload.safeParse(job.data);
     if (!payload.success) throw new UnknownJobError(`the payload does not fit its contract: ${payload.error.message}`);
     await (processors[name] as (payload: unknown, run: JobRun) => Promise<void>)(payload.data, {
+      jobId: job.id ?? '',
       isRetry: job.attemptsStarted > 1,
       keepOnly: (rest) => job.updateData(rest),
     });

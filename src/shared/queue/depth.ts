@@ -8,14 +8,16 @@ const waitKey = `${keyPrefix}:${stampQueueName}:wait`;
 const pausedKey = `${keyPrefix}:${stampQueueName}:paused`;
 const delayedKey = `${keyPrefix}:${stampQueueName}:delayed`;
 
-const refreshMs = 250;
+export const depthRefreshMs = 250;
 
 /** How many stamps wait, counting those of every API process. */
 export interface DepthGauge {
   /** Stamps waiting as of the last look, plus what this process has added since. */
   current(): number;
-  /** Tells of a job that Redis has just acknowledged. */
+  /** Tells of a job that Redis has just acknowledged, or may have taken. */
   added(jobId: string): void;
+  /** When the last look that Redis answered was begun, as `performance.now()` tells time. */
+  answeredAt(): number;
   stop(): Promise<void>;
 }
 
@@ -56,11 +58,14 @@ export function createDepthGauge(options: { redis: Redis; log: Logger }): DepthG
   const stopping = new AbortController();
   let addedSince = new Set<string>();
   let current = 0;
+  let answeredAt = performance.now();
 
   /** Jobs added while Redis was read may be in what was read or not; those that are in it are not counted twice. */
   async function refresh(): Promise<void> {
     const addedBefore = new Set(addedSince);
+    const askedAt = performance.now();
     const seen = new Set(await readJobIds(options.redis));
+    answeredAt = askedAt;
     addedSince = addedSince.difference(addedBefore).difference(seen);
     current = itemsOfAll(seen) + itemsOfAll(addedSince);
   }
@@ -72,7 +77,7 @@ export function createDepthGauge(options: { redis: Redis; log: Logger }): DepthG
       } catch (error) {
         options.log.debug({ err: error }, 'the depth of the queue cannot be read');
       }
-      await delay(refreshMs, undefined, { signal: stopping.signal }).catch((error: Error) => {
+      await delay(depthRefreshMs, undefined, { signal: stopping.signal }).catch((error: Error) => {
         if (error.name !== 'AbortError') throw error;
       });
     }
@@ -81,6 +86,7 @@ export function createDepthGauge(options: { redis: Redis; log: Logger }): DepthG
   const refreshing = refreshUntilStopped();
   return {
     current: () => current,
+    answeredAt: () => answeredAt,
     added: (jobId) => {
       addedSince.add(jobId);
       current += itemsOf(jobId);

@@ -1,8 +1,9 @@
 import type { Job } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from '../runtime/log.ts';
+import { type Acceptance, acceptanceOf } from './acceptance.ts';
 import { type JobName, type JobPayload, jobContracts } from './jobs.ts';
-import { checkConnection, openQueue, queueUnavailable } from './open-queue.ts';
+import { checkConnection, openQueue } from './open-queue.ts';
 
 /** The kinds of job that are sent one by one. */
 type SentJob = Extract<JobName, 'otp-mail' | 'workflow-completion'>;
@@ -11,12 +12,12 @@ export interface JobSender {
   /** @throws ServiceError `queue_unavailable` without a connection. */
   checkConnection(): void;
   /**
-   * Resolves when Redis has acknowledged the job. While a job with this id waits, runs or is to be retried, another one with it
+   * Resolves when Redis has acknowledged the job, or can be waited for no longer. While a job with this id waits, runs or is to be retried, another one with it
    * changes nothing.
    *
-   * @throws ServiceError `queue_unavailable`
+   * @throws ServiceError `queue_unavailable` when the job surely did not reach Redis.
    */
-  send<Name extends SentJob>(name: Name, payload: JobPayload<Name>, jobId: string): Promise<void>;
+  send<Name extends SentJob>(name: Name, payload: JobPayload<Name>, jobId: string): Promise<Acceptance>;
   close(): Promise<void>;
 }
 
@@ -27,26 +28,23 @@ export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): 
     names.map((name) => [name, openQueue(jobContracts[name].queue, { redis, log, retryKind: name, removeOnFail: true })] as const),
   );
 
-  /** Ends the pause of a job. When that fails, the job has just started by itself. */
+  /** A job that has just left its pause by itself is as good as promoted; one that is not promoted leaves it later. */
   async function promote(job: Job | undefined): Promise<void> {
     try {
-      await job?.promote();
+      if (await job?.isDelayed()) await job?.promote();
     } catch (error) {
-      log.debug({ err: error, job: job?.id }, 'the job was not paused any more');
+      log.debug({ err: error, job: job?.id }, 'the job was not promoted');
     }
   }
 
   return {
     checkConnection: () => checkConnection(redis),
-    send: async (name, payload, jobId) => {
-      try {
+    send: (name, payload, jobId) =>
+      acceptanceOf(redis, async () => {
         const job = await queues.get(name)?.add(name, payload, { jobId });
         // Somebody asks for it now: it need not sit out the pause after its last failure.
-        if (name === 'workflow-completion' && (await job?.isDelayed())) await promote(job);
-      } catch (error) {
-        throw queueUnavailable(error);
-      }
-    },
+        if (name === 'workflow-completion') await promote(job);
+      }),
     close: async () => void (await Promise.all([...queues.values()].map((queue) => queue.close()))),
   };
 }

@@ -33,6 +33,7 @@ export type JobPayload<Name extends JobName> = z.output<(typeof jobContracts)[Na
 
 /** What a processor is told beside the payload. */
 export interface JobRun {
+  readonly jobId: string;
   /** Whether the job was started before: what it makes may be there already. */
   readonly isRetry: boolean;
   /** Replaces the payload by what is left of it, for the next attempt; then the processor throws. */

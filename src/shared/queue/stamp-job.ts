@@ -53,6 +53,8 @@ export const maxItemsPerJob = 64;
 /** Payload of a job in the `stamps` queue: a micro-batch of one API process, and the stream that it reads replies from. */
 export const stampJobSchema = z.object({
   replyTo: z.string(),
+  /** It may have been sent before: what it is to make may be there already. */
+  isRepeated: z.boolean().optional(),
   items: z.array(z.preprocess(asToday, stampItemSchema)).min(1).max(maxItemsPerJob),
 });
 export type StampJob = z.infer<typeof stampJobSchema>;

@@ -1,10 +1,14 @@
 import { randomUUIDv7 } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { ServiceError } from '../domain/service-error.ts';
 import { createBatcher } from '../runtime/batcher.ts';
 import type { Logger } from '../runtime/log.ts';
-import { createDepthGauge, jobIdOf } from './depth.ts';
+import { type Acceptance, acceptanceOf } from './acceptance.ts';
+import { producerTimeoutMs } from './connection.ts';
+import { createDepthGauge, depthRefreshMs, jobIdOf } from './depth.ts';
 import { checkConnection, openQueue, queueUnavailable } from './open-queue.ts';
+import { announceOutputs } from './output-order.ts';
 import { maxItemsPerJob, type StampItem, type StampJob, stampQueueName } from './stamp-job.ts';
 
 /** The API's end of the `stamps` queue. */
@@ -16,12 +20,25 @@ export interface StampQueue {
    */
   checkCapacity(): void;
   /**
-   * Accepts an item: resolves when Redis has acknowledged the job that carries it.
+   * Accepts an item: resolves when Redis has acknowledged the job that carries it. Where Redis does not say whether it took the job, it is
+   * sent again for as long as somebody waits for the item.
    *
-   * @throws ServiceError `overloaded` beyond the depth allowed, `queue_unavailable` when Redis does not acknowledge.
+   * @throws ServiceError `overloaded` beyond the depth allowed, `queue_unavailable` when the job surely did not reach Redis.
    */
-  accept(item: StampItem): Promise<void>;
+  accept(item: StampItem, isWaitedFor: () => boolean): Promise<Acceptance>;
   close(): Promise<void>;
+}
+
+/** What is sent to a Redis that has been silent for longer would only leave more callers without an outcome. */
+const longestSilenceMs = depthRefreshMs + producerTimeoutMs;
+
+/** Before a job is sent again: its replies, should it have been taken, need that long to arrive. */
+const sendAgainMs = 500;
+
+interface Entering {
+  readonly item: StampItem;
+  readonly isWaitedFor: () => boolean;
+  acceptance?: Promise<Acceptance>;
 }
 
 /** `maxDepth`: how many stamps may wait before more are refused. `replyTo`: the stream that replies are read from. */
@@ -32,34 +49,75 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
   /** Stamps that Redis has not acknowledged yet. */
   let entering = 0;
 
-  const batcher = createBatcher<StampItem>({
+  let unansweredAt = Number.NEGATIVE_INFINITY;
+
+  const checkAnswers = () => {
+    checkConnection(redis);
+    const answeredAt = depth.answeredAt();
+    if (answeredAt < unansweredAt || answeredAt < performance.now() - longestSilenceMs) throw queueUnavailable('silent');
+  };
+
+  async function send(jobId: string, job: StampJob): Promise<Acceptance> {
+    const add = async () => {
+      const [, added] = await Promise.allSettled([announceOutputs(redis, jobId, job.items), queue.add('stamp', job, { jobId })]);
+      // An order that could not be noted is lost with the next failure, the job is not.
+      if (added.status === 'rejected') throw added.reason;
+    };
+    return acceptanceOf(redis, add);
+  }
+
+  /**
+   * Under the id that it had: a job that Redis has taken after all is not added twice while it waits or runs. Once it has run, its
+   * replies have come and nobody waits for them any more.
+   */
+  async function sendAgain(jobId: string, batch: readonly Entering[]): Promise<Acceptance> {
+    for (;;) {
+      await delay(sendAgainMs);
+      const items = batch.filter(({ isWaitedFor }) => isWaitedFor()).map(({ item }) => item);
+      if (items.length === 0) return 'unanswered';
+      try {
+        checkAnswers();
+        if ((await send(jobId, { replyTo, items, isRepeated: true })) === 'acknowledged') return 'acknowledged';
+      } catch (error) {
+        log.debug({ err: error, job: jobId }, 'the job cannot be sent again yet');
+      }
+    }
+  }
+
+  const batcher = createBatcher<Entering>({
     maxItems: maxItemsPerJob,
     gathersTurn: true,
-    flush: async (items) => {
+    flush: async (batch) => {
+      checkAnswers();
+      const items = batch.map(({ item }) => item);
       const jobId = jobIdOf(randomUUIDv7(), items.length);
-      try {
-        await queue.add('stamp', { replyTo, items }, { jobId });
-      } catch (error) {
-        throw queueUnavailable(error);
+      const acceptance = await send(jobId, { replyTo, items });
+      if (acceptance === 'unanswered') {
+        unansweredAt = performance.now();
+        log.warn({ job: jobId, stamps: items.length }, 'redis did not say whether it took a job');
       }
+      const outcome = acceptance === 'unanswered' ? sendAgain(jobId, batch) : Promise.resolve(acceptance);
+      for (const waiting of batch) waiting.acceptance = outcome;
       depth.added(jobId);
       entering -= items.length;
     },
   });
 
   const checkCapacity = () => {
-    checkConnection(redis);
+    checkAnswers();
     if (depth.current() + entering >= maxDepth) {
       throw new ServiceError('overloaded', 'Too many stamps are waiting; please try again shortly.', { retryAfterSeconds: 5 });
     }
   };
   return {
     checkCapacity,
-    accept: async (item) => {
+    accept: async (item, isWaitedFor) => {
       checkCapacity();
       entering += 1;
       try {
-        await batcher.add(item);
+        const waiting: Entering = { item, isWaitedFor };
+        await batcher.add(waiting);
+        return (await waiting.acceptance) ?? 'unanswered';
       } catch (error) {
         entering -= 1;
         throw error;

@@ -23,6 +23,8 @@ export interface Store {
   readonly outputs: OutputStore;
   /** @throws ServiceError `store_unavailable` when the store does not answer. */
   ping(): Promise<void>;
+  /** Writes something small. @throws ServiceError `store_unavailable` when that is not possible: a store that answers may be full or read-only. */
+  checkWrite(): Promise<void>;
   /**
    * Opens the keys of the service. A store that is away is waited for by nobody: they are opened when they are needed.
    *
@@ -38,6 +40,7 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
   const { db, close } = connectStore(MONGODB_URL, log);
   const keys = createKeyStore(db, MASTER_KEY);
   const closing = new AbortController();
+  const checks = db.collection<{ _id: string; at?: Date }>('checks');
   return {
     stamps: createStampStore(db),
     counters: createCounterStore(db),
@@ -47,6 +50,7 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
     workflows: createWorkflowStore(db, () => keys.secret('workflows')),
     outputs: createOutputStore(db),
     ping: async () => void (await inStore(() => db.command({ ping: 1, maxTimeMS: 1_000 }))),
+    checkWrite: async () => void (await inStore(() => checks.updateOne({ _id: 'write' }, { $set: { at: new Date() } }, { upsert: true }))),
     openKeys: async () => {
       try {
         await keys.open();

@@ -4,12 +4,12 @@ import type { Clock } from '../../shared/runtime/clock.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
 import { ProviderError } from '../providers/provider.ts';
-import type { AppendOutput } from '../stamping/output-appender.ts';
+import type { Appending, AppendOutputs, StampedOutput } from '../stamping/output-appender.ts';
 import type { MakeStamps } from '../stamping/stamp-maker.ts';
 
 export interface StampProcessorDeps {
   readonly makeStamps: MakeStamps;
-  readonly appendOutput: AppendOutput;
+  readonly appendOutputs: AppendOutputs;
   readonly sealedContents: SealedContentStore;
   readonly sendReplies: (replyTo: string, replies: readonly StampReply[]) => Promise<void>;
   readonly clock: Clock;
@@ -21,35 +21,66 @@ export interface StampProcessorDeps {
 const patience = 0.9;
 
 /**
- * Makes the stamps of one job and answers the API with one reply. The stamp of an output is answered once the output has its number (W8).
- * If every provider fails, a caller who still waits is told (E9); for one who got 504, and so was promised the stamp, it is tried again
- * (E11).
+ * Makes the stamps of one job and answers the API with one reply, and one more for each workflow. The stamp of an output is answered once
+ * the output has its number (W8). If every provider fails, a caller who still waits is told (E9); for one who got 504, and so was promised
+ * the stamp, it is tried again (E11).
  *
  * @throws ServiceError `store_unavailable`, ProviderError: the job, or what is left of it, is tried again.
  */
 export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, run: JobRun) => Promise<void> {
-  const { makeStamps, appendOutput, sealedContents, sendReplies, clock, waitMs } = deps;
+  const { makeStamps, appendOutputs, sealedContents, sendReplies, clock, waitMs } = deps;
 
   async function removeContents(items: readonly StampItem[]): Promise<void> {
     for (const { sealed } of items) if (sealed) await sealedContents.remove(sealed.contentId);
   }
 
-  async function replyOf(stamp: StoredStamp, item: StampItem | undefined): Promise<StampReply> {
-    const reply = stampedReplyOf(stamp);
-    if (!item?.output) return reply;
-    const output = await appendOutput(item.output, stamp);
-    if (!output) return { outcome: 'failed', tokenId: stamp.tokenId, code: 'workflow_closed' };
-    return { ...reply, output: { outputId: output.outputId, sequenceNumber: output.sequenceNumber } };
+  /** What is appended of a job to each chain that it has outputs for. An output waits its turn, and nobody else waits with it. */
+  function appendingsOf(
+    jobId: string,
+    items: readonly StampItem[],
+    stored: readonly StoredStamp[],
+    owed: readonly StampItem[],
+  ): Appending[] {
+    const stamps = new Map(stored.map((stamp) => [stamp.tokenId, stamp]));
+    const distinct = new Map(items.map((item) => [item.tokenId, item])).values();
+    const byWorkflow = Map.groupBy(distinct, ({ output }) => output?.workflowId);
+    return [...byWorkflow.values()].flatMap((ofWorkflow) => {
+      const [first] = ofWorkflow;
+      if (!first?.output) return [];
+      const { workflowId, briefingHash } = first.output;
+      const outputs = ofWorkflow.flatMap(({ tokenId, output }): StampedOutput[] => {
+        const stamp = stamps.get(tokenId);
+        return output && stamp ? [{ output, stamp }] : [];
+      });
+      return [
+        { jobId, chain: { workflowId, briefingHash }, outputs, isLast: !owed.some(({ output }) => output?.workflowId === workflowId) },
+      ];
+    });
   }
 
-  return async ({ replyTo, items }, run) => {
+  async function appendAndReply(replyTo: string, appending: Appending): Promise<void> {
+    const appended = await appendOutputs(appending);
+    const replies = appending.outputs.map(({ stamp }): StampReply => {
+      const record = appended.get(stamp.tokenId);
+      if (!record) return { outcome: 'failed', tokenId: stamp.tokenId, code: 'workflow_closed' };
+      return { ...stampedReplyOf(stamp), output: { outputId: record.outputId, sequenceNumber: record.sequenceNumber } };
+    });
+    if (replies.length > 0) await sendReplies(replyTo, replies);
+  }
+
+  return async ({ replyTo, isRepeated = false, items }, run) => {
     const isFinal = ({ acceptedAt }: StampItem) => clock() - acceptedAt < patience * waitMs;
-    const { stored, failed, refused, owed } = await makeStamps(items, { ...run, isFinal });
-    const itemsById = new Map(items.map((item) => [item.tokenId, item]));
-    await sendReplies(replyTo, [
-      ...(await Promise.all(stored.map((stamp) => replyOf(stamp, itemsById.get(stamp.tokenId))))),
+    const { stored, failed, refused, owed } = await makeStamps(items, { isRetry: run.isRetry || isRepeated, isFinal });
+    const appendings = appendingsOf(run.jobId, items, stored, owed);
+    const ofWorkflows = new Set(appendings.flatMap(({ outputs }) => outputs.map(({ stamp }) => stamp.tokenId)));
+    const replies = [
+      ...stored.filter(({ tokenId }) => !ofWorkflows.has(tokenId)).map(stampedReplyOf),
       ...failed.map(({ tokenId }) => ({ outcome: 'failed', tokenId, code: 'provider_failed' }) as const),
       ...refused.map(({ tokenId }) => ({ outcome: 'failed', tokenId, code: 'tier_unavailable' }) as const),
+    ];
+    await Promise.all([
+      ...(replies.length > 0 ? [sendReplies(replyTo, replies)] : []),
+      ...appendings.map((appending) => appendAndReply(replyTo, appending)),
     ]);
 
     const contentInUse = new Set(stored.map(({ sealed }) => sealed?.contentId));

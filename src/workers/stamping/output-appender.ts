@@ -1,29 +1,59 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { OutputOrder } from '../../shared/queue/output-order.ts';
 import type { OutputRef } from '../../shared/queue/stamp-job.ts';
-import { type Batcher, createBatcher } from '../../shared/runtime/batcher.ts';
-import type { OutputRecord, OutputStore } from '../../shared/store/outputs.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
+import type { ChainOf, OutputRecord, OutputStore } from '../../shared/store/outputs.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
 import type { WorkflowStore } from '../../shared/store/workflows.ts';
 
-/** Gives a stamped output its number in the chain of its workflow; undefined when the workflow was closed before (W4). */
-export type AppendOutput = (output: OutputRef, stamp: StoredStamp) => Promise<OutputRecord | undefined>;
-
-interface Waiting {
+export interface StampedOutput {
   readonly output: OutputRef;
   readonly stamp: StoredStamp;
-  appended?: OutputRecord | undefined;
 }
 
-/** The most outputs that are appended in one insert. */
-const maxOutputs = 256;
+/** What one job has to append to one chain. */
+export interface Appending {
+  readonly jobId: string;
+  readonly chain: ChainOf;
+  readonly outputs: readonly StampedOutput[];
+  /** Whether the job has no more outputs of this workflow, which it would have to try again. */
+  readonly isLast: boolean;
+}
 
 /**
- * Outputs of a workflow that wait in this process are appended together. So only processes compete for the end of a chain, not the jobs
- * of one process.
+ * Gives stamped outputs their numbers in the chain of their workflow, in the order in which they were accepted, and returns by token id
+ * what is in the chain. Absent are those that came when the workflow was closed (W4).
  */
-export function createOutputAppender({ outputs, workflows }: { outputs: OutputStore; workflows: WorkflowStore }): AppendOutput {
-  const queues = new Map<string, { readonly batcher: Batcher<Waiting>; waiting: number }>();
+export type AppendOutputs = (appending: Appending) => Promise<ReadonlyMap<string, OutputRecord>>;
 
-  async function flush(chain: { workflowId: string; briefingHash: string }, batch: Waiting[]): Promise<void> {
+/** Between looks whether the jobs of other processes have had their turn, milliseconds. */
+const lookMs = 10;
+
+/** An earlier output is waited for that long: a worker that was killed takes 7 s to be replaced, and callers wait for 10 s. */
+const patienceMs = 8_000;
+
+/** The most jobs whose outputs go into the store in one insert. */
+const mostJobsTogether = 64;
+
+interface Waiting extends Appending {
+  readonly resolve: (appended: ReadonlyMap<string, OutputRecord>) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/**
+ * Jobs stamp side by side and append in turn. Those of one workflow that wait in this process go together: processes contend for the
+ * end of a chain, the jobs of one process do not.
+ */
+export function createOutputAppender(deps: {
+  outputs: OutputStore;
+  workflows: WorkflowStore;
+  order: OutputOrder;
+  log: Logger;
+}): AppendOutputs {
+  const { outputs, workflows, order, log } = deps;
+  const queues = new Map<string, Waiting[]>();
+
+  async function append(chain: ChainOf, batch: readonly StampedOutput[]): Promise<ReadonlyMap<string, OutputRecord>> {
     const appended = await outputs.append(
       chain,
       batch.map(({ output, stamp }) => ({
@@ -40,24 +70,70 @@ export function createOutputAppender({ outputs, workflows }: { outputs: OutputSt
     // Read after the write: if the workflow was redacted meanwhile, this sees it and removes the metadata (W10).
     const hasMetadata = batch.some(({ output }) => output.metadata !== undefined);
     if (hasMetadata && (await workflows.find(chain.workflowId))?.redactedAt) await outputs.forgetMetadata(chain.workflowId);
-    for (const waiting of batch) waiting.appended = appended.get(waiting.stamp.tokenId);
+    return appended;
   }
 
-  return async (output, stamp) => {
-    const { workflowId, briefingHash } = output;
-    const queue = queues.get(workflowId) ?? {
-      batcher: createBatcher<Waiting>({ maxItems: maxOutputs, flush: (batch) => flush({ workflowId, briefingHash }, batch) }),
-      waiting: 0,
-    };
-    queues.set(workflowId, queue);
-    queue.waiting += 1;
-    const waiting: Waiting = { output, stamp };
+  async function appendReady(chain: ChainOf, ready: readonly Waiting[]): Promise<void> {
     try {
-      await queue.batcher.add(waiting);
-    } finally {
-      queue.waiting -= 1;
-      if (queue.waiting === 0) queues.delete(workflowId);
+      const appended = await append(
+        chain,
+        ready.flatMap((each) => each.outputs),
+      );
+      for (const { resolve } of ready) resolve(appended);
+    } catch (error) {
+      for (const { reject } of ready) reject(error);
+      return;
     }
-    return waiting.appended;
+    await order.leave(
+      chain.workflowId,
+      ready.flatMap(({ jobId, isLast }) => (isLast ? [jobId] : [])),
+    );
+  }
+
+  async function appendInTurn(chain: ChainOf, queue: Waiting[]): Promise<void> {
+    const { workflowId } = chain;
+    let blocker = { jobId: '', since: 0 };
+    while (queue.length > 0) {
+      const { ready, blockedBy } = await order.readTurn(workflowId, new Set(queue.map(({ jobId }) => jobId)));
+      if (ready.length > 0) {
+        const turn = ready.slice(0, mostJobsTogether).flatMap((jobId) => queue.filter((each) => each.jobId === jobId));
+        queue.splice(0, queue.length, ...queue.filter((each) => !turn.includes(each)));
+        await appendReady(chain, turn);
+      } else if (blockedBy !== undefined) {
+        if (blockedBy !== blocker.jobId) blocker = { jobId: blockedBy, since: performance.now() };
+        if (performance.now() - blocker.since > patienceMs) {
+          log.warn({ workflowId, job: blockedBy }, 'an output is not waited for any longer: it loses its place');
+          await order.leave(workflowId, [blockedBy]);
+        } else await delay(lookMs);
+      }
+    }
+    queues.delete(workflowId);
+  }
+
+  async function work(chain: ChainOf, queue: Waiting[]): Promise<void> {
+    try {
+      await appendInTurn(chain, queue);
+    } catch (error) {
+      queues.delete(chain.workflowId);
+      for (const { reject } of queue) reject(error);
+    }
+  }
+
+  return async (appending) => {
+    const { chain, jobId, isLast } = appending;
+    if (appending.outputs.length === 0) {
+      if (isLast) await order.leave(chain.workflowId, [jobId]);
+      return new Map();
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<ReadonlyMap<string, OutputRecord>>();
+    const waiting: Waiting = { ...appending, resolve, reject };
+    const queue = queues.get(chain.workflowId);
+    if (queue) queue.push(waiting);
+    else {
+      const started = [waiting];
+      queues.set(chain.workflowId, started);
+      void work(chain, started);
+    }
+    return promise;
   };
 }

@@ -18,6 +18,7 @@ async function checkWith(workers: readonly Omit<Heartbeat, 'at'>[]) {
     clock: () => 0,
     pingRedis: async () => undefined,
     pingStore: async () => undefined,
+    writes: { refusing: () => ({ redis: false, mongodb: false }) },
     readHeartbeats: async () => workers.map((worker) => ({ at: 0, ...worker })),
   });
   const { status, checks } = await health.check();

@@ -12,6 +12,6 @@ test('a store that hangs does not hold a caller: its wait ends a second after it
   await vi.advanceTimersByTimeAsync(10_999);
   expect(ended).not.toHaveBeenCalled();
   await vi.advanceTimersByTimeAsync(1);
-  expect(ended).toHaveBeenCalledWith(undefined);
+  expect(ended).toHaveBeenCalledWith({ reply: undefined, isAccepted: false });
   expect(waiter.isWaitedFor('a')).toBe(false);
 });

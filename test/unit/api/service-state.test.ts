@@ -14,6 +14,7 @@ const health = (members: Partial<ProviderHealth> = {}): ProviderHealth => ({
 
 const well: Sighting = {
   isStoreUp: true,
+  refusing: { redis: false, mongodb: false },
   workers: [[health()]],
   queue: { oldestAgeMs: null },
   mail: 'ok',

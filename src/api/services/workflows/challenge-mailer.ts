@@ -1,4 +1,5 @@
 import { ServiceError } from '../../../shared/domain/service-error.ts';
+import type { Acceptance } from '../../../shared/queue/acceptance.ts';
 import type { JobSender } from '../../../shared/queue/job-sender.ts';
 import type { Clock } from '../../../shared/runtime/clock.ts';
 
@@ -9,9 +10,9 @@ export interface ChallengeMailer {
   /**
    * Queues the mail of a challenge, once however often it is asked.
    *
-   * @throws ServiceError `queue_unavailable`
+   * @throws ServiceError `queue_unavailable` when it surely was not queued.
    */
-  mail(order: { workflowId: string; challengeId: string; requestId: string; baseUrl: string }): Promise<void>;
+  mail(order: { workflowId: string; challengeId: string; requestId: string; baseUrl: string }): Promise<Acceptance>;
 }
 
 /** `canSendMail`: whether some worker can, as far as is known. */

@@ -3,6 +3,7 @@ import type { WorkflowCompleteResponse } from '../../../shared/contract/workflow
 import { workflowPath, workflowStatePath } from '../../../shared/domain/addresses.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
 import type { JobSender } from '../../../shared/queue/job-sender.ts';
+import { answerWithin } from '../../../shared/runtime/answer-within.ts';
 import type { Clock } from '../../../shared/runtime/clock.ts';
 import type { WorkflowRecord, WorkflowStore } from '../../../shared/store/workflows.ts';
 import { checkState, checkTier, unknownWorkflow } from './access.ts';
@@ -25,7 +26,8 @@ const longestLookMs = 250;
  * and several callers may wait for one that another has sent. Completing again gives the same answer (W4).
  *
  * @throws ServiceError `conflict`, `gone` (W2, W5), `tier_unavailable` (W19), `provider_failed` when the root could not be stamped,
- * `completion_pending` when it is not finished in time (the job goes on), `queue_unavailable`, `store_unavailable`
+ * `completion_pending` when it is not finished in time or nothing is heard of the job (completing again takes it up), `queue_unavailable`,
+ * `store_unavailable`
  */
 export function createCompletion(deps: CompleteDeps) {
   const { workflows, jobs, clock, waitMs, servesQualified, addressOf } = deps;
@@ -34,10 +36,11 @@ export function createCompletion(deps: CompleteDeps) {
     const deadline = clock() + waitMs;
     for (let lookMs = firstLookMs; ; lookMs = Math.min(lookMs * 1.5, longestLookMs)) {
       await delay(Math.min(lookMs, waitMs));
-      const workflow = await workflows.find(workflowId);
-      if (!workflow) throw unknownWorkflow();
-      if (workflow.status === 'completed') return workflow;
-      if ((workflow.rootFailures ?? 0) > rootFailures) {
+      // The job may be in the queue: a store that is away is not the end of it.
+      const workflow = await answerWithin(Math.max(deadline - clock(), longestLookMs), () => workflows.find(workflowId));
+      if (workflow === null) throw unknownWorkflow();
+      if (workflow?.status === 'completed') return workflow;
+      if ((workflow?.rootFailures ?? 0) > rootFailures) {
         throw new ServiceError('provider_failed', 'No timestamp provider could stamp the root; the workflow is closed, complete it again.');
       }
       if (clock() >= deadline) {

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { WorkflowResendResponse } from '../../../shared/contract/workflow.ts';
+import { workflowStatePath } from '../../../shared/domain/addresses.ts';
+import { ServiceError } from '../../../shared/domain/service-error.ts';
 import type { Clock } from '../../../shared/runtime/clock.ts';
 import type { WorkflowRecord, WorkflowStore } from '../../../shared/store/workflows.ts';
 import { type Idempotency, type PassLimit, passLimitOnce } from '../idempotency.ts';
@@ -18,10 +20,17 @@ export interface ResendCommand {
 /**
  * Mails a new link and ends the old one, also where that has expired or was tried too often (W6).
  *
- * @throws ServiceError `conflict`, `gone`, `rate_limited`, `mail_unavailable`, `idempotency_key_reused`, `queue_unavailable`, `store_unavailable`
+ * @throws ServiceError `conflict`, `gone`, `rate_limited`, `mail_unavailable`, `idempotency_key_reused`, `queue_unavailable`,
+ * `store_unavailable`; `mail_pending` when the queue did not say whether it took the mail
  */
-export function createResend(deps: { workflows: WorkflowStore; mailer: ChallengeMailer; idempotency: Idempotency; clock: Clock }) {
-  const { workflows, mailer, idempotency, clock } = deps;
+export function createResend(deps: {
+  workflows: WorkflowStore;
+  mailer: ChallengeMailer;
+  idempotency: Idempotency;
+  clock: Clock;
+  addressOf: (path: string) => string;
+}) {
+  const { workflows, mailer, idempotency, clock, addressOf } = deps;
 
   async function identify({ workflow, idempotencyKey: key, passLimit }: ResendCommand) {
     const freshId = randomUUID();
@@ -40,7 +49,13 @@ export function createResend(deps: { workflows: WorkflowStore; mailer: Challenge
     const { challengeId, isRepeated } = await identify(command);
     const current = await workflows.replaceChallenge(workflow._id, challengeId, new Date(now));
     if (current) checkState('resend', current, now);
-    await mailer.mail({ workflowId: workflow._id, challengeId, requestId, baseUrl });
+    const mail = await mailer.mail({ workflowId: workflow._id, challengeId, requestId, baseUrl });
+    if (mail === 'unanswered') {
+      throw new ServiceError('mail_pending', 'The old link has ended; the queue did not say whether it took the mail with the new one.', {
+        retryAfterSeconds: 5,
+        members: { status_url: addressOf(workflowStatePath(workflow._id)) },
+      });
+    }
     return { answer: { workflow_id: workflow._id, otp_sent_to: workflow.email, status: 'pending' }, isReplayed: isRepeated };
   };
 }

@@ -5,7 +5,7 @@ import { encryptMetadata, nonceBytes } from '../../../shared/domain/encryption.t
 import { ServiceError } from '../../../shared/domain/service-error.ts';
 import { sha256Imprint } from '../../../shared/domain/stamp.ts';
 import { needsQualifiedProvider } from '../../../shared/domain/tiers.ts';
-import type { StampItem, StampReply } from '../../../shared/queue/stamp-job.ts';
+import type { StampItem } from '../../../shared/queue/stamp-job.ts';
 import type { StampQueue } from '../../../shared/queue/stamp-queue.ts';
 import type { Clock } from '../../../shared/runtime/clock.ts';
 import type { OutputStore } from '../../../shared/store/outputs.ts';
@@ -13,12 +13,14 @@ import type { WorkflowRecord } from '../../../shared/store/workflows.ts';
 import { outputPath } from '../../pages/workflow-model.ts';
 import { acceptAndWait } from '../accept-and-wait.ts';
 import { type Idempotency, type PassLimit, passLimitOnce } from '../idempotency.ts';
-import type { ReplyWaiter } from '../reply-waiter.ts';
+import type { Heard, ReplyWaiter } from '../reply-waiter.ts';
+import type { WriteWatch } from '../write-watch.ts';
 import { checkState, checkTier, tierUnavailable } from './access.ts';
 import { refusalError } from './refusals.ts';
 
 export interface StampOutputDeps {
   readonly queue: StampQueue;
+  readonly writes: Pick<WriteWatch, 'checkStore'>;
   readonly waiter: ReplyWaiter;
   readonly outputs: OutputStore;
   readonly idempotency: Idempotency;
@@ -47,10 +49,10 @@ interface Place {
  * Stamps an output and gives it its number. Once Redis has acknowledged the job, the workers do so even if this process dies.
  *
  * @throws ServiceError `conflict`, `gone` (W2, W4, W5), `tier_unavailable` (W19), `provider_failed`, `overloaded`, `queue_unavailable`,
- * `store_unavailable`, `idempotency_key_reused`; `stamp_pending` when it was accepted and is not finished in time (E11)
+ * `store_unavailable`, `idempotency_key_reused`; `stamp_pending` when it was, or may have been, accepted and is not finished in time (E11)
  */
 export function createOutputStamping(deps: StampOutputDeps) {
-  const { queue, waiter, outputs, idempotency, clock, servesQualified, addressOf } = deps;
+  const { queue, writes, waiter, outputs, idempotency, clock, servesQualified, addressOf } = deps;
 
   async function identify({ workflow, request, idempotencyKey: key, passLimit }: StampOutputCommand) {
     const freshId = randomUUIDv7();
@@ -85,14 +87,17 @@ export function createOutputStamping(deps: StampOutputDeps) {
     };
   }
 
-  function placeOf(workflowId: string, tokenId: string, reply: StampReply | undefined): Place {
+  function placeOf(workflowId: string, tokenId: string, { reply, isAccepted }: Heard): Place {
     if (reply?.outcome === 'failed') {
       if (reply.code === 'workflow_closed') throw refusalError({ kind: 'conflict', reason: 'workflow_closed' });
       if (reply.code === 'tier_unavailable') throw tierUnavailable();
       throw new ServiceError('provider_failed', 'No timestamp provider could make the stamp.');
     }
     if (reply?.output) return reply.output;
-    throw new ServiceError('stamp_pending', 'The output was accepted and is not numbered yet; its stamp will be readable at verify_url.', {
+    const detail = isAccepted
+      ? 'The output was accepted and is not numbered yet; its stamp will be readable at verify_url.'
+      : 'The queue did not say whether it took the output; if it did, its stamp will be readable at verify_url.';
+    throw new ServiceError('stamp_pending', detail, {
       retryAfterSeconds: 5,
       members: { token_id: tokenId, verify_url: addressOf(verifyPath(tokenId)), status_url: addressOf(workflowStatePath(workflowId)) },
     });
@@ -105,6 +110,7 @@ export function createOutputStamping(deps: StampOutputDeps) {
       checkState('stamp', workflow, clock());
       checkTier(workflow, servesQualified);
       queue.checkCapacity();
+      writes.checkStore();
     }
     const { outputId, sequenceNumber } =
       existing ?? placeOf(workflow._id, tokenId, await acceptAndWait({ queue, waiter }, itemOf(command, tokenId)));

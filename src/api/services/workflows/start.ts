@@ -1,6 +1,9 @@
 import { randomBytes, randomUUID, randomUUIDv7 } from 'node:crypto';
 import type { WorkflowStartRequest, WorkflowStartResponse } from '../../../shared/contract/workflow.ts';
+import { workflowStatePath } from '../../../shared/domain/addresses.ts';
+import { ServiceError } from '../../../shared/domain/service-error.ts';
 import { needsVerifiedEmail } from '../../../shared/domain/tiers.ts';
+import type { Acceptance } from '../../../shared/queue/acceptance.ts';
 import type { JobSender } from '../../../shared/queue/job-sender.ts';
 import type { Clock } from '../../../shared/runtime/clock.ts';
 import type { Logger } from '../../../shared/runtime/log.ts';
@@ -20,6 +23,7 @@ export interface StartDeps {
   readonly log: Logger;
   /** W5 */
   readonly ttlMs: number;
+  readonly addressOf: (path: string) => string;
 }
 
 export interface StartCommand {
@@ -40,10 +44,10 @@ const tokenBytes = 32;
  * is told once and kept as a hash; a repeated request derives it anew (S9).
  *
  * @throws ServiceError `mail_unavailable` in the tiers that need an address confirmed (W19); `rate_limited`, `queue_unavailable`,
- * `store_unavailable`, `idempotency_key_reused`
+ * `store_unavailable`, `idempotency_key_reused`; `mail_pending` when it is started and the queue did not say whether it took the mail
  */
 export function createWorkflowStart(deps: StartDeps) {
-  const { workflows, counters, mailer, jobs, idempotency, clock, log, ttlMs } = deps;
+  const { workflows, counters, mailer, jobs, idempotency, clock, log, ttlMs, addressOf } = deps;
 
   async function identify({ request, callerId: caller, idempotencyKey: key, passLimit }: StartCommand) {
     const freshId = randomUUIDv7();
@@ -89,14 +93,22 @@ export function createWorkflowStart(deps: StartDeps) {
       createdAt: new Date(now),
       expiresAt: new Date(now + ttlMs),
     });
+    let mail: Acceptance = 'acknowledged';
     try {
       const { challengeId = workflowId } = stored;
-      if (!stored.mail?.sentAt) await mailer.mail({ workflowId, challengeId, requestId, baseUrl });
+      if (!stored.mail?.sentAt) mail = await mailer.mail({ workflowId, challengeId, requestId, baseUrl });
     } catch (error) {
       if (isNew && idempotencyKey === undefined) await takeBack(workflowId);
       throw error;
     }
     if (isNew) await countStart(now);
+    if (mail === 'unanswered') {
+      const detail = 'The workflow is started; the queue did not say whether it took the mail. Ask for a new link if none comes.';
+      throw new ServiceError('mail_pending', detail, {
+        retryAfterSeconds: 5,
+        members: { workflow_id: workflowId, workflow_token: token, status_url: addressOf(workflowStatePath(workflowId)) },
+      });
+    }
     return {
       answer: {
         workflow_id: workflowId,

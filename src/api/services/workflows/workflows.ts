@@ -9,6 +9,7 @@ import type { WorkflowRecord, WorkflowStore } from '../../../shared/store/workfl
 import type { Idempotency } from '../idempotency.ts';
 import type { ReplyWaiter } from '../reply-waiter.ts';
 import type { StampJudge } from '../stamp-judge.ts';
+import type { WriteWatch } from '../write-watch.ts';
 import { findWorkflow, openWorkflow } from './access.ts';
 import { createChallengeMailer } from './challenge-mailer.ts';
 import { createCompletion } from './complete.ts';
@@ -26,6 +27,7 @@ export interface WorkflowsDeps {
   readonly stamps: StampStore;
   readonly counters: CounterStore;
   readonly queue: StampQueue;
+  readonly writes: Pick<WriteWatch, 'checkStore'>;
   readonly jobs: JobSender;
   readonly waiter: ReplyWaiter;
   readonly idempotency: Idempotency;
@@ -45,7 +47,7 @@ export interface WorkflowsDeps {
 
 /** The operations on workflows, one file each. */
 export function createWorkflows(deps: WorkflowsDeps) {
-  const { workflows, outputs, stamps, counters, queue, jobs, waiter, idempotency, stampJudge } = deps;
+  const { workflows, outputs, stamps, counters, queue, writes, jobs, waiter, idempotency, stampJudge } = deps;
   const { canSendMail, servesQualified, clock, log, ttlMs, waitMs, addressOf } = deps;
   const mailer = createChallengeMailer({ jobs, canSendMail, clock });
   return {
@@ -55,11 +57,11 @@ export function createWorkflows(deps: WorkflowsDeps) {
     exists: async (workflowId: string) => (await workflows.find(workflowId)) !== null,
     /** @throws see `findWorkflow` */
     find: (workflowId: string) => findWorkflow(workflows, workflowId),
-    start: createWorkflowStart({ workflows, counters, mailer, jobs, idempotency, clock, log, ttlMs }),
+    start: createWorkflowStart({ workflows, counters, mailer, jobs, idempotency, clock, log, ttlMs, addressOf }),
     state: createWorkflowState({ outputs, clock, addressOf }),
-    resend: createResend({ workflows, mailer, idempotency, clock }),
+    resend: createResend({ workflows, mailer, idempotency, clock, addressOf }),
     verifyUser: createUserVerification({ workflows, clock }),
-    stampOutput: createOutputStamping({ queue, waiter, outputs, idempotency, clock, servesQualified, addressOf }),
+    stampOutput: createOutputStamping({ queue, writes, waiter, outputs, idempotency, clock, servesQualified, addressOf }),
     complete: createCompletion({ workflows, jobs, clock, waitMs, servesQualified, addressOf }),
     redact: createRedaction({ workflows, outputs, clock }),
     /**

@@ -1,0 +1,59 @@
+import { Redis } from 'ioredis';
+import { expect, onTestFinished, test } from 'vitest';
+import { eventually, getJson, randomHash, stampInternal, verifyById } from '../support/requests.ts';
+import { startPrivateMongo, startPrivateRedis } from '../support/servers.ts';
+import { type Service, startService } from '../support/service.ts';
+import { refuseWrites } from '../support/store-faults.ts';
+import { stampOutput, startWorkflow } from '../support/workflows.ts';
+
+const withinMs = 5_000;
+
+/** Readiness and status say so within 5 s of the fault, or of its end. */
+async function expectState(service: Service, checks: { redis: string; mongodb: string }, note: string): Promise<void> {
+  const isWell = Object.values(checks).every((check) => check === 'ok');
+  await eventually(async () => {
+    const ready = await service.fetch('/health/ready');
+    const { checks: seen } = (await ready.json()) as { checks: typeof checks };
+    return ready.ok === isWell && seen.redis === checks.redis && seen.mongodb === checks.mongodb;
+  }, withinMs);
+  await eventually(async () => (await getJson(service, '/api/v1/status')).body.status === (isWell ? 'operational' : 'outage'), withinMs);
+  if (note) expect(await (await service.fetch('/status')).text()).toContain(note);
+}
+
+test('E10: Redis at maxmemory: not ready, an outage, 503; and on by itself', async () => {
+  const server = await startPrivateRedis();
+  onTestFinished(server.dispose);
+  const service = await startService({ settings: { REDIS_URL: server.url } });
+  const redis = new Redis(server.url);
+  onTestFinished(() => redis.disconnect());
+  await expectState(service, { redis: 'ok', mongodb: 'ok' }, '');
+  await redis.config('SET', 'maxmemory', '1');
+  await expectState(service, { redis: 'failing', mongodb: 'ok' }, 'The queue takes no writes.');
+  expect(await stampInternal(service, { hash: randomHash() })).toMatchObject({ status: 503, body: { code: 'queue_unavailable' } });
+  await redis.config('SET', 'maxmemory', '0');
+  expect((await stampInternal(service, { hash: randomHash() })).status).toBe(201);
+  await expectState(service, { redis: 'ok', mongodb: 'ok' }, '');
+});
+
+test('E10: a store that answers and takes no writes: not ready, an outage, 503; what is stored verifies; and on by itself', async () => {
+  const mongo = await startPrivateMongo();
+  onTestFinished(mongo.dispose);
+  const service = await startService({ settings: { MONGODB_URL: mongo.url, STAMP_WAIT_MS: '1000' } });
+  const workflow = await startWorkflow(service);
+  const { body: before } = await stampInternal(service, { hash: randomHash() });
+  await expectState(service, { redis: 'ok', mongodb: 'ok' }, '');
+
+  const mend = await refuseWrites(mongo);
+  const early = await stampInternal(service, { hash: randomHash() });
+  await expectState(service, { redis: 'ok', mongodb: 'failing' }, 'The store takes no writes.');
+  expect(await stampInternal(service, { hash: randomHash() })).toMatchObject({ status: 503, body: { code: 'store_unavailable' } });
+  expect(await stampOutput(service, workflow)).toMatchObject({ status: 503, body: { code: 'store_unavailable' } });
+  expect((await verifyById(service, before.token_id)).body.valid).toBe(true);
+
+  await mend();
+  await eventually(async () => (await stampInternal(service, { hash: randomHash() })).status === 201, withinMs);
+  await expectState(service, { redis: 'ok', mongodb: 'ok' }, '');
+  // What was accepted before it was noticed was kept in the queue (E11).
+  if (early.status === 504) await eventually(async () => (await verifyById(service, early.body.token_id)).body.valid === true);
+  else expect(early.status).toBe(503);
+}, 60_000);

@@ -1,0 +1,96 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { collectionOf, openDatabase } from '../support/database.ts';
+import { runFault } from '../support/fault-run.ts';
+import { startMailServer } from '../support/mail.ts';
+import { eventually, randomHash, stampInternal, verifyById } from '../support/requests.ts';
+import { type PrivateServer, startPrivateRedis } from '../support/servers.ts';
+import { type Settings, startService } from '../support/service.ts';
+import { completeWorkflow, openLink, postEmpty, startRequest, startWorkflow, startWorkflowRaw } from '../support/workflows.ts';
+
+/** A service whose Redis is its own, and whose limits do not count. */
+async function startOnRedis(settings: Settings = {}, workers = 1) {
+  const redis = await startPrivateRedis();
+  onTestFinished(redis.dispose);
+  const open = { RATE_WORKFLOW_START_PER_HOUR: '0', RATE_WORKFLOW_STAMP_PER_MINUTE: '0' };
+  return { redis, service: await startService({ settings: { REDIS_URL: redis.url, ...open, ...settings }, workers }) };
+}
+
+/** Redis answers nothing for 3 s, or until `send` is answered: its command has left, and can be waited for no longer. */
+async function whileFrozen<T>(redis: PrivateServer, send: () => Promise<T>): Promise<T> {
+  redis.pause();
+  const answer = send();
+  await Promise.race([answer, delay(3_000)]);
+  redis.resume();
+  return answer;
+}
+
+test('E11: Redis freezes under load: no 503 is said of what was made, and who obeys Retry-After doubles nothing', async () => {
+  const { redis, service } = await startOnRedis({}, 2);
+  const figures = await runFault({
+    name: 'freeze of 1.5 s',
+    service,
+    clients: 16,
+    fault: async () => {
+      redis.pause();
+      await delay(1_500);
+      redis.resume();
+    },
+  });
+  expect(figures).toMatchObject({ other: 0, lost: 0, doubled: 0, false503: 0, untaken: 0 });
+  expect(figures[503]).toBeGreaterThan(0);
+}, 60_000);
+
+test('E11: a stamp whose job left and never arrived is told 504, and its address says later that there is none', async () => {
+  const { redis, service } = await startOnRedis({ STAMP_WAIT_MS: '2000' });
+  redis.pause();
+  const { status, headers, body } = await stampInternal(service, { content_b64: 'AAAA', tier: 'sealed' });
+  expect([status, body.code, headers.get('retry-after')]).toEqual([504, 'stamp_pending', '5']);
+  expect(body.detail).toContain('did not say whether');
+  expect(body.verify_url).toBe(`/api/v1/verify/v1/token/${body.token_id}`);
+  expect((await verifyById(service, body.token_id)).body).toMatchObject({ valid: false });
+  await redis.kill();
+  await redis.start();
+  await eventually(async () => (await stampInternal(service, { hash: randomHash() })).status === 201);
+  expect((await verifyById(service, body.token_id)).body).toMatchObject({
+    valid: false,
+    reason: expect.stringContaining('No stamp has this id.'),
+  });
+}, 60_000);
+
+test('E10: while Redis hangs, what comes after the first unanswered job is refused at once with 503', async () => {
+  const { redis, service } = await startOnRedis({ STAMP_WAIT_MS: '3000' });
+  redis.pause();
+  const first = stampInternal(service, { hash: randomHash() });
+  const refused = await eventually(async () => {
+    const sentAt = Date.now();
+    const answer = await Promise.race([stampInternal(service, { hash: randomHash() }), first]);
+    return answer.status === 503 && { answer, tookMs: Date.now() - sentAt };
+  });
+  expect(refused.answer.body.code).toBe('queue_unavailable');
+  expect(refused.tookMs).toBeLessThan(1_000);
+  redis.resume();
+  expect((await first).status).toBe(201);
+}, 60_000);
+
+test('E11: a workflow is started, mailed, closed while Redis freezes: each is told with its address, and done once', async () => {
+  const mail = await startMailServer();
+  const { redis, service } = await startOnRedis({ SMTP_URL: mail.url, STAMP_WAIT_MS: '8000' });
+  const started = await whileFrozen(redis, () => startWorkflowRaw(service, startRequest()));
+  const id = String(started.body.workflow_id);
+  expect([started.status, started.body.code]).toEqual([504, 'mail_pending']);
+  expect(started.body.status_url).toBe(`/api/v1/workflow/${id}`);
+  await mail.linkFor(id);
+  const headers = { authorization: `Workflow ${started.body.workflow_token}` };
+
+  const resent = await whileFrozen(redis, () => postEmpty(service, `/api/v1/workflow/${id}/resend`, headers));
+  expect([resent.status, resent.body.code, resent.body.status_url]).toEqual([504, 'mail_pending', `/api/v1/workflow/${id}`]);
+  await eventually(async () => mail.mails.length === 2);
+  expect((await openLink(mail.mails[1]?.links[0] ?? '')).status).toBe(200);
+
+  const workflow = await startWorkflow(service);
+  expect((await whileFrozen(redis, () => completeWorkflow(service, workflow))).status).toBe(200);
+  const workflows = collectionOf(await openDatabase(service), 'workflows');
+  expect(await workflows.countDocuments({})).toBe(2);
+  expect(mail.mails).toHaveLength(3);
+}, 60_000);

@@ -1,0 +1,108 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { collectionOf, openDatabase } from './database.ts';
+import { eventually, type JsonAnswer, randomHash, stampInternal } from './requests.ts';
+import type { Service } from './service.ts';
+import { type StartedWorkflow, stampOutput, startWorkflow } from './workflows.ts';
+
+/** What one fault did to clients without an Idempotency-Key. */
+export interface FaultFigures {
+  readonly fault: string;
+  readonly requests: number;
+  readonly 201: number;
+  readonly 504: number;
+  readonly 503: number;
+  /** Answered otherwise, or not at all. */
+  readonly other: number;
+  /** Told 201, or 504 "accepted", and not stored. */
+  readonly lost: number;
+  /** Hashes that stand twice among the stamps or in the chain, though their client obeyed. */
+  readonly doubled: number;
+  /** Told 503, and stored. */
+  readonly false503: number;
+  /** Told 504 "did not say whether", and not stored: true, and the price of it. */
+  readonly untaken: number;
+  /** Milliseconds from the end of the fault to the next 201. */
+  readonly recoveryMs: number;
+}
+
+interface Told {
+  readonly hash: string;
+  readonly at: number;
+  readonly answer: JsonAnswer;
+}
+
+interface FaultOptions {
+  readonly name: string;
+  readonly service: Service;
+  /** Half of them stamp, half of them stamp outputs of one workflow. */
+  readonly clients: number;
+  /** Breaks something, mends it, and resolves. */
+  readonly fault: () => Promise<void>;
+}
+
+/**
+ * Keeps clients busy while something breaks and for a while afterwards, and then counts. A client sends one request after the other; it
+ * obeys `Retry-After` at a 503 with the same hash, and at a 504 goes on with the next one.
+ */
+export async function runFault({ name, service, clients, fault }: FaultOptions): Promise<FaultFigures> {
+  const workflow = await startWorkflow(service);
+  const told: Told[] = [];
+  let isOver = false;
+
+  const send = (client: number, hash: string): Promise<JsonAnswer> =>
+    client % 2 ? stampOutput(service, workflow, { output_hash: hash }) : stampInternal(service, { hash });
+
+  async function runClient(client: number): Promise<void> {
+    let hash = randomHash();
+    while (!isOver) {
+      const answer = await send(client, hash);
+      told.push({ hash, at: Date.now(), answer });
+      if (answer.status === 503) await delay(Number(answer.headers.get('retry-after')) * 1_000);
+      else hash = randomHash();
+    }
+  }
+
+  const running = Array.from({ length: clients }, (_, client) => runClient(client));
+  await eventually(async () => told.length >= 2 * clients);
+  await fault();
+  const endedAt = Date.now();
+  const firstAfter = await eventually(async () => told.find(({ at, answer }) => at > endedAt && answer.status === 201), 60_000);
+  const heardThen = told.length;
+  await eventually(async () => told.length >= heardThen + 4 * clients, 60_000);
+  isOver = true;
+  await Promise.all(running);
+  return { fault: name, ...(await count(service, workflow, told)), recoveryMs: firstAfter.at - endedAt };
+}
+
+const duplicatesIn = (hashes: readonly string[]): number => hashes.length - new Set(hashes).size;
+
+async function count(service: Service, workflow: StartedWorkflow, told: readonly Told[]) {
+  const db = await openDatabase(service);
+  const statusIs = (status: number) => told.filter(({ answer }) => answer.status === status);
+  const isMaybe = ({ answer: { body } }: Told) => String(body.detail).startsWith('The queue did not say');
+  const idOf = ({ answer: { body } }: Told) => String(body.stamp_token_id ?? body.token_id);
+  const storedIds = async () => new Set((await collectionOf(db, 'stamps').find({}).toArray()).map(({ _id }) => _id));
+  const promised = [...statusIs(201), ...statusIs(504).filter((each) => !isMaybe(each))].map(idOf);
+  const missing = async () => new Set(promised).difference(await storedIds()).size;
+  const lost = await eventually(async () => (await missing()) === 0 && { count: 0 }, 30_000).catch(async () => ({
+    count: await missing(),
+  }));
+
+  const hashes = new Set(told.map(({ hash }) => hash));
+  const stamps = (await collectionOf(db, 'stamps').find({}).toArray()) as unknown as { imprint: { digest: string }; requestId: string }[];
+  const outputs = await collectionOf(db, 'outputs').find({ workflowId: workflow.id, kind: 'output' }).toArray();
+  const ours = stamps.filter(({ imprint }) => hashes.has(imprint.digest));
+  const refusedIds = new Set(statusIs(503).map(({ answer }) => String(answer.body.request_id)));
+  const known = await storedIds();
+  return {
+    requests: told.length,
+    201: statusIs(201).length,
+    504: statusIs(504).length,
+    503: statusIs(503).length,
+    other: told.filter(({ answer }) => ![201, 503, 504].includes(answer.status)).length,
+    lost: lost.count,
+    doubled: duplicatesIn(ours.map(({ imprint }) => imprint.digest)) + duplicatesIn(outputs.map(({ hash }) => String(hash))),
+    false503: ours.filter(({ requestId }) => refusedIds.has(requestId)).length,
+    untaken: statusIs(504).filter((each) => isMaybe(each) && !known.has(idOf(each))).length,
+  };
+}
