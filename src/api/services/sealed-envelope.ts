@@ -2,15 +2,9 @@ import { createHash, hkdfSync } from 'node:crypto';
 import { type Cipher, decrypt, encrypt, keyBytes, nonceBytes } from '../../shared/domain/encryption.ts';
 
 /**
-<<<<<<< HEAD
  * Encrypts sealed content with AES-256-GCM under a key that is derived from the secret in its address (S11). The database holds the
  * ciphertext and the SHA-256 of the secret, and cannot decrypt it. The nonce is derived from the secret too; that is safe because each
  * secret encrypts only one content.
-=======
- * Sealed content is encrypted under a key that only its capability address yields (S11): the database holds the ciphertext and
- * the SHA-256 of the secret, and neither opens it. The nonce comes from the derivation too, which is safe because a secret encrypts
- * one content once.
->>>>>>> 302dc0d (A master key that is in no database wraps the secrets in it: the database alone opens nothing)
  */
 function cipherOf(secret: string, tokenId: string): Cipher {
   const material = Buffer.from(hkdfSync('sha256', secret, tokenId, 'qstamp sealed content v1', keyBytes + nonceBytes));
