@@ -105,8 +105,10 @@ describe('deploy/Dockerfile', () => {
       '!package.json',
       '!package-lock.json',
       '!.npmrc',
+      '!bin',
       '!scripts/repair-counters.ts',
       '!scripts/rotate-master-key.ts',
+      '!scripts/stack/packaged-node.mjs',
       '!src',
       '!views',
     ]);
