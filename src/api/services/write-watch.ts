@@ -3,9 +3,10 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import { answerWithin } from '../../shared/runtime/answer-within.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 
-/** Between looks, and how long a server may take at each: the state is known within 4 s. */
+/** Between looks: a state is known within 3 s. */
 const lookMs = 1_500;
-const timeoutMs = 1_000;
+/** A server that takes longer is slow and refuses nothing. Shorter than `producerTimeoutMs`, after which a silent Redis looks like an error. */
+const timeoutMs = 700;
 
 const servers = ['redis', 'mongodb'] as const;
 type Server = (typeof servers)[number];
@@ -33,8 +34,14 @@ export function watchWrites(options: Readonly<Record<Server, WatchedServer>> & {
 
   async function look(server: Server): Promise<void> {
     const { ping, write } = options[server];
-    const succeeds = async (ask: () => Promise<unknown>) => (await answerWithin(timeoutMs, async () => [await ask()])) !== undefined;
-    const isRefusing = (await succeeds(ping)) && !(await succeeds(write));
+    const outcomeOf = (ask: () => Promise<unknown>) =>
+      answerWithin(timeoutMs, () =>
+        ask().then(
+          () => 'done',
+          () => 'refused',
+        ),
+      );
+    const isRefusing = (await outcomeOf(ping)) === 'done' && (await outcomeOf(write)) === 'refused';
     if (isRefusing !== refusing[server])
       log.warn({ server, isRefusing }, isRefusing ? 'a server takes no writes' : 'a server refuses no longer');
     refusing[server] = isRefusing;
