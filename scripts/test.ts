@@ -5,6 +5,7 @@
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { Redis } from 'ioredis';
 import { canInstallPackages, findProgram, installPackages } from './stack/administrator.ts';
 import { checkoutDir, type StackContext, together } from './stack/context.ts';
 import { runScript } from './stack/interrupt.ts';
@@ -42,6 +43,13 @@ async function ensureChromium(context: StackContext): Promise<void> {
   else context.progress.say('no chromium on PATH and none can be installed: browser tests cannot run');
 }
 
+/** As the store of the tests does without syncs: else each test waits for the disk with the writes of all others. */
+async function syncSeldom(redisUrl: string): Promise<void> {
+  const redis = new Redis(redisUrl);
+  await redis.config('SET', 'appendfsync', 'everysec');
+  redis.disconnect();
+}
+
 await runScript(async (signal) => {
   const { context, dispose } = createTemporaryContext(signal);
   let stack: Stack | undefined;
@@ -49,6 +57,7 @@ await runScript(async (signal) => {
     const [failed, { redisUrl, mongoUrl }] = await together(context, runChecks, async (linked) => {
       await ensureChromium(linked);
       stack = await startStack(linked);
+      await syncSeldom(stack.redisUrl);
       return stack;
     });
     context.progress.say(`Redis: ${stack?.redisSource}\nMongoDB: ${stack?.mongoSource}`);
