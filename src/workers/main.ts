@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { readBacklog } from '../shared/queue/backlog.ts';
 import { connectWorker, disconnect } from '../shared/queue/connection.ts';
 import { consumeJobs, scheduleSweep } from '../shared/queue/consumer.ts';
-import { readQueueState } from '../shared/queue/depth.ts';
 import { startHeartbeat } from '../shared/queue/heartbeat.ts';
 import { createOutputOrder } from '../shared/queue/output-order.ts';
 import { sendReplies } from '../shared/queue/replies.ts';
@@ -81,7 +81,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
       metrics,
       host: config.HOST,
       port: config.METRICS_PORT,
-      readQueueState: () => readQueueState(redis),
+      readQueueState: () => readBacklog(redis),
       readHealth: health,
     });
     lifecycle.onClose('metrics', served.close);

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Job, Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from '../runtime/log.ts';
+import { countFinished } from './backlog.ts';
 import { keyPrefix } from './connection.ts';
 import { type JobName, type JobProcessors, type JobRun, jobContracts, queueConcurrency } from './jobs.ts';
 
@@ -60,6 +61,7 @@ export function consumeJobs(options: { redis: Redis; processors: JobProcessors; 
       isRetry: job.attemptsStarted > 1,
       keepOnly: (rest) => job.updateData(rest),
     });
+    if (name === 'stamp') countFinished(redis, job.id ?? '').catch((error) => log.debug({ err: error, job: job.id }, 'not counted'));
   }
 
   const running = new Set<Promise<void>>();
