@@ -70,9 +70,13 @@ export async function openApi({ config, log, lifecycle }: ProcessContext<Config>
   const activity = createActivityCounter({ counters: store.counters, clock, log });
   lifecycle.onClose('activity', () => activity.stop());
 
+  const writeStore = async () => {
+    const [heartbeats] = await Promise.all([readHeartbeats(redis, clock()).catch(() => []), store.checkWrite()]);
+    if (heartbeats.some(({ isStoreFull }) => isStoreFull)) throw new Error('a worker finds no space for stamps');
+  };
   const writes = watchWrites({
     redis: { ping: () => redis.ping(), write: () => checkWrite(redis) },
-    mongodb: { ping: store.ping, write: store.checkWrite },
+    mongodb: { ping: store.ping, write: writeStore },
     log,
   });
   lifecycle.onClose('writes', () => writes.stop());
