@@ -15,12 +15,13 @@ import { connectProducer, connectWorker, disconnect, untilReady } from '../src/s
 import { openQueue } from '../src/shared/queue/open-queue.ts';
 import { type StampItem, type StampJob, stampQueueName } from '../src/shared/queue/stamp-job.ts';
 import { createStampQueue } from '../src/shared/queue/stamp-queue.ts';
-import { start, stop } from './processes.ts';
+import { startProcesses } from './processes.ts';
 import { median } from './rate.ts';
 
 const depths = [100, Number(process.env.BENCH_WAITING ?? 1_000_000)] as const;
 const drained = Number(process.env.BENCH_DRAINED ?? 200_000);
 const workers = 4;
+const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
 const maxDepth = 10_000_000;
 
 const log = pino({ level: 'silent' });
@@ -84,7 +85,7 @@ async function restOf(redis: Redis, pid: number): Promise<{ api: number; redis: 
     api: cpuOf(pid),
     redis: (await infoOf(redis, 'cpu', 'used_cpu_user')) + (await infoOf(redis, 'cpu', 'used_cpu_sys')),
   });
-  const seconds = 8;
+  const seconds = 5;
   const before = await used();
   await delay(seconds * 1_000);
   const after = await used();
@@ -92,38 +93,58 @@ async function restOf(redis: Redis, pid: number): Promise<{ api: number; redis: 
   return { api: percent('api'), redis: percent('redis') };
 }
 
-async function measureAt(depth: number, environment: NodeJS.ProcessEnv): Promise<Record<string, string>> {
-  await fill(environment.REDIS_URL ?? '', depth);
-  const redis = await connect(environment.REDIS_URL ?? '');
-  const api = await start('src/api/main.ts', environment);
-  const url = `${api.url}/api/v1/status`;
-  await fetch(url);
-  const rest = await restOf(redis, api.child.pid ?? 0);
-  const { queue: shown } = (await (await fetch(url)).json()) as { queue: { depth: number } };
-  const figures: number[] = [];
-  for (let run = 0; run < 5; run += 1) {
+type Figures = Readonly<Record<string, number>>;
+
+async function measureAt(depth: number, environment: NodeJS.ProcessEnv): Promise<Figures> {
+  const url = environment.REDIS_URL ?? '';
+  const redis = await connect(url);
+  // What the last round accepted here would make a hundred a thousand.
+  if (depth < 10_000) await redis.flushdb();
+  await fill(url, depth);
+  const api = await startProcesses(['src/api/main.ts'], environment);
+  const rest = await restOf(redis, api.pids[0] ?? 0);
+  const readStatus = async () => (await (await fetch(`${api.url}/api/v1/status`)).json()) as { queue: { depth: number } };
+  const statuses: number[] = [];
+  for (let run = 0; run < 3; run += 1) {
     // Figures are kept for two seconds.
     await delay(2_100);
-    figures.push(...(await timesOf(1, async () => (await fetch(url)).text())));
+    statuses.push(...(await timesOf(1, readStatus)));
   }
-  const queue = createStampQueue({ redis, replyTo: 'nobody', maxDepth, log });
-  await timesOf(200, () => queue.accept(item(), () => true));
-  const accepts = await timesOf(1_000, () => queue.accept(item(), () => true));
-  await queue.close();
+  const { queue: shown } = await readStatus();
+  await redis.config('RESETSTAT');
   const looks = await timesOf(200, () => readBacklog(redis));
-  await stop(api);
+  const [, lookUs] = /^cmdstat_eval:.*usec_per_call=([\d.]+)/m.exec(await redis.info('commandstats')) ?? [];
+  const queue = createStampQueue({ redis, replyTo: 'nobody', maxDepth, log });
+  await timesOf(100, () => queue.accept(item(), () => true));
+  const accepts = await timesOf(500, () => queue.accept(item(), () => true));
+  await queue.close();
+  await api.stop();
   await disconnect(redis);
-  const at = (times: readonly number[], share: number) => (times[Math.floor(times.length * share)] ?? Number.NaN).toFixed(2);
+  const at = (times: readonly number[], share: number) => times[Math.floor(times.length * share)] ?? Number.NaN;
   return {
-    'shown on /status': String(shown.depth),
+    'shown on /status': shown.depth,
     'accept p50 ms': at(accepts, 0.5),
     'accept p99 ms': at(accepts, 0.99),
-    'look at the depth p50 ms': at(looks, 0.5),
-    'look at the depth p99 ms': at(looks, 0.99),
-    'GET /api/v1/status p50 ms': median(figures).toFixed(1),
-    'API at rest, % of a core': rest.api.toFixed(1),
-    'Redis at rest, % of a core': rest.redis.toFixed(1),
+    'a look at the depth p50 ms': at(looks, 0.5),
+    'a look at the depth, in Redis µs': Number(lookUs),
+    'GET /api/v1/status p50 ms': median(statuses),
+    'API at rest, % of a core': rest.api,
+    'Redis at rest, % of a core': rest.redis,
   };
+}
+
+/** The same at both depths in turn, so that the columns compare on a busy machine too. */
+async function compareDepths(redisUrl: string, environment: NodeJS.ProcessEnv): Promise<void> {
+  const runs = new Map<number, Figures[]>(depths.map((depth) => [depth, []]));
+  for (let round = 0; round < rounds; round += 1) {
+    for (const [database, depth] of depths.entries())
+      runs.get(depth)?.push(await measureAt(depth, { ...environment, REDIS_URL: `${redisUrl}/${database + 1}` }));
+  }
+  const rows = Object.keys(runs.get(depths[0])?.[0] ?? {});
+  const middle = (depth: number, row: string) => Number(median((runs.get(depth) ?? []).map((run) => run[row] ?? Number.NaN)).toFixed(2));
+  const columns = (row: string) => Object.fromEntries(depths.map((depth) => [`${depth} waiting`, middle(depth, row)]));
+  console.log(`median of ${rounds} rounds, both depths in turn`);
+  console.table(Object.fromEntries(rows.map((row) => [row, columns(row)])));
 }
 
 async function drain(environment: NodeJS.ProcessEnv): Promise<Record<string, string>> {
@@ -146,13 +167,13 @@ async function drain(environment: NodeJS.ProcessEnv): Promise<Record<string, str
   const client = await MongoClient.connect(environment.MONGODB_URL ?? '');
   const stamps = client.db(database).collection<{ _id: string; imprint: { digest: string } }>('stamps');
   const workStartedAt = performance.now();
-  const running = await Promise.all(Array.from({ length: workers }, () => start('src/workers/main.ts', environment)));
+  const running = await startProcesses(Array(workers).fill('src/workers/main.ts'), environment);
   while ((await readBacklog(redis)).waiting > 0 || (await stamps.estimatedDocumentCount()) < drained) {
     if (performance.now() - workStartedAt > 600_000) break;
     await delay(200);
   }
   const drainedIn = (performance.now() - workStartedAt) / 1_000;
-  await Promise.all(running.map(stop));
+  await running.stop();
 
   const digests = new Map<string, number>();
   for await (const { _id, imprint } of stamps.find({}, { projection: { 'imprint.digest': 1 } })) {
@@ -180,12 +201,7 @@ await withStack(
     mongo.pathname = `/${database}`;
     const servers = { REDIS_URL: redisUrl, MONGODB_URL: mongo.href, MASTER_KEY: newMasterKey() };
     const environment = { ...process.env, PORT: '0', LOG_LEVEL: 'error', QUEUE_MAX_DEPTH: String(maxDepth), ...servers };
-    const columns = new Map<string, Record<string, string>>();
-    for (const depth of depths) columns.set(`${depth} waiting`, await measureAt(depth, environment));
-    const rows = Object.keys(columns.values().next().value ?? {});
-    console.table(
-      Object.fromEntries(rows.map((row) => [row, Object.fromEntries([...columns].map(([name, column]) => [name, column[row]]))])),
-    );
+    await compareDepths(redisUrl, environment);
     console.table(await drain(environment));
   },
   { durable: true },

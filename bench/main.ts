@@ -1,7 +1,14 @@
-/** `npm run bench -- <name>` measures what `bench/<name>.ts` does, `npm run bench` stamping. */
-import { existsSync } from 'node:fs';
+/** `npm run bench`: what a stamp costs beside other ways. `npm run bench -- backlog`, and so on: what else is measured. */
+const measurements: Readonly<Record<string, () => Promise<unknown>>> = {
+  stamping: () => import('./stamping.ts'),
+  backlog: () => import('./backlog.ts'),
+};
 
-const [name = 'stamping'] = process.argv.slice(2);
-const script = new URL(`./${name}.ts`, import.meta.url);
-if (!/^[a-z]+$/.test(name) || !existsSync(script)) throw new Error(`there is no measurement named ${name}`);
-await import(script.href);
+const name = process.argv[2] ?? 'stamping';
+const measure = measurements[name];
+if (measure) {
+  await measure();
+} else {
+  console.error(`there is no measurement "${name}", only ${Object.keys(measurements).join(', ')}`);
+  process.exitCode = 2;
+}

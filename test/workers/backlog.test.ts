@@ -1,22 +1,12 @@
-import { randomUUIDv7 } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { readBacklog } from '../../src/shared/queue/backlog.ts';
 import { untilReady } from '../../src/shared/queue/connection.ts';
-import type { StampItem } from '../../src/shared/queue/stamp-job.ts';
 import { createStampQueue } from '../../src/shared/queue/stamp-queue.ts';
-import { eventually, getJson, randomHash } from '../support/requests.ts';
+import { eventually, getJson } from '../support/requests.ts';
 import { startService } from '../support/service.ts';
-
-const item = (): StampItem => ({
-  tokenId: randomUUIDv7(),
-  imprint: { algorithm: 'sha256', digest: randomHash() },
-  tier: 'basic',
-  caller: { kind: 'internal', product: 'test' },
-  acceptedAt: Date.now(),
-  requestId: 'test',
-});
+import { stampItem } from '../support/stamp-items.ts';
 
 test('E10: of many waiting jobs of any size the depth is exact, and few are looked at; drained, none waits', async () => {
   const service = await startService({ workers: 0 });
@@ -26,7 +16,7 @@ test('E10: of many waiting jobs of any size the depth is exact, and few are look
   const log = pino({ level: 'silent' });
   const queue = createStampQueue({ redis, replyTo: 'nobody', maxDepth: 10_000, log });
   onTestFinished(() => queue.close());
-  const accept = (items: number) => Promise.all(Array.from({ length: items }, () => queue.accept(item(), () => true)));
+  const accept = (items: number) => Promise.all(Array.from({ length: items }, () => queue.accept(stampItem(), () => true)));
 
   const startedAt = Date.now();
   await accept(1);

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
 import { maxItemsPerJob, stampQueueName } from './stamp-job.ts';
 
@@ -80,5 +81,32 @@ export async function readBacklog(redis: Redis): Promise<Backlog> {
 /** Counts the stamps of a job that is about to be added. Send it ahead of the job on the same connection, and only the first time. */
 export const countEntering = (redis: Redis, jobId: string): Promise<unknown> => redis.incrby(unfinishedKey, itemsOf(jobId));
 
-/** Takes the stamps of a job that is done out of the count. Send it ahead of what removes the job: both share one sync. */
-export const countFinished = (redis: Redis, jobId: string): Promise<unknown> => redis.decrby(unfinishedKey, itemsOf(jobId));
+/** How long a worker gathers what it has finished: with `appendfsync always` each write is a sync, which a caller may have to wait for. */
+const gatherMs = 50;
+
+/** Takes the stamps of finished jobs out of the count. */
+export interface FinishedCount {
+  /** Once for each job that has left Redis, and not for one that was taken over by another worker. */
+  add(jobId: string): void;
+  flush(): void;
+}
+
+export function createFinishedCount({ redis, log }: { redis: Redis; log: Logger }): FinishedCount {
+  let stamps = 0;
+  let timer: NodeJS.Timeout | undefined;
+
+  function flush(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    if (stamps > 0) redis.decrby(unfinishedKey, stamps).catch((error) => log.debug({ err: error }, 'finished stamps were not counted'));
+    stamps = 0;
+  }
+
+  return {
+    add: (jobId) => {
+      stamps += itemsOf(jobId);
+      timer ??= setTimeout(flush, gatherMs);
+    },
+    flush,
+  };
+}

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Job, Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from '../runtime/log.ts';
-import { countFinished } from './backlog.ts';
+import { createFinishedCount } from './backlog.ts';
 import { keyPrefix } from './connection.ts';
 import { type JobName, type JobProcessors, type JobRun, jobContracts, queueConcurrency } from './jobs.ts';
 
@@ -61,9 +61,9 @@ export function consumeJobs(options: { redis: Redis; processors: JobProcessors; 
       isRetry: job.attemptsStarted > 1,
       keepOnly: (rest) => job.updateData(rest),
     });
-    if (name === 'stamp') countFinished(redis, job.id ?? '').catch((error) => log.debug({ err: error, job: job.id }, 'not counted'));
   }
 
+  const finished = createFinishedCount({ redis, log });
   const running = new Set<Promise<void>>();
 
   function process(job: Job): Promise<void> {
@@ -94,6 +94,7 @@ export function consumeJobs(options: { redis: Redis; processors: JobProcessors; 
           error instanceof UnknownJobError ? unknownJobRetryMs : retryDelayMs(attemptsMade, kind),
       },
     });
+    worker.on('completed', (job) => job.name === 'stamp' && finished.add(job.id ?? ''));
     worker.on('failed', (job, error) => log.warn({ err: error, queue, job: job?.id, attempts: job?.attemptsMade }, 'a job failed'));
     worker.on('stalled', (job) => log.warn({ queue, job }, 'a job was taken over from a lost worker'));
     worker.on('error', (error) => log.debug({ err: error, queue }, 'worker connection'));
@@ -104,6 +105,7 @@ export function consumeJobs(options: { redis: Redis; processors: JobProcessors; 
       // Without Redis no job can be handed back. Its lock runs out, and another worker starts it again.
       const isForced = redis.status !== 'ready';
       await Promise.race([Promise.all(workers.map((worker) => worker.close(isForced))), finishWithout(redis)]);
+      finished.flush();
     },
   };
 }
