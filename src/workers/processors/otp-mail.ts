@@ -73,6 +73,6 @@ export function createOtpMailProcessor(deps: OtpMailDeps): (job: JobPayload<'otp
       return;
     }
     await workflows.recordMail(workflowId, challengeId, { sentAt: new Date(clock()) });
-    log.info({ requestId, workflowId }, 'the verification mail was sent');
+    log.info({ requestId, workflowId, outcome: 'done' }, 'the verification mail was sent');
   };
 }
