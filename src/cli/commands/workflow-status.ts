@@ -24,7 +24,7 @@ function detailsOf(state: WorkflowStateResponse, page: string): readonly string[
   const { status, agent_id, merkle_root } = state;
   const ends = status === 'completed' || status === 'expired' ? [] : [`open until ${state.expires_at}`];
   return [
-    ...(agent_id === undefined ? [] : [`agent ${agent_id}`]),
+    ...(agent_id === undefined || agent_id === erased ? [] : [`agent ${agent_id}`]),
     ...mailOf(state),
     `started at ${state.created_at}`,
     state.confirmed_at === null ? 'link not opened' : `link opened at ${state.confirmed_at}`,
@@ -34,7 +34,11 @@ function detailsOf(state: WorkflowStateResponse, page: string): readonly string[
   ];
 }
 
+/** What the service says in place of an address that it has erased (W10). */
+const erased = '[REDACTED]';
+
 function mailOf({ mail, user_email }: WorkflowStateResponse): readonly string[] {
+  if (user_email === erased) return ['client erased: e-mail address and agent are gone for good'];
   if (mail === undefined || user_email === undefined) return [];
   if (mail.status === 'sent') return [`link mailed to ${user_email}${mail.sent_at === null ? '' : ` at ${mail.sent_at}`}`];
   if (mail.status === 'waiting') return [`mail to ${user_email} not sent yet, tried ${countOf(mail.attempts, 'time')}`];

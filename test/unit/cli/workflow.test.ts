@@ -79,6 +79,14 @@ describe('status (W16)', () => {
     expect(stdout).not.toContain('open until');
   });
 
+  test('after redaction: the address and the agent are gone, and no mail to a placeholder is spoken of (W10)', async () => {
+    const redacted = { ...state, agent_id: '[REDACTED]', user_email: '[REDACTED]' };
+    const { url } = await startStub((response) => sendJson(response, 200, redacted));
+    const { stdout } = await inFolder().run(['workflow', 'status'], { url });
+    expect(stdout).toContain('\n  client erased: e-mail address and agent are gone for good\n');
+    expect(stdout).not.toMatch(/REDACTED|mailed to/);
+  });
+
   test.each([
     [{ status: 'waiting', attempts: 0, sent_at: null }, 'mail to client@example.com not sent yet, tried 0 times'],
     [
