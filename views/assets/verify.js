@@ -68,7 +68,9 @@ async function compareFile(file, imprint) {
  */
 function showComparison(compared) {
   const isOfAnother = compared.includes(false) && !compared.includes(true);
-  find('#verdict').classList.toggle('is-of-another', isOfAnother);
+  const verdict = find('#verdict');
+  verdict.classList.toggle('is-of-another', isOfAnother);
+  verdict.setAttribute('aria-labelledby', isOfAnother ? 'not-stamped' : 'verdict-title');
   if (!isOfAnother) return;
   const said = compared.length > 1 ? 'None of these files is what was stamped' : 'This file is not what was stamped';
   find('#not-stamped').textContent = said;

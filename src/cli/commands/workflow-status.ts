@@ -13,11 +13,14 @@ export const workflowStatus: Command = {
     const client = connect();
     const state = await client.readWorkflow(await openWorkflow(values));
     const { workflow_id, status, output_count, tier } = state;
-    const line = `the service says of workflow ${workflow_id}: ${status}, ${countOf(output_count, 'output')}, tier ${tier}`;
+    const line = `the service says of workflow ${workflow_id}: ${stateNames[status] ?? status}, ${countOf(output_count, 'output')}, tier ${tier}`;
     terminal.result(state, line, detailsOf(state, client.addressOf(state.verify_url)));
     return exitCodes.ok;
   },
 };
+
+/** States as the page calls them, where the interface has another word. */
+const stateNames: Readonly<Record<string, string>> = { pending: 'waiting for the client' };
 
 /** The members of a workflow's state (W16), a line each. */
 function detailsOf(state: WorkflowStateResponse, page: string): readonly string[] {
@@ -28,7 +31,7 @@ function detailsOf(state: WorkflowStateResponse, page: string): readonly string[
     ...mailOf(state),
     `started at ${state.created_at}`,
     state.confirmed_at === null ? 'link not opened' : `link opened at ${state.confirmed_at}`,
-    ...(state.completed_at === null ? ends : [`closed at ${state.completed_at}`]),
+    ...(state.completed_at === null ? ends : [`completed at ${state.completed_at}`]),
     ...(merkle_root === null ? [] : [`Merkle root ${merkle_root}`]),
     `page ${page}`,
   ];
