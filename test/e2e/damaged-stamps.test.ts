@@ -51,7 +51,7 @@ test('V1: a damaged record of a stamp proves nothing, and says so; nothing that 
   expect((await completeWorkflow(service, workflow)).status).toBe(200);
   const output = await collectionOf(db, 'outputs').findOne({ _id: `${workflow.id}/000000000001` });
   const closing = await collectionOf(db, 'workflows').findOne({ _id: workflow.id });
-  const rootTokenId = (closing?.closing as { rootTokenId: string }).rootTokenId;
+  const rootTokenId = (closing!.closing as { rootTokenId: string }).rootTokenId;
   for (const [tokenId, told] of [
     [String(output?.tokenId), 'The stamp of output 1 does not verify'],
     [rootTokenId, 'The stamp of the Merkle root does not verify'],
