@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { startLivedClock } from '../runtime/lived-clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import { itemsOf, readBacklog } from './backlog.ts';
+import { startLivedClock } from './lived-clock.ts';
 
 export const depthRefreshMs = 250;
 
