@@ -55,7 +55,7 @@ export async function buildMemoryApp(
     activity: { count: () => undefined },
     writes: { refusing: () => ({ redis: false, mongodb: false }), checkStore: () => undefined },
     pingRedis: async () => 'PONG',
-    readHeartbeats: async (nowMs) => [{ at: nowMs, providers: [health], mail: 'ok' }],
+    readHeartbeats: async (nowMs) => [{ at: nowMs, providers: [health], mail: 'ok', isStoreFull: false }],
     readDurability: async () => 'every_write',
     readQueueState: async () => ({ waiting: 0, oldestAt: null }),
     trust: loadTrustSettings(config),
