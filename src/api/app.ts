@@ -4,6 +4,8 @@ import type { Config } from '../shared/runtime/config.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import { operatorOf } from '../shared/views/operator.ts';
+import { createBodyMemory } from './http/body-memory.ts';
+import { addressSender, createBodyReader } from './http/body-reader.ts';
 import { createByteBudget } from './http/byte-budget.ts';
 import { createHopTrust } from './http/client-address.ts';
 import { registerErrorHandler } from './http/errors.ts';
@@ -26,9 +28,10 @@ import { registerInternalRoutes } from './routes/internal.ts';
 import { registerPageRoutes } from './routes/pages.ts';
 import { registerPricingRoutes } from './routes/pricing.ts';
 import { registerSealedRoutes } from './routes/sealed.ts';
+import { stampBodyLimit } from './routes/stamping.ts';
 import { registerStartRoute } from './routes/start.ts';
 import { registerStatusRoutes } from './routes/status.ts';
-import { registerVerifyRoutes } from './routes/verify.ts';
+import { registerVerifyRoutes, tokenBodyLimit } from './routes/verify.ts';
 import { registerVerifyForm } from './routes/verify-form.ts';
 import { registerVerifyUserRoutes } from './routes/verify-user.ts';
 import { registerWorkflowRoutes } from './routes/workflow.ts';
@@ -42,11 +45,7 @@ export interface AppDeps {
   readonly metrics: Pick<Metrics, 'answered'>;
 }
 
-/**
- * The memory of one process for large bodies. Requests and answers have separate shares, so that clients who read slowly block no
- * uploads.
- */
-const receivedBytes = 128 * 1024 * 1024;
+/** The memory of one process for sealed content that it sends. Bodies that it receives have their own, so slow readers block no uploads. */
 const sentBytes = 64 * 1024 * 1024;
 
 const requestIdPattern = /^[\w.-]{1,64}$/;
@@ -82,7 +81,14 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   registerHostRule(app);
   registerForeignBodies(app, createForeignOrigins(app, config.PUBLIC_BASE_URL));
   registerPathRule(app);
-  registerJsonBody(app, { budget: createByteBudget({ maxBytes: receivedBytes }) });
+  const reader = createBodyReader(app, {
+    memory: createBodyMemory({ largestBytes: Math.max(stampBodyLimit(sealedMaxBytes), tokenBodyLimit) }),
+    senderOf: (request) => {
+      const product = identifyProduct(request);
+      return product === undefined ? addressSender(request) : { kind: 'product', name: product };
+    },
+  });
+  registerJsonBody(app, reader);
   await registerViews(app, { operator: operatorOf(config) });
   registerOpenApi(app);
 
@@ -96,7 +102,7 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
     perMinute: config.RATE_VERIFY_PER_MINUTE,
     publicBaseUrl: config.PUBLIC_BASE_URL,
   });
-  registerVerifyForm(app, { stampPages, limits, perMinute: config.RATE_VERIFY_PER_MINUTE });
+  registerVerifyForm(app, { stampPages, reader, limits, perMinute: config.RATE_VERIFY_PER_MINUTE });
   registerSealedRoutes(app, {
     downloadSealed,
     budget: createByteBudget({ maxBytes: sentBytes }),

@@ -1,5 +1,6 @@
 import { fastify } from 'fastify';
 import { expect, test } from 'vitest';
+import { createBodyReader } from '../../src/api/http/body-reader.ts';
 import { registerErrorHandler } from '../../src/api/http/errors.ts';
 import { registerJsonBody } from '../../src/api/http/json-body.ts';
 import { registerMcp } from '../../src/api/mcp/endpoint.ts';
@@ -12,7 +13,7 @@ import { startService } from '../support/service.ts';
 async function callBroken(failure: Error) {
   const app = fastify();
   registerErrorHandler(app);
-  registerJsonBody(app);
+  registerJsonBody(app, createBodyReader(app));
   const fail = () => Promise.reject(failure);
   const callers = { identifyProduct: () => 'test', isForeign: () => false };
   const deps = { stamping: { stamp: fail }, verification: { byId: fail, raw: fail }, ...callers, sealedMaxBytes: 100 };
