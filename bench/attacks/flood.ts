@@ -8,7 +8,7 @@ const body = JSON.stringify({ hash: 'a'.repeat(64) });
 const request = `POST /api/v1/internal/v1/stamp HTTP/1.1\r\nhost: ${hostname}\r\ncontent-type: application/json\r\nx-service-token: ${serviceToken}\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
 const answerHead = /^HTTP\/1\.1 \d{3}[\s\S]*?content-length: (\d+)/i;
 const buffer = Buffer.alloc(64 * 1024);
-const counts = { answers: 0, closed: 0 };
+const counts = { answers: 0 };
 
 function attack(): void {
   let received = '';
@@ -26,15 +26,9 @@ function attack(): void {
     socket.write(request, 'latin1'),
   );
   socket.on('error', () => undefined);
-  socket.on('close', () => {
-    counts.closed += 1;
-    setImmediate(attack);
-  });
+  socket.on('close', () => setImmediate(attack));
 }
 
 for (let index = 0; index < Number(connections); index += 1) attack();
 process.send?.({});
-process.on('SIGTERM', () => {
-  console.error(`      ${counts.answers} answers, ${counts.closed} connections closed by the server`);
-  process.exit();
-});
+process.on('SIGTERM', () => process.send?.({ answers: counts.answers }, () => process.exit()));

@@ -49,8 +49,18 @@ export function withServiceUnderAttack(run: (service: ServiceUnderAttack) => Pro
   });
 }
 
-/** Starts an attacker in a process of its own, so that it does not slow down what is measured here; resolves once it attacks. */
-export async function startAttacker(script: string, ...args: string[]): Promise<{ stop(): Promise<void> }> {
+/**
+ * Starts an attacker in a process of its own, so that it does not slow down what is measured here; resolves once it attacks. `stop` tells
+ * how many answers it got, where it counts them.
+ */
+export async function startAttacker(script: string, ...args: string[]): Promise<{ stop(): Promise<number> }> {
   const { child } = await startNode(script, args, process.env);
-  return { stop: () => end(child) };
+  let answers = 0;
+  child.on('message', (message: { answers?: number }) => (answers = message.answers ?? answers));
+  return {
+    stop: async () => {
+      await end(child);
+      return answers;
+    },
+  };
 }

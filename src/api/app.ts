@@ -9,6 +9,7 @@ import { addressSender, createBodyReader } from './http/body-reader.ts';
 import { createByteBudget } from './http/byte-budget.ts';
 import { createHopTrust } from './http/client-address.ts';
 import { registerErrorHandler } from './http/errors.ts';
+import { shareTurns } from './http/fair-turns.ts';
 import { registerHostRule } from './http/host-header.ts';
 import { registerJsonBody } from './http/json-body.ts';
 import { createForeignOrigins, registerForeignBodies } from './http/origin.ts';
@@ -73,6 +74,7 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   const sealedMaxBytes = config.SEALED_MAX_BYTES;
   const identifyProduct = createServiceTokens(config.SERVICE_TOKENS);
   const app = createServer(log, config.TRUST_PROXY);
+  shareTurns(app.server);
 
   registerRequestLog(app);
   if (config.METRICS_PORT !== undefined) registerRequestMetrics(app, metrics);

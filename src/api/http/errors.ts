@@ -4,6 +4,7 @@ import { type Credential, type ErrorCode, ServiceError } from '../../shared/doma
 import { sendErrorPage } from '../pages/error-page.ts';
 import { prefersPage } from './accept.ts';
 import { registerNotFound } from './not-found.ts';
+import { createSampledLog } from './sampled-log.ts';
 import { RequestValidationError } from './validation.ts';
 
 /** The HTTP status of every expected error; complete by type. */
@@ -51,10 +52,13 @@ export function errorBody(error: ServiceError, requestId: string): ErrorResponse
  */
 export function registerErrorHandler(app: FastifyInstance): void {
   registerNotFound(app);
+  const sampled = createSampledLog();
   app.setErrorHandler<FastifyError>((error, request, reply) => {
     if (request.raw.complete) reply.removeHeader('connection');
     if (error instanceof RequestValidationError) return sendInvalid(error, request, reply);
-    return sendServiceError(toServiceError(error), request, reply);
+    const told = toServiceError(error);
+    if (statusOf[told.code] >= 500) sampled(told.code, (left) => logFailure(told, request, left));
+    return sendServiceError(told, request, reply);
   });
 }
 
@@ -66,7 +70,6 @@ function sendInvalid({ detail }: RequestValidationError, request: FastifyRequest
 function sendServiceError(error: ServiceError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const status = statusOf[error.code];
   const retryAfterSeconds = error.retryAfterSeconds ?? defaultRetryAfterSeconds[status];
-  if (status >= 500) logFailure(error, status, request);
   const wait = retryAfterSeconds === undefined ? null : Math.max(1, Math.ceil(retryAfterSeconds));
   if (wait !== null) reply.header('Retry-After', String(wait));
   if (error.credential !== undefined) reply.header('WWW-Authenticate', schemeOf[error.credential]);
@@ -75,10 +78,11 @@ function sendServiceError(error: ServiceError, request: FastifyRequest, reply: F
 }
 
 /** An unexpected error is a defect of ours: level `error`. A failure of our surroundings is level `warn`. */
-function logFailure(error: ServiceError, status: number, request: FastifyRequest): void {
+function logFailure(error: ServiceError, request: FastifyRequest, left: object): void {
   const err = error.cause ?? error;
-  if (error.code === 'internal_error') request.log.error({ err, code: error.code }, 'unexpected error');
-  else request.log.warn({ err, code: error.code, status }, error.message);
+  const { code } = error;
+  if (code === 'internal_error') request.log.error({ err, code, ...left }, 'unexpected error');
+  else request.log.warn({ err, code, status: statusOf[code], ...left }, error.message);
 }
 
 /** Fastify's own refusals of a request, and those of its plugins, by status; whatever else they say may name a path or worse. */
