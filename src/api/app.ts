@@ -12,13 +12,14 @@ import { registerErrorHandler } from './http/errors.ts';
 import { shareTurns } from './http/fair-turns.ts';
 import { registerHostRule } from './http/host-header.ts';
 import { registerJsonBody } from './http/json-body.ts';
+import { createMistakes } from './http/mistakes.ts';
 import { createForeignOrigins, registerForeignBodies } from './http/origin.ts';
 import type { RateLimits } from './http/rate-limits.ts';
 import { registerRequestLog } from './http/request-log.ts';
 import { registerRequestMetrics } from './http/request-metrics.ts';
 import { registerSecurityHeaders } from './http/security-headers.ts';
 import { edgeServerOptions } from './http/server-options.ts';
-import { createServiceTokens } from './http/service-token.ts';
+import { createProductRule, createServiceTokens } from './http/service-token.ts';
 import { registerPathRule } from './http/validation.ts';
 import { registerMcp } from './mcp/endpoint.ts';
 import { registerOpenApi } from './openapi/register.ts';
@@ -73,6 +74,12 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   const { stamping, verification, stampPages, statistics, downloadSealed, workflows, health, status, pricing } = services;
   const sealedMaxBytes = config.SEALED_MAX_BYTES;
   const identifyProduct = createServiceTokens(config.SERVICE_TOKENS);
+  const mistakes = createMistakes({
+    limits,
+    wrongTokensPerMinute: config.RATE_WRONG_TOKEN_PER_MINUTE,
+    unknownIdsPerMinute: config.RATE_UNKNOWN_ID_PER_MINUTE,
+  });
+  const requireProduct = createProductRule(identifyProduct, mistakes);
   const app = createServer(log, config.TRUST_PROXY);
   shareTurns(app.server);
 
@@ -95,12 +102,13 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   registerOpenApi(app);
 
   registerHealthRoutes(app, { health });
-  registerInternalRoutes(app, { identifyProduct, stamping, verification, statistics, sealedMaxBytes });
+  registerInternalRoutes(app, { requireProduct, stamping, verification, statistics, sealedMaxBytes });
   registerAgentRoutes(app, { stamping, limits, perMinute: config.RATE_AGENT_PER_MINUTE, sealedMaxBytes });
   registerVerifyRoutes(app, {
     verification,
     stampPages,
     limits,
+    mistakes,
     perMinute: config.RATE_VERIFY_PER_MINUTE,
     publicBaseUrl: config.PUBLIC_BASE_URL,
   });
@@ -109,19 +117,27 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
     downloadSealed,
     budget: createByteBudget({ maxBytes: sentBytes }),
     limits,
+    mistakes,
     perMinute: config.RATE_VERIFY_PER_MINUTE,
   });
   registerWorkflowRoutes(app, {
     workflows,
     limits,
+    mistakes,
     publicBaseUrl: config.PUBLIC_BASE_URL,
     startsPerHour: config.RATE_WORKFLOW_START_PER_HOUR,
     stampsPerMinute: config.RATE_WORKFLOW_STAMP_PER_MINUTE,
   });
-  registerVerifyUserRoutes(app, { workflows });
-  registerPageRoutes(app, { workflows, publicBaseUrl: config.PUBLIC_BASE_URL });
+  registerVerifyUserRoutes(app, { workflows, mistakes });
+  registerPageRoutes(app, {
+    workflows,
+    limits,
+    mistakes,
+    perMinute: config.RATE_WORKFLOW_PAGE_PER_MINUTE,
+    publicBaseUrl: config.PUBLIC_BASE_URL,
+  });
   const isForeign = createForeignOrigins(app, config.PUBLIC_BASE_URL, config.MCP_ORIGINS);
-  registerMcp(app, { identifyProduct, isForeign, stamping, verification, sealedMaxBytes });
+  registerMcp(app, { identifyProduct, requireProduct, mistakes, isForeign, stamping, verification, sealedMaxBytes });
   registerStatusRoutes(app, { status, limits, perMinute: config.RATE_STATUS_PER_MINUTE });
   registerPricingRoutes(app, { pricing });
   registerStartRoute(app, { status, publicBaseUrl: config.PUBLIC_BASE_URL });

@@ -15,7 +15,12 @@ async function callBroken(failure: Error) {
   registerErrorHandler(app);
   registerJsonBody(app, createBodyReader(app));
   const fail = () => Promise.reject(failure);
-  const callers = { identifyProduct: () => 'test', isForeign: () => false };
+  const callers = {
+    identifyProduct: () => 'test',
+    requireProduct: async () => 'test',
+    mistakes: { wrongToken: async () => undefined },
+    isForeign: () => false,
+  };
   const deps = { stamping: { stamp: fail }, verification: { byId: fail, raw: fail }, ...callers, sealedMaxBytes: 100 };
   registerMcp(app, deps);
   const payload = [rpc('tools/call', { name: 'service_verify_token', arguments: { token: 'x' } }, 'a'), rpc('ping', undefined, 'b')];

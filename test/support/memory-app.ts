@@ -62,6 +62,6 @@ export async function buildMemoryApp(
     clock,
     log,
   };
-  const limits = { by: () => async () => undefined };
+  const limits = { by: () => async () => undefined, mistakes: () => ({ count: async () => undefined, check: () => undefined }) };
   return buildApp({ config, log, services: createServices(ports), limits, metrics: { answered: () => undefined } });
 }

@@ -3,8 +3,9 @@ import { rpcRequests, rpcResponse, rpcResponses } from '../../shared/contract/mc
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { statusOf, toServiceError } from '../http/errors.ts';
 import { MalformedJsonError } from '../http/json-text.ts';
+import type { Mistakes } from '../http/mistakes.ts';
 import type { IsForeign } from '../http/origin.ts';
-import { type IdentifyProduct, requireProduct } from '../http/service-token.ts';
+import type { IdentifyProduct, RequireProduct } from '../http/service-token.ts';
 import { empty, json, type OperationContract } from '../openapi/operation.ts';
 import { stampBodyLimit } from '../routes/stamping.ts';
 import type { Stamping } from '../services/stamping.ts';
@@ -30,18 +31,20 @@ export function registerMcp(
   app: FastifyInstance,
   deps: {
     identifyProduct: IdentifyProduct;
+    requireProduct: RequireProduct;
+    mistakes: Pick<Mistakes, 'wrongToken'>;
     isForeign: IsForeign;
     stamping: Stamping;
     verification: Pick<Verification, 'byId' | 'raw'>;
     sealedMaxBytes: number;
   },
 ): void {
-  const { identifyProduct, isForeign, sealedMaxBytes } = deps;
+  const { identifyProduct, requireProduct, mistakes, isForeign, sealedMaxBytes } = deps;
   const methods = createMcpMethods([createStampHashTool(deps), createStampContentTool(deps), createVerifyTokenTool(deps)]);
 
-  const onRequest = async (request: FastifyRequest) => {
+  const onRequest = async (request: FastifyRequest, reply: FastifyReply) => {
     if (isForeign(request)) throw new ServiceError('forbidden', 'Pages of this origin may not use this address.');
-    if (Number(request.headers['content-length'] ?? 0) > maxBytesWithoutToken) requireProduct(identifyProduct, request);
+    if (Number(request.headers['content-length'] ?? 0) > maxBytesWithoutToken) await requireProduct(request, reply);
   };
   const options = { bodyLimit: stampBodyLimit(sealedMaxBytes), onRequest, errorHandler: answerUnread, config: { contract } };
   app.post('/mcp', options, async (request, reply) => {
@@ -49,7 +52,9 @@ export function registerMcp(
     const context = { product: identifyProduct(request), requestId: request.id, onReplayed, log: request.log };
     const answer = await answerBody(methods, request.body, context);
     if (answer === undefined) return reply.code(202).send();
-    return reply.code(needsToken(answer) ? 401 : 200).send(answer);
+    if (!needsToken(answer)) return reply.send(answer);
+    await mistakes.wrongToken(request, reply);
+    return reply.code(401).send(answer);
   });
 }
 
@@ -73,6 +78,7 @@ const contract: OperationContract = {
     403: json('The request comes from a page of an origin that is not allowed.', rpcResponse),
     413: json('The body is too large.', rpcResponse),
     415: json('The body is not JSON.', rpcResponse),
+    429: json('Too many requests of this address without a valid service token.', rpcResponse, { 'Retry-After': 'Seconds.' }),
   },
 };
 
@@ -110,7 +116,7 @@ function needsToken(answer: RpcResponse | readonly RpcResponse[]): boolean {
 }
 
 /** Refusals of HTTP, told by its status too. */
-const refusalStatuses = [400, 403, 413, 415];
+const refusalStatuses = [400, 403, 408, 413, 415, 429];
 
 /** A body that could not be read: no message, so no id (JSON-RPC 2.0 §5). */
 function answerUnread(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -120,7 +126,8 @@ function answerUnread(error: FastifyError, request: FastifyRequest, reply: Fasti
     const { loc, ctx } = error.detail[0] ?? {};
     return refuse(200, new RpcError(rpcErrors.parseError, `Parse error: ${ctx?.error} at character ${loc?.[1]}`));
   }
-  const { code, message, cause = error } = toServiceError(error);
+  const { code, message, retryAfterSeconds, cause = error } = toServiceError(error);
+  if (retryAfterSeconds !== undefined) reply.header('Retry-After', String(retryAfterSeconds));
   const data = { code, request_id: request.id };
   if (code === 'unauthorized') return refuse(401, new RpcError(rpcErrors.unauthorized, message, data));
   const status = refusalStatuses.find((known) => known === statusOf[code]);
