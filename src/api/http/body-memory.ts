@@ -104,6 +104,7 @@ export function createBodyMemory(options: BodyMemoryOptions): BodyMemory {
       const body: Body = { heldBytes: 0 };
       let isReleased = false;
       let stopWaiting = () => {};
+      let leaveQueue = () => {};
       for (const share of shares) share.arriving.add(body);
 
       const hold = (bytes: number) => {
@@ -131,12 +132,17 @@ export function createBodyMemory(options: BodyMemoryOptions): BodyMemory {
             stopWaiting();
             resolve();
           };
+          leaveQueue = () => {
+            stopWaiting();
+            reject(new ServiceError('bad_request', 'The client left before its body was read.'));
+          };
           const timer = setTimeout(refuse, waitMs);
           const isFull = isReleased || shares.some((share) => share.waiting >= share.mostWaiting);
           for (const share of shares) share.waiting += 1;
           waiting.add(tryAgain);
           stopWaiting = () => {
             stopWaiting = () => {};
+            leaveQueue = stopWaiting;
             clearTimeout(timer);
             waiting.delete(tryAgain);
             for (const share of shares) share.waiting -= 1;
@@ -152,7 +158,7 @@ export function createBodyMemory(options: BodyMemoryOptions): BodyMemory {
         release() {
           if (isReleased) return;
           isReleased = true;
-          stopWaiting();
+          leaveQueue();
           arrive();
           hold(-body.heldBytes);
           leave();

@@ -1,14 +1,13 @@
-import type { IncomingMessage } from 'node:http';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { verifyForm } from '../../shared/contract/verify.ts';
 import type { BodyReader } from '../http/body-reader.ts';
+import { formType, registerFormBody } from '../http/form-body.ts';
 import { addressKey, type RateLimits } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { type OperationContract, page } from '../openapi/operation.ts';
 import type { StampPages } from '../services/stamp-pages.ts';
 
 const tag = 'Verification';
-const formType = 'application/x-www-form-urlencoded';
 /** A token of 1 MiB in base64, of which a form writes some characters as three. */
 const bodyLimit = 2 * 1024 * 1024;
 
@@ -43,9 +42,7 @@ export function registerVerifyForm(
   app.get('/verify', { config: { contract: openContract } }, async (_request, reply) => reply.page('verify-form', { asked: null }));
   // A scope of its own: no other route takes a form.
   app.register(async (scope) => {
-    scope.addContentTypeParser(formType, async (request: FastifyRequest, payload: IncomingMessage) =>
-      Object.fromEntries(new URLSearchParams((await reader.read(request, payload)).toString())),
-    );
+    registerFormBody(scope, reader);
     scope.post('/verify', { onRequest, bodyLimit, config: { contract: sendContract } }, async (request, reply) => {
       const { token, hash } = parse(request).body;
       reply.header('Cache-Control', 'no-store');
