@@ -44,7 +44,7 @@ export interface AppDeps {
   readonly log: Logger;
   readonly services: Services;
   readonly limits: RateLimits;
-  readonly metrics: Pick<Metrics, 'answered'>;
+  readonly metrics: Pick<Metrics, 'answered' | 'faulted'>;
 }
 
 /** The memory of one process for sealed content that it sends. Bodies that it receives have their own, so slow readers block no uploads. */

@@ -49,8 +49,12 @@ export function shareTurns(server: Server): void {
   server.on('connection', () => (hasAccepted = true));
   server.removeAllListeners('request');
   server.on('request', (...exchange) => {
-    if (isUrgent(exchange[0]) || (begun < mostPerTurn && waiting.length === 0)) begin(exchange);
-    else waiting.push(exchange);
+    if (isUrgent(exchange[0]) || (begun < mostPerTurn && waiting.length === 0)) {
+      begin(exchange);
+    } else {
+      if (waiting.length === 0) acceptingSince = performance.now();
+      waiting.push(exchange);
+    }
     countTurn();
   });
 }

@@ -1,19 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import type { FastifyHttpOptions } from 'fastify';
+import type { FastifyHttpOptions, FastifyInstance } from 'fastify';
 import type { ErrorCode } from '../../shared/domain/service-error.ts';
 
 /** Node's errors of a request that never became one, and the status that each is answered with. */
 const statusOfFault: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
 
-function answerFault(error: NodeJS.ErrnoException, socket: Socket): void {
+function answerFault(this: FastifyInstance, error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
   const status = statusOfFault[error.code ?? ''] ?? 400;
   const code: ErrorCode = status === 408 ? 'request_timeout' : 'bad_request';
+  this.log.info({ status, outcome: 'refused', code, fault: error.code }, 'refused');
   const body = JSON.stringify({ detail: `${STATUS_CODES[status]}.`, code, request_id: randomUUID() });
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
