@@ -13,7 +13,7 @@ type Exchange = readonly [IncomingMessage, ServerResponse];
 
 /**
  * Lets few requests begin in each turn of the event loop, and the others in later ones, in the order in which they came; new connections
- * come first. libuv (since 1.45) accepts one connection a turn: with 1 500 clients that ask without a pause there were three turns a second,
+ * come first. libuv accepts one connection a turn: with 1 500 clients that ask without a pause there were three turns a second,
  * and a new connection waited behind the 511 that the backlog holds.
  */
 export function shareTurns(server: Server): void {
