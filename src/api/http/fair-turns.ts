@@ -16,7 +16,7 @@ type Exchange = readonly [IncomingMessage, ServerResponse];
  * come first. libuv accepts one connection a turn: with 1 500 clients that ask without a pause there were three turns a second,
  * and a new connection waited behind the 511 that the backlog holds.
  */
-export function shareTurns(server: Server): void {
+export function shareTurns(server: Server, now: () => number = () => performance.now()): void {
   const listeners = server.listeners('request') as ((...exchange: Exchange) => void)[];
   let waiting: Exchange[] = [];
   let begun = 0;
@@ -36,12 +36,12 @@ export function shareTurns(server: Server): void {
   const endTurn = () => {
     isTurnCounted = false;
     begun = 0;
-    const acceptsOn = hasAccepted && performance.now() - acceptingSince < mostAcceptingMs;
+    const acceptsOn = hasAccepted && now() - acceptingSince < mostAcceptingMs;
     hasAccepted = false;
     if (waiting.length === 0) return;
     countTurn();
     if (acceptsOn) return;
-    acceptingSince = performance.now();
+    acceptingSince = now();
     const next = waiting.slice(0, mostPerTurn);
     waiting = waiting.slice(mostPerTurn);
     for (const exchange of next) begin(exchange);
@@ -52,7 +52,7 @@ export function shareTurns(server: Server): void {
     if (isUrgent(exchange[0]) || (begun < mostPerTurn && waiting.length === 0)) {
       begin(exchange);
     } else {
-      if (waiting.length === 0) acceptingSince = performance.now();
+      if (waiting.length === 0) acceptingSince = now();
       waiting.push(exchange);
     }
     countTurn();
