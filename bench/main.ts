@@ -2,6 +2,7 @@
 const measurements: Readonly<Record<string, () => Promise<unknown>>> = {
   stamping: () => import('./stamping.ts'),
   backlog: () => import('./backlog.ts'),
+  attacks: () => import('./attacks.ts'),
 };
 
 const name = process.argv[2] ?? 'stamping';

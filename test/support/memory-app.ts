@@ -62,7 +62,7 @@ export async function buildMemoryApp(
     clock,
     log,
   };
-  const limits = { by: () => async () => undefined };
+  const limits = { by: () => async () => undefined, mistakes: () => ({ count: async () => undefined, check: () => undefined }) };
   return buildApp({
     config,
     log,

@@ -126,6 +126,9 @@ export const testSettings = async (overrides: Settings = {}): Promise<Settings> 
   LOG_LEVEL: 'info',
   RATE_AGENT_PER_MINUTE: '0',
   RATE_VERIFY_PER_MINUTE: '0',
+  RATE_WORKFLOW_PAGE_PER_MINUTE: '0',
+  RATE_WRONG_TOKEN_PER_MINUTE: '0',
+  RATE_UNKNOWN_ID_PER_MINUTE: '0',
   ...overrides,
 });
 
