@@ -1,8 +1,7 @@
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
 import { newMasterKey } from '../scripts/stack/master-key.ts';
 import { withStack } from '../scripts/stack/stack.ts';
 import { type LoadResult, load } from './load.ts';
+import { startProcesses } from './processes.ts';
 import { median } from './rate.ts';
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
@@ -27,28 +26,17 @@ const contenders: readonly Contender[] = [
   { name: 'qstamp', processes: ['src/workers/main.ts', 'src/api/main.ts'] },
 ];
 
-async function start(script: string, environment: NodeJS.ProcessEnv): Promise<{ child: ChildProcess; url?: string }> {
-  const child = fork(script, { env: environment, execArgv: [] });
-  const [message] = (await once(child, 'message')) as [{ url?: string }];
-  return { child, ...message };
-}
-
 async function measure({ processes, settings }: Contender, environment: NodeJS.ProcessEnv, connections: number): Promise<LoadResult> {
-  const running = [];
-  for (const script of processes) running.push(await start(script, { ...environment, ...settings }));
+  const running = await startProcesses(processes, { ...environment, ...settings });
   const request = {
-    url: `${running.at(-1)?.url}/api/v1/internal/v1/stamp`,
+    url: `${running.url}/api/v1/internal/v1/stamp`,
     headers: { 'content-type': 'application/json', 'x-service-token': 'dev-service-token' },
     body: JSON.stringify({ hash: 'a'.repeat(64) }),
     connections,
   };
   await load({ ...request, seconds: warmUpSeconds });
   const result = await load({ ...request, seconds });
-  for (const { child } of running.reverse()) {
-    const exited = once(child, 'exit');
-    child.kill('SIGTERM');
-    await exited;
-  }
+  await running.stop();
   return result;
 }
 
