@@ -4,6 +4,7 @@ import { once } from 'node:events';
 export interface RunningProcesses {
   /** What the last one says of where it listens; empty if it does not. */
   readonly url: string;
+  readonly pids: readonly number[];
   /** Ends them in reverse order. */
   stop(): Promise<void>;
 }
@@ -20,6 +21,7 @@ export async function startProcesses(scripts: readonly string[], environment: No
   }
   return {
     url,
+    pids: children.flatMap(({ pid }) => pid ?? []),
     stop: async () => {
       for (const child of children.toReversed()) {
         const exited = once(child, 'exit');

@@ -1,3 +1,4 @@
+import { answerWithin } from '../../src/shared/runtime/answer-within.ts';
 import { createLogger } from '../../src/shared/runtime/log.ts';
 import { connectStore } from '../../src/shared/store/connection.ts';
 import { createCounterStore, type StampTally } from '../../src/shared/store/counters.ts';
@@ -32,5 +33,7 @@ async function count(): Promise<Counted> {
 
 process.on('message', async (asked) => process.send?.(asked === 'count' ? await count() : await counters.productTotal('bench')));
 process.once('disconnect', close);
-await counters.productTotal('bench');
+// With many processes at once some wait longer for their connection than one operation may.
+for (let isConnected = false; !isConnected; )
+  isConnected = (await answerWithin(10_000, () => counters.productTotal('bench'))) !== undefined;
 process.send?.('ready');

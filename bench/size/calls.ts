@@ -1,4 +1,5 @@
 import { randomBytes, randomInt } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 
 /** A running service that is measured. */
 export interface Target {
@@ -31,9 +32,14 @@ function request(target: Target, method: string, path: string, headers: Readonly
   return new Request(new URL(path, target.url), { method, headers: all, ...(body !== undefined && { body: JSON.stringify(body) }) });
 }
 
-/** @throws Error when the service refuses */
+/** @throws Error when the service refuses, and not only for the moment */
 async function answered(asked: Request): Promise<Record<string, string>> {
+  const again = asked.clone();
   const answer = await fetch(asked);
+  if (answer.status === 503) {
+    await delay(1_000 * Number(answer.headers.get('retry-after') ?? 1));
+    return answered(again);
+  }
   const body = await answer.text();
   if (!answer.ok) throw new Error(`${asked.method} ${asked.url}: ${answer.status} ${body}`);
   return JSON.parse(body);

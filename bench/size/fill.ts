@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { issueMockToken } from '../../src/shared/domain/mock-token.ts';
 import { sha256Imprint } from '../../src/shared/domain/stamp.ts';
-import { firstIdAt } from '../../src/shared/domain/stamp-id.ts';
+import { firstIdAt, timeOfId } from '../../src/shared/domain/stamp-id.ts';
 import { stampTiers } from '../../src/shared/domain/tiers.ts';
-import { tallyOfRecord } from '../../src/shared/store/counters.ts';
+import { type StampTally, tallyOfRecord } from '../../src/shared/store/counters.ts';
 import type { StoredStamp } from '../../src/shared/store/stamps.ts';
 import type { Store } from '../../src/shared/store/store.ts';
 
@@ -35,7 +35,7 @@ export async function fill({ keys, stamps, counters }: Store, count: number): Pr
 
   function stampAt(index: number): StoredStamp {
     const tokenId = idAt(index, count, nowMs);
-    const timeMs = Number.parseInt(tokenId.slice(0, 8) + tokenId.slice(9, 13), 16);
+    const timeMs = timeOfId(tokenId);
     const digest = randomBytes(32).toString('hex');
     const tier = stampTiers[index % 2 === 0 ? 0 : 1] ?? 'basic';
     const product = index % everyRare === everyRare - 1 ? 'rare' : 'often';
@@ -59,6 +59,7 @@ export async function fill({ keys, stamps, counters }: Store, count: number): Pr
     };
   }
 
+  const tallies: StampTally[] = [];
   let next = 0;
   async function write(): Promise<void> {
     while (next < count) {
@@ -66,13 +67,12 @@ export async function fill({ keys, stamps, counters }: Store, count: number): Pr
       next += batchSize;
       const batch = Array.from({ length: Math.min(batchSize, count - first) }, (_, index) => stampAt(first + index));
       await stamps.insertOnce(batch);
-      await counters.add(
-        batch.map(({ tokenId, imprint, tier, caller, proofs: [{ issuedAt, provider, isQualified }] }) => ({
-          ...tallyOfRecord({ tokenId, imprint, tier, caller, issuedAt, provider, isQualified }),
-          latencyMs: 5,
-        })),
-      );
+      for (const { tokenId, imprint, tier, caller, proofs } of batch) {
+        tallies.push({ ...tallyOfRecord({ tokenId, imprint, tier, caller, ...proofs[0] }), latencyMs: 5 });
+      }
+      if (tallies.length >= 100 * batchSize) await counters.add(tallies.splice(0));
     }
   }
   await Promise.all(Array.from({ length: writers }, write));
+  await counters.add(tallies);
 }

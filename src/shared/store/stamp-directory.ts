@@ -40,6 +40,8 @@ export interface StampDirectory {
   begin(product: string): Promise<void>;
   /** Makes marks of what was written since the last ones, and has settled. */
   extend(product: string): Promise<void>;
+  /** Drops all marks; workers make them again when they start. */
+  forget(): Promise<void>;
 }
 
 const usable = ({ marks, rewoundTo }: DirectoryRecord): readonly string[] =>
@@ -93,5 +95,6 @@ export function createStampDirectory(db: Db, clock: Clock): StampDirectory {
         async () => void (await directory.updateOne({ _id: product }, { $setOnInsert: { version: 1, marks: [''] } }, { upsert: true })),
       ),
     extend: (product) => inStore(() => extend(product)),
+    forget: () => inStore(async () => void (await directory.deleteMany({}))),
   };
 }
