@@ -16,6 +16,8 @@ import { fill } from './size/fill.ts';
 
 const wantedRatio = 1.5;
 const [fewStamps = 10_000, manyStamps = 1_000_000] = (process.env.BENCH_SIZES ?? '10000,1000000').split(',').map(Number);
+/** Nearly at the end of what product `often` has of the few. */
+const commonOffset = Math.floor(fewStamps * 0.4);
 const usualTimes = 31;
 const warmUps = 3;
 
@@ -82,14 +84,18 @@ await withStack(
       const known = await store.stamps.listByProduct('often', { limit: 1, offset: 100 });
       const stamp = await store.stamps.find(known[0]?.tokenId ?? '');
       if (!stamp) throw new Error('nothing was written');
-      targets.push({ url: running.url, known: { tokenId: stamp.tokenId, token: stamp.proofs[0].token } });
+      targets.push({
+        url: running.url,
+        deepOffset: index === 0 ? commonOffset : Math.min(50_000, Math.floor(count * 0.4)),
+        known: { tokenId: stamp.tokenId, token: stamp.proofs[0].token },
+      });
       const marked = performance.now();
       while ((await store.stampDirectory.marks('often')).length === 0) await new Promise((resolve) => setTimeout(resolve, 100));
       console.log(`the directory of product "often" stood ${Math.round(performance.now() - marked)} ms after the start`);
     }
     const rows = [];
     let worst = 0;
-    for (const call of callsWith(Math.floor(fewStamps * 0.4))) {
+    for (const call of callsWith(commonOffset)) {
       const [few, many] = await measure(call, targets);
       if (!few || !many) continue;
       const ratio = many.medianMs / few.medianMs;

@@ -6,6 +6,10 @@ export interface Target {
   readonly url: string;
   /** A stamp that was there before, with its token. */
   readonly known: { readonly tokenId: string; readonly token: string };
+  /** An offset far behind in its stamps. */
+  readonly deepOffset: number;
+  /** A workflow with some outputs, once it was started. */
+  workflow?: Promise<Prepared>;
 }
 
 export interface Call {
@@ -69,18 +73,33 @@ const post = (path: string, headers: Record<string, string>, body: (target: Targ
   ask: (target) => request(target, 'POST', path, headers, body(target)),
 });
 
-/** A request about a workflow with some outputs. */
-const ofWorkflow = (name: string, ask: Call['ask']): Call => ({ name, prepare: (target) => startWorkflow(target, 2), ask, times: 9 });
+/** A request about a workflow with some outputs, always the same. */
+const ofWorkflow = (name: string, ask: Call['ask']): Call => ({
+  name,
+  prepare: (target) => {
+    target.workflow ??= startWorkflow(target, 2);
+    return target.workflow;
+  },
+  ask,
+});
+
+/** A step that a workflow takes once. */
+const ofNewWorkflow = (step: string): Call => ({
+  name: `POST /api/v1/workflow/{id}/${step}`,
+  prepare: (target) => startWorkflow(target, 1),
+  ask: (target, { path, headers }) => request(target, 'POST', `${path}/${step}`, headers),
+  times: 15,
+});
 
 const list = '/api/v1/internal/v1/stamps';
 const html = { accept: 'text/html' };
 
-/** Every GET, and one of each POST; `deep` is an offset that both sizes have. */
-export const callsWith = (deep: number): readonly Call[] => [
+/** Every GET, and one of each POST; `offset` is one that both sizes have. */
+export const callsWith = (offset: number): readonly Call[] => [
   get(`${list}?limit=50`, often, `GET ${list}, of many`),
   get(`${list}?limit=500`, often, `GET ${list}, of many, limit 500`),
-  get(`${list}?limit=50&offset=${deep}`, often, `GET ${list}, of many, offset ${deep}`),
-  get(`${list}?limit=50&offset=50000`, often, `GET ${list}, of many, offset 50000 (of 10 000: beyond the end)`),
+  get(`${list}?limit=50&offset=${offset}`, often, `GET ${list}, of many, offset ${offset}`),
+  get(({ deepOffset }) => `${list}?limit=50&offset=${deepOffset}`, often, `GET ${list}, of many, offset ${offset}; 50000`),
   get(`${list}?limit=50`, rare, `GET ${list}, of few among many`),
   get('/api/v1/internal/stats/daily?days=90', often),
   get(({ known }) => `/api/v1/verify/v1/token/${known.tokenId}`, {}, 'GET /api/v1/verify/v1/token/{id}'),
@@ -128,10 +147,8 @@ export const callsWith = (deep: number): readonly Call[] => [
   },
   {
     ...post('/api/v1/workflow/start', {}, () => ({ user_email: 'c@example.com', agent_id: 'agent-7', briefing_hash: randomHash() })),
-    times: 9,
+    times: 15,
   },
   ofWorkflow('POST /api/v1/workflow/{id}/stamp', output),
-  ...['resend', 'complete', 'redact-pii'].map((step) =>
-    ofWorkflow(`POST /api/v1/workflow/{id}/${step}`, (target, { path, headers }) => request(target, 'POST', `${path}/${step}`, headers)),
-  ),
+  ...['resend', 'complete', 'redact-pii'].map(ofNewWorkflow),
 ];
