@@ -39,13 +39,22 @@ export function createDirectoryKeeper({ directory, counters, log }: DirectoryKee
     try {
       await work();
     } catch (error) {
-      log.warn({ err: error, product }, 'the directory of its stamps is behind: its lists are slower');
+      log.warn({ err: error, product }, 'the directory of its stamps is behind, and is made later: until then its lists are slower');
+      unmarked.set(product, blockSize);
+      extendLater();
     }
+  }
+
+  function extendLater(): void {
+    if (isStopped) return;
+    timer ??= setTimeout(() => {
+      extending = extendAll();
+    }, extendAfterMs).unref();
   }
 
   async function extendAll(): Promise<void> {
     timer = undefined;
-    for (const [product, count] of unmarked) {
+    for (const [product, count] of [...unmarked]) {
       if (count < blockSize) continue;
       unmarked.delete(product);
       await attempt(product, () => directory.extend(product));
@@ -59,11 +68,7 @@ export function createDirectoryKeeper({ directory, counters, log }: DirectoryKee
       for (const [product = '', ofProduct] of byProduct) {
         const count = (unmarked.get(product) ?? 0) + ofProduct.length;
         unmarked.set(product, count);
-        if (count >= blockSize) {
-          timer ??= setTimeout(() => {
-            extending = extendAll();
-          }, extendAfterMs).unref();
-        }
+        if (count >= blockSize) extendLater();
         await directory.wrote(
           product,
           ofProduct.map(({ tokenId }) => tokenId),
