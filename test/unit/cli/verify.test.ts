@@ -8,8 +8,8 @@ import { issueMockToken } from '../../../src/shared/domain/mock-token.ts';
 import { issueResponse, OID, type SigningIdentity } from '../../../src/shared/rfc3161/index.ts';
 import { extendedKeyUsage, issueCrl, pem } from '../../../src/tsa/certificate.ts';
 import { createPki, issueIntermediate, issueSigner } from '../../../src/tsa/pki.ts';
+import { folderWith, sendJson, startStub } from '../../support/cli-in-process.ts';
 import { ask } from '../../support/tsa-lab.ts';
-import { folderWith, sendJson, startStub } from './in-process.ts';
 
 const hourMs = 3_600_000;
 /** Years ago, so that whatever ran out since then ran out long ago. */
