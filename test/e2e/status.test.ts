@@ -66,7 +66,7 @@ describe('GET /api/v1/status (decisions, Public JSON)', () => {
   });
 
   test('figures are at most 5 s old, and are taken once however many ask', async () => {
-    const times = await Promise.all(Array.from({ length: 200 }, async () => (await readStatus()).time));
+    const times = await Promise.all(Array.from({ length: 50 }, async () => (await readStatus()).time));
     for (const time of times) expect(Date.now() - Date.parse(time)).toBeLessThan(5_000);
     expect(new Set(times).size).toBeLessThanOrEqual(2);
   });
