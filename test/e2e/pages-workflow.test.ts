@@ -10,7 +10,7 @@ const { visit } = pages;
 const { workflowId } = workflowSamples.long;
 
 /** What a page may say of a record only once it was proved. */
-const claimsOfProof = /Qualified|covers th|Completed\n|Closed on|existed no later/;
+const claimsOfProof = /Qualified|covers th|Completed\n|Completed on|existed no later/;
 
 describe('workflow page', () => {
   const bodyOf = async (name: keyof typeof workflowSamples) => (await pages.app.inject(`/workflow/${name}`)).body;
@@ -97,7 +97,7 @@ describe('workflow page', () => {
   it('W5, W10: says expired, and shows nothing of a redacted address', async () => {
     const shown = await text('expired');
     expect(shown).toContain('Expired');
-    expect(shown).toContain('Removed on request');
+    expect(shown).toContain('Erased on request');
     expect(shown).not.toContain('@example.com');
     expect(shown).not.toContain('cover-artist');
   });

@@ -91,7 +91,7 @@ describe('verify-user pages (W5, W6, W7, E12)', () => {
     [6, 'A newer link was sent'],
     [7, 'This workflow has ended'],
     [8, 'This workflow is already closed'],
-    [9, 'The address of this workflow was removed'],
+    [9, 'The address of this workflow was erased'],
   ])('%i says: %s', async (index, sentence) => {
     const { body, headers } = await pages.app.inject(`/verify-user/${index}`);
     expect(body).toContain(sentence);
