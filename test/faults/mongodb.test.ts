@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { tries } from '../support/depth.ts';
 import { eventually, expectStamped, type JsonAnswer, listStampIds, randomHash, stampInternal, verifyById } from '../support/requests.ts';
 import { freshDatabase, startPrivateMongo } from '../support/servers.ts';
 import { startService } from '../support/service.ts';
@@ -46,7 +47,7 @@ test('MongoDB killed under load loses nothing that was answered 201', async () =
   const service = await startService({ settings: { MONGODB_URL: databaseUrl() } });
   const answers: JsonAnswer[] = [];
   const clients = Array.from({ length: 16 }, async () => {
-    for (let request = 0; request < 8; request += 1) answers.push(await stampInternal(service, { hash: randomHash() }));
+    for (let request = 0; request < tries(15, 8); request += 1) answers.push(await stampInternal(service, { hash: randomHash() }));
   });
   await eventually(async () => answers.length > 30);
   await mongo.kill();

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
 import { createFault } from '../../src/tsa/faults.ts';
+import { tries } from '../support/depth.ts';
 import { refusedWithinASecond, untilRefused } from '../support/refusals.ts';
 import {
   eventually,
@@ -46,7 +47,9 @@ test('Redis hanging: once that is noticed, 503 within a second, for many at once
   const service = await startService({ settings: { REDIS_URL: redis.url, STAMP_WAIT_MS: '1000' } });
   redis.pause();
   await untilRefused(service);
-  await Promise.all(Array.from({ length: 50 }, () => refusedWithinASecond(() => stampInternal(service, { hash: randomHash() }))));
+  await Promise.all(
+    Array.from({ length: tries(100, 50) }, () => refusedWithinASecond(() => stampInternal(service, { hash: randomHash() }))),
+  );
   redis.resume();
   await eventually(async () => (await stampInternal(service, { hash: randomHash() })).status === 201);
 });
@@ -57,7 +60,7 @@ test('Redis restarted under load: every accepted stamp is answered 201 or become
   const service = await startService({ settings: { REDIS_URL: redis.url }, workers: 2 });
   const answers: JsonAnswer[] = [];
   const clients = Array.from({ length: 32 }, async () => {
-    for (let request = 0; request < 8; request += 1) answers.push(await stampInternal(service, { hash: randomHash() }));
+    for (let request = 0; request < tries(20, 8); request += 1) answers.push(await stampInternal(service, { hash: randomHash() }));
   });
   await eventually(async () => answers.length > 60);
   await redis.stop();

@@ -26,7 +26,7 @@ test('workers killed in mid-run: everything accepted is stamped exactly once (S7
   const service = await startProcesses({ workers: 2 });
   const [first, second] = service.workers;
   const answers: Awaited<ReturnType<typeof stampInternal>>[] = [];
-  const perClient = tries(10, 4);
+  const perClient = tries(20, 4);
   const total = 32 * perClient;
   const clients = Array.from({ length: 32 }, async () => {
     for (let request = 0; request < perClient; request += 1) answers.push(await stampInternal(service, { hash: randomHash() }));
