@@ -2,7 +2,7 @@ import { contentSha256Of } from '../../shared/contract/stamp.ts';
 import type { VerificationResult } from '../../shared/contract/verify.ts';
 import { type ReasonCode, reasonOf } from '../../shared/domain/reasons.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { digestCharacters } from '../../shared/domain/stamp.ts';
+import { digestCharacters, imprintOfDigest } from '../../shared/domain/stamp.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';
 import type { StampJudge } from './stamp-judge.ts';
@@ -61,7 +61,7 @@ export function createVerification(deps: { stamps: StampStore; stampJudge: Stamp
       return judgement.ok ? resultOf(judgement, tokenId) : invalid(judgement.code, tokenId);
     },
     raw: async (token, hash) => {
-      const judgement = await stampJudge.judgeToken(token);
+      const judgement = await stampJudge.judgeToken(token, undefined, typeof hash === 'string' ? imprintOfDigest(hash) : undefined);
       if (!judgement.ok) return invalid(judgement.code);
       const { algorithm, digest } = judgement.imprint;
       if (typeof hash === 'string' && hash.length !== digestCharacters[algorithm]) return invalid('imprint_algorithm_mismatch');
