@@ -79,7 +79,7 @@ export function signedDataOf(token: Der): SignedData {
   checkCount(choices, MAX_CERTIFICATES, 'certificates');
   checkCount(digestAlgorithms.children, MAX_DIGEST_ALGORITHMS, 'digest algorithms');
   const expectedVersion = versionFor(choices, crls);
-  // Units of D-Trust and of the BSI’s test tool put OCSP responses into a version that knows none; what is signed is the same.
+  // Some units put OCSP responses into the version that they would use without any; what is signed is the same.
   const isOlder = version === versionFor(choices, []);
   if (version !== expectedVersion && !isOlder) refuse('cms_version', `SignedData is of version ${version} instead of ${expectedVersion}.`);
 
