@@ -25,6 +25,8 @@ describe('the page of a stamp (V8, V9)', () => {
       'response (.tsr)',
       'request (.tsq)',
       'token (.tst)',
+      'evidence record (.ers)',
+      'It must be renewed before 21 November 2031, 09:31:01 UTC.',
       'Without JavaScript: run sha256sum',
     ]) {
       expect(shown).toContain(said);

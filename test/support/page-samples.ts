@@ -172,6 +172,7 @@ const provedStamp: ProvedStamp = {
       certificate('CN=Acme Root,O=Acme Trust Services,C=LU'),
     ],
     hasRevocationLists: false,
+    record: { tokens: 2, holdsUntil: '2031-11-21T09:31:01.000Z' },
   },
 };
 

@@ -44,7 +44,7 @@ export function registerVerifyForm(app: FastifyInstance, deps: { stampPages: Sta
     scope.post('/verify', { onRequest, config: { contract: sendContract } }, async (request, reply) => {
       const { token, hash } = parse(request).body;
       reply.header('Cache-Control', 'no-store');
-      return reply.page('verify-form', { asked: { token, hash, verdict: await stampPages.raw(token) } });
+      return reply.page('verify-form', { asked: { token, hash, verdict: await stampPages.raw(token, hash) } });
     });
   });
 }

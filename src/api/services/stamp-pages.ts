@@ -1,12 +1,13 @@
 import { verifyPath } from '../../shared/domain/addresses.ts';
 import { adviceOf, reasonOf } from '../../shared/domain/reasons.ts';
+import { imprintOfDigest } from '../../shared/domain/stamp.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import { provedStampOf } from '../pages/proved-stamp.ts';
 import type { VerdictShown, VerifyPage } from '../pages/verify-model.ts';
 import type { StampJudge, StampJudgement } from './stamp-judge.ts';
 
-const downloads = ['tsr', 'tsq', 'token'] as const;
+const downloads = ['tsr', 'tsq', 'token', 'evidence'] as const;
 
 /**
  * What the pages about one stamp show (V8, V9).
@@ -38,7 +39,9 @@ export function createStampPages(deps: { stamps: StampStore; stampJudge: StampJu
         shownAt: new Date(clock()).toISOString(),
       };
     },
-    raw: async (token: string): Promise<VerdictShown> => verdictOf(await stampJudge.judgeToken(token)),
+    /** `hash`: of which an evidence record is asked; whether another token is for it, the page compares. */
+    raw: async (token: string, hash: string): Promise<VerdictShown> =>
+      verdictOf(await stampJudge.judgeToken(token, undefined, imprintOfDigest(hash))),
   };
 }
 

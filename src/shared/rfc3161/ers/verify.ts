@@ -4,6 +4,7 @@ import type { Imprint } from '../tsp/imprint.ts';
 import { checkTime } from '../tsp/statement.ts';
 import type { TokenContext, Unchecked, Verified, VerifyContext, VerifyResult } from '../tsp/types.ts';
 import { judgeSigner, type SignerRules, verifyToken } from '../tsp/verify.ts';
+import type { DigestAlgorithm } from '../x509/algorithms.ts';
 import type { TrustStore } from '../x509/trust-store.ts';
 import { type Coverage, coverageOf } from './coverage.ts';
 import { type ArchiveTimeStamp, type EvidenceRecord, readRecord } from './record.ts';
@@ -34,6 +35,18 @@ export function isRecord(given: Uint8Array): boolean {
   return given[0] === TAG.sequence && given[lengthOctet > 0x80 ? 2 + (lengthOctet & 0x7f) : 2] === TAG.integer;
 }
 
+/** The hash algorithms that a record needs the document’s digests of, the first one first; empty: it cannot be read. */
+export function recordAlgorithms(given: Uint8Array): readonly DigestAlgorithm[] {
+  try {
+    return [...new Set(readRecord(viewOf(given)).chains.map(({ algorithm }) => algorithm))];
+  } catch (error) {
+    if (error instanceof Refusal) return [];
+    throw error;
+  }
+}
+
+const viewOf = (given: Uint8Array): Buffer => Buffer.from(given.buffer, given.byteOffset, given.length);
+
 /**
  * Judges the DER of an EvidenceRecord: that its first token covers the document, that each later one covers what came before and was
  * made while that still held, and that the last one holds now. What is told is what the first token says, of the document’s hash.
@@ -41,7 +54,7 @@ export function isRecord(given: Uint8Array): boolean {
  */
 export function verifyRecord(given: Uint8Array, context: RecordContext): VerifyResult {
   try {
-    const record = readRecord(Buffer.from(given.buffer, given.byteOffset, given.length));
+    const record = readRecord(viewOf(given));
     const digests = context.digests ?? [];
     const coverage = coverageOf(record, digests);
     checkOrder(coverage.timeStamps);
