@@ -76,17 +76,16 @@ describe('/verify', () => {
     expect(bodies).toEqual(['token=good']);
   });
 
-  it('sends the bytes of a .tsr, and says what is wrong with them', async () => {
+  it.each(['answer.tsr', 'record.ers'])('sends the bytes of %s, and says what is wrong with them', async (name) => {
     await visit('/verify', {}, async (page) => {
       const sent = page.waitForRequest((request) => request.method() === 'POST');
-      await page.setInputFiles('#file', file('answer.tsr', Buffer.from([0x30, 0x03, 0xff])));
+      await page.setInputFiles('#file', file(name, Buffer.from([0x30, 0x03, 0xff])));
       expect(new URLSearchParams((await sent).postData() ?? '').get('token')).toBe('MAP/');
       await page.getByText('This stamp is not valid').waitFor();
     });
   });
 
   it.each([
-    ['old.ers', 'is an evidence record, which this service cannot read yet'],
     ['old.asics', 'is an ASiC-S container, which this service cannot read yet'],
     ['note.qstamp.json', 'is no record of a stamp'],
   ])('says plainly that it cannot read %s', async (name, sentence) => {

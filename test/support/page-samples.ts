@@ -184,7 +184,7 @@ const verifyPage = (verdict: VerdictShown): VerifyPage => ({
   downloads:
     verdict.kind === 'unknown'
       ? []
-      : (['tsr', 'tsq', 'token'] as const).map((name) => ({ name, url: `/api/v1/verify/v1/token/x/${name}` })),
+      : (['tsr', 'tsq', 'token', 'evidence'] as const).map((name) => ({ name, url: `/api/v1/verify/v1/token/x/${name}` })),
   shownAt: '2026-11-21T11:46:07.204Z',
 });
 
