@@ -39,9 +39,12 @@ export function createStampPages(deps: { stamps: StampStore; stampJudge: StampJu
         shownAt: new Date(clock()).toISOString(),
       };
     },
-    /** `hash`: of which an evidence record is asked; whether another token is for it, the page compares. */
-    raw: async (token: string, hash: string): Promise<VerdictShown> =>
-      verdictOf(await stampJudge.judgeToken(token, undefined, imprintOfDigest(hash))),
+    /** The page compares with `hash`, but for an evidence record that covers several hashes and must be asked for one. */
+    raw: async (token: string, hash: string): Promise<VerdictShown> => {
+      const judgement = await stampJudge.judgeToken(token);
+      const expected = !judgement.ok && judgement.code === 'evidence_hash_needed' ? imprintOfDigest(hash) : undefined;
+      return verdictOf(expected === undefined ? judgement : await stampJudge.judgeToken(token, undefined, expected));
+    },
   };
 }
 
