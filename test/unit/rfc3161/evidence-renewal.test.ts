@@ -143,6 +143,8 @@ describe('a renewal by another TSA', () => {
     expect(lab.judge(record, known, { nowMs: at(6) })).toMatchObject({ ok: false, code: 'untrusted_root' });
     const renewalTrust = [createTrustStore({ anchors: [other.pki.root.certificate] })];
     expect(lab.judge(record, known, { nowMs: at(6), renewalTrust })).toMatchObject({ ok: true });
-    expect(lab.judge(record, known, { nowMs: at(6), trust: renewalTrust[0]!, renewalTrust: [] })).toMatchObject({ code: 'untrusted_root' });
+    const ours = createTrustStore({ anchors: [lab.tsa.pki.root.certificate] });
+    const turned = { nowMs: at(6), trust: renewalTrust[0]!, renewalTrust: [ours] };
+    expect(lab.judge(record, known, turned)).toMatchObject({ ok: false, code: 'untrusted_root' });
   });
 });

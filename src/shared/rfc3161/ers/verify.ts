@@ -85,7 +85,7 @@ function judgeTimeStamp(
   const existedBy = next?.token.tstInfo.genTime.microseconds;
   const heldUntil =
     existedBy === undefined
-      ? ({ at: BigInt(context.nowMs) * 1000n, otherwise: 'evidence_expired' } as const)
+      ? ({ at: BigInt(Math.floor(context.nowMs)) * 1000n, otherwise: 'evidence_expired' } as const)
       : ({ at: existedBy, otherwise: 'evidence_renewed_late' } as const);
   const rules: SignerRules = { isEmbeddingRequired: false, isImprintChecked: true, existedBy, heldUntil };
   const trusts = isRenewal ? [context.trust, ...(context.renewalTrust ?? [])] : [context.trust];
