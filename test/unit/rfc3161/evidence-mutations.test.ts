@@ -31,10 +31,12 @@ const records: readonly (readonly [what: string, record: Buffer, of: readonly Im
   ['renewed under two algorithms', renewedRecord(), digests],
 ];
 
-/** What a record vouches for. */
-const statementOf = ({ genTimeText, serial, imprint, policy, record }: Verified) => ({
-  ...{ genTimeText, serial, imprint, policy },
-  tokens: record?.tokens.map((token) => token.token.toString('base64')),
+const statementOfToken = ({ genTimeText, serial, imprint, policy, signer }: Verified) => ({ genTimeText, serial, imprint, policy, signer });
+
+/** What a record vouches for. What nobody signed in its last token may be another: no later one covers it. */
+const statementOf = (verified: Verified) => ({
+  ...statementOfToken(verified),
+  tokens: verified.record?.tokens.map(statementOfToken),
 });
 
 describe('a record that was changed', { timeout: 300_000 }, () => {
