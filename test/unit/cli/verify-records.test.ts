@@ -12,7 +12,7 @@ import {
   issueResponse,
 } from '../../../src/shared/rfc3161/index.ts';
 import { createPki, randomSerial } from '../../../src/tsa/pki.ts';
-import { folderWith } from './in-process.ts';
+import { folderWith } from '../../support/cli-in-process.ts';
 
 /** `qstamp verify` of evidence records (RFC 4998, S14). */
 
