@@ -7,6 +7,8 @@
 // To write certificates and revocation lists with.
 export * as der from './asn1/der-writer.ts';
 export { OID } from './asn1/oids.ts';
+// To leave out what was not asked for.
+export { withoutCertificates } from './cms/signed-data.ts';
 // To issue a time-stamp: the steps of `issueResponse`, each with plain data, for a TSA that is to fail at one of them.
 export { acceptRequest } from './issue/accept-request.ts';
 export {
@@ -38,8 +40,9 @@ export { REFUSALS, type RefusalCode } from './refusal/codes.ts';
 export type { Refused } from './refusal/refusal.ts';
 // To ask a TSA, and to be asked.
 export type { Imprint } from './tsp/imprint.ts';
-export { PKI_FAILURE, PKI_STATUS } from './tsp/pki-status.ts';
+export { PKI_FAILURE, PKI_STATUS, type PkiFailure, REQUEST_FAULTS, type RequestFault } from './tsp/pki-status.ts';
 export { decodeRequest, encodeRequest, type RequestFields, type TimeStampRequest } from './tsp/request.ts';
+export { requestFaultOf } from './tsp/response.ts';
 // To judge an answer or a token.
 export {
   type CertificateIdentity,
