@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { createFault } from '../../src/tsa/faults.ts';
 import { tries } from '../support/depth.ts';
@@ -6,10 +7,13 @@ import { eventually, getJson, internalHeaders, randomHash, stampInternal, verify
 import { startProcesses, startService } from '../support/service.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
 
+/** Longer than a Redis may be silent before requests are refused. */
+const apiFrozenMs = 2_000;
+
 const totalOf = async (service: Parameters<typeof getJson>[0]) =>
   (await getJson(service, '/api/v1/internal/v1/stamps', internalHeaders)).body.total;
 
-test('a worker killed in mid-run: everything accepted is stamped exactly once (S7)', async () => {
+test('workers killed in mid-run: everything accepted is stamped exactly once (S7); one told to stop finishes what it has begun; an API that stood still blames nobody (E10)', async () => {
   const service = await startProcesses({ workers: 2 });
   const answers: Awaited<ReturnType<typeof stampInternal>>[] = [];
   const perClient = tries(10, 3);
@@ -32,6 +36,20 @@ test('a worker killed in mid-run: everything accepted is stamped exactly once (S
     listed.push(...(body.items as { token_id: string }[]).map(({ token_id }) => token_id));
   }
   expect(listed.toSorted()).toEqual(answers.map(({ body }) => body.token_id as string).toSorted());
+
+  const statusesOf = (many: typeof answers) => new Set(many.map(({ status }) => status));
+  const underWay = Array.from({ length: 200 }, () => stampInternal(service, { hash: randomHash() }));
+  await Promise.race(underWay);
+  const [, , ...living] = service.workers;
+  expect(await Promise.all(living.map((worker) => worker.stop()))).toEqual([0, 0]);
+  await service.startWorker();
+  expect(statusesOf(await Promise.all(underWay))).toEqual(new Set([201]));
+
+  process.kill(service.pid, 'SIGSTOP');
+  const meanwhile = Array.from({ length: 20 }, () => stampInternal(service, { hash: randomHash() }));
+  await delay(apiFrozenMs);
+  process.kill(service.pid, 'SIGCONT');
+  expect(statusesOf(await Promise.all(meanwhile))).toEqual(new Set([201]));
 });
 
 test('no worker: 504, and the stamp is there as soon as one starts (E11)', async () => {
@@ -80,15 +98,6 @@ test('beyond QUEUE_MAX_DEPTH requests are refused at once with 503, and nothing 
   await service.startWorker();
   await eventually(async () => (await stampInternal(service, { hash: randomHash() })).status === 201);
   for (const { body } of accepted) expect(await eventually(async () => (await verifyById(service, body.token_id)).body.valid)).toBe(true);
-});
-
-test('a worker told to stop finishes what it has begun', async () => {
-  const service = await startProcesses({ workers: 1 });
-  const answers = Array.from({ length: 200 }, () => stampInternal(service, { hash: randomHash() }));
-  await Promise.race(answers);
-  expect(await service.workers[0]?.stop()).toBe(0);
-  await service.startWorker();
-  for (const { status } of await Promise.all(answers)) expect(status).toBe(201);
 });
 
 test('a worker told to stop that loses Redis for a moment finishes what it has begun, and asks no provider twice', async () => {

@@ -16,6 +16,8 @@ const tag = 'Workflow';
 const replayed = { 'Idempotent-Replayed': '`true` where an earlier request with the same Idempotency-Key was answered so.' };
 /** What each operation on one workflow may be refused with, whatever it does (E5, E10). */
 const commonErrors = ['not_found', 'store_unavailable'] as const;
+/** What an operation that goes on with a workflow may be refused with besides (E12, S9). */
+const errorsOfOpenWorkflow = [...commonErrors, 'conflict', 'idempotency_key_reused', 'gone', 'rate_limited'] as const;
 
 export const startContract = {
   tag,
@@ -45,18 +47,7 @@ export const stampContract = {
   headers: idempotencyHeaders,
   body: workflowStampRequest,
   answers: { 201: json('The output with its number.', workflowStampResponse, replayed) },
-  errors: [
-    ...commonErrors,
-    'conflict',
-    'idempotency_key_reused',
-    'gone',
-    'rate_limited',
-    'provider_failed',
-    'tier_unavailable',
-    'queue_unavailable',
-    'overloaded',
-    'stamp_pending',
-  ],
+  errors: [...errorsOfOpenWorkflow, 'provider_failed', 'tier_unavailable', 'queue_unavailable', 'overloaded', 'stamp_pending'],
 } satisfies OperationContract;
 
 export const stateContract = {
@@ -82,16 +73,7 @@ export const resendContract = {
   path: workflowIdPath,
   headers: idempotencyHeaders,
   answers: { 202: json('The mail is queued.', workflowResendResponse, replayed) },
-  errors: [
-    ...commonErrors,
-    'conflict',
-    'idempotency_key_reused',
-    'gone',
-    'rate_limited',
-    'mail_unavailable',
-    'queue_unavailable',
-    'mail_pending',
-  ],
+  errors: [...errorsOfOpenWorkflow, 'mail_unavailable', 'queue_unavailable', 'mail_pending'],
 } satisfies OperationContract;
 
 export const completeContract = {

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
+import { startLivedClock } from '../runtime/lived-clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
 import { stampQueueName } from './stamp-job.ts';
@@ -16,8 +17,8 @@ export interface DepthGauge {
   current(): number;
   /** Tells of a job that Redis has just acknowledged, or may have taken. */
   added(jobId: string): void;
-  /** When the last look that Redis answered was begun, as `performance.now()` tells time. */
-  answeredAt(): number;
+  /** How long, in milliseconds, this process has lived since it began the last look that Redis answered. */
+  silentForMs(): number;
   stop(): Promise<void>;
 }
 
@@ -58,12 +59,13 @@ export function createDepthGauge(options: { redis: Redis; log: Logger }): DepthG
   const stopping = new AbortController();
   let addedSince = new Set<string>();
   let current = 0;
-  let answeredAt = performance.now();
+  const clock = startLivedClock();
+  let answeredAt = clock.now();
 
   /** Jobs added while Redis was read may be in what was read or not; those that are in it are not counted twice. */
   async function refresh(): Promise<void> {
     const addedBefore = new Set(addedSince);
-    const askedAt = performance.now();
+    const askedAt = clock.now();
     const seen = new Set(await readJobIds(options.redis));
     answeredAt = askedAt;
     addedSince = addedSince.difference(addedBefore).difference(seen);
@@ -86,7 +88,7 @@ export function createDepthGauge(options: { redis: Redis; log: Logger }): DepthG
   const refreshing = refreshUntilStopped();
   return {
     current: () => current,
-    answeredAt: () => answeredAt,
+    silentForMs: () => clock.now() - answeredAt,
     added: (jobId) => {
       addedSince.add(jobId);
       current += itemsOf(jobId);
@@ -94,6 +96,7 @@ export function createDepthGauge(options: { redis: Redis; log: Logger }): DepthG
     stop: async () => {
       stopping.abort();
       await refreshing;
+      clock.stop();
     },
   };
 }

@@ -49,12 +49,9 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
   /** Stamps that Redis has not acknowledged yet. */
   let entering = 0;
 
-  let unansweredAt = Number.NEGATIVE_INFINITY;
-
   const checkAnswers = () => {
     checkConnection(redis);
-    const answeredAt = depth.answeredAt();
-    if (answeredAt < unansweredAt || answeredAt < performance.now() - longestSilenceMs) throw queueUnavailable('silent');
+    if (depth.silentForMs() > longestSilenceMs) throw queueUnavailable('silent');
   };
 
   async function send(jobId: string, job: StampJob): Promise<Acceptance> {
@@ -92,10 +89,7 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
       const items = batch.map(({ item }) => item);
       const jobId = jobIdOf(randomUUIDv7(), items.length);
       const acceptance = await send(jobId, { replyTo, items });
-      if (acceptance === 'unanswered') {
-        unansweredAt = performance.now();
-        log.warn({ job: jobId, stamps: items.length }, 'redis did not say whether it took a job');
-      }
+      if (acceptance === 'unanswered') log.warn({ job: jobId, stamps: items.length }, 'redis did not say whether it took a job');
       const outcome = acceptance === 'unanswered' ? sendAgain(jobId, batch) : Promise.resolve(acceptance);
       for (const waiting of batch) waiting.acceptance = outcome;
       depth.added(jobId);

@@ -1,0 +1,31 @@
+import { expect } from 'vitest';
+import { startLivedClock } from '../../src/shared/runtime/lived-clock.ts';
+import { eventually, type JsonAnswer, randomHash, stampInternal } from './requests.ts';
+import type { Service } from './service.ts';
+
+/** Refused because the queue is away, within a second of this process' life: on a busy machine it may stand still for longer (E10). */
+export async function refusedWithinASecond(send: () => Promise<JsonAnswer>): Promise<void> {
+  const clock = startLivedClock();
+  const answer = await send();
+  expect(clock.now()).toBeLessThan(1_000);
+  clock.stop();
+  expect(answer.status).toBe(503);
+  expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
+  expect(answer.body).toEqual({ detail: expect.any(String), code: 'queue_unavailable', request_id: expect.any(String) });
+}
+
+/**
+ * Stamps one hash after the other, without waiting for answers, until one of them is refused. What left before the service noticed that
+ * Redis hangs may have been made, and is not refused (E11).
+ */
+export async function untilRefused(service: Service): Promise<void> {
+  const statuses = new Set<number>();
+  await eventually(async () => {
+    stampInternal(service, { hash: randomHash() }).then(
+      ({ status }) => statuses.add(status),
+      // The service may be stopped before the last of them is answered.
+      () => undefined,
+    );
+    return statuses.has(503);
+  });
+}
