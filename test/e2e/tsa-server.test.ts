@@ -210,7 +210,8 @@ describe('faults of the development TSA', () => {
   });
 
   test('each one is in a test above', () => {
-    const tested = `cut reset hang slow drip endless status retry_after redirect html disguised_html content_type empty truncated rejected refused
+    const tested =
+      `cut reset hang slow drip endless status retry_after redirect html disguised_html content_type empty truncated rejected refused
       rejected_with_token granted_without_token stale_nonce no_nonce other_imprint expired bad_signature other_policy trailing
       granted_with_mods oversized past future`.split(/\s+/);
     expect([...FAULT_NAMES].sort()).toEqual(tested.sort());

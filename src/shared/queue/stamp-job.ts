@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { type Caller, callerKinds } from '../domain/caller.ts';
+import { REQUEST_FAULTS } from '../domain/request-fault.ts';
 import { imprintAlgorithms, type Stamp } from '../domain/stamp.ts';
 import { stampTiers } from '../domain/tiers.ts';
-import { REQUEST_FAULTS } from '../domain/request-fault.ts';
 
 const callerSchema = z.object({ kind: z.enum(callerKinds), product: z.string().optional() }) satisfies z.ZodType<Caller>;
 

@@ -1,6 +1,6 @@
+import type { RequestFault } from '../../shared/domain/request-fault.ts';
 import type { Imprint, Proof } from '../../shared/domain/stamp.ts';
 import type { StampTier } from '../../shared/domain/tiers.ts';
-import type { RequestFault } from '../../shared/domain/request-fault.ts';
 
 /** What a provider is asked to put a time on. */
 export interface StampSubject {

@@ -1,8 +1,8 @@
+import type { RequestFault } from '../../shared/domain/request-fault.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { Proof } from '../../shared/domain/stamp.ts';
 import type { JobRun } from '../../shared/queue/jobs.ts';
 import type { Asked, StampItem } from '../../shared/queue/stamp-job.ts';
-import type { RequestFault } from '../../shared/domain/request-fault.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { StampTally } from '../../shared/store/counters.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
