@@ -174,7 +174,7 @@ describe('faults of the development TSA', () => {
   test.each([
     ['truncated', 'not enough data'],
     ['rejected', 'status code: rejection'],
-    ['refused:badAlg', 'unrecognized or unsupported algorithm'],
+    ['refused:badAlg', 'failure codes: badAlg'],
     ['rejected_with_token', 'token present'],
     ['granted_without_token', 'token not present'],
     ['stale_nonce', 'nonce mismatch'],
