@@ -13,7 +13,7 @@ import { createTrustStore, OID, verifyResponse, withoutCertificates } from '../.
 import { createFault } from '../../src/tsa/faults.ts';
 import { DEVELOPMENT_POLICY } from '../../src/tsa/server.ts';
 import { opensslQuery, opensslReplyText, opensslVerify } from '../support/openssl-tsa.ts';
-import { eventually, getJson, internalHeaders, randomHash, stampInternal, verifyById } from '../support/requests.ts';
+import { eventually, getJson, internalHeaders, randomHash, stampInternal, verifyById, verifyRaw } from '../support/requests.ts';
 import { type Service, serviceToken, startService } from '../support/service.ts';
 import { postToDoor, statusOf } from '../support/tsa-door.ts';
 import { type AskOptions, ask } from '../support/tsa-lab.ts';
@@ -107,6 +107,12 @@ describe('a time-stamp client', () => {
     const given = { answer: reply.body, against: { query }, rootPem: tsa.pki.rootPem };
     expect((await opensslVerify({ ...given, untrustedPem })).output).toContain('Verification: OK');
     expect((await opensslVerify(given)).ok).toBe(false);
+    // We gave it out, so we can tell of it (V2); what is changed in it is another token.
+    const tokenId = reply.headers.get('qstamp-stamp-id');
+    expect((await verifyRaw(service, reply.body.toString('base64'))).body).toMatchObject({ valid: true, token_id: tokenId });
+    const changed = Buffer.from(reply.body);
+    changed[changed.length - 1]! ^= 1;
+    expect((await verifyRaw(service, changed.toString('base64'))).body).toMatchObject({ valid: false });
   });
 
   const imprintOf = (oid: string, digest: Buffer) => sequence(sequence(objectIdentifier(oid)), octetString(digest));

@@ -92,7 +92,12 @@ export function createServices(ports: ServicePorts): Services {
   const tokenJudge = createTokenJudge({ trust, mockKey: () => keys.secret('mock-provider'), clock });
   const configured = namesOf(trust);
   const readMailState = createMailStateReader({ readHeartbeats, clock });
-  const stampJudge = createStampJudge({ tokenJudge, isConfigured: (provider) => configured.some(({ name }) => name === provider), log });
+  const stampJudge = createStampJudge({
+    tokenJudge,
+    stamps,
+    isConfigured: (provider) => configured.some(({ name }) => name === provider),
+    log,
+  });
   const workflows = createWorkflows({
     workflows: store.workflows,
     outputs,

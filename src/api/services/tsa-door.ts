@@ -50,10 +50,11 @@ export interface TsaDoor {
   certificateChain(): Promise<string>;
 }
 
-const askedOf = ({ nonce, policy, hasNullParameters }: TimeStampRequest): Asked => ({
+const askedOf = ({ nonce, policy, hasNullParameters, certReq }: TimeStampRequest): Asked => ({
   ...(nonce !== undefined && { nonce: String(nonce) }),
   ...(policy !== undefined && { policy }),
   ...(hasNullParameters && { hasNullParameters }),
+  ...(!certReq && { omitsCertificates: true }),
 });
 
 const rejected = (failure: PkiFailure, detail: string): DoorAnswer => ({

@@ -22,6 +22,8 @@ const askedSchema = z.object({
   policy: z.string().optional(),
   /** Whether the AlgorithmIdentifier of the imprint has NULL parameters. */
   hasNullParameters: z.boolean().optional(),
+  /** Whether the client gets the token without its certificates. The TSA is asked for them all the same. */
+  omitsCertificates: z.boolean().optional(),
 });
 export type Asked = z.infer<typeof askedSchema>;
 

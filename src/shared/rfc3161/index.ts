@@ -43,6 +43,7 @@ export type { Imprint } from './tsp/imprint.ts';
 export { PKI_FAILURE, PKI_STATUS, type PkiFailure, REQUEST_FAULTS, type RequestFault } from './tsp/pki-status.ts';
 export { decodeRequest, encodeRequest, type RequestFields, type TimeStampRequest } from './tsp/request.ts';
 export { requestFaultOf } from './tsp/response.ts';
+export { tokenIn } from './tsp/token.ts';
 // To judge an answer or a token.
 export {
   type CertificateIdentity,

@@ -3,6 +3,7 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { Proof } from '../../shared/domain/stamp.ts';
 import type { JobRun } from '../../shared/queue/jobs.ts';
 import type { Asked, StampItem } from '../../shared/queue/stamp-job.ts';
+import { withoutCertificates } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { StampTally } from '../../shared/store/counters.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
@@ -53,7 +54,7 @@ type Attempt =
     };
 
 function stampOf(
-  { tokenId, imprint, tier, caller, acceptedAt, requestId, metadata, paymentClaim, sealed }: StampItem,
+  { tokenId, imprint, tier, caller, acceptedAt, requestId, metadata, paymentClaim, sealed, asked }: StampItem,
   proof: Proof,
 ): StoredStamp {
   return {
@@ -67,6 +68,8 @@ function stampOf(
     metadata,
     paymentClaim,
     sealed,
+    ...(asked?.omitsCertificates &&
+      proof.kind === 'token' && { tokenAsSent: withoutCertificates(Buffer.from(proof.token, 'base64')).toString('base64') }),
   };
 }
 
