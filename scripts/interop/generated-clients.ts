@@ -10,10 +10,13 @@ import { CommandError, runCommand } from '../stack/run-command.ts';
 const pythonGenerator = 'openapi-python-client==0.29.1';
 const typescriptGenerator = ['@hey-api/openapi-ts@0.95.0', 'typescript@5.9.3'];
 
-/** This generator handles the media types of RFC 3161 as files only when it is told to. */
+/** This generator handles the media types of time-stamps and certificates as files only when it is told to. */
 const pythonConfig = {
   content_type_overrides: Object.fromEntries(
-    ['reply', 'query', 'token'].map((what) => [`application/timestamp-${what}`, 'application/octet-stream']),
+    ['timestamp-reply', 'timestamp-query', 'timestamp-token', 'pem-certificate-chain'].map((type) => [
+      `application/${type}`,
+      'application/octet-stream',
+    ]),
   ),
 };
 
