@@ -40,7 +40,7 @@ export interface AppDeps {
   readonly log: Logger;
   readonly services: Services;
   readonly limits: RateLimits;
-  readonly metrics: Pick<Metrics, 'answered'>;
+  readonly metrics: Pick<Metrics, 'answered' | 'faulted'>;
 }
 
 /**

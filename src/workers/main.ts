@@ -64,8 +64,8 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     clock: systemClock,
     log,
   });
-  if (config.SMTP_URL === undefined) log.warn('SMTP_URL is not set: no e-mail of a workflow will leave');
-  const consumer = consumeJobs({ redis, processors, concurrency: config.WORKER_CONCURRENCY, log });
+  if (config.SMTP_URL === undefined) log.warn({ outcome: 'advice' }, 'SMTP_URL is not set: no e-mail of a workflow will leave');
+  const consumer = consumeJobs({ redis, processors, concurrency: config.WORKER_CONCURRENCY, log, onFailed: metrics.jobFailed });
   lifecycle.onClose('consumer', () => consumer.close());
   const heartbeat = startHeartbeat({
     redis,

@@ -48,10 +48,11 @@ describe('the page of a stamp (V8, V9)', () => {
   it.each(['qualified', 'sha512'])('%s: compares a file with the imprint, in its algorithm, and sends nothing', async (name) => {
     const { result, requests } = await visit(`/verify/${name}`, {}, async (page) => {
       await page.setInputFiles('#file', [file('mine', contentOf(1)), file('other', 'other')]);
-      await page.getByText('No match.').waitFor();
-      return page.innerText('.results');
+      await page.getByText('Not what was stamped.').waitFor();
+      return page.innerText('main');
     });
-    expect(result).toMatch(/Match\. mine is what was stamped, byte for byte\.\s+No match\. other is not what was stamped/);
+    expect(result).toMatch(/Match\. mine is what was stamped, byte for byte\.\s+Not what was stamped\. other is another file/);
+    expect(result).toContain('This stamp is valid');
     expect(requests.filter((url) => !url.includes('/assets/') && !url.startsWith('data:'))).toEqual([`${pages.url}/verify/${name}`]);
   });
 });
@@ -72,6 +73,27 @@ describe('/verify', () => {
     expect(result.answer).toContain('This stamp is valid');
     expect(result.results).toContain('Match. report.pdf is what was stamped, byte for byte.');
     expect(bodies).toEqual(['token=good']);
+  });
+
+  it.each([
+    ['/verify', [file('wrong.pdf', 'wrong'), stampRecord], 'This file is not what was stamped'],
+    ['/verify/qualified', [file('wrong.pdf', 'wrong')], 'This file is not what was stamped'],
+    ['/verify/qualified', [file('a', 'a'), file('b', 'b')], 'None of these files is what was stamped'],
+  ])('%s: a wrong file comes first and large, and nothing says “valid” as if it were for that file', async (path, files, said) => {
+    const { result } = await visit(path, {}, async (page) => {
+      await page.setInputFiles('#file', files);
+      await page.getByRole('heading', { name: said }).waitFor();
+      const headings = await page.locator('#verdict h2:visible').allInnerTexts();
+      const wrong = await page.innerText('#verdict');
+      await page.setInputFiles('#file', file('mine', contentOf(1)));
+      if (path === '/verify') await page.setInputFiles('#file', stampRecord);
+      await page.getByRole('heading', { name: 'This stamp is valid' }).waitFor();
+      return { headings, wrong, right: await page.innerText('#verdict') };
+    });
+    expect(result.headings.map((heading) => heading.trim())).toEqual([said]);
+    expect(result.wrong).not.toContain('This stamp is valid');
+    expect(result.wrong).toMatch(/The stamp itself is valid, but for another file\. Data with the hash below existed/);
+    expect(result.right).not.toMatch(/not what was stamped|another file/);
   });
 
   it('sends the bytes of a .tsr, and says what is wrong with them', async () => {
@@ -108,8 +130,8 @@ describe('/verify', () => {
       await page.fill('#hash', 'f'.repeat(64));
       await page.getByRole('button', { name: 'Verify' }).click();
       const answer = await page.innerText('#answer');
-      expect(answer).toContain('No match. The hash that you gave is not the one that was stamped.');
-      expect(answer).toContain('This stamp is valid');
+      expect(answer.trim()).toMatch(/^The hash that you gave is not what was stamped/);
+      expect(answer).not.toContain('This stamp is valid');
     });
   });
 });

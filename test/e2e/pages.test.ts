@@ -72,7 +72,7 @@ describe('assets', () => {
 });
 
 /** What a page may say of a record only once it was proved. */
-const claimsOfProof = /Qualified|covers th|Completed\n|Closed on|existed no later/;
+const claimsOfProof = /Qualified|covers th|Completed\n|Completed on|existed no later/;
 
 describe('workflow page', () => {
   const text = async (name: keyof typeof workflowSamples, options: BrowserContextOptions = {}) =>
@@ -160,7 +160,7 @@ describe('workflow page', () => {
   it('W5, W10: says expired, and shows nothing of a redacted address', async () => {
     const shown = await text('expired');
     expect(shown).toContain('Expired');
-    expect(shown).toContain('Removed on request');
+    expect(shown).toContain('Erased on request');
     expect(shown).not.toContain('@example.com');
     expect(shown).not.toContain('cover-artist');
   });
@@ -221,7 +221,7 @@ describe('verify-user pages (W5, W6, W7, E12)', () => {
     [6, 'A newer link was sent'],
     [7, 'This workflow has ended'],
     [8, 'This workflow is already closed'],
-    [9, 'The address of this workflow was removed'],
+    [9, 'The address of this workflow was erased'],
   ])('%i says: %s', async (index, sentence) => {
     const { body, headers } = await pages.app.inject(`/verify-user/${index}`);
     expect(body).toContain(sentence);

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   boolean,
@@ -12,6 +13,8 @@ import {
 import { createTrustStore, OID, verifyResponse, withoutCertificates } from '../../src/shared/rfc3161/index.ts';
 import { createFault } from '../../src/tsa/faults.ts';
 import { DEVELOPMENT_POLICY } from '../../src/tsa/server.ts';
+import { tries } from '../support/depth.ts';
+import { mutated, mutations } from '../support/der-mutation.ts';
 import { opensslQuery, opensslReplyText, opensslVerify } from '../support/openssl-tsa.ts';
 import { eventually, getJson, internalHeaders, randomHash, stampInternal, verifyById, verifyRaw } from '../support/requests.ts';
 import { type Service, serviceToken, startService } from '../support/service.ts';
@@ -168,6 +171,26 @@ describe('a time-stamp client', () => {
     );
     expect(new Set(ids).size).toBe(2);
   });
+});
+
+test('whatever the bytes, the answer is a TimeStampResp or 400 (T1, V4)', async () => {
+  const genuine = fc.record({
+    hash: fc.constantFrom('sha256' as const, 'sha384' as const),
+    certReq: fc.boolean(),
+    policy: fc.constantFrom(undefined, DEVELOPMENT_POLICY),
+  });
+  const requests = fc.oneof(
+    fc.uint8Array({ maxLength: 200 }),
+    fc.tuple(genuine, mutations).map(([options, list]) => mutated(ask({ ...options }).der, list)),
+  );
+  await fc.assert(
+    fc.asyncProperty(requests, async (body) => {
+      const reply = await postToDoor(service, body);
+      expect([200, 400, 413]).toContain(reply.status);
+      if (reply.status === 200) expect(statusOf(reply)).toMatch(/^(granted|rejection \w+)$/);
+    }),
+    { numRuns: tries(5_000, 150) },
+  );
 });
 
 describe('a TSA behind the door', () => {

@@ -120,7 +120,7 @@ test('W12: 550 is final, and operators see it, but no address in what the server
   });
   expect(state).toMatchObject({ attempts: 1, fault: 'SMTP 550 5.1.1' });
   const log = () => service.workers.map((worker) => worker.output()).join('');
-  await eventually(async () => /"level":"error".*the verification mail was given up/.test(log()));
+  await eventually(async () => /"level":"error".*the mail with the link was given up/.test(log()));
   expect(log()).not.toContain('nobody.at.all');
 });
 

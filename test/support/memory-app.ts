@@ -63,5 +63,11 @@ export async function buildMemoryApp(
     log,
   };
   const limits = { by: () => async () => undefined };
-  return buildApp({ config, log, services: createServices(ports), limits, metrics: { answered: () => undefined } });
+  return buildApp({
+    config,
+    log,
+    services: createServices(ports),
+    limits,
+    metrics: { answered: () => undefined, faulted: () => undefined },
+  });
 }

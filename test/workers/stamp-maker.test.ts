@@ -63,7 +63,7 @@ test('refused and failed are told apart: only what a provider failed at is count
   expect(counted.map(({ outcome }) => outcome)).toEqual(['failed']);
   const said = lines.map((line) => JSON.parse(line));
   expect(Object.fromEntries(said.map(({ tokenId, msg }) => [tokenId, msg]))).toMatchObject({
-    [failed.tokenId]: 'the provider could not make the stamp',
+    [failed.tokenId]: 'no provider made the stamp',
     [refused.tokenId]: 'the stamp was refused',
   });
   expect(said.at(-1)).toMatchObject({ stamped: 0, failed: 1, refused: 1 });

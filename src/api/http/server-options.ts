@@ -1,17 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import type { FastifyServerOptions } from 'fastify';
+import type { FastifyInstance, FastifyServerOptions } from 'fastify';
 
 /** Node's errors of a request that never became one, and the status that each is answered with. */
 const statusOfFault: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
 
-function answerFault(error: NodeJS.ErrnoException, socket: Socket): void {
+function answerFault(this: FastifyInstance, error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
   const status = statusOfFault[error.code ?? ''] ?? 400;
+  this.log.info({ status, outcome: 'refused', code: 'bad_request', fault: error.code }, 'refused');
   const body = JSON.stringify({ detail: `${STATUS_CODES[status]}.`, code: 'bad_request', request_id: randomUUID() });
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,

@@ -1,15 +1,17 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { rpcRequests, rpcResponse, rpcResponses } from '../../shared/contract/mcp.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { statusOf, toServiceError } from '../http/errors.ts';
+import { statusOf } from '../http/error-status.ts';
+import { toServiceError } from '../http/errors.ts';
 import { MalformedJsonError } from '../http/json-text.ts';
 import type { IsForeign } from '../http/origin.ts';
+import { type Fault, faultOf, noteFault } from '../http/outcome.ts';
 import { type IdentifyProduct, requireProduct } from '../http/service-token.ts';
 import { empty, json, type OperationContract } from '../openapi/operation.ts';
 import { stampBodyLimit } from '../routes/stamping.ts';
 import type { Stamping } from '../services/stamping.ts';
 import type { Verification } from '../services/verification.ts';
-import { errorResponse, idOf, RpcError, type RpcResponse, readMessage, resultResponse, rpcErrors } from './json-rpc.ts';
+import { errorResponse, idOf, RpcError, type RpcResponse, readMessage, resultResponse, rpcErrors, rpcFault } from './json-rpc.ts';
 import { createMcpMethods, type RpcContext, type RpcMethods, runMethod } from './revisions/2024-11-05.ts';
 import { createStampContentTool } from './tools/stamp-content.ts';
 import { createStampHashTool } from './tools/stamp-hash.ts';
@@ -46,7 +48,12 @@ export function registerMcp(
   const options = { bodyLimit: stampBodyLimit(sealedMaxBytes), onRequest, errorHandler: answerUnread, config: { contract } };
   app.post('/mcp', options, async (request, reply) => {
     const onReplayed = () => void reply.header('Idempotent-Replayed', 'true');
-    const context = { product: identifyProduct(request), requestId: request.id, onReplayed, log: request.log };
+    const context = {
+      product: identifyProduct(request),
+      requestId: request.id,
+      onReplayed,
+      note: (fault: Fault) => noteFault(request, fault),
+    };
     const answer = await answerBody(methods, request.body, context);
     if (answer === undefined) return reply.code(202).send();
     return reply.code(needsToken(answer) ? 401 : 200).send(answer);
@@ -78,14 +85,18 @@ const contract: OperationContract = {
 
 type Answer = RpcResponse | readonly RpcResponse[] | undefined;
 
-const invalid = (why: string): RpcResponse => errorResponse(null, new RpcError(rpcErrors.invalidRequest, `Invalid Request: ${why}`));
+const invalid = (why: string) => new RpcError(rpcErrors.invalidRequest, `Invalid Request: ${why}`);
 
 /** The answer to a whole body: one message or a batch of them (JSON-RPC 2.0 §6), whose answers come in the order of its requests. */
 async function answerBody(methods: RpcMethods, body: unknown, context: RpcContext): Promise<Answer> {
-  if (body === undefined) return errorResponse(null, new RpcError(rpcErrors.parseError, 'Parse error: the body is empty'));
+  const refuse = (fault: RpcError) => {
+    context.note(rpcFault(fault));
+    return errorResponse(null, fault);
+  };
+  if (body === undefined) return refuse(new RpcError(rpcErrors.parseError, 'Parse error: the body is empty'));
   if (!Array.isArray(body)) return answerMessage(methods, body, context);
-  if (body.length === 0) return invalid('a batch holds at least one message');
-  if (body.length > maxBatch) return invalid(`a batch holds at most ${maxBatch} messages`);
+  if (body.length === 0) return refuse(invalid('a batch holds at least one message'));
+  if (body.length > maxBatch) return refuse(invalid(`a batch holds at most ${maxBatch} messages`));
   const answers = await Promise.all(body.map((message: unknown) => answerMessage(methods, message, context)));
   const responses = answers.filter((answer) => answer !== undefined);
   return responses.length > 0 ? responses : undefined;
@@ -98,8 +109,11 @@ async function answerMessage(methods: RpcMethods, value: unknown, context: RpcCo
     if (message.id === undefined) return undefined;
     return resultResponse(message.id, await runMethod(methods, message, context));
   } catch (error) {
-    if (error instanceof RpcError) return errorResponse(idOf(value), error);
-    context.log.error({ err: error }, 'unexpected error');
+    if (error instanceof RpcError) {
+      context.note(rpcFault(error));
+      return errorResponse(idOf(value), error);
+    }
+    context.note({ outcome: 'failed', code: 'internal_error', err: error });
     const data = { code: 'internal_error', request_id: context.requestId };
     return errorResponse(idOf(value), new RpcError(rpcErrors.internalError, 'Internal error', data));
   }
@@ -118,13 +132,16 @@ function answerUnread(error: FastifyError, request: FastifyRequest, reply: Fasti
   const refuse = (status: number, fault: RpcError) => reply.code(status).send(errorResponse(null, fault));
   if (error instanceof MalformedJsonError) {
     const { loc, ctx } = error.detail[0] ?? {};
-    return refuse(200, new RpcError(rpcErrors.parseError, `Parse error: ${ctx?.error} at character ${loc?.[1]}`));
+    const fault = new RpcError(rpcErrors.parseError, `Parse error: ${ctx?.error} at character ${loc?.[1]}`);
+    noteFault(request, rpcFault(fault));
+    return refuse(200, fault);
   }
-  const { code, message, cause = error } = toServiceError(error);
+  const told = toServiceError(error);
+  const { code, message } = told;
+  noteFault(request, faultOf(told));
   const data = { code, request_id: request.id };
   if (code === 'unauthorized') return refuse(401, new RpcError(rpcErrors.unauthorized, message, data));
   const status = refusalStatuses.find((known) => known === statusOf[code]);
   if (status !== undefined) return refuse(status, new RpcError(rpcErrors.invalidRequest, message, data));
-  if (code === 'internal_error') request.log.error({ err: cause }, 'unexpected error');
   return refuse(200, new RpcError(rpcErrors.internalError, code === 'internal_error' ? 'Internal error' : message, data));
 }

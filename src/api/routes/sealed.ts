@@ -10,8 +10,7 @@ const contract = {
   tag: 'Sealed content',
   id: 'downloadSealedContent',
   summary: 'The content of a sealed stamp',
-  description:
-    'At the capability address that the stamp operation answered as `sealed_storage_url`; checked against its hash on the way out.',
+  description: 'At the secret address that the stamp operation answered as `sealed_storage_url`; checked against its hash on the way out.',
   path: sealedContentPath,
   answers: { 200: bytes('The content, byte for byte.', 'application/octet-stream') },
   errors: ['not_found', 'rate_limited', 'store_unavailable', 'overloaded'],
@@ -22,7 +21,7 @@ const parse = createRequestParser(contract);
 /** The connection is closed when the client has read nothing for this long. */
 const mostSilentMs = 30_000;
 
-/** The content of a sealed stamp at its capability address (S11). */
+/** The content of a sealed stamp at its secret address (S11). */
 export function registerSealedRoutes(
   app: FastifyInstance,
   deps: { downloadSealed: DownloadSealed; budget: ByteBudget; limits: RateLimits; perMinute: number },

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { sigstoreQueryShown, timeStampQuery } from '../../shared/contract/tsa.ts';
 import { verifyPath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
+import { noteFault } from '../http/outcome.ts';
 import { addressKey, type LimitHook, type RateLimits } from '../http/rate-limits.ts';
 import type { IdentifyProduct } from '../http/service-token.ts';
 import { queryBodyLimit, queryType, registerQueryBodies, registerSigstoreBodies, replyType } from '../http/tsa-body.ts';
@@ -78,16 +79,10 @@ export function registerTsaRoutes(app: FastifyInstance, deps: TsaRouteDeps): voi
 
   const answer = async (request: FastifyRequest, reply: FastifyReply, grantedStatus: 200 | 201) => {
     const der = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-    const {
-      der: answered,
-      isGranted,
-      tokenId,
-      retryAfterSeconds,
-    } = await door.answer({
-      der,
-      product: identify?.(request),
-      requestId: request.id,
-    });
+    const query = { der, product: identify?.(request), requestId: request.id };
+    const { der: answered, isGranted, failure, tokenId, retryAfterSeconds } = await door.answer(query);
+    if (failure === 'systemFailure') noteFault(request, { outcome: 'failed', code: 'provider_failed' });
+    else if (failure !== undefined) noteFault(request, { outcome: 'refused', code: failure });
     if (tokenId !== undefined) {
       reply.header('Qstamp-Stamp-Id', tokenId);
       reply.header('Link', `<${publicBaseUrl}${verifyPath(tokenId)}>; rel="describedby"`);

@@ -27,6 +27,8 @@ export interface DoorQuery {
 export interface DoorAnswer {
   readonly der: Buffer;
   readonly isGranted: boolean;
+  /** Of a rejection. */
+  readonly failure?: PkiFailure;
   /** The stamp that was made, or will be. */
   readonly tokenId?: string;
   readonly retryAfterSeconds?: number;
@@ -60,6 +62,7 @@ const askedOf = ({ nonce, policy, hasNullParameters, certReq }: TimeStampRequest
 const rejected = (failure: PkiFailure, detail: string): DoorAnswer => ({
   der: encodeResponse(rejectionOf(failure, detail)),
   isGranted: false,
+  failure,
 });
 
 const refusalTexts = {

@@ -72,6 +72,7 @@ export function createVerification(deps: { stamps: StampStore; stampJudge: Stamp
       const stamp = await stamps.find(tokenId);
       if (!stamp) throw new ServiceError('not_found', 'No stamp with this id is known.');
       const [proof] = stamp.proofs;
+      if (proof.token === '') throw new ServiceError('not_found', 'The record of this stamp is damaged: there is nothing to download.');
       if (proof.kind === 'mock')
         throw new ServiceError('not_found', 'This stamp was made by the mock provider: there is no RFC 3161 exchange to download.');
       return part === 'token' ? Buffer.from(proof.token, 'base64') : proof[part];

@@ -49,8 +49,15 @@ export interface Consumer {
 }
 
 /** Runs the jobs of every queue in this process, at most `concurrency` of each queue at a time. */
-export function consumeJobs(options: { redis: Redis; processors: JobProcessors; concurrency: number; log: Logger }): Consumer {
-  const { redis, processors, concurrency, log } = options;
+export function consumeJobs(options: {
+  redis: Redis;
+  processors: JobProcessors;
+  concurrency: number;
+  log: Logger;
+  /** Told of each run of a job that failed. */
+  onFailed?: (job: string) => void;
+}): Consumer {
+  const { redis, processors, concurrency, log, onFailed } = options;
 
   async function run<Name extends JobName>(name: Name, job: Job): Promise<void> {
     const payload = jobContracts[name].payload.safeParse(job.data);
@@ -92,7 +99,10 @@ export function consumeJobs(options: { redis: Redis; processors: JobProcessors; 
           error instanceof UnknownJobError ? unknownJobRetryMs : retryDelayMs(attemptsMade, kind),
       },
     });
-    worker.on('failed', (job, error) => log.warn({ err: error, queue, job: job?.id, attempts: job?.attemptsMade }, 'a job failed'));
+    worker.on('failed', (job, error) => {
+      log.warn({ err: error, queue, job: job?.id, attempts: job?.attemptsMade }, 'a job failed');
+      onFailed?.(job !== undefined && Object.hasOwn(jobContracts, job.name) ? job.name : 'unknown');
+    });
     worker.on('stalled', (job) => log.warn({ queue, job }, 'a job was taken over from a lost worker'));
     worker.on('error', (error) => log.debug({ err: error, queue }, 'worker connection'));
     return worker;

@@ -134,6 +134,14 @@ export function createProviderPool(options: {
           return await stamp(subject, shareMs);
         } catch (error) {
           failures.push(error);
+          if (error instanceof RequestRefusedError) {
+            const { fault, message: reason } = error;
+            log.info(
+              { outcome: 'refused', code: fault, reason, provider: provider.name, tokenId: subject.tokenId },
+              'the request was refused',
+            );
+            continue;
+          }
           log.warn({ err: error, provider: provider.name, tokenId: subject.tokenId }, `provider ${provider.name} failed`);
         }
       }

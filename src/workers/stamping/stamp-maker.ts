@@ -95,13 +95,15 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
     } catch (error) {
       // The mock provider's key is in the store: while that is away, the job is tried again and counts as no failure.
       if (error instanceof ServiceError) throw error;
+      const subject = { requestId: item.requestId, tokenId };
       const fault = error instanceof RequestRefusedError ? error.fault : undefined;
-      const isRefused = error instanceof TierUnavailableError || fault !== undefined;
-      log.warn(
-        { err: error, requestId: item.requestId, tokenId },
-        isRefused ? 'the stamp was refused' : 'the provider could not make the stamp',
-      );
-      return { item, outcome: isRefused ? 'refused' : 'failed', fault };
+      if (error instanceof TierUnavailableError || fault !== undefined) {
+        const code = fault === undefined ? 'tier_unavailable' : 'request_refused';
+        log.info({ ...subject, outcome: 'refused', code, reason: (error as Error).message }, 'the stamp was refused');
+        return { item, outcome: 'refused', fault };
+      }
+      log.warn({ ...subject, code: 'provider_failed', err: error }, 'no provider made the stamp');
+      return { item, outcome: 'failed' };
     }
   }
 
@@ -133,8 +135,10 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
     const written = await writer.write(stamped.map(({ item, proof }) => ({ stamp: stampOf(item, proof), tally: tallyOf(item, proof) })));
     await writer.countFailures(failed.map((item) => tallyOf(item)));
     const requestIds = [...new Set(items.map(({ requestId }) => requestId))];
-    log.info(
+    const hasFailed = attempts.some(({ outcome }) => outcome === 'failed');
+    log[hasFailed ? 'warn' : 'info'](
       {
+        outcome: hasFailed ? 'failed' : refused.length > 0 ? 'refused' : 'done',
         requestIds,
         stamped: stamped.length,
         known: known.length,
@@ -143,7 +147,7 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
         owed: owed.length,
         durationMs: clock() - startedAt,
       },
-      'stamped',
+      'a job of stamps was worked off',
     );
     return { stored: [...known, ...written], failed, refused, owed };
   };
