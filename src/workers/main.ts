@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { readBacklog } from '../shared/queue/backlog.ts';
 import { connectWorker, disconnect } from '../shared/queue/connection.ts';
 import { consumeJobs, scheduleSweep } from '../shared/queue/consumer.ts';
-import { readQueueState } from '../shared/queue/depth.ts';
 import { startHeartbeat } from '../shared/queue/heartbeat.ts';
 import { createOutputOrder } from '../shared/queue/output-order.ts';
 import { sendReplies } from '../shared/queue/replies.ts';
@@ -17,6 +17,7 @@ import { withMailRecord } from './mail/mail-record.ts';
 import { createMailTransport } from './mail/transport.ts';
 import { openProvider } from './providers/open-provider.ts';
 import { createProcessors } from './registry.ts';
+import { withSpaceRecord } from './stamping/space-record.ts';
 
 const sweepEveryMs = 3_600_000;
 
@@ -44,9 +45,10 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     isConfigured: config.SMTP_URL !== undefined,
     metrics,
   });
+  const { stamps, isFull } = withSpaceRecord(store.stamps, { clock: systemClock, onChange: () => heartbeat.beat() });
   const processors = createProcessors({
     provider,
-    stamps: store.stamps,
+    stamps,
     counters: store.counters,
     sealedContents: store.sealedContents,
     workflows: store.workflows,
@@ -74,6 +76,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     log,
     describeProviders: health,
     describeMail: readState,
+    isStoreFull: isFull,
   });
   lifecycle.onClose('heartbeat', () => heartbeat.stop());
   if (config.METRICS_PORT !== undefined) {
@@ -81,7 +84,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
       metrics,
       host: config.HOST,
       port: config.METRICS_PORT,
-      readQueueState: () => readQueueState(redis),
+      readQueueState: () => readBacklog(redis),
       readHealth: health,
     });
     lifecycle.onClose('metrics', served.close);

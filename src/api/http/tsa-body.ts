@@ -1,7 +1,9 @@
-import type { FastifyInstance } from 'fastify';
+import type { IncomingMessage } from 'node:http';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { sigstoreQuery } from '../../shared/contract/tsa.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { encodeRequest } from '../../shared/rfc3161/index.ts';
+import type { BodyReader } from './body-reader.ts';
 
 /** The most octets of a request: one has about 70. */
 export const queryBodyLimit = 4096;
@@ -9,16 +11,13 @@ export const queryType = 'application/timestamp-query';
 export const replyType = 'application/timestamp-reply';
 
 /** Reads bodies of the door as the DER that they are (RFC 3161 §3.4); some clients send no better type than `application/octet-stream`. */
-export function registerQueryBodies(scope: FastifyInstance): void {
+export function registerQueryBodies(scope: FastifyInstance, reader: BodyReader): void {
   scope.removeContentTypeParser(['application/json', '*']);
-  scope.addContentTypeParser([queryType, 'application/octet-stream'], { parseAs: 'buffer' }, ({ headers }, body, done) => {
-    const coding = headers['content-encoding'];
-    if (coding === undefined || coding.toLowerCase() === 'identity') done(null, body);
-    else done(new ServiceError('unsupported_media_type', 'The body must be sent without a content coding.'));
-  });
-  scope.addContentTypeParser('*', (_request, _payload, done) =>
-    done(new ServiceError('unsupported_media_type', `The body must be a TimeStampReq, with Content-Type ${queryType}.`)),
+  scope.addContentTypeParser([queryType, 'application/octet-stream'], (request: FastifyRequest, payload: IncomingMessage) =>
+    reader.read(request, payload),
   );
+  const otherType = new ServiceError('unsupported_media_type', `The body must be a TimeStampReq, with Content-Type ${queryType}.`);
+  scope.addContentTypeParser('*', (request: FastifyRequest, payload: IncomingMessage) => reader.refuse(request, payload, otherType));
 }
 
 /** A number of any size, where it stands in the text. */
@@ -54,13 +53,9 @@ function derOfJson(text: string): Buffer {
 }
 
 /** Beside those, reads JSON as sigstore's clients send it. */
-export function registerSigstoreBodies(scope: FastifyInstance): void {
-  registerQueryBodies(scope);
-  scope.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => {
-    try {
-      done(null, derOfJson(String(body)));
-    } catch (error) {
-      done(error as Error);
-    }
-  });
+export function registerSigstoreBodies(scope: FastifyInstance, reader: BodyReader): void {
+  registerQueryBodies(scope, reader);
+  scope.addContentTypeParser('application/json', async (request: FastifyRequest, payload: IncomingMessage) =>
+    derOfJson((await reader.read(request, payload)).toString()),
+  );
 }

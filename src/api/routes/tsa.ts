@@ -2,6 +2,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { sigstoreQueryShown, timeStampQuery } from '../../shared/contract/tsa.ts';
 import { verifyPath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
+import type { BodyReader } from '../http/body-reader.ts';
+import type { Mistakes } from '../http/mistakes.ts';
 import { noteFault } from '../http/outcome.ts';
 import { addressKey, type LimitHook, type RateLimits } from '../http/rate-limits.ts';
 import type { IdentifyProduct } from '../http/service-token.ts';
@@ -59,18 +61,21 @@ const chainContract = (id: string): OperationContract => ({
 export interface TsaRouteDeps {
   readonly door: TsaDoor;
   readonly identify: IdentifyProduct | undefined;
+  readonly reader: BodyReader;
   readonly limits: RateLimits;
+  readonly mistakes: Pick<Mistakes, 'wrongToken'>;
   readonly perMinute: number;
   readonly publicBaseUrl: string | undefined;
 }
 
 /** The door for clients of RFC 3161, and the same at the addresses that sigstore's clients know (T1–T6). */
 export function registerTsaRoutes(app: FastifyInstance, deps: TsaRouteDeps): void {
-  const { door, identify, limits, perMinute, publicBaseUrl = '' } = deps;
+  const { door, identify, reader, limits, mistakes, perMinute, publicBaseUrl = '' } = deps;
   const limited = limits.by({ name: 'tsa', points: perMinute, durationSeconds: 60, key: addressKey });
 
-  const authenticated: LimitHook = async (request) => {
+  const authenticated: LimitHook = async (request, reply) => {
     if (!identify || identify(request) !== undefined) return;
+    await mistakes.wrongToken(request, reply);
     throw new ServiceError('unauthorized', 'A service token is required, as the password of HTTP Basic or as a bearer token.', {
       credential: 'basic',
     });
@@ -95,7 +100,7 @@ export function registerTsaRoutes(app: FastifyInstance, deps: TsaRouteDeps): voi
   };
 
   app.register(async (scope) => {
-    registerQueryBodies(scope);
+    registerQueryBodies(scope, reader);
     const contracts = {
       '/api/v1/tsa': queryContract('stampQuery', 'A time-stamp'),
       '/tsa': queryContract('stampQueryAlias', 'The same at a short address'),
@@ -105,7 +110,7 @@ export function registerTsaRoutes(app: FastifyInstance, deps: TsaRouteDeps): voi
     }
   });
   app.register(async (scope) => {
-    registerSigstoreBodies(scope);
+    registerSigstoreBodies(scope, reader);
     const options = { onRequest, bodyLimit: queryBodyLimit, config: { contract: sigstoreContract } };
     scope.post('/api/v1/timestamp', options, (request, reply) => answer(request, reply, 201));
   });
