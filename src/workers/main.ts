@@ -17,6 +17,7 @@ import { withMailRecord } from './mail/mail-record.ts';
 import { createMailTransport } from './mail/transport.ts';
 import { openProvider } from './providers/open-provider.ts';
 import { createProcessors } from './registry.ts';
+import { createDirectoryKeeper } from './stamping/directory-keeper.ts';
 import { withSpaceRecord } from './stamping/space-record.ts';
 
 const sweepEveryMs = 3_600_000;
@@ -27,7 +28,10 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
   const store = openStore(config, log);
   lifecycle.onClose('store', () => store.close());
   await store.openKeys();
-  void store.ensureIndexes();
+  const directory = createDirectoryKeeper({ directory: store.stampDirectory, counters: store.counters, log });
+  lifecycle.onClose('directory', () => directory.stop());
+  const products = config.SERVICE_TOKENS.map(({ product }) => product);
+  void store.ensureIndexes().then(() => directory.start(products));
   const redis = connectWorker(config.REDIS_URL, log);
   lifecycle.onClose('redis', () => disconnect(redis));
 
@@ -49,6 +53,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
   const processors = createProcessors({
     provider,
     stamps,
+    directory,
     counters: store.counters,
     sealedContents: store.sealedContents,
     workflows: store.workflows,

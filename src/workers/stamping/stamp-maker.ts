@@ -84,8 +84,8 @@ const distinct = (items: readonly StampItem[]): StampItem[] => [
   ...new Map(items.toReversed().map((item) => [item.tokenId, item])).values(),
 ];
 
-export function createStampMaker({ provider, stamps, counters, clock, log }: StampMakerDeps): MakeStamps {
-  const writer = createStampWriter({ stamps, counters, log });
+export function createStampMaker({ provider, stamps, directory, counters, clock, log }: StampMakerDeps): MakeStamps {
+  const writer = createStampWriter({ stamps, directory, counters, log });
 
   async function attempt(item: StampItem): Promise<Attempt> {
     const { tokenId, imprint, tier, requiresQualified = false } = item;
@@ -121,6 +121,7 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
     const items = distinct(given);
     const startedAt = clock();
     const known = isRetry ? await stamps.findMany(items.map(({ tokenId }) => tokenId)) : [];
+    await directory.wrote(known);
     const knownIds = new Set(known.map(({ tokenId }) => tokenId));
     const attempts = await Promise.all(items.filter(({ tokenId }) => !knownIds.has(tokenId)).map(attempt));
 
