@@ -7,6 +7,8 @@
 // To write certificates and revocation lists with.
 export * as der from './asn1/der-writer.ts';
 export { OID } from './asn1/oids.ts';
+// To leave out what was not asked for.
+export { withoutCertificates } from './cms/signed-data.ts';
 // To write evidence records and their hash trees, and to renew them.
 export {
   type ArchiveTimeStampParts,
@@ -50,8 +52,10 @@ export { REFUSALS, type RefusalCode } from './refusal/codes.ts';
 export type { Refused } from './refusal/refusal.ts';
 // To ask a TSA, and to be asked.
 export type { Imprint } from './tsp/imprint.ts';
-export { PKI_FAILURE, PKI_STATUS } from './tsp/pki-status.ts';
+export { PKI_FAILURE, PKI_STATUS, type PkiFailure, REQUEST_FAULTS, type RequestFault } from './tsp/pki-status.ts';
 export { decodeRequest, encodeRequest, type RequestFields, type TimeStampRequest } from './tsp/request.ts';
+export { requestFaultOf } from './tsp/response.ts';
+export { tokenIn } from './tsp/token.ts';
 // To judge an answer or a token.
 export {
   type CertificateIdentity,

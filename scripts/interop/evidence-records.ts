@@ -1,8 +1,8 @@
-import { exchangeRecords } from '../test/interop/evidence-records.ts';
-import { canInstallPackages, findProgram, installPackages } from './stack/administrator.ts';
-import { cached, recipeKey } from './stack/cache.ts';
-import type { StackContext } from './stack/context.ts';
-import { CommandError, runCommand } from './stack/run-command.ts';
+import { exchangeRecords } from '../../test/interop/evidence-records.ts';
+import { canInstallPackages, findProgram, installPackages } from '../stack/administrator.ts';
+import { cached, recipeKey } from '../stack/cache.ts';
+import type { StackContext } from '../stack/context.ts';
+import { CommandError, runCommand } from '../stack/run-command.ts';
 
 const bouncyCastle = ['bcpkix', 'bcutil', 'bcprov'].map((part) => `org.bouncycastle:${part}-jdk18on:1.83`);
 
