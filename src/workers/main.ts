@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { readBacklog } from '../shared/queue/backlog.ts';
 import { connectWorker, disconnect } from '../shared/queue/connection.ts';
 import { consumeJobs, scheduleSweep } from '../shared/queue/consumer.ts';
-import { readQueueState } from '../shared/queue/depth.ts';
 import { startHeartbeat } from '../shared/queue/heartbeat.ts';
 import { createOutputOrder } from '../shared/queue/output-order.ts';
 import { sendReplies } from '../shared/queue/replies.ts';
@@ -18,6 +18,7 @@ import { createMailTransport } from './mail/transport.ts';
 import { openProvider } from './providers/open-provider.ts';
 import { createProcessors } from './registry.ts';
 import { createDirectoryKeeper } from './stamping/directory-keeper.ts';
+import { withSpaceRecord } from './stamping/space-record.ts';
 
 const sweepEveryMs = 3_600_000;
 
@@ -48,9 +49,10 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     isConfigured: config.SMTP_URL !== undefined,
     metrics,
   });
+  const { stamps, isFull } = withSpaceRecord(store.stamps, { clock: systemClock, onChange: () => heartbeat.beat() });
   const processors = createProcessors({
     provider,
-    stamps: store.stamps,
+    stamps,
     directory,
     counters: store.counters,
     sealedContents: store.sealedContents,
@@ -79,6 +81,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     log,
     describeProviders: health,
     describeMail: readState,
+    isStoreFull: isFull,
   });
   lifecycle.onClose('heartbeat', () => heartbeat.stop());
   if (config.METRICS_PORT !== undefined) {
@@ -86,7 +89,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
       metrics,
       host: config.HOST,
       port: config.METRICS_PORT,
-      readQueueState: () => readQueueState(redis),
+      readQueueState: () => readBacklog(redis),
       readHealth: health,
     });
     lifecycle.onClose('metrics', served.close);

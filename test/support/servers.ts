@@ -46,7 +46,10 @@ export type PrivateServer<S extends StackServer = StackServer> = S & {
   dispose(): Promise<void>;
 };
 
-async function startPrivate<S extends StackServer>(start: (context: ReturnType<typeof createTemporaryContext>['context']) => Promise<S>) {
+/** A server of one test alone, started as told. */
+export async function startPrivate<S extends StackServer>(
+  start: (context: ReturnType<typeof createTemporaryContext>['context']) => Promise<S>,
+) {
   const { context, dispose } = createTemporaryContext(new AbortController().signal);
   try {
     const server = await start(context);

@@ -7,6 +7,7 @@ export const statusOf = {
   forbidden: 403,
   not_found: 404,
   method_not_allowed: 405,
+  request_timeout: 408,
   conflict: 409,
   idempotency_key_reused: 409,
   gone: 410,

@@ -4,9 +4,10 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import { statusOf } from '../http/error-status.ts';
 import { toServiceError } from '../http/errors.ts';
 import { MalformedJsonError } from '../http/json-text.ts';
+import type { Mistakes } from '../http/mistakes.ts';
 import type { IsForeign } from '../http/origin.ts';
 import { type Fault, faultOf, noteFault } from '../http/outcome.ts';
-import { type IdentifyProduct, requireProduct } from '../http/service-token.ts';
+import type { IdentifyProduct, RequireProduct } from '../http/service-token.ts';
 import { empty, json, type OperationContract } from '../openapi/operation.ts';
 import { stampBodyLimit } from '../routes/stamping.ts';
 import type { Stamping } from '../services/stamping.ts';
@@ -32,18 +33,20 @@ export function registerMcp(
   app: FastifyInstance,
   deps: {
     identifyProduct: IdentifyProduct;
+    requireProduct: RequireProduct;
+    mistakes: Pick<Mistakes, 'wrongToken'>;
     isForeign: IsForeign;
     stamping: Stamping;
     verification: Pick<Verification, 'byId' | 'raw'>;
     sealedMaxBytes: number;
   },
 ): void {
-  const { identifyProduct, isForeign, sealedMaxBytes } = deps;
+  const { identifyProduct, requireProduct, mistakes, isForeign, sealedMaxBytes } = deps;
   const methods = createMcpMethods([createStampHashTool(deps), createStampContentTool(deps), createVerifyTokenTool(deps)]);
 
-  const onRequest = async (request: FastifyRequest) => {
+  const onRequest = async (request: FastifyRequest, reply: FastifyReply) => {
     if (isForeign(request)) throw new ServiceError('forbidden', 'Pages of this origin may not use this address.');
-    if (Number(request.headers['content-length'] ?? 0) > maxBytesWithoutToken) requireProduct(identifyProduct, request);
+    if (Number(request.headers['content-length'] ?? 0) > maxBytesWithoutToken) await requireProduct(request, reply);
   };
   const options = { bodyLimit: stampBodyLimit(sealedMaxBytes), onRequest, errorHandler: answerUnread, config: { contract } };
   app.post('/mcp', options, async (request, reply) => {
@@ -56,7 +59,9 @@ export function registerMcp(
     };
     const answer = await answerBody(methods, request.body, context);
     if (answer === undefined) return reply.code(202).send();
-    return reply.code(needsToken(answer) ? 401 : 200).send(answer);
+    if (!needsToken(answer)) return reply.send(answer);
+    await mistakes.wrongToken(request, reply);
+    return reply.code(401).send(answer);
   });
 }
 
@@ -80,6 +85,7 @@ const contract: OperationContract = {
     403: json('The request comes from a page of an origin that is not allowed.', rpcResponse),
     413: json('The body is too large.', rpcResponse),
     415: json('The body is not JSON.', rpcResponse),
+    429: json('Too many requests of this address without a valid service token.', rpcResponse, { 'Retry-After': 'Seconds.' }),
   },
 };
 
@@ -124,7 +130,7 @@ function needsToken(answer: RpcResponse | readonly RpcResponse[]): boolean {
 }
 
 /** Refusals of HTTP, told by its status too. */
-const refusalStatuses = [400, 403, 413, 415];
+const refusalStatuses = [400, 403, 408, 413, 415, 429];
 
 /** A body that could not be read: no message, so no id (JSON-RPC 2.0 §5). */
 function answerUnread(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -137,7 +143,8 @@ function answerUnread(error: FastifyError, request: FastifyRequest, reply: Fasti
     return refuse(200, fault);
   }
   const told = toServiceError(error);
-  const { code, message } = told;
+  const { code, message, retryAfterSeconds } = told;
+  if (retryAfterSeconds !== undefined) reply.header('Retry-After', String(retryAfterSeconds));
   noteFault(request, faultOf(told));
   const data = { code, request_id: request.id };
   if (code === 'unauthorized') return refuse(401, new RpcError(rpcErrors.unauthorized, message, data));

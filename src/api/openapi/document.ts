@@ -88,7 +88,7 @@ const headersOfStatus: Readonly<Record<number, Readonly<Record<string, string>>>
 function impliedErrors({ body, authentication, isTokenOptional }: OperationContract): ErrorCode[] {
   return [
     ...(authentication && !isTokenOptional ? (['unauthorized'] as const) : []),
-    ...(body ? (['payload_too_large', 'unsupported_media_type'] as const) : []),
+    ...(body ? (['payload_too_large', 'unsupported_media_type', 'overloaded'] as const) : []),
   ];
 }
 
@@ -132,7 +132,7 @@ function describeFailure(collector: SchemaCollector, status: number, codes: read
 }
 
 function describeAnswers(collector: SchemaCollector, contract: OperationContract): Record<string, AnswerObject> {
-  const byStatus = Map.groupBy([...impliedErrors(contract), ...(contract.errors ?? [])], (code) => statusOf[code]);
+  const byStatus = Map.groupBy(new Set([...impliedErrors(contract), ...(contract.errors ?? [])]), (code) => statusOf[code]);
   const failures = [...byStatus].map(([status, codes]) => [status, describeFailure(collector, status, codes)]);
   const readsInput = !contract.isJudgedElsewhere && (contract.path ?? contract.query ?? contract.headers ?? contract.body);
   const invalid = { description: descriptionOfStatus[422] ?? '', content: { 'application/json': httpValidationError } };
@@ -140,7 +140,7 @@ function describeAnswers(collector: SchemaCollector, contract: OperationContract
     ...Object.fromEntries(failures),
     ...(readsInput && { 422: describeContent(collector, invalid) }),
     ...Object.fromEntries(Object.entries(contract.answers).map(([status, answer]) => [status, describeContent(collector, answer)])),
-    default: describeFailure(collector, 500, ['internal_error', 'bad_request']),
+    default: describeFailure(collector, 500, ['internal_error', 'bad_request', 'request_timeout']),
   };
 }
 

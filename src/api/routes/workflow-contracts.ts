@@ -15,9 +15,9 @@ import { json, type OperationContract } from '../openapi/operation.ts';
 const tag = 'Workflow';
 const replayed = { 'Idempotent-Replayed': '`true` where an earlier request with the same Idempotency-Key was answered so.' };
 /** What each operation on one workflow may be refused with, whatever it does (E5, E10). */
-const commonErrors = ['not_found', 'store_unavailable'] as const;
+const commonErrors = ['rate_limited', 'not_found', 'store_unavailable'] as const;
 /** What an operation that goes on with a workflow may be refused with besides (E12, S9). */
-const errorsOfOpenWorkflow = [...commonErrors, 'conflict', 'idempotency_key_reused', 'gone', 'rate_limited'] as const;
+const errorsOfOpenWorkflow = [...commonErrors, 'conflict', 'idempotency_key_reused', 'gone'] as const;
 
 export const startContract = {
   tag,

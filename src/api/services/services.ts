@@ -1,7 +1,7 @@
 import type { PricingResponse } from '../../shared/contract/pricing.ts';
 import { version } from '../../shared/contract/version.ts';
 import type { Durability } from '../../shared/domain/service-state.ts';
-import type { QueueState } from '../../shared/queue/depth.ts';
+import type { QueueState } from '../../shared/queue/backlog.ts';
 import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
 import type { JobSender } from '../../shared/queue/job-sender.ts';
 import type { StampQueue } from '../../shared/queue/stamp-queue.ts';

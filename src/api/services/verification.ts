@@ -46,6 +46,9 @@ const resultOf = ({ issuedAt, imprint, provider, isQualified }: Vouched, tokenId
   reason: null,
 });
 
+/** Whether an answer says that there is no stamp with the id that was asked for (E6). */
+export const isUnknownId = ({ reason }: VerificationResult): boolean => reason === reasonOf('unknown_token_id');
+
 export function createVerification(deps: { stamps: StampStore; stampJudge: StampJudge }): Verification {
   const { stamps, stampJudge } = deps;
 

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Job, Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from '../runtime/log.ts';
+import { createFinishedCount } from './backlog.ts';
 import { keyPrefix } from './connection.ts';
 import { type JobName, type JobProcessors, type JobRun, jobContracts, queueConcurrency } from './jobs.ts';
 
@@ -69,6 +70,7 @@ export function consumeJobs(options: {
     });
   }
 
+  const finished = createFinishedCount({ redis, log });
   const running = new Set<Promise<void>>();
 
   function process(job: Job): Promise<void> {
@@ -99,6 +101,7 @@ export function consumeJobs(options: {
           error instanceof UnknownJobError ? unknownJobRetryMs : retryDelayMs(attemptsMade, kind),
       },
     });
+    worker.on('completed', (job) => job.name === 'stamp' && finished.add(job.id ?? ''));
     worker.on('failed', (job, error) => {
       log.warn({ err: error, queue, job: job?.id, attempts: job?.attemptsMade }, 'a job failed');
       onFailed?.(job !== undefined && Object.hasOwn(jobContracts, job.name) ? job.name : 'unknown');
@@ -112,6 +115,7 @@ export function consumeJobs(options: {
       // Without Redis no job can be handed back. Its lock runs out, and another worker starts it again.
       const isForced = redis.status !== 'ready';
       await Promise.race([Promise.all(workers.map((worker) => worker.close(isForced))), finishWithout(redis)]);
+      finished.flush();
     },
   };
 }
