@@ -1,9 +1,9 @@
-/** `npm run bench`: what a stamp costs beside other ways. `npm run bench -- backlog`, and so on: what else is measured. */
+/** `npm run bench`: what a stamp costs beside other ways. `npm run bench -- size`, and so on: what else is measured. */
 const measurements: Readonly<Record<string, () => Promise<unknown>>> = {
   stamping: () => import('./stamping.ts'),
+  size: () => import('./size.ts'),
   backlog: () => import('./backlog.ts'),
   attacks: () => import('./attacks.ts'),
-  size: () => import('./size.ts'),
   counting: () => import('./counting.ts'),
 };
 

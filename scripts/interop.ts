@@ -1,11 +1,12 @@
 /**
- * `npm run interop`: foreign generators make clients of `/openapi.json`, and these call every operation of a running service. The
- * generators are installed once, into the cache. Redis and MongoDB are those of `REDIS_URL` and `MONGODB_URL`, or servers of its own.
+ * `npm run interop`: foreign generators make clients of `/openapi.json`, and these call every operation of a running service; Bouncy
+ * Castle and this house judge each other's evidence records. What is foreign is installed once, into the cache. Redis and MongoDB are those of `REDIS_URL` and `MONGODB_URL`, or servers of its own.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { developmentToken } from '../src/shared/runtime/config.ts';
 import { scenario } from '../test/interop/scenario.ts';
+import { exchangeWithBouncyCastle } from './interop-records.ts';
 import { findProgram } from './stack/administrator.ts';
 import { cached, recipeKey } from './stack/cache.ts';
 import { checkoutDir, type StackContext } from './stack/context.ts';
@@ -147,6 +148,10 @@ await runScript(async (signal) => {
       );
     }
     context.progress.say(['', 'client                  calls that were right  result', ...rows].join('\n'));
+    const records = await context.progress.step('Bouncy Castle', () => exchangeWithBouncyCastle(context));
+    isGood &&= records.faults.length === 0 && records.right > 0;
+    const verdict = records.faults.length === 0 ? 'passed' : 'FAILED';
+    context.progress.say([`\nevidence records, judged rightly on both sides: ${records.right}  ${verdict}`, ...records.faults].join('\n'));
     if (uncalled.length > 0) context.progress.say(`no step of test/interop/scenario.ts calls: ${uncalled.join(', ')}`);
     return isGood ? 0 : 1;
   } finally {

@@ -171,6 +171,20 @@ async function assemble<P extends Part>(
   };
 }
 
+/** One more worker of a service, in the process of the test; it ends with the test. */
+export async function addWorker({ settings }: { readonly settings: Settings }): Promise<Part> {
+  const worker = await startPart('workers', settings);
+  onTestFinished(async () => void (await worker.stop()));
+  return worker;
+}
+
+/** One more worker of a service, in a process of its own: what it takes to kill one. It ends with the test. */
+export async function addWorkerProcess({ settings }: { readonly settings: Settings }): Promise<ServiceProcess> {
+  const worker = await startProcess('workers', settings);
+  onTestFinished(async () => void (await worker.stop()));
+  return worker;
+}
+
 /** A service in the process of the test, on real servers; everything is stopped when the test, or its file's setup, ends. */
 export const startService = (options: ServiceOptions = {}): Promise<Service> => assemble(startPart, options);
 

@@ -1,5 +1,5 @@
 import type { ReasonCode } from '../../shared/domain/reasons.ts';
-import { isSameImprint } from '../../shared/domain/stamp.ts';
+import { type Imprint, isSameImprint } from '../../shared/domain/stamp.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
 import type { Judgement, TokenJudge, Vouched } from '../../shared/trust/judge.ts';
@@ -15,8 +15,8 @@ const agrees = (vouched: Vouched, { tokenId, imprint, proofs: [{ issuedAt }] }: 
 export function createStampJudge(deps: { tokenJudge: TokenJudge; isConfigured: (provider: string) => boolean; log: Logger }) {
   const { tokenJudge, isConfigured, log } = deps;
 
-  async function judgeToken(token: string, provider?: string): Promise<Judgement> {
-    const judgement = await tokenJudge.judge(token, provider);
+  async function judgeToken(token: string, provider?: string, expected?: Imprint): Promise<Judgement> {
+    const judgement = await tokenJudge.judge(token, provider, expected);
     if (!judgement.ok && judgement.code === 'verifier_failed') log.error({ err: judgement.cause }, 'the verifier failed on a token');
     return judgement;
   }
@@ -24,7 +24,7 @@ export function createStampJudge(deps: { tokenJudge: TokenJudge; isConfigured: (
   async function judgeStamp(stamp: StoredStamp): Promise<StampJudgement> {
     const [{ token, provider }] = stamp.proofs;
     if (token === '') return { ok: false, code: 'record_damaged' };
-    const judgement = await judgeToken(token, provider);
+    const judgement = await judgeToken(token, provider, stamp.imprint);
     if (!judgement.ok) return judgement;
     return agrees(judgement, stamp) ? judgement : { ok: false, code: 'record_mismatch' };
   }

@@ -11,8 +11,8 @@ export const verify: Command = {
   operands: 'FILE|TOKEN|ID...',
   summary: 'judge files by the stamps beside them, or time-stamp tokens, by the trust anchors that you name or keep',
   details:
-    'Judges by itself and asks nobody, unless --online says so. The stamp of FILE is FILE.qstamp.json, FILE.tsr or\n' +
-    'FILE.tst; a token is base64; an id needs --online. A verdict is "valid", "NOT VALID", or "NOT PROVED": nothing is\n' +
+    'Judges by itself and asks nobody, unless --online says so. The stamp of FILE is FILE.qstamp.json, FILE.tsr,\n' +
+    'FILE.tst or FILE.ers; a token is base64; an id needs --online. A verdict is "valid", "NOT VALID", or "NOT PROVED": nothing is\n' +
     'wrong, but nobody whom you trust vouches for it. Certificates are judged at the time of the stamp.',
   options: {
     ca: ['FILE', 'a trust anchor, PEM or DER, instead of those that are kept; may be repeated'],

@@ -1,12 +1,24 @@
 /**
  * RFC 3161 time-stamps: asking for one, judging one, issuing one. A library in itself: pure functions over bytes that take the time and
  * the keys as arguments and import nothing but `node:crypto`. Its rooms import only those before them:
- * `refusal` → `asn1` → `x509` → `cms` → `tsp` → `issue`. What is not listed here is nobody else's business.
+ * `refusal` → `asn1` → `x509` → `cms` → `tsp` → `issue` → `ers`. What is not listed here is nobody else's business.
  */
 
 // To write certificates and revocation lists with.
 export * as der from './asn1/der-writer.ts';
 export { OID } from './asn1/oids.ts';
+// To write evidence records and their hash trees, and to renew them.
+export {
+  type ArchiveTimeStampParts,
+  addTimeStamp,
+  encodeRecord,
+  hashTreeRenewalOf,
+  type Renewal,
+  timeStampRenewalOf,
+} from './ers/encode.ts';
+export { buildHashTree, type HashTree, type ReducedHashtree } from './ers/hash-tree.ts';
+// To judge one, or whatever proves a time.
+export { type EvidenceContext, isRecord, type RecordContext, recordAlgorithms, verifyEvidence, verifyRecord } from './ers/verify.ts';
 // To issue a time-stamp: the steps of `issueResponse`, each with plain data, for a TSA that is to fail at one of them.
 export { acceptRequest } from './issue/accept-request.ts';
 export {
@@ -48,6 +60,7 @@ export {
   UNCHECKED,
   type Unchecked,
   type Verified,
+  type VerifiedRecord,
   type VerifyResult,
 } from './tsp/types.ts';
 export { verifyResponse, verifyToken } from './tsp/verify.ts';

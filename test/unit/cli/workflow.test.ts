@@ -6,7 +6,7 @@ import { workflowRedact } from '../../../src/cli/commands/workflow-redact.ts';
 import { workflowResend } from '../../../src/cli/commands/workflow-resend.ts';
 import { workflowStart } from '../../../src/cli/commands/workflow-start.ts';
 import { workflowStatus } from '../../../src/cli/commands/workflow-status.ts';
-import { folderWith, sendJson, startStub } from './in-process.ts';
+import { folderWith, sendJson, startStub } from '../../support/cli-in-process.ts';
 
 const workflowId = '01890a5d-ac96-774b-bcce-b302099a8057';
 const stampId = '01890a5d-ac96-774b-bcce-b302099a8058';
