@@ -32,6 +32,7 @@ import { registerVerifyRoutes } from './routes/verify.ts';
 import { registerVerifyForm } from './routes/verify-form.ts';
 import { registerVerifyUserRoutes } from './routes/verify-user.ts';
 import { registerWorkflowRoutes } from './routes/workflow.ts';
+import { registerWorkflowProofRoutes } from './routes/workflow-proof.ts';
 import { registerWorkflowRecordRoutes } from './routes/workflow-record.ts';
 import type { Services } from './services/services.ts';
 
@@ -112,6 +113,7 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
     stampsPerMinute: config.RATE_WORKFLOW_STAMP_PER_MINUTE,
   });
   registerWorkflowRecordRoutes(app, { workflows, limits, perMinute: config.RATE_VERIFY_PER_MINUTE });
+  registerWorkflowProofRoutes(app, { workflows, limits, perMinute: config.RATE_VERIFY_PER_MINUTE });
   registerVerifyUserRoutes(app, { workflows });
   registerPageRoutes(app, { workflows, publicBaseUrl: config.PUBLIC_BASE_URL });
   const isForeign = createForeignOrigins(app, config.PUBLIC_BASE_URL, config.MCP_ORIGINS);

@@ -23,6 +23,7 @@ import { createStampMarks } from './stamp-marks.ts';
 import { createOutputStamping } from './stamp-output.ts';
 import { createWorkflowStart } from './start.ts';
 import { createWorkflowState } from './state.ts';
+import { createTreeProofs } from './tree-proofs.ts';
 import { createUserVerification } from './verify-user.ts';
 
 export interface WorkflowsDeps {
@@ -80,6 +81,7 @@ export function createWorkflows(deps: WorkflowsDeps) {
       const request = { caller: `workflow:${workflow._id}`, key, operation: `workflow_${operation}`, content: null };
       return (await idempotency.bind(request, workflow._id)).isRepeated;
     },
+    proofs: createTreeProofs({ chains, outputs, stamps, markStamp, addressOf, waitMs }),
     published: createPublished({ outputs, clock, addressOf }),
     page: createWorkflowPages({ workflows, outputs, prove, servesQualified, clock }),
   };
