@@ -1,11 +1,11 @@
 import { defineConfig } from 'vitest/config';
-import { isLong } from './test/support/depth.ts';
+import { isFaults, isLong } from './test/support/depth.ts';
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    // What takes minutes runs in `npm run test:long`.
-    exclude: isLong ? [] : ['test/long/**'],
+    // What takes minutes runs in `npm run test:long` and `npm run test:faults`.
+    exclude: isLong || isFaults ? [] : ['test/long/**'],
     // Processes, not threads: servers that a test starts end with the process that started them.
     pool: 'forks',
     // Files follow one another in the same process, which loads the service and its packages once; Node reads TypeScript itself.

@@ -1,12 +1,14 @@
 import { ServiceError } from '../src/shared/domain/service-error.ts';
+import { systemClock } from '../src/shared/runtime/clock.ts';
 import { parseSettings, settingsSchema, withSecretFiles } from '../src/shared/runtime/config.ts';
 import { loadOrExit } from '../src/shared/runtime/lifecycle.ts';
 import { createLogger } from '../src/shared/runtime/log.ts';
 import { connectStore } from '../src/shared/store/connection.ts';
 import { createCounterStore, tallyOfRecord } from '../src/shared/store/counters.ts';
+import { createStampDirectory } from '../src/shared/store/stamp-directory.ts';
 import { createStampStore } from '../src/shared/store/stamps.ts';
 
-/** Counts the stamps again and puts the counters right. Stop the workers first: what they write meanwhile is not counted. */
+/** Counts the stamps again, puts the counters right, and drops the marks of the directory, which workers make again. Stop the workers first: what they write meanwhile is not counted. */
 const config = loadOrExit(() => parseSettings(settingsSchema.pick({ MONGODB_URL: true, LOG_LEVEL: true }), withSecretFiles(process.env)));
 const { db, close } = connectStore(config.MONGODB_URL, createLogger({ level: config.LOG_LEVEL, process: 'repair' }));
 let seen = 0;
@@ -20,6 +22,7 @@ async function* tallies() {
 }
 
 try {
+  await createStampDirectory(db, systemClock).forget();
   await createCounterStore(db).repair(tallies(), Date.now());
   console.log(`${seen} stamps counted; the counters are right again`);
 } catch (error) {

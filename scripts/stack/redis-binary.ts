@@ -42,6 +42,7 @@ export async function startRedisBinary(
     name: 'Redis',
     command: program,
     args: ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, ...redisSettings],
+    env: { ...process.env, ...options.env },
     logFile: join(context.dataDir, 'logs', 'redis.log'),
     stopSignal: 'SIGTERM',
     checkReady: () => pingRedis(port),

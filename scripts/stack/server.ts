@@ -19,4 +19,6 @@ export interface StackServer {
 export interface ServerOptions {
   /** Taken when it is free. */
   readonly preferredPort?: number | undefined;
+  /** Beside our own environment, for a server that is a program of this machine. */
+  readonly env?: NodeJS.ProcessEnv | undefined;
 }

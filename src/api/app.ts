@@ -4,18 +4,22 @@ import type { Config } from '../shared/runtime/config.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import { operatorOf } from '../shared/views/operator.ts';
+import { createBodyMemory } from './http/body-memory.ts';
+import { addressSender, createBodyReader } from './http/body-reader.ts';
 import { createByteBudget } from './http/byte-budget.ts';
 import { createHopTrust } from './http/client-address.ts';
 import { registerErrorHandler } from './http/errors.ts';
+import { shareTurns } from './http/fair-turns.ts';
 import { registerHostRule } from './http/host-header.ts';
 import { registerJsonBody } from './http/json-body.ts';
+import { createMistakes } from './http/mistakes.ts';
 import { createForeignOrigins, registerForeignBodies } from './http/origin.ts';
 import type { RateLimits } from './http/rate-limits.ts';
 import { registerRequestLog } from './http/request-log.ts';
 import { registerRequestMetrics } from './http/request-metrics.ts';
 import { registerSecurityHeaders } from './http/security-headers.ts';
 import { edgeServerOptions } from './http/server-options.ts';
-import { createServiceTokens } from './http/service-token.ts';
+import { createProductRule, createServiceTokens } from './http/service-token.ts';
 import { registerPathRule } from './http/validation.ts';
 import { registerMcp } from './mcp/endpoint.ts';
 import { registerOpenApi } from './openapi/register.ts';
@@ -26,9 +30,10 @@ import { registerInternalRoutes } from './routes/internal.ts';
 import { registerPageRoutes } from './routes/pages.ts';
 import { registerPricingRoutes } from './routes/pricing.ts';
 import { registerSealedRoutes } from './routes/sealed.ts';
+import { stampBodyLimit } from './routes/stamping.ts';
 import { registerStartRoute } from './routes/start.ts';
 import { registerStatusRoutes } from './routes/status.ts';
-import { registerVerifyRoutes } from './routes/verify.ts';
+import { registerVerifyRoutes, tokenBodyLimit } from './routes/verify.ts';
 import { registerVerifyForm } from './routes/verify-form.ts';
 import { registerVerifyUserRoutes } from './routes/verify-user.ts';
 import { registerWorkflowRoutes } from './routes/workflow.ts';
@@ -41,14 +46,10 @@ export interface AppDeps {
   readonly log: Logger;
   readonly services: Services;
   readonly limits: RateLimits;
-  readonly metrics: Pick<Metrics, 'answered'>;
+  readonly metrics: Pick<Metrics, 'answered' | 'faulted'>;
 }
 
-/**
- * The memory of one process for large bodies. Requests and answers have separate shares, so that clients who read slowly block no
- * uploads.
- */
-const receivedBytes = 128 * 1024 * 1024;
+/** The memory of one process for sealed content that it sends. Bodies that it receives have their own, so slow readers block no uploads. */
 const sentBytes = 64 * 1024 * 1024;
 
 const requestIdPattern = /^[\w.-]{1,64}$/;
@@ -75,7 +76,14 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   const { stamping, verification, stampPages, statistics, downloadSealed, workflows, health, status, pricing } = services;
   const sealedMaxBytes = config.SEALED_MAX_BYTES;
   const identifyProduct = createServiceTokens(config.SERVICE_TOKENS);
+  const mistakes = createMistakes({
+    limits,
+    wrongTokensPerMinute: config.RATE_WRONG_TOKEN_PER_MINUTE,
+    unknownIdsPerMinute: config.RATE_UNKNOWN_ID_PER_MINUTE,
+  });
+  const requireProduct = createProductRule(identifyProduct, mistakes);
   const app = createServer(log, config.TRUST_PROXY);
+  shareTurns(app.server);
 
   registerRequestLog(app);
   if (config.METRICS_PORT !== undefined) registerRequestMetrics(app, metrics);
@@ -84,40 +92,56 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   registerHostRule(app);
   registerForeignBodies(app, createForeignOrigins(app, config.PUBLIC_BASE_URL));
   registerPathRule(app);
-  registerJsonBody(app, { budget: createByteBudget({ maxBytes: receivedBytes }) });
+  const reader = createBodyReader(app, {
+    memory: createBodyMemory({ largestBytes: Math.max(stampBodyLimit(sealedMaxBytes), tokenBodyLimit) }),
+    senderOf: (request) => {
+      const product = identifyProduct(request);
+      return product === undefined ? addressSender(request) : { kind: 'product', name: product };
+    },
+  });
+  registerJsonBody(app, reader);
   await registerViews(app, { operator: operatorOf(config) });
   registerOpenApi(app);
 
   registerHealthRoutes(app, { health });
-  registerInternalRoutes(app, { identifyProduct, stamping, verification, statistics, sealedMaxBytes });
+  registerInternalRoutes(app, { requireProduct, stamping, verification, statistics, sealedMaxBytes });
   registerAgentRoutes(app, { stamping, limits, perMinute: config.RATE_AGENT_PER_MINUTE, sealedMaxBytes });
   registerVerifyRoutes(app, {
     verification,
     stampPages,
     limits,
+    mistakes,
     perMinute: config.RATE_VERIFY_PER_MINUTE,
     publicBaseUrl: config.PUBLIC_BASE_URL,
   });
-  registerVerifyForm(app, { stampPages, limits, perMinute: config.RATE_VERIFY_PER_MINUTE });
+  registerVerifyForm(app, { stampPages, reader, limits, perMinute: config.RATE_VERIFY_PER_MINUTE });
   registerSealedRoutes(app, {
     downloadSealed,
     budget: createByteBudget({ maxBytes: sentBytes }),
     limits,
+    mistakes,
     perMinute: config.RATE_VERIFY_PER_MINUTE,
   });
   registerWorkflowRoutes(app, {
     workflows,
     limits,
+    mistakes,
     publicBaseUrl: config.PUBLIC_BASE_URL,
     startsPerHour: config.RATE_WORKFLOW_START_PER_HOUR,
     stampsPerMinute: config.RATE_WORKFLOW_STAMP_PER_MINUTE,
   });
-  registerWorkflowRecordRoutes(app, { workflows, limits, perMinute: config.RATE_VERIFY_PER_MINUTE });
-  registerWorkflowProofRoutes(app, { workflows, limits, perMinute: config.RATE_VERIFY_PER_MINUTE });
-  registerVerifyUserRoutes(app, { workflows });
-  registerPageRoutes(app, { workflows, publicBaseUrl: config.PUBLIC_BASE_URL });
+  registerWorkflowRecordRoutes(app, { workflows, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
+  registerWorkflowProofRoutes(app, { workflows, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
+  registerVerifyUserRoutes(app, { workflows, mistakes });
+  registerPageRoutes(app, {
+    workflows,
+    limits,
+    mistakes,
+    perMinute: config.RATE_WORKFLOW_PAGE_PER_MINUTE,
+    publicBaseUrl: config.PUBLIC_BASE_URL,
+  });
   const isForeign = createForeignOrigins(app, config.PUBLIC_BASE_URL, config.MCP_ORIGINS);
-  registerMcp(app, { identifyProduct, isForeign, stamping, verification, sealedMaxBytes });
+  registerMcp(app, { identifyProduct, requireProduct, mistakes, isForeign, stamping, verification, sealedMaxBytes });
   registerStatusRoutes(app, { status, limits, perMinute: config.RATE_STATUS_PER_MINUTE });
   registerPricingRoutes(app, { pricing });
   registerStartRoute(app, { status, publicBaseUrl: config.PUBLIC_BASE_URL });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
+import { readBacklog } from '../shared/queue/backlog.ts';
 import { checkWrite, connectBlockingReader, connectProducer, disconnect, untilReady } from '../shared/queue/connection.ts';
-import { readQueueState } from '../shared/queue/depth.ts';
 import { readDurability, watchDurability } from '../shared/queue/durability.ts';
 import { readHeartbeats } from '../shared/queue/heartbeat.ts';
 import { createJobSender } from '../shared/queue/job-sender.ts';
@@ -47,7 +47,7 @@ export async function openApi({ config, log, lifecycle }: ProcessContext<Config>
   const redis = connectProducer(config.REDIS_URL, log);
   lifecycle.onClose('redis', () => disconnect(redis));
   watchDurability(redis, log);
-  const queueState = () => readQueueState(redis);
+  const queueState = () => readBacklog(redis);
 
   const waiter = createReplyWaiter({
     waitMs: config.STAMP_WAIT_MS,
@@ -70,9 +70,13 @@ export async function openApi({ config, log, lifecycle }: ProcessContext<Config>
   const activity = createActivityCounter({ counters: store.counters, clock, log });
   lifecycle.onClose('activity', () => activity.stop());
 
+  const writeStore = async () => {
+    const [heartbeats] = await Promise.all([readHeartbeats(redis, clock()).catch(() => []), store.checkWrite()]);
+    if (heartbeats.some(({ isStoreFull }) => isStoreFull)) throw new Error('a worker finds no space for stamps');
+  };
   const writes = watchWrites({
     redis: { ping: () => redis.ping(), write: () => checkWrite(redis) },
-    mongodb: { ping: store.ping, write: store.checkWrite },
+    mongodb: { ping: store.ping, write: writeStore },
     log,
   });
   lifecycle.onClose('writes', () => writes.stop());

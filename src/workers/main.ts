@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { readBacklog } from '../shared/queue/backlog.ts';
 import { connectWorker, disconnect } from '../shared/queue/connection.ts';
 import { consumeJobs, scheduleSweep } from '../shared/queue/consumer.ts';
-import { readQueueState } from '../shared/queue/depth.ts';
 import { startHeartbeat } from '../shared/queue/heartbeat.ts';
 import { createOutputOrder } from '../shared/queue/output-order.ts';
 import { sendReplies } from '../shared/queue/replies.ts';
@@ -17,6 +17,8 @@ import { withMailRecord } from './mail/mail-record.ts';
 import { createMailTransport } from './mail/transport.ts';
 import { openProvider } from './providers/open-provider.ts';
 import { createProcessors } from './registry.ts';
+import { createDirectoryKeeper } from './stamping/directory-keeper.ts';
+import { withSpaceRecord } from './stamping/space-record.ts';
 
 const sweepEveryMs = 3_600_000;
 
@@ -26,7 +28,10 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
   const store = openStore(config, log);
   lifecycle.onClose('store', () => store.close());
   await store.openKeys();
-  void store.ensureIndexes();
+  const directory = createDirectoryKeeper({ directory: store.stampDirectory, counters: store.counters, log });
+  lifecycle.onClose('directory', () => directory.stop());
+  const products = config.SERVICE_TOKENS.map(({ product }) => product);
+  void store.ensureIndexes().then(() => directory.start(products));
   const redis = connectWorker(config.REDIS_URL, log);
   lifecycle.onClose('redis', () => disconnect(redis));
 
@@ -44,9 +49,11 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     isConfigured: config.SMTP_URL !== undefined,
     metrics,
   });
+  const { stamps, isFull } = withSpaceRecord(store.stamps, { clock: systemClock, onChange: () => heartbeat.beat() });
   const processors = createProcessors({
     provider,
-    stamps: store.stamps,
+    stamps,
+    directory,
     counters: store.counters,
     sealedContents: store.sealedContents,
     workflows: store.workflows,
@@ -64,8 +71,8 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     clock: systemClock,
     log,
   });
-  if (config.SMTP_URL === undefined) log.warn('SMTP_URL is not set: no e-mail of a workflow will leave');
-  const consumer = consumeJobs({ redis, processors, concurrency: config.WORKER_CONCURRENCY, log });
+  if (config.SMTP_URL === undefined) log.warn({ outcome: 'advice' }, 'SMTP_URL is not set: no e-mail of a workflow will leave');
+  const consumer = consumeJobs({ redis, processors, concurrency: config.WORKER_CONCURRENCY, log, onFailed: metrics.jobFailed });
   lifecycle.onClose('consumer', () => consumer.close());
   const heartbeat = startHeartbeat({
     redis,
@@ -74,6 +81,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     log,
     describeProviders: health,
     describeMail: readState,
+    isStoreFull: isFull,
   });
   lifecycle.onClose('heartbeat', () => heartbeat.stop());
   if (config.METRICS_PORT !== undefined) {
@@ -81,7 +89,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
       metrics,
       host: config.HOST,
       port: config.METRICS_PORT,
-      readQueueState: () => readQueueState(redis),
+      readQueueState: () => readBacklog(redis),
       readHealth: health,
     });
     lifecycle.onClose('metrics', served.close);

@@ -21,9 +21,9 @@ export type WorkerDeps = StampMakerDeps &
 
 /** Job name → processor, complete by type. */
 export function createProcessors(deps: WorkerDeps): JobProcessors {
-  const { provider, stamps, counters, outputs, outputOrder, workflows, sealedContents, sendReplies, waitMs, clock, log } = deps;
+  const { provider, stamps, directory, counters, outputs, outputOrder, workflows, sealedContents, sendReplies, waitMs, clock, log } = deps;
   const { challengeKey, mail, mailFrom, operator, engine, publicBaseUrl, otpTtlMinutes } = deps;
-  const makeStamps = createStampMaker({ provider, stamps, counters, clock, log });
+  const makeStamps = createStampMaker({ provider, stamps, directory, counters, clock, log });
   const appendOutputs = createOutputAppender({ outputs, workflows, order: outputOrder, log });
   return {
     stamp: createStampProcessor({ makeStamps, appendOutputs, sealedContents, sendReplies, clock, waitMs }),

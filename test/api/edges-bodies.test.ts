@@ -1,36 +1,9 @@
-import { once } from 'node:events';
-import { fastify } from 'fastify';
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createByteBudget } from '../../src/api/http/byte-budget.ts';
-import { registerErrorHandler } from '../../src/api/http/errors.ts';
-import { type JsonBodyOptions, registerJsonBody } from '../../src/api/http/json-body.ts';
-import { edgeServerOptions } from '../../src/api/http/server-options.ts';
-import { createRequestParser } from '../../src/api/http/validation.ts';
-import { rawVerifyRequest } from '../../src/shared/contract/verify.ts';
-import { answerOn, listen, postHead } from '../support/raw-http.ts';
+import { rawPath as raw, serveBodies as serve, startBodies as start } from '../support/body-app.ts';
+import { answerOn, postHead } from '../support/raw-http.ts';
 
-const raw = '/api/v1/verify/v1/raw';
 const token = JSON.stringify({ token: 'x' });
-const open: { close(): unknown }[] = [];
-
-afterEach(async () => {
-  for (const app of open.splice(0)) await app.close();
-});
-
-/** The reader of bodies alone, with budgets and limits of a size to be tried, behind one path that answers with what it has read. */
-async function start(jsonBody: JsonBodyOptions = {}, bodyLimit = 1024 * 1024) {
-  const app = fastify({ ...edgeServerOptions, bodyLimit });
-  registerErrorHandler(app);
-  registerJsonBody(app, jsonBody);
-  const parse = createRequestParser({ body: rawVerifyRequest });
-  app.post(raw, async (request) => parse(request));
-  open.push(app);
-  return app;
-}
-
-async function serve(jsonBody: JsonBodyOptions = {}, bodyLimit?: number) {
-  return listen(await start(jsonBody, bodyLimit));
-}
 
 test.each([
   [undefined, 200],
@@ -140,70 +113,6 @@ test('E1: a refused body does not cost the connection', async () => {
     expect([status, /connection: close/i.test(head)]).toEqual([body === token ? 200 : 422, false]);
   }
   socket.destroy();
-});
-
-const large = 64 * 1024;
-const largeBody = JSON.stringify({ token: 'x' }).padEnd(large);
-
-test('E10: large bodies pass one after another, and each gives back what it held', async () => {
-  const budget = createByteBudget({ maxBytes: 2 * large });
-  const { port } = await serve({ budget, largeBytes: 1024 });
-  const post = () =>
-    fetch(`http://127.0.0.1:${port}${raw}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: largeBody });
-  const answers = await Promise.all(Array.from({ length: 40 }, post));
-  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
-  await expect.poll(() => budget.freeBytes).toBe(2 * large);
-});
-
-test('E10: a large body that is not admitted in time is 503 with Retry-After, a small one passes', async () => {
-  const budget = createByteBudget({ maxBytes: large, waitMs: 50 });
-  const { open: connect } = await serve({ budget, largeBytes: 1024 });
-  const [slow, refused, small] = await Promise.all([connect(), connect(), connect()]);
-  slow.write(postHead(raw, { 'content-length': large }));
-  await expect.poll(() => budget.freeBytes).toBe(0);
-  refused.write(postHead(raw, { 'content-length': large }) + largeBody);
-  const answer = await answerOn(refused);
-  expect(answer.status).toBe(503);
-  expect(answer.head).toMatch(/retry-after: [1-9]/i);
-  expect(JSON.parse(answer.body)).toMatchObject({ code: 'overloaded' });
-  small.write(postHead(raw, { 'content-length': token.length }) + token);
-  expect((await answerOn(small)).status).toBe(200);
-  slow.write(largeBody);
-  expect((await answerOn(slow)).status).toBe(200);
-  await expect.poll(() => budget.freeBytes).toBe(large);
-  for (const socket of [slow, refused, small]) socket.destroy();
-});
-
-test('E10: a client that leaves, while it sends or while it waits, gives its share back', async () => {
-  const budget = createByteBudget({ maxBytes: large, waitMs: 60_000 });
-  const { open: connect } = await serve({ budget, largeBytes: 1024 });
-  const [sending, waiting, next] = await Promise.all([connect(), connect(), connect()]);
-  sending.write(`${postHead(raw, { 'content-length': large })}{`);
-  await expect.poll(() => budget.freeBytes).toBe(0);
-  waiting.write(postHead(raw, { 'content-length': large }));
-  next.write(postHead(raw, { 'content-length': large }) + largeBody);
-  waiting.destroy();
-  await once(waiting, 'close');
-  sending.destroy();
-  expect((await answerOn(next)).status).toBe(200);
-  await expect.poll(() => budget.freeBytes).toBe(large);
-  next.destroy();
-});
-
-test('E10: chunks beyond what is small wait for their share, and are read in full', async () => {
-  const budget = createByteBudget({ maxBytes: large });
-  const { open: connect } = await serve({ budget, largeBytes: 1024 }, large);
-  const [holder, chunked] = await Promise.all([connect(), connect()]);
-  holder.write(postHead(raw, { 'content-length': large }));
-  await expect.poll(() => budget.freeBytes).toBe(0);
-  const half = largeBody.length / 2;
-  chunked.write(postHead(raw, { 'transfer-encoding': 'chunked' }));
-  for (const part of [largeBody.slice(0, half), largeBody.slice(half)]) chunked.write(`${part.length.toString(16)}\r\n${part}\r\n`);
-  chunked.write('0\r\n\r\n');
-  holder.write(largeBody);
-  expect((await answerOn(holder)).status).toBe(200);
-  expect((await answerOn(chunked)).status).toBe(200);
-  for (const socket of [holder, chunked]) socket.destroy();
 });
 
 test('the budget admits in the order of arrival, and one that is larger than all of it alone', async () => {

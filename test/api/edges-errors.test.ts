@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { afterAll, expect, test } from 'vitest';
-import { statusOf } from '../../src/api/http/errors.ts';
+import { statusOf } from '../../src/api/http/error-status.ts';
 import { type ErrorCode, ServiceError } from '../../src/shared/domain/service-error.ts';
 import { buildMemoryApp } from '../support/memory-app.ts';
 import { createMemoryStore } from '../support/memory-store.ts';
@@ -65,6 +65,7 @@ test.each([
     request_id: expect.any(String),
   });
   expect(logged.join()).toContain('secret');
+  expect(JSON.parse(logged.at(-1) ?? '{}')).toMatchObject({ level: 'error', outcome: 'failed', code: 'internal_error', status: 500 });
   expect(logged.join()).toContain(answer.json().request_id);
 });
 

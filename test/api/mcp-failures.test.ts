@@ -1,5 +1,6 @@
 import { fastify } from 'fastify';
 import { expect, test } from 'vitest';
+import { createBodyReader } from '../../src/api/http/body-reader.ts';
 import { registerErrorHandler } from '../../src/api/http/errors.ts';
 import { registerJsonBody } from '../../src/api/http/json-body.ts';
 import { registerMcp } from '../../src/api/mcp/endpoint.ts';
@@ -12,9 +13,14 @@ import { startService } from '../support/service.ts';
 async function callBroken(failure: Error) {
   const app = fastify();
   registerErrorHandler(app);
-  registerJsonBody(app);
+  registerJsonBody(app, createBodyReader(app));
   const fail = () => Promise.reject(failure);
-  const callers = { identifyProduct: () => 'test', isForeign: () => false };
+  const callers = {
+    identifyProduct: () => 'test',
+    requireProduct: async () => 'test',
+    mistakes: { wrongToken: async () => undefined },
+    isForeign: () => false,
+  };
   const deps = { stamping: { stamp: fail }, verification: { byId: fail, raw: fail }, ...callers, sealedMaxBytes: 100 };
   registerMcp(app, deps);
   const payload = [rpc('tools/call', { name: 'service_verify_token', arguments: { token: 'x' } }, 'a'), rpc('ping', undefined, 'b')];

@@ -1,38 +1,46 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { expect, test, vi } from 'vitest';
-import { commandInFolder, jsonLines } from '../support/command.ts';
+import { writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { expect, test } from 'vitest';
+import { stamp } from '../../src/cli/commands/stamp.ts';
+import { verify } from '../../src/cli/commands/verify.ts';
+import { workflowAdd } from '../../src/cli/commands/workflow-add.ts';
+import { workflowStart } from '../../src/cli/commands/workflow-start.ts';
+import { folderWith } from '../support/cli-in-process.ts';
+import { jsonLines, runCommand } from '../support/command.ts';
 import { sha256 } from '../support/requests.ts';
-import { startService } from '../support/service.ts';
+import { serviceToken, startService } from '../support/service.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
 
-// Each test starts many processes.
-vi.setConfig({ testTimeout: 120_000 });
+const commands = [stamp, verify, workflowAdd, workflowStart];
 
 test('V9: stamps and outputs of a real TSA are proved from their files alone, when the service is gone', async () => {
   const tsa = await startTsa();
   const service = await startService({ settings: providersSettings([{ tsa, qualified: true }]) });
-  const { run, path, record } = commandInFolder(service, { a: 'a', 'b.txt': 'b', 'root.pem': tsa.pki.rootPem });
-  const config = { XDG_CONFIG_HOME: path('config') };
+  const { run, path, record } = folderWith(
+    commands,
+    { a: 'a', 'b.txt': 'b', 'root.pem': tsa.pki.rootPem },
+    { url: service.url, serviceToken },
+  );
+  const asProcess = (line: string[]) => runCommand(line, { cwd: dirname(path('a')), env: { XDG_CONFIG_HOME: path('config') } });
   expect((await run(['stamp', 'a'])).stdout).toMatch(/^a \(1 byte\): stamped at \S+Z by tsa-1 \(qualified, says the service\), saved as /);
   const { token, token_id, issued_at } = record('a').stamp;
   const start = ['workflow', 'start', '--email', 'client@example.com', '--agent', 'me', '--briefing-hash', sha256('x')];
   expect((await run(start)).code).toBe(0);
   expect((await run(['workflow', 'add', 'b.txt'])).code).toBe(0);
 
-  const online = await run(['verify', '--online', '--ca', 'root.pem', '--json', 'a', 'b.txt', String(token_id)], config);
+  const online = await run(['verify', '--online', '--ca', 'root.pem', '--json', 'a', 'b.txt', String(token_id)]);
   expect(online.code).toBe(0);
   for (const result of jsonLines(online)) {
     expect(result).toMatchObject({ verdict: 'valid', online: { valid: true, tsp_provider: 'tsa-1', is_qualified: true } });
   }
 
   await service.stop();
-  expect(await run(['verify', 'a', 'b.txt'], config)).toMatchObject({
+  expect(await run(['verify', 'a', 'b.txt'])).toMatchObject({
     code: 1,
     stdout: expect.stringMatching(/^a: NOT PROVED, .*\n[\s\S]*b\.txt: NOT PROVED/),
   });
-  expect((await run(['trust', 'add', '--yes', 'root.pem'], config)).code).toBe(0);
-  const offline = await run(['verify', '--json', 'a', 'a.qstamp.json', 'b.txt', String(token)], config);
+  expect((await asProcess(['trust', 'add', '--yes', 'root.pem'])).code).toBe(0);
+  const offline = await asProcess(['verify', '--json', 'a', 'a.qstamp.json', 'b.txt', String(token)]);
   expect(offline).toMatchObject({ code: 0, stderr: '' });
   const results = jsonLines(offline);
   expect(results.map(({ content_sha256 }) => content_sha256)).toEqual(['a', 'a', 'b', 'a'].map(sha256));
@@ -41,7 +49,7 @@ test('V9: stamps and outputs of a real TSA are proved from their files alone, wh
   expect(results[0]?.issued_at).toBe(issued_at);
 
   writeFileSync(path('b.txt'), 'changed');
-  expect(await run(['verify', 'b.txt'], config)).toMatchObject({
+  expect(await run(['verify', 'b.txt'])).toMatchObject({
     code: 1,
     stdout: expect.stringContaining('NOT VALID, imprint_mismatch: '),
   });
@@ -49,13 +57,11 @@ test('V9: stamps and outputs of a real TSA are proved from their files alone, wh
 
 test('stamps of the mock provider are not proved, whatever the service says of them', async () => {
   const service = await startService();
-  const { run, path, record } = commandInFolder(service, { a: 'a', changed: 'before' });
-  mkdirSync(path('config'));
-  const config = { XDG_CONFIG_HOME: join(path('config')) };
+  const { run, path, record } = folderWith(commands, { a: 'a', changed: 'before' }, { url: service.url, serviceToken });
   await run(['stamp', 'a', 'changed']);
   writeFileSync(path('changed'), 'after');
   const id = String(record('a').stamp.token_id);
-  const outcome = await run(['verify', '--online', '--json', 'a', 'changed', id, '01890a5d-ac96-774b-bcce-b302099a8057'], config);
+  const outcome = await run(['verify', '--online', '--json', 'a', 'changed', id, '01890a5d-ac96-774b-bcce-b302099a8057']);
   expect(outcome.code).toBe(1);
   expect(jsonLines(outcome)).toMatchObject([
     { verdict: 'not_proved', valid: false, online: { valid: true, token_id: id, content_sha256: sha256('a') } },

@@ -1,15 +1,19 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { jsonLines, runCommand, temporaryFolder } from '../support/command.ts';
+import { statSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { verify } from '../../src/cli/commands/verify.ts';
+import { workflowAdd } from '../../src/cli/commands/workflow-add.ts';
+import { workflowComplete } from '../../src/cli/commands/workflow-complete.ts';
+import { workflowResend } from '../../src/cli/commands/workflow-resend.ts';
+import { workflowStart } from '../../src/cli/commands/workflow-start.ts';
+import { workflowStatus } from '../../src/cli/commands/workflow-status.ts';
+import { folderWith } from '../support/cli-in-process.ts';
+import { jsonLines, runCommand } from '../support/command.ts';
 import type { MailServer } from '../support/mail.ts';
 import { startMailedService } from '../support/mailed-service.ts';
 import { eventually, sha256 } from '../support/requests.ts';
 import type { Service } from '../support/service.ts';
 import { openLink } from '../support/workflows.ts';
-
-// Each test starts many processes.
-vi.setConfig({ testTimeout: 120_000 });
 
 let mail: MailServer;
 let service: Service;
@@ -19,19 +23,18 @@ beforeAll(async () => {
 });
 afterAll(() => stop());
 
-function inFolder(files: Record<string, string>) {
-  const cwd = temporaryFolder();
-  for (const [name, content] of Object.entries(files)) writeFileSync(join(cwd, name), content);
-  const run = (...args: string[]) => runCommand(args, { cwd, env: { QSTAMP_URL: service.url } });
-  const json = (name: string) => JSON.parse(readFileSync(join(cwd, name), 'utf8')) as Record<string, unknown>;
-  return { run, json, path: (name: string) => join(cwd, name) };
-}
+const commands = [verify, workflowAdd, workflowComplete, workflowResend, workflowStart, workflowStatus];
+const inFolder = (files: Record<string, string>) => {
+  const { run, ...folder } = folderWith(commands, files, { url: service.url });
+  return { ...folder, run: (...line: string[]) => run(line) };
+};
 
 const start = ['workflow', 'start', '--email', 'client@example.com', '--agent', 'agent-7'];
 
 test('W6, W16: a workflow from its briefing to its page, by way of a second link', async () => {
   const { run, json, path } = inFolder({ 'briefing.md': 'a logo', 'logo.png': 'png', 'notes.txt': 'txt', data: 'bin' });
-  const started = await run(...start, '--json', '--briefing', 'briefing.md', '--tier', 'verified', '--metadata', 'case=7');
+  const asProcess = (...line: string[]) => runCommand(line, { cwd: dirname(path('data')), env: { QSTAMP_URL: service.url } });
+  const started = await asProcess(...start, '--json', '--briefing', 'briefing.md', '--tier', 'verified', '--metadata', 'case=7');
   expect(started).toMatchObject({ code: 0, stderr: '' });
   const [workflow] = jsonLines(started);
   expect(workflow).toMatchObject({ status: 'pending', otp_sent_to: 'client@example.com', briefing_hash: sha256('a logo') });
@@ -76,7 +79,7 @@ test('W6, W16: a workflow from its briefing to its page, by way of a second link
   expect(jsonLines(completed)).toEqual([
     expect.objectContaining({ status: 'completed', output_count: 3, workflow_id: workflow?.workflow_id }),
   ]);
-  const again = await run('workflow', 'complete');
+  const again = await asProcess('workflow', 'complete');
   expect(again.code).toBe(0);
   const page = /(http\S+)\n$/.exec(again.stdout)?.[1] ?? '';
   expect((await fetch(page)).status).toBe(200);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { collectionOf, openDatabase } from '../support/database.ts';
 import { getJson, sha256, verifyById } from '../support/requests.ts';
 import { type Service, startService } from '../support/service.ts';
-import { completeWorkflow, redactWorkflow, type StartedWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
+import { completeWorkflow, readPage, redactWorkflow, type StartedWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
 
 let service: Service;
 beforeAll(async () => {
@@ -55,7 +55,7 @@ test('W18: the closing record is canonical JSON of what the state says, and its 
   expect(closing_record.hash).toBe(sha256(text));
   expect((await verifyById(service, closing_record.stamp_id)).body).toMatchObject({ valid: true, content_sha256: sha256(text) });
   expect((await verifyById(service, root_stamp_id)).body).toMatchObject({ valid: true, issued_at: record.completed_at });
-  const page = await readText(`/workflow/${workflow.id}`);
+  const page = await readPage(service, `/workflow/${workflow.id}`);
   for (const shown of [sha256(text), state.merkle_root, closing_record.stamp_id, 'the closing record and its stamp']) {
     expect(page).toContain(shown);
   }
@@ -86,8 +86,8 @@ test('W10, W18: only the holder of the workflow token gets the salts; they go wi
   expect(await recordOf(workflow)).toBe(text);
   const { root_stamp_id, closing_record } = sealed(await published(workflow));
   for (const id of [root_stamp_id, closing_record.stamp_id]) expect((await verifyById(service, id)).body.valid).toBe(true);
-  const page = await readText(`/workflow/${workflow.id}`);
-  expect(page).toContain('Removed on request');
+  const page = await readPage(service, `/workflow/${workflow.id}`);
+  expect(page).toContain('Erased on request');
   expect(page).toContain('the closing record and its stamp');
   expect(page).not.toContain('does not hold');
 });
@@ -97,7 +97,7 @@ test('W10, W18: what was erased before the end has no commitment', async () => {
   await redactWorkflow(service, workflow);
   expect((await completeWorkflow(service, workflow)).status).toBe(200);
   expect(JSON.parse(await recordOf(workflow))).toMatchObject({ email_commitment: null, agent_commitment: null, output_count: 0 });
-  expect(await readText(`/workflow/${workflow.id}`)).not.toContain('does not hold');
+  expect(await readPage(service, `/workflow/${workflow.id}`)).not.toContain('does not hold');
 });
 
 test('W18: a workflow that is open, or was completed without a closing record, has none, and its page says so', async () => {
@@ -111,7 +111,7 @@ test('W18: a workflow that is open, or was completed without a closing record, h
   expect(await published(workflow)).toMatchObject({ closing_record: null, status: 'completed' });
   expect(await stateOf(workflow)).toMatchObject({ status: 'completed', commitment_salts: null });
   expect((await completeWorkflow(service, workflow)).status).toBe(200);
-  const page = await readText(`/workflow/${workflow.id}`);
+  const page = await readPage(service, `/workflow/${workflow.id}`);
   expect(page).toContain('This workflow was closed without a closing record');
   expect(page).toContain('Tier, client, agent, start, opened link, types: this service recorded them');
   expect(page).not.toContain('does not hold');

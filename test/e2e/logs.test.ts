@@ -1,7 +1,17 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { logLines } from '../support/log-lines.ts';
 import { startMailServer } from '../support/mail.ts';
 import { callTool } from '../support/mcp.ts';
-import { eventually, internalHeaders, randomHash, stampAgent, stampInternal, verifyById, verifyRaw } from '../support/requests.ts';
+import {
+  eventually,
+  internalHeaders,
+  type JsonAnswer,
+  randomHash,
+  stampAgent,
+  stampInternal,
+  verifyById,
+  verifyRaw,
+} from '../support/requests.ts';
 import { startPrivateMongo, startPrivateRedis } from '../support/servers.ts';
 import { type Service, serviceToken, startProcesses } from '../support/service.ts';
 import { completeWorkflow, openLink, redactWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
@@ -18,6 +28,14 @@ function collectSecrets() {
     },
     foundIn: (output: string) => [...secrets].filter(([, value]) => output.includes(value)).map(([name]) => name),
   };
+}
+
+/** A request that failed, and its line in the log: level warn, with the cause. */
+async function expectFailure(service: Service, expected: { status: number; code: string }, { status, headers, body }: JsonAnswer) {
+  expect({ status, code: body.code }).toEqual(expected);
+  const requestId = headers.get('x-request-id');
+  const line = await eventually(async () => logLines(service).find((each) => each.requestId === requestId && 'durationMs' in each));
+  expect(line).toMatchObject({ level: 'warn', outcome: 'failed', ...expected, err: { message: expect.any(String) } });
 }
 
 async function stampEverything(service: Service, secrets: ReturnType<typeof collectSecrets>): Promise<void> {
@@ -89,9 +107,12 @@ test('a whole run at level trace, with servers that fail: no secret is in the lo
   await mongo.stop();
   const pending = await stampInternal(service, { hash: randomHash(), metadata });
   expect(pending.status).toBe(504);
+  await expectFailure(service, { status: 504, code: 'stamp_pending' }, pending);
+  await expectFailure(service, { status: 503, code: 'store_unavailable' }, await verifyById(service, pending.body.token_id));
   await mongo.start();
   await redis.stop();
-  expect((await stampInternal(service, { hash: randomHash(), metadata })).status).toBe(503);
+  const unqueued = await stampInternal(service, { hash: randomHash(), metadata });
+  await expectFailure(service, { status: 503, code: 'queue_unavailable' }, unqueued);
   await redis.start();
   const result = await eventually(async () => {
     const { status, body } = await verifyById(service, pending.body.token_id);

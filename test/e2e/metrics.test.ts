@@ -2,6 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { parse } from 'yaml';
+import { metricsUrl, scrape, seriesValue } from '../support/metrics.ts';
 import { eventually, randomHash, stampAgent, verifyById } from '../support/requests.ts';
 import { startPrivateRedis } from '../support/servers.ts';
 import { type Part, type Service, startProcess, startService, testSettings } from '../support/service.ts';
@@ -12,15 +14,11 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-const metricsUrl = ({ output }: Part): string => /"metricsUrl":"([^"]+)"/.exec(output())?.[1] ?? '';
-const scrape = async (from: Part): Promise<string> => (await fetch(metricsUrl(from))).text();
 const worker = (): Part => service.workers[0]!;
 
-/** The value of one line of the text format. */
-const seriesValue = (text: string, series: string): number | undefined => {
-  const line = text.split('\n').find((each) => each.startsWith(`${series} `));
-  return line === undefined ? undefined : Number(line.slice(series.length));
-};
+/** The alerts of a file of Prometheus rules. */
+const alertsIn = (text: string) =>
+  (parse(text) as { groups: { rules: { alert: string; expr: string }[] }[] }).groups.flatMap(({ rules }) => rules);
 
 describe('/metrics', () => {
   test('is served in the text format of Prometheus by the API and the workers, each on a port of its own', async () => {
@@ -43,9 +41,9 @@ describe('/metrics', () => {
       return seriesValue(scraped, 'qstamp_rate_limited_total{limit="status"}') === 1 && scraped;
     });
     const count = (labels: string) => seriesValue(text, `qstamp_http_request_duration_seconds_count{${labels}}`);
-    expect(count('method="POST",route="/api/v1/agent/v1/stamp/basic",status="201"')).toBe(1);
-    expect(count('method="GET",route="/api/v1/verify/v1/token/:token_id",status="200"')).toBe(1);
-    expect(count('method="GET",route="/status",status="429"')).toBe(1);
+    expect(count('method="POST",route="/api/v1/agent/v1/stamp/basic",status="201",outcome="done"')).toBe(1);
+    expect(count('method="GET",route="/api/v1/verify/v1/token/:token_id",status="200",outcome="done"')).toBe(1);
+    expect(count('method="GET",route="/status",status="429",outcome="refused"')).toBe(1);
     expect(text).not.toContain(String(body.token_id));
   });
 
@@ -78,15 +76,27 @@ describe('/metrics', () => {
     await eventually(async () => (seriesValue(await scrape(started.workers[0]!), 'qstamp_mails_total{outcome="deferred"}') ?? 0) > 0);
   });
 
-  test('every metric of the Grafana dashboard is one that a process serves', async () => {
-    const dashboard = await readFile(new URL('../../deploy/grafana-dashboard.json', import.meta.url), 'utf8');
-    const { panels } = JSON.parse(dashboard) as { panels: { targets: { expr: string }[] }[] };
-    const names = panels.flatMap(({ targets }) =>
-      targets.flatMap(({ expr }) => [...expr.matchAll(/\b(?:qstamp|process|nodejs)_\w+/g)].map(([name]) => name)),
-    );
-    expect(names.length).toBeGreaterThanOrEqual(panels.length);
-    const served = `${await scrape(service)}\n${await scrape(worker())}`;
-    for (const name of names) expect(served).toContain(`# TYPE ${name.replace(/_(bucket|count|sum)$/, '')} `);
+  test('every metric of the dashboard, of the alerts and of the documents is one that a process serves, and the other way round', async () => {
+    const read = (path: string) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
+    const namesIn = (text: string, among = /\b(?:qstamp|process|nodejs)_\w+/g) =>
+      [...text.matchAll(among)].map(([name]) => name.replace(/_(bucket|count|sum)$/, ''));
+    const { panels } = JSON.parse(await read('deploy/grafana-dashboard.json')) as { panels: { targets: { expr: string }[] }[] };
+    const shown = panels.flatMap(({ targets }) => targets.flatMap(({ expr }) => namesIn(expr)));
+    const documented = namesIn(await read('docs/operations.md'), /\bqstamp_\w+/g);
+    const watched = alertsIn(await read('deploy/prometheus-rules.yml')).flatMap(({ expr }) => namesIn(expr));
+    expect([shown.length >= panels.length, watched.length > 0]).toEqual([true, true]);
+    const served = new Set([...`${await scrape(service)}\n${await scrape(worker())}`.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name));
+    expect([...shown, ...documented, ...watched].filter((name) => !served.has(name))).toEqual([]);
+    expect([...served].filter((name = '') => name.startsWith('qstamp_') && !documented.includes(name))).toEqual([]);
+  });
+
+  test('no alert looks at what was refused, nor at a status, which refusals and failures share', async () => {
+    const alerts = alertsIn(await readFile(new URL('../../deploy/prometheus-rules.yml', import.meta.url), 'utf8'));
+    expect(alerts.map(({ alert }) => alert)).toContain('QstampRequestsFail');
+    for (const { alert, expr } of alerts) {
+      expect(expr, alert).not.toMatch(/qstamp_refusals_total|qstamp_rate_limited_total|refused|status|qstamp_http_request/);
+      if (/qstamp_(stamp_duration|mails)/.test(expr)) expect(expr, alert).toMatch(/outcome="(failed|deferred)"/);
+    }
   });
 
   test('a port that is taken ends the process with one line that names the setting', async () => {

@@ -143,7 +143,19 @@ describe('GET /openapi.json', () => {
 
   test('names the statuses of a stamp operation (E1–E11)', () => {
     const statuses = (path: string) => Object.keys(document.paths[path]?.post?.responses ?? {}).sort();
-    expect(statuses('/api/v1/internal/v1/stamp')).toEqual(['201', '401', '409', '413', '415', '422', '502', '503', '504', 'default']);
+    expect(statuses('/api/v1/internal/v1/stamp')).toEqual([
+      '201',
+      '401',
+      '409',
+      '413',
+      '415',
+      '422',
+      '429',
+      '502',
+      '503',
+      '504',
+      'default',
+    ]);
     expect(statuses('/api/v1/agent/v1/stamp/basic')).toEqual(['201', '409', '413', '415', '422', '429', '502', '503', '504', 'default']);
   });
 

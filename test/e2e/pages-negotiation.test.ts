@@ -59,7 +59,7 @@ describe('/verify', () => {
     const { status, text } = await send({ token: lines, hash: hash.toUpperCase() });
     expect(status).toBe(200);
     expect(text).toContain('This stamp is valid');
-    expect(text).toContain('The hash that you gave is the one that was stamped.');
+    expect(text).toContain('The hash that you gave is what was stamped.');
     expect((await send({ token: 'rubbish' })).text).toContain('not_base64:');
   });
 

@@ -5,10 +5,10 @@ import { encryptText } from '../../src/shared/domain/encryption.ts';
 import { loadConfig } from '../../src/shared/runtime/config.ts';
 import { openStore } from '../../src/shared/store/store.ts';
 import { collectionOf, openDatabase } from '../support/database.ts';
-import { eventually, sha256 } from '../support/requests.ts';
+import { sha256 } from '../support/requests.ts';
 import { type Service, startService } from '../support/service.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
-import { completeWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
+import { completeWorkflow, readPage, stampOutput, startWorkflow } from '../support/workflows.ts';
 
 type Table = ReturnType<typeof collectionOf>;
 
@@ -21,14 +21,9 @@ const wordsOf = (html: string): string =>
     .replace(/<[^>]*>/g, ' ')
     .replace(/\s+/g, ' ');
 
-/** The page once its chain was recomputed: where the machine is busy, that takes longer than a reader is kept waiting. */
-const readWords = (service: Service, path: string): Promise<string> =>
-  eventually(async () => {
-    const words = wordsOf(await (await service.fetch(path, browser)).text());
-    return !words.includes('Still being checked') && words;
-  });
+const readWords = async (service: Service, path: string): Promise<string> => wordsOf(await readPage(service, path, browser));
 
-const claims = /Qualified|covers th|Closed on|existed no later|Completed/;
+const claims = /Qualified|covers th|Completed on|existed no later|Completed/;
 
 test('V9: whatever is changed in the database, the page says first that it does not fit, and claims nothing', async () => {
   const tsa = await startTsa();

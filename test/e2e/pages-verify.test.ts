@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { contentOf } from '../support/page-samples.ts';
+import { mainText, plainText } from '../support/page-text.ts';
 import { useSamplePages } from '../support/sample-pages.ts';
 
 const pages = useSamplePages();
@@ -8,7 +9,7 @@ const { visit } = pages;
 const file = (name: string, content: Buffer | string) => ({ name, mimeType: 'application/octet-stream', buffer: Buffer.from(content) });
 const stampRecord = file('report.pdf.qstamp.json', JSON.stringify({ stamp: { token: 'good' } }));
 
-const text = async (path: string) => (await visit(path, { javaScriptEnabled: false }, (page) => page.innerText('main'))).result;
+const text = async (path: string) => mainText((await pages.app.inject(path)).body);
 
 describe('the page of a stamp (V8, V9)', () => {
   it('says the verdict in a sentence, and all that it rests on', async () => {
@@ -48,10 +49,11 @@ describe('the page of a stamp (V8, V9)', () => {
   it.each(['qualified', 'sha512'])('%s: compares a file with the imprint, in its algorithm, and sends nothing', async (name) => {
     const { result, requests } = await visit(`/verify/${name}`, {}, async (page) => {
       await page.setInputFiles('#file', [file('mine', contentOf(1)), file('other', 'other')]);
-      await page.getByText('No match.').waitFor();
-      return page.innerText('.results');
+      await page.getByText('Not what was stamped.').waitFor();
+      return page.innerText('main');
     });
-    expect(result).toMatch(/Match\. mine is what was stamped, byte for byte\.\s+No match\. other is not what was stamped/);
+    expect(result).toMatch(/Match\. mine is what was stamped, byte for byte\.\s+Not what was stamped\. other is another file/);
+    expect(result).toContain('This stamp is valid');
     expect(requests.filter((url) => !url.includes('/assets/') && !url.startsWith('data:'))).toEqual([`${pages.url}/verify/${name}`]);
   });
 });
@@ -74,6 +76,27 @@ describe('/verify', () => {
     expect(bodies).toEqual(['token=good']);
   });
 
+  it.each([
+    ['/verify', [file('wrong.pdf', 'wrong'), stampRecord], 'This file is not what was stamped'],
+    ['/verify/qualified', [file('wrong.pdf', 'wrong')], 'This file is not what was stamped'],
+    ['/verify/qualified', [file('a', 'a'), file('b', 'b')], 'None of these files is what was stamped'],
+  ])('%s: a wrong file comes first and large, and nothing says “valid” as if it were for that file', async (path, files, said) => {
+    const { result } = await visit(path, {}, async (page) => {
+      await page.setInputFiles('#file', files);
+      await page.getByRole('heading', { name: said }).waitFor();
+      const headings = await page.locator('#verdict h2:visible').allInnerTexts();
+      const wrong = await page.innerText('#verdict');
+      await page.setInputFiles('#file', file('mine', contentOf(1)));
+      if (path === '/verify') await page.setInputFiles('#file', stampRecord);
+      await page.getByRole('heading', { name: 'This stamp is valid' }).waitFor();
+      return { headings, wrong, right: await page.innerText('#verdict') };
+    });
+    expect(result.headings.map((heading) => heading.trim())).toEqual([said]);
+    expect(result.wrong).not.toContain('This stamp is valid');
+    expect(result.wrong).toMatch(/The stamp itself is valid, but for another file\. Data with the hash below existed/);
+    expect(result.right).not.toMatch(/not what was stamped|another file/);
+  });
+
   it('sends the bytes of a .tsr, and says what is wrong with them', async () => {
     await visit('/verify', {}, async (page) => {
       const sent = page.waitForRequest((request) => request.method() === 'POST');
@@ -83,14 +106,16 @@ describe('/verify', () => {
     });
   });
 
-  it.each([
-    ['old.ers', 'is an evidence record, which this service cannot read yet'],
-    ['old.asics', 'is an ASiC-S container, which this service cannot read yet'],
-    ['note.qstamp.json', 'is no record of a stamp'],
-  ])('says plainly that it cannot read %s', async (name, sentence) => {
+  it('says plainly what it cannot read', async () => {
     await visit('/verify', {}, async (page) => {
-      await page.setInputFiles('#file', file(name, 'x'));
-      await page.getByText(sentence).waitFor();
+      for (const [name, sentence] of [
+        ['old.ers', 'is an evidence record, which this service cannot read yet'],
+        ['old.asics', 'is an ASiC-S container, which this service cannot read yet'],
+        ['note.qstamp.json', 'is no record of a stamp'],
+      ] as const) {
+        await page.setInputFiles('#file', file(name, 'x'));
+        await page.getByText(sentence).waitFor();
+      }
     });
   });
 
@@ -103,14 +128,18 @@ describe('/verify', () => {
   });
 
   it('takes a pasted token without JavaScript', async () => {
-    await visit('/verify', { javaScriptEnabled: false }, async (page) => {
-      await page.fill('#token', 'good');
-      await page.fill('#hash', 'f'.repeat(64));
-      await page.getByRole('button', { name: 'Verify' }).click();
-      const answer = await page.innerText('#answer');
-      expect(answer).toContain('No match. The hash that you gave is not the one that was stamped.');
-      expect(answer).toContain('This stamp is valid');
+    const { body: form } = await pages.app.inject('/verify');
+    for (const field of ['<textarea[^>]* name="token"', '<input[^>]* name="hash"']) expect(form).toMatch(new RegExp(field));
+    expect(form).toMatch(/<form[^>]* method="post" action="\/verify"/);
+    const { body } = await pages.app.inject({
+      method: 'POST',
+      url: '/verify',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      payload: new URLSearchParams({ token: 'good', hash: 'f'.repeat(64) }).toString(),
     });
+    const answer = plainText(/<[^>]+ id="answer".*<\/main>/s.exec(body)?.[0] ?? '');
+    expect(answer.trim()).toMatch(/^The hash that you gave is not what was stamped/);
+    expect(answer).not.toContain('This stamp is valid');
   });
 });
 

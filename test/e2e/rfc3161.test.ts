@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { REASONS } from '../../src/shared/domain/reasons.ts';
 import { issueCrl } from '../../src/tsa/certificate.ts';
 import { createPki } from '../../src/tsa/pki.ts';
+import { isLong } from '../support/depth.ts';
 import { opensslVerify } from '../support/openssl-tsa.ts';
 import { postJson, randomHash, stampInternal, verifyById, verifyRaw } from '../support/requests.ts';
 import { type Service, startPart, startService, testSettings } from '../support/service.ts';
@@ -167,7 +168,8 @@ test('every token that must be refused is 200 valid:false raw, with a code of th
   const tsa = await startTsa();
   const service = await startService({ settings: providersSettings([{ tsa }]) });
   const lab = createTsaLab();
-  for (const faulty of FAULTY_CASES) {
+  const oneOfEachCode = [...new Map(FAULTY_CASES.map((faulty) => [faulty.code, faulty])).values()];
+  for (const faulty of isLong ? FAULTY_CASES : oneOfEachCode) {
     const { answer } = faulty.make(lab);
     const { status, body } = await verifyRaw(service, answer.toString('base64'));
     if (status === 413 || status === 422) continue;

@@ -25,12 +25,18 @@ afterEach(async () => {
 });
 afterAll(() => checkout.dispose());
 
-/** `npm start` on any free port, or with other settings. */
-function npmStart(env: NodeJS.ProcessEnv = {}): RunningCommand {
-  const command = checkout.run('npm', ['start'], { PORT: '0', ...env });
-  started.push(command);
-  return command;
+function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv): RunningCommand {
+  const running = checkout.run(command, args, { PORT: '0', ...env });
+  started.push(running);
+  return running;
 }
+
+/** `npm start` on any free port. */
+const npmStart = () => run('npm', ['start'], {});
+
+/** What `npm start` calls, without npm, which takes half a second itself. */
+const start = (env: NodeJS.ProcessEnv = {}) => run(process.execPath, ['scripts/bootstrap.mjs', 'scripts/start.ts'], env);
+
 const untilUp = async (command: RunningCommand) => (await command.until(/qstamp is up: (\S+)/))[1] ?? '';
 const noProcesses = () => expect.poll(() => checkout.processes(), { timeout: 20_000 }).toEqual([]);
 
@@ -38,7 +44,7 @@ const verify = async (url: string, verifyUrl: string): Promise<unknown> => (awai
 
 describe('npm start', () => {
   test(
-    'stamps and verifies, refuses to run twice, stops all that it started, and keeps its stamps over restarts and other providers (V1)',
+    'stamps and verifies, refuses to run twice, stops all that it started, keeps its stamps over restarts and other providers (V1), and reports a worker that dies',
     async () => {
       const first = npmStart();
       const url = await untilUp(first);
@@ -51,7 +57,7 @@ describe('npm start', () => {
       expect(verification).toMatchObject({ valid: true, token_id: stamp.token_id });
       expect((statSync(join(checkout.dir, '.local/master-key')).mode & 0o777).toString(8)).toBe('600');
 
-      const twin = checkout.run('npm', ['start'], { PORT: '0' });
+      const twin = start();
       expect(await twin.exitCode).toBe(1);
       expect(twin.output()).toContain('already runs in this checkout');
       expect(twin.output()).toContain(url);
@@ -60,7 +66,7 @@ describe('npm start', () => {
       expect(await first.exitCode).toBe(0);
       await noProcesses();
 
-      const local = npmStart({ TSP: 'local' });
+      const local = start({ TSP: 'local' });
       const localUrl = await untilUp(local);
       expect(await verify(localUrl, stamp.verify_url)).toMatchObject({ valid: true, token_id: stamp.token_id });
       const answer = await fetch(`${localUrl}/api/v1/agent/v1/stamp/basic`, {
@@ -75,11 +81,13 @@ describe('npm start', () => {
       await local.exitCode;
       await noProcesses();
 
-      const last = npmStart();
+      const last = start();
       const lastUrl = await untilUp(last);
       for (const kept of [stamp.verify_url, verify_url]) expect(await verify(lastUrl, kept)).toMatchObject({ valid: true });
-      last.interrupt('SIGTERM');
-      expect(await last.exitCode).toBe(0);
+      const worker = checkout.processes().find((line) => line.includes('src/workers/main.ts'));
+      process.kill(Number(worker?.split(' ')[0]), 'SIGKILL');
+      expect(await last.exitCode).toBe(1);
+      expect(last.output()).toContain('worker ended with SIGKILL');
       await noProcesses();
     },
     2 * patienceMs,
@@ -92,7 +100,7 @@ describe('npm start', () => {
       await once(server, 'listening');
       const address = server.address();
       const port = address !== null && typeof address === 'object' ? address.port : 0;
-      const command = npmStart({ PORT: String(port) });
+      const command = start({ PORT: String(port) });
       expect(await command.exitCode).toBe(1);
       expect(command.output()).toContain(`Listening on 127.0.0.1:${port} failed`);
       expect(command.output()).toContain('PORT=0');
@@ -104,7 +112,7 @@ describe('npm start', () => {
   test(
     'a wrong setting ends it with the line that names the setting, and everything else is stopped',
     async () => {
-      const command = npmStart({ STAMP_WAIT_MS: 'soon' });
+      const command = start({ STAMP_WAIT_MS: 'soon' });
       expect(await command.exitCode).toBe(1);
       expect(command.output()).toContain('Starting the api failed');
       expect(command.output()).toMatch(/STAMP_WAIT_MS: got "soon"/);
@@ -113,32 +121,21 @@ describe('npm start', () => {
     patienceMs,
   );
 
-  test(
-    'a worker that dies is reported, and everything else is stopped',
-    async () => {
-      const command = npmStart();
-      await untilUp(command);
-      const worker = checkout.processes().find((line) => line.includes('src/workers/main.ts'));
-      process.kill(Number(worker?.split(' ')[0]), 'SIGKILL');
-      expect(await command.exitCode).toBe(1);
-      expect(command.output()).toContain('worker ended with SIGKILL');
-      await noProcesses();
-    },
-    patienceMs,
-  );
-
-  test(
-    'Ctrl-C before it is up stops what was started by then',
-    async () => {
-      const command = npmStart({ LOG_LEVEL: 'info' });
+  test.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)(
+    '%s before it is up stops what was started by then',
+    async (signal, code) => {
+      const command = start();
       await expect
         .poll(() => checkout.processes().some((line) => line.includes('redis') || line.includes('docker run')), {
           timeout: 30_000,
-          interval: 5,
+          interval: 20,
         })
         .toBe(true);
-      command.interrupt();
-      expect(await command.exitCode).toBe(130);
+      command.interrupt(signal);
+      expect(await command.exitCode).toBe(code);
       await noProcesses();
     },
     patienceMs,

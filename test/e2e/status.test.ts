@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { statusResponse } from '../../src/shared/contract/status.ts';
 import { createFault } from '../../src/tsa/faults.ts';
+import { tries } from '../support/depth.ts';
 import { eventually, getJson, postJson, randomHash, stampAgent, stampInternal, verifyById, verifyRaw } from '../support/requests.ts';
 import { type Service, serviceToken, startService } from '../support/service.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
@@ -66,7 +67,7 @@ describe('GET /api/v1/status (decisions, Public JSON)', () => {
   });
 
   test('figures are at most 5 s old, and are taken once however many ask', async () => {
-    const times = await Promise.all(Array.from({ length: 200 }, async () => (await readStatus()).time));
+    const times = await Promise.all(Array.from({ length: tries(200, 50) }, async () => (await readStatus()).time));
     for (const time of times) expect(Date.now() - Date.parse(time)).toBeLessThan(5_000);
     expect(new Set(times).size).toBeLessThanOrEqual(2);
   });

@@ -137,11 +137,6 @@ describe('the development TSA as a process', () => {
     expect((await judge(before.body, await readFile(rootFile, 'utf8'), Date.now())).output).toContain('Verification: OK');
   });
 
-  test('faults can be asked for in the address', async () => {
-    const { url } = await ready(start());
-    expect((await postQuery(`${url}/?fault=status:503`, asked.der)).status).toBe(503);
-  });
-
   test.each([
     [{ PORT: 'abc' }, 'PORT: got "abc"; it takes a whole number from 0 to 65535'],
     [{ TSA_KEY: 'rsa-512' }, 'TSA_KEY: got "rsa-512"; it takes p-256'],
@@ -157,20 +152,22 @@ describe('the development TSA as a process', () => {
     expect(output.trim().split('\n')).toHaveLength(1);
   });
 
-  test('its log is JSON, a line an event', async () => {
+  test('faults can be asked for in the address; its log is JSON, a line an event', async () => {
     const child = start();
     let output = '';
     child.stdout!.on('data', (chunk) => {
       output += chunk;
     });
-    await postQuery(`${(await ready(child)).url}/?fault=html`, asked.der);
+    const { url } = await ready(child);
+    await postQuery(`${url}/?fault=html`, asked.der);
+    expect((await postQuery(`${url}/?fault=status:503`, asked.der)).status).toBe(503);
     child.kill('SIGTERM');
     await once(child, 'close');
     const events = output
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line));
-    expect(events.map(({ msg }) => msg)).toEqual(['ready', 'answered', 'stopping']);
+    expect(events.map(({ msg }) => msg)).toEqual(['ready', 'answered', 'answered', 'stopping']);
     expect(events[1]).toMatchObject({ process: 'tsa', fault: 'html' });
   });
 });

@@ -65,7 +65,7 @@ test('W10: the address is nowhere in the clear: database, queue, limits, logs; a
 
   expectNoTrace(await everythingOf(service));
   const html = await (await service.fetch(`/workflow/${workflow.id}`)).text();
-  expect(html).toContain('Removed on request');
+  expect(html).toContain('Erased on request');
   expect(html).not.toContain('privacy.example');
   const stampIds = [...html.matchAll(/verify\/v1\/token\/([0-9a-f-]{36})/g)].map(([, id]) => id);
   expect(stampIds).toHaveLength(3);

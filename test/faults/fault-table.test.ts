@@ -5,8 +5,9 @@ import { isFaults } from '../support/depth.ts';
 import { type FaultFigures, runFault } from '../support/fault-run.ts';
 import { type PrivateServer, startPrivateMongo, startPrivateRedis } from '../support/servers.ts';
 import { type Service, type ServiceProcess, startProcesses } from '../support/service.ts';
+import { startRedisOnSlowableDisk } from '../support/slow-disk.ts';
 
-/** A part of a kind that is killed and replaced: the newest one. */
+/** The worker that is killed and replaced: the newest one. */
 const newest = (service: Service<ServiceProcess>): ServiceProcess => service.workers.at(-1) as ServiceProcess;
 
 interface Fault {
@@ -17,6 +18,8 @@ interface Fault {
 }
 
 let redis: PrivateServer;
+/** How long the disk of Redis takes to sync, milliseconds; only in `npm run test:faults`. */
+let slowDown: (syncMs: number) => void;
 /** Only where it is to be broken. */
 let mongo: PrivateServer | undefined;
 let service: Service<ServiceProcess>;
@@ -69,6 +72,24 @@ const faults: readonly Fault[] = [
     },
   },
   {
+    name: 'Redis on a disk that syncs in 1.5 s, for 10 s',
+    happen: async () => {
+      slowDown(1_500);
+      await delay(10_000);
+      slowDown(0);
+    },
+  },
+  {
+    name: 'Redis on such a disk killed, and started',
+    happen: async () => {
+      slowDown(1_500);
+      await delay(8_000);
+      await redis.kill();
+      slowDown(0);
+      await redis.start();
+    },
+  },
+  {
     name: 'MongoDB killed and started',
     happen: async () => {
       await mongo?.kill();
@@ -76,10 +97,40 @@ const faults: readonly Fault[] = [
     },
   },
   {
-    name: 'Redis, MongoDB and a worker killed at once, and started',
+    name: 'MongoDB stopped and started',
     happen: async () => {
-      await Promise.all([redis.kill(), mongo?.kill(), newest(service).kill()]);
+      await mongo?.stop();
+      await mongo?.start();
+    },
+  },
+  {
+    name: 'the API killed and started',
+    isShort: true,
+    happen: async () => {
+      await service.api().kill();
+      await service.startApi();
+    },
+  },
+  {
+    name: 'the API stopped and started',
+    happen: async () => {
+      await service.api().stop();
+      await service.startApi();
+    },
+  },
+  {
+    name: 'everything killed at once, and started',
+    happen: async () => {
+      const workers = service.workers.slice(-2);
+      await Promise.all([redis, mongo, service.api(), ...workers].map((part) => part?.kill()));
       await Promise.all([redis.start(), mongo?.start()]);
+      await Promise.all([service.startApi(), ...workers.map(() => service.startWorker())]);
+    },
+  },
+  {
+    name: 'a worker stopped, and another started',
+    happen: async () => {
+      await newest(service).stop();
       await service.startWorker();
     },
   },
@@ -101,8 +152,12 @@ const faults: readonly Fault[] = [
 ];
 
 beforeAll(async () => {
-  redis = await startPrivateRedis();
-  if (isFaults) mongo = await startPrivateMongo();
+  if (isFaults) {
+    ({ slowDown, ...redis } = await startRedisOnSlowableDisk());
+    mongo = await startPrivateMongo();
+  } else {
+    redis = await startPrivateRedis();
+  }
   const store = mongo && { MONGODB_URL: mongo.url };
   const settings = {
     ...store,

@@ -1,24 +1,13 @@
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
-import { eventually, getJson, randomHash, stampInternal, verifyById } from '../support/requests.ts';
+import { expectState } from '../support/component-state.ts';
+import { eventually, randomHash, stampInternal, verifyById } from '../support/requests.ts';
 import { startPrivateMongo, startPrivateRedis } from '../support/servers.ts';
-import { type Service, startService } from '../support/service.ts';
+import { startService } from '../support/service.ts';
 import { refuseWrites } from '../support/store-faults.ts';
 import { stampOutput, startWorkflow } from '../support/workflows.ts';
 
 const withinMs = 5_000;
-
-/** Readiness and status say so within 5 s of the fault, or of its end. */
-async function expectState(service: Service, checks: { redis: string; mongodb: string }, note: string): Promise<void> {
-  const isWell = Object.values(checks).every((check) => check === 'ok');
-  await eventually(async () => {
-    const ready = await service.fetch('/health/ready');
-    const { checks: seen } = (await ready.json()) as { checks: typeof checks };
-    return ready.ok === isWell && seen.redis === checks.redis && seen.mongodb === checks.mongodb;
-  }, withinMs);
-  await eventually(async () => (await getJson(service, '/api/v1/status')).body.status === (isWell ? 'operational' : 'outage'), withinMs);
-  if (note) expect(await (await service.fetch('/status')).text()).toContain(note);
-}
 
 test('E10: Redis at maxmemory: not ready, an outage, 503; and on by itself', async () => {
   const server = await startPrivateRedis();

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { createFault } from '../../src/tsa/faults.ts';
 import { eventually, getJson, randomHash, stampInternal } from '../support/requests.ts';
 import { startPrivateMongo, startPrivateRedis } from '../support/servers.ts';
-import { type Service, startProcesses, startService } from '../support/service.ts';
+import { addWorkerProcess, type Service, startService } from '../support/service.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
 
 /** docs/operations.md promises that a change shows within ten seconds. */
@@ -18,7 +18,7 @@ const showsState = (service: Service, state: string) =>
 const pageSays = async (service: Service, sentence: string) => expect(await (await service.fetch('/status')).text()).toContain(sentence);
 
 test('the only worker stopped, or killed: outage within 10 s, operational again once one runs (Public JSON)', async () => {
-  const service = await startProcesses({ settings: { STAMP_WAIT_MS: '500' } });
+  const service = await startService({ settings: { STAMP_WAIT_MS: '500' } });
   await showsState(service, 'operational');
   await service.workers[0]?.stop();
   const out = await showsState(service, 'outage');
@@ -31,7 +31,7 @@ test('the only worker stopped, or killed: outage within 10 s, operational again 
     return depth === 1 && age !== null && age > 1 && body;
   }, withinMs);
   expect(waiting.status).toBe('outage');
-  const worker = await service.startWorker();
+  const worker = await addWorkerProcess(service);
   await showsState(service, 'operational');
   await worker.kill();
   await showsState(service, 'outage');

@@ -38,7 +38,7 @@ export function runCommand(args: readonly string[], { cwd, env = {}, onStart }: 
 }
 
 /** The results of a command with `--json`. */
-export const jsonLines = ({ stdout }: CommandOutcome): Record<string, unknown>[] =>
+export const jsonLines = ({ stdout }: Pick<CommandOutcome, 'stdout'>): Record<string, unknown>[] =>
   stdout
     .split('\n')
     .filter((line) => line !== '')

@@ -4,15 +4,17 @@ import { eventually, type JsonAnswer, randomHash, stampInternal } from './reques
 import type { Service } from './service.ts';
 import { type StartedWorkflow, stampOutput, startWorkflow } from './workflows.ts';
 
-/** What one fault did to clients without an Idempotency-Key. */
+/** What one fault did to clients, half of whom send an Idempotency-Key. */
 export interface FaultFigures {
   readonly fault: string;
   readonly requests: number;
   readonly 201: number;
   readonly 504: number;
   readonly 503: number;
-  /** Answered otherwise, or not at all. */
+  /** Answered otherwise. */
   readonly other: number;
+  /** Not answered: the connection broke, or nobody listened. */
+  readonly unheard: number;
   /** Told 201, or 504 "accepted", and not stored. */
   readonly lost: number;
   /** Hashes that stand twice among the stamps or in the chain, though their client obeyed. */
@@ -28,37 +30,59 @@ export interface FaultFigures {
 interface Told {
   readonly hash: string;
   readonly at: number;
-  readonly answer: JsonAnswer;
+  /** None where the connection broke. */
+  readonly answer: JsonAnswer | undefined;
 }
+
+/** The connection was refused: the request surely never left. */
+const wasRefused = (error: unknown): boolean =>
+  error instanceof TypeError && (error.cause as NodeJS.ErrnoException | undefined)?.code === 'ECONNREFUSED';
+
+/** How long a client waits that was told nothing. */
+const retryMs = 200;
 
 interface FaultOptions {
   readonly name: string;
   readonly service: Service;
-  /** Half of them stamp, half of them stamp outputs of one workflow. */
+  /** A multiple of four: half of them stamp, half of them stamp outputs of one workflow; half of each with an Idempotency-Key. */
   readonly clients: number;
   /** Breaks something, mends it, and resolves. */
   readonly fault: () => Promise<void>;
 }
 
 /**
- * Keeps clients busy while something breaks and for a while afterwards, and then counts. A client sends one request after the other; it
- * obeys `Retry-After` at a 503 with the same hash, and at a 504 goes on with the next one.
+ * Keeps clients busy while something breaks and for a while afterwards, and then counts. A client sends one request after the other, and
+ * repeats it when it may: at a 503, obeying `Retry-After`; where nobody listened; and with an Idempotency-Key until it has a 201.
  */
 export async function runFault({ name, service, clients, fault }: FaultOptions): Promise<FaultFigures> {
   const workflow = await startWorkflow(service);
   const told: Told[] = [];
   let isOver = false;
 
-  const send = (client: number, hash: string): Promise<JsonAnswer> =>
-    client % 2 ? stampOutput(service, workflow, { output_hash: hash }) : stampInternal(service, { hash });
+  const send = (client: number, hash: string): Promise<JsonAnswer> => {
+    const headers = client % 4 < 2 ? {} : { 'idempotency-key': hash };
+    return client % 2 ? stampOutput(service, workflow, { output_hash: hash }, headers) : stampInternal(service, { hash }, headers);
+  };
 
-  async function runClient(client: number): Promise<void> {
-    let hash = randomHash();
-    while (!isOver) {
+  /** Whether the client sends the same request again. */
+  async function askOnce(client: number, hash: string): Promise<boolean> {
+    try {
       const answer = await send(client, hash);
       told.push({ hash, at: Date.now(), answer });
       if (answer.status === 503) await delay(Number(answer.headers.get('retry-after')) * 1_000);
-      else hash = randomHash();
+      return answer.status === 503 || (client % 4 >= 2 && answer.status === 504);
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
+      told.push({ hash, at: Date.now(), answer: undefined });
+      await delay(retryMs);
+      return client % 4 >= 2 || wasRefused(error);
+    }
+  }
+
+  async function runClient(client: number): Promise<void> {
+    while (!isOver) {
+      const hash = randomHash();
+      while ((await askOnce(client, hash)) && !isOver);
     }
   }
 
@@ -66,7 +90,7 @@ export async function runFault({ name, service, clients, fault }: FaultOptions):
   await eventually(async () => told.length >= 2 * clients);
   await fault();
   const endedAt = Date.now();
-  const firstAfter = await eventually(async () => told.find(({ at, answer }) => at > endedAt && answer.status === 201), 60_000);
+  const firstAfter = await eventually(async () => told.find(({ at, answer }) => at > endedAt && answer?.status === 201), 60_000);
   const heardThen = told.length;
   await eventually(async () => told.length >= heardThen + 4 * clients, 60_000);
   isOver = true;
@@ -78,9 +102,10 @@ const duplicatesIn = (hashes: readonly string[]): number => hashes.length - new 
 
 async function count(service: Service, workflow: StartedWorkflow, told: readonly Told[]) {
   const db = await openDatabase(service);
-  const statusIs = (status: number) => told.filter(({ answer }) => answer.status === status);
-  const isMaybe = ({ answer: { body } }: Told) => String(body.detail).startsWith('The queue did not say');
-  const idOf = ({ answer: { body } }: Told) => String(body.stamp_token_id ?? body.token_id);
+  const answers = told.flatMap(({ answer }) => answer ?? []);
+  const statusIs = (status: number) => answers.filter((answer) => answer.status === status);
+  const isMaybe = ({ body }: JsonAnswer) => String(body.detail).startsWith('The queue did not say');
+  const idOf = ({ body }: JsonAnswer) => String(body.stamp_token_id ?? body.token_id);
   const storedIds = async () => new Set((await collectionOf(db, 'stamps').find({}).toArray()).map(({ _id }) => _id));
   const promised = [...statusIs(201), ...statusIs(504).filter((each) => !isMaybe(each))].map(idOf);
   const missing = async () => new Set(promised).difference(await storedIds()).size;
@@ -92,14 +117,15 @@ async function count(service: Service, workflow: StartedWorkflow, told: readonly
   const stamps = (await collectionOf(db, 'stamps').find({}).toArray()) as unknown as { imprint: { digest: string }; requestId: string }[];
   const outputs = await collectionOf(db, 'outputs').find({ workflowId: workflow.id, kind: 'output' }).toArray();
   const ours = stamps.filter(({ imprint }) => hashes.has(imprint.digest));
-  const refusedIds = new Set(statusIs(503).map(({ answer }) => String(answer.body.request_id)));
+  const refusedIds = new Set(statusIs(503).map(({ body }) => String(body.request_id)));
   const known = await storedIds();
   return {
     requests: told.length,
     201: statusIs(201).length,
     504: statusIs(504).length,
     503: statusIs(503).length,
-    other: told.filter(({ answer }) => ![201, 503, 504].includes(answer.status)).length,
+    other: answers.filter(({ status }) => ![201, 503, 504].includes(status)).length,
+    unheard: told.length - answers.length,
     lost: lost.count,
     doubled: duplicatesIn(ours.map(({ imprint }) => imprint.digest)) + duplicatesIn(outputs.map(({ hash }) => String(hash))),
     false503: ours.filter(({ requestId }) => refusedIds.has(requestId)).length,

@@ -55,13 +55,19 @@ export async function buildMemoryApp(
     activity: { count: () => undefined },
     writes: { refusing: () => ({ redis: false, mongodb: false }), checkStore: () => undefined },
     pingRedis: async () => 'PONG',
-    readHeartbeats: async (nowMs) => [{ at: nowMs, providers: [health], mail: 'ok' }],
+    readHeartbeats: async (nowMs) => [{ at: nowMs, providers: [health], mail: 'ok', isStoreFull: false }],
     readDurability: async () => 'every_write',
     readQueueState: async () => ({ waiting: 0, oldestAt: null }),
     trust: loadTrustSettings(config),
     clock,
     log,
   };
-  const limits = { by: () => async () => undefined };
-  return buildApp({ config, log, services: createServices(ports), limits, metrics: { answered: () => undefined } });
+  const limits = { by: () => async () => undefined, mistakes: () => ({ count: async () => undefined, check: () => undefined }) };
+  return buildApp({
+    config,
+    log,
+    services: createServices(ports),
+    limits,
+    metrics: { answered: () => undefined, faulted: () => undefined },
+  });
 }

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { startLivedClock } from '../../src/shared/runtime/lived-clock.ts';
+import { startLivedClock } from '../../src/shared/queue/lived-clock.ts';
 import { eventually, type JsonAnswer, randomHash, stampInternal } from './requests.ts';
 import type { Service } from './service.ts';
 

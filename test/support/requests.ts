@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { checkByContract } from './contract-check.ts';
+import { eventually } from './eventually.ts';
 import { type Service, serviceToken } from './service.ts';
 
 export { eventually } from './eventually.ts';
@@ -44,3 +45,25 @@ export const verifyById = (service: Service, tokenId: unknown): Promise<JsonAnsw
   getJson(service, `/api/v1/verify/v1/token/${tokenId}`);
 
 export const verifyRaw = (service: Service, token: unknown): Promise<JsonAnswer> => postJson(service, '/api/v1/verify/v1/raw', { token });
+
+/** The ids of all stamps of the product `test`, newest first, read page by page. */
+export async function listStampIds(service: Service): Promise<string[]> {
+  const ids: string[] = [];
+  for (;;) {
+    const { body } = await getJson(service, `/api/v1/internal/v1/stamps?limit=500&offset=${ids.length}`, internalHeaders);
+    const items = body.items as { token_id: string }[];
+    ids.push(...items.map(({ token_id }) => token_id));
+    if (items.length === 0 || ids.length >= Number(body.total)) return ids;
+  }
+}
+
+/** That the service has a valid stamp for each of these answers, sooner or later: all are listed, and of many every tenth is verified. */
+export async function expectStamped(service: Service, answers: readonly JsonAnswer[], withinMs?: number): Promise<void> {
+  const ids = answers.map(({ body }) => String(body.token_id));
+  await eventually(async () => new Set(ids).isSubsetOf(new Set(await listStampIds(service))), withinMs);
+  const sample = ids.length < 20 ? ids : ids.filter((_, index) => index % 10 === 0);
+  for (const id of sample) {
+    const { body } = await verifyById(service, id);
+    if (body.valid !== true) throw new Error(`${id} is listed and not valid: ${body.reason}`);
+  }
+}

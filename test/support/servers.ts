@@ -28,12 +28,15 @@ export async function freshRedisUrl(): Promise<string> {
   }
 }
 
-/** A database of the shared MongoDB that nothing else uses, as a URL. */
-export function freshMongoUrl(): string {
-  const url = new URL(shared('TEST_MONGODB_URL'));
+/** A database that nothing else uses, of the MongoDB at `serverUrl`, as a URL. */
+export function freshDatabase(serverUrl: string): string {
+  const url = new URL(serverUrl);
   url.pathname = `/test_${randomUUID().replaceAll('-', '')}`;
   return url.href;
 }
+
+/** A database of the shared MongoDB that nothing else uses, as a URL. */
+export const freshMongoUrl = (): string => freshDatabase(shared('TEST_MONGODB_URL'));
 
 /** What opens a store on an empty database. */
 export const freshStore = () => ({ MONGODB_URL: freshMongoUrl(), MASTER_KEY: createSecretKey(randomBytes(32)) });
@@ -46,7 +49,10 @@ export type PrivateServer<S extends StackServer = StackServer> = S & {
   dispose(): Promise<void>;
 };
 
-async function startPrivate<S extends StackServer>(start: (context: ReturnType<typeof createTemporaryContext>['context']) => Promise<S>) {
+/** A server of one test alone, started as told. */
+export async function startPrivate<S extends StackServer>(
+  start: (context: ReturnType<typeof createTemporaryContext>['context']) => Promise<S>,
+) {
   const { context, dispose } = createTemporaryContext(new AbortController().signal);
   try {
     const server = await start(context);

@@ -92,6 +92,10 @@ export async function startProcess(kind: 'api' | 'workers', settings: Settings):
 /** A whole service on a database and a queue of its own: the API, and workers of the same make. */
 export type Service<P extends Part = Part> = P & {
   readonly settings: Settings;
+  /** The API that runs, or ran last. */
+  api(): P;
+  /** Starts the API again, at the address that it had; it was stopped or killed. */
+  startApi(): Promise<void>;
   startWorker(): Promise<P>;
   readonly workers: P[];
   /** A request to the API. */
@@ -122,6 +126,9 @@ export const testSettings = async (overrides: Settings = {}): Promise<Settings> 
   LOG_LEVEL: 'info',
   RATE_AGENT_PER_MINUTE: '0',
   RATE_VERIFY_PER_MINUTE: '0',
+  RATE_WORKFLOW_PAGE_PER_MINUTE: '0',
+  RATE_WRONG_TOKEN_PER_MINUTE: '0',
+  RATE_UNKNOWN_ID_PER_MINUTE: '0',
   ...overrides,
 });
 
@@ -143,12 +150,39 @@ async function assemble<P extends Part>(
     return worker;
   };
   const [api] = await Promise.all([start('api', settings), ...Array.from({ length: options.workers ?? 1 }, startWorker)]);
+  let current: P = api;
   const stop = async () => {
-    const [code] = await Promise.all([api.stop(), ...workers.map((worker) => worker.stop())]);
+    const [code] = await Promise.all([current.stop(), ...workers.map((worker) => worker.stop())]);
     return code;
   };
   if (!options.keep) onTestFinished(async () => void (await stop()));
-  return { ...api, settings, workers, startWorker, stop, fetch: (path, init) => fetch(`${api.url}${path}`, init) };
+  return {
+    ...api,
+    output: () => current.output(),
+    settings,
+    api: () => current,
+    startApi: async () => {
+      current = await start('api', { ...settings, PORT: new URL(api.url).port });
+    },
+    workers,
+    startWorker,
+    stop,
+    fetch: (path, init) => fetch(`${api.url}${path}`, init),
+  };
+}
+
+/** One more worker of a service, in the process of the test; it ends with the test. */
+export async function addWorker({ settings }: { readonly settings: Settings }): Promise<Part> {
+  const worker = await startPart('workers', settings);
+  onTestFinished(async () => void (await worker.stop()));
+  return worker;
+}
+
+/** One more worker of a service, in a process of its own: what it takes to kill one. It ends with the test. */
+export async function addWorkerProcess({ settings }: { readonly settings: Settings }): Promise<ServiceProcess> {
+  const worker = await startProcess('workers', settings);
+  onTestFinished(async () => void (await worker.stop()));
+  return worker;
 }
 
 /** A service in the process of the test, on real servers; everything is stopped when the test, or its file's setup, ends. */

@@ -89,8 +89,17 @@ export interface TsaLab {
   specimen(options?: SpecimenOptions): Specimen;
 }
 
+const rsaPkis = new Map<KeyAlgorithm, Pki>();
+
+/** RSA keys are dear to make: a process makes them once. */
+function labPki(algorithm: KeyAlgorithm): Pki {
+  const pki = rsaPkis.get(algorithm) ?? createPki({ algorithm, nowMs: LAB_NOW_MS - 365 * DAY_MS });
+  if (algorithm.startsWith('rsa')) rsaPkis.set(algorithm, pki);
+  return pki;
+}
+
 export function createTsaLab(algorithm: KeyAlgorithm = 'p-256'): TsaLab {
-  const pki = createPki({ algorithm, nowMs: LAB_NOW_MS - 365 * DAY_MS });
+  const pki = labPki(algorithm);
   const profile: TsaProfile = { identity: pki.signer, policies: [LAB_POLICY], accuracy: { seconds: 1 } };
   return {
     pki,

@@ -25,6 +25,8 @@ const stamps = {
   insertOnce: async (records: readonly StoredStamp[]) => ({ stored: [...records], added: [...records] }),
 };
 
+const directory = { wrote: async () => undefined };
+
 test('counters that never answer hold up neither a stamp nor a failure (E9)', async () => {
   vi.useFakeTimers();
   const never = () => new Promise<never>(() => {});
@@ -37,7 +39,7 @@ test('counters that never answer hold up neither a stamp nor a failure (E9)', as
     },
   };
   const counters = { add: never, takeBack: never };
-  const make = createStampMaker({ provider, stamps, counters, clock: Date.now, log: pino({ level: 'silent' }) });
+  const make = createStampMaker({ provider, stamps, directory, counters, clock: Date.now, log: pino({ level: 'silent' }) });
   const [good, bad] = [itemOf('good'), itemOf('bad')];
   const made = make([good, bad], { isRetry: false });
   await vi.advanceTimersByTimeAsync(1_000);
@@ -57,13 +59,13 @@ test('refused and failed are told apart: only what a provider failed at is count
   };
   const add = async (tallies: readonly StampTally[]) => void counted.push(...tallies);
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
-  const make = createStampMaker({ provider, stamps, counters: { add, takeBack: add }, clock: Date.now, log });
+  const make = createStampMaker({ provider, stamps, directory, counters: { add, takeBack: add }, clock: Date.now, log });
   const [failed, refused] = [itemOf('a'), { ...itemOf('b'), requiresQualified: true }];
   expect(await make([failed, refused], { isRetry: false })).toEqual({ stored: [], failed: [failed], refused: [refused], owed: [] });
   expect(counted.map(({ outcome }) => outcome)).toEqual(['failed']);
   const said = lines.map((line) => JSON.parse(line));
   expect(Object.fromEntries(said.map(({ tokenId, msg }) => [tokenId, msg]))).toMatchObject({
-    [failed.tokenId]: 'the provider could not make the stamp',
+    [failed.tokenId]: 'no provider made the stamp',
     [refused.tokenId]: 'the stamp was refused',
   });
   expect(said.at(-1)).toMatchObject({ stamped: 0, failed: 1, refused: 1 });

@@ -3,7 +3,7 @@
 import { addCopyButtons } from './copy.js';
 import { openDropZone } from './drop-zone.js';
 import { hashFile } from './hash-file.js';
-import { addResult, bold, find } from './page-parts.js';
+import { addResult, announce, bold, find, icon } from './page-parts.js';
 import { isStampFile, readStampFile } from './stamp-file.js';
 
 /** Where the form shows its answer; the page of one stamp has none. */
@@ -53,10 +53,43 @@ async function compareFile(file, imprint) {
     const isSame = (await hashFile(file, imprint.algorithm, progress)) === imprint.digest;
     item.classList.add(isSame ? 'is-match' : 'is-other');
     if (isSame) say('check', bold('Match.'), ' ', name, ' is what was stamped, byte for byte.');
-    else say('cross', bold('No match.'), ' ', name, ' is not what was stamped: it is another file, or was changed since.');
+    else say('cross', bold('Not what was stamped.'), ' ', name, ' is another file than the one that was stamped, or was changed since.');
+    return isSame;
   } catch {
     say('warning', bold('Not compared.'), ' ', name, ' could not be read. Please try again.');
+    return undefined;
   }
+}
+
+/**
+ * Where no file is what was stamped, the verdict says so first and large: its *valid* is for another file. `partials/verdict` does the
+ * same for a hash.
+ *
+ * @param {(boolean | undefined)[]} compared whether each file is what was stamped; undefined: it could not be read
+ */
+function showComparison(compared) {
+  const verdict = find('#verdict');
+  const isOfAnother = compared.includes(false) && !compared.includes(true);
+  for (const told of verdict.querySelectorAll('.of-another')) told.remove();
+  verdict.classList.toggle('is-of-another', isOfAnother);
+  verdict.setAttribute('aria-labelledby', isOfAnother ? 'not-stamped' : 'verdict-title');
+  if (!isOfAnother) return;
+  const title = compared.length > 1 ? 'None of these files is what was stamped' : 'This file is not what was stamped';
+  const heading = made('h2', icon('cross'), made('span', title));
+  heading.id = 'not-stamped';
+  const sentence = made('p', 'The stamp proves nothing about what you gave: it is another file, or was changed since.');
+  sentence.classList.add('sentence');
+  find('.sentence', verdict).prepend(made('span', 'The stamp itself is valid, but for another file. '));
+  verdict.prepend(heading, sentence);
+  announce(title);
+}
+
+/** An element that speaks of a file that is not what was stamped. @param {string} tag @param {(string | Node)[]} parts */
+function made(tag, ...parts) {
+  const element = document.createElement(tag);
+  element.className = 'of-another';
+  element.append(...parts);
+  return element;
 }
 
 /** @param {File[]} files */
@@ -69,11 +102,14 @@ async function take(files) {
     await takeStamp(stamp);
   }
   const imprint = shownImprint();
+  const compared = [];
   for (const file of waiting) {
-    if (imprint) await compareFile(file, imprint);
+    if (imprint) compared.push(await compareFile(file, imprint));
     else addResult(find('.results'), file).say('pending', `${file.name} waits for its stamp: drop that too.`);
   }
-  if (imprint) waiting = [];
+  if (!imprint) return;
+  showComparison(compared);
+  waiting = [];
 }
 
 addCopyButtons();

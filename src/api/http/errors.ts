@@ -1,36 +1,12 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ErrorResponse } from '../../shared/contract/error.ts';
-import { type Credential, type ErrorCode, ServiceError } from '../../shared/domain/service-error.ts';
+import { type Credential, ServiceError } from '../../shared/domain/service-error.ts';
 import { sendErrorPage } from '../pages/error-page.ts';
 import { prefersPage } from './accept.ts';
+import { statusOf } from './error-status.ts';
 import { registerNotFound } from './not-found.ts';
+import { faultOf, noteFault, validationFault } from './outcome.ts';
 import { RequestValidationError } from './validation.ts';
-
-/** The HTTP status of every expected error; complete by type. */
-export const statusOf = {
-  bad_request: 400,
-  unauthorized: 401,
-  forbidden: 403,
-  not_found: 404,
-  method_not_allowed: 405,
-  conflict: 409,
-  idempotency_key_reused: 409,
-  gone: 410,
-  payload_too_large: 413,
-  unsupported_media_type: 415,
-  rate_limited: 429,
-  internal_error: 500,
-  provider_failed: 502,
-  tier_unavailable: 502,
-  mail_unavailable: 503,
-  queue_unavailable: 503,
-  store_unavailable: 503,
-  overloaded: 503,
-  prefetch_refused: 503,
-  stamp_pending: 504,
-  completion_pending: 504,
-  mail_pending: 504,
-} as const satisfies Record<ErrorCode, number>;
 
 /** Statuses that tell the client to come back, and after how many seconds where the error itself does not say. */
 const defaultRetryAfterSeconds: Readonly<Record<number, number>> = { 429: 1, 503: 2, 504: 1 };
@@ -58,26 +34,20 @@ export function registerErrorHandler(app: FastifyInstance): void {
 }
 
 function sendInvalid({ detail }: RequestValidationError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  noteFault(request, validationFault(detail));
   if (!prefersPage(request.headers.accept)) return reply.code(422).send({ detail });
   return sendErrorPage(request, reply, { status: 422, detail: 'The request is not as it should be.', retryAfterSeconds: null });
 }
 
 function sendServiceError(error: ServiceError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const status = statusOf[error.code];
+  noteFault(request, faultOf(error));
   const retryAfterSeconds = error.retryAfterSeconds ?? defaultRetryAfterSeconds[status];
-  if (status >= 500) logFailure(error, status, request);
   const wait = retryAfterSeconds === undefined ? null : Math.max(1, Math.ceil(retryAfterSeconds));
   if (wait !== null) reply.header('Retry-After', String(wait));
   if (error.credential !== undefined) reply.header('WWW-Authenticate', schemeOf[error.credential]);
   if (prefersPage(request.headers.accept)) return sendErrorPage(request, reply, { status, detail: error.message, retryAfterSeconds: wait });
   return reply.code(status).send(errorBody(error, request.id));
-}
-
-/** An unexpected error is a defect of ours: level `error`. A failure of our surroundings is level `warn`. */
-function logFailure(error: ServiceError, status: number, request: FastifyRequest): void {
-  const err = error.cause ?? error;
-  if (error.code === 'internal_error') request.log.error({ err, code: error.code }, 'unexpected error');
-  else request.log.warn({ err, code: error.code, status }, error.message);
 }
 
 /** Fastify's own refusals of a request, and those of its plugins, by status; whatever else they say may name a path or worse. */

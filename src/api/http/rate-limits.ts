@@ -18,8 +18,21 @@ export interface RateLimit {
 /** A hook for `onRequest` or `preHandler`. */
 export type LimitHook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
+/** A limit for requests that turn out to be wrong. */
+export interface MistakeLimit {
+  /** Counts one. @throws ServiceError `rate_limited` beyond the limit. */
+  count: LimitHook;
+  /**
+   * Counts nothing, and asks nobody: this process knows whom it has refused.
+   *
+   * @throws ServiceError `rate_limited` until the window ends.
+   */
+  check(request: FastifyRequest, reply: FastifyReply): void;
+}
+
 export interface RateLimits {
   by(limit: RateLimit): LimitHook;
+  mistakes(limit: RateLimit): MistakeLimit;
 }
 
 export interface RateLimitsDeps {
@@ -39,30 +52,85 @@ export const addressKey = (request: FastifyRequest): string => addressBucket(req
  * with `Retry-After` (E7).
  */
 export function createRateLimits({ redis, keyPrefix = '{qstamp}:limit', onLimited }: RateLimitsDeps): RateLimits {
+  /** Counts a request, and answers how many there were in this window and in how many seconds it ends. */
+  const counterOf = ({ name, points, durationSeconds }: RateLimit) => {
+    const window = { points, duration: durationSeconds, keyPrefix: `${keyPrefix}:${name}` };
+    const limiter = new RateLimiterRedis({
+      ...window,
+      storeClient: redis,
+      rejectIfRedisNotReady: true,
+      insuranceLimiter: new RateLimiterMemory(window),
+    });
+    return async (key: string) => {
+      const { consumedPoints, msBeforeNext } = await consume(limiter, hashOf(key));
+      return { counted: consumedPoints, resetSeconds: Math.max(1, Math.ceil(msBeforeNext / 1000)) };
+    };
+  };
+  const tell = (reply: FastifyReply, { points }: RateLimit, counted: number, resetSeconds: number) =>
+    reply.headers({
+      'RateLimit-Limit': String(points),
+      'RateLimit-Remaining': String(Math.max(0, points - counted)),
+      'RateLimit-Reset': String(resetSeconds),
+    });
+  const refusal = ({ name, points, durationSeconds }: RateLimit, what: string, resetSeconds: number): ServiceError => {
+    onLimited?.(name);
+    return new ServiceError('rate_limited', `At most ${points} ${what} in ${durationSeconds} seconds; try again later.`, {
+      retryAfterSeconds: resetSeconds,
+    });
+  };
+
   return {
-    by({ name, points, durationSeconds, key }) {
-      if (points === 0) return async () => {};
-      const window = { points, duration: durationSeconds, keyPrefix: `${keyPrefix}:${name}` };
-      const limiter = new RateLimiterRedis({
-        ...window,
-        storeClient: redis,
-        rejectIfRedisNotReady: true,
-        insuranceLimiter: new RateLimiterMemory(window),
-      });
+    by(limit) {
+      if (limit.points === 0) return async () => {};
+      const count = counterOf(limit);
       return async (request, reply) => {
-        const counted = await consume(limiter, hashOf(key(request)));
-        const resetSeconds = Math.max(1, Math.ceil(counted.msBeforeNext / 1000));
-        reply.headers({
-          'RateLimit-Limit': String(points),
-          'RateLimit-Remaining': String(Math.max(0, points - counted.consumedPoints)),
-          'RateLimit-Reset': String(resetSeconds),
-        });
-        if (counted.consumedPoints <= points) return;
-        onLimited?.(name);
-        throw new ServiceError('rate_limited', `At most ${points} requests in ${durationSeconds} seconds; try again later.`, {
-          retryAfterSeconds: resetSeconds,
-        });
+        const { counted, resetSeconds } = await count(limit.key(request));
+        tell(reply, limit, counted, resetSeconds);
+        if (counted > limit.points) throw refusal(limit, 'requests', resetSeconds);
       };
+    },
+    mistakes(limit) {
+      if (limit.points === 0) return { count: async () => {}, check: () => {} };
+      const count = counterOf(limit);
+      const refusedUntil = createRefusedUntil();
+      const refuse = (reply: FastifyReply, resetSeconds: number) => {
+        tell(reply, limit, limit.points, resetSeconds);
+        throw refusal(limit, 'failed requests', resetSeconds);
+      };
+      const check = (request: FastifyRequest, reply: FastifyReply) => {
+        const seconds = refusedUntil.secondsLeft(limit.key(request));
+        if (seconds > 0) refuse(reply, seconds);
+      };
+      return {
+        check,
+        async count(request, reply) {
+          check(request, reply);
+          const { counted, resetSeconds } = await count(limit.key(request));
+          if (counted <= limit.points) return;
+          refusedUntil.set(limit.key(request), resetSeconds);
+          refuse(reply, resetSeconds);
+        },
+      };
+    },
+  };
+}
+
+/** Of how many addresses a process remembers that it has refused them. */
+const mostRefused = 10_000;
+
+function createRefusedUntil() {
+  const untilMs = new Map<string, number>();
+  return {
+    set(key: string, seconds: number): void {
+      untilMs.delete(key);
+      const [eldest] = untilMs.keys();
+      if (untilMs.size >= mostRefused && eldest !== undefined) untilMs.delete(eldest);
+      untilMs.set(key, performance.now() + seconds * 1_000);
+    },
+    secondsLeft(key: string): number {
+      const left = (untilMs.get(key) ?? 0) - performance.now();
+      if (left <= 0) untilMs.delete(key);
+      return Math.max(0, Math.ceil(left / 1_000));
     },
   };
 }

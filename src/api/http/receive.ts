@@ -1,85 +1,100 @@
 import type { Readable } from 'node:stream';
 import { ServiceError } from '../../shared/domain/service-error.ts';
+import type { BodyLease } from './body-memory.ts';
+import { createByteCollector } from './byte-collector.ts';
+import { discard } from './discard.ts';
 
 export interface ReceiveOptions {
   /** The most bytes; more is refused with 413. */
   readonly limit: number;
-  /** Beyond this many bytes the stream stops once, until `whilePaused` is done. */
-  readonly pauseAt?: number | undefined;
-  readonly whilePaused: () => Promise<void>;
+  /** The length that the client has announced, at most `limit`. */
+  readonly announced: number | undefined;
+  /** Where the memory is taken as the bytes arrive; they stay taken. */
+  readonly lease: BodyLease;
+  readonly pace?: Pace | undefined;
 }
+
+/** The least that a client must send while we read. */
+export interface Pace {
+  readonly bytes: number;
+  readonly withinMs: number;
+}
+
+const leastPace: Pace = { bytes: 40 * 1024, withinMs: 10_000 };
 
 /**
  * All bytes of a body.
  *
- * @throws ServiceError `payload_too_large`, `bad_request` when the client leaves, and whatever `whilePaused` rejects with.
+ * @throws ServiceError `payload_too_large`, `request_timeout` when the client is slower than `pace`, `bad_request` when it leaves,
+ * `overloaded` when there is no memory for the body.
  */
-export function receive(payload: Readable, { limit, pauseAt = limit, whilePaused }: ReceiveOptions): Promise<Buffer> {
+export function receive(payload: Readable, { limit, announced, lease, pace = leastPace }: ReceiveOptions): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-  const chunks: Buffer[] = [];
+  const collector = createByteCollector(announced ?? limit);
   let received = 0;
-  let mayPause = true;
+  let receivedBefore = 0;
 
-  const onSilence = () => fail(new ServiceError('bad_request', 'The body stopped arriving.'));
-  let silence = setTimeout(onSilence, mostSilentMs);
-  const onData = (chunk: Buffer) => {
-    silence.refresh();
-    received += chunk.length;
-    if (received > limit) return fail(new ServiceError('payload_too_large', `The body may have at most ${limit} bytes.`));
-    chunks.push(chunk);
-    if (received <= pauseAt || !mayPause) return;
-    mayPause = false;
+  // After a turn in which this process was busy, what has arrived meanwhile is read first.
+  const judgePace = () => setImmediate(() => (received - receivedBefore < pace.bytes ? giveUp() : keepPace()));
+  let clock = setTimeout(judgePace, pace.withinMs);
+  const keepPace = () => {
+    if (isDetached) return;
+    receivedBefore = received;
+    clearTimeout(clock);
+    clock = setTimeout(judgePace, pace.withinMs);
+  };
+  let isDetached = false;
+
+  const collect = (bytes: Buffer): void => {
+    const { missingBytes, rest } = collector.add(bytes, lease.take);
+    if (missingBytes === 0) return;
     payload.pause();
-    clearTimeout(silence);
-    whilePaused().then(() => {
-      silence = setTimeout(onSilence, mostSilentMs);
+    clearTimeout(clock);
+    lease.takeLater(missingBytes).then(() => {
+      if (isDetached) return;
+      collector.grow(missingBytes);
+      keepPace();
       payload.resume();
+      collect(rest);
     }, fail);
+  };
+  const onData = (chunk: Buffer) => {
+    received += chunk.length;
+    if (received > limit) fail(new ServiceError('payload_too_large', `The body may have at most ${limit} bytes.`));
+    else collect(chunk);
   };
   const onEnd = () => {
     detach();
-    resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, received));
+    lease.complete();
+    resolve(collector.finish());
   };
   const onClose = () => fail(new ServiceError('bad_request', 'The request ended before its body did.'));
-  const fail = (error: unknown) => {
+  const detach = () => {
+    isDetached = true;
+    clearTimeout(clock);
+    payload.off('data', onData).off('end', onEnd).off('error', onClose).off('close', onClose);
+  };
+  const forget = () => {
     detach();
-    chunks.length = 0;
+    collector.clear();
+    lease.release();
+  };
+  const fail = (error: unknown) => {
+    if (isDetached) return;
+    forget();
     discard(payload).then(() => reject(error));
   };
-  const detach = () => {
-    clearTimeout(silence);
-    payload.off('data', onData).off('end', onEnd).off('error', onClose).off('close', onClose);
+  // Of a body that hardly comes nothing is on its way, so nothing needs to be read before the answer.
+  const giveUp = () => {
+    if (isDetached) return;
+    forget();
+    payload.on('error', () => undefined);
+    const seconds = pace.withinMs / 1_000;
+    reject(
+      new ServiceError('request_timeout', `The body arrives too slowly: at least ${pace.bytes} bytes in ${seconds} seconds are needed.`),
+    );
   };
   if (payload.destroyed) fail(new ServiceError('bad_request', 'The request ended before its body did.'));
   else payload.on('data', onData).on('end', onEnd).on('error', onClose).on('close', onClose);
-  return promise;
-}
-
-/** A body that stays silent for this long is given up, so that its reserved memory becomes free. */
-const mostSilentMs = 10_000;
-
-const mostDiscardedBytes = 64 * 1024 * 1024;
-const mostDiscardingMs = 5_000;
-
-/**
- * Reads and forgets the rest of a body that is refused, so that the client, who is still sending, gets to read the answer
- * instead of a reset connection. Gives up after 64 MiB or 5 s.
- */
-export function discard(payload: Readable): Promise<void> {
-  if (payload.destroyed || payload.readableEnded) return Promise.resolve();
-  const { promise, resolve } = Promise.withResolvers<void>();
-  let discarded = 0;
-  const onData = (chunk: Buffer) => {
-    discarded += chunk.length;
-    if (discarded > mostDiscardedBytes) finish();
-  };
-  const finish = () => {
-    clearTimeout(timer);
-    payload.off('data', onData).off('end', finish).off('close', finish);
-    resolve();
-  };
-  const timer = setTimeout(finish, mostDiscardingMs);
-  payload.on('data', onData).on('end', finish).on('close', finish).on('error', finish);
-  payload.resume();
   return promise;
 }

@@ -1,21 +1,31 @@
 import type { FastifyInstance } from 'fastify';
+import { type Fault, faultsOf, worstOf } from './outcome.ts';
+import { createSampledLog } from './sampled-log.ts';
 
-/** Logs one line for each answered request. It names the route and never the address, because some addresses are secrets (S11, W6). */
+/** `info` is for what went as it should, refusals too; `warn` for a failure of our surroundings, `error` for a defect of ours. */
+const levelOf = ({ outcome, code }: Fault): 'info' | 'warn' | 'error' =>
+  outcome === 'refused' ? 'info' : code === 'internal_error' ? 'error' : 'warn';
+
+/**
+ * Logs one line for each answered request, which says by `outcome` whether it was done, refused or failed, and by `code` why; of many that were
+ * not done for the same reason, only some. It names the route and never the address, because some addresses are secrets (S11, W6).
+ */
 export function registerRequestLog(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
     done();
   });
+  const sampled = createSampledLog();
   app.addHook('onResponse', (request, reply, done) => {
-    request.log.info(
-      {
-        method: request.method,
-        route: request.routeOptions.url ?? 'none',
-        status: reply.statusCode,
-        durationMs: Math.round(reply.elapsedTime * 10) / 10,
-      },
-      'answered',
-    );
+    const answered = {
+      method: request.method,
+      route: request.routeOptions.url ?? 'none',
+      status: reply.statusCode,
+      durationMs: Math.round(reply.elapsedTime * 10) / 10,
+    };
+    const fault = worstOf(faultsOf(request, reply.statusCode));
+    if (fault) sampled(fault.code, (left) => request.log[levelOf(fault)]({ ...answered, ...fault, ...left }, fault.outcome));
+    else request.log.info({ ...answered, outcome: 'done' }, 'answered');
     done();
   });
 }

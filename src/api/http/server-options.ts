@@ -1,18 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import { STATUS_CODES } from 'node:http';
+import { type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import type { FastifyServerOptions } from 'fastify';
+import type { FastifyHttpOptions, FastifyInstance } from 'fastify';
+import type { ErrorCode } from '../../shared/domain/service-error.ts';
 
 /** Node's errors of a request that never became one, and the status that each is answered with. */
 const statusOfFault: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
 
-function answerFault(error: NodeJS.ErrnoException, socket: Socket): void {
+function answerFault(this: FastifyInstance, error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
   const status = statusOfFault[error.code ?? ''] ?? 400;
-  const body = JSON.stringify({ detail: `${STATUS_CODES[status]}.`, code: 'bad_request', request_id: randomUUID() });
+  const code: ErrorCode = status === 408 ? 'request_timeout' : 'bad_request';
+  this.log.info({ status, outcome: 'refused', code, fault: error.code }, 'refused');
+  const body = JSON.stringify({ detail: `${STATUS_CODES[status]}.`, code, request_id: randomUUID() });
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'Content-Type: application/json; charset=utf-8',
@@ -54,6 +57,8 @@ function isDecodable(path: string): boolean {
 export const edgeServerOptions = {
   routerOptions: { maxParamLength: 16 * 1024 },
   requestTimeout: 120_000,
+  // What Node reads ahead of us, of each body: at most one read of 64 KiB beyond this.
+  http: { highWaterMark: 16 * 1024 },
   clientErrorHandler: answerFault,
   rewriteUrl: (request) => mendAddress(request.url ?? '/'),
-} as const satisfies FastifyServerOptions;
+} as const satisfies FastifyHttpOptions<Server>;

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { ServiceToken } from '../../shared/runtime/config.ts';
+import type { Mistakes } from './mistakes.ts';
 
 const digestOf = (token: string): string => hash('sha256', token, 'base64');
 
@@ -16,11 +17,20 @@ export function createServiceTokens(tokens: readonly ServiceToken[]): IdentifyPr
   };
 }
 
-/** @throws ServiceError `unauthorized` (E4) when the service token is missing or not one of ours. */
-export function requireProduct(identify: IdentifyProduct, request: FastifyRequest): string {
-  const product = identify(request);
-  if (product !== undefined) return product;
-  throw new ServiceError('unauthorized', 'A valid service token is required in the header X-Service-Token.', {
-    credential: 'service_token',
-  });
-}
+/**
+ * The product whose service token a request carries.
+ *
+ * @throws ServiceError `unauthorized` (E4) when the service token is missing or not one of ours, `rate_limited` after too many of them.
+ */
+export type RequireProduct = (request: FastifyRequest, reply: FastifyReply) => Promise<string>;
+
+export const createProductRule =
+  (identify: IdentifyProduct, mistakes: Pick<Mistakes, 'wrongToken'>): RequireProduct =>
+  async (request, reply) => {
+    const product = identify(request);
+    if (product !== undefined) return product;
+    await mistakes.wrongToken(request, reply);
+    throw new ServiceError('unauthorized', 'A valid service token is required in the header X-Service-Token.', {
+      credential: 'service_token',
+    });
+  };

@@ -1,15 +1,18 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { rpcRequests, rpcResponse, rpcResponses } from '../../shared/contract/mcp.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { statusOf, toServiceError } from '../http/errors.ts';
+import { statusOf } from '../http/error-status.ts';
+import { toServiceError } from '../http/errors.ts';
 import { MalformedJsonError } from '../http/json-text.ts';
+import type { Mistakes } from '../http/mistakes.ts';
 import type { IsForeign } from '../http/origin.ts';
-import { type IdentifyProduct, requireProduct } from '../http/service-token.ts';
+import { type Fault, faultOf, noteFault } from '../http/outcome.ts';
+import type { IdentifyProduct, RequireProduct } from '../http/service-token.ts';
 import { empty, json, type OperationContract } from '../openapi/operation.ts';
 import { stampBodyLimit } from '../routes/stamping.ts';
 import type { Stamping } from '../services/stamping.ts';
 import type { Verification } from '../services/verification.ts';
-import { errorResponse, idOf, RpcError, type RpcResponse, readMessage, resultResponse, rpcErrors } from './json-rpc.ts';
+import { errorResponse, idOf, RpcError, type RpcResponse, readMessage, resultResponse, rpcErrors, rpcFault } from './json-rpc.ts';
 import { createMcpMethods, type RpcContext, type RpcMethods, runMethod } from './revisions/2024-11-05.ts';
 import { createStampContentTool } from './tools/stamp-content.ts';
 import { createStampHashTool } from './tools/stamp-hash.ts';
@@ -30,26 +33,35 @@ export function registerMcp(
   app: FastifyInstance,
   deps: {
     identifyProduct: IdentifyProduct;
+    requireProduct: RequireProduct;
+    mistakes: Pick<Mistakes, 'wrongToken'>;
     isForeign: IsForeign;
     stamping: Stamping;
     verification: Pick<Verification, 'byId' | 'raw'>;
     sealedMaxBytes: number;
   },
 ): void {
-  const { identifyProduct, isForeign, sealedMaxBytes } = deps;
+  const { identifyProduct, requireProduct, mistakes, isForeign, sealedMaxBytes } = deps;
   const methods = createMcpMethods([createStampHashTool(deps), createStampContentTool(deps), createVerifyTokenTool(deps)]);
 
-  const onRequest = async (request: FastifyRequest) => {
+  const onRequest = async (request: FastifyRequest, reply: FastifyReply) => {
     if (isForeign(request)) throw new ServiceError('forbidden', 'Pages of this origin may not use this address.');
-    if (Number(request.headers['content-length'] ?? 0) > maxBytesWithoutToken) requireProduct(identifyProduct, request);
+    if (Number(request.headers['content-length'] ?? 0) > maxBytesWithoutToken) await requireProduct(request, reply);
   };
   const options = { bodyLimit: stampBodyLimit(sealedMaxBytes), onRequest, errorHandler: answerUnread, config: { contract } };
   app.post('/mcp', options, async (request, reply) => {
     const onReplayed = () => void reply.header('Idempotent-Replayed', 'true');
-    const context = { product: identifyProduct(request), requestId: request.id, onReplayed, log: request.log };
+    const context = {
+      product: identifyProduct(request),
+      requestId: request.id,
+      onReplayed,
+      note: (fault: Fault) => noteFault(request, fault),
+    };
     const answer = await answerBody(methods, request.body, context);
     if (answer === undefined) return reply.code(202).send();
-    return reply.code(needsToken(answer) ? 401 : 200).send(answer);
+    if (!needsToken(answer)) return reply.send(answer);
+    await mistakes.wrongToken(request, reply);
+    return reply.code(401).send(answer);
   });
 }
 
@@ -73,19 +85,24 @@ const contract: OperationContract = {
     403: json('The request comes from a page of an origin that is not allowed.', rpcResponse),
     413: json('The body is too large.', rpcResponse),
     415: json('The body is not JSON.', rpcResponse),
+    429: json('Too many requests of this address without a valid service token.', rpcResponse, { 'Retry-After': 'Seconds.' }),
   },
 };
 
 type Answer = RpcResponse | readonly RpcResponse[] | undefined;
 
-const invalid = (why: string): RpcResponse => errorResponse(null, new RpcError(rpcErrors.invalidRequest, `Invalid Request: ${why}`));
+const invalid = (why: string) => new RpcError(rpcErrors.invalidRequest, `Invalid Request: ${why}`);
 
 /** The answer to a whole body: one message or a batch of them (JSON-RPC 2.0 §6), whose answers come in the order of its requests. */
 async function answerBody(methods: RpcMethods, body: unknown, context: RpcContext): Promise<Answer> {
-  if (body === undefined) return errorResponse(null, new RpcError(rpcErrors.parseError, 'Parse error: the body is empty'));
+  const refuse = (fault: RpcError) => {
+    context.note(rpcFault(fault));
+    return errorResponse(null, fault);
+  };
+  if (body === undefined) return refuse(new RpcError(rpcErrors.parseError, 'Parse error: the body is empty'));
   if (!Array.isArray(body)) return answerMessage(methods, body, context);
-  if (body.length === 0) return invalid('a batch holds at least one message');
-  if (body.length > maxBatch) return invalid(`a batch holds at most ${maxBatch} messages`);
+  if (body.length === 0) return refuse(invalid('a batch holds at least one message'));
+  if (body.length > maxBatch) return refuse(invalid(`a batch holds at most ${maxBatch} messages`));
   const answers = await Promise.all(body.map((message: unknown) => answerMessage(methods, message, context)));
   const responses = answers.filter((answer) => answer !== undefined);
   return responses.length > 0 ? responses : undefined;
@@ -98,8 +115,11 @@ async function answerMessage(methods: RpcMethods, value: unknown, context: RpcCo
     if (message.id === undefined) return undefined;
     return resultResponse(message.id, await runMethod(methods, message, context));
   } catch (error) {
-    if (error instanceof RpcError) return errorResponse(idOf(value), error);
-    context.log.error({ err: error }, 'unexpected error');
+    if (error instanceof RpcError) {
+      context.note(rpcFault(error));
+      return errorResponse(idOf(value), error);
+    }
+    context.note({ outcome: 'failed', code: 'internal_error', err: error });
     const data = { code: 'internal_error', request_id: context.requestId };
     return errorResponse(idOf(value), new RpcError(rpcErrors.internalError, 'Internal error', data));
   }
@@ -110,7 +130,7 @@ function needsToken(answer: RpcResponse | readonly RpcResponse[]): boolean {
 }
 
 /** Refusals of HTTP, told by its status too. */
-const refusalStatuses = [400, 403, 413, 415];
+const refusalStatuses = [400, 403, 408, 413, 415, 429];
 
 /** A body that could not be read: no message, so no id (JSON-RPC 2.0 §5). */
 function answerUnread(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -118,13 +138,17 @@ function answerUnread(error: FastifyError, request: FastifyRequest, reply: Fasti
   const refuse = (status: number, fault: RpcError) => reply.code(status).send(errorResponse(null, fault));
   if (error instanceof MalformedJsonError) {
     const { loc, ctx } = error.detail[0] ?? {};
-    return refuse(200, new RpcError(rpcErrors.parseError, `Parse error: ${ctx?.error} at character ${loc?.[1]}`));
+    const fault = new RpcError(rpcErrors.parseError, `Parse error: ${ctx?.error} at character ${loc?.[1]}`);
+    noteFault(request, rpcFault(fault));
+    return refuse(200, fault);
   }
-  const { code, message, cause = error } = toServiceError(error);
+  const told = toServiceError(error);
+  const { code, message, retryAfterSeconds } = told;
+  if (retryAfterSeconds !== undefined) reply.header('Retry-After', String(retryAfterSeconds));
+  noteFault(request, faultOf(told));
   const data = { code, request_id: request.id };
   if (code === 'unauthorized') return refuse(401, new RpcError(rpcErrors.unauthorized, message, data));
   const status = refusalStatuses.find((known) => known === statusOf[code]);
   if (status !== undefined) return refuse(status, new RpcError(rpcErrors.invalidRequest, message, data));
-  if (code === 'internal_error') request.log.error({ err: cause }, 'unexpected error');
   return refuse(200, new RpcError(rpcErrors.internalError, code === 'internal_error' ? 'Internal error' : message, data));
 }

@@ -1,3 +1,5 @@
+import type { Fault } from '../http/outcome.ts';
+
 /** The error codes of JSON-RPC 2.0 §5.1, and the one of its free range that says that a token is needed (M7). */
 export const rpcErrors = {
   parseError: -32700,
@@ -22,6 +24,13 @@ export class RpcError extends Error {
     this.code = code;
     this.data = data;
   }
+}
+
+/** A fault of the protocol for the log and the metrics: by the code in its data, else by JSON-RPC's name for it. */
+export function rpcFault({ code, data }: RpcError): Fault {
+  const name = Object.entries(rpcErrors).find(([, known]) => known === code)?.[0] ?? 'rpc_error';
+  const said = data?.code;
+  return { outcome: 'refused', code: typeof said === 'string' ? said : name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) };
 }
 
 export type RpcResponse =

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { errorResponse, httpValidationError } from '../../shared/contract/error.ts';
 import type { ErrorCode } from '../../shared/domain/service-error.ts';
-import { statusOf } from '../http/errors.ts';
+import { statusOf } from '../http/error-status.ts';
 import { examples } from './examples.ts';
 import { guide } from './guide.ts';
 import type { AnswerContract, OperationContract } from './operation.ts';
@@ -53,12 +53,12 @@ export interface ApiDocument {
 }
 
 const securitySchemes = {
-  ServiceToken: { type: 'apiKey', in: 'header', name: 'X-Service-Token', description: 'The token of a product.' },
+  ServiceToken: { type: 'apiKey', in: 'header', name: 'X-Service-Token', description: 'A service token: it stands for a product.' },
   WorkflowToken: {
     type: 'apiKey',
     in: 'header',
     name: 'Authorization',
-    description: '`Workflow <WORKFLOW_TOKEN>`, the token that the start of the workflow answered, once.',
+    description: '`Workflow <WORKFLOW_TOKEN>`: the workflow token, which the start of the workflow answered, once.',
   },
 } as const;
 
@@ -88,7 +88,7 @@ const headersOfStatus: Readonly<Record<number, Readonly<Record<string, string>>>
 function impliedErrors({ body, authentication, isTokenOptional }: OperationContract): ErrorCode[] {
   return [
     ...(authentication && !isTokenOptional ? (['unauthorized'] as const) : []),
-    ...(body ? (['payload_too_large', 'unsupported_media_type'] as const) : []),
+    ...(body ? (['payload_too_large', 'unsupported_media_type', 'overloaded'] as const) : []),
   ];
 }
 
@@ -132,7 +132,7 @@ function describeFailure(collector: SchemaCollector, status: number, codes: read
 }
 
 function describeAnswers(collector: SchemaCollector, contract: OperationContract): Record<string, AnswerObject> {
-  const byStatus = Map.groupBy([...impliedErrors(contract), ...(contract.errors ?? [])], (code) => statusOf[code]);
+  const byStatus = Map.groupBy(new Set([...impliedErrors(contract), ...(contract.errors ?? [])]), (code) => statusOf[code]);
   const failures = [...byStatus].map(([status, codes]) => [status, describeFailure(collector, status, codes)]);
   const readsInput = !contract.isJudgedElsewhere && (contract.path ?? contract.query ?? contract.headers ?? contract.body);
   const invalid = { description: descriptionOfStatus[422] ?? '', content: { 'application/json': httpValidationError } };
@@ -140,7 +140,7 @@ function describeAnswers(collector: SchemaCollector, contract: OperationContract
     ...Object.fromEntries(failures),
     ...(readsInput && { 422: describeContent(collector, invalid) }),
     ...Object.fromEntries(Object.entries(contract.answers).map(([status, answer]) => [status, describeContent(collector, answer)])),
-    default: describeFailure(collector, 500, ['internal_error', 'bad_request']),
+    default: describeFailure(collector, 500, ['internal_error', 'bad_request', 'request_timeout']),
   };
 }
 
@@ -191,7 +191,7 @@ function describeOperation(collector: SchemaCollector, { contract }: DescribedRo
 }
 
 const summary =
-  'Time stamps (RFC 3161) for hashes and content, their verification, and workflows whose outputs are closed under one Merkle root.';
+  'Time-stamps (RFC 3161) for hashes and content, their verification, and workflows whose outputs are closed under one Merkle root.';
 
 /** The OpenAPI 3.1 document of the routes, in their order. */
 export function describeApi(routes: readonly DescribedRoute[], { version }: { version: string }): ApiDocument {

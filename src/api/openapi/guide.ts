@@ -13,11 +13,11 @@ export const guide: readonly GuideSection[] = [
   {
     title: 'Authentication',
     paragraphs: [
-      'Operations under `/api/v1/internal/`, and `tools/call` of `/mcp`, need the header `X-Service-Token` with the token of a product. ' +
+      'Operations under `/api/v1/internal/`, and `tools/call` of `/mcp`, need the header `X-Service-Token` with a service token, which stands for a product. ' +
         'Stamps are listed by product.',
-      'Operations on a workflow need `Authorization: Workflow <token>` with the token that its start answered, once. Agent stamping, ' +
+      'Operations on a workflow need `Authorization: Workflow <token>` with the workflow token that its start answered, once. Agent stamping, ' +
         'verification, health, status and prices need nothing.',
-      'A token that is missing or wrong is 401, and `WWW-Authenticate` names the scheme. It is answered before a body that is still on ' +
+      'A service token or workflow token that is missing or wrong is 401, and `WWW-Authenticate` names the scheme. It is answered before a body that is still on ' +
         'its way is read.',
     ],
   },

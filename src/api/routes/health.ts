@@ -6,6 +6,7 @@ import {
   type ReadinessResponse,
   readinessResponse,
 } from '../../shared/contract/health.ts';
+import { noteFault } from '../http/outcome.ts';
 import { json, type OperationContract } from '../openapi/operation.ts';
 import type { HealthService } from '../services/health.ts';
 
@@ -41,9 +42,12 @@ export function registerHealthRoutes(app: FastifyInstance, deps: { health: Healt
   const { health } = deps;
   app.get('/health/', { config: { contract: checkContract } }, async () => health.check());
   app.get('/health/live', { config: { contract: liveContract } }, async (): Promise<LivenessResponse> => ({ status: 'ok' }));
-  app.get('/health/ready', { config: { contract: readyContract } }, async (_request, reply) => {
+  app.get('/health/ready', { config: { contract: readyContract } }, async (request, reply) => {
     const readiness = await health.checkReadiness();
-    if (readiness.status === 'not_ready') reply.code(503).header('Retry-After', '2');
+    if (readiness.status === 'not_ready') {
+      noteFault(request, { outcome: 'failed', code: 'not_ready' });
+      reply.code(503).header('Retry-After', '2');
+    }
     return readiness;
   });
 }

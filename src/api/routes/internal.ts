@@ -4,7 +4,7 @@ import { type StampListResponse, stampListResponse, stampRequestFor } from '../.
 import { dailyQuery, dailyStatsResponse, listQuery } from '../../shared/contract/stats.ts';
 import { verificationResult, verifyRequest } from '../../shared/contract/verify.ts';
 import { beforeBody } from '../http/before-body.ts';
-import { type IdentifyProduct, requireProduct } from '../http/service-token.ts';
+import type { RequireProduct } from '../http/service-token.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { json, type OperationContract } from '../openapi/operation.ts';
 import type { Stamping } from '../services/stamping.ts';
@@ -21,7 +21,7 @@ const verifyContract = {
   summary: 'Verify a token',
   body: verifyRequest,
   answers: { 200: json('Whether it is valid, and why not.', verificationResult) },
-  errors: ['store_unavailable'],
+  errors: ['rate_limited', 'store_unavailable'],
 } satisfies OperationContract;
 
 const listContract = {
@@ -30,7 +30,7 @@ const listContract = {
   summary: 'The stamps of the calling product, newest first',
   query: listQuery,
   answers: { 200: json('One page of them, and how many there are.', stampListResponse) },
-  errors: ['store_unavailable'],
+  errors: ['rate_limited', 'store_unavailable'],
 } satisfies OperationContract;
 
 const dailyContract = {
@@ -39,7 +39,7 @@ const dailyContract = {
   summary: 'Daily statistics, newest day first',
   query: dailyQuery,
   answers: { 200: json('A row for each day, provider and kind of caller; days without traffic have none.', dailyStatsResponse) },
-  errors: ['store_unavailable'],
+  errors: ['rate_limited', 'store_unavailable'],
 } satisfies OperationContract;
 
 const parseVerify = createRequestParser(verifyContract);
@@ -50,14 +50,14 @@ const parseDaily = createRequestParser(dailyContract);
 export function registerInternalRoutes(
   app: FastifyInstance,
   deps: {
-    identifyProduct: IdentifyProduct;
+    requireProduct: RequireProduct;
     stamping: Stamping;
     verification: Verification;
     statistics: Statistics;
     sealedMaxBytes: number;
   },
 ): void {
-  const { identifyProduct, stamping, verification, statistics, sealedMaxBytes } = deps;
+  const { requireProduct, stamping, verification, statistics, sealedMaxBytes } = deps;
   const stampContract = {
     ...shared,
     id: 'stampInternal',
@@ -65,14 +65,14 @@ export function registerInternalRoutes(
     headers: idempotencyHeaders,
     body: stampRequestFor({ sealedMaxBytes }),
     answers: stampAnswers,
-    errors: stampErrors,
+    errors: [...stampErrors, 'rate_limited'],
   } satisfies OperationContract;
   const parseStamp = createRequestParser(stampContract);
 
-  const onRequest = beforeBody((request) => requireProduct(identifyProduct, request));
+  const onRequest = beforeBody(requireProduct);
   const stampOptions = { bodyLimit: stampBodyLimit(sealedMaxBytes), onRequest, config: { contract: stampContract } };
   app.post('/api/v1/internal/v1/stamp', stampOptions, async (request, reply) => {
-    const product = requireProduct(identifyProduct, request);
+    const product = await requireProduct(request, reply);
     const { headers, body: order } = parseStamp(request);
     const answer = await stamping.stamp({
       order,
@@ -88,19 +88,19 @@ export function registerInternalRoutes(
   app.post(
     '/api/v1/internal/v1/verify',
     { onRequest, bodyLimit: tokenBodyLimit, config: { contract: verifyContract } },
-    async (request) => {
-      requireProduct(identifyProduct, request);
+    async (request, reply) => {
+      await requireProduct(request, reply);
       return verification.raw(parseVerify(request).body.token);
     },
   );
 
-  app.get('/api/v1/internal/v1/stamps', { config: { contract: listContract } }, async (request): Promise<StampListResponse> => {
-    const product = requireProduct(identifyProduct, request);
+  app.get('/api/v1/internal/v1/stamps', { config: { contract: listContract } }, async (request, reply): Promise<StampListResponse> => {
+    const product = await requireProduct(request, reply);
     return statistics.listStamps(product, parseList(request).query);
   });
 
-  app.get('/api/v1/internal/stats/daily', { config: { contract: dailyContract } }, async (request) => {
-    requireProduct(identifyProduct, request);
+  app.get('/api/v1/internal/stats/daily', { config: { contract: dailyContract } }, async (request, reply) => {
+    await requireProduct(request, reply);
     return statistics.daily(parseDaily(request).query.days);
   });
 }

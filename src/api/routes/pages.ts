@@ -1,6 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { workflowIdPath, workflowPageQuery } from '../../shared/contract/workflow.ts';
+import type { Mistakes } from '../http/mistakes.ts';
 import { baseUrlOf } from '../http/origin.ts';
+import { addressKey, type RateLimits } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { type OperationContract, page } from '../openapi/operation.ts';
 import { sendErrorPage } from '../pages/error-page.ts';
@@ -18,15 +20,25 @@ const contract = {
     303: { description: 'The page that the output asked for is on.' },
     404: page('There is no workflow with this id.'),
   },
-  errors: ['store_unavailable'],
+  errors: ['rate_limited', 'store_unavailable'],
 } satisfies OperationContract;
 
 const parse = createRequestParser(contract);
 
 /** The public page of a workflow (W14). */
-export function registerPageRoutes(app: FastifyInstance, deps: { workflows: Workflows; publicBaseUrl: string | undefined }): void {
-  const { workflows, publicBaseUrl } = deps;
-  app.get('/workflow/:workflow_id', { config: { contract } }, async (request, reply) => {
+export function registerPageRoutes(
+  app: FastifyInstance,
+  deps: {
+    workflows: Workflows;
+    limits: RateLimits;
+    mistakes: Mistakes;
+    perMinute: number;
+    publicBaseUrl: string | undefined;
+  },
+): void {
+  const { workflows, limits, mistakes, perMinute, publicBaseUrl } = deps;
+  const onRequest = limits.by({ name: 'workflow-page', points: perMinute, durationSeconds: 60, key: addressKey });
+  app.get('/workflow/:workflow_id', { onRequest, config: { contract } }, async (request, reply) => {
     const { path, query } = parse(request);
     reply.header('Cache-Control', 'no-cache').header('X-Robots-Tag', 'noindex, nofollow');
     if (query.output !== undefined) return reply.redirect(outputPagePath(path.workflow_id, query.output), 303);
@@ -37,6 +49,7 @@ export function registerPageRoutes(app: FastifyInstance, deps: { workflows: Work
       baseUrl: baseUrlOf(app, publicBaseUrl),
     });
     if (model) return reply.page('workflow', model);
+    await mistakes.unknownId(request, reply);
     return sendErrorPage(request, reply, { status: 404, detail: 'There is no workflow with this id.', retryAfterSeconds: null });
   });
 }

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { sealedContentPath } from '../../shared/contract/verify.ts';
 import type { ByteBudget } from '../http/byte-budget.ts';
+import type { Mistakes } from '../http/mistakes.ts';
 import { addressKey, type RateLimits } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { bytes, type OperationContract } from '../openapi/operation.ts';
@@ -10,8 +11,7 @@ const contract = {
   tag: 'Sealed content',
   id: 'downloadSealedContent',
   summary: 'The content of a sealed stamp',
-  description:
-    'At the capability address that the stamp operation answered as `sealed_storage_url`; checked against its hash on the way out.',
+  description: 'At the secret address that the stamp operation answered as `sealed_storage_url`; checked against its hash on the way out.',
   path: sealedContentPath,
   answers: { 200: bytes('The content, byte for byte.', 'application/octet-stream') },
   errors: ['not_found', 'rate_limited', 'store_unavailable', 'overloaded'],
@@ -22,21 +22,22 @@ const parse = createRequestParser(contract);
 /** The connection is closed when the client has read nothing for this long. */
 const mostSilentMs = 30_000;
 
-/** The content of a sealed stamp at its capability address (S11). */
+/** The content of a sealed stamp at its secret address (S11). */
 export function registerSealedRoutes(
   app: FastifyInstance,
-  deps: { downloadSealed: DownloadSealed; budget: ByteBudget; limits: RateLimits; perMinute: number },
+  deps: { downloadSealed: DownloadSealed; budget: ByteBudget; limits: RateLimits; mistakes: Mistakes; perMinute: number },
 ): void {
-  const { downloadSealed, budget, limits, perMinute } = deps;
+  const { downloadSealed, budget, limits, mistakes, perMinute } = deps;
   const onRequest = limits.by({ name: 'verify', points: perMinute, durationSeconds: 60, key: addressKey });
 
   app.get('/api/v1/sealed/v1/:token_id/:secret', { onRequest, config: { contract } }, async (request, reply) => {
     const { token_id, secret } = parse(request).path;
-    const { content, hash } = await downloadSealed(token_id, secret, async (bytes) => {
+    const reserve = async (bytes: number) => {
       const reservation = budget.reserve(bytes);
       reply.raw.once('close', reservation.release);
       await reservation.granted;
-    });
+    };
+    const { content, hash } = await mistakes.count(request, reply, () => downloadSealed(token_id, secret, reserve));
     request.raw.setTimeout(mostSilentMs, () => request.raw.destroy());
     reply.header('Content-Type', 'application/octet-stream');
     reply.header('Content-Disposition', `attachment; filename="${token_id}.bin"`);

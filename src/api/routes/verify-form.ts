@@ -1,12 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 import { verifyForm } from '../../shared/contract/verify.ts';
+import type { BodyReader } from '../http/body-reader.ts';
+import { formType, registerFormBody } from '../http/form-body.ts';
 import { addressKey, type RateLimits } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { type OperationContract, page } from '../openapi/operation.ts';
 import type { StampPages } from '../services/stamp-pages.ts';
 
 const tag = 'Verification';
-const formType = 'application/x-www-form-urlencoded';
 /** A token of 1 MiB in base64, of which a form writes some characters as three. */
 const bodyLimit = 2 * 1024 * 1024;
 
@@ -31,17 +32,18 @@ const sendContract = {
 const parse = createRequestParser(sendContract);
 
 /** A person's way to raw verification (V2): by form, with JavaScript and without. */
-export function registerVerifyForm(app: FastifyInstance, deps: { stampPages: StampPages; limits: RateLimits; perMinute: number }): void {
-  const { stampPages, limits, perMinute } = deps;
+export function registerVerifyForm(
+  app: FastifyInstance,
+  deps: { stampPages: StampPages; reader: BodyReader; limits: RateLimits; perMinute: number },
+): void {
+  const { stampPages, reader, limits, perMinute } = deps;
   const onRequest = limits.by({ name: 'verify', points: perMinute, durationSeconds: 60, key: addressKey });
 
   app.get('/verify', { config: { contract: openContract } }, async (_request, reply) => reply.page('verify-form', { asked: null }));
   // A scope of its own: no other route takes a form.
   app.register(async (scope) => {
-    scope.addContentTypeParser(formType, { parseAs: 'string', bodyLimit }, (_request, body, done) =>
-      done(null, Object.fromEntries(new URLSearchParams(String(body)))),
-    );
-    scope.post('/verify', { onRequest, config: { contract: sendContract } }, async (request, reply) => {
+    registerFormBody(scope, reader);
+    scope.post('/verify', { onRequest, bodyLimit, config: { contract: sendContract } }, async (request, reply) => {
       const { token, hash } = parse(request).body;
       reply.header('Cache-Control', 'no-store');
       return reply.page('verify-form', { asked: { token, hash, verdict: await stampPages.raw(token) } });

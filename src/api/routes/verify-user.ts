@@ -4,6 +4,7 @@ import { verifyUserQuery, verifyUserResponse, workflowIdPath } from '../../share
 import { workflowPath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { prefersJson } from '../http/accept.ts';
+import type { Mistakes } from '../http/mistakes.ts';
 import { createRequestParser } from '../http/validation.ts';
 import type { AnswerContract, OperationContract } from '../openapi/operation.ts';
 import { sendErrorPage } from '../pages/error-page.ts';
@@ -34,7 +35,7 @@ const contract = {
     404: refused('There is no workflow with this id.'),
     410: refused('The challenge is expired, used, or was attempted too often.'),
   },
-  errors: ['prefetch_refused', 'store_unavailable'],
+  errors: ['rate_limited', 'prefetch_refused', 'store_unavailable'],
 } satisfies OperationContract;
 
 const parse = createRequestParser(contract);
@@ -56,9 +57,14 @@ function isPrefetch({ headers }: FastifyRequest): boolean {
 }
 
 /** The link in the mail (W6): a page, or JSON for who asks for it (E12). Neither HEAD nor a prefetch consumes it. */
-export function registerVerifyUserRoutes(app: FastifyInstance, { workflows }: { workflows: Workflows }): void {
+export function registerVerifyUserRoutes(
+  app: FastifyInstance,
+  { workflows, mistakes }: { workflows: Workflows; mistakes: Mistakes },
+): void {
   app.head(address, async (request, reply) => {
-    const isKnown = await workflows.exists(parse(request).path.workflow_id);
+    const { path } = parse(request);
+    const isKnown = await mistakes.guard(request, reply, () => workflows.exists(path.workflow_id));
+    if (!isKnown) await mistakes.unknownId(request, reply);
     return reply
       .code(isKnown ? 200 : 404)
       .type('text/html; charset=utf-8')
@@ -72,8 +78,10 @@ export function registerVerifyUserRoutes(app: FastifyInstance, { workflows }: { 
     if (isPrefetch(request)) throw new ServiceError('prefetch_refused', 'This link is answered when a person opens it, not before.');
     const wantsJson = prefersJson(request.headers.accept);
     const workflowId = path.workflow_id;
-    const outcome = await workflows.verifyUser(workflowId, query.challenge);
+    const outcome = await mistakes.guard(request, reply, () => workflows.verifyUser(workflowId, query.challenge));
+    if (outcome?.kind === 'wrong') await mistakes.wrongToken(request, reply);
     if (!outcome) {
+      await mistakes.unknownId(request, reply);
       const detail = 'There is no workflow with this id.';
       if (wantsJson) throw new ServiceError('not_found', detail);
       return sendErrorPage(request, reply, { status: 404, detail, retryAfterSeconds: null });

@@ -1,12 +1,13 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { rawVerifyRequest, tokenIdPath, verificationResult } from '../../shared/contract/verify.ts';
 import { prefersPage } from '../http/accept.ts';
+import type { Mistakes } from '../http/mistakes.ts';
 import { baseUrlOf } from '../http/origin.ts';
 import { addressKey, type RateLimits } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { bytes, json, type OperationContract } from '../openapi/operation.ts';
 import type { StampPages } from '../services/stamp-pages.ts';
-import type { ExchangePart, Verification } from '../services/verification.ts';
+import { type ExchangePart, isUnknownId, type Verification } from '../services/verification.ts';
 
 /** A token of 1 MiB in base64, even where a client writes each `/` as `\/`. */
 export const tokenBodyLimit = 3 * 1024 * 1024;
@@ -64,19 +65,29 @@ export function registerVerifyRoutes(
     verification: Verification;
     stampPages: StampPages;
     limits: RateLimits;
+    mistakes: Mistakes;
     perMinute: number;
     publicBaseUrl: string | undefined;
   },
 ): void {
-  const { verification, stampPages, limits, perMinute, publicBaseUrl } = deps;
+  const { verification, stampPages, limits, mistakes, perMinute, publicBaseUrl } = deps;
   const onRequest = limits.by({ name: 'verify', points: perMinute, durationSeconds: 60, key: addressKey });
 
+  const countUnknown = async (request: FastifyRequest, reply: FastifyReply, isUnknown: boolean) => {
+    if (isUnknown) await mistakes.unknownId(request, reply);
+  };
   app.get('/api/v1/verify/v1/token/:token_id', { onRequest, config: { contract: byIdContract } }, async (request, reply) => {
     const { token_id } = parseById(request).path;
     reply.header('Vary', 'Accept');
-    if (!prefersPage(request.headers.accept)) return verification.byId(token_id);
+    if (!prefersPage(request.headers.accept)) {
+      const result = await verification.byId(token_id);
+      await countUnknown(request, reply, isUnknownId(result));
+      return result;
+    }
     reply.header('X-Robots-Tag', 'noindex, nofollow');
-    return reply.page('verify', await stampPages.byId(token_id, baseUrlOf(app, publicBaseUrl)));
+    const shown = await stampPages.byId(token_id, baseUrlOf(app, publicBaseUrl));
+    await countUnknown(request, reply, shown.verdict.kind === 'unknown');
+    return reply.page('verify', shown);
   });
   app.post('/api/v1/verify/v1/raw', { onRequest, bodyLimit: tokenBodyLimit, config: { contract: rawContract } }, async (request) => {
     const { token, hash } = parseRaw(request).body;
@@ -90,7 +101,7 @@ export function registerVerifyRoutes(
       { onRequest, config: { contract: exchangeContract(part) } },
       async (request, reply) => {
         const { token_id } = parseById(request).path;
-        const der = await verification.exchange(token_id, part);
+        const der = await mistakes.count(request, reply, () => verification.exchange(token_id, part));
         reply.header('Content-Type', type);
         reply.header('Content-Disposition', `attachment; filename="${token_id}.${extension}"`);
         return der;

@@ -15,9 +15,9 @@ import { json, type OperationContract } from '../openapi/operation.ts';
 const tag = 'Workflow';
 const replayed = { 'Idempotent-Replayed': '`true` where an earlier request with the same Idempotency-Key was answered so.' };
 /** What each operation on one workflow may be refused with, whatever it does (E5, E10). */
-const commonErrors = ['not_found', 'store_unavailable'] as const;
+const commonErrors = ['rate_limited', 'not_found', 'store_unavailable'] as const;
 /** What an operation that goes on with a workflow may be refused with besides (E12, S9). */
-const errorsOfOpenWorkflow = [...commonErrors, 'conflict', 'idempotency_key_reused', 'gone', 'rate_limited'] as const;
+const errorsOfOpenWorkflow = [...commonErrors, 'conflict', 'idempotency_key_reused', 'gone'] as const;
 
 export const startContract = {
   tag,
@@ -68,7 +68,7 @@ export const resendContract = {
   tag,
   id: 'resendWorkflowLink',
   summary: 'Mail a new link; the old one ends',
-  description: 'While the workflow is pending, also where the old link has expired or was tried too often; three an hour.',
+  description: 'While the link was not opened, also where the old link has expired or was tried too often; three an hour.',
   authentication: 'workflow',
   path: workflowIdPath,
   headers: idempotencyHeaders,
@@ -100,7 +100,7 @@ export const redactContract = {
   tag,
   id: 'redactWorkflow',
   summary: 'Remove the e-mail address (GDPR Article 17)',
-  description: 'Hash anchors and the chain of outputs remain, and every proof still verifies.',
+  description: 'Hashes, stamps and the chain of outputs remain, and every proof still verifies.',
   authentication: 'workflow',
   path: workflowIdPath,
   headers: idempotencyHeaders,

@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { workflowIdPath } from '../../shared/contract/workflow.ts';
 import {
   consistencyProof,
@@ -7,6 +7,7 @@ import {
   inclusionProof,
   inclusionQuery,
 } from '../../shared/contract/workflow-proof.ts';
+import type { Mistakes } from '../http/mistakes.ts';
 import { addressKey, type RateLimits } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { json, type OperationContract } from '../openapi/operation.ts';
@@ -56,21 +57,24 @@ const parseConsistency = createRequestParser(consistencyContract);
 /** Merkle proofs over the outputs of a workflow (W21). */
 export function registerWorkflowProofRoutes(
   app: FastifyInstance,
-  deps: { workflows: Workflows; limits: RateLimits; perMinute: number },
+  deps: { workflows: Workflows; limits: RateLimits; mistakes: Mistakes; perMinute: number },
 ): void {
-  const { workflows, limits, perMinute } = deps;
+  const { workflows, limits, mistakes, perMinute } = deps;
   const onRequest = limits.by({ name: 'verify', points: perMinute, durationSeconds: 60, key: addressKey });
 
-  app.get('/api/v1/workflow/:workflow_id/proof/:number', { onRequest, config: { contract: byNumberContract } }, async (request) => {
+  const find = (request: FastifyRequest, reply: FastifyReply, workflowId: string) =>
+    mistakes.count(request, reply, () => workflows.find(workflowId));
+
+  app.get('/api/v1/workflow/:workflow_id/proof/:number', { onRequest, config: { contract: byNumberContract } }, async (request, reply) => {
     const { workflow_id, number } = parseByNumber(request).path;
-    return workflows.proofs.inclusion(await workflows.find(workflow_id), number);
+    return workflows.proofs.inclusion(await find(request, reply, workflow_id), number);
   });
-  app.get('/api/v1/workflow/:workflow_id/proof', { onRequest, config: { contract: byHashContract } }, async (request) => {
+  app.get('/api/v1/workflow/:workflow_id/proof', { onRequest, config: { contract: byHashContract } }, async (request, reply) => {
     const { path, query } = parseByHash(request);
-    return workflows.proofs.inclusionOf(await workflows.find(path.workflow_id), query.output_hash);
+    return workflows.proofs.inclusionOf(await find(request, reply, path.workflow_id), query.output_hash);
   });
-  app.get('/api/v1/workflow/:workflow_id/consistency', { onRequest, config: { contract: consistencyContract } }, async (request) => {
+  app.get('/api/v1/workflow/:workflow_id/consistency', { onRequest, config: { contract: consistencyContract } }, async (request, reply) => {
     const { path, query } = parseConsistency(request);
-    return workflows.proofs.consistency(await workflows.find(path.workflow_id), query);
+    return workflows.proofs.consistency(await find(request, reply, path.workflow_id), query);
   });
 }

@@ -1,7 +1,8 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { closingRecord } from '../../shared/contract/closing-record.ts';
 import { workflowIdPath } from '../../shared/contract/workflow.ts';
 import { workflowOutputs, workflowOutputsQuery } from '../../shared/contract/workflow-record.ts';
+import type { Mistakes } from '../http/mistakes.ts';
 import { addressKey, type RateLimits } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { json, type OperationContract } from '../openapi/operation.ts';
@@ -37,20 +38,23 @@ const parsePath = createRequestParser({ path: workflowIdPath });
 /** What a workflow publishes for those who check it by themselves (W8, W18). */
 export function registerWorkflowRecordRoutes(
   app: FastifyInstance,
-  deps: { workflows: Workflows; limits: RateLimits; perMinute: number },
+  deps: { workflows: Workflows; limits: RateLimits; mistakes: Mistakes; perMinute: number },
 ): void {
-  const { workflows, limits, perMinute } = deps;
+  const { workflows, limits, mistakes, perMinute } = deps;
   const onRequest = limits.by({ name: 'verify', points: perMinute, durationSeconds: 60, key: addressKey });
-  const find = (request: FastifyRequest) => workflows.find(parsePath(request).path.workflow_id);
+  const find = (request: FastifyRequest, reply: FastifyReply) => {
+    const { workflow_id } = parsePath(request).path;
+    return mistakes.count(request, reply, () => workflows.find(workflow_id));
+  };
 
   app.get('/workflow/:workflow_id/outputs.json', { onRequest, config: { contract: outputsContract } }, async (request, reply) => {
     const { query } = parseOutputs(request);
     reply.header('Cache-Control', 'no-cache').header('X-Robots-Tag', 'noindex, nofollow');
-    return workflows.published.outputs(await find(request), query);
+    return workflows.published.outputs(await find(request, reply), query);
   });
 
   app.get('/workflow/:workflow_id/closing-record.json', { onRequest, config: { contract: recordContract } }, async (request, reply) => {
     reply.header('Cache-Control', 'no-cache').header('X-Robots-Tag', 'noindex, nofollow');
-    return reply.type('application/json; charset=utf-8').send(workflows.published.closingRecord(await find(request)));
+    return reply.type('application/json; charset=utf-8').send(workflows.published.closingRecord(await find(request, reply)));
   });
 }

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { idempotencyHeaders } from '../../shared/contract/parameters.ts';
 import { type WorkflowRedactResponse, workflowIdPath, workflowStampRequest } from '../../shared/contract/workflow.ts';
 import { beforeBody } from '../http/before-body.ts';
+import type { Mistakes } from '../http/mistakes.ts';
 import { baseUrlOf } from '../http/origin.ts';
 import { addressKey, type RateLimits } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
@@ -38,12 +39,13 @@ export function registerWorkflowRoutes(
   deps: {
     workflows: Workflows;
     limits: RateLimits;
+    mistakes: Mistakes;
     publicBaseUrl: string | undefined;
     startsPerHour: number;
     stampsPerMinute: number;
   },
 ): void {
-  const { workflows, limits, publicBaseUrl, startsPerHour, stampsPerMinute } = deps;
+  const { workflows, limits, mistakes, publicBaseUrl, startsPerHour, stampsPerMinute } = deps;
   const limitStarts = limits.by({ name: 'workflow-start', points: startsPerHour, durationSeconds: hourSeconds, key: addressKey });
   const limitStamps = limits.by({
     name: 'workflow-stamp',
@@ -57,7 +59,10 @@ export function registerWorkflowRoutes(
     durationSeconds: hourSeconds,
     key: (request) => parsePath(request).path.workflow_id,
   });
-  const open = (request: FastifyRequest) => workflows.open(parsePath(request).path.workflow_id, workflowToken(request));
+  const open = (request: FastifyRequest, reply: FastifyReply) => {
+    const { workflow_id } = parsePath(request).path;
+    return mistakes.guard(request, reply, () => workflows.open(workflow_id, workflowToken(request)));
+  };
 
   app.post('/api/v1/workflow/start', { config: { contract: startContract } }, async (request, reply) => {
     const { headers, body } = parseStart(request);
@@ -72,11 +77,11 @@ export function registerWorkflowRoutes(
     return sendAnswer(reply, 201, started);
   });
 
-  const onRequest = beforeBody((request) => workflowIdPath.safeParse(request.params).success && open(request));
+  const onRequest = beforeBody((request, reply) => workflowIdPath.safeParse(request.params).success && open(request, reply));
   app.post('/api/v1/workflow/:workflow_id/stamp', { onRequest, config: { contract: stampContract } }, async (request, reply) => {
     // An address that can name no workflow is reported with all else that is wrong (E1); a token that opens none comes before a bad body (E5).
     if (!workflowIdPath.safeParse(request.params).success) parseStamp(request);
-    const workflow = await open(request);
+    const workflow = await open(request, reply);
     const { headers, body } = parseStamp(request);
     const stamped = await workflows.stampOutput({
       workflow,
@@ -91,13 +96,15 @@ export function registerWorkflowRoutes(
   app.get('/api/v1/workflow/:workflow_id', { config: { contract: stateContract } }, async (request, reply) => {
     const token = workflowToken(request);
     const { workflow_id } = parsePath(request).path;
-    const workflow = await (token === undefined ? workflows.find(workflow_id) : workflows.open(workflow_id, token));
+    const workflow = await mistakes.guard(request, reply, () =>
+      token === undefined ? workflows.find(workflow_id) : workflows.open(workflow_id, token),
+    );
     reply.header('Cache-Control', 'no-store');
     return workflows.state(workflow, token !== undefined);
   });
 
   app.post('/api/v1/workflow/:workflow_id/resend', { config: { contract: resendContract } }, async (request, reply) => {
-    const workflow = await open(request);
+    const workflow = await open(request, reply);
     const { headers } = parseHeaders(request);
     const resent = await workflows.resend({
       workflow,
@@ -110,7 +117,7 @@ export function registerWorkflowRoutes(
   });
 
   app.post('/api/v1/workflow/:workflow_id/complete', { config: { contract: completeContract } }, async (request, reply) => {
-    const workflow = await open(request);
+    const workflow = await open(request, reply);
     const { headers } = parseHeaders(request);
     const answer = await workflows.complete(workflow, request.id);
     return sendAnswer(reply, 200, { answer, isReplayed: await workflows.bindAnswer(workflow, 'complete', headers['idempotency-key']) });
@@ -120,7 +127,7 @@ export function registerWorkflowRoutes(
     '/api/v1/workflow/:workflow_id/redact-pii',
     { config: { contract: redactContract } },
     async (request, reply): Promise<WorkflowRedactResponse> => {
-      const workflow = await open(request);
+      const workflow = await open(request, reply);
       const { headers } = parseHeaders(request);
       const answer = await workflows.redact(workflow);
       return sendAnswer(reply, 200, { answer, isReplayed: await workflows.bindAnswer(workflow, 'redact', headers['idempotency-key']) });

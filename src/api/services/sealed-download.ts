@@ -5,7 +5,7 @@ import type { StampStore } from '../../shared/store/stamps.ts';
 import { digestOfSecret, openContent } from './sealed-envelope.ts';
 
 /**
- * The content of a sealed stamp, for whoever holds its capability address; checked against its hash on the way out (S11).
+ * The content of a sealed stamp, for whoever holds its secret address; checked against its hash on the way out (S11).
  *
  * `reserve` is asked for the memory that it takes before it is read.
  *

@@ -1,7 +1,7 @@
 import type { PricingResponse } from '../../shared/contract/pricing.ts';
 import { version } from '../../shared/contract/version.ts';
 import type { Durability } from '../../shared/domain/service-state.ts';
-import type { QueueState } from '../../shared/queue/depth.ts';
+import type { QueueState } from '../../shared/queue/backlog.ts';
 import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
 import type { JobSender } from '../../shared/queue/job-sender.ts';
 import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
@@ -30,7 +30,7 @@ import type { WriteWatch } from './write-watch.ts';
 /** What the services need of the world outside them; a test may stand in for each. */
 export interface ServicePorts {
   readonly config: Config;
-  readonly store: Omit<Store, 'openKeys' | 'checkWrite' | 'ensureIndexes' | 'close'>;
+  readonly store: Omit<Store, 'stampDirectory' | 'openKeys' | 'checkWrite' | 'ensureIndexes' | 'close'>;
   readonly queue: StampQueue;
   readonly jobs: JobSender;
   readonly waiter: ReplyWaiter;

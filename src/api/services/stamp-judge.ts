@@ -23,6 +23,7 @@ export function createStampJudge(deps: { tokenJudge: TokenJudge; isConfigured: (
 
   async function judgeStamp(stamp: StoredStamp): Promise<StampJudgement> {
     const [{ token, provider }] = stamp.proofs;
+    if (token === '') return { ok: false, code: 'record_damaged' };
     const judgement = await judgeToken(token, provider);
     if (!judgement.ok) return judgement;
     return agrees(judgement, stamp) ? judgement : { ok: false, code: 'record_mismatch' };

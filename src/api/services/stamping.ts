@@ -117,7 +117,7 @@ export function createStamping(deps: StampingDeps): Stamping {
         sealed_storage_url,
       };
     }
-    if (reply) throw new ServiceError('provider_failed', 'No timestamp provider could make the stamp.');
+    if (reply) throw new ServiceError('provider_failed', 'No provider could make the stamp.');
     const detail = isAccepted
       ? 'The stamp was accepted and is not finished yet; it will be readable at verify_url.'
       : 'The queue did not say whether it took the stamp; if it did, the stamp will be readable at verify_url.';

@@ -1,6 +1,6 @@
 import type { ProviderStatus, StatusCounters, StatusResponse } from '../../shared/contract/status.ts';
 import type { Durability } from '../../shared/domain/service-state.ts';
-import type { QueueState } from '../../shared/queue/depth.ts';
+import type { QueueState } from '../../shared/queue/backlog.ts';
 import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
 import { answerWithin } from '../../shared/runtime/answer-within.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';

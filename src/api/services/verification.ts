@@ -46,6 +46,9 @@ const resultOf = ({ issuedAt, imprint, provider, isQualified }: Vouched, tokenId
   reason: null,
 });
 
+/** Whether an answer says that there is no stamp with the id that was asked for (E6). */
+export const isUnknownId = ({ reason }: VerificationResult): boolean => reason === reasonOf('unknown_token_id');
+
 export function createVerification(deps: { stamps: StampStore; stampJudge: StampJudge }): Verification {
   const { stamps, stampJudge } = deps;
 
@@ -72,6 +75,7 @@ export function createVerification(deps: { stamps: StampStore; stampJudge: Stamp
       const stamp = await stamps.find(tokenId);
       if (!stamp) throw new ServiceError('not_found', 'No stamp with this id is known.');
       const [proof] = stamp.proofs;
+      if (proof.token === '') throw new ServiceError('not_found', 'The record of this stamp is damaged: there is nothing to download.');
       if (proof.kind === 'mock')
         throw new ServiceError('not_found', 'This stamp was made by the mock provider: there is no RFC 3161 exchange to download.');
       return part === 'token' ? Buffer.from(proof.token, 'base64') : proof[part];

@@ -42,8 +42,10 @@ export function watchWrites(options: Readonly<Record<Server, WatchedServer>> & {
         ),
       );
     const isRefusing = (await outcomeOf(ping)) === 'done' && (await outcomeOf(write)) === 'refused';
-    if (isRefusing !== refusing[server])
-      log.warn({ server, isRefusing }, isRefusing ? 'a server takes no writes' : 'a server refuses no longer');
+    if (isRefusing !== refusing[server]) {
+      if (isRefusing) log.warn({ server }, 'a server takes no writes');
+      else log.info({ server }, 'a server takes writes again');
+    }
     refusing[server] = isRefusing;
   }
 

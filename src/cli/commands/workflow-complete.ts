@@ -13,7 +13,7 @@ export const workflowComplete: Command = {
     const client = connect();
     const completed = await client.completeWorkflow(await openWorkflow(values), randomUUID());
     const { workflow_id, output_count, completed_at, verify_url } = completed;
-    terminal.result(completed, `the service closed workflow ${workflow_id} at ${completed_at} with ${countOf(output_count, 'output')}`, [
+    terminal.result(completed, `the service completed workflow ${workflow_id} at ${completed_at} with ${countOf(output_count, 'output')}`, [
       `anyone may check it at ${client.addressOf(verify_url)}`,
     ]);
     return exitCodes.ok;

@@ -101,7 +101,7 @@ export const imprintShown = z
   .meta({ id: 'Imprint' });
 
 /** `content_sha256` of an imprint: null where that is another hash (S15). */
-export const contentSha256Of = ({ algorithm, digest }: Imprint): string | null => (algorithm === 'sha256' ? digest : null);
+export const contentSha256Of = ({ algorithm, digest }: Imprint): string | null => (algorithm === 'sha256' && digest !== '' ? digest : null);
 
 export const stampToken = z
   .object({

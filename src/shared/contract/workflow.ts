@@ -59,7 +59,7 @@ export const workflowStampResponse = z
     output_id: uuid,
     sequence_number: z.int().min(1),
     stamp_token_id: uuid,
-    verify_url: z.string().describe('the workflow page with the anchor `#output-<sequence_number>`'),
+    verify_url: z.string().describe('the page of the workflow, with the fragment `#output-<sequence_number>`'),
     workflow_anchor_url: z.string().describe('the workflow page'),
   })
   .meta({ id: 'WorkflowStampResponse' });
@@ -104,13 +104,13 @@ export const workflowStateResponse = z
     merkle_root: sha256Hex.nullable(),
     verify_url: z.string(),
     agent_id: z.string().optional().describe('this and what follows: to the holder of the workflow token only'),
-    user_email: z.string().optional().describe(`\`${redactedEmail}\` once it was removed`),
+    user_email: z.string().optional().describe(`\`${redactedEmail}\` once it was erased`),
     briefing_metadata: z.record(z.string(), z.unknown()).nullable().optional(),
     commitment_salts: z
       .object({ user_email: salt, agent_id: salt })
       .nullable()
       .optional()
-      .describe('open the commitments of the closing record; null before completion, and once the address was removed'),
+      .describe('open the commitments of the closing record; null before completion, and once the address was erased'),
     mail: z
       .object({ status: z.enum(linkMailStates), attempts: z.int().min(0), sent_at: dateTime.nullable() })
       .optional()

@@ -11,6 +11,7 @@ export const REASONS = {
   not_base64: { refusal: undefined, sentence: 'The token is not canonical base64.' },
   unknown_format: { refusal: undefined, sentence: 'The token is neither an RFC 3161 token nor one of this service.' },
   record_mismatch: { refusal: undefined, sentence: 'The stored token says something else than the record it is stored in.' },
+  record_damaged: { refusal: undefined, sentence: 'The record of this stamp is damaged and holds no token.' },
 
   ...REFUSALS,
 

@@ -13,6 +13,7 @@ export type ErrorCode =
   | 'payload_too_large'
   | 'unsupported_media_type'
   | 'bad_request'
+  | 'request_timeout'
   | 'rate_limited'
   | 'provider_failed'
   | 'tier_unavailable'

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Job, Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from '../runtime/log.ts';
+import { createFinishedCount } from './backlog.ts';
 import { keyPrefix } from './connection.ts';
 import { type JobName, type JobProcessors, type JobRun, jobContracts, queueConcurrency } from './jobs.ts';
 
@@ -49,8 +50,15 @@ export interface Consumer {
 }
 
 /** Runs the jobs of every queue in this process, at most `concurrency` of each queue at a time. */
-export function consumeJobs(options: { redis: Redis; processors: JobProcessors; concurrency: number; log: Logger }): Consumer {
-  const { redis, processors, concurrency, log } = options;
+export function consumeJobs(options: {
+  redis: Redis;
+  processors: JobProcessors;
+  concurrency: number;
+  log: Logger;
+  /** Told of each run of a job that failed. */
+  onFailed?: (job: string) => void;
+}): Consumer {
+  const { redis, processors, concurrency, log, onFailed } = options;
 
   async function run<Name extends JobName>(name: Name, job: Job): Promise<void> {
     const payload = jobContracts[name].payload.safeParse(job.data);
@@ -62,6 +70,7 @@ export function consumeJobs(options: { redis: Redis; processors: JobProcessors; 
     });
   }
 
+  const finished = createFinishedCount({ redis, log });
   const running = new Set<Promise<void>>();
 
   function process(job: Job): Promise<void> {
@@ -92,7 +101,11 @@ export function consumeJobs(options: { redis: Redis; processors: JobProcessors; 
           error instanceof UnknownJobError ? unknownJobRetryMs : retryDelayMs(attemptsMade, kind),
       },
     });
-    worker.on('failed', (job, error) => log.warn({ err: error, queue, job: job?.id, attempts: job?.attemptsMade }, 'a job failed'));
+    worker.on('completed', (job) => job.name === 'stamp' && finished.add(job.id ?? ''));
+    worker.on('failed', (job, error) => {
+      log.warn({ err: error, queue, job: job?.id, attempts: job?.attemptsMade }, 'a job failed');
+      onFailed?.(job !== undefined && Object.hasOwn(jobContracts, job.name) ? job.name : 'unknown');
+    });
     worker.on('stalled', (job) => log.warn({ queue, job }, 'a job was taken over from a lost worker'));
     worker.on('error', (error) => log.debug({ err: error, queue }, 'worker connection'));
     return worker;
@@ -102,6 +115,7 @@ export function consumeJobs(options: { redis: Redis; processors: JobProcessors; 
       // Without Redis no job can be handed back. Its lock runs out, and another worker starts it again.
       const isForced = redis.status !== 'ready';
       await Promise.race([Promise.all(workers.map((worker) => worker.close(isForced))), finishWithout(redis)]);
+      finished.flush();
     },
   };
 }

@@ -40,7 +40,7 @@ export function watchDurability(redis: Redis, log: Logger): void {
     try {
       const durability = await readDurability(redis);
       if (durability === 'every_write') log.info({ durability }, 'redis keeps what was accepted');
-      else log.warn({ durability }, warnings[durability]);
+      else log.warn({ durability, outcome: 'advice' }, warnings[durability]);
     } catch (error) {
       log.debug({ err: error }, 'the settings of redis cannot be read');
     }

@@ -31,9 +31,10 @@ const heartbeatSchema = z.object({
   providers: z.array(providerHealth),
   // Workers of an earlier version do not send it.
   mail: z.enum(mailStates).default('unknown'),
+  isStoreFull: z.boolean().default(false),
 });
 
-/** What a worker says about itself: the providers that it calls, most preferred first, and whether its mails leave. */
+/** What a worker says about itself: the providers that it calls, most preferred first, whether its mails leave, and whether its stamps find space. */
 export type Heartbeat = z.output<typeof heartbeatSchema>;
 
 const laterOf = (a: string | null, b: string | null | undefined): string | null => (a === null || (b && b > a) ? (b ?? null) : a);
@@ -70,7 +71,7 @@ async function forgetLostWorkers(redis: Redis, now: number): Promise<void> {
 }
 
 /**
- * Writes a heartbeat every two seconds until it is stopped. One that fails is not repeated: no heartbeat is the right message then. On
+ * Writes a heartbeat every two seconds until it is stopped, and one more at each `beat`. One that fails is not repeated: no heartbeat is the right message then. On
  * stop the heartbeat is removed, but nobody waits for that, since Redis may be away.
  */
 export function startHeartbeat(options: {
@@ -80,10 +81,11 @@ export function startHeartbeat(options: {
   log: Logger;
   describeProviders: () => readonly ProviderHealth[];
   describeMail: () => MailState;
-}): { stop(): void } {
-  const { redis, workerId, clock, log, describeProviders, describeMail } = options;
+  isStoreFull: () => boolean;
+}): { beat(): void; stop(): void } {
+  const { redis, workerId, clock, log, describeProviders, describeMail, isStoreFull } = options;
   const send = () => {
-    const heartbeat: Heartbeat = { at: clock(), providers: [...describeProviders()], mail: describeMail() };
+    const heartbeat: Heartbeat = { at: clock(), providers: [...describeProviders()], mail: describeMail(), isStoreFull: isStoreFull() };
     const beat = redis.pipeline().hset(workersKey, workerId, JSON.stringify(heartbeat));
     for (const { name, lastSuccessAt } of heartbeat.providers) if (lastSuccessAt !== null) beat.hset(lastSuccessKey, name, lastSuccessAt);
     beat.exec().catch((error) => log.debug({ err: error }, 'no heartbeat'));
@@ -92,6 +94,7 @@ export function startHeartbeat(options: {
   forgetLostWorkers(redis, clock()).catch((error) => log.debug({ err: error }, 'lost workers are still listed'));
   const timer = setInterval(send, heartbeatMs);
   return {
+    beat: send,
     stop: () => {
       clearInterval(timer);
       if (redis.status === 'ready') redis.hdel(workersKey, workerId).catch((error) => log.debug({ err: error }, 'no farewell'));

@@ -5,8 +5,9 @@ import { ServiceError } from '../domain/service-error.ts';
 import { createBatcher } from '../runtime/batcher.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Acceptance, acceptanceOf } from './acceptance.ts';
+import { countEntering, jobIdOf } from './backlog.ts';
 import { producerTimeoutMs } from './connection.ts';
-import { createDepthGauge, depthRefreshMs, jobIdOf } from './depth.ts';
+import { createDepthGauge, depthRefreshMs } from './depth.ts';
 import { checkConnection, openQueue, queueUnavailable } from './open-queue.ts';
 import { announceOutputs } from './output-order.ts';
 import { maxItemsPerJob, type StampItem, type StampJob, stampQueueName } from './stamp-job.ts';
@@ -56,8 +57,9 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
 
   async function send(jobId: string, job: StampJob): Promise<Acceptance> {
     const add = async () => {
-      const [, added] = await Promise.allSettled([announceOutputs(redis, jobId, job.items), queue.add('stamp', job, { jobId })]);
-      // An order that could not be noted is lost with the next failure, the job is not.
+      const notes = [announceOutputs(redis, jobId, job.items), ...(job.isRepeated ? [] : [countEntering(redis, jobId)])];
+      const [added] = await Promise.allSettled([queue.add('stamp', job, { jobId }), ...notes]);
+      // An order that could not be noted is lost with the next failure and a count becomes right again; the job is what was promised.
       if (added.status === 'rejected') throw added.reason;
     };
     return acceptanceOf(redis, add);

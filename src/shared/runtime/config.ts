@@ -115,6 +115,9 @@ export const settingsSchema = z.object({
   RATE_STATUS_PER_MINUTE: setting(0, 1_000_000, 30),
   RATE_AGENT_PER_MINUTE: setting(0, 1_000_000, 600),
   RATE_VERIFY_PER_MINUTE: setting(0, 1_000_000, 600),
+  RATE_WORKFLOW_PAGE_PER_MINUTE: setting(0, 1_000_000, 120),
+  RATE_WRONG_TOKEN_PER_MINUTE: setting(0, 1_000_000, 60),
+  RATE_UNKNOWN_ID_PER_MINUTE: setting(0, 1_000_000, 300),
   METRICS_PORT: integer(0, 65535).optional(),
   LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'takes fatal, error, warn, info, debug, trace or silent')

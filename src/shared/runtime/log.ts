@@ -48,14 +48,20 @@ function describeError(error: unknown, depth = 0): LoggedError {
 // Written at once. An asynchronous log is flushed when the process ends, and with a broken pipe that goes on for ever.
 const standardOutput = () => pino.destination({ dest: 1, sync: true });
 
+const warnLevel = 40;
+
+/** From level warn on a line tells a failure, unless it says that it is advice. What is refused is never above level info. */
+const failedFromWarnOn = (_merged: object, level: number) => (level >= warnLevel ? { outcome: 'failed' } : {});
+
 /**
- * One JSON line an event, on standard output unless told. `process` names the kind of process (`api`, `worker`, `tsa`).
+ * One JSON line an event, on standard output unless told. `outcome` tells failures from all else. `process` names the kind of process (`api`, `worker`, `tsa`).
  */
 export function createLogger(options: { level: string; process: string; destination?: DestinationStream }): Logger {
   const settings: LoggerOptions = {
     level: options.level,
     base: { process: options.process, pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
+    mixin: failedFromWarnOn,
     serializers: { err: (error: unknown) => describeError(error) },
     formatters: { level: (label) => ({ level: label }) },
     redact: { paths: redactedMembers.flatMap((name) => [name, `*.${name}`]), censor: '[REDACTED]' },

@@ -30,10 +30,13 @@ export interface MetricSources {
 
 /** What the processes of the service tell Prometheus. Labels name routes, providers and outcomes, never a caller. */
 export interface Metrics {
-  answered(request: { method: string; route: string; status: number; seconds: number }): void;
+  answered(request: { method: string; route: string; status: number; outcome: 'done' | 'refused' | 'failed'; seconds: number }): void;
+  /** Why a request was refused or failed. */
+  faulted(fault: { outcome: 'refused' | 'failed'; code: string }): void;
   rateLimited(limit: string): void;
   stamped(call: { provider: string; outcome: 'stamped' | 'failed' | 'refused'; seconds: number }): void;
-  mailed(outcome: 'sent' | 'deferred' | 'refused'): void;
+  mailed(outcome: 'sent' | 'deferred' | 'failed'): void;
+  jobFailed(job: string): void;
   /** The text of a scrape, and its media type. */
   read(sources: MetricSources): Promise<{ body: string; contentType: string }>;
 }
@@ -45,9 +48,21 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
 
   const requests = new Histogram({
     name: 'qstamp_http_request_duration_seconds',
-    help: 'Requests answered, by route and status.',
-    labelNames: ['method', 'route', 'status'],
+    help: 'Requests answered, by route, status and outcome (done, refused, failed).',
+    labelNames: ['method', 'route', 'status', 'outcome'],
     buckets: seconds,
+    registers,
+  });
+  const refusals = new Counter({
+    name: 'qstamp_refusals_total',
+    help: 'Requests refused by a rule, by the code of the answer; nothing failed.',
+    labelNames: ['code'],
+    registers,
+  });
+  const failures = new Counter({
+    name: 'qstamp_failures_total',
+    help: 'Requests that failed, by the code of the answer: something of the service or around it did not work.',
+    labelNames: ['code'],
     registers,
   });
   const limited = new Counter({
@@ -63,7 +78,18 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
     buckets: seconds,
     registers,
   });
-  const mails = new Counter({ name: 'qstamp_mails_total', help: 'Mails handed to the server.', labelNames: ['outcome'], registers });
+  const mails = new Counter({
+    name: 'qstamp_mails_total',
+    help: 'Mails handed to the server; deferred: not taken and tried again, failed: not taken for good.',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const jobs = new Counter({
+    name: 'qstamp_job_failures_total',
+    help: 'Runs of jobs that failed and are tried again.',
+    labelNames: ['job'],
+    registers,
+  });
   const depth = new Gauge({ name: 'qstamp_queue_depth', help: 'Stamps that wait.', registers });
   const age = new Gauge({ name: 'qstamp_queue_oldest_age_seconds', help: 'Age of the oldest stamp that waits.', registers });
   const states = new Gauge({
@@ -85,10 +111,12 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
   }
 
   return {
-    answered: ({ method, route, status, seconds: took }) => requests.observe({ method, route, status }, took),
+    answered: ({ method, route, status, outcome, seconds: took }) => requests.observe({ method, route, status, outcome }, took),
+    faulted: ({ outcome, code }) => (outcome === 'refused' ? refusals : failures).inc({ code }),
     rateLimited: (limit) => limited.inc({ limit }),
     stamped: ({ provider, outcome, seconds: took }) => stamps.observe({ provider, outcome }, took),
     mailed: (outcome) => mails.inc({ outcome }),
+    jobFailed: (job) => jobs.inc({ job }),
     read: async (sources) => {
       await collect(sources);
       return { body: await registry.metrics(), contentType: registry.contentType };

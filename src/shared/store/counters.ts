@@ -1,41 +1,28 @@
+import { randomInt } from 'node:crypto';
 import type { AnyBulkWriteOperation, Collection, Db } from 'mongodb';
 import type { CallerKind } from '../domain/caller.ts';
-import { bucketOf, quantile } from '../domain/latency-histogram.ts';
+import { quantile } from '../domain/latency-histogram.ts';
 import { maxTimeMS } from './connection.ts';
+import {
+  type ActivityTotals,
+  type Change,
+  type CounterRecord,
+  changesOf,
+  changesOfActivity,
+  counterShards,
+  hoursUntil,
+  latenciesOf,
+  lifetimeId,
+  productId,
+  type StampTally,
+  shardedId,
+  shardIdsOf,
+  totalsOf,
+} from './counter-rows.ts';
 import { inStore } from './errors.ts';
 import type { StampSummary } from './stamps.ts';
 
-/** What one finished stamp adds to the statistics. A failed one has no stamp, only the provider that was asked first. */
-export interface StampTally {
-  readonly finishedAt: number;
-  readonly provider: string;
-  readonly isQualified: boolean;
-  readonly callerKind: CallerKind;
-  readonly product: string | undefined;
-  readonly outcome: 'stamped' | 'failed';
-  /** From acceptance to evidence, in milliseconds; absent where it is not known (a repair). */
-  readonly latencyMs: number | undefined;
-}
-
-/** What is counted for everybody to see: by the hour, and for ever. */
-const activities = ['stamps', 'failed', 'verifications', 'workflowsStarted', 'workflowsCompleted'] as const;
-export type Activity = (typeof activities)[number];
-export type ActivityTotals = Readonly<Record<Activity, number>>;
-
-/**
- * `day:…` rows hold the daily statistics, `product:…` rows a product's total, `hour:…` rows what was done in one hour, and
- * `lifetime` what was done ever.
- */
-interface CounterRecord extends Partial<ActivityTotals> {
-  readonly _id: string;
-  /** Of hours: they are needed for a day only. */
-  readonly expiresAt?: Date;
-  readonly date?: string;
-  readonly provider?: string;
-  readonly isQualified?: boolean;
-  readonly callerKind?: CallerKind;
-  readonly latency?: Readonly<Record<string, number>>;
-}
+export { type Activity, type ActivityTotals, type StampTally, utcDay } from './counter-rows.ts';
 
 /** What a stored stamp counts for, when the counters are made anew. Its latency is not known any more. */
 export const tallyOfRecord = ({ issuedAt, provider, isQualified, caller }: StampSummary): StampTally => ({
@@ -67,60 +54,23 @@ export interface CounterStore {
   takeBack(tallies: readonly StampTally[]): Promise<void>;
   /** Adds what is no stamp, done at `timeMs`. */
   count(done: Partial<ActivityTotals>, timeMs: number): Promise<void>;
-  /** What was done in the hour of `timeMs` and the 23 before it, and ever; its cost is 25 rows. */
+  /** What was done in the hour of `timeMs` and the 23 before it, and ever; its cost is 25 rows for each process that counts. */
   totals(timeMs: number): Promise<{ last24h: ActivityTotals; lifetime: ActivityTotals }>;
-  /** Rows of the days from `since` (`YYYY-MM-DD`) on, newest first; its cost is the number of rows. */
+  /** Rows of the days from `since` (`YYYY-MM-DD`) on, newest first; its cost is the number of rows, of each process that counts. */
   daily(since: string): Promise<DailyFigures[]>;
   productTotal(product: string): Promise<number>;
   /** Replaces every stamp count by what `tallies` adds up to at `timeMs`; all other figures are kept as they are. */
   repair(tallies: AsyncIterable<StampTally>, timeMs: number): Promise<void>;
 }
 
-/** UTC day of a time in milliseconds, `YYYY-MM-DD`. */
-export const utcDay = (timeMs: number): string => new Date(timeMs).toISOString().slice(0, 10);
+/** The row that gives each process its shard. */
+const shardsId = 'shards';
 
-const hourMs = 3_600_000;
-const lifetimeId = 'lifetime';
-
-const hourIdOf = (timeMs: number): string => `hour:${new Date(timeMs).toISOString().slice(0, 13)}`;
-
-/** One hour longer than anybody reads back. */
-const expiryOf = (timeMs: number): Date => new Date(Math.floor(timeMs / hourMs) * hourMs + 25 * hourMs);
-
-interface Change {
-  readonly set: Omit<CounterRecord, '_id' | 'latency' | Activity>;
-  readonly inc: Partial<Record<string, number>>;
-}
-
-function changesOf(tallies: readonly StampTally[], by: 1 | -1 = 1): Map<string, Change> {
-  const changes = new Map<string, Change>();
-  const add = (id: string, set: Change['set'], field: string) => {
-    const change = changes.get(id) ?? { set, inc: {} };
-    change.inc[field] = (change.inc[field] ?? 0) + by;
-    changes.set(id, change);
-  };
-  // Stamps that are counted together are nearly always of the same hour, so the names of its rows are made once.
-  for (const [hour, ofHour] of Map.groupBy(tallies, ({ finishedAt }) => Math.floor(finishedAt / hourMs))) {
-    const date = utcDay(hour * hourMs);
-    const hourId = hourIdOf(hour * hourMs);
-    const hourFields = { expiresAt: expiryOf(hour * hourMs) };
-    for (const { provider, isQualified, callerKind, product, outcome, latencyMs } of ofHour) {
-      const day = `day:${date}:${callerKind}:${isQualified ? 'qualified' : 'unqualified'}:${provider}`;
-      const dayFields = { date, provider, isQualified, callerKind };
-      const activity: Activity = outcome === 'stamped' ? 'stamps' : 'failed';
-      add(day, dayFields, activity);
-      add(hourId, hourFields, activity);
-      add(lifetimeId, {}, activity);
-      if (outcome !== 'stamped') continue;
-      if (latencyMs !== undefined) add(day, dayFields, `latency.${bucketOf(latencyMs)}`);
-      if (product !== undefined) add(`product:${product}`, {}, 'stamps');
-    }
-  }
-  return changes;
-}
-
-function figuresOf(record: CounterRecord): DailyFigures {
-  const { date = '', provider = '', isQualified = false, callerKind = 'internal', stamps = 0, failed = 0, latency = {} } = record;
+/** One day of one provider for one kind of caller, of all shards. */
+function figuresOf(rows: readonly [CounterRecord, ...CounterRecord[]]): DailyFigures {
+  const [{ date = '', provider = '', isQualified = false, callerKind = 'internal' }] = rows;
+  const { stamps, failed } = totalsOf(rows);
+  const latency = latenciesOf(rows);
   return {
     date,
     provider,
@@ -132,13 +82,20 @@ function figuresOf(record: CounterRecord): DailyFigures {
   };
 }
 
-function totalsOf(records: readonly CounterRecord[]): ActivityTotals {
-  const sum = (activity: Activity) => records.reduce((total, record) => total + (record[activity] ?? 0), 0);
-  return Object.fromEntries(activities.map((activity) => [activity, sum(activity)])) as ActivityTotals;
-}
+/** `ownShard`: the shard to count in; unless told, the process takes the next one when it first counts. */
+export function createCounterStore(db: Db, ownShard?: number): CounterStore {
+  const counters: Collection<CounterRecord & { readonly taken?: number }> = db.collection('counters');
+  let taking = ownShard === undefined ? undefined : Promise.resolve(ownShard);
 
-export function createCounterStore(db: Db): CounterStore {
-  const counters: Collection<CounterRecord> = db.collection('counters');
+  /** When the store does not say which shard is next, any will do: two processes in one shard count right, and wait for each other. */
+  async function takeShard(): Promise<number> {
+    try {
+      const options = { upsert: true, returnDocument: 'after', maxTimeMS } as const;
+      const row = await inStore(() => counters.findOneAndUpdate({ _id: shardsId }, { $inc: { taken: 1 } }, options));
+      if (row?.taken !== undefined) return (row.taken - 1) % counterShards;
+    } catch {}
+    return randomInt(counterShards);
+  }
 
   const write = async (operations: AnyBulkWriteOperation<CounterRecord>[]) => {
     if (operations.length > 0) await inStore(() => counters.bulkWrite(operations, { ordered: false }));
@@ -148,33 +105,31 @@ export function createCounterStore(db: Db): CounterStore {
     updateOne: { filter: { _id: id }, update: { $setOnInsert: set, [counting]: inc }, upsert: true },
   });
 
-  /** Sorted by id, so that two writers lock the rows in the same order and never wait for each other. */
-  const increase = (changes: Iterable<[string, Change]>) =>
-    write([...changes].sort(([a], [b]) => (a < b ? -1 : 1)).map(([id, change]) => upsert(id, change, '$inc')));
+  /** Sorted by id, so that two processes of one shard lock the rows in the same order. */
+  const increase = async (changes: Iterable<[string, Change]>) => {
+    taking ??= takeShard();
+    const shard = await taking;
+    await write([...changes].sort(([a], [b]) => (a < b ? -1 : 1)).map(([id, change]) => upsert(shardedId(id, shard), change, '$inc')));
+  };
+
+  const read = (filter: Parameters<typeof counters.find>[0]) => inStore(() => counters.find(filter, { maxTimeMS }).toArray());
 
   return {
     add: (tallies) => increase(changesOf(tallies)),
     takeBack: (tallies) => increase(changesOf(tallies, -1)),
-    count: (done, timeMs) =>
-      increase([
-        [hourIdOf(timeMs), { set: { expiresAt: expiryOf(timeMs) }, inc: done }],
-        [lifetimeId, { set: {}, inc: done }],
-      ]),
-    totals: (timeMs) =>
-      inStore(async () => {
-        const hours = Array.from({ length: 24 }, (_, ago) => hourIdOf(timeMs - ago * hourMs));
-        const rows = await counters.find({ _id: { $in: [...hours, lifetimeId] } }, { maxTimeMS }).toArray();
-        const isLifetime = ({ _id }: CounterRecord) => _id === lifetimeId;
-        return { last24h: totalsOf(rows.filter((row) => !isLifetime(row))), lifetime: totalsOf(rows.filter(isLifetime)) };
-      }),
-    daily: (since) =>
-      inStore(async () => {
-        const rows = await counters.find({ date: { $gte: since } }, { maxTimeMS }).toArray();
-        return rows
-          .map(figuresOf)
-          .sort((a, b) => b.date.localeCompare(a.date) || a.callerKind.localeCompare(b.callerKind) || a.provider.localeCompare(b.provider));
-      }),
-    productTotal: (product) => inStore(async () => (await counters.findOne({ _id: `product:${product}` }, { maxTimeMS }))?.stamps ?? 0),
+    count: (done, timeMs) => increase(changesOfActivity(done, timeMs)),
+    totals: async (timeMs) => {
+      const [hours, lifetime] = await Promise.all([read({ _id: hoursUntil(timeMs) }), read({ _id: { $in: shardIdsOf(lifetimeId) } })]);
+      return { last24h: totalsOf(hours), lifetime: totalsOf(lifetime) };
+    },
+    daily: async (since) => {
+      const rows = await read({ date: { $gte: since } });
+      const byCounter = Map.groupBy(rows, ({ _id }) => _id.split('#')[0]);
+      return [...byCounter.values()]
+        .flatMap(([first, ...others]) => (first ? [figuresOf([first, ...others])] : []))
+        .sort((a, b) => b.date.localeCompare(a.date) || a.callerKind.localeCompare(b.callerKind) || a.provider.localeCompare(b.provider));
+    },
+    productTotal: async (product) => totalsOf(await read({ _id: { $in: shardIdsOf(productId(product)) } })).stamps,
     repair: async (tallies, timeMs) => {
       const changes = new Map<string, Change>();
       for await (const tally of tallies) {
@@ -185,7 +140,7 @@ export function createCounterStore(db: Db): CounterStore {
           changes.set(id, change);
         }
       }
-      await inStore(() => counters.updateMany({ _id: { $nin: [...changes.keys()] } }, { $set: { stamps: 0 } }));
+      await inStore(() => counters.updateMany({ _id: { $nin: [...changes.keys(), shardsId] } }, { $set: { stamps: 0 } }));
       await write([...changes].map(([id, change]) => upsert(id, change, '$set')));
     },
   };

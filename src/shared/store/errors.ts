@@ -16,6 +16,13 @@ export function duplicatePositions(error: unknown): number[] | undefined {
   return failures.map(({ index }) => index);
 }
 
+/** OutOfDiskSpace of mongod; PostgreSQL's disk_full (53100) as DocumentDB passes it on. */
+const outOfSpaceCodes: readonly unknown[] = [14_031, 4_293];
+
+/** Whether a write failed because the store's disk is full. */
+export const isOutOfSpace = (error: unknown): boolean =>
+  error instanceof ServiceError && error.cause instanceof MongoServerError && outOfSpaceCodes.includes(error.cause.code);
+
 /** The driver lets Node's own error through when it writes to a connection that the server has just ended (mongodb 7.9). */
 const isBrokenPipe = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EPIPE';
 

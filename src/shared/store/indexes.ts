@@ -5,11 +5,17 @@ import { inStore } from './errors.ts';
 
 const retryMs = 2_000;
 
+/** The index that finds the stamps of a product between two ids. Stamps of nobody in particular are not in it. */
+export const productIndex = 'product_stamps';
+
 async function createIndexes(db: Db): Promise<void> {
   // Partial, not sparse: a sparse index doubles what the insert of a stamp costs that has no such member (DocumentDB).
   await db
     .collection('stamps')
     .createIndex({ tokenDigest: 1 }, { name: 'rfc3161_token', partialFilterExpression: { tokenDigest: { $exists: true } } });
+  await db
+    .collection('stamps')
+    .createIndex({ 'caller.product': 1, _id: 1 }, { name: productIndex, partialFilterExpression: { 'caller.product': { $exists: true } } });
   await db.collection('counters').createIndex({ date: 1 });
   await db.collection('counters').createIndex({ expiresAt: 1 }, { expireAfterSeconds: 0 });
   await db.collection('outputs').createIndex({ workflowId: 1, hash: 1 });

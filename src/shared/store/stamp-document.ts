@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { Binary } from 'mongodb';
 import type { Caller } from '../domain/caller.ts';
-import { type Imprint, type MockProof, type Proof, type Stamp, sha256Imprint, type TokenProof } from '../domain/stamp.ts';
+import { digestCharacters, type Imprint, type MockProof, type Proof, type Stamp, sha256Imprint, type TokenProof } from '../domain/stamp.ts';
 import type { StampTier } from '../domain/tiers.ts';
 
 /** Where the content of a sealed stamp lies; the secret of its capability address is stored as a hash only (S11). */
@@ -52,8 +52,34 @@ const storedProofOf = (proof: Proof): MockProof | StoredTokenProof =>
 
 const bytesOf = (binary: Binary): Buffer => Buffer.from(binary.buffer);
 
-const proofOf = (stored: MockProof | StoredTokenProof): Proof =>
-  stored.kind === 'mock' ? stored : { ...stored, tsq: bytesOf(stored.tsq), tsr: bytesOf(stored.tsr) };
+/** What the database may hold where a document of ours should be: everything is to be looked at first. */
+type Found = Readonly<Record<string, unknown>>;
+
+/** Stands where a record has no proof that can be read. Without a token it proves nothing (V1). */
+const noProof: MockProof = { kind: 'mock', provider: '', isQualified: false, issuedAt: '', token: '' };
+
+function proofOf(stored: Found | null): Proof {
+  const { kind, provider, issuedAt, token, isQualified, tsq, tsr } = stored ?? {};
+  if (typeof provider !== 'string' || typeof issuedAt !== 'string' || typeof token !== 'string') return noProof;
+  const claims = { provider, isQualified: isQualified === true, issuedAt, token };
+  if (kind === 'mock') return { kind, ...claims };
+  return tsq instanceof Binary && tsr instanceof Binary ? { kind: 'token', ...claims, tsq: bytesOf(tsq), tsr: bytesOf(tsr) } : noProof;
+}
+
+function proofsOf(stored: unknown): readonly [Proof, ...Proof[]] {
+  const [first = noProof, ...others] = Array.isArray(stored) ? stored.map(proofOf) : [];
+  return [first, ...others];
+}
+
+/** An imprint that is missing reads as an empty digest, which no token is for. */
+function imprintOf(stored: unknown): Imprint {
+  const { algorithm, digest } = (stored ?? {}) as Partial<Imprint>;
+  const isImprint = typeof digest === 'string' && algorithm !== undefined && Object.hasOwn(digestCharacters, algorithm);
+  return isImprint ? { algorithm, digest } : sha256Imprint('');
+}
+
+const isFlat = (document: StampDocument | FlatStampDocument): document is FlatStampDocument =>
+  !('proofs' in document) && !('imprint' in document);
 
 export function documentOf({ tokenId, proofs: [first, ...others], ...rest }: StoredStamp): StampDocument {
   const digests = [first, ...others].filter(({ kind }) => kind === 'token').map(({ token }) => tokenDigestOf(token));
@@ -89,25 +115,32 @@ export const summaryFields = {
   isQualified: 1,
 } as const;
 
+/** The time in a UUID of version 7 (RFC 9562 §5.7), for a record that has lost its own. */
+const timeOfId = (tokenId: string): string => new Date(Number.parseInt(tokenId.replaceAll('-', '').slice(0, 12), 16) || 0).toISOString();
+
 export function summaryOf(document: StampDocument | FlatStampDocument): StampSummary {
   const { _id: tokenId, tier, caller } = document;
-  const { issuedAt, provider, isQualified } = 'proofs' in document ? document.proofs[0] : document;
-  const imprint = 'imprint' in document ? document.imprint : sha256Imprint(document.hash);
-  return { tokenId, imprint, tier, caller, issuedAt, provider, isQualified };
+  const recorded: Found = isFlat(document) ? { ...document } : { ...document.proofs?.[0] };
+  const { issuedAt, provider, isQualified } = recorded;
+  return {
+    tokenId,
+    imprint: isFlat(document) ? imprintOf({ algorithm: 'sha256', digest: document.hash }) : imprintOf(document.imprint),
+    tier,
+    caller,
+    issuedAt: typeof issuedAt === 'string' ? issuedAt : timeOfId(tokenId),
+    provider: typeof provider === 'string' ? provider : '',
+    isQualified: isQualified === true,
+  };
 }
 
+/** Reads any document; of one that is damaged, a stamp that proves nothing (V1). */
 export function stampOf(document: StampDocument | FlatStampDocument): StoredStamp {
-  if ('proofs' in document) {
-    const {
-      _id: tokenId,
-      proofs: [first, ...others],
-      tokenDigest: _,
-      ...rest
-    } = document;
-    return { tokenId, ...rest, proofs: [proofOf(first), ...others.map(proofOf)] };
+  if (!isFlat(document)) {
+    const { _id: tokenId, proofs, imprint, tokenDigest: _, ...rest } = document;
+    return { tokenId, ...rest, imprint: imprintOf(imprint), proofs: proofsOf(proofs) };
   }
   const { _id: tokenId, hash: digest, token, provider, isQualified, issuedAt, tsq, tsr, tokenDigest: _, ...rest } = document;
-  const claims = { provider, isQualified, issuedAt, token };
-  const proof: Proof = tsq && tsr ? { kind: 'token', ...claims, tsq: bytesOf(tsq), tsr: bytesOf(tsr) } : { kind: 'mock', ...claims };
-  return { tokenId, imprint: sha256Imprint(digest), ...rest, proofs: [proof] };
+  const kind = tsq && tsr ? 'token' : 'mock';
+  const proof = proofOf({ kind, token, provider, isQualified, issuedAt, tsq, tsr });
+  return { tokenId, imprint: imprintOf({ algorithm: 'sha256', digest }), ...rest, proofs: [proof] };
 }

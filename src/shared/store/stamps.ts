@@ -1,6 +1,8 @@
 import type { Collection, Db } from 'mongodb';
 import { maxTimeMS } from './connection.ts';
 import { duplicatePositions, inStore } from './errors.ts';
+import { createProductListing } from './product-listing.ts';
+import type { StampDirectory } from './stamp-directory.ts';
 import {
   documentOf,
   type FlatStampDocument,
@@ -33,8 +35,10 @@ export interface StampStore {
   scan(): AsyncIterable<StampSummary>;
 }
 
-export function createStampStore(db: Db): StampStore {
+/** `directory`: what is known of where a product's stamps are; without it they are looked for among all. */
+export function createStampStore(db: Db, directory: Pick<StampDirectory, 'marks'> = { marks: async () => [] }): StampStore {
   const stamps: Collection<StampDocument | FlatStampDocument> = db.collection('stamps');
+  const listOfProduct = createProductListing(stamps);
 
   const findMany = (tokenIds: readonly string[]) =>
     inStore(async () => (await stamps.find({ _id: { $in: [...tokenIds] } }, { maxTimeMS }).toArray()).map(stampOf));
@@ -67,17 +71,8 @@ export function createStampStore(db: Db): StampStore {
         const found = await stamps.findOne({ tokenDigest: tokenDigestOf(token) }, { projection: { _id: 1 }, maxTimeMS });
         return found?._id ?? null;
       }),
-    listByProduct: (product, { limit, offset }) =>
-      inStore(async () => {
-        const found = await stamps
-          .find({ 'caller.product': product }, { projection: summaryFields, maxTimeMS })
-          .hint({ _id: 1 })
-          .sort({ _id: -1 })
-          .skip(offset)
-          .limit(limit)
-          .toArray();
-        return found.map(summaryOf);
-      }),
+    listByProduct: (product, page) =>
+      inStore(async () => (await listOfProduct(await directory.marks(product), product, page)).map(summaryOf)),
     scan: async function* () {
       for (let after = ''; ; ) {
         const page = await inStore(() =>

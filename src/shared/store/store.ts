@@ -1,4 +1,5 @@
 import { ServiceError } from '../domain/service-error.ts';
+import { systemClock } from '../runtime/clock.ts';
 import type { Config } from '../runtime/config.ts';
 import type { Logger } from '../runtime/log.ts';
 import { connectStore } from './connection.ts';
@@ -9,12 +10,14 @@ import { ensureIndexes } from './indexes.ts';
 import { createKeyStore, type KeyStore } from './keys.ts';
 import { createOutputStore, type OutputStore } from './outputs.ts';
 import { createSealedContentStore, type SealedContentStore } from './sealed-content.ts';
+import { createStampDirectory, type StampDirectory } from './stamp-directory.ts';
 import { createStampStore, type StampStore } from './stamps.ts';
 import { createWorkflowStore, type WorkflowStore } from './workflows.ts';
 
 /** Everything that is kept in MongoDB. */
 export interface Store {
   readonly stamps: StampStore;
+  readonly stampDirectory: StampDirectory;
   readonly counters: CounterStore;
   readonly sealedContents: SealedContentStore;
   readonly idempotency: IdempotencyStore;
@@ -39,10 +42,12 @@ export interface Store {
 export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL' | 'MASTER_KEY'>, log: Logger): Store {
   const { db, close } = connectStore(MONGODB_URL, log);
   const keys = createKeyStore(db, MASTER_KEY);
+  const stampDirectory = createStampDirectory(db, systemClock);
   const closing = new AbortController();
   const checks = db.collection<{ _id: string; at?: Date }>('checks');
   return {
-    stamps: createStampStore(db),
+    stamps: createStampStore(db, stampDirectory),
+    stampDirectory,
     counters: createCounterStore(db),
     sealedContents: createSealedContentStore(db),
     idempotency: createIdempotencyStore(db),

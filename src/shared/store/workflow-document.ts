@@ -55,7 +55,7 @@ interface WorkflowFields {
   readonly challenge?: StoredChallenge;
   /** Digests of the challenges that newer ones have replaced. */
   readonly formerChallenges?: readonly string[];
-  /** How the verification mail fares. `failedAt`: it will not be tried again; `fault` says why, without the address. */
+  /** How the mail with the link fares. `failedAt`: it will not be tried again; `fault` says why, without the address. */
   readonly mail?: { readonly attempts: number; readonly sentAt?: Date; readonly failedAt?: Date; readonly fault?: string };
   /** Set when the workflow is closed for good; the id of the root's stamp is fixed here. */
   readonly closing?: { readonly rootTokenId: string; readonly at: Date };

@@ -3,7 +3,7 @@ import type { Metrics } from '../../shared/runtime/metrics.ts';
 import { MailError, type MailTransport } from './transport.ts';
 
 /**
- * The same transport, with each outcome counted (`deferred` is tried again, `refused` is not). The last one tells whether mails leave: a
+ * The same transport, with each outcome counted (`deferred` is tried again, `failed` is not). The last one tells whether mails leave: a
  * server that refuses one mail works, one that cannot be reached or refuses the login does not.
  */
 export function withMailRecord(
@@ -20,7 +20,7 @@ export function withMailRecord(
       metrics.mailed('sent');
       note('ok');
     } catch (error) {
-      metrics.mailed(error instanceof MailError && error.isFinal ? 'refused' : 'deferred');
+      metrics.mailed(error instanceof MailError && error.isFinal ? 'failed' : 'deferred');
       note(error instanceof MailError && !error.isOfServer ? 'ok' : 'failing');
       throw error;
     }

@@ -36,7 +36,7 @@ export interface Message {
 const domainOf = (sender: string): string => /@([^\s<>@]+)>?\s*$/.exec(sender)?.[1] ?? 'localhost';
 
 /**
- * The verification mail, as text and as HTML from the same model. Of what a caller chose it quotes the agent's name alone, trimmed to
+ * The mail with the link, as text and as HTML from the same model. Of what a caller chose it quotes the agent's name alone, trimmed to
  * one and marked as what the agent calls itself: a client must learn who asks, and a stranger must not put words into a mail of ours.
  *
  * The recipient is an object, because a plain string with a comma would go to two people. `Auto-Submitted` keeps vacation

@@ -69,10 +69,10 @@ export function createOtpMailProcessor(deps: OtpMailDeps): (job: JobPayload<'otp
       const report = { requestId, workflowId, fault, attempts: workflow.mail?.attempts };
       await workflows.recordMail(workflowId, challengeId, isOver ? { failedAt: new Date(clock()), fault } : { fault });
       if (!isOver) throw error;
-      log.error(report, 'the verification mail was given up');
+      log.error(report, 'the mail with the link was given up');
       return;
     }
     await workflows.recordMail(workflowId, challengeId, { sentAt: new Date(clock()) });
-    log.info({ requestId, workflowId }, 'the verification mail was sent');
+    log.info({ requestId, workflowId, outcome: 'done' }, 'the mail with the link was sent');
   };
 }

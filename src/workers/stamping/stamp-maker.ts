@@ -69,8 +69,8 @@ const distinct = (items: readonly StampItem[]): StampItem[] => [
   ...new Map(items.toReversed().map((item) => [item.tokenId, item])).values(),
 ];
 
-export function createStampMaker({ provider, stamps, counters, clock, log }: StampMakerDeps): MakeStamps {
-  const writer = createStampWriter({ stamps, counters, log });
+export function createStampMaker({ provider, stamps, directory, counters, clock, log }: StampMakerDeps): MakeStamps {
+  const writer = createStampWriter({ stamps, directory, counters, log });
 
   async function attempt(item: StampItem): Promise<Attempt> {
     const { tokenId, imprint, tier, requiresQualified = false } = item;
@@ -79,12 +79,13 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
     } catch (error) {
       // The mock provider's key is in the store: while that is away, the job is tried again and counts as no failure.
       if (error instanceof ServiceError) throw error;
-      const isRefused = error instanceof TierUnavailableError;
-      log.warn(
-        { err: error, requestId: item.requestId, tokenId },
-        isRefused ? 'the stamp was refused' : 'the provider could not make the stamp',
-      );
-      return { item, outcome: isRefused ? 'refused' : 'failed' };
+      const subject = { requestId: item.requestId, tokenId };
+      if (error instanceof TierUnavailableError) {
+        log.info({ ...subject, outcome: 'refused', code: 'tier_unavailable', reason: error.message }, 'the stamp was refused');
+        return { item, outcome: 'refused' };
+      }
+      log.warn({ ...subject, code: 'provider_failed', err: error }, 'no provider made the stamp');
+      return { item, outcome: 'failed' };
     }
   }
 
@@ -102,6 +103,7 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
     const items = distinct(given);
     const startedAt = clock();
     const known = isRetry ? await stamps.findMany(items.map(({ tokenId }) => tokenId)) : [];
+    await directory.wrote(known);
     const knownIds = new Set(known.map(({ tokenId }) => tokenId));
     const attempts = await Promise.all(items.filter(({ tokenId }) => !knownIds.has(tokenId)).map(attempt));
 
@@ -116,8 +118,10 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
     const written = await writer.write(stamped.map(({ item, proof }) => ({ stamp: stampOf(item, proof), tally: tallyOf(item, proof) })));
     await writer.countFailures(failed.map((item) => tallyOf(item)));
     const requestIds = [...new Set(items.map(({ requestId }) => requestId))];
-    log.info(
+    const hasFailed = attempts.some(({ outcome }) => outcome === 'failed');
+    log[hasFailed ? 'warn' : 'info'](
       {
+        outcome: hasFailed ? 'failed' : refused.length > 0 ? 'refused' : 'done',
         requestIds,
         stamped: stamped.length,
         known: known.length,
@@ -126,7 +130,7 @@ export function createStampMaker({ provider, stamps, counters, clock, log }: Sta
         owed: owed.length,
         durationMs: clock() - startedAt,
       },
-      'stamped',
+      'a job of stamps was worked off',
     );
     return { stored: [...known, ...written], failed, refused, owed };
   };

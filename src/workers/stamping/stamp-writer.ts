@@ -3,6 +3,7 @@ import { createBatcher } from '../../shared/runtime/batcher.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { CounterStore, StampTally } from '../../shared/store/counters.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
+import type { DirectoryKeeper } from './directory-keeper.ts';
 
 /**
  * Jobs that finish while another write is under way are written together, at most this many: one insert, and beside it one update of the
@@ -26,6 +27,7 @@ interface JobWrites {
 }
 
 export interface StampWriterDeps {
+  readonly directory: Pick<DirectoryKeeper, 'wrote'>;
   readonly stamps: Pick<StampStore, 'insertOnce'>;
   readonly counters: Pick<CounterStore, 'add' | 'takeBack'>;
   readonly log: Logger;
@@ -43,7 +45,7 @@ export interface StampWriter {
   countFailures(tallies: readonly StampTally[]): Promise<void>;
 }
 
-export function createStampWriter({ stamps, counters, log }: StampWriterDeps): StampWriter {
+export function createStampWriter({ stamps, directory, counters, log }: StampWriterDeps): StampWriter {
   async function count(tallies: readonly StampTally[], change: (tallies: readonly StampTally[]) => Promise<void>): Promise<void> {
     try {
       if (tallies.length > 0) await change(tallies);
@@ -78,7 +80,7 @@ export function createStampWriter({ stamps, counters, log }: StampWriterDeps): S
       });
       const addedIds = new Set(added.map(({ tokenId }) => tokenId));
       // Two jobs in this batch may hold the same stamp; it was added, and counts, once.
-      await finishCounting(made.map(({ stamp }) => addedIds.delete(stamp.tokenId)));
+      await Promise.all([finishCounting(made.map(({ stamp }) => addedIds.delete(stamp.tokenId))), directory.wrote(stored)]);
 
       const storedById = new Map(stored.map((stamp) => [stamp.tokenId, stamp]));
       for (const job of jobs) job.stored = job.made.flatMap(({ stamp }) => storedById.get(stamp.tokenId) ?? []);

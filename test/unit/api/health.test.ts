@@ -32,7 +32,7 @@ test.each<[string, ProviderHealth[], string, string]>([
   ['is out, another one answered', [provider('outage', at), provider('operational', at)], 'ok', 'ok'],
   ['is out', [provider('outage', at)], 'degraded', 'failing'],
 ])('a provider that %s is told as such by health (V9)', async (_, providers, status, check) => {
-  expect(await checkWith([{ providers, mail: 'ok' }])).toEqual([status, check, 'ok']);
+  expect(await checkWith([{ providers, mail: 'ok', isStoreFull: false }])).toEqual([status, check, 'ok']);
 });
 
 test.each<[Heartbeat['mail'], string]>([
@@ -40,7 +40,7 @@ test.each<[Heartbeat['mail'], string]>([
   ['not_configured', 'ok'],
   ['unknown', 'ok'],
 ])('mail is a part of health: %s is %s', async (mail, status) => {
-  expect(await checkWith([{ providers: [provider('operational', at)], mail }])).toEqual([status, 'ok', mail]);
+  expect(await checkWith([{ providers: [provider('operational', at)], mail, isStoreFull: false }])).toEqual([status, 'ok', mail]);
 });
 
 test('without a worker nothing is known of providers and mail', async () => {

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { MalformedJsonError, parseJsonText } from '../../../src/api/http/json-text.ts';
+import { tries } from '../../support/depth.ts';
 
 /** Texts that are not JSON, and where and why CPython 3.11 says so. */
 const rows: readonly (readonly [text: string, offset: number, error: string])[] = JSON.parse(
@@ -88,6 +89,6 @@ test('whatever the octets: a value, or json_invalid within the text', () => {
         expect(offset).toBeLessThanOrEqual([...text].length);
       },
     ),
-    { numRuns: 2000 },
+    { numRuns: tries(2000, 500) },
   );
 });

@@ -9,7 +9,7 @@ import { workflowComplete } from '../../../src/cli/commands/workflow-complete.ts
 import { workflowStart } from '../../../src/cli/commands/workflow-start.ts';
 import { helpOf } from '../../../src/cli/help.ts';
 import { readableSize } from '../../../src/cli/terminal.ts';
-import { folderWith } from './in-process.ts';
+import { folderWith } from '../../support/cli-in-process.ts';
 
 const commands = [stamp, verify, trustAdd, trustRemove, workflowStart, workflowAdd, workflowComplete];
 const parse = (line: string) => parseCommandLine(line.split(' '), commands);

@@ -6,7 +6,7 @@ import { trustAdd } from '../../../src/cli/commands/trust-add.ts';
 import { trustList } from '../../../src/cli/commands/trust-list.ts';
 import { trustRemove } from '../../../src/cli/commands/trust-remove.ts';
 import { createPki } from '../../../src/tsa/pki.ts';
-import { folderWith } from './in-process.ts';
+import { folderWith } from '../../support/cli-in-process.ts';
 
 const [one, other] = [createPki({ nowMs: Date.now() }), createPki({ nowMs: Date.now() })];
 const fingerprintOf = (der: Buffer) => createHash('sha256').update(der).digest('hex');
@@ -31,7 +31,7 @@ test('shows subject and fingerprint, asks, and keeps what was said yes to', asyn
   expect(asked).toHaveLength(1);
   expect(asked[0]).toContain('CN=Root CA');
   expect(asked[0]).toContain(`SHA-256 ${readableFingerprint(fingerprint)}`);
-  expect(readdirSync(path('anchors'))).toEqual([`${fingerprint}.pem`]);
+  expect(readdirSync(path('config/qstamp/anchors'))).toEqual([`${fingerprint}.pem`]);
   const { stdout: listed } = await run(['trust', 'list']);
   expect(listed).toContain(`SHA-256 ${readableFingerprint(fingerprint)}`);
 });
@@ -74,6 +74,6 @@ test('what is no certificate is told by name: 5, and a broken file among those t
   const sentence = 'none.pem: A trust anchor is neither PEM nor DER.';
   expect(await run(['trust', 'add', '--yes', 'none.pem'])).toMatchObject({ code: 5, stderr: `qstamp: ${sentence}\n` });
   await run(['trust', 'add', '--yes', 'one.pem']);
-  writeFileSync(path('anchors/broken.pem'), 'x');
+  writeFileSync(path('config/qstamp/anchors/broken.pem'), 'x');
   expect(await run(['trust', 'list'])).toMatchObject({ code: 5, stderr: expect.stringMatching(/^qstamp: \S*broken\.pem: A trust anchor/) });
 });

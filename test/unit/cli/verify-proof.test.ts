@@ -6,8 +6,8 @@ import { canonicalTextOf, closingRecordOf } from '../../../src/shared/contract/c
 import type { InclusionProofShown } from '../../../src/shared/contract/workflow-proof.ts';
 import { issueResponse } from '../../../src/shared/rfc3161/index.ts';
 import { createPki } from '../../../src/tsa/pki.ts';
+import { folderWith } from '../../support/cli-in-process.ts';
 import { ask } from '../../support/tsa-lab.ts';
-import { folderWith } from './in-process.ts';
 
 const genTimeMs = Date.UTC(2024, 1, 29, 12);
 const pki = createPki({ nowMs: genTimeMs - 24 * 3_600_000 });

@@ -1,76 +1,25 @@
-import { createHash, createSecretKey } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { readableFingerprint } from '../../../src/cli/anchors.ts';
-import { trustAdd } from '../../../src/cli/commands/trust-add.ts';
 import { verify } from '../../../src/cli/commands/verify.ts';
-import { issueMockToken } from '../../../src/shared/domain/mock-token.ts';
-import { issueResponse, OID, type SigningIdentity } from '../../../src/shared/rfc3161/index.ts';
+import { OID } from '../../../src/shared/rfc3161/index.ts';
 import { extendedKeyUsage, issueCrl, pem } from '../../../src/tsa/certificate.ts';
-import { createPki, issueIntermediate, issueSigner } from '../../../src/tsa/pki.ts';
-import { ask } from '../../support/tsa-lab.ts';
-import { folderWith, sendJson, startStub } from './in-process.ts';
-
-const hourMs = 3_600_000;
-/** Years ago, so that whatever ran out since then ran out long ago. */
-const genTimeMs = Date.UTC(2024, 1, 29, 12);
-const genTime = '2024-02-29T12:00:00Z';
-/** The names of the development TSA. */
-const named = (name: string) => `CN=${name},O=qstamp development`;
-const pki = createPki({ nowMs: genTimeMs - 24 * hourMs });
-const stranger = createPki({ nowMs: genTimeMs - 24 * hourMs });
-const fingerprintOf = (der: Buffer) => createHash('sha256').update(der).digest('hex');
-const digestOf = (content: string, hash: 'sha256' | 'sha512' = 'sha256') => createHash(hash).update(content).digest();
-
-interface AnswerOptions {
-  readonly hash?: 'sha256' | 'sha512';
-  readonly identity?: SigningIdentity;
-  readonly atMs?: number;
-}
-
-/** What the TSA answers about this content. */
-function answerFor(content: string, { hash = 'sha256', identity = pki.signer, atMs = genTimeMs }: AnswerOptions = {}): Buffer {
-  const asked = ask({ hash, digest: digestOf(content, hash), nonce: undefined });
-  return issueResponse({ identity, policies: ['2.999.1'], accuracy: { seconds: 1 } }, asked.der, { timeMs: atMs, serial: 1n });
-}
-
-const tokenId = '01890a5d-ac96-774b-bcce-b302099a8057';
-const verifyUrl = `/api/v1/verify/v1/token/${tokenId}`;
-
-/** What a service that can be believed in nothing saved beside a file. */
-const recordOf = (content: string, token: string) =>
-  JSON.stringify({
-    qstamp: 1,
-    kind: 'stamp',
-    file: 'a',
-    bytes: content.length,
-    sha256: digestOf(content).toString('hex'),
-    service: 'http://127.0.0.1:9',
-    stamp: {
-      token_id: tokenId,
-      issued_at: '2001-01-01T00:00:00Z',
-      content_sha256: digestOf(content).toString('hex'),
-      token,
-      tier: 'basic',
-      tsp_provider: 'acme',
-      is_qualified: true,
-      verify_url: verifyUrl,
-      sealed_storage_url: null,
-    },
-  });
-
-const mockKey = createSecretKey(Buffer.alloc(32, 1));
-const mockToken = (content: string) =>
-  issueMockToken(mockKey, { tokenId, hash: digestOf(content).toString('hex'), timeMs: genTimeMs, tier: 'basic' });
-
-function folder(token: string, files: Record<string, string | Uint8Array> = {}, stamped = 'a') {
-  const all = { a: 'a', 'a.qstamp.json': recordOf(stamped, token), 'root.pem': pki.rootPem, 'other.pem': stranger.rootPem, ...files };
-  return folderWith([verify, trustAdd], all);
-}
-const tokenOf = (content: string, options: AnswerOptions = {}) => answerFor(content, options).toString('base64');
-
-/** The one result of a command with `--json`. */
-const only = ({ stdout }: { readonly stdout: string }) => JSON.parse(stdout);
+import { issueIntermediate, issueSigner } from '../../../src/tsa/pki.ts';
+import { folderWith } from '../../support/cli-in-process.ts';
+import {
+  answerFor,
+  digestOf,
+  fingerprintOf,
+  folder,
+  genTime,
+  genTimeMs,
+  hourMs,
+  named,
+  only,
+  pki,
+  stranger,
+  tokenOf,
+} from '../../support/cli-verify-lab.ts';
 
 describe('by itself, where nobody listens', () => {
   test('valid by an anchor that is named, at genTime and with what was not checked', async () => {
@@ -236,165 +185,5 @@ describe('by itself, where nobody listens', () => {
       imprint: { algorithm: 'sha512', digest: digestOf('a', 'sha512').toString('hex') },
       content_sha256: null,
     });
-  });
-
-  test('a token beside a file, named, in base64, or alone', async () => {
-    const answer = answerFor('a');
-    const base64 = answer.toString('base64');
-    const files = { a: 'a', 'a.tsr': answer, 'b.txt': 'b', 'token.b64': `${base64}\n`, 'root.pem': pki.rootPem };
-    const { run } = folderWith([verify], files);
-    const first = async (...line: string[]) => (await run(['verify', '--ca', 'root.pem', ...line])).stdout.split('\n')[0];
-    expect(await first('a')).toBe(`a: valid, existed at ${genTime}`);
-    expect(await first('a.tsr')).toBe(`a.tsr: valid, existed at ${genTime}`);
-    expect(await first('a', '--token', 'token.b64')).toBe(`a: valid, existed at ${genTime}`);
-    expect(await first('b.txt', '--token', base64)).toMatch(/^b.txt: NOT VALID, imprint_mismatch: /);
-    const { stdout } = await run(['verify', '--ca', 'root.pem', base64]);
-    expect(stdout).toContain(`: valid, content with the SHA-256 ${digestOf('a').toString('hex')} existed at ${genTime}\n`);
-    expect(stdout).toContain('not checked: a file: only the token was judged');
-  });
-
-  test('V6: a token in BER, cut out of a stranger’s document, with the certificates that it did not bring along', async () => {
-    const read = (name: string) => readFileSync(new URL(`../../fixtures/real-tokens/t/1a17295b84f874d7${name}`, import.meta.url));
-    const { run } = folderWith([verify], { 'a.tst': read('.tst'), 'root.pem': read('-anchor.pem'), 'ca.pem': read('-inter.pem') });
-    const outcome = await run(['verify', '--json', 'a.tst', '--ca', 'root.pem', '--intermediate', 'ca.pem']);
-    expect(only(outcome)).toMatchObject({ verdict: 'valid', imprint: { algorithm: 'sha512' }, issued_at: '2024-09-13T11:20:02Z' });
-  });
-
-  test('standard input, by the record that was saved for it', async () => {
-    const { run } = folder(tokenOf('a'));
-    const line = ['verify', '-', '--token', 'a.qstamp.json', '--ca', 'root.pem'];
-    expect((await run(line, { stdin: 'a' })).stdout).toContain(`-: valid, existed at ${genTime}`);
-    expect((await run(line, { stdin: 'b' })).code).toBe(1);
-  });
-
-  test('a mock token is proof to nobody: not proved, and of a changed file not valid', async () => {
-    const { run, path } = folder(mockToken('a'));
-    const { code, stdout } = await run(['verify', '--ca', 'root.pem', 'a']);
-    expect([code, stdout]).toEqual([1, expect.stringMatching(/^a: NOT PROVED, mock_not_rfc3161: .*\n {2}.*proves nothing to anybody/)]);
-    expect(stdout).not.toContain('existed');
-    writeFileSync(path('a'), 'b');
-    expect((await run(['verify', 'a'])).stdout).toMatch(/^a: NOT VALID, imprint_mismatch: /);
-  });
-
-  test.each(['AAAA'.repeat(20), Buffer.from('{"valid":true}'.repeat(5)).toString('base64')])(
-    'V4: rubbish is not valid, with a reason: %s',
-    async (rubbish) => {
-      const { run } = folder(rubbish);
-      for (const subject of ['a', rubbish]) {
-        expect(only(await run(['verify', '--json', subject]))).toMatchObject({
-          verdict: 'not_valid',
-          reason: expect.stringMatching(/^[a-z0-9_]+: /),
-        });
-      }
-    },
-  );
-
-  test('a certificate whose name cannot be read is judged and told like any other', async () => {
-    const answer = answerFor('a');
-    const commonName = Buffer.from('0603550403', 'hex');
-    const places: number[] = [];
-    for (let at = answer.indexOf(commonName); at >= 0; at = answer.indexOf(commonName, at + 1)) places.push(at);
-    expect(places.length).toBeGreaterThan(4);
-    for (const at of places) {
-      const bent = Buffer.from(answer);
-      bent[at] = 0x0c;
-      const { run } = folder(bent.toString('base64'));
-      expect(await run(['verify', 'a'])).toMatchObject({ code: 1, stdout: expect.stringMatching(/^a: NOT (VALID|PROVED), /), stderr: '' });
-    }
-  });
-
-  test.each([
-    ['missing', 'missing: there is no such file, and this is neither an id nor a token'],
-    ['lonely', 'lonely: there is no stamp beside it (lonely.qstamp.json)'],
-    ['gone.qstamp.json', 'gone.qstamp.json: the stamped file is not beside it (gone)'],
-    ['bad', 'bad: bad.qstamp.json is no stamp that this command saved'],
-  ])('what cannot be read is 5, in a sentence: %s', async (subject, sentence) => {
-    const { run } = folder(tokenOf('a'), {
-      lonely: 'a',
-      'gone.qstamp.json': recordOf('a', tokenOf('a')),
-      bad: 'a',
-      'bad.qstamp.json': '{}',
-    });
-    expect(await run(['verify', subject])).toMatchObject({ code: 5, stdout: '', stderr: `${sentence}\n` });
-  });
-
-  test.each([
-    ['--ca', 'a', 'a: A trust anchor is neither PEM nor DER.'],
-    ['--ca', 'missing', 'missing: there is no such file'],
-    ['--crl', 'a', 'a: A revocation list is neither PEM nor DER.'],
-  ])('%s %s is told by name: 5', async (option, file, sentence) => {
-    const { run } = folder(tokenOf('a'));
-    expect(await run(['verify', 'a', option, file])).toMatchObject({ code: 5, stderr: `qstamp: ${sentence}\n` });
-  });
-
-  test('an id is known to the service only: 2', async () => {
-    expect(await folder(tokenOf('a')).run(['verify', tokenId])).toMatchObject({ code: 2, stderr: expect.stringContaining('--online') });
-  });
-});
-
-describe('--online', () => {
-  const lie = (valid: boolean, reason: string | null = null) => ({
-    valid,
-    token_id: tokenId,
-    issued_at: '2001-01-01T00:00:00Z',
-    content_sha256: digestOf('b').toString('hex'),
-    tsp_provider: 'acme\na: valid',
-    is_qualified: true,
-    reason,
-  });
-  const startLiar = (valid: boolean) => startStub((response) => sendJson(response, 200, lie(valid, valid ? null : 'x: y.')));
-
-  test('V9: a service that always says valid makes nothing valid', async () => {
-    const { url } = await startLiar(true);
-    const cases = [
-      [folder(tokenOf('a')), 'not_proved'],
-      [folder(mockToken('a')), 'not_proved'],
-      [folder(tokenOf('b')), 'not_valid'],
-      [folder('AAAA'.repeat(20)), 'not_valid'],
-    ] as const;
-    for (const [{ run }, verdict] of cases) {
-      const outcome = await run(['verify', '--online', '--json', 'a'], { url });
-      expect(outcome.code).toBe(1);
-      expect(only(outcome)).toMatchObject({ verdict, valid: false, issued_at: null, online: { valid: true } });
-    }
-    const { stdout } = await folder(mockToken('a')).run(['verify', '--online', 'a'], { url });
-    expect(stdout).toContain('the service says: valid, existed at 2001-01-01T00:00:00Z (acme a: valid, qualified), which proves nothing\n');
-  });
-
-  test('is asked for the token with the file’s own digest, and both are told', async () => {
-    const { url, seen } = await startLiar(true);
-    const token = tokenOf('a');
-    const { run } = folder(token);
-    const { code, stdout } = await run(['verify', '--online', '--ca', 'root.pem', 'a'], { url });
-    expect([code, stdout]).toEqual([0, expect.stringMatching(/^a: valid, existed at 2024[\s\S]*the service says: valid, existed at 2001/)]);
-    expect(seen.map(({ line, body }) => [line, JSON.parse(body)])).toEqual([
-      ['POST /api/v1/verify/v1/raw', { token, hash: digestOf('a').toString('hex') }],
-    ]);
-  });
-
-  test('a service that says otherwise, or nothing, is not passed over', async () => {
-    const { run } = folder(tokenOf('a'));
-    const line = ['verify', '--online', '--json', '--ca', 'root.pem', 'a'];
-    const denied = await run(line, { url: (await startLiar(false)).url });
-    expect([denied.code, only(denied)]).toEqual([1, expect.objectContaining({ verdict: 'valid', online: lie(false, 'x: y.') })]);
-    const silent = await run(line);
-    expect([silent.code, only(silent)]).toEqual([
-      4,
-      expect.objectContaining({ verdict: 'valid', online: { error: { message: expect.stringContaining('cannot be reached') } } }),
-    ]);
-  });
-
-  test('the token of an id is fetched and judged here; of one without a token nothing is proved', async () => {
-    const answers = (token: Buffer | undefined) =>
-      startStub((response, { line }) => {
-        if (!line.endsWith('/token')) sendJson(response, 200, lie(true));
-        else if (token) response.writeHead(200, { 'content-type': 'application/timestamp-token' }).end(token);
-        else sendJson(response, 404, { detail: 'None.' });
-      });
-    const { run } = folder(tokenOf('a'));
-    const judge = async (token: Buffer | undefined) =>
-      only(await run(['verify', '--online', '--json', '--ca', 'root.pem', tokenId], { url: (await answers(token)).url }));
-    expect(await judge(answerFor('a'))).toMatchObject({ verdict: 'valid', issued_at: genTime, token_id: tokenId });
-    expect(await judge(undefined)).toMatchObject({ verdict: 'not_proved', reason: expect.stringMatching(/^no_token: /) });
   });
 });

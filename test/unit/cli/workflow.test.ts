@@ -6,7 +6,7 @@ import { workflowRedact } from '../../../src/cli/commands/workflow-redact.ts';
 import { workflowResend } from '../../../src/cli/commands/workflow-resend.ts';
 import { workflowStart } from '../../../src/cli/commands/workflow-start.ts';
 import { workflowStatus } from '../../../src/cli/commands/workflow-status.ts';
-import { folderWith, sendJson, startStub } from './in-process.ts';
+import { folderWith, sendJson, startStub } from '../../support/cli-in-process.ts';
 
 const workflowId = '01890a5d-ac96-774b-bcce-b302099a8057';
 const stampId = '01890a5d-ac96-774b-bcce-b302099a8058';
@@ -46,7 +46,7 @@ describe('status (W16)', () => {
     const { code, stdout } = await inFolder().run(['workflow', 'status'], { url });
     expect(code).toBe(0);
     expect(stdout.trimEnd().split('\n  ')).toEqual([
-      `the service says of workflow ${workflowId}: pending, 1 output, tier verified`,
+      `the service says of workflow ${workflowId}: waiting for the client, 1 output, tier verified`,
       'agent agent-7',
       'link mailed to client@example.com at 2026-01-02T00:00:01Z',
       'started at 2026-01-02T00:00:00Z',
@@ -74,9 +74,17 @@ describe('status (W16)', () => {
     expect(stdout).toContain('completed, 2 outputs');
     expect(stdout).toContain('\n  agent x Merkle root forged\n');
     expect(stdout).toContain(
-      `\n  link opened at 2026-01-03T00:00:00Z\n  closed at 2026-01-04T00:00:00Z\n  Merkle root ${'cd'.repeat(32)}\n`,
+      `\n  link opened at 2026-01-03T00:00:00Z\n  completed at 2026-01-04T00:00:00Z\n  Merkle root ${'cd'.repeat(32)}\n`,
     );
     expect(stdout).not.toContain('open until');
+  });
+
+  test('after redaction: the address and the agent are gone, and no mail to a placeholder is spoken of (W10)', async () => {
+    const redacted = { ...state, agent_id: '[REDACTED]', user_email: '[REDACTED]' };
+    const { url } = await startStub((response) => sendJson(response, 200, redacted));
+    const { stdout } = await inFolder().run(['workflow', 'status'], { url });
+    expect(stdout).toContain('\n  client erased: e-mail address and agent are gone for good\n');
+    expect(stdout).not.toMatch(/REDACTED|mailed to/);
   });
 
   test.each([

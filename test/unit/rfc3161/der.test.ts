@@ -117,10 +117,9 @@ describe('the gate accepts', () => {
     fc.assert(
       fc.property(value, (der) => {
         const parsed = parseDer(der);
-        expect(derOf(parsed)).toEqual(der);
-        expect(Buffer.concat(parsed.children.map(derOf))).toEqual(
-          der.subarray(der.length - parsed.children.reduce((sum, c) => sum + c.end - c.start, 0)),
-        );
+        expect(derOf(parsed).equals(der)).toBe(true);
+        const children = Buffer.concat(parsed.children.map(derOf));
+        expect(children.equals(der.subarray(der.length - children.length))).toBe(true);
       }),
     );
   });

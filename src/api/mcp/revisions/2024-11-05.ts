@@ -1,6 +1,6 @@
-import type { FastifyBaseLogger } from 'fastify';
 import type { z } from 'zod';
 import { callToolParams } from '../../../shared/contract/mcp.ts';
+import type { Fault } from '../../http/outcome.ts';
 import { validationItems } from '../../http/validation-items.ts';
 import { clip, isObject, RpcError, type RpcMessage, rpcErrors } from '../json-rpc.ts';
 import type { Tool } from '../tools/tool.ts';
@@ -12,7 +12,8 @@ export interface RpcContext {
   readonly requestId: string;
   /** Told of a call that an earlier one with the same idempotency key has answered already (S9). */
   readonly onReplayed: () => void;
-  readonly log: FastifyBaseLogger;
+  /** Takes what a message was refused for or failed by: for the log and the metrics. */
+  readonly note: (fault: Fault) => void;
 }
 
 export type RpcMethods = ReadonlyMap<string, (params: unknown, context: RpcContext) => object | Promise<object>>;
@@ -26,7 +27,7 @@ export function createMcpMethods(tools: readonly Tool[]): RpcMethods {
   const definitions = tools.map(({ definition }) => definition);
   const byName = new Map(tools.map((tool) => [tool.definition.name, tool]));
 
-  async function callTool(params: unknown, { product, requestId, onReplayed, log }: RpcContext): Promise<object> {
+  async function callTool(params: unknown, { product, requestId, onReplayed, note }: RpcContext): Promise<object> {
     if (product === undefined) {
       throw new RpcError(rpcErrors.unauthorized, 'A valid service token is required in the header X-Service-Token.', {
         code: 'unauthorized',
@@ -36,7 +37,7 @@ export function createMcpMethods(tools: readonly Tool[]): RpcMethods {
     const { name, arguments: given = {}, _meta } = parseCall(params);
     const tool = byName.get(name);
     if (!tool) throw new RpcError(rpcErrors.invalidParams, `Unknown tool: ${clip(name)}`);
-    return tool.call(given ?? {}, { product, requestId, idempotencyKey: _meta?.idempotency_key ?? undefined, onReplayed, log });
+    return tool.call(given ?? {}, { product, requestId, idempotencyKey: _meta?.idempotency_key ?? undefined, onReplayed, note });
   }
 
   return new Map<string, (params: unknown, context: RpcContext) => object | Promise<object>>([

@@ -14,7 +14,7 @@ export function createStampContentTool(deps: { readonly stamping: Stamping; read
   return createTool({
     name: 'service_stamp_content',
     description:
-      `Store content of at most ${sealedMaxBytes} bytes and obtain a trusted timestamp for its SHA-256 hash (tier sealed). Returns ` +
+      `Store content of at most ${sealedMaxBytes} bytes and obtain a trusted time-stamp for its SHA-256 hash (tier sealed). Returns ` +
       'the stamp, with sealed_storage_url: a secret relative address that gives the content back to whoever holds it. To keep the ' +
       'content to yourself, compute its SHA-256 and call service_stamp_hash instead.',
     annotations: { ...stampingAnnotations, title: 'Store and stamp content' },

@@ -12,9 +12,9 @@ export function createStampHashTool({ stamping }: { readonly stamping: Stamping 
   return createTool({
     name: 'service_stamp_hash',
     description:
-      'Obtain a trusted timestamp for a SHA-256 hash: proof that what has this hash existed at the time of the stamp. Only the ' +
+      'Obtain a trusted time-stamp for a SHA-256 hash: proof that what has this hash existed at the time of the stamp. Only the ' +
       'hash is sent, never the content. Returns the stamp: token_id, issued_at, content_sha256, token, tier, tsp_provider, ' +
-      'is_qualified (whether it is an eIDAS-qualified timestamp) and verify_url. Keep token_id or token; either verifies the stamp.',
+      'is_qualified (whether it is a qualified time-stamp of eIDAS) and verify_url. Keep token_id or token; either verifies the stamp.',
     annotations: { ...stampingAnnotations, title: 'Stamp a hash' },
     arguments: hashOrder,
     run: async (order, call) => stampFor(call, stamping, order),

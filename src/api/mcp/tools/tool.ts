@@ -1,8 +1,8 @@
-import type { FastifyBaseLogger } from 'fastify';
 import type { z } from 'zod';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
-import { errorBody, statusOf } from '../../http/errors.ts';
-import { validationItems } from '../../http/validation-items.ts';
+import { errorBody } from '../../http/errors.ts';
+import { type Fault, faultOf, validationFault } from '../../http/outcome.ts';
+import { type ValidationItem, validationItems } from '../../http/validation-items.ts';
 import { inputSchemaOf } from './input-schema.ts';
 
 /** Who calls a tool, and with what beside the arguments. */
@@ -13,7 +13,8 @@ export interface ToolCall {
   readonly idempotencyKey: string | undefined;
   /** To be called when an earlier call with the same key did what this one asks for: the answer is the same, its header says so. */
   readonly onReplayed: () => void;
-  readonly log: FastifyBaseLogger;
+  /** Takes what the call was refused for or failed by. */
+  readonly note: (fault: Fault) => void;
 }
 
 /** The result of `tools/call` (M5): the same object as text, for the assistant, and as data, for the program. */
@@ -56,7 +57,11 @@ export function createTool<Schema extends z.ZodType>(options: ToolOptions<Schema
     call: async (given, call) => {
       try {
         const parsed = contract.safeParse(given);
-        if (!parsed.success) return resultOf({ detail: faultsOf(parsed.error, given) }, true);
+        if (!parsed.success) {
+          const detail = faultsOf(parsed.error, given);
+          call.note(validationFault(detail));
+          return resultOf({ detail }, true);
+        }
         return resultOf(await run(parsed.data, call), false);
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error;
@@ -71,13 +76,13 @@ function resultOf(value: Readonly<Record<string, unknown>>, isError: boolean): T
 }
 
 /** The items of a 422 (E1) without their `input`: the assistant knows what it sent, and each word costs it money. */
-function faultsOf(error: z.ZodError, given: unknown): object[] {
+function faultsOf(error: z.ZodError, given: unknown): Omit<ValidationItem, 'input'>[] {
   return validationItems(error, given, ['arguments']).map(({ input, ...item }) => item);
 }
 
 /** The body that REST answers with (E3), and what it says in `Retry-After`. */
-function failureOf(error: ServiceError, { requestId, log }: ToolCall): Readonly<Record<string, unknown>> {
-  const { code, message, retryAfterSeconds } = error;
-  if (statusOf[code] >= 500) log.warn({ err: error.cause ?? error, code }, message);
+function failureOf(error: ServiceError, { requestId, note }: ToolCall): Readonly<Record<string, unknown>> {
+  const { retryAfterSeconds } = error;
+  note(faultOf(error));
   return { ...errorBody(error, requestId), ...(retryAfterSeconds !== undefined && { retry_after_seconds: retryAfterSeconds }) };
 }

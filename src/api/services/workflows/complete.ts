@@ -41,7 +41,7 @@ export function createCompletion(deps: CompleteDeps) {
       if (workflow === null) throw unknownWorkflow();
       if (workflow?.status === 'completed') return workflow;
       if ((workflow?.rootFailures ?? 0) > rootFailures) {
-        throw new ServiceError('provider_failed', 'No timestamp provider could stamp the root; the workflow is closed, complete it again.');
+        throw new ServiceError('provider_failed', 'No provider could stamp the root; the workflow is closed, complete it again.');
       }
       if (clock() >= deadline) {
         throw new ServiceError('completion_pending', 'The workflow is being completed; ask again for the result.', {

@@ -8,7 +8,7 @@ const sentences: Readonly<Record<WorkflowRefusal['reason'] | ChallengeRefusal, s
   email_verified: 'The e-mail address is confirmed already.',
   workflow_closed: 'The workflow is closed: nothing can be added to it.',
   workflow_expired: 'The workflow has expired.',
-  email_redacted: 'The e-mail address of this workflow was removed.',
+  email_redacted: 'The e-mail address of this workflow was erased.',
   challenge_used: 'The challenge has already been used.',
   challenge_expired: 'The challenge has expired.',
   challenge_exhausted: 'The challenge was attempted too often.',

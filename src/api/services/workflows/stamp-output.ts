@@ -91,7 +91,7 @@ export function createOutputStamping(deps: StampOutputDeps) {
     if (reply?.outcome === 'failed') {
       if (reply.code === 'workflow_closed') throw refusalError({ kind: 'conflict', reason: 'workflow_closed' });
       if (reply.code === 'tier_unavailable') throw tierUnavailable();
-      throw new ServiceError('provider_failed', 'No timestamp provider could make the stamp.');
+      throw new ServiceError('provider_failed', 'No provider could make the stamp.');
     }
     if (reply?.output) return reply.output;
     const detail = isAccepted

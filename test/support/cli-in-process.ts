@@ -7,29 +7,31 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
-import { checkoutDir } from '../../../scripts/stack/context.ts';
-import { createClient } from '../../../src/cli/client.ts';
-import type { Command } from '../../../src/cli/command.ts';
-import { parseCommandLine } from '../../../src/cli/command-line.ts';
-import { createTerminal } from '../../../src/cli/terminal.ts';
+import { checkoutDir } from '../../scripts/stack/context.ts';
+import { createClient } from '../../src/cli/client.ts';
+import type { Command } from '../../src/cli/command.ts';
+import { parseCommandLine } from '../../src/cli/command-line.ts';
+import { createTerminal } from '../../src/cli/terminal.ts';
 
 /** Where nobody listens. */
 const nowhere = 'http://127.0.0.1:9';
 
 export interface Surroundings {
   readonly url?: string;
+  readonly serviceToken?: string | undefined;
   readonly stdin?: string;
   /** What a person answers to each question; undefined: there is no person. */
   readonly answer?: string;
 }
 
-/** A folder with these files, gone when the test is, and the commands in it: as a process would run them, without starting one. */
-export function folderWith(commands: readonly Command[], files: Readonly<Record<string, string | Uint8Array>>) {
+/** A folder with these files, gone when the test is, and the commands in it: as a process would run them, without starting one, which costs more than most of them do. */
+export function folderWith(commands: readonly Command[], files: Readonly<Record<string, string | Uint8Array>>, usual: Surroundings = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'qstamp-cli-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const path = (name: string) => join(folder, name);
   for (const [name, content] of Object.entries(files)) writeFileSync(path(name), content);
-  async function run(line: readonly string[], { url = nowhere, stdin = '', answer }: Surroundings = {}) {
+  async function run(line: readonly string[], surroundings: Surroundings = {}) {
+    const { url = nowhere, serviceToken, stdin = '', answer } = { ...usual, ...surroundings };
     const asked: string[] = [];
     let stdout = '';
     let stderr = '';
@@ -41,7 +43,7 @@ export function folderWith(commands: readonly Command[], files: Readonly<Record<
     });
     const context = {
       terminal,
-      connect: () => createClient({ baseUrl: url }),
+      connect: () => createClient({ baseUrl: url, serviceToken }),
       ask: async (question: string) => {
         asked.push(question);
         return answer;
@@ -49,7 +51,7 @@ export function folderWith(commands: readonly Command[], files: Readonly<Record<
       stdin: (async function* () {
         yield Buffer.from(stdin);
       })(),
-      anchorsFolder: path('anchors'),
+      anchorsFolder: path('config/qstamp/anchors'),
     };
     let code: number;
     try {
@@ -65,7 +67,8 @@ export function folderWith(commands: readonly Command[], files: Readonly<Record<
     return { code, stdout, stderr, asked };
   }
 
-  return { run, path, json: (name: string) => JSON.parse(readFileSync(path(name), 'utf8')) };
+  const json = (name: string) => JSON.parse(readFileSync(path(name), 'utf8'));
+  return { run, path, json, record: (name: string) => json(`${name}.qstamp.json`) as { stamp: Record<string, unknown> } };
 }
 
 export interface SeenRequest {

@@ -1,0 +1,12 @@
+/** `npm run bench -- attacks [bodies|storm]` */
+import { attackBodies } from './attacks/bodies.ts';
+import { attackWithoutRedis } from './attacks/storm.ts';
+
+const attacks = { bodies: attackBodies, storm: attackWithoutRedis };
+const chosen = process.argv.slice(3);
+
+for (const [name, attack] of Object.entries(attacks)) {
+  if (chosen.length > 0 && !chosen.includes(name)) continue;
+  console.log(`\n${name}`);
+  await attack();
+}

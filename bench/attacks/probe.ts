@@ -1,0 +1,37 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+export interface Probes {
+  /** Milliseconds of each probe that was answered as it should, and of each that was not. */
+  readonly passedMs: number[];
+  readonly failedMs: number[];
+  stop(): Promise<void>;
+}
+
+/** Probes again and again, one after the other, with a pause of `everyMs`; `probe` says whether it was answered as it should. */
+export function startProbes(everyMs: number, probe: () => Promise<boolean>): Probes {
+  const passedMs: number[] = [];
+  const failedMs: number[] = [];
+  let isOver = false;
+  const running = (async () => {
+    while (!isOver) {
+      const startedAt = performance.now();
+      const passed = await probe().catch(() => false);
+      (passed ? passedMs : failedMs).push(performance.now() - startedAt);
+      await delay(everyMs);
+    }
+  })();
+  return {
+    passedMs,
+    failedMs,
+    stop: () => {
+      isOver = true;
+      return running;
+    },
+  };
+}
+
+/** Median and largest, rounded to whole milliseconds. */
+export function figuresOf(ms: readonly number[]): { median: number; longest: number } {
+  const sorted = ms.toSorted((a, b) => a - b);
+  return { median: Math.round(sorted[sorted.length >> 1] ?? Number.NaN), longest: Math.round(sorted.at(-1) ?? Number.NaN) };
+}

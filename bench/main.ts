@@ -1,0 +1,17 @@
+/** `npm run bench`: what a stamp costs beside other ways. `npm run bench -- size`, and so on: what else is measured. */
+const measurements: Readonly<Record<string, () => Promise<unknown>>> = {
+  stamping: () => import('./stamping.ts'),
+  size: () => import('./size.ts'),
+  backlog: () => import('./backlog.ts'),
+  attacks: () => import('./attacks.ts'),
+  counting: () => import('./counting.ts'),
+};
+
+const name = process.argv[2] ?? 'stamping';
+const measure = measurements[name];
+if (measure) {
+  await measure();
+} else {
+  console.error(`there is no measurement "${name}", only ${Object.keys(measurements).join(', ')}`);
+  process.exitCode = 2;
+}

@@ -1,0 +1,33 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+
+export interface RunningProcesses {
+  /** What the last one says of where it listens; empty if it does not. */
+  readonly url: string;
+  readonly pids: readonly number[];
+  /** Ends them in reverse order. */
+  stop(): Promise<void>;
+}
+
+/** Runs scripts one after the other, each when the one before says that it is ready. */
+export async function startProcesses(scripts: readonly string[], environment: NodeJS.ProcessEnv): Promise<RunningProcesses> {
+  const children: ChildProcess[] = [];
+  let url = '';
+  for (const script of scripts) {
+    const child = fork(script, { env: environment, execArgv: [] });
+    const [message] = (await once(child, 'message')) as [{ url?: string }];
+    children.push(child);
+    url = message.url ?? '';
+  }
+  return {
+    url,
+    pids: children.flatMap(({ pid }) => pid ?? []),
+    stop: async () => {
+      for (const child of children.toReversed()) {
+        const exited = once(child, 'exit');
+        child.kill('SIGTERM');
+        await exited;
+      }
+    },
+  };
+}

@@ -1,0 +1,78 @@
+import { randomBytes } from 'node:crypto';
+import { issueMockToken } from '../../src/shared/domain/mock-token.ts';
+import { sha256Imprint } from '../../src/shared/domain/stamp.ts';
+import { firstIdAt, timeOfId } from '../../src/shared/domain/stamp-id.ts';
+import { stampTiers } from '../../src/shared/domain/tiers.ts';
+import { type StampTally, tallyOfRecord } from '../../src/shared/store/counters.ts';
+import type { StoredStamp } from '../../src/shared/store/stamps.ts';
+import type { Store } from '../../src/shared/store/store.ts';
+
+const dayMs = 86_400_000;
+const batchSize = 1_000;
+const writers = 4;
+
+/** Stamps of the last days, as many each day. */
+const days = 60;
+
+/** How many stamps the product `rare` has among however many others. */
+export const rareStamps = 40;
+
+/** `count` ids, evenly spread over time up to a minute ago. */
+function idAt(index: number, count: number, nowMs: number): string {
+  const random = randomBytes(9).toString('hex');
+  const timeMs = nowMs - 60_000 - ((count - index) / count) * days * dayMs;
+  return `${firstIdAt(timeMs)}-7${random.slice(0, 3)}-8${random.slice(3, 6)}-${random.slice(6)}`;
+}
+
+/**
+ * Writes `count` stamps of the mock provider as workers do, and counts them: half of product `often`, some of `rare`, the others of
+ * agents. Their tokens verify.
+ */
+export async function fill({ keys, stamps, counters }: Store, count: number): Promise<void> {
+  const key = await keys.secret('mock-provider');
+  const nowMs = Date.now();
+  const everyRare = Math.floor(count / rareStamps);
+
+  function stampAt(index: number): StoredStamp {
+    const tokenId = idAt(index, count, nowMs);
+    const timeMs = timeOfId(tokenId);
+    const digest = randomBytes(32).toString('hex');
+    const tier = stampTiers[index % 2 === 0 ? 0 : 1] ?? 'basic';
+    const product = index % everyRare === everyRare - 1 ? 'rare' : 'often';
+    return {
+      tokenId,
+      imprint: sha256Imprint(digest),
+      proofs: [
+        {
+          kind: 'mock',
+          provider: 'mock',
+          isQualified: false,
+          issuedAt: new Date(timeMs).toISOString(),
+          token: issueMockToken(key, { tokenId, hash: digest, timeMs, tier }),
+        },
+      ],
+      tier,
+      caller: product === 'rare' || index % 2 === 0 ? { kind: 'internal', product } : { kind: 'agent' },
+      acceptedAt: new Date(timeMs),
+      requestId: tokenId,
+      metadata: index % 4 === 0 ? randomBytes(90).toString('base64') : undefined,
+    };
+  }
+
+  const tallies: StampTally[] = [];
+  let next = 0;
+  async function write(): Promise<void> {
+    while (next < count) {
+      const first = next;
+      next += batchSize;
+      const batch = Array.from({ length: Math.min(batchSize, count - first) }, (_, index) => stampAt(first + index));
+      await stamps.insertOnce(batch);
+      for (const { tokenId, imprint, tier, caller, proofs } of batch) {
+        tallies.push({ ...tallyOfRecord({ tokenId, imprint, tier, caller, ...proofs[0] }), latencyMs: 5 });
+      }
+      if (tallies.length >= 100 * batchSize) await counters.add(tallies.splice(0));
+    }
+  }
+  await Promise.all(Array.from({ length: writers }, write));
+  await counters.add(tallies);
+}

@@ -1,0 +1,41 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import { addressKey, type MistakeLimit, type RateLimits } from './rate-limits.ts';
+
+/** Limits what an address tries in vain (R5). What is right is never counted. */
+export interface Mistakes {
+  /** Counts a token that is wrong or missing. @throws ServiceError `rate_limited` beyond the limit. */
+  wrongToken(request: FastifyRequest, reply: FastifyReply): Promise<void>;
+  /** Counts an id or a secret that leads to nothing. @throws ServiceError `rate_limited` beyond the limit. */
+  unknownId(request: FastifyRequest, reply: FastifyReply): Promise<void>;
+  /** Does `work`, and counts it where it ends with `unauthorized` or `not_found`. */
+  count<Answer>(request: FastifyRequest, reply: FastifyReply, work: () => Promise<Answer>): Promise<Answer>;
+  /** The same, but does no work for an address that is beyond a limit. */
+  guard<Answer>(request: FastifyRequest, reply: FastifyReply, work: () => Promise<Answer>): Promise<Answer>;
+}
+
+export function createMistakes(deps: { limits: RateLimits; wrongTokensPerMinute: number; unknownIdsPerMinute: number }): Mistakes {
+  const { limits, wrongTokensPerMinute, unknownIdsPerMinute } = deps;
+  const perMinute = (name: string, points: number): MistakeLimit => limits.mistakes({ name, points, durationSeconds: 60, key: addressKey });
+  const wrongTokens = perMinute('wrong-token', wrongTokensPerMinute);
+  const unknownIds = perMinute('unknown-id', unknownIdsPerMinute);
+
+  async function count<Answer>(request: FastifyRequest, reply: FastifyReply, work: () => Promise<Answer>): Promise<Answer> {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'unauthorized') await wrongTokens.count(request, reply);
+      if (error instanceof ServiceError && error.code === 'not_found') await unknownIds.count(request, reply);
+      throw error;
+    }
+  }
+  return {
+    wrongToken: wrongTokens.count,
+    unknownId: unknownIds.count,
+    count,
+    guard: async (request, reply, work) => {
+      for (const limit of [wrongTokens, unknownIds]) limit.check(request, reply);
+      return count(request, reply, work);
+    },
+  };
+}

@@ -1,0 +1,66 @@
+import type { Collection } from 'mongodb';
+import { firstIdAt, timeOfId } from '../domain/stamp-id.ts';
+import { maxTimeMS } from './connection.ts';
+import { productIndex } from './indexes.ts';
+
+/** The ids between two others. */
+export interface IdRange {
+  /** Not in it. */
+  readonly after: string;
+  /** In it; without it the range is open. */
+  readonly until?: string | undefined;
+}
+
+interface OfProduct {
+  readonly _id: string;
+  readonly caller: { readonly product?: string | undefined };
+}
+
+export const inRange = (product: string, { after, until }: IdRange) => ({
+  'caller.product': product,
+  _id: { $gt: after, ...(until !== undefined && { $lte: until }) },
+});
+
+const firstSpanMs = 60_000;
+const mostInSpan = 50_000;
+const spanGrowth = 4;
+
+/**
+ * The newest ids of a product within the range, at most `most`, oldest first. It reads spans of time, newest first, which it makes shorter where there is
+ * much and longer where there is little: nothing is sorted by the store, and memory is bounded.
+ */
+export async function newestIds<Document extends OfProduct>(
+  stamps: Collection<Document>,
+  product: string,
+  { after, until }: { readonly after: string; readonly until: string },
+  most: number,
+): Promise<string[]> {
+  /** The ids in a span, or undefined when they are too many and it could be shorter. */
+  async function readSpan(span: IdRange, isShortest: boolean): Promise<string[] | undefined> {
+    const collection = stamps as unknown as Collection<OfProduct>;
+    const found = collection
+      .find(inRange(product, span), { projection: { _id: 1 }, maxTimeMS, batchSize: 10_000 })
+      .hint(productIndex)
+      .limit(isShortest ? 0 : mostInSpan + 1);
+    const ids = (await found.toArray()).map(({ _id }) => _id);
+    return isShortest || ids.length <= mostInSpan ? ids.sort() : undefined;
+  }
+
+  const newestFirst: string[][] = [];
+  let count = 0;
+  let end = until;
+  for (let spanMs = firstSpanMs; end > after && count < most; ) {
+    const startMs = timeOfId(end) - spanMs;
+    const start = startMs > 0 && firstIdAt(startMs) > after ? firstIdAt(startMs) : after;
+    const ids = await readSpan({ after: start, until: end }, spanMs <= 1);
+    if (ids) {
+      newestFirst.push(ids);
+      count += ids.length;
+      end = start;
+      spanMs *= spanGrowth;
+    } else {
+      spanMs = Math.ceil(spanMs / spanGrowth ** 2);
+    }
+  }
+  return newestFirst.reverse().flat().slice(-most);
+}

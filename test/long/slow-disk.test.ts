@@ -1,0 +1,51 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { pino } from 'pino';
+import { expect, onTestFinished, test } from 'vitest';
+import { connectWorker, disconnect, untilReady } from '../../src/shared/queue/connection.ts';
+import { createStampQueue } from '../../src/shared/queue/stamp-queue.ts';
+import { collectionOf, openDatabase } from '../support/database.ts';
+import { eventually } from '../support/requests.ts';
+import { startService } from '../support/service.ts';
+import { startRedisOnSlowableDisk } from '../support/slow-disk.ts';
+import { stampItem } from '../support/stamp-items.ts';
+
+test('E11: what Redis has acknowledged on a disk that syncs in 1.5 s is stamped after a kill -9', async () => {
+  const server = await startRedisOnSlowableDisk();
+  onTestFinished(server.dispose);
+  const service = await startService({ workers: 0, settings: { REDIS_URL: server.url } });
+  const log = pino({ level: 'silent' });
+  const redis = connectWorker(server.url, log);
+  onTestFinished(() => disconnect(redis));
+  await untilReady(redis);
+  const queue = createStampQueue({ redis, replyTo: 'nobody', maxDepth: 100_000, log });
+  onTestFinished(() => queue.close());
+
+  server.slowDown(1_500);
+  const promised: string[] = [];
+  let isKilled = false;
+  const client = async () => {
+    while (!isKilled) {
+      const item = stampItem();
+      try {
+        const acceptance = await queue.accept(item, () => !isKilled);
+        if (acceptance === 'acknowledged' && !isKilled) promised.push(item.tokenId);
+      } catch {
+        await delay(50);
+      }
+    }
+  };
+  const clients = Array.from({ length: 64 }, client);
+  const startedAt = Date.now();
+  await eventually(async () => promised.length >= 100 && Date.now() > startedAt + 6_000, 60_000);
+  isKilled = true;
+  await server.kill();
+  server.slowDown(0);
+  await server.start();
+  await Promise.all(clients);
+
+  await service.startWorker();
+  const stamps = collectionOf(await openDatabase(service), 'stamps');
+  const stored = async () => new Set((await stamps.find({}).toArray()).map(({ _id }) => _id));
+  await eventually(async () => (await stored()).isSupersetOf(new Set(promised))).catch(() => undefined);
+  expect(new Set(promised).difference(await stored()).size).toBe(0);
+}, 120_000);

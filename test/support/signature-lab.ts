@@ -1,0 +1,87 @@
+import { constants, generateKeyPairSync, type KeyPairKeyObjectResult, sign } from 'node:crypto';
+import type { ReasonCode } from '../../src/shared/domain/reasons.ts';
+import { contextConstructed, integer, nullValue, objectIdentifier, sequence } from '../../src/shared/rfc3161/asn1/der-writer.ts';
+import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
+import { digestIdentifier, type SignatureScheme } from '../../src/shared/rfc3161/issue/sign.ts';
+import type { VerifyResult } from '../../src/shared/rfc3161/tsp/types.ts';
+import { issueSigner } from '../../src/tsa/pki.ts';
+import type { Seams } from '../../src/tsa/seams.ts';
+import { judge } from './judge.ts';
+import { createTsaLab, DAY_MS, LAB_NOW_MS } from './tsa-lab.ts';
+
+/** Signature algorithms as TSAs name them, rightly and wrongly, and tokens that are signed with them. */
+
+export const lab = createTsaLab();
+
+export type Digest = 'sha256' | 'sha384' | 'sha512';
+export const DIGESTS: readonly Digest[] = ['sha256', 'sha384', 'sha512'];
+export const OCTETS = { sha256: 32, sha384: 48, sha512: 64 };
+
+export const keys = {
+  'p-256': generateKeyPairSync('ec', { namedCurve: 'P-256' }),
+  'p-384': generateKeyPairSync('ec', { namedCurve: 'P-384' }),
+  'p-521': generateKeyPairSync('ec', { namedCurve: 'P-521' }),
+  rsa: generateKeyPairSync('rsa', { modulusLength: 2048 }),
+  'rsa-3072': generateKeyPairSync('rsa', { modulusLength: 3072 }),
+  'rsa-pss': generateKeyPairSync('rsa-pss', { modulusLength: 2048 }),
+  'rsa-pss-sha384': generateKeyPairSync('rsa-pss', {
+    modulusLength: 2048,
+    hashAlgorithm: 'sha384',
+    mgf1HashAlgorithm: 'sha384',
+  }),
+} satisfies Record<string, KeyPairKeyObjectResult>;
+
+export function scheme(
+  digest: SignatureScheme['digest'],
+  identifier: Buffer,
+  signer: SignatureScheme['sign'] = (data, key) => sign(digest, data, key),
+): SignatureScheme {
+  return { digest, certificateAlgorithm: identifier, cmsAlgorithm: identifier, sign: signer };
+}
+
+export const ecdsa = (digest: Digest) =>
+  scheme(
+    digest,
+    sequence(objectIdentifier({ sha256: OID.ecdsaWithSha256, sha384: OID.ecdsaWithSha384, sha512: OID.ecdsaWithSha512 }[digest])),
+  );
+const rsaOid = { sha256: OID.sha256WithRsa, sha384: OID.sha384WithRsa, sha512: OID.sha512WithRsa };
+export const rsaNamed = (digest: Digest, ...parameters: readonly Buffer[]) =>
+  scheme(digest, sequence(objectIdentifier(rsaOid[digest]), ...parameters));
+export const rsaEncryption = (digest: Digest) => scheme(digest, sequence(objectIdentifier(OID.rsaEncryption), nullValue()));
+
+interface Pss {
+  hash?: Digest | 'sha1';
+  mask?: Digest | 'sha1';
+  salt?: number;
+  trailer?: number;
+  /** The salt that is used, when it is not the one announced. */
+  usedSalt?: number;
+  maskOid?: string;
+}
+
+/** RSASSA-PSS as `announced`; the signature is made with SHA-256 or what is announced. */
+export function pss(announced: Pss): SignatureScheme {
+  const { hash, mask, salt, trailer } = announced;
+  const parameters = sequence(
+    ...(hash === undefined ? [] : [contextConstructed(0, digestIdentifier(hash))]),
+    ...(mask === undefined
+      ? []
+      : [contextConstructed(1, sequence(objectIdentifier(announced.maskOid ?? OID.mgf1), digestIdentifier(mask)))]),
+    ...(salt === undefined ? [] : [contextConstructed(2, integer(salt))]),
+    ...(trailer === undefined ? [] : [contextConstructed(3, integer(trailer))]),
+  );
+  const digest = hash ?? 'sha256';
+  const saltLength = announced.usedSalt ?? Math.max(salt ?? 20, 0);
+  return scheme(digest, sequence(objectIdentifier(OID.rsaPss), parameters), (data, key) =>
+    sign(digest, data, { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength }),
+  );
+}
+
+/** A token signed by `pair` as `how`, with what else is bent. */
+export function signedBy(pair: KeyPairKeyObjectResult, how: SignatureScheme, seams: Seams = {}): VerifyResult {
+  const identity = issueSigner(lab.pki.intermediate, { nowMs: LAB_NOW_MS - DAY_MS, key: { ...pair, scheme: how } });
+  return judge(lab.specimen({ profile: { identity }, seams }));
+}
+
+export const accepted = { ok: true };
+export const refused = (code: ReasonCode) => ({ ok: false, code });

@@ -1,0 +1,34 @@
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { findProgram } from '../../scripts/stack/administrator.ts';
+import type { StackContext } from '../../scripts/stack/context.ts';
+import { startRedisBinary } from '../../scripts/stack/redis-binary.ts';
+import { installRedis } from '../../scripts/stack/redis-packages.ts';
+import { type PrivateServer, startPrivate } from './servers.ts';
+
+/** @throws Error where this machine has no C compiler. */
+function compile(folder: string): string {
+  const library = join(folder, 'slow-sync.so');
+  try {
+    execFileSync('cc', ['-shared', '-fPIC', '-O2', '-o', library, join(import.meta.dirname, 'slow-sync.c'), '-ldl'], { stdio: 'pipe' });
+  } catch (error) {
+    throw new Error('a slow disk cannot be made here: it takes a C compiler (Debian: gcc and libc6-dev)', { cause: error });
+  }
+  return library;
+}
+
+/** A Redis of one test alone whose disk can be made slow; a program of this machine even where a Docker engine answers. */
+export async function startRedisOnSlowableDisk() {
+  let told = '';
+  const start = async (context: StackContext) => {
+    told = join(context.dataDir, 'slow-sync-ms');
+    const program = findProgram('redis-server') ?? (await installRedis(context));
+    const env = { LD_PRELOAD: compile(context.dataDir), SLOW_SYNC_FILE: told };
+    return startRedisBinary(context, program, 'a program of this machine', { env });
+  };
+  const server: PrivateServer = await startPrivate(start);
+  /** From now on the disk takes so long to sync; it ends no sync that is under way. */
+  const slowDown = (syncMs: number) => writeFileSync(told, String(syncMs));
+  return { ...server, slowDown };
+}

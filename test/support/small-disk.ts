@@ -1,0 +1,56 @@
+import { execFileSync } from 'node:child_process';
+import { closeSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ManagedProcess } from '../../scripts/stack/managed-process.ts';
+import type { StackServer } from '../../scripts/stack/server.ts';
+
+/** A file system of its own, of some megabytes, that can be filled. */
+export interface SmallDisk {
+  /** Leaves not one block free. */
+  fill(): void;
+  /** Gives the space back. */
+  free(): void;
+  unmount(): void;
+}
+
+/** Mounts one at `folder`. @throws Error where we may not mount. */
+export function mountSmallDisk(folder: string, megabytes: number): SmallDisk {
+  mkdirSync(folder, { recursive: true });
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m,mode=0755`, 'tmpfs', folder], { stdio: 'pipe' });
+  } catch (error) {
+    throw new Error('a full disk cannot be made here: mounting a tmpfs takes root', { cause: error });
+  }
+  const filler = join(folder, 'filler');
+  return {
+    fill: () => {
+      const file = openSync(filler, 'a');
+      const block = Buffer.alloc(4_096);
+      try {
+        for (;;) writeSync(file, block);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+      } finally {
+        closeSync(file);
+      }
+      if (statfsSync(folder).bavail > 0) throw new Error(`${folder} is not full`);
+    },
+    free: () => rmSync(filler),
+    unmount: () => void execFileSync('umount', [folder]),
+  };
+}
+
+/** Starts a server again whenever it ends, as compose and Kubernetes do. */
+export function keepRunning(server: Pick<StackServer | ManagedProcess, 'start' | 'onUnexpectedExit'>): void {
+  const restart = async () => {
+    for (;;) {
+      try {
+        return await server.start();
+      } catch {
+        await delay(500);
+      }
+    }
+  };
+  server.onUnexpectedExit(() => void restart());
+}

@@ -1,0 +1,42 @@
+import { Redis } from 'ioredis';
+import { pino } from 'pino';
+import { expect, onTestFinished, test } from 'vitest';
+import { readBacklog } from '../../src/shared/queue/backlog.ts';
+import { untilReady } from '../../src/shared/queue/connection.ts';
+import { createStampQueue } from '../../src/shared/queue/stamp-queue.ts';
+import { eventually, getJson } from '../support/requests.ts';
+import { startService } from '../support/service.ts';
+import { stampItem } from '../support/stamp-items.ts';
+
+test('E10: of many waiting jobs of any size the depth is exact, and few are looked at; drained, none waits', async () => {
+  const service = await startService({ workers: 0 });
+  const redis = new Redis(service.settings.REDIS_URL ?? '');
+  onTestFinished(() => redis.disconnect());
+  await untilReady(redis);
+  const log = pino({ level: 'silent' });
+  const queue = createStampQueue({ redis, replyTo: 'nobody', maxDepth: 10_000, log });
+  onTestFinished(() => queue.close());
+  const accept = (items: number) => Promise.all(Array.from({ length: items }, () => queue.accept(stampItem(), () => true)));
+
+  const startedAt = Date.now();
+  await accept(1);
+  for (let jobs = 1; jobs < 300; jobs += 1) await accept(1 + (jobs % 3));
+  await accept(640);
+  const waiting = 1 + Array.from({ length: 299 }, (_, job) => 1 + ((job + 1) % 3)).reduce((sum, items) => sum + items) + 640;
+  const backlog = await readBacklog(redis);
+  expect(backlog.waiting).toBe(waiting);
+  expect(backlog.newest).toHaveLength(256);
+  expect(Math.abs((backlog.oldestAt ?? 0) - startedAt)).toBeLessThan(1_000);
+  await eventually(async () => ((await getJson(service, '/api/v1/status')).body.queue as { depth: number }).depth === waiting);
+
+  // As a crash between two writes would leave it: what so many jobs can carry is the limit.
+  const jobs = await redis.llen('{qstamp}:stamps:wait');
+  await redis.set('{qstamp}:unfinished-stamps', '-5');
+  expect((await readBacklog(redis)).waiting).toBe(jobs);
+  await redis.set('{qstamp}:unfinished-stamps', '1000000');
+  expect((await readBacklog(redis)).waiting).toBe(64 * jobs);
+
+  await service.startWorker();
+  await eventually(async () => (await readBacklog(redis)).waiting === 0);
+  await eventually(async () => (await redis.get('{qstamp}:unfinished-stamps')) === '0');
+});
