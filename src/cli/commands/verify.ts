@@ -1,5 +1,7 @@
 import { openTrust } from '../anchors.ts';
 import type { Command } from '../command.ts';
+import { asContainerFault, isContainerPath, openContainer } from '../container-read.ts';
+import { standardInput } from '../digest-input.ts';
 import { CommandFailure, type ExitCode, exitCodes, misuse } from '../failure.ts';
 import { judgeOutput } from '../judge-output.ts';
 import { type JudgeContext, judgeSubject, type SubjectJudgement } from '../judge-subject.ts';
@@ -14,7 +16,7 @@ export const verify: Command = {
   summary: 'judge files by the stamps beside them, or time-stamp tokens, by the trust anchors that you name or keep',
   details:
     'Judges by itself and asks nobody, unless --online says so. The stamp of FILE is FILE.qstamp.json, FILE.tsr or\n' +
-    'FILE.tst; a token is base64; an id needs --online. A verdict is "valid", "NOT VALID", or "NOT PROVED": nothing is\n' +
+    'FILE.tst; FILE.asics holds both; a token is base64; an id needs --online. A verdict is "valid", "NOT VALID", or "NOT PROVED": nothing is\n' +
     'wrong, but nobody whom you trust vouches for it. Certificates are judged at the time of the stamp.',
   options: {
     ca: ['FILE', 'a trust anchor, PEM or DER, instead of those that are kept; may be repeated'],
@@ -59,7 +61,22 @@ interface Judged {
   readonly judgement: SubjectJudgement;
 }
 
+/** The file in a container takes the place of standard input: it is read as it is unpacked. */
+async function judgeContainer(name: string, context: JudgeContext): Promise<Judged> {
+  const container = await openContainer(name);
+  try {
+    const subject = { input: standardInput, token: container.token, stampId: undefined, record: undefined };
+    const judgement = await judgeSubject(subject, { ...context, stdin: await container.openFile() });
+    return { told: tellVerdict(name, subject, judgement, context.trust), judgement };
+  } catch (error) {
+    throw asContainerFault(error);
+  } finally {
+    container.close();
+  }
+}
+
 async function judgeStamped(name: string, token: string | undefined, context: JudgeContext): Promise<Judged> {
+  if (token === undefined && isContainerPath(name)) return judgeContainer(name, context);
   const subject = await findSubject(name, token);
   const judgement = await judgeSubject(subject, context);
   return { told: tellVerdict(name, subject, judgement, context.trust), judgement };
