@@ -23,6 +23,11 @@ async function measure(mongoUrl: string, shards: number): Promise<{ perSecond: n
   const children: ChildProcess[] = Array.from({ length: processes }, (_, index) =>
     fork('bench/contenders/counting.ts', [String(index % shards), String(seconds)], { env: { ...process.env, MONGODB_URL: mongoUrl } }),
   );
+  for (const child of children) {
+    child.once('exit', (code) => {
+      if (code !== 0) throw new Error(`a process that counts ended with code ${code}`);
+    });
+  }
   await Promise.all(children.map((child) => once(child, 'message')));
   const before = await totalOf(children[0]);
   const reports = children.map((child) => once(child, 'message') as Promise<[Counted]>);

@@ -1,6 +1,7 @@
 /**
  * Runs a script of this project on a machine that has nothing but Node 20 and npm: installs the dependencies when they are
- * missing or not what package-lock.json says, then runs the script with the Node 24 among them.
+ * missing or not what package-lock.json says, then runs the script with the machine's own Node when that is new enough, else with
+ * the Node 24 among them.
  *
  *     node scripts/bootstrap.mjs scripts/<script>.ts [arguments]
  */
@@ -42,7 +43,7 @@ function isInstalled() {
   );
 }
 
-/** The Node 24 of our dependencies; where they have none for this platform, our own when it is new enough. */
+/** @throws StepError where there is no Node that can run the script. */
 function findNode() {
   const node = findNode24(root);
   if (node !== undefined) return node;

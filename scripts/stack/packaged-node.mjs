@@ -1,21 +1,35 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 
-/** Whether this Node is at least 24.16: it runs TypeScript as it is, and makes UUIDs of version 7. */
-export const isNode24 = () => {
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+/**
+ * Whether a Node of this version is at least 24.16: it runs TypeScript as it is, and makes UUIDs of version 7.
+ *
+ * @param {string} version as `node --version` prints it, with or without the `v`
+ */
+export const isNode24 = (version = process.versions.node) => {
+  const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number);
   return major > 24 || (major === 24 && minor >= 16);
 };
 
 /**
- * The Node 24 among the dependencies of the checkout at `root`; where they have none for this platform, our own when it is new
- * enough; else undefined.
+ * The Node to run a script of the checkout at `root` with: the machine's own when it is 24.16 or newer, else the one among the
+ * dependencies; undefined where they have none for this platform.
+ *
+ * npm puts the commands of the dependencies first on PATH, so under `npm start` we may be run by theirs; npm tells which Node it
+ * is run by itself.
  *
  * @param {string} root
+ * @param {{ running?: string, npmNode?: string | undefined }} [machine] the Node that runs us, and the one that runs npm
  * @returns {string | undefined}
  */
-export function findNode24(root) {
-  const packaged = path.join(root, 'node_modules', `node-${process.platform}-${process.arch}`, 'bin', 'node');
-  if (existsSync(packaged)) return packaged;
-  return isNode24() ? process.execPath : undefined;
+export function findNode24(root, { running = process.execPath, npmNode = process.env.npm_node_execpath } = {}) {
+  const modules = path.join(root, 'node_modules');
+  const own = [running, npmNode].find((node) => node !== undefined && !node.startsWith(modules + path.sep));
+  if (own !== undefined && isNode24(own === process.execPath ? process.version : versionOf(own))) return own;
+  const packaged = path.join(modules, `node-${process.platform}-${process.arch}`, 'bin', 'node');
+  return existsSync(packaged) ? packaged : undefined;
 }
+
+/** @param {string} node */
+const versionOf = (node) => spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout ?? '';

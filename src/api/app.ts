@@ -19,7 +19,7 @@ import { registerRequestLog } from './http/request-log.ts';
 import { registerRequestMetrics } from './http/request-metrics.ts';
 import { registerSecurityHeaders } from './http/security-headers.ts';
 import { edgeServerOptions } from './http/server-options.ts';
-import { createProductRule, createServiceTokens } from './http/service-token.ts';
+import { createProductRule, createServicePasswords, createServiceTokens } from './http/service-token.ts';
 import { registerPathRule } from './http/validation.ts';
 import { registerMcp } from './mcp/endpoint.ts';
 import { registerOpenApi } from './openapi/register.ts';
@@ -33,6 +33,7 @@ import { registerSealedRoutes } from './routes/sealed.ts';
 import { stampBodyLimit } from './routes/stamping.ts';
 import { registerStartRoute } from './routes/start.ts';
 import { registerStatusRoutes } from './routes/status.ts';
+import { registerTsaRoutes } from './routes/tsa.ts';
 import { registerVerifyRoutes, tokenBodyLimit } from './routes/verify.ts';
 import { registerVerifyForm } from './routes/verify-form.ts';
 import { registerVerifyUserRoutes } from './routes/verify-user.ts';
@@ -73,7 +74,7 @@ function createServer(log: FastifyBaseLogger, trustProxy: string[]): FastifyInst
 
 /** Puts plugins and routes together, in an order that matters: hooks count only for routes registered after them. Does not listen. */
 export async function buildApp({ config, log, services, limits, metrics }: AppDeps): Promise<FastifyInstance> {
-  const { stamping, verification, stampPages, statistics, downloadSealed, workflows, health, status, pricing } = services;
+  const { stamping, tsaDoor, verification, stampPages, statistics, downloadSealed, workflows, health, status, pricing } = services;
   const sealedMaxBytes = config.SEALED_MAX_BYTES;
   const identifyProduct = createServiceTokens(config.SERVICE_TOKENS);
   const mistakes = createMistakes({
@@ -142,6 +143,17 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   });
   const isForeign = createForeignOrigins(app, config.PUBLIC_BASE_URL, config.MCP_ORIGINS);
   registerMcp(app, { identifyProduct, requireProduct, mistakes, isForeign, stamping, verification, sealedMaxBytes });
+  if (config.TSA_DOOR !== 'off') {
+    registerTsaRoutes(app, {
+      door: tsaDoor,
+      reader,
+      identify: config.TSA_DOOR === 'token' ? createServicePasswords(config.SERVICE_TOKENS) : undefined,
+      limits,
+      mistakes,
+      perMinute: config.RATE_TSA_PER_MINUTE,
+      publicBaseUrl: config.PUBLIC_BASE_URL,
+    });
+  }
   registerStatusRoutes(app, { status, limits, perMinute: config.RATE_STATUS_PER_MINUTE });
   registerPricingRoutes(app, { pricing });
   registerStartRoute(app, { status, publicBaseUrl: config.PUBLIC_BASE_URL });

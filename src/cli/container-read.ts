@@ -6,21 +6,23 @@ import { CommandFailure, exitCodes } from './failure.ts';
 
 /** The media type of an ASiC-S container (EN 319 162-1 §4.3.3.1), which its first entry says. */
 export const containerType = 'application/vnd.etsi.asic-s+zip';
-export const timeStampEntry = 'META-INF/timestamp.tst';
+/** Where the proof is (EN 319 162-1 §4.3.3.2): a time-stamp token, or an evidence record (RFC 4998). */
+export const proofEntries = { token: 'META-INF/timestamp.tst', record: 'META-INF/evidencerecord.ers' } as const;
 export const isContainerPath = (path: string): boolean => /\.(asics|scs)$/i.test(path);
 
-/** An ASiC-S container with one file and one time-stamp token over it. Its bytes were judged by nobody. */
+/** An ASiC-S container with one file and a proof over it. Its bytes were judged by nobody. */
 export interface Container {
   /** The name of the file inside. */
   readonly name: string;
-  readonly token: Buffer;
+  /** A time-stamp token or an evidence record, as it is inside. */
+  readonly proof: Buffer;
   /** The file, unpacked as it is read. */
   openFile(): Promise<Readable>;
   close(): void;
 }
 
 const mostEntries = 64;
-const mostTokenBytes = 2 * 1024 * 1024;
+const mostProofBytes = 2 * 1024 * 1024;
 /** What unpacks to more than this, and to that many times what is packed, is made to hurt. */
 const suspiciousBytes = 64 * 1024 * 1024;
 const suspiciousRatio = 200;
@@ -91,18 +93,18 @@ async function readContainer(zip: ZipFile): Promise<Container> {
   const isData = (name: string) => name !== 'mimetype' && !/^META-INF\//i.test(name);
   const [data, ...others] = [...entries.values()].filter(({ fileName }) => isData(fileName));
   if (!data || others.length > 0 || data.fileName.includes('/')) throw refuse('it must hold one file, and no folder');
-  const timeStamp = entries.get(timeStampEntry);
-  if (!timeStamp) throw refuse(`it has no ${timeStampEntry}`);
+  const proof = entries.get(proofEntries.token) ?? entries.get(proofEntries.record);
+  if (!proof) throw refuse(`it has neither ${proofEntries.token} nor ${proofEntries.record}`);
   return {
     name: data.fileName,
-    token: await readSmall(zip, timeStamp, mostTokenBytes),
+    proof: await readSmall(zip, proof, mostProofBytes),
     openFile: () => openEntry(zip, data),
     close: () => zip.close(),
   };
 }
 
 /**
- * Opens an ASiC-S container with a time-stamp token (EN 319 162-1 §4.3), of this command or of others. Memory does not grow with the file.
+ * Opens an ASiC-S container with a time-stamp token or an evidence record (EN 319 162-1 §4.3), of this command or of others. Memory does not grow with the file.
  *
  * @throws CommandFailure that says in one sentence what is wrong with it
  */

@@ -13,27 +13,30 @@ const mostContentBytes = 256 * 1024 * 1024;
 export const standardInput = '-';
 
 export interface DigestOptions {
-  /** Default `sha256`. */
-  readonly algorithm?: ImprintAlgorithm;
+  /** Default: `sha256` alone. */
+  readonly algorithms?: readonly [ImprintAlgorithm, ...ImprintAlgorithm[]];
   /** Whether the content is kept as well: in memory, so only what can be uploaded. */
   readonly keepsContent?: boolean;
   readonly onBytes?: (count: number) => void;
 }
 
 export interface DigestedInput {
+  /** In the first of the algorithms. */
   readonly imprint: Imprint;
+  /** One for each algorithm, in their order. */
+  readonly imprints: readonly Imprint[];
   readonly bytes: number;
   readonly content: Buffer | undefined;
 }
 
 /** @throws CommandFailure when content that is to be kept is too large */
 async function digestChunks(chunks: AsyncIterable<Uint8Array>, options: DigestOptions): Promise<DigestedInput> {
-  const { algorithm = 'sha256', keepsContent = false, onBytes } = options;
-  const hash = createHash(algorithm);
+  const { algorithms = ['sha256'], keepsContent = false, onBytes } = options;
+  const hashes = algorithms.map((algorithm) => ({ algorithm, hash: createHash(algorithm) }));
   const kept: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of chunks) {
-    hash.update(chunk);
+    for (const { hash } of hashes) hash.update(chunk);
     bytes += chunk.length;
     onBytes?.(chunk.length);
     if (!keepsContent) continue;
@@ -45,11 +48,12 @@ async function digestChunks(chunks: AsyncIterable<Uint8Array>, options: DigestOp
     }
     kept.push(Buffer.from(chunk));
   }
-  return { imprint: { algorithm, digest: hash.digest('hex') }, bytes, content: keepsContent ? Buffer.concat(kept) : undefined };
+  const imprints = hashes.map(({ algorithm, hash }) => ({ algorithm, digest: hash.digest('hex') }));
+  return { imprint: imprints[0]!, imprints, bytes, content: keepsContent ? Buffer.concat(kept) : undefined };
 }
 
 /**
- * The imprint of a file, read as a stream.
+ * The imprints of a file, read as a stream.
  *
  * @throws CommandFailure when it is no file, or changes meanwhile: what was read then is neither the old file nor the new one.
  */
@@ -77,6 +81,6 @@ export async function digestFile(path: string, options: DigestOptions = {}): Pro
   }
 }
 
-/** The imprint of a file, or of standard input where the path is `-`. @throws CommandFailure as `digestFile` */
+/** The imprints of a file, or of standard input where the path is `-`. @throws CommandFailure as `digestFile` */
 export const digestInput = (path: string, stdin: AsyncIterable<Uint8Array>, options: DigestOptions = {}): Promise<DigestedInput> =>
   path === standardInput ? digestChunks(stdin, options) : digestFile(path, options);

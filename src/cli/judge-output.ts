@@ -46,14 +46,14 @@ export async function judgeOutput(path: string, proofPath: string, context: Judg
   const { closing_record: seal } = proof;
   if (!seal) return { ...found, judgement: { verdict: 'not_proved', reason: 'no_token', stated: undefined, online: undefined } };
 
-  const judged = judgeToken(Buffer.from(seal.stamp.token, 'base64'), trust, nowMs);
+  const { record } = seal;
+  const stamped = sha256Imprint(hashOfClosingText(canonicalTextOf(record)));
+  const judged = judgeToken(Buffer.from(seal.stamp.token, 'base64'), trust, nowMs, [stamped]);
   if (judged.verdict === 'not_valid') return { ...found, judgement: { ...judged, online: undefined } };
   const refuse = (reason: 'imprint_mismatch' | 'inclusion_proof_invalid'): OutputJudgement => ({
     ...found,
     judgement: { verdict: 'not_valid', reason, stated: judged.stated, online: undefined },
   });
-  const { record } = seal;
-  const stamped = sha256Imprint(hashOfClosingText(canonicalTextOf(record)));
   if (judged.stated && !isSameImprint(imprintOf(judged.stated), stamped)) return refuse('imprint_mismatch');
   const isOwn = record.workflow_id === proof.workflow_id && proof.sequence_number === proof.leaf_index + 1;
   const inclusion = {

@@ -1,6 +1,6 @@
 import { reasonOf } from '../shared/domain/reasons.ts';
 import { type Imprint, type ImprintAlgorithm, isSameImprint, sha256Imprint } from '../shared/domain/stamp.ts';
-import type { TrustStore } from '../shared/rfc3161/index.ts';
+import { recordAlgorithms, type TrustStore } from '../shared/rfc3161/index.ts';
 import type { VerifyAnswer } from './answers.ts';
 import type { Client } from './client.ts';
 import { type DigestOptions, digestInput } from './digest-input.ts';
@@ -41,15 +41,21 @@ export async function judgeSubject(subject: Subject, context: JudgeContext): Pro
     throw misuse('only the service knows of an id; --online asks it');
   }
   const token = subject.token ?? (stampId === undefined ? undefined : await client?.fetchToken(stampId));
-  const judged = token === undefined ? noToken : judgeToken(token, trust, nowMs);
+  // Standard input can be read once, and a record says beforehand in which algorithms.
+  const [first, ...others] = token === undefined ? [] : recordAlgorithms(token);
+  const imprints = input === undefined || first === undefined ? [] : await imprintsOfInput(input, [first, ...others]);
+  const judged = token === undefined ? noToken : judgeToken(token, trust, nowMs, imprints);
   const wanted = judged.stated ? imprintOf(judged.stated) : record && sha256Imprint(record.sha256);
-  const found = input === undefined ? undefined : await imprintOfInput(input, wanted?.algorithm ?? 'sha256');
+  const found = imprints[0] ?? (input === undefined ? undefined : (await imprintsOfInput(input, [wanted?.algorithm ?? 'sha256']))[0]);
   const differs = judged.verdict !== 'not_valid' && found !== undefined && wanted !== undefined && !isSameImprint(found, wanted);
   const online = client && (await askService(client, token, stampId, found));
   return { ...judged, ...(differs && { verdict: 'not_valid', reason: 'imprint_mismatch' }), online };
 
-  async function imprintOfInput(path: string, algorithm: ImprintAlgorithm): Promise<Imprint> {
-    return (await digestInput(path, stdin, { algorithm, onBytes })).imprint;
+  async function imprintsOfInput(
+    path: string,
+    algorithms: readonly [ImprintAlgorithm, ...ImprintAlgorithm[]],
+  ): Promise<readonly Imprint[]> {
+    return (await digestInput(path, stdin, { algorithms, onBytes })).imprints;
   }
 }
 

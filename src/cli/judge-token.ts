@@ -1,7 +1,7 @@
 import { looksLikeMockToken } from '../shared/domain/mock-token.ts';
 import type { ReasonCode } from '../shared/domain/reasons.ts';
 import type { Imprint } from '../shared/domain/stamp.ts';
-import { type TrustStore, type Verified, verifyToken } from '../shared/rfc3161/index.ts';
+import { isRecord, type TrustStore, type Verified, verifyRecord, verifyToken } from '../shared/rfc3161/index.ts';
 import { ownTrustsOf } from './token-trust.ts';
 
 /** `not_proved`: nothing is wrong with it, but nobody whom its reader trusts vouches for it. */
@@ -22,16 +22,23 @@ export interface Judgement {
 /** Refusals that say only that the reader's anchors do not reach the token: with others it may be valid. */
 const outOfReach: readonly ReasonCode[] = ['untrusted_root', 'trust_store_empty', 'signer_certificate_missing', 'verifier_failed'];
 
-/** Judges a token at its own genTime (V5) by the anchors of `trust`. Never throws, whatever the bytes. */
-export function judgeToken(token: Buffer, trust: TrustStore, nowMs: number): Judgement {
+/**
+ * Judges a token at its own genTime (V5), or an evidence record, by the anchors of `trust`. Never throws, whatever the bytes.
+ *
+ * @param imprints of the file, in the algorithms that a record asks for; a token is compared with it by the caller
+ */
+export function judgeToken(token: Buffer, trust: TrustStore, nowMs: number, imprints: readonly Imprint[] = []): Judgement {
   if (looksLikeMockToken(token)) return { verdict: 'not_proved', reason: 'mock_not_rfc3161', stated: undefined };
-  const result = verifyToken(token, { trust, nowMs });
+  const digests = imprints.map(({ algorithm, digest }) => ({ algorithm, digest: Buffer.from(digest, 'hex') }));
+  const verifyBy = (trust: TrustStore) =>
+    isRecord(token) ? verifyRecord(token, { trust, nowMs, digests }) : verifyToken(token, { trust, nowMs });
+  const result = verifyBy(trust);
   if (result.ok) return { verdict: 'valid', reason: undefined, stated: result };
   const refused = { verdict: 'not_valid', reason: result.code, stated: undefined } as const;
   if (!outOfReach.includes(result.code)) return refused;
   const [byItsChain, byItsSigner] = ownTrustsOf(token, nowMs);
-  const chained = verifyToken(token, { trust: byItsChain, nowMs });
-  const own = chained.ok ? chained : verifyToken(token, { trust: byItsSigner, nowMs });
+  const chained = verifyBy(byItsChain);
+  const own = chained.ok ? chained : verifyBy(byItsSigner);
   if (own.ok) return { verdict: 'not_proved', reason: result.code, stated: own };
   // No anchor can help a signer whom even trust in himself does not.
   return outOfReach.includes(own.code) ? { ...refused, verdict: 'not_proved' } : { ...refused, reason: own.code };

@@ -17,8 +17,8 @@ export interface Subject {
 const uuidPattern = /^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/i;
 /** A token is longer than most names, and canonical base64. */
 const tokenPattern = /^[A-Za-z0-9+/]{40,}={0,2}$/;
-/** Names of a TimeStampResp (RFC 3161 §3.2) and of a bare token. */
-const tokenSuffixes = ['.tsr', '.tst'];
+/** Names of a TimeStampResp (RFC 3161 §3.2), of a bare token, and of an EvidenceRecord (RFC 4998). */
+const tokenSuffixes = ['.tsr', '.tst', '.ers'];
 const mostTokenBytes = 2 * 1024 * 1024;
 
 /**

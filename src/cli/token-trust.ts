@@ -1,4 +1,4 @@
-import { type Certificate, createTrustStore, isCrlOf, isSameName, type TrustStore, verifyToken } from '../shared/rfc3161/index.ts';
+import { type Certificate, createTrustStore, isCrlOf, isSameName, type TrustStore, verifyEvidence } from '../shared/rfc3161/index.ts';
 
 /**
  * Trust in a token's own certificates: first in those that no other of them issued, then, where such a chain is not in order, in the
@@ -21,7 +21,7 @@ function certificatesIn(token: Buffer, nowMs: number): readonly Certificate[] {
     certificates.push(certificate);
     return certificate;
   };
-  verifyToken(token, { trust: { ...nobody, certificateOf }, nowMs });
+  verifyEvidence(token, { trust: { ...nobody, certificateOf }, nowMs });
   return certificates;
 }
 

@@ -1,6 +1,14 @@
 import { rfc3339Of } from '../shared/domain/gen-time.ts';
 import { adviceOf, reasonOf } from '../shared/domain/reasons.ts';
-import { type Certificate, isSameName, type TrustStore, UNCHECKED, type Unchecked, type Verified } from '../shared/rfc3161/index.ts';
+import {
+  type Certificate,
+  isSameName,
+  type TrustStore,
+  UNCHECKED,
+  type Unchecked,
+  type Verified,
+  type VerifiedRecord,
+} from '../shared/rfc3161/index.ts';
 import { certificateJson, readableFingerprint, readableName } from './anchors.ts';
 import { CommandFailure } from './failure.ts';
 import type { OnlineAnswer, SubjectJudgement } from './judge-subject.ts';
@@ -72,8 +80,11 @@ function statedJson(stated: Verified | undefined) {
     signer: { subject, issuer, serial: serialHex, sha256: fingerprint },
     policy: stated.policy,
     accuracy_seconds: secondsOf(stated.accuracyMicroseconds),
+    ...(stated.record && { evidence_record: { tokens: stated.record.tokens.length, holds_until: endOf(stated.record) } }),
   };
 }
+
+const endOf = ({ holdsUntil }: VerifiedRecord): string => holdsUntil.toISOString().replace('.000Z', 'Z');
 
 const secondsOf = (microseconds: bigint | undefined): number | null => (microseconds === undefined ? null : Number(microseconds) / 1e6);
 
@@ -91,7 +102,7 @@ function imprintText(stated: Verified): string {
 
 function detailsOf(subject: Subject, { verdict, reason, stated, online }: SubjectJudgement, last: Certificate | undefined): string[] {
   const { record, input } = subject;
-  if (reason === 'imprint_mismatch') {
+  if (reason === 'imprint_mismatch' || reason === 'evidence_imprint_missing') {
     const when = stated === undefined ? record && describeRecord(record) : `stamped at ${rfc3339Of(stated.genTimeText)}`;
     return [`the file has changed since it was ${when ?? 'stamped'}, or is another one`];
   }
@@ -104,7 +115,9 @@ function detailsOf(subject: Subject, { verdict, reason, stated, online }: Subjec
   const accuracy = secondsOf(stated.accuracyMicroseconds);
   const signed = `signed by ${stated.signer.subject}, policy ${stated.policy}${accuracy === null ? '' : `, accurate to ${accuracy} s`}`;
   const fingerprint = `SHA-256 ${readableFingerprint(last.fingerprint)}`;
-  if (verdict === 'valid') return [signed, `trust anchor ${readableName(last.subject)}, ${fingerprint}`];
+  const renewals =
+    stated.record && `an evidence record with ${stated.record.tokens.length - 1} renewals, to be renewed before ${endOf(stated.record)}`;
+  if (verdict === 'valid') return [signed, `trust anchor ${readableName(last.subject)}, ${fingerprint}`, ...(renewals ? [renewals] : [])];
   const isRoot = isSameName(last.subject, last.issuer);
   const what = input === undefined ? `content with the ${imprintText(stated)}` : 'this content';
   return [

@@ -112,6 +112,12 @@ const makers = {
   rejected: () => ({
     seams: { response: () => ({ status: PKI_STATUS.rejection, statusText: 'Not today.', failInfo: [PKI_FAILURE.systemFailure] }) },
   }),
+  /** As a TSA does that does not take what was asked for; `argument` names what, as PKIFailureInfo does. */
+  refused: (failure = 'badAlg') => {
+    const bit = Object.entries(PKI_FAILURE).find(([name]) => name === failure)?.[1];
+    if (bit === undefined) throw new RangeError(`takes a name of PKIFailureInfo, got "${failure}"`);
+    return { seams: { response: () => ({ status: PKI_STATUS.rejection, failInfo: [bit] }) } };
+  },
   rejected_with_token: () => ({ seams: { response: (parts) => ({ ...parts, status: PKI_STATUS.rejection }) } }),
   granted_without_token: () => ({ seams: { response: () => ({ status: PKI_STATUS.granted }) } }),
 

@@ -54,6 +54,8 @@ test.each([
   const app = await appFor({ ...REAL_TOKENS[0]!, token: '', intermediates, anchors });
   const answer = await app.inject({ method: 'POST', url: '/api/v1/verify/v1/raw', payload: { token: readReal(token).toString('base64') } });
   expect(answer.json()).toMatchObject({ valid: false, reason: expect.stringMatching(new RegExp(`^${code}: `)) });
+  if (token !== brokenSignature) return expect(answer.json()).not.toHaveProperty('advice');
+  expect(answer.json().advice).toMatch(/^Have the document stamped again /);
 });
 
 test('V4: a token of 1 MiB is judged, whatever it holds, and one beyond every cap is 413', async () => {

@@ -26,6 +26,8 @@ describe('the page of a stamp (V8, V9)', () => {
       'response (.tsr)',
       'request (.tsq)',
       'token (.tst)',
+      'evidence record (.ers)',
+      'It must be renewed before 21 November 2031, 09:31:01 UTC.',
       'Without JavaScript: run sha256sum',
     ]) {
       expect(shown).toContain(said);
@@ -97,10 +99,10 @@ describe('/verify', () => {
     expect(result.right).not.toMatch(/not what was stamped|another file/);
   });
 
-  it('sends the bytes of a .tsr, and says what is wrong with them', async () => {
+  it.each(['answer.tsr', 'record.ers'])('sends the bytes of %s, and says what is wrong with them', async (name) => {
     await visit('/verify', {}, async (page) => {
       const sent = page.waitForRequest((request) => request.method() === 'POST');
-      await page.setInputFiles('#file', file('answer.tsr', Buffer.from([0x30, 0x03, 0xff])));
+      await page.setInputFiles('#file', file(name, Buffer.from([0x30, 0x03, 0xff])));
       expect(new URLSearchParams((await sent).postData() ?? '').get('token')).toBe('MAP/');
       await page.getByText('This stamp is not valid').waitFor();
     });
@@ -109,7 +111,6 @@ describe('/verify', () => {
   it('says plainly what it cannot read', async () => {
     await visit('/verify', {}, async (page) => {
       for (const [name, sentence] of [
-        ['old.ers', 'is an evidence record, which this service cannot read yet'],
         ['old.asics', 'is an ASiC-S container, which this service cannot read yet'],
         ['note.qstamp.json', 'is no record of a stamp'],
       ] as const) {

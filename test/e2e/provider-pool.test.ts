@@ -60,7 +60,7 @@ describe('the pool of providers', () => {
     const { status, body } = await stampInternal(service, { content_b64: 'AAAA', tier: 'sealed' });
     expect(status).toBe(502);
     expect(body).toEqual({
-      detail: 'No timestamp provider could make the stamp.',
+      detail: 'No provider could make the stamp.',
       code: 'provider_failed',
       request_id: expect.any(String),
     });

@@ -61,6 +61,32 @@ describe('a stamp of a real TSA', () => {
     expect(query?.body.equals(tsq!.body)).toBe(true);
   });
 
+  test('is given as an evidence record too, which verifies raw for its hash and for no other (S14, V2)', async () => {
+    const tsa = await startTsa();
+    const service = await startService({ settings: providersSettings([{ tsa, qualified: true }]) });
+    const hash = randomHash();
+    const { body } = await stampInternal(service, { hash });
+    const { headers, body: record } = await download(service, body.token_id, 'evidence');
+    expect(headers.get('content-type')).toBe('application/octet-stream');
+    expect(headers.get('content-disposition')).toContain(`${body.token_id}.ers`);
+    expect(record.includes(Buffer.from(String(body.token), 'base64'))).toBe(true);
+    const raw = async (members: object) =>
+      (await postJson(service, '/api/v1/verify/v1/raw', { token: record.toString('base64'), ...members })).body;
+    const expected = {
+      valid: true,
+      token_id: null,
+      issued_at: body.issued_at,
+      content_sha256: hash,
+      tsp_provider: 'tsa-1',
+      is_qualified: true,
+    };
+    expect(await raw({})).toMatchObject(expected);
+    expect(await raw({ hash })).toMatchObject(expected);
+    expect(await raw({ hash: randomHash() })).toMatchObject({ valid: false, reason: expect.stringMatching(/^imprint_mismatch: /) });
+    const longer = 'a'.repeat(96);
+    expect(await raw({ hash: longer })).toMatchObject({ valid: false, reason: expect.stringMatching(/^imprint_algorithm_mismatch: /) });
+  });
+
   test('that we did not issue verifies without an id; for another hash it does not (V2)', async () => {
     const tsa = await startTsa();
     const service = await startService({ settings: providersSettings([{ tsa }]) });
@@ -131,7 +157,7 @@ describe('a stamp of a real TSA', () => {
   test('of the mock provider is no RFC 3161 token: 404 with a sentence, never qualified (47)', async () => {
     const service = await startService();
     const { body } = await stampInternal(service, { hash: randomHash() });
-    for (const part of ['tsr', 'tsq', 'token']) {
+    for (const part of ['tsr', 'tsq', 'token', 'evidence']) {
       const answer = await download(service, body.token_id, part);
       expect(answer.status).toBe(404);
       expect(JSON.parse(answer.body.toString())).toMatchObject({ code: 'not_found', detail: expect.stringContaining('mock') });

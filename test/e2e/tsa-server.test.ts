@@ -174,6 +174,7 @@ describe('faults of the development TSA', () => {
   test.each([
     ['truncated', 'not enough data'],
     ['rejected', 'status code: rejection'],
+    ['refused:badAlg', 'failure codes: badAlg'],
     ['rejected_with_token', 'token present'],
     ['granted_without_token', 'token not present'],
     ['stale_nonce', 'nonce mismatch'],
@@ -209,7 +210,8 @@ describe('faults of the development TSA', () => {
   });
 
   test('each one is in a test above', () => {
-    const tested = `cut reset hang slow drip endless status retry_after redirect html disguised_html content_type empty truncated rejected
+    const tested =
+      `cut reset hang slow drip endless status retry_after redirect html disguised_html content_type empty truncated rejected refused
       rejected_with_token granted_without_token stale_nonce no_nonce other_imprint expired bad_signature other_policy trailing
       granted_with_mods oversized past future`.split(/\s+/);
     expect([...FAULT_NAMES].sort()).toEqual(tested.sort());

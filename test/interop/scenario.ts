@@ -77,6 +77,7 @@ export const scenario: readonly Step[] = [
   { operation: 'downloadTimeStampResponse', ...byId, bytes: '' },
   { operation: 'downloadTimeStampRequest', ...byId, bytes: '' },
   { operation: 'downloadTimeStampToken', ...byId, bytes: '' },
+  { operation: 'downloadEvidenceRecord', ...byId, bytes: '' },
 
   {
     operation: 'startWorkflow',

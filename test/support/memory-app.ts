@@ -37,7 +37,7 @@ export async function buildMemoryApp(
   const waiter = createReplyWaiter({ waitMs: config.STAMP_WAIT_MS, findStored: createReplyLookup(store), log });
   const provider = createMockProvider({ key: () => store.keys.secret('mock-provider'), clock });
 
-  async function stamp({ output, acceptedAt, ...item }: StampItem): Promise<Acceptance> {
+  async function stamp({ output, acceptedAt, asked: _, ...item }: StampItem): Promise<Acceptance> {
     const proof = await provider.stamp({ ...item, requiresQualified: false });
     const stamped = { ...item, proofs: [proof] as const, acceptedAt: new Date(acceptedAt) };
     await store.stamps.insertOnce([stamped]);

@@ -174,6 +174,7 @@ const provedStamp: ProvedStamp = {
       certificate('CN=Acme Root,O=Acme Trust Services,C=LU'),
     ],
     hasRevocationLists: false,
+    record: { tokens: 2, holdsUntil: '2031-11-21T09:31:01.000Z' },
   },
 };
 
@@ -185,7 +186,7 @@ const verifyPage = (verdict: VerdictShown): VerifyPage => ({
   downloads:
     verdict.kind === 'unknown'
       ? []
-      : (['tsr', 'tsq', 'token'] as const).map((name) => ({ name, url: `/api/v1/verify/v1/token/x/${name}` })),
+      : (['tsr', 'tsq', 'token', 'evidence'] as const).map((name) => ({ name, url: `/api/v1/verify/v1/token/x/${name}` })),
   shownAt: '2026-11-21T11:46:07.204Z',
 });
 

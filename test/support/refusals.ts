@@ -14,18 +14,25 @@ export async function refusedWithinASecond(send: () => Promise<JsonAnswer>): Pro
   expect(answer.body).toEqual({ detail: expect.any(String), code: 'queue_unavailable', request_id: expect.any(String) });
 }
 
+/** Between two stamps: Redis is known to be silent while something waits for it. */
+const steadyMs = 50;
+
 /**
  * Stamps one hash after the other, without waiting for answers, until one of them is refused. What left before the service noticed that
  * Redis hangs may have been made, and is not refused (E11).
  */
 export async function untilRefused(service: Service): Promise<void> {
   const statuses = new Set<number>();
-  await eventually(async () => {
-    stampInternal(service, { hash: randomHash() }).then(
-      ({ status }) => statuses.add(status),
-      // The service may be stopped before the last of them is answered.
-      () => undefined,
-    );
-    return statuses.has(503);
-  });
+  await eventually(
+    async () => {
+      stampInternal(service, { hash: randomHash() }).then(
+        ({ status }) => statuses.add(status),
+        // The service may be stopped before the last of them is answered.
+        () => undefined,
+      );
+      return statuses.has(503);
+    },
+    20_000,
+    steadyMs,
+  );
 }

@@ -12,12 +12,15 @@ export interface RunningTsa {
   readonly url: string;
 }
 
-/** A TSA with true cryptography that can be made to fail; ends with the test. */
-export async function startTsa(options: { pki?: Pki } = {}): Promise<RunningTsa> {
+/** Registers what is to be done when the test, or its file, is over. */
+type OnEnd = (close: () => void | Promise<void>) => void;
+
+/** A TSA with true cryptography that can be made to fail; ends with the test unless `onEnd` is another one's. */
+export async function startTsa(options: { pki?: Pki; onEnd?: OnEnd } = {}): Promise<RunningTsa> {
   const pki = options.pki ?? createPki({ nowMs: Date.now() });
   const server = createTsaServer({ pki, clock: Date.now });
   const url = await server.listen();
-  onTestFinished(() => server.close());
+  (options.onEnd ?? onTestFinished)(() => server.close());
   return { server, pki, url };
 }
 
@@ -29,9 +32,9 @@ export interface ProviderEntry {
 }
 
 /** Settings that make these TSAs, in this order, the providers of a service. */
-export function providersSettings(entries: readonly ProviderEntry[]): Settings {
+export function providersSettings(entries: readonly ProviderEntry[], onEnd: OnEnd = onTestFinished): Settings {
   const dir = mkdtempSync(join(tmpdir(), 'qstamp-providers-'));
-  onTestFinished(() => rmSync(dir, { recursive: true }));
+  onEnd(() => rmSync(dir, { recursive: true }));
   const providers = entries.map(({ tsa, crl, ...members }, index) => {
     const name = `tsa-${index + 1}`;
     writeFileSync(join(dir, `${name}.pem`), tsa.pki.rootPem);

@@ -20,7 +20,8 @@ const twins: readonly Twin[] = [
   { found: /\bstandings?\b/i, name: 'state' },
   { found: /\bpending\b/i, name: 'waiting, not finished, not opened; pending is a value of the interface, and code' },
   { found: /\b(checksums?|hash sums?|message digests?)\b/i, name: 'hash, digest or imprint' },
-  { found: /\bTSPs?\b/, name: 'provider, or TSA' },
+  // `TSP=local` is a setting.
+  { found: /\bTSPs?\b(?!=)/, name: 'provider, or TSA' },
   { found: /\bfinali[sz](e|ed|es|ing|ation)\b/i, name: 'complete' },
   { found: /\b(attestations?|receipts?)\b/i, name: 'proof, or time-stamp token' },
   { found: /\bcapabilit(y|ies)\b/i, name: 'secret address' },

@@ -1,11 +1,13 @@
-import { readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { serviceProcesses } from '../../scripts/service-processes.ts';
 import { checkoutDir } from '../../scripts/stack/context.ts';
 import { containerCommands } from '../../scripts/stack/docker.ts';
-import { secretSettings, settingsSchema } from '../../src/shared/runtime/config.ts';
+import { loadConfig, secretSettings, settingsSchema } from '../../src/shared/runtime/config.ts';
 
 interface ComposeService {
   readonly image?: string;
@@ -17,12 +19,25 @@ interface ComposeService {
   readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
   readonly healthcheck?: { readonly test: readonly string[] };
   readonly volumes?: readonly string[];
+  readonly networks?: readonly string[];
+  readonly network_mode?: string;
+  readonly user?: string;
+  readonly read_only?: boolean;
+  readonly tmpfs?: readonly string[];
+  readonly cap_drop?: readonly string[];
+  readonly cap_add?: readonly string[];
+  readonly security_opt?: readonly string[];
+  readonly mem_limit?: string;
+  readonly pids_limit?: number;
 }
 
 const read = (path: string) => readFileSync(join(checkoutDir, path), 'utf8');
-const compose: { services: Record<string, ComposeService>; volumes: Record<string, unknown> } = parse(read('docker-compose.yml'), {
-  merge: true,
-});
+interface Compose {
+  readonly services: Readonly<Record<string, ComposeService>>;
+  readonly volumes: Readonly<Record<string, unknown>>;
+  readonly networks: Readonly<Record<string, { readonly internal?: boolean } | null>>;
+}
+const compose: Compose = parse(read('docker-compose.yml'), { merge: true });
 const { services } = compose;
 const dockerfile = read('deploy/Dockerfile')
   .replaceAll('\\\n', '')
@@ -35,14 +50,49 @@ const settings = Object.keys(settingsSchema.shape);
 const nodeCommand = (name: 'api' | 'worker') => ['node', ...serviceProcesses[name]];
 
 describe('docker-compose.yml', () => {
-  test('has five services: API, worker, Redis, MongoDB, and the one that makes the master key', () => {
-    expect(Object.keys(services).sort()).toEqual(['api', 'master-key', 'mongodb', 'redis', 'worker']);
+  test('has five services: API, worker, Redis, MongoDB, and the one that makes the secrets', () => {
+    expect(Object.keys(services).sort()).toEqual(['api', 'mongodb', 'redis', 'secrets', 'worker']);
   });
 
-  test('runs what npm start runs, and nothing else', () => {
-    const running = Object.entries(services).filter(([name]) => name !== 'master-key');
+  test('runs what npm start runs, and nothing but passwords and a limit of memory beside it', () => {
+    const running = Object.entries(services).filter(([name]) => name !== 'secrets');
     const commands = Object.fromEntries(running.map(([name, { command }]) => [name, command]));
-    expect(commands).toEqual({ api: nodeCommand('api'), worker: nodeCommand('worker'), ...containerCommands });
+    const [redisServer, ...redisSettings] = containerCommands.redis;
+    expect(commands).toEqual({
+      api: nodeCommand('api'),
+      worker: nodeCommand('worker'),
+      redis: [redisServer, '/run/redis/redis.conf', ...redisSettings, '--maxmemory', '1gb'],
+      mongodb: [...containerCommands.mongodb, '--keyFile', '/run/mongodb/key-file'],
+    });
+  });
+
+  test.each(Object.entries(services))('confines %s: read-only, no rights, limited memory and processes', (name, service) => {
+    expect(service).toMatchObject({ read_only: true, tmpfs: ['/tmp'], cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
+    expect(service.cap_add ?? []).toEqual(name === 'secrets' ? ['CHOWN'] : []);
+    expect(service.mem_limit).toMatch(/^\d+[mg]$/);
+    expect(service.pids_limit).toBeGreaterThan(0);
+    // The image of the service names its own user.
+    if (name === 'redis' || name === 'mongodb') expect(service.user).toBe('999:999');
+  });
+
+  test('keeps Redis and MongoDB in a network of their own, without a way out', () => {
+    expect(compose.networks).toEqual({ servers: { internal: true }, outside: null });
+    for (const name of ['redis', 'mongodb']) expect(services[name]?.networks).toEqual(['servers']);
+    for (const name of ['api', 'worker']) expect(services[name]?.networks).toEqual(['servers', 'outside']);
+    expect(services.secrets).toMatchObject({ network_mode: 'none' });
+  });
+
+  test('shows each secret only to those who need it, and to nobody for writing', () => {
+    const mounted = Object.entries(services).flatMap(([name, { volumes = [] }]) =>
+      volumes.filter((volume) => volume.includes('secrets:')).map((volume) => `${name} ${volume}`),
+    );
+    expect(mounted.filter((mount) => !mount.startsWith('secrets '))).toEqual([
+      'api secrets:/run/qstamp:ro',
+      'worker secrets:/run/qstamp:ro',
+      'redis redis-secrets:/run/redis:ro',
+      'mongodb mongodb-secrets:/run/mongodb:ro',
+    ]);
+    for (const name of ['secrets', 'redis-secrets', 'mongodb-secrets']) expect(compose.volumes).toHaveProperty(name);
   });
 
   test('pins every image to a full version', () => {
@@ -62,15 +112,15 @@ describe('docker-compose.yml', () => {
 
   test('names only settings that exist', () => {
     const named = ['api', 'worker'].flatMap((name) => Object.keys(services[name]?.environment ?? {}));
-    expect(named).toContain('REDIS_URL');
+    expect(named).toContain('REDIS_URL_FILE');
     const files = secretSettings.map((name) => `${name}_FILE`);
     expect(named.filter((name) => !settings.includes(name) && !files.includes(name))).toEqual([]);
   });
 
   test('starts the service when both servers are healthy, and keeps their data', () => {
     for (const name of ['api', 'worker']) {
-      const { 'master-key': key, ...servers } = services[name]?.depends_on ?? {};
-      expect(key).toEqual({ condition: 'service_completed_successfully' });
+      const { secrets, ...servers } = services[name]?.depends_on ?? {};
+      expect(secrets).toEqual({ condition: 'service_completed_successfully' });
       expect(servers).toEqual({ redis: { condition: 'service_healthy' }, mongodb: { condition: 'service_healthy' } });
     }
     for (const name of ['api', 'worker', 'redis', 'mongodb']) expect(services[name]?.healthcheck?.test[0]).toBe('CMD');
@@ -78,6 +128,56 @@ describe('docker-compose.yml', () => {
       expect(services[name]?.volumes?.[0]).toMatch(new RegExp(`^${name}:/data`));
       expect(compose.volumes).toHaveProperty(name);
     }
+  });
+});
+
+describe('deploy/make-secrets.sh', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'qstamp-secrets-'));
+  afterAll(() => rmSync(dir, { recursive: true }));
+  const folders = ['service', 'redis', 'mongodb'];
+  for (const folder of folders) mkdirSync(join(dir, folder));
+  const user = String(process.getuid?.());
+  const variables = folders.flatMap((name) => [
+    [`${name.toUpperCase()}_DIR`, join(dir, name)],
+    [`${name.toUpperCase()}_USER`, user],
+  ]);
+  const make = () =>
+    execFileSync('sh', [join(checkoutDir, 'deploy/make-secrets.sh')], {
+      env: { PATH: process.env.PATH, ...Object.fromEntries(variables) },
+    });
+  const files = () => folders.flatMap((folder) => readdirSync(join(dir, folder)).map((file) => `${folder}/${file}`));
+  const secret = (file: string) => readFileSync(join(dir, file), 'utf8');
+
+  test('makes secrets that fit together, each for its reader alone, and never anew', () => {
+    make();
+    const made = files();
+    expect(made.map((file) => (statSync(join(dir, file)).mode & 0o777).toString(8))).toEqual(made.map(() => '400'));
+    const config = loadConfig({
+      MASTER_KEY_FILE: join(dir, 'service/master-key'),
+      REDIS_URL_FILE: join(dir, 'service/redis-url'),
+      MONGODB_URL_FILE: join(dir, 'service/mongodb-url'),
+    });
+    const { password } = new URL(config.REDIS_URL);
+    expect(password).toMatch(/^[0-9a-f]{64}$/);
+    expect(secret('redis/redis.conf')).toBe(`requirepass ${password}\n`);
+    expect(secret('redis/password')).toBe(password);
+    expect(new URL(config.MONGODB_URL).password).toBe(secret('mongodb/service-password'));
+    expect(new Set([password, ...['admin-password', 'service-password', 'key-file'].map((file) => secret(`mongodb/${file}`))]).size).toBe(
+      4,
+    );
+
+    const first = made.map(secret);
+    make();
+    expect(files()).toEqual(made);
+    expect(made.map(secret)).toEqual(first);
+  });
+
+  test('keeps the master key of an installation that had no passwords', () => {
+    const key = secret('service/master-key');
+    rmSync(join(dir, 'service/mongodb-url'));
+    make();
+    expect(secret('service/master-key')).toBe(key);
+    expect(new URL(secret('service/mongodb-url')).password).toBe(secret('mongodb/service-password'));
   });
 });
 

@@ -61,7 +61,12 @@ test('refused and failed are told apart: only what a provider failed at is count
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
   const make = createStampMaker({ provider, stamps, directory, counters: { add, takeBack: add }, clock: Date.now, log });
   const [failed, refused] = [itemOf('a'), { ...itemOf('b'), requiresQualified: true }];
-  expect(await make([failed, refused], { isRetry: false })).toEqual({ stored: [], failed: [failed], refused: [refused], owed: [] });
+  expect(await make([failed, refused], { isRetry: false })).toEqual({
+    stored: [],
+    failed: [failed],
+    refused: [{ item: refused, fault: undefined }],
+    owed: [],
+  });
   expect(counted.map(({ outcome }) => outcome)).toEqual(['failed']);
   const said = lines.map((line) => JSON.parse(line));
   expect(Object.fromEntries(said.map(({ tokenId, msg }) => [tokenId, msg]))).toMatchObject({

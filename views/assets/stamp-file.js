@@ -2,8 +2,8 @@
 /** Tells stamps from other files by their names, and takes the token out of them. */
 
 /** Formats that hold stamps and that this service cannot read yet. The one place that says so. */
-const unreadable = { '.ers': 'an evidence record', '.asics': 'an ASiC-S container' };
-const binary = ['.tsr', '.tst'];
+const unreadable = { '.asics': 'an ASiC-S container' };
+const binary = ['.tsr', '.tst', '.ers'];
 const record = '.qstamp.json';
 /** A record of ours and a token are a few kilobytes; a file that is larger is none. */
 const maxBytes = 1_000_000;
@@ -27,7 +27,7 @@ export async function readStampFile(file) {
   const format = endingOf(file.name, Object.keys(unreadable));
   if (format !== undefined) {
     return {
-      problem: `is ${unreadable[/** @type {keyof typeof unreadable} */ (format)]}, which this service cannot read yet. Any verifier of RFC 4998 can.`,
+      problem: `is ${unreadable[/** @type {keyof typeof unreadable} */ (format)]}, which this service cannot read yet. DSS and digidoc4j can.`,
     };
   }
   if (file.size > maxBytes) return { problem: 'is too large to be a stamp.' };

@@ -18,6 +18,7 @@ export const statusOf = {
   provider_failed: 502,
   tier_unavailable: 502,
   mail_unavailable: 503,
+  tsa_unavailable: 503,
   queue_unavailable: 503,
   store_unavailable: 503,
   overloaded: 503,

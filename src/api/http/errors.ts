@@ -12,7 +12,11 @@ import { RequestValidationError } from './validation.ts';
 const defaultRetryAfterSeconds: Readonly<Record<number, number>> = { 429: 1, 503: 2, 504: 1 };
 
 /** The scheme in `WWW-Authenticate` for each token that a caller may lack (E4, E5). */
-const schemeOf = { service_token: 'ServiceToken', workflow_token: 'Workflow' } as const satisfies Record<Credential, string>;
+const schemeOf = {
+  service_token: 'ServiceToken',
+  workflow_token: 'Workflow',
+  basic: 'Basic realm="qstamp", charset="UTF-8"',
+} as const satisfies Record<Credential, string>;
 
 /** The public body of an expected error (E3); its members never replace the three that every error has. */
 export function errorBody(error: ServiceError, requestId: string): ErrorResponse {

@@ -14,7 +14,13 @@ export interface Fault {
 }
 
 /** The errors of status 500 and above by which nothing failed: W19, a full queue, a link that a program looked at. */
-const refusedFromFiveHundred: readonly ErrorCode[] = ['tier_unavailable', 'mail_unavailable', 'overloaded', 'prefetch_refused'];
+const refusedFromFiveHundred: readonly ErrorCode[] = [
+  'tier_unavailable',
+  'mail_unavailable',
+  'tsa_unavailable',
+  'overloaded',
+  'prefetch_refused',
+];
 
 /** What an error makes of its request. */
 export function faultOf(error: ServiceError): Fault {

@@ -9,11 +9,31 @@ const digestOf = (token: string): string => hash('sha256', token, 'base64');
 /** The product whose service token a request carries, or undefined. Digests are compared, so that timing tells nothing. */
 export type IdentifyProduct = (request: FastifyRequest) => string | undefined;
 
+const productsOf = (tokens: readonly ServiceToken[]) => new Map(tokens.map(({ product, token }) => [digestOf(token), product]));
+
 export function createServiceTokens(tokens: readonly ServiceToken[]): IdentifyProduct {
-  const products = new Map(tokens.map(({ product, token }) => [digestOf(token), product]));
+  const products = productsOf(tokens);
   return (request) => {
     const given = request.headers['x-service-token'];
     return typeof given === 'string' ? products.get(digestOf(given)) : undefined;
+  };
+}
+
+/** The password of HTTP Basic (RFC 7617, whatever the user), or a bearer token (RFC 6750). */
+function passwordOf(authorization: string | undefined): string | undefined {
+  const [, scheme = '', credentials = ''] = /^(basic|bearer) +(\S+) *$/i.exec(authorization ?? '') ?? [];
+  if (scheme.toLowerCase() !== 'basic') return scheme === '' ? undefined : credentials;
+  const decoded = Buffer.from(credentials, 'base64').toString('utf8');
+  const colon = decoded.indexOf(':');
+  return colon < 0 ? undefined : decoded.slice(colon + 1);
+}
+
+/** The same by the header `Authorization`, which is what signing tools can send (T4). */
+export function createServicePasswords(tokens: readonly ServiceToken[]): IdentifyProduct {
+  const products = productsOf(tokens);
+  return ({ headers: { authorization } }) => {
+    const password = passwordOf(authorization);
+    return password === undefined ? undefined : products.get(digestOf(password));
   };
 }
 

@@ -11,13 +11,14 @@ const certificateShown = ({ subject, fingerprint, notBefore, notAfter }: Certifi
 
 function detailsOf({ verified, hasRevocationLists }: Vouched): TokenDetails | null {
   if (!verified) return null;
-  const { policy, serial, accuracyMicroseconds: accuracy, chain } = verified;
+  const { policy, serial, accuracyMicroseconds: accuracy, chain, record } = verified;
   return {
     policy,
     serial,
     accuracySeconds: accuracy === undefined ? null : Number(accuracy) / 1e6,
     chain: chain.map(certificateShown),
     hasRevocationLists,
+    record: record === undefined ? null : { tokens: record.tokens.length, holdsUntil: record.holdsUntil.toISOString() },
   };
 }
 

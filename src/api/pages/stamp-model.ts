@@ -44,6 +44,15 @@ export interface TokenDetails {
   readonly chain: readonly CertificateShown[];
   /** Whether there were revocation lists to judge it by. */
   readonly hasRevocationLists: boolean;
+  /** Null of a token that is no evidence record (RFC 4998). */
+  readonly record: RecordDetails | null;
+}
+
+export interface RecordDetails {
+  /** The first token and its renewals. */
+  readonly tokens: number;
+  /** It must be renewed before. */
+  readonly holdsUntil: string;
 }
 
 /** What a token that passed every check proves. */

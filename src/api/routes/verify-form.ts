@@ -46,7 +46,7 @@ export function registerVerifyForm(
     scope.post('/verify', { onRequest, bodyLimit, config: { contract: sendContract } }, async (request, reply) => {
       const { token, hash } = parse(request).body;
       reply.header('Cache-Control', 'no-store');
-      return reply.page('verify-form', { asked: { token, hash, verdict: await stampPages.raw(token) } });
+      return reply.page('verify-form', { asked: { token, hash, verdict: await stampPages.raw(token, hash) } });
     });
   });
 }

@@ -32,7 +32,7 @@ const rawContract = {
   tag,
   id: 'verifyRawToken',
   summary: 'Verify a token',
-  description: 'Any token of this service, and any RFC 3161 token that chains to a configured trust anchor.',
+  description: 'Any token of this service, any RFC 3161 token and any evidence record (RFC 4998) that leads to a configured trust anchor.',
   body: rawVerifyRequest,
   answers: { 200: json('Whether it is valid, and why not.', verificationResult) },
   errors,
@@ -40,23 +40,50 @@ const rawContract = {
 
 const exchangeContract = (part: ExchangePart): OperationContract => ({
   tag,
-  id: { tsr: 'downloadTimeStampResponse', tsq: 'downloadTimeStampRequest', token: 'downloadTimeStampToken' }[part],
-  summary: { tsr: 'The time-stamp response, DER', tsq: 'The time-stamp request, DER', token: 'The time-stamp token, DER' }[part],
+  id: downloads[part].id,
+  summary: downloads[part].summary,
   description: 'For verifiers other than this service, e.g. `openssl ts -verify`. Stamps of the mock provider have none.',
   path: tokenIdPath,
-  answers: { 200: bytes('The bytes as they were exchanged with the TSA.', downloads[part].type) },
+  answers: { 200: bytes(downloads[part].answer, downloads[part].type) },
   errors: [...errors, 'not_found'],
 });
 
 const parseById = createRequestParser(byIdContract);
 const parseRaw = createRequestParser(rawContract);
 
-/** Media type and file name extension of what a stranger verifies with (RFC 3161 §3.4; a bare token is CMS, RFC 5652). */
-const downloads: Readonly<Record<ExchangePart, { readonly type: string; readonly extension: string }>> = {
-  tsr: { type: 'application/timestamp-reply', extension: 'tsr' },
-  tsq: { type: 'application/timestamp-query', extension: 'tsq' },
-  token: { type: 'application/timestamp-token', extension: 'tst' },
-};
+const exchanged = 'The bytes as they were exchanged with the TSA.';
+
+/** What a stranger verifies with (RFC 3161 §3.4; a bare token is CMS, RFC 5652; an evidence record has no media type of its own). */
+const downloads = {
+  tsr: {
+    id: 'downloadTimeStampResponse',
+    summary: 'The time-stamp response, DER',
+    answer: exchanged,
+    type: 'application/timestamp-reply',
+    extension: 'tsr',
+  },
+  tsq: {
+    id: 'downloadTimeStampRequest',
+    summary: 'The time-stamp request, DER',
+    answer: exchanged,
+    type: 'application/timestamp-query',
+    extension: 'tsq',
+  },
+  token: {
+    id: 'downloadTimeStampToken',
+    summary: 'The time-stamp token, DER',
+    answer: exchanged,
+    type: 'application/timestamp-token',
+    extension: 'tst',
+  },
+  evidence: {
+    id: 'downloadEvidenceRecord',
+    summary: 'The evidence record (RFC 4998), DER',
+    answer: 'The token as an evidence record, which can be renewed and outlives its certificates.',
+    type: 'application/octet-stream',
+    extension: 'ers',
+  },
+} as const satisfies Readonly<Record<ExchangePart, object>>;
 
 /** Public verification: whatever does not verify answers 200 with `valid: false` and a reason (E6, V4). */
 export function registerVerifyRoutes(

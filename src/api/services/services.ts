@@ -23,6 +23,7 @@ import { createStampPages, type StampPages } from './stamp-pages.ts';
 import { createStamping, type Stamping } from './stamping.ts';
 import { createStatistics, type Statistics } from './statistics.ts';
 import { createStatusService, type StatusService } from './status.ts';
+import { createTsaDoor, type TsaDoor } from './tsa-door.ts';
 import { createVerification, type Verification } from './verification.ts';
 import { createWorkflows, type Workflows } from './workflows/workflows.ts';
 import type { WriteWatch } from './write-watch.ts';
@@ -48,6 +49,7 @@ export interface ServicePorts {
 /** What routes and tools call. */
 export interface Services {
   readonly stamping: Stamping;
+  readonly tsaDoor: TsaDoor;
   readonly verification: Verification;
   readonly statistics: Statistics;
   readonly downloadSealed: DownloadSealed;
@@ -90,7 +92,12 @@ export function createServices(ports: ServicePorts): Services {
   const tokenJudge = createTokenJudge({ trust, mockKey: () => keys.secret('mock-provider'), clock });
   const configured = namesOf(trust);
   const readMailState = createMailStateReader({ readHeartbeats, clock });
-  const stampJudge = createStampJudge({ tokenJudge, isConfigured: (provider) => configured.some(({ name }) => name === provider), log });
+  const stampJudge = createStampJudge({
+    tokenJudge,
+    stamps,
+    isConfigured: (provider) => configured.some(({ name }) => name === provider),
+    log,
+  });
   const workflows = createWorkflows({
     workflows: store.workflows,
     outputs,
@@ -111,8 +118,10 @@ export function createServices(ports: ServicePorts): Services {
     waitMs: config.STAMP_WAIT_MS,
     addressOf: (path) => `${config.PUBLIC_BASE_URL ?? ''}${path}`,
   });
+  const stamping = createStamping({ queue, writes, waiter, stamps, sealedContents, idempotency, metadataKey, clock, sealedMaxBytes });
   return {
-    stamping: createStamping({ queue, writes, waiter, stamps, sealedContents, idempotency, metadataKey, clock, sealedMaxBytes }),
+    stamping,
+    tsaDoor: createTsaDoor({ stamping, readHeartbeats, trust, clock }),
     verification: countVerifications(createVerification({ stamps, stampJudge }), activity),
     statistics: createStatistics({ stamps, counters, clock }),
     downloadSealed: createSealedDownload({ stamps, sealedContents }),

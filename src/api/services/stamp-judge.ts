@@ -1,7 +1,8 @@
 import type { ReasonCode } from '../../shared/domain/reasons.ts';
-import { isSameImprint } from '../../shared/domain/stamp.ts';
+import { type Imprint, isSameImprint } from '../../shared/domain/stamp.ts';
+import { tokenIn, withoutCertificates } from '../../shared/rfc3161/index.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
-import type { StoredStamp } from '../../shared/store/stamps.ts';
+import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 import type { Judgement, TokenJudge, Vouched } from '../../shared/trust/judge.ts';
 
 export type StampJudgement = Vouched | { readonly ok: false; readonly code: ReasonCode };
@@ -12,11 +13,34 @@ const agrees = (vouched: Vouched, { tokenId, imprint, proofs: [{ issuedAt }] }: 
   (vouched.tokenId === undefined || vouched.tokenId === tokenId);
 
 /** Judges tokens and stored stamps, each time anew. A stored stamp is refused when its record does not say what its token says (V1). */
-export function createStampJudge(deps: { tokenJudge: TokenJudge; isConfigured: (provider: string) => boolean; log: Logger }) {
-  const { tokenJudge, isConfigured, log } = deps;
+export function createStampJudge(deps: {
+  tokenJudge: TokenJudge;
+  stamps: Pick<StampStore, 'find' | 'findIdByToken'>;
+  isConfigured: (provider: string) => boolean;
+  log: Logger;
+}) {
+  const { tokenJudge, stamps, isConfigured, log } = deps;
 
-  async function judgeToken(token: string, provider?: string): Promise<Judgement> {
-    const judgement = await tokenJudge.judge(token, provider);
+  /**
+   * The stored form of a token that we gave out without its certificates, as its client wanted: by itself nobody can judge it who lacks them.
+   */
+  async function storedFormOf(token: string): Promise<string | undefined> {
+    const given = tokenIn(Buffer.from(token, 'base64'));
+    const tokenId = given && (await stamps.findIdByToken(given.toString('base64')));
+    const stamp = tokenId ? await stamps.find(tokenId) : null;
+    const stored = stamp?.proofs.find(({ kind }) => kind === 'token')?.token;
+    return given && stored && withoutCertificates(Buffer.from(stored, 'base64')).equals(given) ? stored : undefined;
+  }
+
+  async function judgeGiven(token: string, provider?: string, expected?: Imprint): Promise<Judgement> {
+    const judgement = await tokenJudge.judge(token, provider, expected);
+    if (judgement.ok || judgement.code !== 'signer_certificate_missing' || provider !== undefined) return judgement;
+    const stored = await storedFormOf(token);
+    return stored === undefined ? judgement : tokenJudge.judge(stored, undefined, expected);
+  }
+
+  async function judgeToken(token: string, provider?: string, expected?: Imprint): Promise<Judgement> {
+    const judgement = await judgeGiven(token, provider, expected);
     if (!judgement.ok && judgement.code === 'verifier_failed') log.error({ err: judgement.cause }, 'the verifier failed on a token');
     return judgement;
   }
@@ -24,7 +48,7 @@ export function createStampJudge(deps: { tokenJudge: TokenJudge; isConfigured: (
   async function judgeStamp(stamp: StoredStamp): Promise<StampJudgement> {
     const [{ token, provider }] = stamp.proofs;
     if (token === '') return { ok: false, code: 'record_damaged' };
-    const judgement = await judgeToken(token, provider);
+    const judgement = await judgeToken(token, provider, stamp.imprint);
     if (!judgement.ok) return judgement;
     return agrees(judgement, stamp) ? judgement : { ok: false, code: 'record_mismatch' };
   }

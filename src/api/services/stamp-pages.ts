@@ -1,12 +1,13 @@
 import { verifyPath } from '../../shared/domain/addresses.ts';
 import { adviceOf, reasonOf } from '../../shared/domain/reasons.ts';
+import { imprintOfDigest } from '../../shared/domain/stamp.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import { provedStampOf } from '../pages/proved-stamp.ts';
 import type { VerdictShown, VerifyPage } from '../pages/verify-model.ts';
 import type { StampJudge, StampJudgement } from './stamp-judge.ts';
 
-const downloads = ['tsr', 'tsq', 'token'] as const;
+const downloads = ['tsr', 'tsq', 'token', 'evidence'] as const;
 
 /**
  * What the pages about one stamp show (V8, V9).
@@ -38,7 +39,12 @@ export function createStampPages(deps: { stamps: StampStore; stampJudge: StampJu
         shownAt: new Date(clock()).toISOString(),
       };
     },
-    raw: async (token: string): Promise<VerdictShown> => verdictOf(await stampJudge.judgeToken(token)),
+    /** The page compares with `hash`, but for an evidence record that covers several hashes and must be asked for one. */
+    raw: async (token: string, hash: string): Promise<VerdictShown> => {
+      const judgement = await stampJudge.judgeToken(token);
+      const expected = !judgement.ok && judgement.code === 'evidence_hash_needed' ? imprintOfDigest(hash) : undefined;
+      return verdictOf(expected === undefined ? judgement : await stampJudge.judgeToken(token, undefined, expected));
+    },
   };
 }
 

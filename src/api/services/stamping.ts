@@ -4,8 +4,9 @@ import { contentSha256Of } from '../../shared/contract/stamp.ts';
 import { sealedPath, verifyPath } from '../../shared/domain/addresses.ts';
 import type { Caller } from '../../shared/domain/caller.ts';
 import { deriveKey, encryptMetadata, nonceBytes } from '../../shared/domain/encryption.ts';
+import type { RequestFault } from '../../shared/domain/request-fault.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { type StampItem, stampedReplyOf } from '../../shared/queue/stamp-job.ts';
+import { type Asked, type StampItem, stampedReplyOf } from '../../shared/queue/stamp-job.ts';
 import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
@@ -26,6 +27,19 @@ export interface StampCommand {
   readonly idempotencyKey: string | undefined;
   readonly paymentClaim: string | undefined;
   readonly passLimit?: PassLimit;
+  /** In the words of a client's TimeStampReq (T2). */
+  readonly asked?: Asked;
+}
+
+/** No provider takes what the client's TimeStampReq asks for. */
+export class RequestRefusedError extends Error {
+  override readonly name = 'RequestRefusedError';
+  readonly fault: RequestFault;
+
+  constructor(fault: RequestFault) {
+    super(`no provider takes the request: ${fault}`);
+    this.fault = fault;
+  }
 }
 
 export interface StampAnswer {
@@ -49,11 +63,12 @@ export interface StampingDeps {
 
 const secretBytes = 32;
 
-/** What REST and MCP share: a request becomes an accepted job, and the job's outcome becomes the answer. */
+/** What REST, MCP and the RFC 3161 door share: a request becomes an accepted job, and the job's outcome becomes the answer. */
 export interface Stamping {
   /**
    * @throws ServiceError `payload_too_large`, `rate_limited`, `idempotency_key_reused`, `overloaded`, `queue_unavailable`, `store_unavailable`;
-   * `provider_failed` (E9); `stamp_pending` when it was, or may have been, accepted and is not finished in time (E11).
+   * `provider_failed` (E9); `stamp_pending` when it was, or may have been, accepted and is not finished in time (E11). RequestRefusedError, only where
+   * the command has `asked`.
    */
   stamp(command: StampCommand): Promise<StampAnswer>;
 }
@@ -79,7 +94,7 @@ export function createStamping(deps: StampingDeps): Stamping {
   }
 
   async function itemOf(command: StampCommand, tokenId: string, secret: string | undefined): Promise<StampItem> {
-    const { order, caller, requestId, paymentClaim } = command;
+    const { order, caller, requestId, paymentClaim, asked } = command;
     const { content, metadata } = order;
     const sealed = content &&
       secret !== undefined && {
@@ -97,6 +112,7 @@ export function createStamping(deps: StampingDeps): Stamping {
       ...(metadata && { metadata: await encryptedOf(tokenId, metadata) }),
       ...(paymentClaim !== undefined && { paymentClaim }),
       ...(sealed && { sealed }),
+      ...(asked && { asked }),
     };
   }
 
@@ -117,6 +133,7 @@ export function createStamping(deps: StampingDeps): Stamping {
         sealed_storage_url,
       };
     }
+    if (reply?.fault !== undefined) throw new RequestRefusedError(reply.fault);
     if (reply) throw new ServiceError('provider_failed', 'No provider could make the stamp.');
     const detail = isAccepted
       ? 'The stamp was accepted and is not finished yet; it will be readable at verify_url.'

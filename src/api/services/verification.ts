@@ -1,14 +1,15 @@
 import { contentSha256Of } from '../../shared/contract/stamp.ts';
 import type { VerificationResult } from '../../shared/contract/verify.ts';
-import { type ReasonCode, reasonOf } from '../../shared/domain/reasons.ts';
+import { adviceOf, type ReasonCode, reasonOf } from '../../shared/domain/reasons.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { digestCharacters } from '../../shared/domain/stamp.ts';
+import { digestCharacters, imprintOfDigest } from '../../shared/domain/stamp.ts';
+import { encodeRecord, isRecord } from '../../shared/rfc3161/index.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';
 import type { StampJudge } from './stamp-judge.ts';
 
-/** The DER of a stamp's exchange with its TSA, for verifiers other than us. */
-export type ExchangePart = 'tsr' | 'tsq' | 'token';
+/** The DER of a stamp's exchange with its TSA, and the evidence record over it (RFC 4998), for verifiers other than us. */
+export type ExchangePart = 'tsr' | 'tsq' | 'token' | 'evidence';
 
 /** Verifies stamps by their id, and any token that somebody brings (V1, V2). */
 export interface Verification {
@@ -17,11 +18,16 @@ export interface Verification {
   /** Checks any text as a token, and that it is for `hash` where one is given; whatever it is, the answer is a result (V4). */
   raw(token: string, hash?: string | null): Promise<VerificationResult>;
   /**
-   * The bytes as they were exchanged with the TSA.
+   * The bytes as they were exchanged with the TSA, or the evidence record of them (S14).
    *
    * @throws ServiceError `not_found` for an unknown id, and for a stamp of the mock provider.
    */
   exchange(tokenId: string, part: ExchangePart): Promise<Buffer>;
+}
+
+function adviceFor(code: ReasonCode): { advice?: string } {
+  const advice = adviceOf(code);
+  return advice === undefined ? {} : { advice };
 }
 
 const invalid = (code: ReasonCode, tokenId: string | null = null): VerificationResult => ({
@@ -33,6 +39,7 @@ const invalid = (code: ReasonCode, tokenId: string | null = null): VerificationR
   tsp_provider: null,
   is_qualified: null,
   reason: reasonOf(code),
+  ...adviceFor(code),
 });
 
 const resultOf = ({ issuedAt, imprint, provider, isQualified }: Vouched, tokenId: string | null): VerificationResult => ({
@@ -64,7 +71,7 @@ export function createVerification(deps: { stamps: StampStore; stampJudge: Stamp
       return judgement.ok ? resultOf(judgement, tokenId) : invalid(judgement.code, tokenId);
     },
     raw: async (token, hash) => {
-      const judgement = await stampJudge.judgeToken(token);
+      const judgement = await stampJudge.judgeToken(token, undefined, typeof hash === 'string' ? imprintOfDigest(hash) : undefined);
       if (!judgement.ok) return invalid(judgement.code);
       const { algorithm, digest } = judgement.imprint;
       if (typeof hash === 'string' && hash.length !== digestCharacters[algorithm]) return invalid('imprint_algorithm_mismatch');
@@ -78,7 +85,9 @@ export function createVerification(deps: { stamps: StampStore; stampJudge: Stamp
       if (proof.token === '') throw new ServiceError('not_found', 'The record of this stamp is damaged: there is nothing to download.');
       if (proof.kind === 'mock')
         throw new ServiceError('not_found', 'This stamp was made by the mock provider: there is no RFC 3161 exchange to download.');
-      return part === 'token' ? Buffer.from(proof.token, 'base64') : proof[part];
+      const token = Buffer.from(proof.token, 'base64');
+      if (part === 'evidence') return isRecord(token) ? token : encodeRecord(stamp.imprint.algorithm, { token });
+      return part === 'token' ? token : proof[part];
     },
   };
 }

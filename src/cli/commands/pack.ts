@@ -1,4 +1,5 @@
 import { rm } from 'node:fs/promises';
+import { isRecord } from '../../shared/rfc3161/index.ts';
 import { openTrust } from '../anchors.ts';
 import type { Command } from '../command.ts';
 import { writeContainer } from '../container-write.ts';
@@ -31,7 +32,7 @@ export const pack: Command = {
       if (!stated) throw new CommandFailure(exitCodes.notValid, 'its stamp has no time-stamp token; nothing is packed');
       const target = `${path}.asics`;
       try {
-        await writeContainer(target, path, stated.token);
+        await writeContainer(target, path, subject.token && isRecord(subject.token) ? subject.token : stated.token);
       } catch (error) {
         if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) await rm(target, { force: true });
         throw asFailure(error);

@@ -15,8 +15,8 @@ export const verify: Command = {
   operands: 'FILE|TOKEN|ID...',
   summary: 'judge files by the stamps beside them, or time-stamp tokens, by the trust anchors that you name or keep',
   details:
-    'Judges by itself and asks nobody, unless --online says so. The stamp of FILE is FILE.qstamp.json, FILE.tsr or\n' +
-    'FILE.tst; FILE.asics holds both; a token is base64; an id needs --online. A verdict is "valid", "NOT VALID", or "NOT PROVED": nothing is\n' +
+    'Judges by itself and asks nobody, unless --online says so. The stamp of FILE is FILE.qstamp.json, FILE.tsr,\n' +
+    'FILE.tst or FILE.ers; FILE.asics holds both. A token is base64; an id needs --online. A verdict is "valid", "NOT VALID", or "NOT PROVED": nothing is\n' +
     'wrong, but nobody whom you trust vouches for it. Certificates are judged at the time of the stamp.',
   options: {
     ca: ['FILE', 'a trust anchor, PEM or DER, instead of those that are kept; may be repeated'],
@@ -65,7 +65,7 @@ interface Judged {
 async function judgeContainer(name: string, context: JudgeContext): Promise<Judged> {
   const container = await openContainer(name);
   try {
-    const subject = { input: standardInput, token: container.token, stampId: undefined, record: undefined };
+    const subject = { input: standardInput, token: container.proof, stampId: undefined, record: undefined };
     const judgement = await judgeSubject(subject, { ...context, stdin: await container.openFile() });
     return { told: tellVerdict(name, subject, judgement, context.trust), judgement };
   } catch (error) {

@@ -48,6 +48,7 @@ export const verificationResult = z
     tsp_provider: z.string().nullable(),
     is_qualified: z.boolean().nullable(),
     reason: z.string().nullable().describe('a stable code, a colon, one sentence; null when valid'),
+    advice: z.string().optional().describe('one sentence: what can be done about the reason; only where there is something'),
   })
   .meta({ id: 'VerificationResult' });
 export type VerificationResult = z.output<typeof verificationResult>;

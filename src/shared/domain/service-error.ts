@@ -18,6 +18,7 @@ export type ErrorCode =
   | 'provider_failed'
   | 'tier_unavailable'
   | 'mail_unavailable'
+  | 'tsa_unavailable'
   | 'queue_unavailable'
   | 'store_unavailable'
   | 'overloaded'
@@ -27,8 +28,8 @@ export type ErrorCode =
   | 'mail_pending'
   | 'internal_error';
 
-/** The kinds of secret that let a caller in. */
-export type Credential = 'service_token' | 'workflow_token';
+/** The kinds of secret that let a caller in; `basic`: a service token as the password of HTTP Basic (RFC 7617). */
+export type Credential = 'service_token' | 'workflow_token' | 'basic';
 
 export interface ServiceErrorOptions {
   /** Seconds after which a retry makes sense. */

@@ -14,6 +14,12 @@ export interface Imprint {
 /** The imprint that a SHA-256 stands for: the only kind that the JSON interface takes (S15). */
 export const sha256Imprint = (digest: string): Imprint => ({ algorithm: 'sha256', digest });
 
+/** The imprint that a digest stands for whose length tells its algorithm (V7); undefined for any other text. */
+export function imprintOfDigest(digest: string): Imprint | undefined {
+  const algorithm = imprintAlgorithms.find((one) => digestCharacters[one] === digest.length);
+  return algorithm && { algorithm, digest };
+}
+
 export const isSameImprint = (a: Imprint, b: Imprint): boolean => a.algorithm === b.algorithm && a.digest === b.digest;
 
 interface ProofOfTime {

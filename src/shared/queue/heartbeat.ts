@@ -23,6 +23,8 @@ const providerHealth = z.object({
   lastSuccessAt: z.string().nullable(),
   p50: z.number().nullable(),
   p95: z.number().nullable(),
+  /** PEM of the certificates of its last good answer, from the signer to the trust anchor. */
+  certificateChain: z.string().optional(),
 });
 export type ProviderHealth = z.output<typeof providerHealth>;
 

@@ -1,11 +1,31 @@
 import { z } from 'zod';
 import { type Caller, callerKinds } from '../domain/caller.ts';
+import { REQUEST_FAULTS } from '../domain/request-fault.ts';
 import { imprintAlgorithms, type Stamp } from '../domain/stamp.ts';
 import { stampTiers } from '../domain/tiers.ts';
 
 const callerSchema = z.object({ kind: z.enum(callerKinds), product: z.string().optional() }) satisfies z.ZodType<Caller>;
 
 const imprintSchema = z.object({ algorithm: z.enum(imprintAlgorithms), digest: z.string() });
+
+/**
+ * What the TimeStampReq of a client asks for beside its imprint (T2): the TSA is asked in the same words, so that its token is the answer to
+ * that request. Without it the request is ours: a nonce of our own, and the provider's policy.
+ */
+const askedSchema = z.object({
+  /** Decimal; absent: none. */
+  nonce: z
+    .string()
+    .regex(/^-?\d{1,155}$/)
+    .optional(),
+  /** Dotted OID; absent: any. */
+  policy: z.string().optional(),
+  /** Whether the AlgorithmIdentifier of the imprint has NULL parameters. */
+  hasNullParameters: z.boolean().optional(),
+  /** Whether the client gets the token without its certificates. The TSA is asked for them all the same. */
+  omitsCertificates: z.boolean().optional(),
+});
+export type Asked = z.infer<typeof askedSchema>;
 
 /** What is stored of a sealed stamp's content: where it lies, and a hash of the secret that opens it (S11). */
 const sealedRefSchema = z.object({ contentId: z.string(), secretSha256: z.string(), bytes: z.number().int() });
@@ -36,6 +56,7 @@ const stampItemSchema = z.object({
   /** Only a qualified provider may make it (W2). */
   requiresQualified: z.boolean().optional(),
   output: outputRefSchema.optional(),
+  asked: askedSchema.optional(),
 });
 export type StampItem = z.infer<typeof stampItemSchema>;
 
@@ -62,7 +83,7 @@ export type StampJob = z.infer<typeof stampJobSchema>;
 /**
  * The outcome of one item. `stamped`: what is stored, also when another run of the job wrote it. `tier_unavailable`: no configured
  * provider may make it, so none was asked (W19). `workflow_closed`: the output came after its workflow was closed, and is not part of it
- * (W4).
+ * (W4). `request_refused`: no provider takes what the client's TimeStampReq asks for, and `fault` says what they find wrong with it (T2).
  */
 const stampReplySchema = z.discriminatedUnion('outcome', [
   z.object({
@@ -75,7 +96,13 @@ const stampReplySchema = z.discriminatedUnion('outcome', [
     /** The place of a workflow's output in its chain. */
     output: z.object({ outputId: z.string(), sequenceNumber: z.number().int() }).optional(),
   }),
-  z.object({ outcome: z.literal('failed'), tokenId: z.string(), code: z.enum(['provider_failed', 'tier_unavailable', 'workflow_closed']) }),
+  z.object({
+    outcome: z.literal('failed'),
+    tokenId: z.string(),
+    code: z.enum(['provider_failed', 'tier_unavailable', 'workflow_closed', 'request_refused']),
+    /** Of `request_refused`. */
+    fault: z.enum(REQUEST_FAULTS).optional(),
+  }),
 ]);
 export type StampReply = z.infer<typeof stampReplySchema>;
 export type StampedReply = Extract<StampReply, { outcome: 'stamped' }>;

@@ -1,12 +1,26 @@
 /**
  * RFC 3161 time-stamps: asking for one, judging one, issuing one. A library in itself: pure functions over bytes that take the time and
  * the keys as arguments and import nothing but `node:crypto`. Its rooms import only those before them:
- * `refusal` → `asn1` → `x509` → `cms` → `tsp` → `issue`. What is not listed here is nobody else's business.
+ * `refusal` → `asn1` → `x509` → `cms` → `tsp` → `issue` → `ers`. What is not listed here is nobody else's business.
  */
 
 // To write certificates and revocation lists with.
 export * as der from './asn1/der-writer.ts';
 export { OID } from './asn1/oids.ts';
+// To leave out what was not asked for.
+export { withoutCertificates } from './cms/signed-data.ts';
+// To write evidence records and their hash trees, and to renew them.
+export {
+  type ArchiveTimeStampParts,
+  addTimeStamp,
+  encodeRecord,
+  hashTreeRenewalOf,
+  type Renewal,
+  timeStampRenewalOf,
+} from './ers/encode.ts';
+export { buildHashTree, type HashTree, type ReducedHashtree } from './ers/hash-tree.ts';
+// To judge one, or whatever proves a time.
+export { type EvidenceContext, isRecord, type RecordContext, recordAlgorithms, verifyEvidence, verifyRecord } from './ers/verify.ts';
 // To issue a time-stamp: the steps of `issueResponse`, each with plain data, for a TSA that is to fail at one of them.
 export { acceptRequest } from './issue/accept-request.ts';
 export {
@@ -38,8 +52,10 @@ export { REFUSALS, type RefusalCode } from './refusal/codes.ts';
 export type { Refused } from './refusal/refusal.ts';
 // To ask a TSA, and to be asked.
 export type { Imprint } from './tsp/imprint.ts';
-export { PKI_FAILURE, PKI_STATUS } from './tsp/pki-status.ts';
+export { PKI_FAILURE, PKI_STATUS, type PkiFailure, REQUEST_FAULTS, type RequestFault } from './tsp/pki-status.ts';
 export { decodeRequest, encodeRequest, type RequestFields, type TimeStampRequest } from './tsp/request.ts';
+export { requestFaultOf } from './tsp/response.ts';
+export { tokenIn } from './tsp/token.ts';
 // To judge an answer or a token.
 export {
   type CertificateIdentity,
@@ -48,6 +64,7 @@ export {
   UNCHECKED,
   type Unchecked,
   type Verified,
+  type VerifiedRecord,
   type VerifyResult,
 } from './tsp/types.ts';
 export { verifyResponse, verifyToken } from './tsp/verify.ts';

@@ -118,6 +118,8 @@ export const settingsSchema = z.object({
   RATE_WORKFLOW_PAGE_PER_MINUTE: setting(0, 1_000_000, 120),
   RATE_WRONG_TOKEN_PER_MINUTE: setting(0, 1_000_000, 60),
   RATE_UNKNOWN_ID_PER_MINUTE: setting(0, 1_000_000, 300),
+  RATE_TSA_PER_MINUTE: setting(0, 1_000_000, 600),
+  TSA_DOOR: z.enum(['public', 'token', 'off'], 'takes public, token or off').optional(),
   METRICS_PORT: integer(0, 65535).optional(),
   LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'takes fatal, error, warn, info, debug, trace or silent')
@@ -131,7 +133,10 @@ export const settingsSchema = z.object({
 type Settings = z.output<typeof settingsSchema>;
 
 /** The settings of one process, with their defaults filled in. */
-export type Config = Omit<Settings, 'TSP'> & { readonly TSP: NonNullable<Settings['TSP']> };
+export type Config = Omit<Settings, 'TSP' | 'TSA_DOOR'> & {
+  readonly TSP: NonNullable<Settings['TSP']>;
+  readonly TSA_DOOR: NonNullable<Settings['TSA_DOOR']>;
+};
 
 /** The settings that say who stamps, and who is trusted. */
 const providerSettingNames = {
@@ -234,7 +239,10 @@ export const loadProviderConfig = (environment: Environment): ProviderConfig =>
  */
 export function loadConfig(processEnvironment: Environment): Config {
   const environment = withSecretFiles(processEnvironment);
-  const config: Config = chooseProvider(parseSettings(settingsSchema, environment));
+  const settings = parseSettings(settingsSchema, environment);
+  // A door for everybody is opened by whoever runs the service, not by default (T4).
+  const TSA_DOOR = settings.TSA_DOOR ?? (settings.NODE_ENV === 'production' ? 'off' : 'public');
+  const config: Config = { ...chooseProvider(settings), TSA_DOOR };
   const unnamed = (['OPERATOR_URL', 'OPERATOR_CONTACT'] as const).find((name) => config[name] !== undefined);
   if (unnamed && config.OPERATOR_NAME === undefined) throw new ConfigError(`OPERATOR_NAME: got nothing; ${unnamed} takes a name beside it`);
   if (config.NODE_ENV === 'production') refuseLaptopDefaults(config, environment);

@@ -90,7 +90,9 @@ export function createCounterStore(db: Db, ownShard?: number): CounterStore {
   /** When the store does not say which shard is next, any will do: two processes in one shard count right, and wait for each other. */
   async function takeShard(): Promise<number> {
     try {
-      const options = { upsert: true, returnDocument: 'after', maxTimeMS } as const;
+      // Two steps: of processes that make the row at once, DocumentDB shows several the first count.
+      await inStore(() => counters.updateOne({ _id: shardsId }, { $setOnInsert: { taken: 0 } }, { upsert: true }));
+      const options = { returnDocument: 'after', maxTimeMS } as const;
       const row = await inStore(() => counters.findOneAndUpdate({ _id: shardsId }, { $inc: { taken: 1 } }, options));
       if (row?.taken !== undefined) return (row.taken - 1) % counterShards;
     } catch {}

@@ -21,12 +21,14 @@ export interface StoredStamp extends Stamp {
   readonly metadata?: string | undefined;
   readonly paymentClaim?: string | undefined;
   readonly sealed?: SealedRef | undefined;
+  /** Another form in which its token was given out, base64: it is written as a digest only, so that the stamp is found by it. */
+  readonly tokenAsSent?: string | undefined;
 }
 
 type StoredTokenProof = Omit<TokenProof, 'tsq' | 'tsr'> & { readonly tsq: Binary; readonly tsr: Binary };
 
 /** `_id` is the stamp's id: a UUID version 7, so that its order is time order (S7). */
-export interface StampDocument extends Omit<StoredStamp, 'tokenId' | 'proofs'> {
+export interface StampDocument extends Omit<StoredStamp, 'tokenId' | 'proofs' | 'tokenAsSent'> {
   readonly _id: string;
   readonly proofs: readonly [MockProof | StoredTokenProof, ...(MockProof | StoredTokenProof)[]];
   /** SHA-256 of each RFC 3161 `token`, hex; by it a raw token is found again. Mock tokens know their id. */
@@ -81,8 +83,9 @@ function imprintOf(stored: unknown): Imprint {
 const isFlat = (document: StampDocument | FlatStampDocument): document is FlatStampDocument =>
   !('proofs' in document) && !('imprint' in document);
 
-export function documentOf({ tokenId, proofs: [first, ...others], ...rest }: StoredStamp): StampDocument {
-  const digests = [first, ...others].filter(({ kind }) => kind === 'token').map(({ token }) => tokenDigestOf(token));
+export function documentOf({ tokenId, proofs: [first, ...others], tokenAsSent, ...rest }: StoredStamp): StampDocument {
+  const tokens = [first, ...others].filter(({ kind }) => kind === 'token').map(({ token }) => token);
+  const digests = [...tokens, ...(tokenAsSent === undefined ? [] : [tokenAsSent])].map(tokenDigestOf);
   return {
     _id: tokenId,
     ...rest,

@@ -3,7 +3,15 @@ import { rfc3339Of } from '../domain/gen-time.ts';
 import { looksLikeMockToken, mockProviderName, readMockToken } from '../domain/mock-token.ts';
 import type { ReasonCode } from '../domain/reasons.ts';
 import { type Imprint, sha256Imprint } from '../domain/stamp.ts';
-import { type Refused, type TrustStore, type Verified, type VerifyResult, verifyToken } from '../rfc3161/index.ts';
+import {
+  type Imprint as DerImprint,
+  isRecord,
+  type Refused,
+  type TrustStore,
+  type Verified,
+  type VerifyResult,
+  verifyEvidence,
+} from '../rfc3161/index.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { TrustedProvider, TrustSettings } from './trusted-providers.ts';
 
@@ -23,9 +31,9 @@ export interface Vouched {
   /** Whether the provider of that name is configured. If not, the name is only what the record says. */
   readonly isProviderKnown: boolean;
   readonly isQualified: boolean;
-  /** The TimeStampToken of an RFC 3161 token, as it was given. */
+  /** The TimeStampToken, or the EvidenceRecord (RFC 4998), as it was given. */
   readonly tst: Buffer | undefined;
-  /** What an RFC 3161 token says beside that, and who signed it. */
+  /** What such a token says beside that, and who signed it; of a record, its first token. */
   readonly verified: Verified | undefined;
   /** Whether there were revocation lists to judge it by. */
   readonly hasRevocationLists: boolean;
@@ -36,14 +44,22 @@ export type Judgement = Vouched | { readonly ok: false; readonly code: ReasonCod
 /** Says whether a token is valid, and whether it is qualified: the one place that does (V2). */
 export interface TokenJudge {
   /**
-   * Judges any text; a token is canonical base64 of a mock token, a TimeStampToken or a TimeStampResp. With `provider`, the name that the
-   * stamp is recorded under, only that provider's trust anchors count; without it, all that are configured.
+   * Judges any text; a token is canonical base64 of a mock token, a TimeStampToken, a TimeStampResp or an EvidenceRecord. With `provider`,
+   * the name that the stamp is recorded under, only that provider's trust anchors count; without it, all that are configured. An evidence
+   * record may cover several hashes: `expected` says of which it is asked (S14). Of other tokens it is not used.
    */
-  judge(token: string, provider?: string): Promise<Judgement>;
+  judge(token: string, provider?: string, expected?: Imprint): Promise<Judgement>;
 }
 
 /** Every DER structure of RFC 3161 starts with a SEQUENCE. */
 const sequenceTag = 0x30;
+
+interface Presented {
+  readonly bytes: Buffer;
+  readonly expected: Imprint | undefined;
+}
+
+const derImprintOf = ({ algorithm, digest }: Imprint): DerImprint => ({ algorithm, digest: Buffer.from(digest, 'hex') });
 
 interface Voucher {
   readonly trust: TrustStore;
@@ -92,25 +108,30 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
     };
   }
 
-  const verifyWith = (bytes: Buffer, store: TrustStore, acceptGrantedWithMods: boolean): VerifyResult =>
-    verifyToken(bytes, { trust: store, nowMs: clock(), acceptGrantedWithMods });
+  /** A renewal may be any TSA's that is trusted; whose a record is, its first token says. */
+  const renewalTrust = [...trust.providers.map((provider) => provider.trust), trust.extraTrust];
+
+  const verifyWith = ({ bytes, expected }: Presented, store: TrustStore, acceptGrantedWithMods: boolean): VerifyResult => {
+    const context = { trust: store, nowMs: clock(), acceptGrantedWithMods, renewalTrust };
+    return verifyEvidence(bytes, isRecord(bytes) && expected !== undefined ? { ...context, expected: derImprintOf(expected) } : context);
+  };
 
   /**
-   * Judges an RFC 3161 token by the trust anchors of each provider that it may come from: the named one, or all of them where none is
+   * Judges an RFC 3161 token, or an evidence record, by the trust anchors of each provider that it may come from: the named one, or all of them where none is
    * named or the named one is no longer configured. Then `TRUST_ANCHORS_FILE` is tried, but never for a stamp of a configured provider.
    *
    * Two providers may share a trust anchor. So the token is qualified only if all providers whose anchors it leads to are, and it is
    * refused if one of them knows that a certificate was revoked. None of them may be left out because of what is not signed: the status
    * of an answer is judged after everything else, and each store has the certificates and revocation lists of all.
    */
-  function judgeTst(bytes: Buffer, providerName: string | undefined): Judgement {
+  function judgeTst(presented: Presented, providerName: string | undefined): Judgement {
     const named = trust.providers.filter(({ settings }) => settings.name === providerName);
     const candidates = named.length > 0 ? named : trust.providers;
     const isConfigured = providerName === undefined || named.length > 0;
     const refusals: Refused[] = [];
     const trusting: { provider: TrustedProvider; result: Verified }[] = [];
     for (const provider of candidates) {
-      const result = verifyWith(bytes, provider.trust, true);
+      const result = verifyWith(presented, provider.trust, true);
       if (result.ok) trusting.push({ provider, result });
       else refusals.push(result);
       // What is wrong with the encoding is wrong for everybody.
@@ -133,7 +154,7 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
     if (otherPolicy) return vouchedBy(otherPolicy.result, { trust: otherPolicy.provider.trust, provider: undefined, ...unknown });
     if (trusting.length > 0) return { ok: false, code: 'granted_with_mods' };
     if (named.length === 0) {
-      const extra = verifyWith(bytes, trust.extraTrust, false);
+      const extra = verifyWith(presented, trust.extraTrust, false);
       if (extra.ok) return vouchedBy(extra, { trust: trust.extraTrust, provider: providerName, ...unknown });
       refusals.push(extra);
     }
@@ -141,13 +162,13 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
   }
 
   return {
-    judge: async (token, provider) => {
+    judge: async (token, provider, expected) => {
       const bytes = Buffer.from(token, 'base64');
       if (token === '' || bytes.toString('base64') !== token) return { ok: false, code: 'not_base64' };
       if (looksLikeMockToken(bytes))
         return provider === undefined || provider === mockProviderName ? judgeMock(bytes) : { ok: false, code: 'mock_not_rfc3161' };
       if (provider === mockProviderName || bytes[0] !== sequenceTag) return { ok: false, code: 'unknown_format' };
-      return judgeTst(bytes, provider);
+      return judgeTst({ bytes, expected }, provider);
     },
   };
 }

@@ -76,7 +76,10 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
     const replies = [
       ...stored.filter(({ tokenId }) => !ofWorkflows.has(tokenId)).map(stampedReplyOf),
       ...failed.map(({ tokenId }) => ({ outcome: 'failed', tokenId, code: 'provider_failed' }) as const),
-      ...refused.map(({ tokenId }) => ({ outcome: 'failed', tokenId, code: 'tier_unavailable' }) as const),
+      ...refused.map(
+        ({ item: { tokenId }, fault }): StampReply =>
+          fault ? { outcome: 'failed', tokenId, code: 'request_refused', fault } : { outcome: 'failed', tokenId, code: 'tier_unavailable' },
+      ),
     ];
     await Promise.all([
       ...(replies.length > 0 ? [sendReplies(replyTo, replies)] : []),

@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { type BulkheadPolicy, bulkhead, CircuitState, ConsecutiveBreaker, circuitBreaker, handleWhen, wrap } from 'cockatiel';
 import type { Proof } from '../../shared/domain/stamp.ts';
 import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
@@ -5,7 +6,7 @@ import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { checkProvider, type ProviderCheck } from './check.ts';
 import { createHealthRecord, isDoubtful, type OnCall, recordCall } from './health.ts';
-import { ProviderError, type StampSubject, TierUnavailableError, type TimestampProvider } from './provider.ts';
+import { ProviderError, RequestRefusedError, type StampSubject, TierUnavailableError, type TimestampProvider } from './provider.ts';
 import type { Rfc3161Provider } from './rfc3161.ts';
 
 /** A breaker opens after this many failures in a row, and lets one call through again after the pause. */
@@ -47,7 +48,7 @@ interface Member {
 
 function createMember(provider: Rfc3161Provider, clock: Clock, onCall: OnCall): Member {
   const breaker = circuitBreaker(
-    handleWhen((error) => !(error instanceof CutShortError)),
+    handleWhen((error) => !(error instanceof CutShortError || error instanceof RequestRefusedError)),
     { halfOpenAfter: openMs, breaker: new ConsecutiveBreaker(failuresUntilOpen) },
   );
   const limit: BulkheadPolicy = bulkhead(provider.maxConcurrent, mostWaiting);
@@ -68,7 +69,10 @@ function createMember(provider: Rfc3161Provider, clock: Clock, onCall: OnCall): 
         throw signal.aborted && !hadItsTime ? new CutShortError('the time of the stamp was up', { cause: error }) : error;
       }
     };
-    const blame = (error: unknown) => (error instanceof CutShortError ? 'nobody' : 'provider');
+    const blame = (error: unknown) => {
+      if (error instanceof RequestRefusedError) return 'caller';
+      return error instanceof CutShortError ? 'nobody' : 'provider';
+    };
     return recordCall({ record, clock, onCall: tell, provider: provider.name }, stamp, blame);
   };
   const guard = (subject: StampSubject, shareMs: number, tell: OnCall): Promise<Proof> => {
@@ -82,8 +86,14 @@ function createMember(provider: Rfc3161Provider, clock: Clock, onCall: OnCall): 
       const { name, isQualified, readToken } = provider;
       return checkProvider({ name, isQualified, readToken, stamp: (subject) => guard(subject, shareMs, () => undefined) }, clock);
     },
-    health: record.read,
+    health: () => ({ ...record.read(), ...chainShown(provider) }),
   };
+}
+
+/** The certificates of a provider as PEM, for whoever asks the door for them (T5). */
+function chainShown(provider: Rfc3161Provider): Pick<ProviderHealth, 'certificateChain'> {
+  const chain = provider.chain();
+  return chain ? { certificateChain: chain.map(({ der }) => new X509Certificate(der).toString()).join('') } : {};
 }
 
 /** `deadlineMs`: how long all providers together may take for a stamp; shorter than the time that a caller waits. */
@@ -110,17 +120,33 @@ export function createProviderPool(options: {
         onCall({ provider: preferred.name, outcome: 'refused', seconds: 0 });
         throw new TierUnavailableError('a qualified stamp was asked for, and no provider is qualified');
       }
-      for (const [index, { provider, stamp }] of fitting.entries()) {
+      const policy = subject.asked?.policy;
+      const serving = fitting.filter(({ provider }) => policy === undefined || provider.policyOid === policy);
+      if (serving.length === 0) {
+        onCall({ provider: preferred.name, outcome: 'refused', seconds: 0 });
+        throw new RequestRefusedError('unacceptedPolicy', `no provider stamps under the policy ${policy}`);
+      }
+      for (const [index, { provider, stamp }] of serving.entries()) {
         // The time that is left is divided among the providers not yet asked, so that one that hangs leaves time for the next.
-        const shareMs = (endsAt - clock()) / (fitting.length - index);
+        const shareMs = (endsAt - clock()) / (serving.length - index);
         if (shareMs <= 0) break;
         try {
           return await stamp(subject, shareMs);
         } catch (error) {
           failures.push(error);
+          if (error instanceof RequestRefusedError) {
+            const { fault, message: reason } = error;
+            log.info(
+              { outcome: 'refused', code: fault, reason, provider: provider.name, tokenId: subject.tokenId },
+              'the request was refused',
+            );
+            continue;
+          }
           log.warn({ err: error, provider: provider.name, tokenId: subject.tokenId }, `provider ${provider.name} failed`);
         }
       }
+      const refusal = failures.find((error) => error instanceof RequestRefusedError && error.fault !== undefined);
+      if (refusal !== undefined && failures.every((error) => error instanceof RequestRefusedError)) throw refusal;
       throw new ProviderError('every provider failed', { cause: new AggregateError(failures) });
     },
     health: () => members.map((member) => member.health()),

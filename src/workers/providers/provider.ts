@@ -1,3 +1,4 @@
+import type { RequestFault } from '../../shared/domain/request-fault.ts';
 import type { Imprint, Proof } from '../../shared/domain/stamp.ts';
 import type { StampTier } from '../../shared/domain/tiers.ts';
 
@@ -8,6 +9,16 @@ export interface StampSubject {
   readonly tier: StampTier;
   /** Only a qualified provider may make it (W2). */
   readonly requiresQualified?: boolean;
+  /** In whose words the TSA is asked: those of a client's TimeStampReq (T2), or our own. */
+  readonly asked?: AskedWords | undefined;
+}
+
+/** What a client's TimeStampReq asks for beside its imprint (RFC 3161 §2.4.1). */
+export interface AskedWords {
+  readonly nonce: bigint | undefined;
+  /** Dotted OID; undefined: any. */
+  readonly policy: string | undefined;
+  readonly hasNullParameters: boolean;
 }
 
 /** What every source of time-stamps offers: a TSA, the pool of them, the mock. */
@@ -18,7 +29,7 @@ export interface TimestampProvider {
   /**
    * Makes a proof, which is verified when it is returned.
    *
-   * @throws TierUnavailableError where no provider may make it; ProviderError when none can be had; the reasons are in its causes.
+   * @throws TierUnavailableError where no provider may make it; RequestRefusedError where none takes the client's request; ProviderError when none can be had; the reasons are in its causes.
    */
   stamp(subject: StampSubject): Promise<Proof>;
 }
@@ -26,6 +37,20 @@ export interface TimestampProvider {
 /** No provider could make the stamp (E9). The reasons are for the log, never for the client. */
 export class ProviderError extends Error {
   override readonly name: string = 'ProviderError';
+}
+
+/**
+ * A client's request was refused, and it is of a form that we would not have sent: the provider has not failed. `fault` is what the
+ * provider finds wrong with it, where it says so.
+ */
+export class RequestRefusedError extends ProviderError {
+  override readonly name = 'RequestRefusedError';
+  readonly fault: RequestFault | undefined;
+
+  constructor(fault: RequestFault | undefined, detail: string, options?: ErrorOptions) {
+    super(detail, options);
+    this.fault = fault;
+  }
 }
 
 /** Nobody was asked: no provider that is configured may make this stamp (W19). It is no provider's failure. */

@@ -3,10 +3,18 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { rfc3339Of } from '../../shared/domain/gen-time.ts';
 import type { ReasonCode } from '../../shared/domain/reasons.ts';
 import type { TokenProof } from '../../shared/domain/stamp.ts';
-import { encodeRequest, type TrustStore, type Verified, verifyResponse, verifyToken } from '../../shared/rfc3161/index.ts';
+import {
+  encodeRequest,
+  type RequestFault,
+  requestFaultOf,
+  type TrustStore,
+  type Verified,
+  verifyResponse,
+  verifyToken,
+} from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { ProviderSettings } from '../../shared/trust/providers-file.ts';
-import type { StampSubject } from './provider.ts';
+import { RequestRefusedError, type StampSubject } from './provider.ts';
 import { TransportError, type TsaClient } from './tsa-client.ts';
 
 const nonceBytes = 16;
@@ -20,10 +28,13 @@ const longestRetryAfterMs = 1_000;
 class InvalidAnswerError extends Error {
   override readonly name = 'InvalidAnswerError';
   readonly code: ReasonCode;
+  /** What the TSA finds wrong with the request, where it rejects one. */
+  readonly fault: RequestFault | undefined;
 
-  constructor(code: ReasonCode, detail: string) {
+  constructor(code: ReasonCode, detail: string, fault?: RequestFault) {
     super(`${code}: ${detail}`);
     this.code = code;
+    this.fault = fault;
   }
 }
 
@@ -31,19 +42,37 @@ class InvalidAnswerError extends Error {
 export interface Rfc3161Provider {
   readonly name: string;
   readonly isQualified: boolean;
+  /** Under which it is configured to stamp, dotted OID. */
+  readonly policyOid: string | undefined;
   readonly maxConcurrent: number;
   /** How long one call may take, milliseconds. */
   readonly timeoutMs: number;
   /**
    * Asks for a time-stamp; transport faults, 429 and 5xx are tried once more.
    *
-   * @throws TransportError, InvalidAnswerError
+   * @throws TransportError, InvalidAnswerError; RequestRefusedError for a client's request that is of another form than ours.
    */
   stamp(subject: StampSubject, signal: AbortSignal): Promise<TokenProof>;
   /** What a token of this TSA says. @throws InvalidAnswerError */
   readToken(proof: TokenProof): Verified;
+  /** The certificates of the last good answer, from the signer to the trust anchor; undefined before the first one. */
+  chain(): Verified['chain'] | undefined;
   close(): void;
 }
+
+/** The sizes of nonces that every TSA takes: at most 128 bits, as ours are. */
+const isUsualNonce = (nonce: bigint | undefined): boolean => nonce !== undefined && nonce >= 0n && nonce >> BigInt(nonceBytes * 8) === 0n;
+
+/**
+ * Whether a TSA that refuses such a request has failed. Strangers choose what they ask for, and must not be able to make a TSA that works
+ * look as if it did not.
+ */
+const isOfOurForm = ({ imprint, asked }: StampSubject): boolean =>
+  asked === undefined || (imprint.algorithm === 'sha256' && !asked.hasNullParameters && isUsualNonce(asked.nonce));
+
+/** Whether the TSA has answered at all: with a refusal, or with what is no proof. */
+const isAnswer = (error: unknown): boolean =>
+  error instanceof InvalidAnswerError || (error instanceof TransportError && error.fault === 'http_status' && !error.isRetryable);
 
 function retryDelayMsOf(error: unknown): number | undefined {
   if (!(error instanceof TransportError) || !error.isRetryable) return undefined;
@@ -60,6 +89,8 @@ export function createRfc3161Provider(deps: {
   const { settings, trust, client, clock } = deps;
   const { name, isQualified, policyOid, timeoutMs, acceptGrantedWithMods, maxAccuracySeconds } = settings;
 
+  let chain: Verified['chain'] | undefined;
+
   async function exchange(tsq: Buffer, signal: AbortSignal): Promise<{ tsr: Buffer; verified: Verified }> {
     const sentAtMs = clock();
     const tsr = await client.ask(tsq, AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]));
@@ -73,7 +104,8 @@ export function createRfc3161Provider(deps: {
       acceptGrantedWithMods,
       ...(maxAccuracySeconds !== undefined && { maxAccuracySeconds }),
     });
-    if (!result.ok) throw new InvalidAnswerError(result.code, result.detail);
+    if (!result.ok) throw new InvalidAnswerError(result.code, result.detail, requestFaultOf(tsr));
+    chain = result.chain;
     return { tsr, verified: result };
   }
 
@@ -91,15 +123,24 @@ export function createRfc3161Provider(deps: {
   return {
     name,
     isQualified,
+    policyOid,
     maxConcurrent: settings.maxConcurrent,
     timeoutMs,
-    stamp: async ({ imprint }, signal) => {
+    stamp: async (subject, signal) => {
+      const { imprint, asked } = subject;
       const tsq = encodeRequest({
         imprint: { algorithm: imprint.algorithm, digest: Buffer.from(imprint.digest, 'hex') },
-        policy: policyOid,
-        nonce: randomBytes(nonceBytes),
+        hasNullParameters: asked?.hasNullParameters ?? false,
+        policy: asked?.policy ?? policyOid,
+        nonce: asked ? asked.nonce : randomBytes(nonceBytes),
       });
-      const { tsr, verified } = await exchangeTwiceAtMost(tsq, signal);
+      const { tsr, verified } = await exchangeTwiceAtMost(tsq, signal).catch((error: unknown) => {
+        throw isOfOurForm(subject) || !isAnswer(error)
+          ? error
+          : new RequestRefusedError(error instanceof InvalidAnswerError ? error.fault : undefined, 'the request was refused', {
+              cause: error,
+            });
+      });
       return {
         kind: 'token',
         provider: name,
@@ -115,6 +156,7 @@ export function createRfc3161Provider(deps: {
       if (!result.ok) throw new InvalidAnswerError(result.code, result.detail);
       return result;
     },
+    chain: () => chain,
     close: () => client.close(),
   };
 }

@@ -1,11 +1,13 @@
+import type { RequestFault } from '../../shared/domain/request-fault.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { Proof } from '../../shared/domain/stamp.ts';
 import type { JobRun } from '../../shared/queue/jobs.ts';
-import type { StampItem } from '../../shared/queue/stamp-job.ts';
+import type { Asked, StampItem } from '../../shared/queue/stamp-job.ts';
+import { withoutCertificates } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { StampTally } from '../../shared/store/counters.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
-import { TierUnavailableError, type TimestampProvider } from '../providers/provider.ts';
+import { type AskedWords, RequestRefusedError, TierUnavailableError, type TimestampProvider } from '../providers/provider.ts';
 import { createStampWriter, type StampWriterDeps } from './stamp-writer.ts';
 
 export interface StampMakerDeps extends StampWriterDeps {
@@ -19,8 +21,8 @@ export interface StampsMade {
   readonly stored: StoredStamp[];
   /** Items that every provider failed to stamp; they will not be tried again. */
   readonly failed: StampItem[];
-  /** Items that no configured provider may stamp, so none was asked (W19). */
-  readonly refused: StampItem[];
+  /** Items that no configured provider may stamp, so none was asked (W19); with `fault`, what every one of them refuses in a client's request (T2). */
+  readonly refused: { readonly item: StampItem; readonly fault?: RequestFault | undefined }[];
   /** Items that have to be tried again. */
   readonly owed: StampItem[];
 }
@@ -43,11 +45,16 @@ export type MakeStamps = (
 ) => Promise<StampsMade>;
 
 type Attempt =
-  | { readonly item: StampItem; readonly outcome: 'stamped'; readonly proof: Proof }
-  | { readonly item: StampItem; readonly outcome: 'failed' | 'refused'; readonly proof?: undefined };
+  | { readonly item: StampItem; readonly outcome: 'stamped'; readonly proof: Proof; readonly fault?: undefined }
+  | {
+      readonly item: StampItem;
+      readonly outcome: 'failed' | 'refused';
+      readonly fault?: RequestFault | undefined;
+      readonly proof?: undefined;
+    };
 
 function stampOf(
-  { tokenId, imprint, tier, caller, acceptedAt, requestId, metadata, paymentClaim, sealed }: StampItem,
+  { tokenId, imprint, tier, caller, acceptedAt, requestId, metadata, paymentClaim, sealed, asked }: StampItem,
   proof: Proof,
 ): StoredStamp {
   return {
@@ -61,8 +68,16 @@ function stampOf(
     metadata,
     paymentClaim,
     sealed,
+    ...(asked?.omitsCertificates &&
+      proof.kind === 'token' && { tokenAsSent: withoutCertificates(Buffer.from(proof.token, 'base64')).toString('base64') }),
   };
 }
+
+const wordsOf = ({ nonce, policy, hasNullParameters = false }: Asked): AskedWords => ({
+  nonce: nonce === undefined ? undefined : BigInt(nonce),
+  policy,
+  hasNullParameters,
+});
 
 /** The same request, sent twice at the same time, can be in a batch twice. It gets one stamp. */
 const distinct = (items: readonly StampItem[]): StampItem[] => [
@@ -74,15 +89,18 @@ export function createStampMaker({ provider, stamps, directory, counters, clock,
 
   async function attempt(item: StampItem): Promise<Attempt> {
     const { tokenId, imprint, tier, requiresQualified = false } = item;
+    const asked = item.asked && wordsOf(item.asked);
     try {
-      return { item, outcome: 'stamped', proof: await provider.stamp({ tokenId, imprint, tier, requiresQualified }) };
+      return { item, outcome: 'stamped', proof: await provider.stamp({ tokenId, imprint, tier, requiresQualified, asked }) };
     } catch (error) {
       // The mock provider's key is in the store: while that is away, the job is tried again and counts as no failure.
       if (error instanceof ServiceError) throw error;
       const subject = { requestId: item.requestId, tokenId };
-      if (error instanceof TierUnavailableError) {
-        log.info({ ...subject, outcome: 'refused', code: 'tier_unavailable', reason: error.message }, 'the stamp was refused');
-        return { item, outcome: 'refused' };
+      const fault = error instanceof RequestRefusedError ? error.fault : undefined;
+      if (error instanceof TierUnavailableError || fault !== undefined) {
+        const code = fault === undefined ? 'tier_unavailable' : 'request_refused';
+        log.info({ ...subject, outcome: 'refused', code, reason: (error as Error).message }, 'the stamp was refused');
+        return { item, outcome: 'refused', fault };
       }
       log.warn({ ...subject, code: 'provider_failed', err: error }, 'no provider made the stamp');
       return { item, outcome: 'failed' };
@@ -114,7 +132,7 @@ export function createStampMaker({ provider, stamps, directory, counters, clock,
     );
     const owed = postponed.map(({ item }) => item);
     const failed = final.filter(({ outcome }) => outcome === 'failed').map(({ item }) => item);
-    const refused = final.filter(({ outcome }) => outcome === 'refused').map(({ item }) => item);
+    const refused = final.filter(({ outcome }) => outcome === 'refused').map(({ item, fault }) => ({ item, fault }));
     const written = await writer.write(stamped.map(({ item, proof }) => ({ stamp: stampOf(item, proof), tally: tallyOf(item, proof) })));
     await writer.countFailures(failed.map((item) => tallyOf(item)));
     const requestIds = [...new Set(items.map(({ requestId }) => requestId))];

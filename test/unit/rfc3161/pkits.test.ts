@@ -29,7 +29,7 @@ const readable = Object.values(pkits.authorities).flatMap((authority) => {
 
 function verdictOf(certificate: string): string {
   try {
-    trust.chainOf(parseCertificate(der(certificate)), readable, (chain) => checkAt(chain, at, []));
+    trust.chainOf(parseCertificate(der(certificate)), readable, (chain) => checkAt(chain, { genTime: at }, []));
     return 'accept';
   } catch (error) {
     if (error instanceof Refusal) return `refuse: ${error.code}`;

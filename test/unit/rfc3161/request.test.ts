@@ -35,6 +35,7 @@ describe('TimeStampReq (RFC 3161 §2.4.1)', () => {
             ...given,
             imprintAlgorithmDer: sequence(objectIdentifier(OID[algorithm])),
             nonce: BigInt(`0x${Buffer.from(nonce).toString('hex')}`),
+            hasNullParameters: false,
             hasExtensions: false,
           },
         });

@@ -138,11 +138,12 @@ describe('the signer named by its key identifier (31)', () => {
 });
 
 describe('SignedData (RFC 5652 §5.1)', () => {
-  it('is of version 5 with revocation information that is no CRL, else of version 3', () => {
+  it('is of version 5 with revocation information that is no CRL, or as old as without it; else of version 3', () => {
     const ocsp = contextConstructed(1, objectIdentifier('1.3.6.1.5.5.7.16.2'), sequence());
     const of = (version: number, crls: readonly Buffer[]) => given({ token: (parts) => ({ ...parts, version, crls }) });
     expect(of(5, [ocsp])).toMatchObject(accepted);
-    expect(of(3, [ocsp])).toMatchObject(refused('cms_version'));
+    expect(of(3, [ocsp])).toMatchObject(accepted);
+    expect(of(4, [ocsp])).toMatchObject(refused('cms_version'));
     for (const version of [0, 1, 4, 5, -3]) expect(of(version, []), String(version)).toMatchObject(refused('cms_version'));
   });
 

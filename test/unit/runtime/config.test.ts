@@ -105,6 +105,12 @@ describe('a secret from a file', () => {
   });
 });
 
+test('the RFC 3161 door is open to everybody in development, and closed in production until somebody opens it (T4)', () => {
+  expect(loadConfig(servers).TSA_DOOR).toBe('public');
+  expect(loadConfig(production).TSA_DOOR).toBe('off');
+  expect(loadConfig({ ...production, TSA_DOOR: 'token' }).TSA_DOOR).toBe('token');
+});
+
 describe('production refuses what is fit for a laptop only (S13)', () => {
   test.each([
     ['no service tokens', { SERVICE_TOKENS: '' }, /^SERVICE_TOKENS: /],

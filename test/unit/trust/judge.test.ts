@@ -5,7 +5,14 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { derOf, parseDer } from '../../../src/shared/rfc3161/asn1/der.ts';
 import { integer, sequence, tlv } from '../../../src/shared/rfc3161/asn1/der-writer.ts';
-import { encodeRequest, issueResponse } from '../../../src/shared/rfc3161/index.ts';
+import {
+  addTimeStamp,
+  buildHashTree,
+  encodeRecord,
+  encodeRequest,
+  issueResponse,
+  timeStampRenewalOf,
+} from '../../../src/shared/rfc3161/index.ts';
 import { createTokenJudge } from '../../../src/shared/trust/judge.ts';
 import { loadTrustSettings } from '../../../src/shared/trust/trusted-providers.ts';
 import { issueCrl, pem } from '../../../src/tsa/certificate.ts';
@@ -80,4 +87,48 @@ test('a revocation list of another CA with the same name is no reason not to sta
   writeFileSync(join(dir, 'other.crl'), issueCrl({ ...list, revoked: [] }, other.intermediate));
   const { judge } = judgeFor({}, { trust_anchors_file: 'other.pem', crl_file: 'other.crl' });
   expect(await judge(derOf(token).toString('base64'))).toMatchObject({ ok: true, provider: 'tsa-1' });
+});
+
+describe('an evidence record (S14)', () => {
+  const other = createPki({ nowMs });
+  writeFileSync(join(dir, 'renewing.pem'), other.rootPem);
+  const stampOf = (digest: Buffer, identity = pki.signer) => {
+    const request = encodeRequest({ imprint: { algorithm: 'sha256', digest }, nonce: randomBytes(16) });
+    return derOf(
+      parseDer(issueResponse({ identity, policies: ['1.2.3'] }, request, { timeMs: nowMs, serial: randomSerial() })).children[1]!,
+    );
+  };
+  const digests = [randomBytes(32), randomBytes(32)] as const;
+  const tree = buildHashTree(
+    'sha256',
+    digests.map((digest) => [digest]),
+    [randomBytes(32), randomBytes(32)],
+  );
+  const batchToken = stampOf(tree.root);
+  const recordOf = (index: number) => encodeRecord('sha256', { token: batchToken, reducedHashtree: tree.reducedHashtreeOf(index) });
+  const imprintOf = (index: number) => ({ algorithm: 'sha256', digest: digests[index]!.toString('hex') }) as const;
+
+  test('is judged where a token is, and is its provider’s by its first token', async () => {
+    const { judge } = judgeFor({ qualified: true });
+    const record = recordOf(0);
+    const expected = { ok: true, imprint: imprintOf(0), provider: 'tsa-1', isQualified: true, tst: record };
+    for (const provider of [undefined, 'tsa-1']) {
+      expect(await judge(record.toString('base64'), provider)).toMatchObject(expected);
+      expect(await judge(record.toString('base64'), provider, imprintOf(0))).toMatchObject(expected);
+    }
+  });
+
+  test('is refused for the hash of another stamp of its batch', async () => {
+    const { judge } = judgeFor({});
+    expect(await judge(recordOf(0).toString('base64'), undefined, imprintOf(1))).toMatchObject({ code: 'evidence_imprint_missing' });
+  });
+
+  test('may be renewed by any TSA that is trusted', async () => {
+    const record = recordOf(0);
+    const renewed = addTimeStamp(record, { token: stampOf(timeStampRenewalOf(record).imprint.digest, other.signer) }, 'last_chain');
+    const both = judgeFor({ qualified: true }, { trust_anchors_file: 'renewing.pem' });
+    expect(await both.judge(renewed.toString('base64'))).toMatchObject({ ok: true, provider: 'tsa-1', isQualified: true });
+    const alone = judgeFor({ qualified: true });
+    expect(await alone.judge(renewed.toString('base64'))).toMatchObject({ ok: false, code: 'untrusted_root' });
+  });
 });

@@ -13,8 +13,10 @@ function providerThat(name: string, answer: (signal: AbortSignal) => Promise<unk
   const provider: Rfc3161Provider = {
     name,
     isQualified: false,
+    policyOid: undefined,
     maxConcurrent: 4,
     timeoutMs: 5_000,
+    chain: () => undefined,
     close: () => undefined,
     readToken: () => {
       throw new Error('these tokens are empty');

@@ -1,5 +1,6 @@
-import { contentsOf, type Der, derOf } from '../asn1/der.ts';
+import { contentsOf, type Der, derOf, parseDer } from '../asn1/der.ts';
 import { isSortedSet, oidOf, smallIntegerOf } from '../asn1/der-values.ts';
+import { contextConstructed, integer, sequence } from '../asn1/der-writer.ts';
 import { inside, membersOf } from '../asn1/members.ts';
 import { OID } from '../asn1/oids.ts';
 import { TAG } from '../asn1/tags.ts';
@@ -79,7 +80,9 @@ export function signedDataOf(token: Der): SignedData {
   checkCount(choices, MAX_CERTIFICATES, 'certificates');
   checkCount(digestAlgorithms.children, MAX_DIGEST_ALGORITHMS, 'digest algorithms');
   const expectedVersion = versionFor(choices, crls);
-  if (version !== expectedVersion) refuse('cms_version', `SignedData is of version ${version} instead of ${expectedVersion}.`);
+  // Some units put OCSP responses into the version that they would use without any; what is signed is the same.
+  const isOlder = version === versionFor(choices, []);
+  if (version !== expectedVersion && !isOlder) refuse('cms_version', `SignedData is of version ${version} instead of ${expectedVersion}.`);
 
   const [signerInfo, another] = signerInfos;
   if (signerInfo === undefined) refuse('signer_missing', 'There is no SignerInfo.');
@@ -105,6 +108,22 @@ const CHOICE = {
   other: TAG.contextConstructed(3),
 } as const;
 const CHOICES: ReadonlySet<number> = new Set([TAG.sequence, ...Object.values(CHOICE)]);
+
+/**
+ * The same TimeStampToken without its certificates, as a TSA sends it to who did not ask for them (RFC 3161 §2.4.2). They are not signed,
+ * so the signature holds.
+ *
+ * @throws Refusal for what is not the DER of a token
+ */
+export function withoutCertificates(token: Uint8Array): Buffer {
+  const [contentType, content] = parseDer(token).children;
+  const signedData = inside(content ?? refuse('der_malformed', 'ContentInfo has no content.'), 'content');
+  const [version, ...rest] = signedData.children.filter(({ tag }) => tag !== TAG.contextConstructed(0));
+  if (contentType === undefined || version === undefined) refuse('der_malformed', 'SignedData is empty.');
+  const crls = rest.find(({ tag }) => tag === TAG.contextConstructed(1))?.children ?? [];
+  const stripped = sequence(integer(versionFor([], crls)), ...rest.map(derOf));
+  return sequence(derOf(contentType), contextConstructed(0, stripped));
+}
 
 /** RFC 5652 §5.1, for content that is not id-data. */
 function versionFor(certificates: readonly Der[], crls: readonly Der[]): 3 | 4 | 5 {

@@ -4,7 +4,15 @@ import { requestOf, type TimeStampRequest } from '../tsp/request.ts';
 
 export type AcceptedRequest =
   | { readonly ok: true; readonly request: TimeStampRequest }
-  | { readonly ok: false; readonly failure: PkiFailure; readonly detail: string };
+  | {
+      readonly ok: false;
+      readonly failure: PkiFailure;
+      readonly detail: string;
+      /** False: the bytes are not the DER of any TimeStampReq. */
+      readonly isRequest: boolean;
+    };
+
+const refused = (failure: PkiFailure, detail: string, isRequest = true) => ({ ok: false, failure, detail, isRequest }) as const;
 
 /**
  * Reads the DER of a TimeStampReq and says whether a TSA with these policies grants it, or how it names the fault (RFC 3161 §2.4.2).
@@ -13,14 +21,14 @@ export type AcceptedRequest =
 export function acceptRequest(der: Uint8Array, policies: readonly string[]): AcceptedRequest {
   try {
     const request = requestOf(der);
-    if (request.version !== 1) return { ok: false, failure: 'badRequest', detail: 'Only version 1 requests are known.' };
-    if (request.hasExtensions) return { ok: false, failure: 'unacceptedExtension', detail: 'No request extension is supported.' };
+    if (request.version !== 1) return refused('badRequest', 'Only version 1 requests are known.');
+    if (request.hasExtensions) return refused('unacceptedExtension', 'No request extension is supported.');
     if (request.policy !== undefined && !policies.includes(request.policy)) {
-      return { ok: false, failure: 'unacceptedPolicy', detail: 'The requested policy is not offered.' };
+      return refused('unacceptedPolicy', 'The requested policy is not offered.');
     }
     return { ok: true, request };
   } catch (error) {
-    if (error instanceof Refusal) return { ok: false, failure: failureOf(error.code), detail: error.message };
+    if (error instanceof Refusal) return refused(failureOf(error.code), error.message, !error.code.startsWith('der_'));
     throw error;
   }
 }

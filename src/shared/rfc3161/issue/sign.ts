@@ -1,4 +1,4 @@
-import { constants, createHash, type KeyObject, sign } from 'node:crypto';
+import { constants, hash, type KeyObject, sign } from 'node:crypto';
 import { contextConstructed, integer, nullValue, objectIdentifier, sequence } from '../asn1/der-writer.ts';
 import { OID } from '../asn1/oids.ts';
 
@@ -62,5 +62,5 @@ export function digestIdentifier(digest: SignatureScheme['digest']): Buffer {
 
 /** A message digest; `algorithm` as `node:crypto` names it. */
 export function digestData(algorithm: string, data: Uint8Array): Buffer {
-  return createHash(algorithm).update(data).digest();
+  return hash(algorithm, data, 'buffer');
 }

@@ -114,6 +114,20 @@ export const REFUSALS = {
   signature_algorithm_unknown: { refusal: 46, sentence: 'A signature algorithm is not accepted.' },
   signature_algorithm_mismatch: { refusal: 46, sentence: 'The algorithms of a signature do not fit each other or the key.' },
 
+  // Evidence records (RFC 4998).
+  evidence_version: { refusal: 49, sentence: 'The evidence record is not of version 1.' },
+  evidence_imprint_missing: { refusal: 50, sentence: 'The hash is not in the first list of the evidence record’s hash tree.' },
+  evidence_root_mismatch: { refusal: 51, sentence: 'The root of a hash tree is not what its token is for.' },
+  evidence_algorithm_mismatch: { refusal: 52, sentence: 'The hash algorithms inside the evidence record do not agree.' },
+  evidence_list_empty: { refusal: 53, sentence: 'A list of the evidence record is empty.' },
+  evidence_hash_length: { refusal: 54, sentence: 'A hash of a hash tree does not have the length of its algorithm.' },
+  evidence_too_deep: { refusal: 55, sentence: 'A hash tree has more levels than any batch needs.' },
+  evidence_order: { refusal: 56, sentence: 'The tokens of the evidence record are not in the order of their times.' },
+  evidence_link_mismatch: { refusal: 57, sentence: 'A renewal of the evidence record does not cover what came before it.' },
+  evidence_renewed_late: { refusal: 58, sentence: 'The evidence record was renewed only after a certificate of it had ended.' },
+  evidence_expired: { refusal: 59, sentence: 'The last certificates of the evidence record have ended, and it was not renewed in time.' },
+  evidence_hash_needed: { refusal: undefined, sentence: 'The evidence record covers several hashes, and none of them was given.' },
+
   // The verifier met something it was not written for: refused, and a defect of ours to be found in the log.
   verifier_failed: { refusal: undefined, sentence: 'The token could not be judged.' },
 } as const satisfies Record<string, { refusal: number | undefined; sentence: string; advice?: string }>;

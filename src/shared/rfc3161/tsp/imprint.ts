@@ -11,7 +11,8 @@ export interface Imprint {
   readonly digest: Buffer;
 }
 
-const IMPRINT_CODES = { weak: 'imprint_algorithm_weak', unknown: 'imprint_algorithm_unknown' } as const;
+/** How an imprint's algorithm is refused. */
+export const IMPRINT_CODES = { weak: 'imprint_algorithm_weak', unknown: 'imprint_algorithm_unknown' } as const;
 
 /**
  * Reads a MessageImprint whose algorithm is accepted (18) and whose digest has its length (17); when `expected` is given, one that is

@@ -26,6 +26,10 @@ export const PKI_FAILURE = {
 
 export type PkiFailure = keyof typeof PKI_FAILURE;
 
+/** What a TSA finds wrong with a request, and not with itself. */
+export const REQUEST_FAULTS = ['badAlg', 'badRequest', 'badDataFormat', 'unacceptedPolicy', 'unacceptedExtension'] as const;
+export type RequestFault = (typeof REQUEST_FAULTS)[number];
+
 const nameIn = (table: Readonly<Record<string, number>>, number: number): string | undefined =>
   Object.keys(table).find((name) => table[name] === number);
 

@@ -1,10 +1,10 @@
-import { type DerLimits, derOf, parseDer } from '../asn1/der.ts';
+import { type Der, type DerLimits, derOf, parseDer } from '../asn1/der.ts';
 import { integerOf, isTrue, oidOf, smallIntegerOf } from '../asn1/der-values.ts';
-import { boolean, integer, objectIdentifier, octetString, sequence } from '../asn1/der-writer.ts';
+import { boolean, integer, nullValue, objectIdentifier, octetString, sequence } from '../asn1/der-writer.ts';
 import { membersOf } from '../asn1/members.ts';
 import { OID } from '../asn1/oids.ts';
 import { TAG } from '../asn1/tags.ts';
-import { type Refused, refusedBy } from '../refusal/refusal.ts';
+import { type Refused, refuse, refusedBy } from '../refusal/refusal.ts';
 import { DIGEST_OCTETS } from '../x509/algorithms.ts';
 import { type Imprint, imprintOf } from './imprint.ts';
 
@@ -15,6 +15,8 @@ export interface TimeStampRequest {
   readonly imprint: Imprint;
   /** DER AlgorithmIdentifier of the imprint as it was sent: the token repeats it octet for octet. */
   readonly imprintAlgorithmDer: Buffer;
+  /** Whether that AlgorithmIdentifier has NULL for its parameters, and does not leave them out. */
+  readonly hasNullParameters: boolean;
   /** Dotted OID; undefined: any policy. */
   readonly policy: string | undefined;
   readonly nonce: bigint | undefined;
@@ -25,31 +27,47 @@ export interface TimeStampRequest {
 
 export interface RequestFields {
   readonly imprint: Imprint;
+  /** Default: the parameters of the hash algorithm are left out (RFC 5754 §2). */
+  readonly hasNullParameters?: boolean;
   /** Dotted OID. */
   readonly policy?: string | undefined;
-  /** At least 8 random octets (64 bits), at most 32: what makes an old answer useless. */
-  readonly nonce: Uint8Array;
+  /**
+   * At least 8 random octets (64 bits), at most 32: what makes an old answer useless. A number is somebody else's nonce, passed on as it is
+   * (at most 64 octets); undefined: none.
+   */
+  readonly nonce: Uint8Array | bigint | undefined;
   /** Ask for the signer's certificate in the token; default true, as a token without it cannot be judged by a stranger. */
   readonly certReq?: boolean;
 }
 
 const MIN_NONCE_OCTETS = 8;
 const MAX_NONCE_OCTETS = 32;
+/** Of a nonce that somebody else chose. */
+export const MAX_FOREIGN_NONCE_OCTETS = 64;
+
+function encodeNonce(nonce: Uint8Array | bigint): Buffer {
+  if (typeof nonce === 'bigint') {
+    if (BigInt.asIntN(MAX_FOREIGN_NONCE_OCTETS * 8, nonce) !== nonce)
+      throw new RangeError(`a nonce has at most ${MAX_FOREIGN_NONCE_OCTETS} octets`);
+    return integer(nonce);
+  }
+  if (nonce.length < MIN_NONCE_OCTETS || nonce.length > MAX_NONCE_OCTETS) throw new RangeError('a nonce has 8 to 32 octets');
+  return integer(BigInt(`0x${Buffer.from(nonce).toString('hex')}`));
+}
 
 /**
  * DER of a TimeStampReq.
  *
  * @throws RangeError for a digest or nonce of the wrong length, or a policy that is no OID
  */
-export function encodeRequest({ imprint, policy, nonce, certReq = true }: RequestFields): Buffer {
+export function encodeRequest({ imprint, hasNullParameters = false, policy, nonce, certReq = true }: RequestFields): Buffer {
   const { algorithm, digest } = imprint;
   if (digest.length !== DIGEST_OCTETS[algorithm]) throw new RangeError(`${algorithm} has ${DIGEST_OCTETS[algorithm]} octets`);
-  if (nonce.length < MIN_NONCE_OCTETS || nonce.length > MAX_NONCE_OCTETS) throw new RangeError('a nonce has 8 to 32 octets');
   return sequence(
     integer(1),
-    sequence(sequence(objectIdentifier(OID[algorithm])), octetString(digest)),
+    sequence(sequence(objectIdentifier(OID[algorithm]), ...(hasNullParameters ? [nullValue()] : [])), octetString(digest)),
     ...(policy === undefined ? [] : [objectIdentifier(policy)]),
-    integer(BigInt(`0x${Buffer.from(nonce).toString('hex')}`)),
+    ...(nonce === undefined ? [] : [encodeNonce(nonce)]),
     ...(certReq ? [boolean(true)] : []),
   );
 }
@@ -72,6 +90,7 @@ export function requestOf(der: Uint8Array): TimeStampRequest {
   const version = smallIntegerOf(members.take(TAG.integer, 'version'));
   const messageImprint = members.take(TAG.sequence, 'messageImprint');
   const imprint = imprintOf(messageImprint);
+  const algorithm = messageImprint.children[0]!;
   const policy = members.optional(TAG.oid);
   const nonce = members.optional(TAG.integer);
   const certReq = members.optional(TAG.boolean);
@@ -80,10 +99,18 @@ export function requestOf(der: Uint8Array): TimeStampRequest {
   return {
     version,
     imprint,
-    imprintAlgorithmDer: derOf(messageImprint.children[0]!),
+    imprintAlgorithmDer: derOf(algorithm),
+    hasNullParameters: algorithm.children.length > 1,
     policy: policy === undefined ? undefined : oidOf(policy, 'reqPolicy'),
-    nonce: nonce === undefined ? undefined : integerOf(nonce, 'nonce'),
+    nonce: nonce === undefined ? undefined : nonceOf(nonce),
     certReq: isTrue(certReq),
     hasExtensions: extensions !== undefined,
   };
+}
+
+/** The number in an INTEGER that is a nonce: of any sign, and no larger than any request needs (refusal 9). */
+export function nonceOf(element: Der): bigint {
+  const octets = element.end - element.content;
+  if (octets > MAX_FOREIGN_NONCE_OCTETS) refuse('nonce_too_large', `The nonce has more than ${MAX_FOREIGN_NONCE_OCTETS} octets.`);
+  return integerOf(element, 'nonce');
 }

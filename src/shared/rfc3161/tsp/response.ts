@@ -1,9 +1,9 @@
-import { contentsOf, type Der } from '../asn1/der.ts';
+import { contentsOf, type Der, parseDer } from '../asn1/der.ts';
 import { namedBitsOf, smallIntegerOf } from '../asn1/der-values.ts';
 import { membersOf } from '../asn1/members.ts';
 import { TAG } from '../asn1/tags.ts';
-import { refuse } from '../refusal/refusal.ts';
-import { failureName, PKI_STATUS, statusName } from './pki-status.ts';
+import { Refusal, refuse } from '../refusal/refusal.ts';
+import { failureName, PKI_STATUS, REQUEST_FAULTS, type RequestFault, statusName } from './pki-status.ts';
 
 /** TimeStampResp (RFC 3161 §2.4.2). */
 
@@ -30,11 +30,22 @@ export function grantedTokenOf(element: Der, acceptGrantedWithMods: boolean): Gr
   return { token, grantedWithMods };
 }
 
+/** What a TSA that rejects a request finds wrong with it (PKIFailureInfo); undefined where it does not say. Never throws, whatever the bytes. */
+export function requestFaultOf(response: Uint8Array): RequestFault | undefined {
+  try {
+    const { failures } = statusOf(membersOf(parseDer(response), 'TimeStampResp').take(TAG.sequence, 'status'));
+    return REQUEST_FAULTS.find((fault) => failures.includes(fault));
+  } catch (error) {
+    if (error instanceof Refusal) return undefined;
+    throw error;
+  }
+}
+
 /** Of a TSA's words so many are told. */
 const MAX_STATUS_TEXTS = 8;
 
 /** PKIStatusInfo, with everything it says in words. */
-function statusOf(element: Der): { status: number; explanation: string; hasFailure: boolean } {
+function statusOf(element: Der): { status: number; explanation: string; hasFailure: boolean; failures: string[] } {
   const members = membersOf(element, 'PKIStatusInfo');
   const status = smallIntegerOf(members.take(TAG.integer, 'status'));
   const freeText = members.optional(TAG.sequence);
@@ -50,5 +61,6 @@ function statusOf(element: Der): { status: number; explanation: string; hasFailu
     status,
     explanation: [`${statusName(status)} (${status})`, ...failures, ...texts].join(', '),
     hasFailure: failInfo !== undefined,
+    failures,
   };
 }

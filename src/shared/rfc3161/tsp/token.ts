@@ -29,6 +29,16 @@ export function openToken(given: Uint8Array, acceptGrantedWithMods: boolean): Op
   return { ...readBareToken(bytes), bytes, grantedWithMods: false };
 }
 
+/** The TimeStampToken in a TimeStampResp that grants one, or the bare one itself, not judged. Undefined: there is none. Never throws, whatever the bytes. */
+export function tokenIn(given: Uint8Array): Buffer | undefined {
+  try {
+    return openToken(given, true).bytes;
+  } catch (error) {
+    if (error instanceof Refusal) return undefined;
+    throw error;
+  }
+}
+
 /** Why DER is not accepted that may be good BER all the same. */
 const OTHER_FORM: ReadonlySet<RefusalCode> = new Set(['der_length', 'der_not_canonical']);
 

@@ -4,6 +4,7 @@ import { inside, type Members, membersOf } from '../asn1/members.ts';
 import { TAG } from '../asn1/tags.ts';
 import { refuse } from '../refusal/refusal.ts';
 import { type Imprint, imprintOf } from './imprint.ts';
+import { nonceOf } from './request.ts';
 import type { GenTime, Microseconds, TstExtension } from './types.ts';
 
 /** TSTInfo (RFC 3161 §2.4.2), its form judged, what it says not yet. */
@@ -24,7 +25,6 @@ export interface TstInfo {
 
 /** RFC 3161 §2.4.2: users are ready for 160 bits. */
 const MAX_SERIAL_BITS = 160n;
-const MAX_NONCE_OCTETS = 64;
 
 /** Reads the eContent of a token. `expected` is what its imprint must be. */
 export function tstInfoOf(eContent: Buffer, expected: Imprint | undefined): TstInfo {
@@ -37,7 +37,7 @@ export function tstInfoOf(eContent: Buffer, expected: Imprint | undefined): TstI
   const genTime = genTimeOf(members.any('genTime'));
   const accuracy = accuracyOf(members);
   const ordering = isTrue(members.optional(TAG.boolean));
-  const nonce = nonceOf(members.optional(TAG.integer));
+  const nonce = members.optional(TAG.integer);
   const tsa = members.optional(TAG.contextConstructed(0));
   const extensions = members.optional(TAG.contextConstructed(1));
   members.end();
@@ -48,7 +48,7 @@ export function tstInfoOf(eContent: Buffer, expected: Imprint | undefined): TstI
     genTime,
     accuracy,
     ordering,
-    nonce,
+    nonce: nonce === undefined ? undefined : nonceOf(nonce),
     tsa: tsa === undefined ? undefined : inside(tsa, 'tsa'),
     extensions: extensions === undefined ? [] : extensionsOf(extensions),
   };
@@ -59,12 +59,6 @@ function serialOf(element: Der): bigint {
   if (serial < 0n || serial >> MAX_SERIAL_BITS > 0n)
     refuse('serial_malformed', `The serial number is not one of 0 to ${MAX_SERIAL_BITS} bits.`);
   return serial;
-}
-
-function nonceOf(element: Der | undefined): bigint | undefined {
-  if (element === undefined) return undefined;
-  if (element.end - element.content > MAX_NONCE_OCTETS) refuse('nonce_too_large', `The nonce has more than ${MAX_NONCE_OCTETS} octets.`);
-  return integerOf(element, 'nonce');
 }
 
 function genTimeOf(element: Der): GenTime {

@@ -60,20 +60,32 @@ export interface Verified {
   readonly chain: readonly CertificateIdentity[];
   /** SHA-256 of the DER trust anchor, hex. */
   readonly anchorFingerprint: string;
-  /** The TimeStampToken, a view of the bytes that were given: DER, or BER if it came so. */
+  /** The TimeStampToken or the EvidenceRecord, a view of the bytes that were given: DER, or BER if a token came so. */
   readonly token: Buffer;
+  /** What an EvidenceRecord says beyond its first token, of which everything else is told; undefined: a token by itself. */
+  readonly record?: VerifiedRecord;
   readonly grantedWithMods: boolean;
   /** What the verdict does not rest on. */
   readonly unchecked: readonly Unchecked[];
 }
 
-/** Why somebody may want to look further, although the token is good; a closed set of codes with what people read. */
+/** An EvidenceRecord that passed every check (RFC 4998 §5.3). */
+export interface VerifiedRecord {
+  /** Each ArchiveTimeStamp’s token, in the order of time. */
+  readonly tokens: readonly [Verified, ...Verified[]];
+  /** Until when the last token’s certificates are valid: it must be renewed before. */
+  readonly holdsUntil: Date;
+}
+
+/** Why somebody may want to look further, although the token or record is good; a closed set of codes with what people read. */
 export const UNCHECKED = {
   imprint: 'The token was not compared with a hash: none was given.',
   revocation: 'Not every certificate of the chain was looked up in a revocation list of its issuer.',
   revocation_data: 'The revocation data inside the token was not used.',
   unsigned_attributes: 'The attributes outside the signature were not used.',
   other_certificates: 'Attribute certificates and other forms beside those of X.509 were not used.',
+  record_information: 'Attributes, verification data and encryption information of the evidence record were not used.',
+  later_chains: 'Later chains of the evidence record were not used: the hash of their algorithm was not given.',
   ca_purposes: 'Extended key usages of certification authorities were not asked for.',
 } as const;
 

@@ -4,14 +4,16 @@ import { checkAlgorithmProtection, checkContentType, checkMessageDigest, checkSi
 import { type SignedData, signedDataOf } from '../cms/signed-data.ts';
 import { embeddedOf, signerCertificateOf } from '../cms/signer.ts';
 import { checkNamedChain, checkSigningCertificate, signingCertificatesOf, swornSignerOf } from '../cms/signing-certificate.ts';
+import type { RefusalCode } from '../refusal/codes.ts';
 import { Refusal, refusedBy } from '../refusal/refusal.ts';
-import { checkAt } from '../x509/path-rules.ts';
+import { checkAt, checkNotEnded } from '../x509/path-rules.ts';
+import type { Imprint } from './imprint.ts';
 import { requestOf } from './request.ts';
 import { checkNonce, checkPolicy, checkTime, checkWindow } from './statement.ts';
 import { checkSignedForm, type OpenedToken, openResponse, openToken } from './token.ts';
 import { checkPurpose, checkTsaName } from './tsa-certificate.ts';
 import { type TstInfo, tstInfoOf } from './tst-info.ts';
-import type { ResponseContext, TokenContext, VerifyContext, VerifyResult } from './types.ts';
+import type { Microseconds, ResponseContext, TokenContext, Verified, VerifyContext, VerifyResult } from './types.ts';
 import { verifiedOf } from './verdict.ts';
 
 /** The verifier: named checks from the outside of a token to its inside, cheap ones before costly ones, each with a code of its own. */
@@ -20,14 +22,13 @@ import { verifiedOf } from './verdict.ts';
 export function verifyResponse(response: Uint8Array, context: ResponseContext): VerifyResult {
   try {
     const request = requestOf(context.request);
-    const opened = openResponse(response, context.acceptGrantedWithMods ?? false);
-    const signed = signedDataOf(opened.contentInfo);
-    const tstInfo = tstInfoOf(signed.eContent, request.imprint);
+    const read = readToken(openResponse(response, context.acceptGrantedWithMods ?? false), request.imprint);
+    const { tstInfo } = read;
     checkNonce(tstInfo, request.nonce);
     checkPolicy(tstInfo, request.policy);
     checkTime(tstInfo, context);
     checkWindow(tstInfo, context);
-    return judge(opened, signed, tstInfo, context, { isEmbeddingRequired: request.certReq, isImprintChecked: true });
+    return judgeSigner(read, context, { isEmbeddingRequired: request.certReq, isImprintChecked: true });
   } catch (error) {
     return refusedBy(error);
   }
@@ -39,24 +40,52 @@ export function verifyResponse(response: Uint8Array, context: ResponseContext): 
  */
 export function verifyToken(token: Uint8Array, context: TokenContext): VerifyResult {
   try {
-    const opened = openToken(token, context.acceptGrantedWithMods ?? false);
-    const signed = signedDataOf(opened.contentInfo);
-    const tstInfo = tstInfoOf(signed.eContent, context.expected);
-    checkTime(tstInfo, context);
-    return judge(opened, signed, tstInfo, context, { isEmbeddingRequired: false, isImprintChecked: context.expected !== undefined });
+    const read = readToken(openToken(token, context.acceptGrantedWithMods ?? false), context.expected);
+    checkTime(read.tstInfo, context);
+    return judgeSigner(read, context, { isEmbeddingRequired: false, isImprintChecked: context.expected !== undefined });
   } catch (error) {
     return refusedBy(error);
   }
 }
 
-/** Who signed the token, and whether he may: the same whoever asks. */
-function judge(
-  opened: OpenedToken,
-  signed: SignedData,
-  tstInfo: TstInfo,
+/** A token whose form is in order. */
+export interface ReadToken {
+  readonly opened: OpenedToken;
+  readonly signed: SignedData;
+  readonly tstInfo: TstInfo;
+}
+
+/**
+ * Reads a token as far as what it states; `expected` is what its imprint must be.
+ *
+ * @throws Refusal
+ */
+export function readToken(opened: OpenedToken, expected: Imprint | undefined): ReadToken {
+  const signed = signedDataOf(opened.contentInfo);
+  return { opened, signed, tstInfo: tstInfoOf(signed.eContent, expected) };
+}
+
+/** How a token is judged beside its trust. */
+export interface SignerRules {
+  /** The signer's certificate must be in the token (32). */
+  readonly isEmbeddingRequired: boolean;
+  readonly isImprintChecked: boolean;
+  /** When something that is judged by itself has proved that the token was there; undefined: nothing has. */
+  readonly existedBy?: Microseconds | undefined;
+  /** The chain must not have ended before `at`; `otherwise` is the code of the refusal. */
+  readonly heldUntil?: { readonly at: Microseconds; readonly otherwise: RefusalCode } | undefined;
+}
+
+/**
+ * Who signed the token, and whether he may: the same whoever asks.
+ *
+ * @throws Refusal
+ */
+export function judgeSigner(
+  { opened, signed, tstInfo }: ReadToken,
   { trust }: VerifyContext,
-  { isEmbeddingRequired, isImprintChecked }: { isEmbeddingRequired: boolean; isImprintChecked: boolean },
-): VerifyResult {
+  { isEmbeddingRequired, isImprintChecked, existedBy, heldUntil }: SignerRules,
+): Verified {
   const { signer: signerInfo, company } = signed;
   checkSignedForm(opened, signerInfo.signedAttributes);
   const embedded = embeddedOf(signed.certificates, (certificate) => {
@@ -77,7 +106,8 @@ function judge(
   const known = [...embedded.certificates, ...trust.certificates];
   const chain = chainOrUnreadable(embedded.unreadable, () =>
     trust.chainOf(signer, embedded.certificates, (candidate) => {
-      checkAt(candidate, tstInfo.genTime.microseconds, trust.crls, trust.certificates);
+      checkAt(candidate, { genTime: tstInfo.genTime.microseconds, existedBy }, trust.crls, trust.certificates);
+      if (heldUntil !== undefined) checkNotEnded(candidate, heldUntil.at, heldUntil.otherwise);
       checkNamedChain(named, candidate, known);
     }),
   );

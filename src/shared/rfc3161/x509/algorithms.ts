@@ -28,8 +28,9 @@ export interface AlgorithmIdentifier {
   readonly parameters: Der | undefined;
 }
 
-export function algorithmIdentifierOf(element: Der, name: string): AlgorithmIdentifier {
-  const members = membersOf(element, name);
+/** `tag`: the one that an IMPLICIT tag puts in place of SEQUENCE. */
+export function algorithmIdentifierOf(element: Der, name: string, tag: number = TAG.sequence): AlgorithmIdentifier {
+  const members = membersOf(element, name, tag);
   const oid = oidOf(members.take(TAG.oid, 'algorithm'), name);
   const [, parameters, more] = element.children;
   if (more !== undefined) refuse('der_trailing', `${name} has more members than it may have.`);

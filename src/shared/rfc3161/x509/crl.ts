@@ -134,8 +134,11 @@ function isSignedBy(list: RevocationList, issuer: Certificate): boolean {
 /** Reasons after which what was signed before the revocation stays good (RFC 3161 §4): the key was not lost. */
 const KEY_KEPT: ReadonlySet<number> = new Set([0, 3, 4, 5]);
 
-/** Whether a certificate with this revocation must not be relied on for something signed at `timeMs`. */
-export function isRevokedAt(revocation: Revocation, timeMs: number): boolean {
-  const { reason, revokedAtMs } = revocation;
-  return revokedAtMs <= timeMs || reason === undefined || !KEY_KEPT.has(reason);
+/**
+ * Whether a certificate with this revocation must not be relied on for something signed at `timeMs`. `existedByMs`: when that is proved
+ * to have been there; undefined: it is not.
+ */
+export function isRevokedAt({ reason, revokedAtMs }: Revocation, timeMs: number, existedByMs = Number.POSITIVE_INFINITY): boolean {
+  const isKeyLost = reason === undefined || !KEY_KEPT.has(reason);
+  return revokedAtMs <= (isKeyLost ? Math.max(timeMs, existedByMs) : timeMs);
 }

@@ -1,4 +1,5 @@
 import { OID } from '../asn1/oids.ts';
+import type { RefusalCode } from '../refusal/codes.ts';
 import { refuse } from '../refusal/refusal.ts';
 import type { Certificate } from './certificate.ts';
 import { KEY_USAGE_BIT } from './certificate-extensions.ts';
@@ -53,26 +54,35 @@ function isOldRoot(issuer: Certificate, chain: Chain): boolean {
   return issuer.version === 1 || (isSelfIssued(issuer) && issuer.extensions.keyUsage?.has(KEY_USAGE_BIT.keyCertSign) === true);
 }
 
+/** The times at which a chain is judged, microseconds since the epoch. */
+export interface ChainTimes {
+  readonly genTime: bigint;
+  /** When something else has proved that the token was there; undefined: nothing has. */
+  readonly existedBy?: bigint | undefined;
+}
+
 /**
- * What depends on time: validity and revocation at genTime, and at no other time (V5; refusals 43, 44). A CA that has changed its key
- * signs its lists with the new one, whose certificate may be among `configured` (RFC 5280 §6.3.3 (f)).
+ * What depends on time: validity and revocation at genTime, and at no other time (V5; refusals 43, 44). A key that is lost makes
+ * worthless what it signed at any time, but for what is known to be older than the loss. A CA that has changed its key signs its lists
+ * with the new one, whose certificate may be among `configured` (RFC 5280 §6.3.3 (f)).
  *
  * @throws Refusal
  */
 export function checkAt(
   chain: Chain,
-  genTimeMicroseconds: bigint,
+  { genTime, existedBy }: ChainTimes,
   crls: readonly RevocationList[],
   configured: readonly Certificate[] = [],
 ): void {
   for (const { notBeforeMs, notAfterMs } of chain) {
-    if (genTimeMicroseconds < BigInt(notBeforeMs) * 1000n || genTimeMicroseconds > BigInt(notAfterMs) * 1000n) {
+    if (genTime < BigInt(notBeforeMs) * 1000n || genTime > BigInt(notAfterMs) * 1000n) {
       const [from, to] = [notBeforeMs, notAfterMs].map((timeMs) => new Date(timeMs).toISOString());
       refuse('certificate_not_valid_at_gen_time', `A certificate was valid from ${from} to ${to}.`);
     }
   }
   if (crls.length === 0) return;
-  const genTimeMs = Number(genTimeMicroseconds / 1000n);
+  const genTimeMs = Number(genTime / 1000n);
+  const existedByMs = existedBy === undefined ? undefined : Number(existedBy / 1000n);
   for (const [i, certificate] of chain.slice(0, -1).entries()) {
     const issuer = chain[i + 1]!;
     const serial = certificate.serialNumber.toString('hex');
@@ -80,13 +90,24 @@ export function checkAt(
       const revocation = isSameName(crl.issuer, issuer.subject) ? crl.revoked.get(serial) : undefined;
       if (
         revocation !== undefined &&
-        isRevokedAt(revocation, genTimeMs) &&
+        isRevokedAt(revocation, genTimeMs, existedByMs) &&
         [issuer, ...configured].some((signer) => isCrlOf(crl, signer))
       ) {
         refuse('certificate_revoked', `A certificate was revoked at ${new Date(revocation.revokedAtMs).toISOString()}.`);
       }
     }
   }
+}
+
+/**
+ * Whether every certificate of the chain is still valid at a time after genTime.
+ *
+ * @param at microseconds since the epoch
+ * @throws Refusal `otherwise`
+ */
+export function checkNotEnded(chain: Chain, at: bigint, otherwise: RefusalCode): void {
+  const ended = chain.find(({ notAfterMs }) => at > BigInt(notAfterMs) * 1000n);
+  if (ended !== undefined) refuse(otherwise, `A certificate was valid until ${new Date(ended.notAfterMs).toISOString()}.`);
 }
 
 /** Whether a list of its issuer was there for every certificate below the anchor. */

@@ -1,0 +1,88 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { developmentToken } from '../../src/shared/runtime/config.ts';
+import { scenario } from '../../test/interop/scenario.ts';
+import { findProgram } from '../stack/administrator.ts';
+import { cached, recipeKey } from '../stack/cache.ts';
+import { checkoutDir, type StackContext } from '../stack/context.ts';
+import { CommandError, runCommand } from '../stack/run-command.ts';
+
+const pythonGenerator = 'openapi-python-client==0.29.1';
+const typescriptGenerator = ['@hey-api/openapi-ts@0.95.0', 'typescript@5.9.3'];
+
+/** This generator handles the media types of time-stamps and certificates as files only when it is told to. */
+const pythonConfig = {
+  content_type_overrides: Object.fromEntries(
+    ['timestamp-reply', 'timestamp-query', 'timestamp-token', 'pem-certificate-chain'].map((type) => [
+      `application/${type}`,
+      'application/octet-stream',
+    ]),
+  ),
+};
+
+interface Stranger {
+  readonly name: string;
+  /** Makes a client of the document in `documentFile`; answers the command that drives it, to be given the rest of its arguments. */
+  readonly generate: (context: StackContext, documentFile: string) => Promise<readonly [command: string, ...args: string[]]>;
+}
+
+/** Foreign generators of clients. */
+export const generators: readonly Stranger[] = [
+  {
+    name: 'openapi-python-client',
+    generate: async (context, documentFile) => {
+      const python = findProgram('python3');
+      if (python === undefined) throw new CommandError('there is no python3 on PATH', '');
+      const place = await cached(context, 'openapi-python-client', recipeKey(pythonGenerator), async (folder) => {
+        await runCommand(python, ['-m', 'venv', folder], context);
+        await runCommand(join(folder, 'bin/python'), ['-m', 'pip', 'install', '--quiet', pythonGenerator], context);
+      });
+      const [client, config] = [join(context.dataDir, 'qstamp_client'), join(context.dataDir, 'openapi-python-client.json')];
+      writeFileSync(config, JSON.stringify(pythonConfig));
+      const options = ['--path', documentFile, '--output-path', client, '--meta', 'none', '--config', config, '--fail-on-warning'];
+      const interpreter = join(place, 'bin/python');
+      const env = { ...process.env, PATH: `${join(place, 'bin')}:${process.env.PATH}` };
+      await runCommand(interpreter, ['-m', 'openapi_python_client', 'generate', ...options], { ...context, env });
+      return [interpreter, 'test/interop/openapi-python-client.py', client];
+    },
+  },
+  {
+    name: '@hey-api/openapi-ts',
+    generate: async (context, documentFile) => {
+      const place = await cached(context, 'hey-api-openapi-ts', recipeKey(...typescriptGenerator), async (folder) => {
+        writeFileSync(join(folder, 'package.json'), '{"private":true}');
+        await runCommand('npm', ['install', '--no-audit', '--no-fund', ...typescriptGenerator], { ...context, cwd: folder });
+      });
+      const [client, config] = [join(context.dataDir, 'typescript-client'), join(context.dataDir, 'openapi-ts.config.mjs')];
+      const settings = { input: documentFile, output: { path: client, module: { extension: '.ts' } } };
+      writeFileSync(config, `export default ${JSON.stringify(settings)};`);
+      await runCommand(process.execPath, [join(place, 'node_modules/@hey-api/openapi-ts/bin/run.js'), '-f', config], {
+        ...context,
+        cwd: place,
+      });
+      return [process.execPath, 'test/interop/openapi-ts.ts', client];
+    },
+  },
+];
+
+/** How many calls of one generated client were right, and a line for each that was not. */
+export async function meetClient(
+  { generate }: Stranger,
+  context: StackContext,
+  url: string,
+  documentFile: string,
+): Promise<{ right: number; faults: string[] }> {
+  const scenarioFile = join(context.dataDir, 'scenario.json');
+  writeFileSync(scenarioFile, JSON.stringify(scenario));
+  const lines: string[] = [];
+  try {
+    const [command, ...args] = await generate(context, documentFile);
+    const onLine = (line: string) => void lines.push(line);
+    await runCommand(command, [...args, url, developmentToken.token, scenarioFile], { signal: context.signal, cwd: checkoutDir, onLine });
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    if (lines.length === 0) return { right: 0, faults: [error.message] };
+  }
+  const faults = lines.filter((line) => !line.endsWith(': ok'));
+  return { right: lines.length - faults.length, faults };
+}

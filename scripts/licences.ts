@@ -1,0 +1,66 @@
+/** The parts of a CycloneDX document that are read here. */
+export interface Bom {
+  readonly metadata: { readonly component: { name: string } };
+  readonly components: readonly Component[];
+}
+export interface Component {
+  readonly name: string;
+  readonly version: string;
+  readonly licenses?: readonly ({ readonly license: { readonly id?: string; readonly name?: string } } | { readonly expression: string })[];
+  readonly properties?: readonly { readonly name: string; readonly value: string }[];
+}
+
+/** Licences (SPDX identifiers) under which a package may be used here. Who adds one has read it. */
+const known = new Set([
+  '0BSD',
+  'Apache-2.0',
+  'BlueOak-1.0.0',
+  'BSD-2-Clause',
+  'BSD-3-Clause',
+  'CC0-1.0',
+  'ISC',
+  'MIT',
+  'MIT-0',
+  'Unlicense',
+]);
+/** Its condition concerns changed files of the package; tools may have it, what runs in production may not. */
+const knownForDevelopment = new Set(['MPL-2.0']);
+/** Packages that name no SPDX identifier, and what their licence file says. */
+const read: Readonly<Record<string, string>> = { '@modelcontextprotocol/inspector': 'MIT AND Apache-2.0' };
+
+const isDevelopment = ({ properties }: Component) =>
+  properties?.some(({ name, value }) => name === 'cdx:npm:package:development' && value === 'true') ?? false;
+
+/** The SPDX expression of a package's licence; `none` where it names none. */
+function licenceOf({ name, licenses = [] }: Component): string {
+  const named = licenses.map((entry) => ('expression' in entry ? entry.expression : (entry.license.id ?? entry.license.name ?? 'none')));
+  return named.join(' AND ') || read[name] || 'none';
+}
+
+/** Of an SPDX expression without `WITH`: every side of an AND, and one side of an OR, is known. */
+function isKnown(licence: string, accepted: ReadonlySet<string>): boolean {
+  const inner = licence.replace(/^\((.*)\)$/, '$1');
+  return inner.split(' AND ').every((all) => all.split(' OR ').some((one) => accepted.has(one)));
+}
+
+/** How many packages of the service and of its development have each licence, the most frequent first. */
+export function componentsByLicence(bom: Bom): Map<string, { service: number; development: number }> {
+  const counts = new Map<string, { service: number; development: number }>();
+  for (const component of bom.components) {
+    const licence = licenceOf(component);
+    const count = counts.get(licence) ?? { service: 0, development: 0 };
+    count[isDevelopment(component) ? 'development' : 'service'] += 1;
+    counts.set(licence, count);
+  }
+  const total = ({ service, development }: { service: number; development: number }) => service + development;
+  return new Map([...counts].sort(([, a], [, b]) => total(b) - total(a)));
+}
+
+/** The packages whose licence nobody here has agreed to. */
+export const unknownLicences = (bom: Bom): { name: string; version: string; licence: string }[] =>
+  bom.components
+    .map((component) => ({ ...component, licence: licenceOf(component) }))
+    .filter((component) => {
+      const accepted = isDevelopment(component) ? new Set([...known, ...knownForDevelopment]) : known;
+      return !isKnown(component.licence, accepted);
+    });

@@ -1,0 +1,72 @@
+import { derOf } from '../asn1/der.ts';
+import { sequence } from '../asn1/der-writer.ts';
+import { digestData } from '../issue/sign.ts';
+import type { RefusalCode } from '../refusal/codes.ts';
+import { refuse } from '../refusal/refusal.ts';
+import type { Imprint } from '../tsp/imprint.ts';
+import type { DigestAlgorithm } from '../x509/algorithms.ts';
+import { rootOf } from './hash-tree.ts';
+import type { ArchiveTimeStamp, ArchiveTimeStampChain, EvidenceRecord } from './record.ts';
+
+/** What the tokens of a record cover, by hashes alone (RFC 4998 §4.3, §5.3). */
+export interface Coverage {
+  /** What the record is for, by the algorithm of its first chain. */
+  readonly imprint: Imprint;
+  /** The ArchiveTimeStamps that lead from the imprint to the last one, in their order. */
+  readonly timeStamps: readonly ArchiveTimeStamp[];
+  /** Chains were left out, for want of the document’s digest of their algorithm. */
+  readonly hasLaterChains: boolean;
+}
+
+/**
+ * Follows a record from the document to its last token. A chain of another algorithm than the first needs the document’s digest of that
+ * algorithm; without it, the record is judged as it was before that chain.
+ *
+ * @param digests of the document, one for each algorithm that is known; none: the record says what it is for
+ * @throws Refusal (refusals 15, 16, 50, 51, 57)
+ */
+export function coverageOf({ chains }: EvidenceRecord, digests: readonly Imprint[]): Coverage {
+  const imprint = initialImprintOf(chains[0], digests);
+  const known = new Map([...digests, imprint].map(({ algorithm, digest }) => [algorithm, digest]));
+  const unknown = chains.findIndex(({ algorithm }) => !known.has(algorithm));
+  const followed = unknown === -1 ? chains : chains.slice(0, unknown);
+  for (const [i, { algorithm, timeStamps }] of followed.entries()) {
+    const data = known.get(algorithm)!;
+    const [first, ...renewals] = timeStamps;
+    if (i === 0) checkCovers(first, data, first.reducedHashtree ? 'evidence_imprint_missing' : 'imprint_mismatch');
+    else checkCovers(first, chainDigestOf(algorithm, data, chains.slice(0, i)), 'evidence_link_mismatch');
+    for (const [j, renewal] of renewals.entries()) checkCovers(renewal, tokenDigestOf(algorithm, timeStamps[j]!), 'evidence_link_mismatch');
+  }
+  const timeStamps = followed.flatMap((chain) => chain.timeStamps);
+  return { imprint, timeStamps, hasLaterChains: followed.length < chains.length };
+}
+
+function initialImprintOf({ algorithm, timeStamps: [{ reducedHashtree, token }] }: ArchiveTimeStampChain, digests: readonly Imprint[]) {
+  const given = digests.find((one) => one.algorithm === algorithm);
+  if (given !== undefined) return given;
+  if (digests.length > 0) refuse('imprint_algorithm_mismatch', `The record is of ${algorithm}.`);
+  const [only, another] = reducedHashtree?.[0] ?? [token.tstInfo.imprint.digest];
+  if (another !== undefined) refuse('evidence_hash_needed', 'The first list of the record has several hashes.');
+  return { algorithm, digest: only! };
+}
+
+/** RFC 4998 §4.3. `missing`: the code where it is over something else. */
+function checkCovers({ algorithm, reducedHashtree, token }: ArchiveTimeStamp, digest: Buffer, missing: RefusalCode): void {
+  const { imprint } = token.tstInfo;
+  const covered = reducedHashtree?.[0] ?? [imprint.digest];
+  if (!covered.some((hash) => hash.equals(digest))) refuse(missing, 'An ArchiveTimeStamp is over other hashes.');
+  if (reducedHashtree !== undefined && !rootOf(algorithm, reducedHashtree).equals(imprint.digest)) {
+    refuse('evidence_root_mismatch', 'The token is for another hash than the root of its hash tree.');
+  }
+}
+
+/** What a time-stamp renewal covers: the timeStamp field of the one before (RFC 4998 §5.2). */
+export function tokenDigestOf(algorithm: DigestAlgorithm, { token }: ArchiveTimeStamp): Buffer {
+  return digestData(algorithm, derOf(token.opened.contentInfo));
+}
+
+/** What a hash-tree renewal covers: the document and the chains before, as an ArchiveTimeStampSequence (RFC 4998 §5.2). */
+export function chainDigestOf(algorithm: DigestAlgorithm, data: Buffer, before: readonly ArchiveTimeStampChain[]): Buffer {
+  const older = digestData(algorithm, sequence(...before.map(({ der }) => der)));
+  return digestData(algorithm, Buffer.concat([data, older]));
+}

@@ -1,0 +1,86 @@
+import { contextConstructed, integer, octetString, sequence } from '../asn1/der-writer.ts';
+import { digestIdentifier } from '../issue/sign.ts';
+import type { Imprint } from '../tsp/imprint.ts';
+import type { DigestAlgorithm } from '../x509/algorithms.ts';
+import { chainDigestOf, tokenDigestOf } from './coverage.ts';
+import { nodeOf, type ReducedHashtree } from './hash-tree.ts';
+import { type ArchiveTimeStampChain, readRecord } from './record.ts';
+
+/** Writing evidence records, and renewing them (RFC 4998 §4.2, §5.2). */
+
+/** ArchiveTimeStamp as plain data. The token’s imprint names the algorithm, so it is not written again (RFC 4998 §4.1). */
+export interface ArchiveTimeStampParts {
+  /** Undefined: the token is over the hash itself. */
+  readonly reducedHashtree?: ReducedHashtree | undefined;
+  /** DER TimeStampToken. */
+  readonly token: Buffer;
+}
+
+function encodeTimeStamp({ reducedHashtree, token }: ArchiveTimeStampParts): Buffer {
+  const lists = reducedHashtree?.map((list) => sequence(...[...list].sort(Buffer.compare).map((hash) => octetString(hash))));
+  return sequence(...(lists === undefined ? [] : [contextConstructed(2, ...lists)]), token);
+}
+
+const encodeWith = (algorithms: readonly DigestAlgorithm[], chains: readonly Buffer[]): Buffer =>
+  sequence(integer(1), sequence(...[...new Set(algorithms)].map(digestIdentifier)), sequence(...chains));
+
+/** An EvidenceRecord of one token. `algorithm`: that of the token’s imprint. */
+export function encodeRecord(algorithm: DigestAlgorithm, timeStamp: ArchiveTimeStampParts): Buffer {
+  return encodeWith([algorithm], [sequence(encodeTimeStamp(timeStamp))]);
+}
+
+/** What the next token of a record must be over. */
+export interface Renewal {
+  readonly algorithm: DigestAlgorithm;
+  /** The first list of its hash tree: where it is one hash alone, the token may be over that hash. */
+  readonly firstList: readonly Buffer[];
+  /** The token’s imprint where the record is renewed by itself: the hash of `firstList`. */
+  readonly imprint: Imprint;
+}
+
+const renewalOver = (algorithm: DigestAlgorithm, firstList: readonly Buffer[]): Renewal => ({
+  algorithm,
+  firstList,
+  imprint: { algorithm, digest: nodeOf(algorithm, firstList) },
+});
+
+/**
+ * Time-stamp renewal: the hash of the last token must be covered (RFC 4998 §5.2). Bouncy Castle wants those of all tokens of the chain.
+ *
+ * @throws Refusal when the bytes are no record
+ */
+export function timeStampRenewalOf(record: Buffer): Renewal {
+  const { algorithm, timeStamps } = readRecord(record).chains.at(-1)!;
+  return renewalOver(
+    algorithm,
+    timeStamps.map((timeStamp) => tokenDigestOf(algorithm, timeStamp)),
+  );
+}
+
+/**
+ * Hash-tree renewal: a chain of its own over the record and the document’s digest of the new algorithm (RFC 4998 §5.2).
+ *
+ * @throws Refusal when the bytes are no record
+ */
+export function hashTreeRenewalOf(record: Buffer, { algorithm, digest }: Imprint): Renewal {
+  return renewalOver(algorithm, [chainDigestOf(algorithm, digest, readRecord(record).chains)]);
+}
+
+/**
+ * The record with one more token. What was there stays as it is, octet for octet; members that prove nothing (cryptoInfos,
+ * encryptionInfo) are left out.
+ *
+ * @param place in the last chain (time-stamp renewal), or in one of its own with this algorithm (hash-tree renewal)
+ * @throws Refusal when the bytes are no record
+ */
+export function addTimeStamp(record: Buffer, timeStamp: ArchiveTimeStampParts, place: 'last_chain' | DigestAlgorithm): Buffer {
+  const { chains } = readRecord(record);
+  const algorithms = chains.map(({ algorithm }) => algorithm);
+  const encoded = encodeTimeStamp(timeStamp);
+  if (place !== 'last_chain') return encodeWith([...algorithms, place], [...chains.map(({ der }) => der), sequence(encoded)]);
+  return encodeWith(algorithms, [...chains.slice(0, -1).map(({ der }) => der), appended(chains.at(-1)!, encoded)]);
+}
+
+function appended({ timeStamps }: ArchiveTimeStampChain, encoded: Buffer): Buffer {
+  return sequence(...timeStamps.map(({ der }) => der), encoded);
+}

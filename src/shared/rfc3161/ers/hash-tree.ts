@@ -1,0 +1,52 @@
+import { digestData } from '../issue/sign.ts';
+import type { DigestAlgorithm } from '../x509/algorithms.ts';
+
+/** Hash trees of RFC 4998 §4.2: a node is the hash of what is below it, in binary ascending order. */
+
+/** SEQUENCE OF PartialHashtree: the lists that lead from a hash to the root, the list with the hash first (RFC 4998 §4.1). */
+export type ReducedHashtree = readonly (readonly Buffer[])[];
+
+/** A tree and the way of each of its leaves. */
+export interface HashTree {
+  readonly root: Buffer;
+  /** Of the group with this index. */
+  reducedHashtreeOf(index: number): ReducedHashtree;
+}
+
+/** The hash of several hashes in binary ascending order; one that is alone stands for itself (RFC 4998 §4.2, §4.3). */
+export function nodeOf(algorithm: DigestAlgorithm, hashes: readonly Buffer[]): Buffer {
+  const [only] = hashes;
+  if (hashes.length === 1) return only!;
+  return digestData(algorithm, Buffer.concat([...hashes].sort(Buffer.compare)));
+}
+
+/** RFC 4998 §4.3, step 3: each list is hashed together with the hash of the one before. */
+export function rootOf(algorithm: DigestAlgorithm, [first, ...others]: ReducedHashtree): Buffer {
+  return others.reduce((node, list) => nodeOf(algorithm, [node, ...list]), nodeOf(algorithm, first ?? []));
+}
+
+/**
+ * A binary tree over groups of hashes, each of which mostly is one document’s hash. Each group is paired with a blind of its own, so
+ * that the hashes that lead to the root tell its holder nothing about other groups. An odd node moves up as it is.
+ *
+ * @param groups not empty; the hashes that stand together in the first list
+ * @param blinds one for each group: random, and as long as a digest
+ */
+export function buildHashTree(algorithm: DigestAlgorithm, groups: readonly (readonly Buffer[])[], blinds: readonly Buffer[]): HashTree {
+  if (groups.length === 0 || groups.length !== blinds.length) throw new RangeError('each group of hashes needs its blind');
+  const levels: (readonly Buffer[])[] = [groups.map((group, i) => nodeOf(algorithm, [nodeOf(algorithm, group), blinds[i]!]))];
+  for (let level = levels[0]!; level.length > 1; levels.push(level)) level = parentsOf(algorithm, level);
+  return {
+    root: levels.at(-1)![0]!,
+    reducedHashtreeOf: (index) => {
+      const [group, blind] = [groups[index], blinds[index]];
+      if (group === undefined || blind === undefined) throw new RangeError(`the tree has no group ${index}`);
+      const siblings = levels.map((level, height) => level[(index >> height) ^ 1]);
+      return [group, [blind], ...siblings.flatMap((sibling) => (sibling === undefined ? [] : [[sibling]]))];
+    },
+  };
+}
+
+function parentsOf(algorithm: DigestAlgorithm, level: readonly Buffer[]): readonly Buffer[] {
+  return Array.from({ length: Math.ceil(level.length / 2) }, (_, i) => nodeOf(algorithm, level.slice(2 * i, 2 * i + 2)));
+}

@@ -1,0 +1,129 @@
+import { TAG } from '../asn1/tags.ts';
+import { Refusal, refuse, refusedBy } from '../refusal/refusal.ts';
+import type { Imprint } from '../tsp/imprint.ts';
+import { checkTime } from '../tsp/statement.ts';
+import type { TokenContext, Unchecked, Verified, VerifyContext, VerifyResult } from '../tsp/types.ts';
+import { judgeSigner, type SignerRules, verifyToken } from '../tsp/verify.ts';
+import type { DigestAlgorithm } from '../x509/algorithms.ts';
+import type { TrustStore } from '../x509/trust-store.ts';
+import { type Coverage, coverageOf } from './coverage.ts';
+import { type ArchiveTimeStamp, type EvidenceRecord, readRecord } from './record.ts';
+
+/** Judging an evidence record (RFC 4998 §5.3). */
+export interface RecordContext extends VerifyContext {
+  /** The document’s digests, one for each algorithm that is known; none: whatever the record is for. */
+  readonly digests?: readonly Imprint[];
+  /** Whom the tokens of renewals may lead to beside `trust`: another TSA may have made them. */
+  readonly renewalTrust?: readonly TrustStore[];
+}
+
+/** Judging a token or an evidence record. */
+export type EvidenceContext = TokenContext & Omit<RecordContext, 'digests'>;
+
+/**
+ * Judges what proves a time, whatever its kind: a TimeStampToken or TimeStampResp as `verifyToken` does, an EvidenceRecord as
+ * `verifyRecord` does. Never throws, whatever the bytes.
+ */
+export function verifyEvidence(given: Uint8Array, context: EvidenceContext): VerifyResult {
+  if (!isRecord(given)) return verifyToken(given, context);
+  return verifyRecord(given, { ...context, digests: context.expected === undefined ? [] : [context.expected] });
+}
+
+/** An EvidenceRecord starts with an INTEGER, its version; a ContentInfo and a TimeStampResp do not. */
+export function isRecord(given: Uint8Array): boolean {
+  const lengthOctet = given[1] ?? 0;
+  return given[0] === TAG.sequence && given[lengthOctet > 0x80 ? 2 + (lengthOctet & 0x7f) : 2] === TAG.integer;
+}
+
+/** The hash algorithms that a record needs the document’s digests of, the first one first; empty: it cannot be read. */
+export function recordAlgorithms(given: Uint8Array): readonly DigestAlgorithm[] {
+  try {
+    return [...new Set(readRecord(viewOf(given)).chains.map(({ algorithm }) => algorithm))];
+  } catch (error) {
+    if (error instanceof Refusal) return [];
+    throw error;
+  }
+}
+
+const viewOf = (given: Uint8Array): Buffer => Buffer.from(given.buffer, given.byteOffset, given.length);
+
+/**
+ * Judges the DER of an EvidenceRecord: that its first token covers the document, that each later one covers what came before and was
+ * made while that still held, and that the last one holds now. What is told is what the first token says, of the document’s hash.
+ * Never throws, whatever the bytes.
+ */
+export function verifyRecord(given: Uint8Array, context: RecordContext): VerifyResult {
+  try {
+    const record = readRecord(viewOf(given));
+    const digests = context.digests ?? [];
+    const coverage = coverageOf(record, digests);
+    checkOrder(coverage.timeStamps);
+    const tokens = coverage.timeStamps.map((timeStamp, i) => judgeTimeStamp(timeStamp, coverage.timeStamps[i + 1], i > 0, context));
+    return verdictOf(record, coverage, tokens as [Verified, ...Verified[]], digests.length > 0);
+  } catch (error) {
+    return refusedBy(error);
+  }
+}
+
+function checkOrder(timeStamps: readonly ArchiveTimeStamp[]): void {
+  let before = timeStamps[0]!.token.tstInfo.genTime;
+  for (const { token } of timeStamps) {
+    const { genTime } = token.tstInfo;
+    if (genTime.microseconds < before.microseconds) refuse('evidence_order', `A token of ${genTime.text} follows one of ${before.text}.`);
+    before = genTime;
+  }
+}
+
+/** Each token is judged at the time of the next one, the last one now (RFC 4998 §5.3). */
+function judgeTimeStamp(
+  { token }: ArchiveTimeStamp,
+  next: ArchiveTimeStamp | undefined,
+  isRenewal: boolean,
+  context: RecordContext,
+): Verified {
+  checkTime(token.tstInfo, context);
+  const existedBy = next?.token.tstInfo.genTime.microseconds;
+  const heldUntil =
+    existedBy === undefined
+      ? ({ at: BigInt(Math.floor(context.nowMs)) * 1000n, otherwise: 'evidence_expired' } as const)
+      : ({ at: existedBy, otherwise: 'evidence_renewed_late' } as const);
+  const rules: SignerRules = { isEmbeddingRequired: false, isImprintChecked: true, existedBy, heldUntil };
+  const trusts = isRenewal ? [context.trust, ...(context.renewalTrust ?? [])] : [context.trust];
+  return byFirst(trusts, (trust) => judgeSigner(token, { ...context, trust }, rules));
+}
+
+/** The verdict of the first store that trusts the token; else the refusal that says more than that it does not. */
+function byFirst(trusts: readonly TrustStore[], judge: (trust: TrustStore) => Verified): Verified {
+  const refusals: Refusal[] = [];
+  for (const trust of trusts) {
+    try {
+      return judge(trust);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      refusals.push(error);
+    }
+  }
+  throw refusals.find(({ code }) => code !== 'untrusted_root' && code !== 'trust_store_empty') ?? refusals[0]!;
+}
+
+function verdictOf(
+  { der, hasInformation }: EvidenceRecord,
+  { imprint, hasLaterChains }: Coverage,
+  tokens: readonly [Verified, ...Verified[]],
+  isImprintChecked: boolean,
+): Verified {
+  const ends = tokens.at(-1)!.chain.map(({ notAfter }) => notAfter.getTime());
+  const unchecked: readonly (readonly [Unchecked, boolean])[] = [
+    ['imprint', !isImprintChecked],
+    ['record_information', hasInformation],
+    ['later_chains', hasLaterChains],
+  ];
+  const ofRecord = unchecked.filter(([, isUnchecked]) => isUnchecked).map(([code]) => code);
+  return {
+    ...tokens[0],
+    imprint,
+    token: der,
+    record: { tokens, holdsUntil: new Date(Math.min(...ends)) },
+    unchecked: [...new Set([...ofRecord, ...tokens.flatMap((token) => token.unchecked)])],
+  };
+}

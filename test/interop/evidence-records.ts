@@ -1,0 +1,134 @@
+import { randomBytes } from 'node:crypto';
+import {
+  addTimeStamp,
+  buildHashTree,
+  encodeRecord,
+  hashTreeRenewalOf,
+  issueResponse,
+  type Renewal,
+  timeStampRenewalOf,
+} from '../../src/shared/rfc3161/index.ts';
+import { DIGEST_OCTETS, type DigestAlgorithm } from '../../src/shared/rfc3161/x509/algorithms.ts';
+import { randomSerial } from '../../src/tsa/pki.ts';
+import { createRecordLab, hash, imprintOf, type RecordLab } from '../support/record-lab.ts';
+import { type BouncyCastle, startBouncyCastle } from './bouncy-castle.ts';
+
+/** What one side made and the other judged. */
+export interface Meeting {
+  readonly what: string;
+  /** `taken`, or why not. */
+  readonly verdict: string;
+  readonly isRight: boolean;
+}
+
+const algorithms: readonly DigestAlgorithm[] = ['sha256', 'sha384', 'sha512'];
+const documentsOf = (count: number) => Array.from({ length: count }, () => randomBytes(20));
+const taken = (what: string, verdict: string): Meeting => ({ what, verdict, isRight: verdict === 'taken' });
+const refused = (what: string, verdict: string): Meeting => ({ what, verdict, isRight: verdict.startsWith('refused') });
+
+/** Records made here are judged by Bouncy Castle, and records of Bouncy Castle here; both trust one TSA. */
+export async function exchangeRecords(java: string, jars: string): Promise<readonly Meeting[]> {
+  const lab = createRecordLab();
+  // Bouncy Castle takes no time that lies ahead of its clock.
+  const answer = (request: Buffer) => issueResponse(lab.tsa.profile, request, { timeMs: Date.now(), serial: randomSerial() });
+  const castle = startBouncyCastle(java, jars, answer);
+  try {
+    const ours = [...(await directOnes(lab, castle)), ...(await batches(lab, castle)), ...(await renewals(lab, castle))];
+    return [...ours, ...(await foreignOnes(lab, castle))];
+  } finally {
+    await castle.close();
+  }
+}
+
+const stampNow = (lab: RecordLab, { imprint }: Pick<Renewal, 'imprint'>) => lab.stamp(imprint, { timeMs: Date.now() });
+
+async function directOnes(lab: RecordLab, castle: BouncyCastle): Promise<readonly Meeting[]> {
+  const meetings: Meeting[] = [];
+  for (const algorithm of algorithms) {
+    const [document, other] = documentsOf(2) as [Buffer, Buffer];
+    const record = encodeRecord(algorithm, { token: stampNow(lab, { imprint: imprintOf(hash(algorithm, document), algorithm) }) });
+    meetings.push(taken(`ours, direct, ${algorithm}`, await castle.judge(record, document)));
+    meetings.push(refused(`ours, direct, ${algorithm}, another document`, await castle.judge(record, other)));
+  }
+  return meetings;
+}
+
+/** The record of each document of a batch. */
+function batchOf(lab: RecordLab, documents: readonly Buffer[], algorithm: DigestAlgorithm): (index: number) => Buffer {
+  const blinds = documents.map(() => randomBytes(DIGEST_OCTETS[algorithm]));
+  const groups = documents.map((document) => [hash(algorithm, document)]);
+  const tree = buildHashTree(algorithm, groups, blinds);
+  const token = stampNow(lab, { imprint: imprintOf(tree.root, algorithm) });
+  return (index) => encodeRecord(algorithm, { token, reducedHashtree: tree.reducedHashtreeOf(index) });
+}
+
+async function batches(lab: RecordLab, castle: BouncyCastle): Promise<readonly Meeting[]> {
+  const meetings: Meeting[] = [];
+  for (const algorithm of algorithms) {
+    for (const size of algorithm === 'sha256' ? [1, 2, 3, 7, 64, 4_096] : [3]) {
+      const documents = documentsOf(size);
+      const recordOf = batchOf(lab, documents, algorithm);
+      for (const index of new Set([0, size >> 1, size - 1])) {
+        const what = `ours, ${index + 1} of a batch of ${size}, ${algorithm}`;
+        meetings.push(taken(what, await castle.judge(recordOf(index), documents[index]!)));
+        const other = documents[(index + 1) % size]!;
+        if (size > 1) meetings.push(refused(`${what}, another document`, await castle.judge(recordOf(index), other)));
+      }
+    }
+  }
+  return meetings;
+}
+
+async function renewals(lab: RecordLab, castle: BouncyCastle): Promise<readonly Meeting[]> {
+  const meetings: Meeting[] = [];
+  const document = randomBytes(20);
+  let record = batchOf(lab, [document, ...documentsOf(2)], 'sha256')(0);
+  for (let times = 1; times <= 3; times++) {
+    const renewal = timeStampRenewalOf(record);
+    const reducedHashtree = renewal.firstList.length > 1 ? [renewal.firstList] : undefined;
+    record = addTimeStamp(record, { token: stampNow(lab, renewal), reducedHashtree }, 'last_chain');
+    meetings.push(taken(`ours, renewed ${times} times`, await castle.judge(record, document)));
+  }
+  const rehashed = hashTreeRenewalOf(record, imprintOf(hash('sha512', document), 'sha512'));
+  record = addTimeStamp(record, { token: stampNow(lab, rehashed) }, 'sha512');
+  meetings.push(taken('ours, with a chain of SHA-512', await castle.judge(record, document)));
+  meetings.push(refused('ours, with a chain of SHA-512, another document', await castle.judge(record, randomBytes(20))));
+  return meetings;
+}
+
+async function foreignOnes(lab: RecordLab, castle: BouncyCastle): Promise<readonly Meeting[]> {
+  const judge = (record: Buffer, document: Buffer) => {
+    const digests = algorithms.map((algorithm) => imprintOf(hash(algorithm, document), algorithm));
+    const result = lab.judge(record, digests, { nowMs: Date.now() });
+    return result.ok ? 'taken' : `refused: ${result.code}`;
+  };
+  const meetings: Meeting[] = [];
+  const meet = (what: string, record: Buffer, documents: readonly Buffer[]) => {
+    for (const document of documents) meetings.push(taken(`theirs, ${what}`, judge(record, document)));
+    meetings.push(refused(`theirs, ${what}, another document`, judge(record, randomBytes(20))));
+  };
+  for (const algorithm of algorithms) {
+    for (const size of [1, 2, 3, 7]) {
+      const documents = documentsOf(size);
+      const records = await castle.batch(
+        algorithm,
+        documents.map((document) => [document]),
+      );
+      const isFound = documents.map((document) => records.filter((record) => judge(record, document) === 'taken').length);
+      const verdict = isFound.every((count) => count === 1) && records.length === size ? 'taken' : `records a document: ${isFound}`;
+      meetings.push(taken(`theirs, batch of ${size}, ${algorithm}`, verdict));
+    }
+    const group = documentsOf(3);
+    meet(`a group of 3 documents, ${algorithm}`, (await castle.batch(algorithm, [group]))[0]!, group);
+  }
+  const document = randomBytes(20);
+  let record = (await castle.batch('sha256', [[document]]))[0]!;
+  for (let times = 1; times <= 3; times++) {
+    record = await castle.renew(record);
+    meet(`renewed ${times} times`, record, [document]);
+  }
+  record = await castle.rehash(record, 'sha512', document);
+  meet('with a chain of SHA-512', record, [document]);
+  meet('with a chain of SHA-512, renewed', await castle.renew(record), [document]);
+  return meetings;
+}

@@ -1,0 +1,150 @@
+import { describe, expect, it } from 'vitest';
+import { addTimeStamp, encodeRecord, hashTreeRenewalOf, type Renewal, timeStampRenewalOf } from '../../../src/shared/rfc3161/ers/encode.ts';
+import { buildHashTree } from '../../../src/shared/rfc3161/ers/hash-tree.ts';
+import type { DigestAlgorithm } from '../../../src/shared/rfc3161/x509/algorithms.ts';
+import { createTrustStore } from '../../../src/shared/rfc3161/x509/trust-store.ts';
+import { issueCrl } from '../../../src/tsa/certificate.ts';
+import { createRecordLab, hash, imprintOf, type StampOptions } from '../../support/record-lab.ts';
+import { createTsaLab, DAY_MS, LAB_NOW_MS } from '../../support/tsa-lab.ts';
+
+const lab = createRecordLab();
+/** Days after `LAB_NOW_MS`, in whole seconds, as certificates have them. */
+const at = (days: number) => Math.floor(LAB_NOW_MS / 1000) * 1000 + days * DAY_MS;
+const content = Buffer.from('the document');
+const digest = hash('sha256', content);
+const known = [imprintOf(digest)];
+const both = [...known, imprintOf(hash('sha512', content), 'sha512')];
+
+/** A TSA whose certificate ends ten days after `LAB_NOW_MS`. */
+const ending = lab.tsa.signer({ notBeforeMs: at(-1), notAfterMs: at(10) });
+const first = encodeRecord('sha256', { token: lab.stamp(known[0]!, { identity: ending }) });
+
+/** The record with a token of its own over what must be renewed. */
+function renewed(
+  record: Buffer,
+  { imprint, firstList }: Renewal,
+  options: StampOptions,
+  place: 'last_chain' | DigestAlgorithm = 'last_chain',
+) {
+  const reducedHashtree = firstList.length > 1 ? [firstList] : undefined;
+  return addTimeStamp(record, { token: lab.stamp(imprint, options), reducedHashtree }, place);
+}
+const inTime = (record: Buffer, days: number, options: StampOptions = {}) =>
+  renewed(record, timeStampRenewalOf(record), { timeMs: at(days), ...options });
+
+describe('a record whose certificates end', () => {
+  it('is good until then', () => {
+    expect(lab.judge(first, known, { nowMs: at(10) })).toMatchObject({
+      ok: true,
+      record: { holdsUntil: new Date(at(10)) },
+    });
+    expect(lab.judge(first, known, { nowMs: at(10) + 1000 })).toMatchObject({ ok: false, code: 'evidence_expired' });
+  });
+
+  it('stays good when it was renewed before (RFC 4998 §5.3)', () => {
+    const record = inTime(first, 9);
+    const result = lab.judge(record, known, { nowMs: at(400) });
+    expect(result).toMatchObject({ ok: true, genTime: new Date(LAB_NOW_MS) });
+    if (result.ok) expect(result.record?.tokens.map(({ genTime }) => genTime.getTime())).toEqual([LAB_NOW_MS, at(9)]);
+  });
+
+  it('is lost when it was renewed afterwards', () => {
+    expect(lab.judge(inTime(first, 11), known, { nowMs: at(12) })).toMatchObject({ ok: false, code: 'evidence_renewed_late' });
+  });
+
+  it('is renewed as often as need be, each time before the last certificate ends', () => {
+    let record = first;
+    const days = [5, 8, 300];
+    for (const [i, day] of days.entries()) {
+      const identity = lab.tsa.signer({ notBeforeMs: at(day - 1), notAfterMs: at((days[i + 1] ?? 3000) + 1) });
+      record = inTime(record, day, { identity });
+      expect(lab.judge(record, known, { nowMs: at(day) })).toMatchObject({ ok: true });
+    }
+    const result = lab.judge(record, known, { nowMs: at(2000) });
+    expect(result.ok && result.record?.tokens.length).toBe(4);
+  });
+});
+
+describe('many records renewed by one token', () => {
+  it('each proves its own hash', () => {
+    const batch = lab.batch(3, 'sha256', { identity: ending });
+    const records = [first, ...batch.digests.map((_, i) => batch.recordOf(i))];
+    const renewals = records.map(timeStampRenewalOf);
+    const blinds = records.map((_, i) => hash('sha256', Buffer.of(i)));
+    const tree = buildHashTree(
+      'sha256',
+      renewals.map(({ firstList }) => firstList),
+      blinds,
+    );
+    const token = lab.stamp(imprintOf(tree.root), { timeMs: at(9) });
+    for (const [i, record] of records.entries()) {
+      const again = addTimeStamp(record, { token, reducedHashtree: tree.reducedHashtreeOf(i) }, 'last_chain');
+      const own = i === 0 ? digest : batch.digests[i - 1]!;
+      expect(lab.judge(again, [imprintOf(own)], { nowMs: at(20) })).toMatchObject({ ok: true });
+    }
+  });
+});
+
+describe('hash-tree renewal (RFC 4998 §5.2)', () => {
+  const inTimeRecord = inTime(first, 9);
+  const record = renewed(inTimeRecord, hashTreeRenewalOf(inTimeRecord, both[1]!), { timeMs: at(20) }, 'sha512');
+
+  it('is over the document and the whole record before it', () => {
+    const result = lab.judge(record, both, { nowMs: at(30) });
+    expect(result).toMatchObject({ ok: true, imprint: known[0], unchecked: ['revocation'] });
+    expect(result.ok && result.record?.tokens.length).toBe(3);
+  });
+
+  it('is left out, and the verdict says so, where the document’s new digest is not known', () => {
+    const result = lab.judge(record, known, { nowMs: at(30) });
+    expect(result).toMatchObject({ ok: true, unchecked: ['later_chains', 'revocation'] });
+    expect(result.ok && result.record?.tokens.length).toBe(2);
+  });
+
+  it('is refused with the digest of another document', () => {
+    const other = imprintOf(hash('sha512', digest), 'sha512');
+    expect(lab.judge(record, [known[0]!, other], { nowMs: at(30) })).toMatchObject({ ok: false, code: 'evidence_link_mismatch' });
+  });
+
+  it('is renewed itself', () => {
+    expect(lab.judge(inTime(record, 40), both, { nowMs: at(50) })).toMatchObject({ ok: true });
+  });
+});
+
+describe('a key that was lost', () => {
+  const crlOf = (revokedAtMs: number, reason: number) =>
+    issueCrl(
+      { number: 1n, thisUpdateMs: at(9), nextUpdateMs: at(3000), revoked: [{ serialNumber: ending.serialNumber, revokedAtMs, reason }] },
+      lab.tsa.pki.intermediate,
+    );
+  const judgeWith = (record: Buffer, crl: Buffer) =>
+    lab.judge(record, known, { nowMs: at(9), trust: createTrustStore({ anchors: [lab.tsa.pki.root.certificate], crls: [crl] }) });
+  const keyCompromise = 1;
+  const superseded = 4;
+
+  it('after the renewal leaves the record good: it was there before', () => {
+    const record = inTime(first, 5);
+    expect(judgeWith(record, crlOf(at(6), keyCompromise))).toMatchObject({ ok: true });
+    expect(judgeWith(record, crlOf(at(4), keyCompromise))).toMatchObject({ ok: false, code: 'certificate_revoked' });
+    expect(judgeWith(first, crlOf(at(6), keyCompromise))).toMatchObject({ ok: false, code: 'certificate_revoked' });
+  });
+
+  it('is not one that was replaced', () => {
+    expect(judgeWith(first, crlOf(at(4), superseded))).toMatchObject({ ok: true });
+    expect(judgeWith(first, crlOf(at(-1), superseded))).toMatchObject({ ok: false, code: 'certificate_revoked' });
+  });
+});
+
+describe('a renewal by another TSA', () => {
+  const other = createTsaLab();
+  const record = inTime(first, 5, { identity: other.profile.identity });
+
+  it('is good where that one is trusted too, and the first token alone says whose the record is', () => {
+    expect(lab.judge(record, known, { nowMs: at(6) })).toMatchObject({ ok: false, code: 'untrusted_root' });
+    const renewalTrust = [createTrustStore({ anchors: [other.pki.root.certificate] })];
+    expect(lab.judge(record, known, { nowMs: at(6), renewalTrust })).toMatchObject({ ok: true });
+    const ours = createTrustStore({ anchors: [lab.tsa.pki.root.certificate] });
+    const turned = { nowMs: at(6), trust: renewalTrust[0]!, renewalTrust: [ours] };
+    expect(lab.judge(record, known, turned)).toMatchObject({ ok: false, code: 'untrusted_root' });
+  });
+});
