@@ -38,6 +38,8 @@ import { registerVerifyRoutes, tokenBodyLimit } from './routes/verify.ts';
 import { registerVerifyForm } from './routes/verify-form.ts';
 import { registerVerifyUserRoutes } from './routes/verify-user.ts';
 import { registerWorkflowRoutes } from './routes/workflow.ts';
+import { registerWorkflowProofRoutes } from './routes/workflow-proof.ts';
+import { registerWorkflowRecordRoutes } from './routes/workflow-record.ts';
 import type { Services } from './services/services.ts';
 
 export interface AppDeps {
@@ -129,6 +131,8 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
     startsPerHour: config.RATE_WORKFLOW_START_PER_HOUR,
     stampsPerMinute: config.RATE_WORKFLOW_STAMP_PER_MINUTE,
   });
+  registerWorkflowRecordRoutes(app, { workflows, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
+  registerWorkflowProofRoutes(app, { workflows, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
   registerVerifyUserRoutes(app, { workflows, mistakes });
   registerPageRoutes(app, {
     workflows,

@@ -6,6 +6,7 @@ import { version } from '../shared/contract/version.ts';
 import { type Client, createClient } from './client.ts';
 import type { Command, Context } from './command.ts';
 import { type Asked, parseCommandLine } from './command-line.ts';
+import { pack } from './commands/pack.ts';
 import { stamp } from './commands/stamp.ts';
 import { trustAdd } from './commands/trust-add.ts';
 import { trustList } from './commands/trust-list.ts';
@@ -24,6 +25,7 @@ import { createTerminal } from './terminal.ts';
 const commands: readonly Command[] = [
   stamp,
   verify,
+  pack,
   trustAdd,
   trustList,
   trustRemove,

@@ -17,6 +17,7 @@ const optionTypes = {
   force: flag,
   metadata: repeated,
   online: flag,
+  proof: text,
   tier: text,
   token: text,
   type: text,

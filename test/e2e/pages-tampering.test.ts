@@ -1,9 +1,14 @@
-import { expect, test } from 'vitest';
+import { randomBytes } from 'node:crypto';
+import { pino } from 'pino';
+import { expect, onTestFinished, test } from 'vitest';
+import { encryptText } from '../../src/shared/domain/encryption.ts';
+import { loadConfig } from '../../src/shared/runtime/config.ts';
+import { openStore } from '../../src/shared/store/store.ts';
 import { collectionOf, openDatabase } from '../support/database.ts';
 import { sha256 } from '../support/requests.ts';
-import { startService } from '../support/service.ts';
+import { type Service, startService } from '../support/service.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
-import { completeWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
+import { completeWorkflow, readPage, stampOutput, startWorkflow } from '../support/workflows.ts';
 
 type Table = ReturnType<typeof collectionOf>;
 
@@ -16,6 +21,8 @@ const wordsOf = (html: string): string =>
     .replace(/<[^>]*>/g, ' ')
     .replace(/\s+/g, ' ');
 
+const readWords = async (service: Service, path: string): Promise<string> => wordsOf(await readPage(service, path, browser));
+
 const claims = /Qualified|covers th|Completed on|existed no later|Completed/;
 
 test('V9: whatever is changed in the database, the page says first that it does not fit, and claims nothing', async () => {
@@ -25,7 +32,7 @@ test('V9: whatever is changed in the database, the page says first that it does 
   const workflow = await startWorkflow(service);
   for (const content of ['one', 'two', 'three']) await stampOutput(service, workflow, { output_hash: sha256(content) });
   expect((await completeWorkflow(service, workflow)).status).toBe(200);
-  const read = async (path = `/workflow/${workflow.id}`) => wordsOf(await (await service.fetch(path, browser)).text());
+  const read = (path = `/workflow/${workflow.id}`) => readWords(service, path);
 
   const untouched = await read();
   for (const claim of ['Completed', 'with 3 outputs under one Merkle root', 'Qualified', 'covers these outputs'])
@@ -75,6 +82,33 @@ test('V9: whatever is changed in the database, the page says first that it does 
       { 'closing.rootTokenId': stampId },
       'The stamp of the Merkle root does not verify. imprint_mismatch:',
     ],
+    ['the tier', workflows, workflow.id, { tier: 'verified' }, 'What is shown as tier is not what the workflow was closed with.'],
+    ['the start', workflows, workflow.id, { createdAt: new Date(0) }, 'What is shown as start is not'],
+    ['the opened link', workflows, workflow.id, { emailVerifiedAt: new Date(0) }, 'What is shown as opening of the link is not'],
+    ['the completion', workflows, workflow.id, { completedAt: new Date(0) }, 'What is shown as completion is not'],
+    ['the status', workflows, workflow.id, { status: 'active' }, 'What is shown as status is not'],
+    ['the status, back to closing', workflows, workflow.id, { status: 'closing' }, 'What is shown as status is not'],
+    [
+      'the text of the closing record',
+      workflows,
+      workflow.id,
+      { 'closingRecord.text': '{}' },
+      'The stamp of the closing record does not verify. imprint_mismatch:',
+    ],
+    [
+      'the stamp of the closing record',
+      workflows,
+      workflow.id,
+      { 'closingRecord.tokenId': stampId },
+      'The stamp of the closing record does not verify. imprint_mismatch:',
+    ],
+    [
+      'no stamp of the closing record',
+      workflows,
+      workflow.id,
+      { 'closingRecord.tokenId': workflow.id },
+      'The stamp of the closing record does not verify. unknown_token_id:',
+    ],
   ];
   for (const [what, table, id, change, said] of changes) {
     // What was recomputed for this view must not hide what is changed now.
@@ -102,13 +136,23 @@ test('V9: whatever is changed in the database, the page says first that it does 
   await outputs.updateOne({ _id: closing }, { $set: { unqualifiedTotal: 2 } });
   expect(await read()).not.toContain('Not qualified');
 
-  // No stamp covers these yet: the page tells them as what was recorded, and does not count them among what it shows (W18).
-  await workflows.updateOne({ _id: workflow.id }, { $set: { tier: 'qualified', emailVerifiedAt: new Date(0) } });
-  const shows = (await read()).match(/It shows (.*?) It does not show (.*)/) ?? [];
-  expect(shows[1]).not.toMatch(/link|mailbox|qualified/i);
-  expect(shows[2]).toContain('this service recorded them, and no stamp covers them');
-  await workflows.updateOne({ _id: workflow.id }, { $set: { status: 'active' } });
-  expect(await read()).not.toMatch(/Completed|covers these/);
+  // Whoever has the keys could write another address: the commitment in the closing record finds that (W18).
+  const store = openStore(loadConfig(service.settings), pino({ level: 'silent' }));
+  onTestFinished(() => store.close());
+  const before = await workflows.findOne({ _id: workflow.id });
+  const key = (await store.workflows.find(workflow.id))?.wordsKey;
+  const forged = JSON.stringify({ email: 'else@example.com', agentId: 'agent-7' });
+  const words = encryptText({ key: key!, nonce: randomBytes(12), context: `workflow-words:${workflow.id}` }, forged);
+  await workflows.updateOne({ _id: workflow.id }, { $set: { words } });
+  expect(await read()).toContain('What is shown as client is not what the workflow was closed with.');
+  await workflows.updateOne({ _id: workflow.id }, { $unset: { encryptedSalts: '' } as const });
+  expect(await read()).toContain('What is shown as client is not what the workflow was closed with.');
+  // Without what only the end leaves behind, the closed chain still tells.
+  const ending = { closing: '', closingRecord: '', root: '', completedAt: '' } as const;
+  await workflows.updateOne({ _id: workflow.id }, { $set: { status: 'active' }, $unset: ending });
+  expect(await read()).toContain('What is shown as status is not');
+  await workflows.replaceOne({ _id: workflow.id }, before ?? {});
+  expect(withoutTime(await read())).toContain('Completed');
 
   expect(await read(`/api/v1/verify/v1/token/${stampId}`)).toMatch(/Signed by CN=.*,O=/);
   expect(await read(`/api/v1/verify/v1/token/${stampId}`)).toMatch(/This stamp is valid.*tsa-1.*Qualified.*trust anchor/);
@@ -127,7 +171,7 @@ test('V9: where the trust anchors are gone, the pages say that they cannot verif
 
   const { TSP_PROVIDERS_FILE: _, ...rest } = service.settings;
   const without = await startService({ settings: { ...rest, TSP: 'mock' } });
-  const read = async (path: string) => wordsOf(await (await without.fetch(path, browser)).text());
+  const read = (path: string) => readWords(without, path);
   const page = await read(`/workflow/${workflow.id}`);
   expect(page).toMatch(/Skip to the content .{0,80}Cannot be verified here/);
   expect(page).toContain('No trust anchor is configured');

@@ -53,7 +53,7 @@ describe('workflow page', () => {
       'The Merkle root of these outputs is not the one that is recorded.',
       'The stamp of output 3 does not verify. record_mismatch:',
       '5 outputs are recorded as closed, and 4 are there.',
-      'What is shown as completed at is not what the closing record was stamped with.',
+      'What is shown as completion is not what the workflow was closed with.',
       'The stamp of the Merkle root does not verify. unknown_token_id:',
     ]) {
       expect(shown).toContain(fault);

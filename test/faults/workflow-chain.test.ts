@@ -4,9 +4,9 @@ import type { OutputRecord } from '../../src/shared/store/outputs.ts';
 import { findChainFault } from '../support/chain-fault.ts';
 import { collectionOf, openDatabase } from '../support/database.ts';
 import { tries } from '../support/depth.ts';
-import { eventually, type JsonAnswer, randomHash, verifyById } from '../support/requests.ts';
+import { eventually, type JsonAnswer, randomHash, sha256, verifyById } from '../support/requests.ts';
 import { addWorker, addWorkerProcess, type Service, startPart, startProcesses, startService } from '../support/service.ts';
-import { completeWorkflow, type StartedWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
+import { completeWorkflow, readPage, type StartedWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
 
 const settings = { RATE_WORKFLOW_START_PER_HOUR: '0', RATE_WORKFLOW_STAMP_PER_MINUTE: '0', STAMP_WAIT_MS: '60000' };
 
@@ -118,10 +118,11 @@ test('W9: completing while stamps are in flight includes each that was answered 
   expect(await rootStamps(service, root)).toBe(1);
 }, 60_000);
 
-test('W9: a completion is taken up after a crash at any step, and the root is stamped once', async () => {
+test('W9, W18: a completion is taken up after a crash at any step; root and closing record are stamped once', async () => {
   const service = await startService({ settings });
   const db = await openDatabase(service);
   const workflows = collectionOf(db, 'workflows');
+  const stamps = collectionOf(db, 'stamps');
   const hashes = [randomHash(), randomHash(), randomHash()];
   const completed = async () => {
     const workflow = await startWorkflow(service);
@@ -130,23 +131,49 @@ test('W9: a completion is taken up after a crash at any step, and the root is st
     return workflow;
   };
   const root = rootOf(hashes);
+  interface Ids {
+    readonly root: string;
+    readonly record: string;
+  }
+  const idsOf = async (id: string): Promise<Ids> => {
+    const { closing, closingRecord } = (await workflows.findOne({ _id: id })) as unknown as {
+      closing: { rootTokenId: string };
+      closingRecord: { tokenId: string };
+    };
+    return { root: closing.rootTokenId, record: closingRecord.tokenId };
+  };
   /** What a crash leaves behind: each step takes back one more of those that come last. */
-  const crashes: ((id: string, rootTokenId: string) => Promise<unknown>)[] = [
+  const crashes: ((id: string, ids: Ids) => Promise<unknown>)[] = [
     async (id) => workflows.updateOne({ _id: id }, { $set: { status: 'closing' }, $unset: { completedAt: '' } }),
-    async (_, tokenId) => collectionOf(db, 'stamps').deleteOne({ _id: tokenId }),
+    async (_, ids) => stamps.deleteOne({ _id: ids.record }),
+    async (id) => workflows.updateOne({ _id: id }, { $unset: { closingRecord: '', encryptedSalts: '' } }),
+    async (_, ids) => stamps.deleteOne({ _id: ids.root }),
     async (id) => workflows.updateOne({ _id: id }, { $unset: { root: '' } }),
     async (id) => collectionOf(db, 'outputs').deleteOne({ workflowId: id, kind: 'closing' }),
   ];
+  const ends = new Set<string>();
   for (let steps = 1; steps <= crashes.length; steps += 1) {
     const workflow = await completed();
-    const before = (await workflows.findOne({ _id: workflow.id })) as { closing?: { rootTokenId: string } } | null;
-    const rootTokenId = before?.closing?.rootTokenId ?? '';
-    for (const crash of crashes.slice(0, steps)) await crash(workflow.id, rootTokenId);
+    const before = await idsOf(workflow.id);
+    for (const crash of crashes.slice(0, steps)) await crash(workflow.id, before);
     expect(await stampOutput(service, workflow), `after ${steps} steps`).toMatchObject({ status: 409 });
     const again = await completeWorkflow(service, workflow);
     expect([again.status, again.body.output_count], `after ${steps} steps`).toEqual([200, 3]);
-    expect((await verifyById(service, rootTokenId)).body).toMatchObject({ valid: true, content_sha256: root });
+    const after = await idsOf(workflow.id);
+    expect(after.root).toBe(before.root);
+    const record = await (await service.fetch(`/workflow/${workflow.id}/closing-record.json`)).text();
+    for (const [tokenId, content_sha256] of [
+      [after.root, root],
+      [after.record, sha256(record)],
+    ]) {
+      expect((await verifyById(service, tokenId)).body, `after ${steps} steps`).toMatchObject({ valid: true, content_sha256 });
+    }
+    expect(again.body.completed_at).toBe((JSON.parse(record) as { completed_at: string }).completed_at);
+    expect(await readPage(service, `/workflow/${workflow.id}`)).toContain('<strong>Completed</strong>');
     expect(await rootStamps(service, root)).toBe(steps);
+    ends.add(record);
+    // A record that nobody was told of may be stamped and left; one that is stored is stamped once.
+    expect(await stamps.countDocuments({ 'imprint.digest': { $in: [...ends].map((text) => sha256(text)) } })).toBe(steps);
   }
 }, 60_000);
 

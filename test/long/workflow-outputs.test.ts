@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { createTreeHeadBuilder } from '../../src/shared/domain/merkle.ts';
 import { loadConfig } from '../../src/shared/runtime/config.ts';
 import { openStore } from '../../src/shared/store/store.ts';
-import { eventually, sha256 } from '../support/requests.ts';
+import { eventually, getJson, sha256 } from '../support/requests.ts';
 import { startProcesses } from '../support/service.ts';
 import { completeWorkflow, startWorkflow } from '../support/workflows.ts';
 
@@ -46,4 +46,6 @@ test('W9: 100 000 outputs complete in bounded memory, and their page is shown in
   // A page does not wait for a long chain: it is found once the chain was recomputed behind the pages before.
   const find = async () => (await service.fetch(`/workflow/${workflow.id}?find=${hashes[77_776]}`)).text();
   await eventually(async () => (await find()).includes('data-found="77777"'));
+  const { status, body } = await getJson(service, `/api/v1/workflow/${workflow.id}/proof?output_hash=${hashes[77_776]}`);
+  expect([status, body.sequence_number, body.tree_size, body.root_hash]).toEqual([200, 77_777, total, rootOf(hashes)]);
 }, 240_000);

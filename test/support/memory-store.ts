@@ -79,6 +79,7 @@ export function createMemoryStore(): Store {
       answerChallenge: beyondMemory,
       beginClosing: beyondMemory,
       setRoot: beyondMemory,
+      setClosingRecord: beyondMemory,
       countRootFailure: beyondMemory,
       complete: beyondMemory,
       redact: beyondMemory,

@@ -64,6 +64,7 @@ const completed: WorkflowPage = {
   outputs: outputsPage(12),
   root: { hash: sha256Of('root'), stamp: { ...mark(99, false), stampedAt: '2026-11-21T10:02:30.482Z' } },
   closingRecord: { hash: sha256Of('closing record'), stamp: { ...mark(98, false), stampedAt: '2026-11-21T10:02:30.501Z' } },
+  published: { outputsUrl: `/workflow/${workflowId}/outputs.json`, closingRecordUrl: `/workflow/${workflowId}/closing-record.json` },
   evidence: { jsonUrl: `/workflow/${workflowId}/evidence.json`, zipUrl: `/workflow/${workflowId}/evidence.zip` },
   find: null,
   isPrintEdition: false,

@@ -1,4 +1,4 @@
-import { type JsonAnswer, type JsonObject, postJson, randomHash } from './requests.ts';
+import { eventually, type JsonAnswer, type JsonObject, postJson, randomHash } from './requests.ts';
 import type { Service } from './service.ts';
 
 export interface StartedWorkflow {
@@ -66,3 +66,10 @@ export async function openLink(link: string, headers: Record<string, string> = {
   const response = await fetch(link, { headers });
   return { status: response.status, headers: response.headers, body: (await response.json()) as JsonObject };
 }
+
+/** The page of a workflow once its chain was recomputed: where the machine is busy, that takes longer than a reader is kept waiting. */
+export const readPage = (service: Service, path: string, init: RequestInit = {}): Promise<string> =>
+  eventually(async () => {
+    const html = await (await service.fetch(path, init)).text();
+    return !html.includes('Still being checked') && html;
+  });

@@ -45,7 +45,7 @@ test('W8: jobs that run twice at once in several workers append each output once
   expect(await stores[1]?.findEnd(chain.workflowId)).toMatchObject({ sequenceNumber: 120, unqualifiedTotal: 60 });
 }, 60_000);
 
-test('W9: nothing follows the closing record, which is written once however many close', async () => {
+test('W9: nothing follows the closing link, which is written once however many close', async () => {
   const stores = openStores(3);
   const chain = { workflowId: 'workflow', briefingHash: randomHash() };
   const appends = Array.from({ length: 60 }, (_, index) => stores[index % 3]!.append(chain, [newOutput(index)]));

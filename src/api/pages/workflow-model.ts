@@ -37,7 +37,7 @@ export type WorkflowFault =
   | { readonly kind: 'output_count_mismatch'; readonly recorded: number; readonly found: number }
   /** The root of the outputs is not the one that is recorded (W9). */
   | { readonly kind: 'root_mismatch' }
-  /** A fact on the page is not the one that the closing record was stamped with (W18): a member of the closing record. */
+  /** A fact on the page is not the one that the closing record was stamped with (W18): a member of the closing record, or the status. */
   | { readonly kind: 'closing_record_mismatch'; readonly member: string }
   /** The stamp of the root or of the closing record does not verify, or is not there (`unknown_token_id`). */
   | { readonly kind: 'root_stamp' | 'closing_record_stamp'; readonly reason: string }
@@ -89,6 +89,8 @@ export interface WorkflowPage {
   readonly root: StampedHash | null;
   /** W18; null until completed, and for workflows that were completed without one. */
   readonly closingRecord: StampedHash | null;
+  /** What anybody may fetch to recompute chain and record; no record where there is none. */
+  readonly published: { readonly outputsUrl: string; readonly closingRecordUrl: string | null };
   /** Null until completed. */
   readonly evidence: { readonly jsonUrl: string; readonly zipUrl: string } | null;
   readonly find: FindResult | null;

@@ -1,10 +1,14 @@
 import { openTrust } from '../anchors.ts';
 import type { Command } from '../command.ts';
+import { asContainerFault, isContainerPath, openContainer } from '../container-read.ts';
+import { standardInput } from '../digest-input.ts';
 import { CommandFailure, type ExitCode, exitCodes, misuse } from '../failure.ts';
-import { judgeSubject, type SubjectJudgement } from '../judge-subject.ts';
+import { judgeOutput } from '../judge-output.ts';
+import { type JudgeContext, judgeSubject, type SubjectJudgement } from '../judge-subject.ts';
+import { tellOutput } from '../output-text.ts';
 import { findSubject } from '../subject.ts';
 import { readableSize, worstOf } from '../terminal.ts';
-import { tellVerdict } from '../verdict-text.ts';
+import { type ToldVerdict, tellVerdict } from '../verdict-text.ts';
 
 export const verify: Command = {
   name: 'verify',
@@ -12,32 +16,37 @@ export const verify: Command = {
   summary: 'judge files by the stamps beside them, or time-stamp tokens, by the trust anchors that you name or keep',
   details:
     'Judges by itself and asks nobody, unless --online says so. The stamp of FILE is FILE.qstamp.json, FILE.tsr,\n' +
-    'FILE.tst or FILE.ers; a token is base64; an id needs --online. A verdict is "valid", "NOT VALID", or "NOT PROVED": nothing is\n' +
+    'FILE.tst or FILE.ers; FILE.asics holds both. A token is base64; an id needs --online. A verdict is "valid", "NOT VALID", or "NOT PROVED": nothing is\n' +
     'wrong, but nobody whom you trust vouches for it. Certificates are judged at the time of the stamp.',
   options: {
     ca: ['FILE', 'a trust anchor, PEM or DER, instead of those that are kept; may be repeated'],
     intermediate: ['FILE', 'certificates that help to build a chain and are not trusted; may be repeated'],
     crl: ['FILE', 'a revocation list, PEM or DER; may be repeated'],
     token: ['FILE|TOKEN', 'the stamp of the one FILE, where it is not beside it'],
+    proof: ['FILE', 'the proof that the one FILE is an output of a workflow, as the service gave it, instead of a stamp'],
     online: ['', 'ask the service as well; what it says makes nothing valid'],
   },
   run: async (names, values, { terminal, connect, stdin, anchorsFolder }) => {
     if (names.length === 0) throw misuse('name at least one file, token or id');
     if (values.token !== undefined && names.length > 1) throw misuse('--token is the stamp of one file');
+    if (values.proof !== undefined && (names.length > 1 || values.token !== undefined || values.online)) {
+      throw misuse('--proof is of one file, without --token and --online');
+    }
     const client = values.online ? connect() : undefined;
     const trust = await openTrust(anchorsFolder, values);
     const codes: ExitCode[] = [];
     for (const name of names) {
       try {
-        const subject = await findSubject(name, values.token);
         let bytesRead = 0;
         const onBytes = (count: number) => {
           bytesRead += count;
           terminal.progress(`${name}: ${readableSize(bytesRead)} read`);
         };
-        const judgement = await judgeSubject(subject, { trust, client, stdin, onBytes, nowMs: Date.now() });
-        const { json, line, details } = tellVerdict(name, subject, judgement, trust);
-        terminal.result(json, line, details);
+        const context = { trust, client, stdin, onBytes, nowMs: Date.now() };
+        const { told, judgement } = await (values.proof === undefined
+          ? judgeStamped(name, values.token, context)
+          : judgeProved(name, values.proof, context));
+        terminal.result(told.json, told.line, told.details);
         codes.push(...codesOf(judgement));
       } catch (error) {
         codes.push(terminal.problem(name, error));
@@ -46,6 +55,37 @@ export const verify: Command = {
     return worstOf(codes);
   },
 };
+
+interface Judged {
+  readonly told: ToldVerdict;
+  readonly judgement: SubjectJudgement;
+}
+
+/** The file in a container takes the place of standard input: it is read as it is unpacked. */
+async function judgeContainer(name: string, context: JudgeContext): Promise<Judged> {
+  const container = await openContainer(name);
+  try {
+    const subject = { input: standardInput, token: container.proof, stampId: undefined, record: undefined };
+    const judgement = await judgeSubject(subject, { ...context, stdin: await container.openFile() });
+    return { told: tellVerdict(name, subject, judgement, context.trust), judgement };
+  } catch (error) {
+    throw asContainerFault(error);
+  } finally {
+    container.close();
+  }
+}
+
+async function judgeStamped(name: string, token: string | undefined, context: JudgeContext): Promise<Judged> {
+  if (token === undefined && isContainerPath(name)) return judgeContainer(name, context);
+  const subject = await findSubject(name, token);
+  const judgement = await judgeSubject(subject, context);
+  return { told: tellVerdict(name, subject, judgement, context.trust), judgement };
+}
+
+async function judgeProved(name: string, proofPath: string, context: JudgeContext): Promise<Judged> {
+  const found = await judgeOutput(name, proofPath, context);
+  return { told: tellOutput(name, found, context.trust), judgement: found.judgement };
+}
 
 /** A service that says "valid" changes nothing; one that says otherwise, or nothing, is not passed over. */
 function codesOf({ verdict, online }: SubjectJudgement): readonly ExitCode[] {

@@ -87,6 +87,8 @@ export const workflowResendResponse = z
   .meta({ id: 'WorkflowResendResponse' });
 export type WorkflowResendResponse = z.output<typeof workflowResendResponse>;
 
+const salt = z.string().describe('lower-case hexadecimal');
+
 /** Where a workflow stands (W16). */
 export const workflowStateResponse = z
   .object({
@@ -104,6 +106,11 @@ export const workflowStateResponse = z
     agent_id: z.string().optional().describe('this and what follows: to the holder of the workflow token only'),
     user_email: z.string().optional().describe(`\`${redactedEmail}\` once it was erased`),
     briefing_metadata: z.record(z.string(), z.unknown()).nullable().optional(),
+    commitment_salts: z
+      .object({ user_email: salt, agent_id: salt })
+      .nullable()
+      .optional()
+      .describe('open the commitments of the closing record; null before completion, and once the address was erased'),
     mail: z
       .object({ status: z.enum(linkMailStates), attempts: z.int().min(0), sent_at: dateTime.nullable() })
       .optional()

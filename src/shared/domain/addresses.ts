@@ -6,6 +6,12 @@ export const sealedPath = (tokenId: string, secret: string): string => `/api/v1/
 
 export const workflowPath = (workflowId: string): string => `/workflow/${workflowId}`;
 
+/** Where the chain of a workflow is published, a page at a time. */
+export const outputsPath = (workflowId: string): string => `${workflowPath(workflowId)}/outputs.json`;
+
+/** Where the closing record of a workflow is published (W18). */
+export const closingRecordPath = (workflowId: string): string => `${workflowPath(workflowId)}/closing-record.json`;
+
 /** Where a workflow's state is told (W16). */
 export const workflowStatePath = (workflowId: string): string => `/api/v1/workflow/${workflowId}`;
 

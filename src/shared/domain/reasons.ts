@@ -18,6 +18,9 @@ export const REASONS = {
   // Tokens of the mock provider, and what they are passed off as.
   mock_token_forged: { refusal: undefined, sentence: 'The token was not issued by this service, or has been changed.' },
   mock_not_rfc3161: { refusal: 47, sentence: 'A token of the mock provider is not an RFC 3161 token.' },
+
+  // What leads from content to a token over many.
+  inclusion_proof_invalid: { refusal: 48, sentence: 'The Merkle proof does not lead from this content to the root that was stamped.' },
 } as const satisfies Record<string, { refusal: number | undefined; sentence: string }>;
 
 export type ReasonCode = keyof typeof REASONS;

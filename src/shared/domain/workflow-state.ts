@@ -1,6 +1,6 @@
 import { needsVerifiedEmail, type WorkflowTier } from './tiers.ts';
 
-/** What is stored of a workflow's state. `closing`: its closing record is written, its root is not stamped yet. */
+/** What is stored of a workflow's state. `closing`: no output can join any more, root and closing record are not both stamped yet. */
 export type StoredWorkflowStatus = 'pending' | 'active' | 'closing' | 'completed';
 
 /** What a reader is shown: `expired` is never stored, time alone makes it (W5). */

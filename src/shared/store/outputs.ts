@@ -32,7 +32,7 @@ export interface OutputRecord extends ChainRecord, NewOutput {
 }
 
 /** The last record of a chain: nothing can follow it. It has the number of the output that it keeps out. */
-export interface ClosingRecord extends ChainRecord {
+export interface ClosingLink extends ChainRecord {
   readonly kind: 'closing';
   /** The id of the stamp of the root. */
   readonly tokenId: string;
@@ -47,18 +47,20 @@ export interface ChainOf {
 /** Where a chain stands. */
 export interface ChainState extends ChainEnd {
   readonly unqualifiedTotal: number;
+  /** No output can follow. */
+  readonly isClosed: boolean;
 }
 
 /** The outputs of workflows, each an append-only chain (W8). */
 export interface OutputStore {
   /**
    * Appends outputs under the next free numbers, without a gap and each once, and returns by token id what is in the chain: also
-   * what was there before. Absent are those that came after the closing record.
+   * what was there before. Absent are those that came after the closing link.
    */
   append(chain: ChainOf, outputs: readonly NewOutput[]): Promise<Map<string, OutputRecord>>;
-  /** Appends the closing record, or returns the one that is there. */
-  close(chain: ChainOf, rootTokenId: string): Promise<ClosingRecord>;
-  /** The last link of a chain, and how many of its stamps are recorded as not qualified; undefined while it holds no output. */
+  /** Appends the closing link, or returns the one that is there. */
+  close(chain: ChainOf, rootTokenId: string): Promise<ClosingLink>;
+  /** The last output of a chain (number 0 and the briefing hash where it was closed without one); undefined where nothing is written yet. */
   findEnd(workflowId: string): Promise<ChainState | undefined>;
   findByTokens(tokenIds: readonly string[]): Promise<OutputRecord[]>;
   /** Outputs from number `first` on, in order. */
@@ -81,7 +83,7 @@ const rangeOf = (workflowId: string) => ({ $gt: `${workflowId}/`, $lt: `${workfl
 const scanPage = 5_000;
 
 export function createOutputStore(db: Db): OutputStore {
-  const outputs: Collection<OutputRecord | ClosingRecord> = db.collection('outputs');
+  const outputs: Collection<OutputRecord | ClosingLink> = db.collection('outputs');
   let isIndexed = false;
 
   /** The chain is only correct with this unique index, so it must exist before the first output is written. */
@@ -108,7 +110,7 @@ export function createOutputStore(db: Db): OutputStore {
   }
 
   /** Whether it was written; not when a key in it is taken, before which everything was written (ordered). */
-  async function tryInsert(records: readonly (OutputRecord | ClosingRecord)[]): Promise<boolean> {
+  async function tryInsert(records: readonly (OutputRecord | ClosingLink)[]): Promise<boolean> {
     try {
       await outputs.insertMany([...records], { ordered: true });
       return true;
@@ -139,13 +141,13 @@ export function createOutputStore(db: Db): OutputStore {
     return appended;
   }
 
-  async function close({ workflowId, briefingHash }: ChainOf, rootTokenId: string): Promise<ClosingRecord> {
+  async function close({ workflowId, briefingHash }: ChainOf, rootTokenId: string): Promise<ClosingLink> {
     await ensureUnique();
     for (;;) {
       const end = await findEnd(workflowId);
       if (end?.kind === 'closing') return end;
       const { sequenceNumber, chainHash } = end ?? chainStart(briefingHash);
-      const closing: ClosingRecord = {
+      const closing: ClosingLink = {
         _id: keyOf(workflowId, sequenceNumber + 1),
         workflowId,
         kind: 'closing',
@@ -180,8 +182,8 @@ export function createOutputStore(db: Db): OutputStore {
         const end = await findEnd(workflowId);
         if (!end) return undefined;
         const { chainHash, unqualifiedTotal } = end;
-        const sequenceNumber = end.kind === 'closing' ? end.sequenceNumber - 1 : end.sequenceNumber;
-        return sequenceNumber === 0 ? undefined : { sequenceNumber, chainHash, unqualifiedTotal };
+        const isClosed = end.kind === 'closing';
+        return { sequenceNumber: isClosed ? end.sequenceNumber - 1 : end.sequenceNumber, chainHash, unqualifiedTotal, isClosed };
       }),
     findByTokens: (tokenIds) => inStore(() => findByTokens(tokenIds)),
     list: (workflowId, first, limit) => inStore(() => list(workflowId, first, limit)),

@@ -1,5 +1,6 @@
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 import { Binary } from 'mongodb';
+import type { CommitmentSalts } from '../domain/commitment.ts';
 import { decryptText, encryptText, keyBytes, nonceBytes, unwrapKey, wrapKey } from '../domain/encryption.ts';
 import { redactedEmail } from '../domain/mask-email.ts';
 import type { WorkflowTier } from '../domain/tiers.ts';
@@ -23,6 +24,22 @@ interface PersonalWords {
   readonly briefingMetadata?: string | undefined;
 }
 
+/** What a closed chain comes to. */
+export interface ChainSum {
+  /** Merkle root (W9), lower-case hex. */
+  readonly hash: string;
+  readonly outputCount: number;
+  /** Of the last output, or the briefing hash. */
+  readonly chainHash?: string;
+}
+
+export interface StoredClosingRecord {
+  /** Canonical JSON. */
+  readonly text: string;
+  /** The id that its stamp has, or is to have. */
+  readonly tokenId: string;
+}
+
 interface WorkflowFields {
   readonly _id: string;
   readonly tokenSha256: string;
@@ -42,9 +59,11 @@ interface WorkflowFields {
   readonly mail?: { readonly attempts: number; readonly sentAt?: Date; readonly failedAt?: Date; readonly fault?: string };
   /** Set when the workflow is closed for good; the id of the root's stamp is fixed here. */
   readonly closing?: { readonly rootTokenId: string; readonly at: Date };
-  /** Set when the closing record is in the chain and the root is computed. */
-  readonly root?: { readonly hash: string; readonly outputCount: number };
-  /** How often no provider could stamp the root. */
+  /** Set when the chain is closed and the root is computed. Version 0.2.0 kept no chain hash. */
+  readonly root?: ChainSum;
+  /** What is stamped beside the root (W18), set when that is stamped; workflows that earlier versions completed have none. */
+  readonly closingRecord?: StoredClosingRecord;
+  /** How often no provider could stamp the root or the closing record. */
   readonly rootFailures?: number;
   readonly completedAt?: Date;
 }
@@ -53,6 +72,8 @@ interface WorkflowFields {
 export interface WorkflowRecord extends WorkflowFields, PersonalWords {
   /** The workflow's own key, under which words about its outputs travel and rest; none once it was redacted (W10). */
   readonly wordsKey?: KeyObject | undefined;
+  /** The salts of the commitments in the closing record (W18); none once it was redacted. */
+  readonly salts?: CommitmentSalts | undefined;
 }
 
 export type NewWorkflow = Pick<
@@ -66,6 +87,8 @@ interface EncryptedWords {
   readonly wrappedKey: Binary;
   /** PersonalWords as JSON, encrypted under it. */
   readonly words: string;
+  /** CommitmentSalts as JSON, encrypted under it. */
+  readonly encryptedSalts?: string;
 }
 
 /** A workflow as it is stored. In workflows that version 0.2.0 started the personal words are plain until they are first read. */
@@ -73,6 +96,7 @@ export interface WorkflowDocument extends WorkflowFields, Partial<EncryptedWords
 
 const keyContext = (workflowId: string): string => `workflow:${workflowId}`;
 const wordsContext = (workflowId: string): string => `workflow-words:${workflowId}`;
+const saltsContext = (workflowId: string): string => `workflow-salts:${workflowId}`;
 
 /** Personal words under a new key of the workflow, which `serviceKey` wraps. */
 export function encryptWords(serviceKey: KeyObject, workflowId: string, words: PersonalWords): EncryptedWords {
@@ -81,6 +105,10 @@ export function encryptWords(serviceKey: KeyObject, workflowId: string, words: P
   const cipher = { key, nonce: randomBytes(nonceBytes), context: wordsContext(workflowId) };
   return { wrappedKey: new Binary(wrapped), words: encryptText(cipher, JSON.stringify(words)) };
 }
+
+/** The salts of a closing record under the workflow's own key, so that they go with it. */
+export const encryptSalts = (key: KeyObject, workflowId: string, salts: CommitmentSalts): string =>
+  encryptText({ key, nonce: randomBytes(nonceBytes), context: saltsContext(workflowId) }, JSON.stringify(salts));
 
 /** The personal words of a document that version 0.2.0 wrote and nobody has redacted. */
 export function plainWordsOf({ email, agentId, briefingMetadata, redactedAt }: WorkflowDocument): PersonalWords | undefined {
@@ -93,13 +121,18 @@ export function documentOf(serviceKey: KeyObject, workflow: NewWorkflow): Workfl
   return { ...fields, status: 'pending', ...encryptWords(serviceKey, fields._id, { email, agentId, briefingMetadata }) };
 }
 
-/** @throws Error when a byte of the encrypted words was changed */
+/** @throws Error when a byte of what is encrypted was changed */
 export function recordOf(serviceKey: KeyObject, document: WorkflowDocument): WorkflowRecord {
-  const { wrappedKey, words, email = redactedEmail, agentId = redactedEmail, briefingMetadata, ...fields } = document;
+  const { wrappedKey, words, encryptedSalts, email = redactedEmail, agentId = redactedEmail, briefingMetadata, ...fields } = document;
   if (!wrappedKey || words === undefined) return { ...fields, email, agentId, briefingMetadata };
   const wordsKey = unwrapKey(serviceKey, keyContext(fields._id), wrappedKey.buffer);
-  const text = wordsKey && decryptText(wordsKey, wordsContext(fields._id), words);
-  if (text === undefined) throw new Error(`what is encrypted in workflow ${fields._id} does not open`);
-  const personal: PersonalWords = JSON.parse(text);
-  return { ...fields, ...personal, wordsKey };
+  const open = (context: string, encrypted: string): string => {
+    const text = wordsKey && decryptText(wordsKey, context, encrypted);
+    if (text === undefined) throw new Error(`what is encrypted in workflow ${fields._id} does not open`);
+    return text;
+  };
+  const personal: PersonalWords = JSON.parse(open(wordsContext(fields._id), words));
+  const salts: CommitmentSalts | undefined =
+    encryptedSalts === undefined ? undefined : JSON.parse(open(saltsContext(fields._id), encryptedSalts));
+  return { ...fields, ...personal, wordsKey, salts };
 }

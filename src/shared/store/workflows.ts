@@ -1,20 +1,24 @@
 import type { KeyObject } from 'node:crypto';
 import type { Collection, Db } from 'mongodb';
 import { maxWrongTries } from '../domain/challenge.ts';
+import type { CommitmentSalts } from '../domain/commitment.ts';
 import type { LinkMailState, WorkflowSnapshot } from '../domain/workflow-state.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
 import {
+  type ChainSum,
   documentOf,
+  encryptSalts,
   encryptWords,
   type NewWorkflow,
   plainWordsOf,
   recordOf,
+  type StoredClosingRecord,
   type WorkflowDocument,
   type WorkflowRecord,
 } from './workflow-document.ts';
 
-export type { NewWorkflow, WorkflowRecord } from './workflow-document.ts';
+export type { ChainSum, NewWorkflow, StoredClosingRecord, WorkflowRecord } from './workflow-document.ts';
 
 /** What the rules of `domain/workflow-state.ts` ask of a workflow. */
 export const snapshotOf = ({ status, emailVerifiedAt, tier, expiresAt, redactedAt }: WorkflowRecord): WorkflowSnapshot => ({
@@ -72,7 +76,16 @@ export interface WorkflowStore {
   answerChallenge(workflowId: string, digest: string, now: Date): Promise<WorkflowRecord | null>;
   /** Closes a workflow that has not expired by `now`, under the id that its root's stamp is to have; a closed one is returned as it is. */
   beginClosing(workflowId: string, rootTokenId: string, now: Date): Promise<WorkflowRecord | null>;
-  setRoot(workflowId: string, root: { hash: string; outputCount: number }): Promise<void>;
+  setRoot(workflowId: string, root: ChainSum): Promise<void>;
+  /**
+   * Writes the closing record, unless one is there, and returns the workflow as it is then. Its salts rest under the workflow's key, and
+   * nowhere when the workflow was redacted meanwhile.
+   */
+  setClosingRecord(
+    workflow: WorkflowRecord,
+    record: StoredClosingRecord,
+    salts: CommitmentSalts | undefined,
+  ): Promise<WorkflowRecord | null>;
   countRootFailure(workflowId: string): Promise<void>;
   /** Whether this call completed it. */
   complete(workflowId: string, completedAt: Date): Promise<boolean>;
@@ -198,6 +211,18 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
       return stored?.closing ? stored : null;
     },
     setRoot: (workflowId, root) => inStore(async () => void (await workflows.updateOne({ _id: workflowId }, { $set: { root } }))),
+    setClosingRecord: async ({ _id: workflowId, wordsKey }, record, salts) => {
+      await inStore(async () => {
+        const unwritten = { _id: workflowId, closingRecord: { $exists: false } };
+        if (wordsKey && salts) {
+          const encryptedSalts = encryptSalts(wordsKey, workflowId, salts);
+          const unredacted = { ...unwritten, redactedAt: { $exists: false } };
+          await workflows.updateOne(unredacted, { $set: { closingRecord: record, encryptedSalts } });
+        }
+        await workflows.updateOne(unwritten, { $set: { closingRecord: record } });
+      });
+      return find(workflowId);
+    },
     countRootFailure: (workflowId) =>
       inStore(async () => void (await workflows.updateOne({ _id: workflowId }, { $inc: { rootFailures: 1 } }))),
     complete: (workflowId, completedAt) =>
@@ -212,6 +237,7 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
       const forgotten = {
         wrappedKey: '',
         words: '',
+        encryptedSalts: '',
         email: '',
         agentId: '',
         briefingMetadata: '',

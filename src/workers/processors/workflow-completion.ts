@@ -1,7 +1,6 @@
-import { randomUUIDv7 } from 'node:crypto';
-import { createTreeHeadBuilder } from '../../shared/domain/merkle.ts';
-import { type ChainEnd, chainStart, checkLink } from '../../shared/domain/output-chain.ts';
-import { bytesOfSha256 } from '../../shared/domain/sha256-hex.ts';
+import { randomBytes, randomUUIDv7 } from 'node:crypto';
+import { canonicalTextOf, closingRecordOf, hashOfClosingText, readClosingRecord } from '../../shared/contract/closing-record.ts';
+import { commitmentsOf, saltBytes } from '../../shared/domain/commitment.ts';
 import { sha256Imprint } from '../../shared/domain/stamp.ts';
 import { needsQualifiedProvider } from '../../shared/domain/tiers.ts';
 import type { JobPayload } from '../../shared/queue/jobs.ts';
@@ -9,8 +8,10 @@ import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { CounterStore } from '../../shared/store/counters.ts';
 import type { OutputStore } from '../../shared/store/outputs.ts';
-import type { WorkflowRecord, WorkflowStore } from '../../shared/store/workflows.ts';
+import type { StoredStamp } from '../../shared/store/stamps.ts';
+import type { StoredClosingRecord, WorkflowRecord, WorkflowStore } from '../../shared/store/workflows.ts';
 import { ProviderError } from '../providers/provider.ts';
+import { type ClosedChain, closeChain } from '../stamping/chain-closer.ts';
 import type { MakeStamps } from '../stamping/stamp-maker.ts';
 
 export interface WorkflowCompletionDeps {
@@ -22,68 +23,79 @@ export interface WorkflowCompletionDeps {
   readonly log: Logger;
 }
 
+const freshSalt = (): string => randomBytes(saltBytes).toString('hex');
+
 /**
- * Completes a workflow in steps that each may be repeated: it is closed under the id that the root's stamp will have, the chain
- * gets its closing record, the root is computed and stored, stamped, and the workflow is completed (W9). Wherever a run ends, the
- * next one goes on.
+ * Completes a workflow in steps that each may be repeated: it is closed under the id that the root's stamp will have; the chain is closed,
+ * the root computed, stored and stamped (W9); the closing record is written with the time of that stamp, and stamped (W18); and the workflow
+ * is completed. Wherever a run ends, the next one goes on.
  *
- * @throws ProviderError no provider stamped the root; ServiceError `store_unavailable`: the job is tried again.
+ * @throws ProviderError no provider stamped the root or the closing record; ServiceError `store_unavailable`: the job is tried again.
  */
 export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps): (job: JobPayload<'workflow-completion'>) => Promise<void> {
   const { workflows, outputs, counters, makeStamps, clock, log } = deps;
 
-  /** Reads the outputs as a stream; a chain that does not recompute is not put under a root. */
-  async function computeRoot({ _id: workflowId, briefingHash }: WorkflowRecord): Promise<{ hash: string; outputCount: number }> {
-    const tree = createTreeHeadBuilder();
-    let end: ChainEnd = chainStart(briefingHash);
-    for await (const link of outputs.scanLinks(workflowId)) {
-      const fault = checkLink(end, link);
-      if (fault) throw new Error(`the chain of workflow ${workflowId} breaks at ${fault.sequenceNumber}: ${fault.fault}`);
-      tree.append(bytesOfSha256(link.outputHash));
-      end = link;
-    }
-    const { treeSize, rootHash } = tree.head();
-    return { hash: rootHash.toString('hex'), outputCount: treeSize };
+  async function rootOf(workflow: WorkflowRecord, rootTokenId: string): Promise<ClosedChain> {
+    const { root } = workflow;
+    if (root?.chainHash !== undefined) return { ...root, chainHash: root.chainHash };
+    const closed = await closeChain(outputs, workflow, rootTokenId);
+    await workflows.setRoot(workflow._id, closed);
+    return closed;
   }
 
-  async function closeChain(workflow: WorkflowRecord, rootTokenId: string): Promise<{ hash: string; outputCount: number }> {
-    const { _id: workflowId, briefingHash } = workflow;
-    const closing = await outputs.close({ workflowId, briefingHash }, rootTokenId);
-    const root = await computeRoot(workflow);
-    if (root.outputCount !== closing.sequenceNumber - 1) {
-      throw new Error(`the chain of workflow ${workflowId} has ${root.outputCount} outputs, not ${closing.sequenceNumber - 1}`);
-    }
-    await workflows.setRoot(workflowId, root);
-    return root;
-  }
-
-  return async ({ workflowId, acceptedAt, requestId }) => {
-    const rootTokenId = randomUUIDv7();
-    const workflow = await workflows.beginClosing(workflowId, rootTokenId, new Date(acceptedAt));
-    if (!workflow?.closing || workflow.status === 'completed') return;
-    const root = workflow.root ?? (await closeChain(workflow, workflow.closing.rootTokenId));
-
-    const rootStamp = {
-      tokenId: workflow.closing.rootTokenId,
-      imprint: sha256Imprint(root.hash),
+  /** The stamp of a hash; undefined where no configured provider may make it, and trying again is of no use (W19). */
+  async function stamp(job: JobPayload<'workflow-completion'>, { _id, tier }: WorkflowRecord, tokenId: string, digest: string) {
+    const { acceptedAt, requestId } = job;
+    const item = {
+      tokenId,
+      imprint: sha256Imprint(digest),
       tier: 'basic',
       caller: { kind: 'workflow' },
       acceptedAt,
       requestId,
-      requiresQualified: needsQualifiedProvider(workflow.tier),
+      requiresQualified: needsQualifiedProvider(tier),
     } as const;
-    // Always as a retry: an earlier job may have stamped the root already.
-    const { failed, refused } = await makeStamps([rootStamp], { isRetry: true });
-    if (refused.length > 0) {
-      // The tier was served when the workflow was closed, and is not any more: trying again needs another configuration (W19).
-      await workflows.countRootFailure(workflowId);
-      return;
-    }
-    if (failed.length > 0) {
-      await workflows.countRootFailure(workflowId);
-      throw new ProviderError('the root could not be stamped');
-    }
-    if (!(await workflows.complete(workflowId, new Date(clock())))) return;
+    // Always as a retry: an earlier job may have stamped it already.
+    const { stored, failed } = await makeStamps([item], { isRetry: true });
+    if (stored[0]) return stored[0];
+    await workflows.countRootFailure(_id);
+    if (failed.length > 0) throw new ProviderError('the root or the closing record could not be stamped');
+    return undefined;
+  }
+
+  /** The record that is stored: whoever wrote first wins, since salts are random. */
+  async function recordOf(workflow: WorkflowRecord, root: ClosedChain, rootStamp: StoredStamp): Promise<StoredClosingRecord> {
+    if (workflow.closingRecord) return workflow.closingRecord;
+    const salts = workflow.wordsKey && { email: freshSalt(), agent: freshSalt() };
+    const record = closingRecordOf({
+      workflowId: workflow._id,
+      tier: workflow.tier,
+      briefingHash: workflow.briefingHash,
+      createdAt: workflow.createdAt,
+      confirmedAt: workflow.emailVerifiedAt,
+      completedAt: new Date(rootStamp.proofs[0].issuedAt),
+      outputCount: root.outputCount,
+      chainHash: root.chainHash,
+      merkleRoot: root.hash,
+      commitments: salts && commitmentsOf(salts, workflow),
+    });
+    const written = { text: canonicalTextOf(record), tokenId: randomUUIDv7() };
+    const { closingRecord } = (await workflows.setClosingRecord(workflow, written, salts)) ?? {};
+    if (!closingRecord) throw new Error(`workflow ${workflow._id} is gone`);
+    return closingRecord;
+  }
+
+  return async (job) => {
+    const { workflowId, acceptedAt, requestId } = job;
+    const workflow = await workflows.beginClosing(workflowId, randomUUIDv7(), new Date(acceptedAt));
+    if (!workflow?.closing || workflow.status === 'completed') return;
+    const root = await rootOf(workflow, workflow.closing.rootTokenId);
+    const rootStamp = await stamp(job, workflow, workflow.closing.rootTokenId, root.hash);
+    if (!rootStamp) return;
+    const { tokenId, text } = await recordOf(workflow, root, rootStamp);
+    if (!(await stamp(job, workflow, tokenId, hashOfClosingText(text)))) return;
+    const completedAt = readClosingRecord(text)?.completed_at ?? rootStamp.proofs[0].issuedAt;
+    if (!(await workflows.complete(workflowId, new Date(completedAt)))) return;
     log.info({ requestId, workflowId, outputs: root.outputCount }, 'a workflow was completed');
     try {
       await counters.count({ workflowsCompleted: 1 }, clock());

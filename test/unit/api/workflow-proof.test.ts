@@ -1,5 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest';
+import { createChainProver } from '../../../src/api/services/workflows/chain-proof.ts';
 import { createWorkflowProofs } from '../../../src/api/services/workflows/proof.ts';
+import { createStampMarks } from '../../../src/api/services/workflows/stamp-marks.ts';
 import { chainStart, extendChain } from '../../../src/shared/domain/output-chain.ts';
 import { createMemoryStore } from '../../support/memory-store.ts';
 
@@ -17,7 +19,8 @@ test('V9: nothing is claimed of a chain that is still being recomputed; the next
     if (first === 1) yield { ...extendChain(chainStart(briefingHash), hash), outputHash: hash };
   };
   const stampJudge = { judgeToken: vi.fn(), judgeStamp: vi.fn(), isUnverifiable: () => false };
-  const prove = createWorkflowProofs({ outputs: { ...store.outputs, scanLinks }, stamps: store.stamps, stampJudge });
+  const chains = createChainProver({ outputs: { scanLinks } });
+  const prove = createWorkflowProofs({ chains, stamps: store.stamps, markStamp: createStampMarks(stampJudge) });
   const { stored: workflow } = await store.workflows.create({
     _id: 'w',
     tokenSha256: hash,
@@ -29,7 +32,8 @@ test('V9: nothing is claimed of a chain that is still being recomputed; the next
     createdAt: new Date(0),
     expiresAt: new Date(1),
   });
-  const recorded = { workflow, end: extendChain(chainStart(briefingHash), hash), firstNumber: 1, lastNumber: 0, rows: [] };
+  const end = { ...extendChain(chainStart(briefingHash), hash), unqualifiedTotal: 0, isClosed: false };
+  const recorded = { workflow, end, firstNumber: 1, lastNumber: 0, rows: [] };
   const first = prove(recorded);
   await vi.advanceTimersByTimeAsync(1_000);
   expect((await first).proof).toEqual({ kind: 'unfinished' });

@@ -1,5 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { pack } from '../../../src/cli/commands/pack.ts';
 import { verify } from '../../../src/cli/commands/verify.ts';
 import { derOf, parseDer } from '../../../src/shared/rfc3161/asn1/der.ts';
 import {
@@ -88,4 +90,18 @@ test('without an anchor a record proves nothing, and says whose certificate it e
   const { stdout } = await folder(record).run(['verify', 'a']);
   expect(stdout).toMatch(/^a: NOT PROVED, trust_store_empty: /);
   expect(stdout).toContain('its chain ends at');
+});
+
+test('a container holds a record as it is, under one algorithm or two, and is judged by it', async () => {
+  for (const bytes of [record, renewed]) {
+    const { run, path } = folderWith([pack, verify], { a: 'a', 'a.ers': bytes, 'root.pem': pki.rootPem });
+    expect((await run(['pack', 'a'])).code).toBe(0);
+    const container = readFileSync(path('a.asics'));
+    expect(container.includes('META-INF/evidencerecord.ers')).toBe(true);
+    expect(container.includes(bytes)).toBe(true);
+    const { stdout } = await run(['verify', '--json', '--ca', 'root.pem', 'a.asics']);
+    expect(JSON.parse(stdout)).toMatchObject({ verdict: 'valid', issued_at: '2025-02-27T12:00:00Z' });
+  }
+  const { run } = folderWith([pack], { a: 'b', 'a.ers': record, 'root.pem': pki.rootPem });
+  expect((await run(['pack', 'a'])).code).toBe(1);
 });

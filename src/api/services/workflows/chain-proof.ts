@@ -1,7 +1,7 @@
-import { createTreeHeadBuilder, type TreeHeadBuilder } from '../../../shared/domain/merkle.ts';
 import { type ChainEnd, type ChainFault, type ChainLink, chainStart, checkLink } from '../../../shared/domain/output-chain.ts';
 import { bytesOfSha256 } from '../../../shared/domain/sha256-hex.ts';
 import type { ChainOf, OutputStore } from '../../../shared/store/outputs.ts';
+import { createMerkleTree, type MerkleTree } from './merkle-tree.ts';
 
 /** A chain of outputs as it was recomputed from the briefing hash on (W8). */
 export interface RecomputedChain {
@@ -10,6 +10,8 @@ export interface RecomputedChain {
   readonly end: ChainEnd;
   /** Merkle root over the outputs up to `end` (W9), lower-case hex. */
   readonly rootHash: string;
+  /** Of the outputs up to `end`, and perhaps of later ones: ask it for a size. */
+  readonly tree: Pick<MerkleTree, 'rootAt' | 'proveInclusion' | 'proveConsistency'>;
   /** A link by its number, as it was recomputed; its output's hash went into the root. */
   linkAt(sequenceNumber: number): ChainLink | undefined;
 }
@@ -21,14 +23,14 @@ export interface ChainProver {
   forget(workflowId: string): void;
 }
 
-/** What recomputed chains may take of the memory of one process; 64 bytes an output. */
+/** What recomputed chains may take of the memory of one process; 128 bytes an output, and up to twice that while buffers grow. */
 const mostBytes = 64 * 1024 * 1024;
 const hashBytes = 32;
 const linkBytes = 2 * hashBytes;
 
 interface Walk {
   readonly briefingHash: string;
-  readonly tree: TreeHeadBuilder;
+  readonly tree: MerkleTree;
   /** The output's hash and the chain hash of each link. */
   links: Buffer;
   end: ChainEnd;
@@ -38,11 +40,13 @@ interface Walk {
 
 const startWalk = (briefingHash: string): Walk => ({
   briefingHash,
-  tree: createTreeHeadBuilder(),
+  tree: createMerkleTree(),
   links: Buffer.alloc(linkBytes * 16),
   end: chainStart(briefingHash),
   walking: Promise.resolve(),
 });
+
+const bytesOf = ({ links, tree }: Walk): number => links.length + tree.bytes;
 
 function take(walk: Walk, { outputHash, sequenceNumber, chainHash }: ChainLink): void {
   const hash = bytesOfSha256(outputHash);
@@ -67,11 +71,11 @@ export function createChainProver({ outputs }: { outputs: Pick<OutputStore, 'sca
     const walk = known?.briefingHash === briefingHash ? known : startWalk(briefingHash);
     walks.delete(workflowId);
     walks.set(workflowId, walk);
-    let bytes = [...walks.values()].reduce((sum, { links }) => sum + links.length, 0);
-    for (const [id, { links }] of walks) {
+    let bytes = [...walks.values()].reduce((sum, kept) => sum + bytesOf(kept), 0);
+    for (const [id, kept] of walks) {
       if (bytes <= mostBytes || id === workflowId) break;
       walks.delete(id);
-      bytes -= links.length;
+      bytes -= bytesOf(kept);
     }
     return walk;
   }
@@ -83,11 +87,12 @@ export function createChainProver({ outputs }: { outputs: Pick<OutputStore, 'sca
       if (fault) break;
       take(walk, link);
     }
-    const { end, links } = walk;
+    const { end, links, tree } = walk;
     return {
       fault,
       end,
-      rootHash: walk.tree.head().rootHash.toString('hex'),
+      rootHash: tree.rootAt(end.sequenceNumber).toString('hex'),
+      tree,
       linkAt: (sequenceNumber) => {
         if (!(sequenceNumber >= 1 && sequenceNumber <= end.sequenceNumber)) return undefined;
         const at = (sequenceNumber - 1) * linkBytes;

@@ -1,15 +1,13 @@
-import { workflowPath } from '../../../shared/domain/addresses.ts';
+import { closingRecordPath, outputsPath, workflowPath } from '../../../shared/domain/addresses.ts';
 import { maskEmail, redactedEmail } from '../../../shared/domain/mask-email.ts';
 import { readStatus } from '../../../shared/domain/workflow-state.ts';
 import type { Clock } from '../../../shared/runtime/clock.ts';
 import type { OutputStore } from '../../../shared/store/outputs.ts';
-import type { StampStore } from '../../../shared/store/stamps.ts';
 import { linkMailStateOf, snapshotOf, type WorkflowRecord, type WorkflowStore } from '../../../shared/store/workflows.ts';
 import { type FindResult, outputsPerPage, type WorkflowPage } from '../../pages/workflow-model.ts';
-import type { StampJudge } from '../stamp-judge.ts';
 import { isTierServed } from './access.ts';
 import type { RecomputedChain } from './chain-proof.ts';
-import { createWorkflowProofs } from './proof.ts';
+import type { createWorkflowProofs } from './proof.ts';
 import { isoOf } from './state.ts';
 
 const mostFound = 100;
@@ -39,14 +37,12 @@ function agentShown({ agentId, email, redactedAt }: WorkflowRecord): string | nu
 export function createWorkflowPages(deps: {
   workflows: WorkflowStore;
   outputs: OutputStore;
-  stamps: StampStore;
-  stampJudge: StampJudge;
+  prove: ReturnType<typeof createWorkflowProofs>;
   /** Whether a qualified stamp can be made as the service is configured (W19). */
   servesQualified: boolean;
   clock: Clock;
 }) {
-  const { workflows, outputs, servesQualified, clock } = deps;
-  const prove = createWorkflowProofs(deps);
+  const { workflows, outputs, prove, servesQualified, clock } = deps;
 
   async function findOutputs(workflowId: string, hash: string | undefined, chain: RecomputedChain): Promise<FindResult | null> {
     if (hash === undefined) return null;
@@ -55,11 +51,13 @@ export function createWorkflowPages(deps: {
   }
 
   return async (workflowId: string, query: PageQuery): Promise<WorkflowPage | null> => {
-    const workflow = await workflows.find(workflowId);
-    if (!workflow) return null;
+    const found = await workflows.find(workflowId);
+    if (!found) return null;
     const { isPrintEdition, baseUrl } = query;
     const pageSize = outputsPerPage[isPrintEdition ? 'print' : 'screen'];
     const end = await outputs.findEnd(workflowId);
+    // Where the chain is closed, it may have been closed since the workflow was read.
+    const workflow = (end?.isClosed && found.status !== 'completed' && (await workflows.find(workflowId))) || found;
     const total = end?.sequenceNumber ?? 0;
     const page = Math.min(Math.max(1, query.page), Math.max(1, Math.ceil(total / pageSize)));
     const firstNumber = (page - 1) * pageSize + 1;
@@ -67,7 +65,7 @@ export function createWorkflowPages(deps: {
     const listed = await outputs.list(workflowId, firstNumber, pageSize);
     // Counted before they were read: what was added in between is on the next view.
     const records = listed.filter(({ sequenceNumber }) => sequenceNumber <= total);
-    const { proof, rows, root, chain } = await prove({ workflow, end, firstNumber, lastNumber, rows: records });
+    const { proof, rows, root, closingRecord, chain } = await prove({ workflow, end, firstNumber, lastNumber, rows: records });
     const find = chain ? await findOutputs(workflowId, query.find, chain) : null;
     const now = clock();
     return {
@@ -92,7 +90,8 @@ export function createWorkflowPages(deps: {
       briefingHash: workflow.briefingHash,
       outputs: { rows, total, unqualifiedTotal: end?.unqualifiedTotal ?? 0, page, pageSize },
       root,
-      closingRecord: null,
+      closingRecord,
+      published: { outputsUrl: outputsPath(workflowId), closingRecordUrl: closingRecord && closingRecordPath(workflowId) },
       evidence: null,
       find,
       isPrintEdition,

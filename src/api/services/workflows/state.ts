@@ -22,7 +22,7 @@ export const isoOf = (date: Date | undefined): string | null => date?.toISOStrin
 export function createWorkflowState({ outputs, clock, addressOf }: WorkflowStateDeps) {
   return async (workflow: WorkflowRecord, isHolder: boolean): Promise<WorkflowStateResponse> => {
     const end = await outputs.findEnd(workflow._id);
-    const { mail, briefingMetadata } = workflow;
+    const { mail, briefingMetadata, salts } = workflow;
     return {
       workflow_id: workflow._id,
       status: readStatus(snapshotOf(workflow), clock()),
@@ -39,6 +39,7 @@ export function createWorkflowState({ outputs, clock, addressOf }: WorkflowState
         agent_id: workflow.agentId,
         user_email: workflow.email,
         briefing_metadata: briefingMetadata === undefined ? null : JSON.parse(briefingMetadata),
+        commitment_salts: salts ? { user_email: salts.email, agent_id: salts.agent } : null,
         mail: { status: linkMailStateOf(workflow), attempts: mail?.attempts ?? 0, sent_at: isoOf(mail?.sentAt) },
       }),
     };

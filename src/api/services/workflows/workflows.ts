@@ -11,14 +11,19 @@ import type { ReplyWaiter } from '../reply-waiter.ts';
 import type { StampJudge } from '../stamp-judge.ts';
 import type { WriteWatch } from '../write-watch.ts';
 import { findWorkflow, openWorkflow } from './access.ts';
+import { createChainProver } from './chain-proof.ts';
 import { createChallengeMailer } from './challenge-mailer.ts';
 import { createCompletion } from './complete.ts';
 import { createWorkflowPages } from './page.ts';
+import { createWorkflowProofs } from './proof.ts';
+import { createPublished } from './published.ts';
 import { createRedaction } from './redact.ts';
 import { createResend } from './resend.ts';
+import { createStampMarks } from './stamp-marks.ts';
 import { createOutputStamping } from './stamp-output.ts';
 import { createWorkflowStart } from './start.ts';
 import { createWorkflowState } from './state.ts';
+import { createTreeProofs } from './tree-proofs.ts';
 import { createUserVerification } from './verify-user.ts';
 
 export interface WorkflowsDeps {
@@ -50,6 +55,9 @@ export function createWorkflows(deps: WorkflowsDeps) {
   const { workflows, outputs, stamps, counters, queue, writes, jobs, waiter, idempotency, stampJudge } = deps;
   const { canSendMail, servesQualified, clock, log, ttlMs, waitMs, addressOf } = deps;
   const mailer = createChallengeMailer({ jobs, canSendMail, clock });
+  const chains = createChainProver({ outputs });
+  const markStamp = createStampMarks(stampJudge);
+  const prove = createWorkflowProofs({ chains, stamps, markStamp });
   return {
     /** @throws see `openWorkflow` */
     open: (workflowId: string, token: string | undefined) => openWorkflow(workflows, workflowId, token),
@@ -73,7 +81,9 @@ export function createWorkflows(deps: WorkflowsDeps) {
       const request = { caller: `workflow:${workflow._id}`, key, operation: `workflow_${operation}`, content: null };
       return (await idempotency.bind(request, workflow._id)).isRepeated;
     },
-    page: createWorkflowPages({ workflows, outputs, stamps, stampJudge, servesQualified, clock }),
+    proofs: createTreeProofs({ chains, outputs, stamps, markStamp, addressOf, waitMs }),
+    published: createPublished({ outputs, clock, addressOf }),
+    page: createWorkflowPages({ workflows, outputs, prove, servesQualified, clock }),
   };
 }
 

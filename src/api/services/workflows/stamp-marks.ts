@@ -1,0 +1,42 @@
+import { verifyPath } from '../../../shared/domain/addresses.ts';
+import { reasonOf } from '../../../shared/domain/reasons.ts';
+import type { StoredStamp } from '../../../shared/store/stamps.ts';
+import type { StampMark } from '../../pages/stamp-model.ts';
+import type { StampJudge, StampJudgement } from '../stamp-judge.ts';
+
+/** What is recorded of a stamp beside the stamp itself. */
+export interface StampClaim {
+  readonly tokenId: string;
+  readonly hash: string;
+  readonly stampedAt: string;
+  readonly provider: string;
+}
+
+/** What may be said of a stamp in a workflow's record: its token is verified for this very answer (V9). */
+export type MarkStamp = (claim: StampClaim, stamp: StoredStamp | null) => Promise<StampMark>;
+
+export function createStampMarks(stampJudge: StampJudge): MarkStamp {
+  async function judge(claim: StampClaim, stamp: StoredStamp | null): Promise<StampJudgement> {
+    if (!stamp) return { ok: false, code: 'unknown_token_id' };
+    const judgement = await stampJudge.judgeStamp(stamp);
+    if (!judgement.ok) return judgement;
+    if (judgement.imprint.algorithm !== 'sha256' || judgement.imprint.digest !== claim.hash) return { ok: false, code: 'imprint_mismatch' };
+    const isAsRecorded = judgement.issuedAt === claim.stampedAt && stamp.proofs[0].provider === claim.provider;
+    return isAsRecorded ? judgement : { ok: false, code: 'record_mismatch' };
+  }
+
+  return async (claim: StampClaim, stamp: StoredStamp | null): Promise<StampMark> => {
+    const judgement = await judge(claim, stamp);
+    const { tokenId, stampedAt } = claim;
+    const shown = { tokenId, stampedAt, verifyUrl: verifyPath(tokenId) };
+    if (judgement.ok) {
+      const { isProviderKnown, isQualified, verified } = judgement;
+      // The recorded name of a provider that is not configured is not shown: the certificate in the token says who signed.
+      const provider = isProviderKnown || !verified ? claim.provider : verified.signer.subject;
+      return { ...shown, provider, isQualified, verdict: { kind: 'proved' } };
+    }
+    const isUnverifiable = stampJudge.isUnverifiable(judgement, claim.provider);
+    const verdict = isUnverifiable ? ({ kind: 'unverifiable' } as const) : ({ kind: 'refused', reason: reasonOf(judgement.code) } as const);
+    return { ...shown, provider: claim.provider, isQualified: false, verdict };
+  };
+}

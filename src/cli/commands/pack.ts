@@ -1,0 +1,53 @@
+import { rm } from 'node:fs/promises';
+import { isRecord } from '../../shared/rfc3161/index.ts';
+import { openTrust } from '../anchors.ts';
+import type { Command } from '../command.ts';
+import { writeContainer } from '../container-write.ts';
+import { standardInput } from '../digest-input.ts';
+import { asFailure, CommandFailure, type ExitCode, exitCodes, misuse } from '../failure.ts';
+import { judgeSubject } from '../judge-subject.ts';
+import { findSubject } from '../subject.ts';
+import { worstOf } from '../terminal.ts';
+
+export const pack: Command = {
+  name: 'pack',
+  operands: 'FILE...',
+  summary: 'put each file and its stamp into one container, FILE.asics, which verifiers of others read too',
+  details:
+    'An ASiC-S container (EN 319 162-1) is a zip file with the file and its time-stamp token. The file must be\n' +
+    'the one that was stamped; whether the stamp is to be trusted is for whoever gets the container.',
+  options: { token: ['FILE|TOKEN', 'the stamp of the one FILE, where it is not beside it'] },
+  run: async (files, values, { terminal, stdin, anchorsFolder }) => {
+    if (files.length === 0) throw misuse('name at least one file to pack');
+    if (values.token !== undefined && files.length > 1) throw misuse('--token is the stamp of one file');
+    if (files.includes(standardInput)) throw misuse('standard input cannot be packed');
+    const trust = await openTrust(anchorsFolder, values);
+
+    async function packOne(path: string): Promise<void> {
+      const subject = await findSubject(path, values.token);
+      const context = { trust, client: undefined, stdin, onBytes: () => {}, nowMs: Date.now() };
+      const { verdict, stated } = await judgeSubject({ ...subject, input: path }, context);
+      if (verdict === 'not_valid')
+        throw new CommandFailure(exitCodes.notValid, 'its stamp is not valid, or is for another file; nothing is packed');
+      if (!stated) throw new CommandFailure(exitCodes.notValid, 'its stamp has no time-stamp token; nothing is packed');
+      const target = `${path}.asics`;
+      try {
+        await writeContainer(target, path, subject.token && isRecord(subject.token) ? subject.token : stated.token);
+      } catch (error) {
+        if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) await rm(target, { force: true });
+        throw asFailure(error);
+      }
+      terminal.result({ file: path, container: target }, `${path}: packed with its stamp as ${target}`);
+    }
+
+    const codes: ExitCode[] = [];
+    for (const path of files) {
+      try {
+        await packOne(path);
+      } catch (error) {
+        codes.push(terminal.problem(path, error));
+      }
+    }
+    return worstOf(codes);
+  },
+};

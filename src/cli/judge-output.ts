@@ -1,0 +1,67 @@
+import { stat } from 'node:fs/promises';
+import { canonicalTextOf, hashOfClosingText } from '../shared/contract/closing-record.ts';
+import { type InclusionProofShown, inclusionProof } from '../shared/contract/workflow-proof.ts';
+import { verifyInclusion } from '../shared/domain/merkle-proof.ts';
+import { bytesOfSha256 } from '../shared/domain/sha256-hex.ts';
+import { isSameImprint, sha256Imprint } from '../shared/domain/stamp.ts';
+import { digestInput } from './digest-input.ts';
+import { CommandFailure, exitCodes } from './failure.ts';
+import { parseJson, readText } from './json-file.ts';
+import type { JudgeContext, SubjectJudgement } from './judge-subject.ts';
+import { imprintOf, judgeToken } from './judge-token.ts';
+
+/** What was found about a file and its Merkle proof. */
+export interface OutputJudgement {
+  readonly judgement: SubjectJudgement;
+  /** SHA-256 of the file, lower-case hex. */
+  readonly sha256: string;
+  readonly proof: InclusionProofShown;
+}
+
+const mostProofBytes = 4 * 1024 * 1024;
+
+/** @throws CommandFailure when there is no proof in the file */
+async function readProof(path: string): Promise<InclusionProofShown> {
+  const text = await readText(path);
+  if (text === undefined) throw new CommandFailure(exitCodes.file, `${path}: there is no such file`);
+  const { data } = inclusionProof.safeParse(parseJson(text));
+  if (data) return data;
+  throw new CommandFailure(exitCodes.file, `${path} is no inclusion proof of a workflow's output`);
+}
+
+/**
+ * Judges that a file is an output of a completed workflow (refusal 48): the path must lead from its digest to the root that the closing
+ * record names, in a tree of the size that it names, and the token over the closing record must hold. What else the proof says of its
+ * root counts for nothing.
+ *
+ * @throws CommandFailure when file or proof cannot be read
+ */
+export async function judgeOutput(path: string, proofPath: string, context: JudgeContext): Promise<OutputJudgement> {
+  const { trust, stdin, onBytes, nowMs } = context;
+  const proofBytes = (await stat(proofPath).catch(() => undefined))?.size ?? 0;
+  if (proofBytes > mostProofBytes) throw new CommandFailure(exitCodes.file, `${proofPath} is too large for a proof`);
+  const proof = await readProof(proofPath);
+  const { digest: sha256 } = (await digestInput(path, stdin, { onBytes })).imprint;
+  const found = { sha256, proof };
+  const { closing_record: seal } = proof;
+  if (!seal) return { ...found, judgement: { verdict: 'not_proved', reason: 'no_token', stated: undefined, online: undefined } };
+
+  const { record } = seal;
+  const stamped = sha256Imprint(hashOfClosingText(canonicalTextOf(record)));
+  const judged = judgeToken(Buffer.from(seal.stamp.token, 'base64'), trust, nowMs, [stamped]);
+  if (judged.verdict === 'not_valid') return { ...found, judgement: { ...judged, online: undefined } };
+  const refuse = (reason: 'imprint_mismatch' | 'inclusion_proof_invalid'): OutputJudgement => ({
+    ...found,
+    judgement: { verdict: 'not_valid', reason, stated: judged.stated, online: undefined },
+  });
+  if (judged.stated && !isSameImprint(imprintOf(judged.stated), stamped)) return refuse('imprint_mismatch');
+  const isOwn = record.workflow_id === proof.workflow_id && proof.sequence_number === proof.leaf_index + 1;
+  const inclusion = {
+    treeSize: proof.tree_size,
+    leafIndex: proof.leaf_index,
+    inclusionPath: proof.inclusion_path.map(bytesOfSha256),
+  };
+  const head = { treeSize: record.output_count, rootHash: bytesOfSha256(record.merkle_root) };
+  if (!isOwn || !verifyInclusion(bytesOfSha256(sha256), inclusion, head).ok) return refuse('inclusion_proof_invalid');
+  return { ...found, judgement: { ...judged, online: undefined } };
+}

@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import { closingRecord } from './closing-record.ts';
+import { dateTime, sha256Hex, text, uuid } from './fields.ts';
+import { queryInteger } from './parameters.ts';
+import { workflowIdPath } from './workflow.ts';
+
+/** A stamp with its token, so that a proof needs nothing that is not in it. */
+const sealStamp = z
+  .object({ stamp_id: uuid, issued_at: dateTime, token: z.string().describe('as a stamp answers it: base64'), verify_url: z.string() })
+  .meta({ id: 'SealStamp' });
+
+/** What makes the root of a completed workflow a trusted tree head: root and size are in the closing record, and that is stamped. */
+const seals = {
+  root_stamp: sealStamp
+    .nullable()
+    .describe('of the root; null while the workflow is open: then nothing but this answer vouches for the root'),
+  closing_record: z
+    .object({ record: closingRecord, stamp: sealStamp })
+    .nullable()
+    .describe('names root and size of the tree; null while the workflow is open, and where it was completed without one'),
+};
+
+const path = z.array(sha256Hex).describe('lowest first');
+
+/** That an output is in the tree of a workflow, at its place (RFC 9162 §2.1.3). */
+export const inclusionProof = z
+  .object({
+    workflow_id: uuid,
+    sequence_number: z.int().min(1),
+    output_hash: sha256Hex,
+    leaf_index: z.int().min(0).describe('the sequence number less 1'),
+    tree_size: z.int().min(1),
+    root_hash: sha256Hex,
+    inclusion_path: path,
+    ...seals,
+  })
+  .meta({ id: 'InclusionProof' });
+export type InclusionProofShown = z.output<typeof inclusionProof>;
+
+/** That the outputs of a workflow begin with those that were shown before (RFC 9162 §2.1.4). */
+export const consistencyProof = z
+  .object({
+    workflow_id: uuid,
+    first_size: z.int().min(1),
+    first_root_hash: sha256Hex,
+    second_size: z.int().min(1),
+    second_root_hash: sha256Hex,
+    consistency_path: path,
+    ...seals,
+  })
+  .meta({ id: 'ConsistencyProof' });
+export type ConsistencyProofShown = z.output<typeof consistencyProof>;
+
+const size = () => queryInteger({ low: 1, high: Number.MAX_SAFE_INTEGER, fallback: 1 });
+
+export const inclusionPathParameters = workflowIdPath.extend({ number: size().describe('the sequence number of the output') });
+
+export const inclusionQuery = z.object({
+  output_hash: text({ min: 64, max: 64, pattern: '^[0-9a-f]{64}$', lowersHex: true }).meta({
+    description: 'SHA-256 of the output, 64 hexadecimal characters; of several outputs with it the first is proved',
+  }),
+});
+
+export const consistencyQuery = z.object({
+  first: size().describe('how many outputs there were when the root was shown'),
+  second: queryInteger({ low: 0, high: Number.MAX_SAFE_INTEGER, fallback: 0 }).describe('how many there were later; 0: as many as now'),
+});
