@@ -211,6 +211,24 @@ describe('a TSA behind the door', () => {
     await eventually(async () => (await verifyById(slow, reply.headers.get('qstamp-stamp-id'))).body.valid === true);
   });
 
+  test('that refuses what a client no longer waits for ends it, and the address that was promised says so (T2, E11)', async () => {
+    tsa.server.failAlways(createFault('refused:badAlg'));
+    const slow = await startService({ settings: { ...providersSettings([{ tsa }]), STAMP_WAIT_MS: '300' }, workers: 0 });
+    const reply = await postToDoor(slow, ask({ hash: 'sha512', digest: random('sha512') }).der);
+    expect(statusOf(reply)).toBe('waiting');
+    const tokenId = reply.headers.get('qstamp-stamp-id');
+    await slow.startWorker();
+    await eventually(async () => String((await verifyById(slow, tokenId)).body.reason).startsWith('request_refused: '));
+    expect((await verifyById(slow, tokenId)).body).toMatchObject({ valid: false, token_id: tokenId, issued_at: null });
+    const page = await slow.fetch(`/api/v1/verify/v1/token/${tokenId}`, { headers: { accept: 'text/html' } });
+    expect(await page.text()).toMatch(/There is no stamp.*request_refused:/s);
+    await eventually(async () => {
+      const { body } = await getJson(slow, '/api/v1/status');
+      return (body as { queue?: { depth?: number } }).queue?.depth === 0;
+    });
+    tsa.server.failAlways(undefined);
+  });
+
   test('that takes no SHA-512 is a rejection with badAlg, and nobody can make it look broken by asking (T2)', async () => {
     tsa.server.failAlways(createFault('refused:badAlg'));
     const { der } = ask({ hash: 'sha512', digest: random('sha512') });

@@ -145,8 +145,9 @@ export function createProviderPool(options: {
           log.warn({ err: error, provider: provider.name, tokenId: subject.tokenId }, `provider ${provider.name} failed`);
         }
       }
-      const refusal = failures.find((error) => error instanceof RequestRefusedError && error.fault !== undefined);
-      if (refusal !== undefined && failures.every((error) => error instanceof RequestRefusedError)) throw refusal;
+      const refusals = failures.filter((error) => error instanceof RequestRefusedError);
+      const refusal = refusals.find(({ fault }) => fault !== undefined) ?? refusals[0];
+      if (refusal && refusals.length === serving.length) throw refusal;
       throw new ProviderError('every provider failed', { cause: new AggregateError(failures) });
     },
     health: () => members.map((member) => member.health()),
