@@ -289,8 +289,7 @@ describe('TSA_DOOR (T4)', () => {
   const basic = (password: string) => ({ authorization: `Basic ${Buffer.from(`anybody:${password}`).toString('base64')}` });
 
   test('=token lets in who has a service token, as a password or a bearer token; its stamps are that product’s', async () => {
-    const settings = { ...service.settings, TSA_DOOR: 'token' };
-    const guarded = await startService({ settings: { ...settings }, workers: 0 });
+    const guarded = await startService({ settings: { ...service.settings, TSA_DOOR: 'token' }, workers: 0 });
     for (const headers of [{}, basic('wrong'), { authorization: 'Bearer wrong' }, { authorization: 'Basic !' }, internalHeaders]) {
       const reply = await postToDoor(guarded, der, { headers: headers as Record<string, string> });
       expect(reply.status).toBe(401);
@@ -302,6 +301,18 @@ describe('TSA_DOOR (T4)', () => {
       const { body } = await getJson(guarded, '/api/v1/internal/v1/stamps?limit=1', internalHeaders);
       expect(body).toMatchObject({ items: [{ token_id: reply.headers.get('qstamp-stamp-id') }] });
     }
+  });
+
+  test('=token does not count who sends no token before it is asked for one, only wrong ones (R5, RFC 7617 §2)', async () => {
+    const settings = { ...service.settings, TSA_DOOR: 'token', RATE_WRONG_TOKEN_PER_MINUTE: '2' };
+    const guarded = await startService({ settings, workers: 0 });
+    const statusesOf = async (headers: Record<string, string>) => {
+      const statuses = [];
+      for (let sent = 0; sent < 4; sent++) statuses.push((await postToDoor(guarded, der, { headers })).status);
+      return statuses;
+    };
+    expect(await statusesOf({})).toEqual([401, 401, 401, 401]);
+    expect(await statusesOf(basic('wrong'))).toEqual([401, 401, 429, 429]);
   });
 
   test('=off is no door, as in production until another is chosen', async () => {
