@@ -7,7 +7,7 @@ import { withoutCertificates } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { StampTally } from '../../shared/store/counters.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
-import { type AskedWords, RequestRefusedError, TierUnavailableError, type TimestampProvider } from '../providers/provider.ts';
+import { type AskedWords, TierUnavailableError, type TimestampProvider, TsaRefusedError } from '../providers/provider.ts';
 import { createStampWriter, type StampWriterDeps } from './stamp-writer.ts';
 
 export interface StampMakerDeps extends StampWriterDeps {
@@ -56,7 +56,14 @@ export type MakeStamps = (
 type Attempt =
   | { readonly item: StampItem; readonly outcome: 'stamped'; readonly proof: Proof }
   | { readonly item: StampItem; readonly outcome: 'failed' }
-  | (RefusedItem & { readonly outcome: 'refused' });
+  | { readonly item: StampItem; readonly outcome: 'tier_unavailable' }
+  | { readonly item: StampItem; readonly outcome: 'request_refused'; readonly fault: RequestFault | undefined };
+
+const refusalsIn = (attempts: readonly Attempt[]): RefusedItem[] =>
+  attempts.flatMap((made): RefusedItem[] => {
+    if (made.outcome === 'tier_unavailable') return [{ item: made.item, code: made.outcome }];
+    return made.outcome === 'request_refused' ? [{ item: made.item, code: made.outcome, fault: made.fault }] : [];
+  });
 
 function stampOf(
   { tokenId, imprint, tier, caller, acceptedAt, requestId, metadata, paymentClaim, sealed, asked }: StampItem,
@@ -101,10 +108,12 @@ export function createStampMaker({ provider, stamps, directory, counters, clock,
       // The mock provider's key is in the store: while that is away, the job is tried again and counts as no failure.
       if (error instanceof ServiceError) throw error;
       const subject = { requestId: item.requestId, tokenId };
-      if (error instanceof TierUnavailableError || error instanceof RequestRefusedError) {
-        const code = error instanceof RequestRefusedError ? 'request_refused' : 'tier_unavailable';
+      if (error instanceof TierUnavailableError || error instanceof TsaRefusedError) {
+        const code = error instanceof TsaRefusedError ? 'request_refused' : 'tier_unavailable';
         log.info({ ...subject, outcome: 'refused', code, reason: error.message }, 'the stamp was refused');
-        return { item, outcome: 'refused', code, fault: error instanceof RequestRefusedError ? error.fault : undefined };
+        return error instanceof TsaRefusedError
+          ? { item, outcome: 'request_refused', fault: error.fault }
+          : { item, outcome: 'tier_unavailable' };
       }
       log.warn({ ...subject, code: 'provider_failed', err: error }, 'no provider made the stamp');
       return { item, outcome: 'failed' };
@@ -132,11 +141,11 @@ export function createStampMaker({ provider, stamps, directory, counters, clock,
     const stamped = attempts.filter((made) => made.outcome === 'stamped');
     const [final, postponed] = partition(
       attempts.filter(({ outcome }) => outcome !== 'stamped'),
-      (made) => (made.outcome === 'refused' && made.code === 'request_refused') || isFinal(made.item),
+      ({ item, outcome }) => outcome === 'request_refused' || isFinal(item),
     );
     const owed = postponed.map(({ item }) => item);
     const failed = final.filter(({ outcome }) => outcome === 'failed').map(({ item }) => item);
-    const refused = final.filter((made) => made.outcome === 'refused').map(({ item, code, fault }) => ({ item, code, fault }));
+    const refused = refusalsIn(final);
     const written = await writer.write(stamped.map(({ item, proof }) => ({ stamp: stampOf(item, proof), tally: tallyOf(item, proof) })));
     await writer.countFailures(failed.map((item) => tallyOf(item)));
     const requestIds = [...new Set(items.map(({ requestId }) => requestId))];
