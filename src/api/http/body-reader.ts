@@ -63,7 +63,7 @@ export function createBodyReader(app: FastifyInstance, options: BodyReaderOption
       const announced = announcedBytes(request);
       const refusal = refusalOf(request, announced, limit);
       if (refusal) return refuse(request, payload, refusal);
-      const lease = memory.open(senderOf(request));
+      const lease = memory.open(senderOf(request), announced ?? limit);
       replies.get(request)?.raw.once('close', lease.release);
       continuations.send(request.raw);
       return receive(payload, { limit, announced, lease, pace });
