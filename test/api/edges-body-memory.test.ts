@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { fastify } from 'fastify';
 import { expect, test } from 'vitest';
 import { createBodyMemory } from '../../src/api/http/body-memory.ts';
+import { createBodyReader } from '../../src/api/http/body-reader.ts';
+import { formType, registerFormBody } from '../../src/api/http/form-body.ts';
 import { encodeRequest } from '../../src/shared/rfc3161/index.ts';
 import { rawPath, serveBodies } from '../support/body-app.ts';
 import { buildMemoryApp } from '../support/memory-app.ts';
@@ -34,6 +37,24 @@ test('memory is taken as a body arrives, not as it is announced', async () => {
   expect(memory.usedBytes).toBeLessThan(large);
   socket.destroy();
   await expect.poll(() => memory.usedBytes).toBe(0);
+});
+
+test('an empty body opens no share of the memory, whoever reads it', async () => {
+  const memory = createBodyMemory(small);
+  const opened: unknown[] = [];
+  const app = fastify();
+  const open: typeof memory.open = (...sent) => {
+    opened.push(sent);
+    return memory.open(...sent);
+  };
+  registerFormBody(app, createBodyReader(app, { memory: { open, usedBytes: 0 } }));
+  app.post('/', async ({ body }) => ({ body }));
+  const post = (payload: string) =>
+    app.inject({ method: 'POST', url: '/', headers: { 'content-type': formType, 'content-length': payload.length }, payload });
+  expect((await post('a=b')).json()).toEqual({ body: { a: 'b' } });
+  expect(opened.length).toBe(1);
+  expect((await post('')).json()).toEqual({ body: {} });
+  expect(opened.length).toBe(1);
 });
 
 test('E10: a body that finds no room in time is 503 with Retry-After; the eldest always has room', async () => {
