@@ -18,7 +18,7 @@ import type { RateLimits } from './http/rate-limits.ts';
 import { registerRequestLog } from './http/request-log.ts';
 import { registerRequestMetrics } from './http/request-metrics.ts';
 import { registerSecurityHeaders } from './http/security-headers.ts';
-import { edgeServerOptions } from './http/server-options.ts';
+import { createEdgeServerOptions } from './http/server-options.ts';
 import { createProductRule, createServicePasswords, createServiceTokens } from './http/service-token.ts';
 import { registerPathRule } from './http/validation.ts';
 import { registerMcp } from './mcp/endpoint.ts';
@@ -66,7 +66,7 @@ function createServer(log: FastifyBaseLogger, trustProxy: string[]): FastifyInst
       return typeof given === 'string' && requestIdPattern.test(given) ? given : randomUUID();
     },
     bodyLimit: 1024 * 1024,
-    ...edgeServerOptions,
+    ...createEdgeServerOptions(),
     forceCloseConnections: 'idle',
     return503OnClosing: false,
   });
