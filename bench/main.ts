@@ -5,6 +5,7 @@ const measurements: Readonly<Record<string, () => Promise<unknown>>> = {
   backlog: () => import('./backlog.ts'),
   attacks: () => import('./attacks.ts'),
   counting: () => import('./counting.ts'),
+  tokens: () => import('./tokens.ts'),
 };
 
 const name = process.argv[2] ?? 'stamping';

@@ -53,6 +53,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
   const processors = createProcessors({
     provider,
     stamps,
+    refusals: store.refusals,
     directory,
     counters: store.counters,
     sealedContents: store.sealedContents,

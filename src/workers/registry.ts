@@ -11,7 +11,7 @@ import { createOutputAppender } from './stamping/output-appender.ts';
 import { createStampMaker, type StampMakerDeps } from './stamping/stamp-maker.ts';
 
 export type WorkerDeps = StampMakerDeps &
-  Pick<StampProcessorDeps, 'sealedContents' | 'sendReplies' | 'waitMs'> &
+  Pick<StampProcessorDeps, 'refusals' | 'sealedContents' | 'sendReplies' | 'waitMs'> &
   OtpMailDeps & {
     readonly stamps: StampStore;
     readonly counters: CounterStore;
@@ -22,11 +22,11 @@ export type WorkerDeps = StampMakerDeps &
 /** Job name → processor, complete by type. */
 export function createProcessors(deps: WorkerDeps): JobProcessors {
   const { provider, stamps, directory, counters, outputs, outputOrder, workflows, sealedContents, sendReplies, waitMs, clock, log } = deps;
-  const { challengeKey, mail, mailFrom, operator, engine, publicBaseUrl, otpTtlMinutes } = deps;
+  const { refusals, challengeKey, mail, mailFrom, operator, engine, publicBaseUrl, otpTtlMinutes } = deps;
   const makeStamps = createStampMaker({ provider, stamps, directory, counters, clock, log });
   const appendOutputs = createOutputAppender({ outputs, workflows, order: outputOrder, log });
   return {
-    stamp: createStampProcessor({ makeStamps, appendOutputs, sealedContents, sendReplies, clock, waitMs }),
+    stamp: createStampProcessor({ makeStamps, appendOutputs, refusals, sealedContents, sendReplies, clock, waitMs }),
     sweep: createSweepProcessor({ sealedContents, stamps, clock, log }),
     'otp-mail': createOtpMailProcessor({
       workflows,

@@ -211,6 +211,24 @@ describe('a TSA behind the door', () => {
     await eventually(async () => (await verifyById(slow, reply.headers.get('qstamp-stamp-id'))).body.valid === true);
   });
 
+  test('that refuses what a client no longer waits for ends it, and the address that was promised says so (T2, E11)', async () => {
+    tsa.server.failAlways(createFault('refused:badAlg'));
+    const slow = await startService({ settings: { ...providersSettings([{ tsa }]), STAMP_WAIT_MS: '300' }, workers: 0 });
+    const reply = await postToDoor(slow, ask({ hash: 'sha512', digest: random('sha512') }).der);
+    expect(statusOf(reply)).toBe('waiting');
+    const tokenId = reply.headers.get('qstamp-stamp-id');
+    await slow.startWorker();
+    await eventually(async () => String((await verifyById(slow, tokenId)).body.reason).startsWith('request_refused: '));
+    expect((await verifyById(slow, tokenId)).body).toMatchObject({ valid: false, token_id: tokenId, issued_at: null });
+    const page = await slow.fetch(`/api/v1/verify/v1/token/${tokenId}`, { headers: { accept: 'text/html' } });
+    expect(await page.text()).toMatch(/There is no stamp.*request_refused:/s);
+    await eventually(async () => {
+      const { body } = await getJson(slow, '/api/v1/status');
+      return (body as { queue?: { depth?: number } }).queue?.depth === 0;
+    });
+    tsa.server.failAlways(undefined);
+  });
+
   test('that takes no SHA-512 is a rejection with badAlg, and nobody can make it look broken by asking (T2)', async () => {
     tsa.server.failAlways(createFault('refused:badAlg'));
     const { der } = ask({ hash: 'sha512', digest: random('sha512') });
@@ -271,8 +289,7 @@ describe('TSA_DOOR (T4)', () => {
   const basic = (password: string) => ({ authorization: `Basic ${Buffer.from(`anybody:${password}`).toString('base64')}` });
 
   test('=token lets in who has a service token, as a password or a bearer token; its stamps are that product’s', async () => {
-    const settings = { ...service.settings, TSA_DOOR: 'token' };
-    const guarded = await startService({ settings: { ...settings }, workers: 0 });
+    const guarded = await startService({ settings: { ...service.settings, TSA_DOOR: 'token' }, workers: 0 });
     for (const headers of [{}, basic('wrong'), { authorization: 'Bearer wrong' }, { authorization: 'Basic !' }, internalHeaders]) {
       const reply = await postToDoor(guarded, der, { headers: headers as Record<string, string> });
       expect(reply.status).toBe(401);
@@ -284,6 +301,18 @@ describe('TSA_DOOR (T4)', () => {
       const { body } = await getJson(guarded, '/api/v1/internal/v1/stamps?limit=1', internalHeaders);
       expect(body).toMatchObject({ items: [{ token_id: reply.headers.get('qstamp-stamp-id') }] });
     }
+  });
+
+  test('=token does not count who sends no token before it is asked for one, only wrong ones (R5, RFC 7617 §2)', async () => {
+    const settings = { ...service.settings, TSA_DOOR: 'token', RATE_WRONG_TOKEN_PER_MINUTE: '2' };
+    const guarded = await startService({ settings, workers: 0 });
+    const statusesOf = async (headers: Record<string, string>) => {
+      const statuses = [];
+      for (let sent = 0; sent < 4; sent++) statuses.push((await postToDoor(guarded, der, { headers })).status);
+      return statuses;
+    };
+    expect(await statusesOf({})).toEqual([401, 401, 401, 401]);
+    expect(await statusesOf(basic('wrong'))).toEqual([401, 401, 429, 429]);
   });
 
   test('=off is no door, as in production until another is chosen', async () => {

@@ -36,6 +36,7 @@ export function createMemoryStore(): Store {
       listByProduct: async () => [],
       scan: none,
     },
+    refusals: { insertOnce: async () => undefined, has: async () => false },
     sealedContents: {
       put: async (_tokenId, bytes) => {
         const contentId = randomUUID();

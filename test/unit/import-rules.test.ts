@@ -38,6 +38,12 @@ describe('the sources keep the rules of the architecture', () => {
     expect(importAll(modules)).toEqual({ status: 0, stderr: '' });
   });
 
+  test('a class has a name of its own', () => {
+    const names = sources.flatMap((path) => [...read(path).matchAll(/^(?:export )?(?:abstract )?class (\w+)/gm)].map(([, name]) => name));
+    expect(names.length).toBeGreaterThan(5);
+    expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+  });
+
   test('names are kebab-case and say something', () => {
     const all = ['src', 'scripts', 'test', 'bench'].flatMap((folder) => listSources(checkoutDir, folder));
     expect(all.map(checkName).filter((fault) => fault !== undefined)).toEqual([]);

@@ -5,7 +5,7 @@ import { sha256Imprint } from '../../src/shared/domain/stamp.ts';
 import type { StampItem } from '../../src/shared/queue/stamp-job.ts';
 import type { StampTally } from '../../src/shared/store/counters.ts';
 import type { StoredStamp } from '../../src/shared/store/stamps.ts';
-import { ProviderError, TierUnavailableError, type TimestampProvider } from '../../src/workers/providers/provider.ts';
+import { ProviderError, TierUnavailableError, type TimestampProvider, TsaRefusedError } from '../../src/workers/providers/provider.ts';
 import { createStampMaker } from '../../src/workers/stamping/stamp-maker.ts';
 
 afterEach(() => void vi.useRealTimers());
@@ -64,7 +64,7 @@ test('refused and failed are told apart: only what a provider failed at is count
   expect(await make([failed, refused], { isRetry: false })).toEqual({
     stored: [],
     failed: [failed],
-    refused: [{ item: refused, fault: undefined }],
+    refused: [{ item: refused, code: 'tier_unavailable' }],
     owed: [],
   });
   expect(counted.map(({ outcome }) => outcome)).toEqual(['failed']);
@@ -74,4 +74,28 @@ test('refused and failed are told apart: only what a provider failed at is count
     [refused.tokenId]: 'the stamp was refused',
   });
   expect(said.at(-1)).toMatchObject({ stamped: 0, failed: 1, refused: 1 });
+});
+
+test('what every TSA refuses is never owed, however long ago it was asked for and whatever the TSA says; the rest is (T2, E11)', async () => {
+  const refusals: Readonly<Record<string, Error>> = {
+    named: new TsaRefusedError('badAlg', 'no'),
+    unnamed: new TsaRefusedError(undefined, 'no'),
+    down: new ProviderError('no'),
+  };
+  const provider: TimestampProvider = {
+    name: 'test',
+    isQualified: false,
+    stamp: ({ imprint }) => Promise.reject(refusals[imprint.digest]),
+  };
+  const counters = { add: async () => undefined, takeBack: async () => undefined };
+  const make = createStampMaker({ provider, stamps, directory, counters, clock: Date.now, log: pino({ level: 'silent' }) });
+  const [named, unnamed, down] = [itemOf('named'), itemOf('unnamed'), itemOf('down')];
+  const { refused, owed } = await make([named, unnamed, down], { isRetry: true, isFinal: () => false });
+  expect(owed).toEqual([down]);
+  expect(refused.map(({ item, code, fault }) => [item, code, fault])).toEqual(
+    expect.arrayContaining([
+      [named, 'request_refused', 'badAlg'],
+      [unnamed, 'request_refused', undefined],
+    ]),
+  );
 });

@@ -7,6 +7,8 @@ export type VerdictShown =
   | { readonly kind: 'refused'; readonly reason: string /** What one can do, in a sentence. */; readonly advice: string | null }
   /** No stamp has this id (E6). */
   | { readonly kind: 'unknown' }
+  /** Accepted, and then refused by every TSA (E11). */
+  | { readonly kind: 'not_made'; readonly reason: string }
   /** Nothing to verify against: no trust anchor is configured. */
   | { readonly kind: 'unverifiable' };
 

@@ -75,7 +75,8 @@ export function registerTsaRoutes(app: FastifyInstance, deps: TsaRouteDeps): voi
 
   const authenticated: LimitHook = async (request, reply) => {
     if (!identify || identify(request) !== undefined) return;
-    await mistakes.wrongToken(request, reply);
+    // A client of HTTP Basic may ask without a password first, and send it once it is asked (RFC 7617 §2): that is no mistake.
+    if (request.headers.authorization !== undefined) await mistakes.wrongToken(request, reply);
     throw new ServiceError('unauthorized', 'A service token is required, as the password of HTTP Basic or as a bearer token.', {
       credential: 'basic',
     });

@@ -79,7 +79,7 @@ export function createServices(ports: ServicePorts): Services {
     clock,
     log,
   } = ports;
-  const { stamps, outputs, counters, sealedContents, keys } = store;
+  const { stamps, refusals, outputs, counters, sealedContents, keys } = store;
   const sealedMaxBytes = config.SEALED_MAX_BYTES;
 
   const idempotency = createIdempotency({
@@ -122,11 +122,11 @@ export function createServices(ports: ServicePorts): Services {
   return {
     stamping,
     tsaDoor: createTsaDoor({ stamping, readHeartbeats, trust, clock }),
-    verification: countVerifications(createVerification({ stamps, stampJudge }), activity),
+    verification: countVerifications(createVerification({ stamps, refusals, stampJudge }), activity),
     statistics: createStatistics({ stamps, counters, clock }),
     downloadSealed: createSealedDownload({ stamps, sealedContents }),
     workflows,
-    stampPages: createStampPages({ stamps, stampJudge, clock }),
+    stampPages: createStampPages({ stamps, refusals, stampJudge, clock }),
     health: createHealthService({ version, clock, pingRedis, pingStore: store.ping, writes, readHeartbeats }),
     status: createStatusService({
       version,

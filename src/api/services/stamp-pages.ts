@@ -2,6 +2,7 @@ import { verifyPath } from '../../shared/domain/addresses.ts';
 import { adviceOf, reasonOf } from '../../shared/domain/reasons.ts';
 import { imprintOfDigest } from '../../shared/domain/stamp.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
+import type { RefusalStore } from '../../shared/store/refusals.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import { provedStampOf } from '../pages/proved-stamp.ts';
 import type { VerdictShown, VerifyPage } from '../pages/verify-model.ts';
@@ -14,8 +15,8 @@ const downloads = ['tsr', 'tsq', 'token', 'evidence'] as const;
  *
  * @throws ServiceError `store_unavailable`
  */
-export function createStampPages(deps: { stamps: StampStore; stampJudge: StampJudge; clock: Clock }) {
-  const { stamps, stampJudge, clock } = deps;
+export function createStampPages(deps: { stamps: StampStore; refusals: Pick<RefusalStore, 'has'>; stampJudge: StampJudge; clock: Clock }) {
+  const { stamps, refusals, stampJudge, clock } = deps;
 
   function verdictOf(judgement: StampJudgement, provider?: string): VerdictShown {
     if (judgement.ok) return { kind: 'proved', stamp: provedStampOf(judgement) };
@@ -24,11 +25,14 @@ export function createStampPages(deps: { stamps: StampStore; stampJudge: StampJu
       : { kind: 'refused', reason: reasonOf(judgement.code), advice: adviceOf(judgement.code) ?? null };
   }
 
+  const absenceOf = async (tokenId: string): Promise<VerdictShown> =>
+    (await refusals.has(tokenId)) ? { kind: 'not_made', reason: reasonOf('request_refused') } : { kind: 'unknown' };
+
   return {
     /** `baseUrl`: where the service is reached, without a last slash. */
     byId: async (tokenId: string, baseUrl: string): Promise<VerifyPage> => {
       const stamp = await stamps.find(tokenId);
-      const verdict: VerdictShown = stamp ? verdictOf(await stampJudge.judgeStamp(stamp), stamp.proofs[0].provider) : { kind: 'unknown' };
+      const verdict = stamp ? verdictOf(await stampJudge.judgeStamp(stamp), stamp.proofs[0].provider) : await absenceOf(tokenId);
       const path = verifyPath(tokenId);
       const isExchanged = stamp?.proofs[0].kind === 'token';
       return {

@@ -4,6 +4,7 @@ import { adviceOf, type ReasonCode, reasonOf } from '../../shared/domain/reasons
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { digestCharacters, imprintOfDigest } from '../../shared/domain/stamp.ts';
 import { encodeRecord, isRecord } from '../../shared/rfc3161/index.ts';
+import type { RefusalStore } from '../../shared/store/refusals.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';
 import type { StampJudge } from './stamp-judge.ts';
@@ -13,7 +14,7 @@ export type ExchangePart = 'tsr' | 'tsq' | 'token' | 'evidence';
 
 /** Verifies stamps by their id, and any token that somebody brings (V1, V2). */
 export interface Verification {
-  /** Loads the stored token and checks it cryptographically, every time; an id that is not known gives `valid: false` (E6). */
+  /** Loads the stored token and checks it cryptographically, every time; an id that is not known, or whose request was refused, gives `valid: false` (E6, E11). */
   byId(tokenId: string): Promise<VerificationResult>;
   /** Checks any text as a token, and that it is for `hash` where one is given; whatever it is, the answer is a result (V4). */
   raw(token: string, hash?: string | null): Promise<VerificationResult>;
@@ -56,8 +57,12 @@ const resultOf = ({ issuedAt, imprint, provider, isQualified }: Vouched, tokenId
 /** Whether an answer says that there is no stamp with the id that was asked for (E6). */
 export const isUnknownId = ({ reason }: VerificationResult): boolean => reason === reasonOf('unknown_token_id');
 
-export function createVerification(deps: { stamps: StampStore; stampJudge: StampJudge }): Verification {
-  const { stamps, stampJudge } = deps;
+export function createVerification(deps: {
+  stamps: StampStore;
+  refusals: Pick<RefusalStore, 'has'>;
+  stampJudge: StampJudge;
+}): Verification {
+  const { stamps, refusals, stampJudge } = deps;
 
   async function findTokenId({ tokenId, tst }: Vouched): Promise<string | null> {
     return tst ? stamps.findIdByToken(tst.toString('base64')) : (tokenId ?? null);
@@ -66,7 +71,7 @@ export function createVerification(deps: { stamps: StampStore; stampJudge: Stamp
   return {
     byId: async (tokenId) => {
       const stamp = await stamps.find(tokenId);
-      if (!stamp) return invalid('unknown_token_id');
+      if (!stamp) return (await refusals.has(tokenId)) ? invalid('request_refused', tokenId) : invalid('unknown_token_id');
       const judgement = await stampJudge.judgeStamp(stamp);
       return judgement.ok ? resultOf(judgement, tokenId) : invalid(judgement.code, tokenId);
     },

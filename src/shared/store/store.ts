@@ -9,6 +9,7 @@ import { createIdempotencyStore, type IdempotencyStore } from './idempotency.ts'
 import { ensureIndexes } from './indexes.ts';
 import { createKeyStore, type KeyStore } from './keys.ts';
 import { createOutputStore, type OutputStore } from './outputs.ts';
+import { createRefusalStore, type RefusalStore } from './refusals.ts';
 import { createSealedContentStore, type SealedContentStore } from './sealed-content.ts';
 import { createStampDirectory, type StampDirectory } from './stamp-directory.ts';
 import { createStampStore, type StampStore } from './stamps.ts';
@@ -17,6 +18,7 @@ import { createWorkflowStore, type WorkflowStore } from './workflows.ts';
 /** Everything that is kept in MongoDB. */
 export interface Store {
   readonly stamps: StampStore;
+  readonly refusals: RefusalStore;
   readonly stampDirectory: StampDirectory;
   readonly counters: CounterStore;
   readonly sealedContents: SealedContentStore;
@@ -47,6 +49,7 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
   const checks = db.collection<{ _id: string; at?: Date }>('checks');
   return {
     stamps: createStampStore(db, stampDirectory),
+    refusals: createRefusalStore(db),
     stampDirectory,
     counters: createCounterStore(db),
     sealedContents: createSealedContentStore(db),

@@ -1,6 +1,7 @@
 import type { JobRun } from '../../shared/queue/jobs.ts';
 import { type StampItem, type StampJob, type StampReply, stampedReplyOf } from '../../shared/queue/stamp-job.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
+import type { RefusalStore } from '../../shared/store/refusals.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
 import { ProviderError } from '../providers/provider.ts';
@@ -10,6 +11,7 @@ import type { MakeStamps } from '../stamping/stamp-maker.ts';
 export interface StampProcessorDeps {
   readonly makeStamps: MakeStamps;
   readonly appendOutputs: AppendOutputs;
+  readonly refusals: Pick<RefusalStore, 'insertOnce'>;
   readonly sealedContents: SealedContentStore;
   readonly sendReplies: (replyTo: string, replies: readonly StampReply[]) => Promise<void>;
   readonly clock: Clock;
@@ -23,12 +25,12 @@ const patience = 0.9;
 /**
  * Makes the stamps of one job and answers the API with one reply, and one more for each workflow. The stamp of an output is answered once
  * the output has its number (W8). If every provider fails, a caller who still waits is told (E9); for one who got 504, and so was promised
- * the stamp, it is tried again (E11).
+ * the stamp, it is tried again (E11). A request that no TSA takes is never tried again: its id tells that it was refused.
  *
  * @throws ServiceError `store_unavailable`, ProviderError: the job, or what is left of it, is tried again.
  */
 export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, run: JobRun) => Promise<void> {
-  const { makeStamps, appendOutputs, sealedContents, sendReplies, clock, waitMs } = deps;
+  const { makeStamps, appendOutputs, refusals, sealedContents, sendReplies, clock, waitMs } = deps;
 
   async function removeContents(items: readonly StampItem[]): Promise<void> {
     for (const { sealed } of items) if (sealed) await sealedContents.remove(sealed.contentId);
@@ -71,15 +73,16 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
   return async ({ replyTo, isRepeated = false, items }, run) => {
     const isFinal = ({ acceptedAt }: StampItem) => clock() - acceptedAt < patience * waitMs;
     const { stored, failed, refused, owed } = await makeStamps(items, { isRetry: run.isRetry || isRepeated, isFinal });
+    const at = new Date(clock());
+    const ofTsa = refused.filter(({ code }) => code === 'request_refused');
+    // Before the replies: one that is lost leaves its caller with a 504, whose address tells the outcome.
+    await refusals.insertOnce(ofTsa.map(({ item: { tokenId }, fault }) => ({ tokenId, fault, at })));
     const appendings = appendingsOf(run.jobId, items, stored, owed);
     const ofWorkflows = new Set(appendings.flatMap(({ outputs }) => outputs.map(({ stamp }) => stamp.tokenId)));
     const replies = [
       ...stored.filter(({ tokenId }) => !ofWorkflows.has(tokenId)).map(stampedReplyOf),
       ...failed.map(({ tokenId }) => ({ outcome: 'failed', tokenId, code: 'provider_failed' }) as const),
-      ...refused.map(
-        ({ item: { tokenId }, fault }): StampReply =>
-          fault ? { outcome: 'failed', tokenId, code: 'request_refused', fault } : { outcome: 'failed', tokenId, code: 'tier_unavailable' },
-      ),
+      ...refused.map(({ item: { tokenId }, code, fault }): StampReply => ({ outcome: 'failed', tokenId, code, fault })),
     ];
     await Promise.all([
       ...(replies.length > 0 ? [sendReplies(replyTo, replies)] : []),

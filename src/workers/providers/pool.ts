@@ -6,7 +6,7 @@ import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { checkProvider, type ProviderCheck } from './check.ts';
 import { createHealthRecord, isDoubtful, type OnCall, recordCall } from './health.ts';
-import { ProviderError, RequestRefusedError, type StampSubject, TierUnavailableError, type TimestampProvider } from './provider.ts';
+import { ProviderError, type StampSubject, TierUnavailableError, type TimestampProvider, TsaRefusedError } from './provider.ts';
 import type { Rfc3161Provider } from './rfc3161.ts';
 
 /** A breaker opens after this many failures in a row, and lets one call through again after the pause. */
@@ -48,7 +48,7 @@ interface Member {
 
 function createMember(provider: Rfc3161Provider, clock: Clock, onCall: OnCall): Member {
   const breaker = circuitBreaker(
-    handleWhen((error) => !(error instanceof CutShortError || error instanceof RequestRefusedError)),
+    handleWhen((error) => !(error instanceof CutShortError || error instanceof TsaRefusedError)),
     { halfOpenAfter: openMs, breaker: new ConsecutiveBreaker(failuresUntilOpen) },
   );
   const limit: BulkheadPolicy = bulkhead(provider.maxConcurrent, mostWaiting);
@@ -70,7 +70,7 @@ function createMember(provider: Rfc3161Provider, clock: Clock, onCall: OnCall): 
       }
     };
     const blame = (error: unknown) => {
-      if (error instanceof RequestRefusedError) return 'caller';
+      if (error instanceof TsaRefusedError) return 'caller';
       return error instanceof CutShortError ? 'nobody' : 'provider';
     };
     return recordCall({ record, clock, onCall: tell, provider: provider.name }, stamp, blame);
@@ -124,7 +124,7 @@ export function createProviderPool(options: {
       const serving = fitting.filter(({ provider }) => policy === undefined || provider.policyOid === policy);
       if (serving.length === 0) {
         onCall({ provider: preferred.name, outcome: 'refused', seconds: 0 });
-        throw new RequestRefusedError('unacceptedPolicy', `no provider stamps under the policy ${policy}`);
+        throw new TsaRefusedError('unacceptedPolicy', `no provider stamps under the policy ${policy}`);
       }
       for (const [index, { provider, stamp }] of serving.entries()) {
         // The time that is left is divided among the providers not yet asked, so that one that hangs leaves time for the next.
@@ -134,7 +134,7 @@ export function createProviderPool(options: {
           return await stamp(subject, shareMs);
         } catch (error) {
           failures.push(error);
-          if (error instanceof RequestRefusedError) {
+          if (error instanceof TsaRefusedError) {
             const { fault, message: reason } = error;
             log.info(
               { outcome: 'refused', code: fault, reason, provider: provider.name, tokenId: subject.tokenId },
@@ -145,8 +145,9 @@ export function createProviderPool(options: {
           log.warn({ err: error, provider: provider.name, tokenId: subject.tokenId }, `provider ${provider.name} failed`);
         }
       }
-      const refusal = failures.find((error) => error instanceof RequestRefusedError && error.fault !== undefined);
-      if (refusal !== undefined && failures.every((error) => error instanceof RequestRefusedError)) throw refusal;
+      const refusals = failures.filter((error) => error instanceof TsaRefusedError);
+      const refusal = refusals.find(({ fault }) => fault !== undefined) ?? refusals[0];
+      if (refusal && refusals.length === serving.length) throw refusal;
       throw new ProviderError('every provider failed', { cause: new AggregateError(failures) });
     },
     health: () => members.map((member) => member.health()),

@@ -29,7 +29,7 @@ export interface TimestampProvider {
   /**
    * Makes a proof, which is verified when it is returned.
    *
-   * @throws TierUnavailableError where no provider may make it; RequestRefusedError where none takes the client's request; ProviderError when none can be had; the reasons are in its causes.
+   * @throws TierUnavailableError where no provider may make it; TsaRefusedError where none takes the client's request; ProviderError when none can be had; the reasons are in its causes.
    */
   stamp(subject: StampSubject): Promise<Proof>;
 }
@@ -43,8 +43,8 @@ export class ProviderError extends Error {
  * A client's request was refused, and it is of a form that we would not have sent: the provider has not failed. `fault` is what the
  * provider finds wrong with it, where it says so.
  */
-export class RequestRefusedError extends ProviderError {
-  override readonly name = 'RequestRefusedError';
+export class TsaRefusedError extends ProviderError {
+  override readonly name = 'TsaRefusedError';
   readonly fault: RequestFault | undefined;
 
   constructor(fault: RequestFault | undefined, detail: string, options?: ErrorOptions) {

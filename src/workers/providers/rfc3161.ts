@@ -14,7 +14,7 @@ import {
 } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { ProviderSettings } from '../../shared/trust/providers-file.ts';
-import { RequestRefusedError, type StampSubject } from './provider.ts';
+import { type StampSubject, TsaRefusedError } from './provider.ts';
 import { TransportError, type TsaClient } from './tsa-client.ts';
 
 const nonceBytes = 16;
@@ -50,7 +50,7 @@ export interface Rfc3161Provider {
   /**
    * Asks for a time-stamp; transport faults, 429 and 5xx are tried once more.
    *
-   * @throws TransportError, InvalidAnswerError; RequestRefusedError for a client's request that is of another form than ours.
+   * @throws TransportError, InvalidAnswerError; TsaRefusedError for a client's request that is of another form than ours.
    */
   stamp(subject: StampSubject, signal: AbortSignal): Promise<TokenProof>;
   /** What a token of this TSA says. @throws InvalidAnswerError */
@@ -137,7 +137,7 @@ export function createRfc3161Provider(deps: {
       const { tsr, verified } = await exchangeTwiceAtMost(tsq, signal).catch((error: unknown) => {
         throw isOfOurForm(subject) || !isAnswer(error)
           ? error
-          : new RequestRefusedError(error instanceof InvalidAnswerError ? error.fault : undefined, 'the request was refused', {
+          : new TsaRefusedError(error instanceof InvalidAnswerError ? error.fault : undefined, 'the request was refused', {
               cause: error,
             });
       });

@@ -7,7 +7,7 @@ import { withoutCertificates } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { StampTally } from '../../shared/store/counters.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
-import { type AskedWords, RequestRefusedError, TierUnavailableError, type TimestampProvider } from '../providers/provider.ts';
+import { type AskedWords, TierUnavailableError, type TimestampProvider, TsaRefusedError } from '../providers/provider.ts';
 import { createStampWriter, type StampWriterDeps } from './stamp-writer.ts';
 
 export interface StampMakerDeps extends StampWriterDeps {
@@ -16,13 +16,22 @@ export interface StampMakerDeps extends StampWriterDeps {
   readonly clock: Clock;
 }
 
+/**
+ * `tier_unavailable`: no configured provider may stamp it, so none was asked (W19). `request_refused`: every TSA refused the client's
+ * request (T2), and `fault` is what they find wrong with it, where they say so.
+ */
+export interface RefusedItem {
+  readonly item: StampItem;
+  readonly code: 'tier_unavailable' | 'request_refused';
+  readonly fault?: RequestFault | undefined;
+}
+
 export interface StampsMade {
   /** The stamps in the store, also those that another run of the job wrote. */
   readonly stored: StoredStamp[];
   /** Items that every provider failed to stamp; they will not be tried again. */
   readonly failed: StampItem[];
-  /** Items that no configured provider may stamp, so none was asked (W19); with `fault`, what every one of them refuses in a client's request (T2). */
-  readonly refused: { readonly item: StampItem; readonly fault?: RequestFault | undefined }[];
+  readonly refused: RefusedItem[];
   /** Items that have to be tried again. */
   readonly owed: StampItem[];
 }
@@ -38,20 +47,23 @@ export type MakeStamps = (
   run: Pick<JobRun, 'isRetry'> & {
     /**
      * Whether an item that failed is given up and counted as failed, or is to be tried again. Asked once for each item; default: given
-     * up.
+     * up. A request that every TSA refused is never tried again, and not asked about.
      */
     readonly isFinal?: (item: StampItem) => boolean;
   },
 ) => Promise<StampsMade>;
 
 type Attempt =
-  | { readonly item: StampItem; readonly outcome: 'stamped'; readonly proof: Proof; readonly fault?: undefined }
-  | {
-      readonly item: StampItem;
-      readonly outcome: 'failed' | 'refused';
-      readonly fault?: RequestFault | undefined;
-      readonly proof?: undefined;
-    };
+  | { readonly item: StampItem; readonly outcome: 'stamped'; readonly proof: Proof }
+  | { readonly item: StampItem; readonly outcome: 'failed' }
+  | { readonly item: StampItem; readonly outcome: 'tier_unavailable' }
+  | { readonly item: StampItem; readonly outcome: 'request_refused'; readonly fault: RequestFault | undefined };
+
+const refusalsIn = (attempts: readonly Attempt[]): RefusedItem[] =>
+  attempts.flatMap((made): RefusedItem[] => {
+    if (made.outcome === 'tier_unavailable') return [{ item: made.item, code: made.outcome }];
+    return made.outcome === 'request_refused' ? [{ item: made.item, code: made.outcome, fault: made.fault }] : [];
+  });
 
 function stampOf(
   { tokenId, imprint, tier, caller, acceptedAt, requestId, metadata, paymentClaim, sealed, asked }: StampItem,
@@ -96,11 +108,12 @@ export function createStampMaker({ provider, stamps, directory, counters, clock,
       // The mock provider's key is in the store: while that is away, the job is tried again and counts as no failure.
       if (error instanceof ServiceError) throw error;
       const subject = { requestId: item.requestId, tokenId };
-      const fault = error instanceof RequestRefusedError ? error.fault : undefined;
-      if (error instanceof TierUnavailableError || fault !== undefined) {
-        const code = fault === undefined ? 'tier_unavailable' : 'request_refused';
-        log.info({ ...subject, outcome: 'refused', code, reason: (error as Error).message }, 'the stamp was refused');
-        return { item, outcome: 'refused', fault };
+      if (error instanceof TierUnavailableError || error instanceof TsaRefusedError) {
+        const code = error instanceof TsaRefusedError ? 'request_refused' : 'tier_unavailable';
+        log.info({ ...subject, outcome: 'refused', code, reason: error.message }, 'the stamp was refused');
+        return error instanceof TsaRefusedError
+          ? { item, outcome: 'request_refused', fault: error.fault }
+          : { item, outcome: 'tier_unavailable' };
       }
       log.warn({ ...subject, code: 'provider_failed', err: error }, 'no provider made the stamp');
       return { item, outcome: 'failed' };
@@ -128,11 +141,11 @@ export function createStampMaker({ provider, stamps, directory, counters, clock,
     const stamped = attempts.filter((made) => made.outcome === 'stamped');
     const [final, postponed] = partition(
       attempts.filter(({ outcome }) => outcome !== 'stamped'),
-      ({ item }) => isFinal(item),
+      ({ item, outcome }) => outcome === 'request_refused' || isFinal(item),
     );
     const owed = postponed.map(({ item }) => item);
     const failed = final.filter(({ outcome }) => outcome === 'failed').map(({ item }) => item);
-    const refused = final.filter(({ outcome }) => outcome === 'refused').map(({ item, fault }) => ({ item, fault }));
+    const refused = refusalsIn(final);
     const written = await writer.write(stamped.map(({ item, proof }) => ({ stamp: stampOf(item, proof), tally: tallyOf(item, proof) })));
     await writer.countFailures(failed.map((item) => tallyOf(item)));
     const requestIds = [...new Set(items.map(({ requestId }) => requestId))];

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { sha256Imprint } from '../../../src/shared/domain/stamp.ts';
 import { createProviderPool } from '../../../src/workers/providers/pool.ts';
-import { ProviderError, type StampSubject, TierUnavailableError } from '../../../src/workers/providers/provider.ts';
+import { ProviderError, type StampSubject, TierUnavailableError, TsaRefusedError } from '../../../src/workers/providers/provider.ts';
 import type { Rfc3161Provider } from '../../../src/workers/providers/rfc3161.ts';
 
 const subject: StampSubject = { tokenId: '0198c0de-0000-7000-8000-000000000000', imprint: sha256Imprint('a'.repeat(64)), tier: 'basic' };
@@ -82,4 +82,11 @@ test('without a qualified provider a qualified stamp is refused: nobody is asked
   for (let stamp = 0; stamp < 3; stamp += 1)
     await expect(pool.stamp({ ...subject, requiresQualified: true })).rejects.toThrow(TierUnavailableError);
   expect([plain.calls, outcomes, pool.health()[0]?.status]).toEqual([[], ['refused', 'refused', 'refused'], 'operational']);
+});
+
+test('a request that every provider refuses was refused, also where none says why; one that is down might take it (T2)', async () => {
+  const refusing = providerThat('refusing', () => Promise.reject(new TsaRefusedError(undefined, 'no')));
+  const down = providerThat('down', () => Promise.reject(new Error('down')));
+  await expect(poolOf([refusing.provider], 1_000).stamp(subject)).rejects.toThrow(TsaRefusedError);
+  await expect(poolOf([refusing.provider, down.provider], 1_000).stamp(subject)).rejects.not.toThrow(TsaRefusedError);
 });

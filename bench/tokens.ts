@@ -1,0 +1,29 @@
+import { judgeReal, REAL_TOKENS, readReal, trustOf } from '../test/support/real-tokens.ts';
+import { median } from './rate.ts';
+
+const runs = 31;
+
+const cpuMs = () => {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
+};
+
+/** What real tokens cost to verify, in CPU time: with a trust store that has seen nothing yet, and with one that remembers their certificates. */
+const rows = REAL_TOKENS.map((real) => {
+  const bytes = readReal(real.token);
+  const warm = trustOf(real);
+  const costs = (trust: () => ReturnType<typeof trustOf>) => {
+    const each = Array.from({ length: runs }, () => {
+      const given = trust();
+      const start = cpuMs();
+      judgeReal(real, bytes, given);
+      return cpuMs() - start;
+    });
+    return Number(median(each).toFixed(2));
+  };
+  judgeReal(real, bytes, warm);
+  return { token: real.token, bytes: bytes.length, 'first time, ms': costs(() => trustOf(real)), 'again, ms': costs(() => warm) };
+});
+rows.sort((a, b) => b['first time, ms'] - a['first time, ms']);
+console.log(`median of ${runs} verifications; the slowest first`);
+console.table(rows);
