@@ -18,7 +18,7 @@ import type { RateLimits } from './http/rate-limits.ts';
 import { registerRequestLog } from './http/request-log.ts';
 import { registerRequestMetrics } from './http/request-metrics.ts';
 import { registerSecurityHeaders } from './http/security-headers.ts';
-import { edgeServerOptions } from './http/server-options.ts';
+import { createEdgeServerOptions } from './http/server-options.ts';
 import { createProductRule, createServicePasswords, createServiceTokens } from './http/service-token.ts';
 import { registerPathRule } from './http/validation.ts';
 import { registerMcp } from './mcp/endpoint.ts';
@@ -66,7 +66,7 @@ function createServer(log: FastifyBaseLogger, trustProxy: string[]): FastifyInst
       return typeof given === 'string' && requestIdPattern.test(given) ? given : randomUUID();
     },
     bodyLimit: 1024 * 1024,
-    ...edgeServerOptions,
+    ...createEdgeServerOptions(),
     forceCloseConnections: 'idle',
     return503OnClosing: false,
   });
@@ -77,6 +77,7 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   const { stamping, tsaDoor, verification, stampPages, statistics, downloadSealed, workflows, health, status, pricing } = services;
   const sealedMaxBytes = config.SEALED_MAX_BYTES;
   const identifyProduct = createServiceTokens(config.SERVICE_TOKENS);
+  const identifyAtDoor = config.TSA_DOOR === 'token' ? createServicePasswords(config.SERVICE_TOKENS) : undefined;
   const mistakes = createMistakes({
     limits,
     wrongTokensPerMinute: config.RATE_WRONG_TOKEN_PER_MINUTE,
@@ -96,7 +97,7 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   const reader = createBodyReader(app, {
     memory: createBodyMemory({ largestBytes: Math.max(stampBodyLimit(sealedMaxBytes), tokenBodyLimit) }),
     senderOf: (request) => {
-      const product = identifyProduct(request);
+      const product = identifyProduct(request) ?? identifyAtDoor?.(request);
       return product === undefined ? addressSender(request) : { kind: 'product', name: product };
     },
   });
@@ -147,7 +148,7 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
     registerTsaRoutes(app, {
       door: tsaDoor,
       reader,
-      identify: config.TSA_DOOR === 'token' ? createServicePasswords(config.SERVICE_TOKENS) : undefined,
+      identify: identifyAtDoor,
       limits,
       mistakes,
       perMinute: config.RATE_TSA_PER_MINUTE,

@@ -3,7 +3,7 @@ import { onTestFinished } from 'vitest';
 import { type BodyReaderOptions, createBodyReader } from '../../src/api/http/body-reader.ts';
 import { registerErrorHandler } from '../../src/api/http/errors.ts';
 import { registerJsonBody } from '../../src/api/http/json-body.ts';
-import { edgeServerOptions } from '../../src/api/http/server-options.ts';
+import { createEdgeServerOptions } from '../../src/api/http/server-options.ts';
 import { createRequestParser } from '../../src/api/http/validation.ts';
 import { rawVerifyRequest } from '../../src/shared/contract/verify.ts';
 import { listen } from './raw-http.ts';
@@ -12,7 +12,7 @@ export const rawPath = '/api/v1/verify/v1/raw';
 
 /** The reader of bodies alone, with memory and limits of a size to be tried, behind one path that answers with what it has read. */
 export async function startBodies(reader: BodyReaderOptions = {}, bodyLimit = 1024 * 1024) {
-  const app = fastify({ ...edgeServerOptions, bodyLimit });
+  const app = fastify({ ...createEdgeServerOptions(), bodyLimit });
   registerErrorHandler(app);
   registerJsonBody(app, createBodyReader(app, reader));
   const parse = createRequestParser({ body: rawVerifyRequest });

@@ -24,7 +24,8 @@ export interface BodyLease {
 
 /** The memory of one process for bodies that it receives. */
 export interface BodyMemory {
-  open(sender: Sender): BodyLease;
+  /** `mostBytes`: the most bytes that the body can have, if that is known; a small one has room of its own. */
+  open(sender: Sender, mostBytes?: number): BodyLease;
   readonly usedBytes: number;
 }
 
@@ -52,6 +53,8 @@ interface Share {
 }
 
 const mebibyte = 1024 * 1024;
+/** Room that only bodies of at most `largestBytes` may take. */
+const reserve = { largestBytes: 64 * 1024, spareBytes: 4 * mebibyte, ownSpareBytes: 256 * 1024 };
 const mostWaiting = { ofAKind: 64, ofOneSender: 32 };
 
 const createShare = (spareBytes: number, mostWaiting: number): Share => ({
@@ -64,11 +67,44 @@ const createShare = (spareBytes: number, mostWaiting: number): Share => ({
 
 /**
  * Bodies take their memory as they arrive. Those with a service token and those without have a share each, and in it each sender a
- * smaller one, so that nobody can take all of it. In every share the eldest body has room for the largest body kept free beside what
- * the others may take, so one can always be finished, and the others follow. A body that finds no room waits.
+ * smaller one, which keeps one sender, but not several, from taking all of it; who holds a workflow token is an address like any other.
+ * Small bodies have a reserve beside, in shares of the same kinds, so that nobody shuts them out with large ones. In every share the
+ * eldest body has room for the largest body kept free beside what the others may take, so one can always be finished, and the others
+ * follow. A body that finds no room waits.
  */
-export function createBodyMemory(options: BodyMemoryOptions): BodyMemory {
-  const { largestBytes, spareBytes = 36 * mebibyte, ownSpareBytes = 16 * mebibyte, waitMs = 15_000 } = options;
+export function createBodyMemory({
+  spareBytes = 32 * mebibyte,
+  ownSpareBytes = 16 * mebibyte,
+  waitMs = 15_000,
+  ...options
+}: BodyMemoryOptions): BodyMemory {
+  const ofAnySize = createPool({ ...options, spareBytes, ownSpareBytes, waitMs });
+  const ofSmall = createPool({ ...reserve, waitMs });
+  return {
+    get usedBytes() {
+      return ofAnySize.usedBytes + ofSmall.usedBytes;
+    },
+    open(sender, mostBytes = Number.POSITIVE_INFINITY) {
+      const lease = ofAnySize.open(sender);
+      return mostBytes > reserve.largestBytes ? lease : withReserve(lease, ofSmall.open(sender));
+    },
+  };
+}
+
+const withReserve = (lease: BodyLease, reserved: BodyLease): BodyLease => ({
+  take: (bytes) => lease.take(bytes) || reserved.take(bytes),
+  takeLater: reserved.takeLater,
+  complete() {
+    lease.complete();
+    reserved.complete();
+  },
+  release() {
+    lease.release();
+    reserved.release();
+  },
+});
+
+function createPool({ largestBytes, spareBytes, ownSpareBytes, waitMs }: Required<BodyMemoryOptions>): BodyMemory {
   const kinds = { product: createShare(spareBytes, mostWaiting.ofAKind), address: createShare(spareBytes, mostWaiting.ofAKind) };
   const own = new Map<string, { share: Share; bodies: number }>();
   const waiting = new Set<() => void>();

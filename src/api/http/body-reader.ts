@@ -52,18 +52,24 @@ export function createBodyReader(app: FastifyInstance, options: BodyReaderOption
     throw refusal;
   }
 
+  function ignore(request: FastifyRequest, payload: IncomingMessage): void {
+    continuations.send(request.raw);
+    payload.resume();
+  }
+
   return {
     refuse,
-    ignore(request, payload) {
-      continuations.send(request.raw);
-      payload.resume();
-    },
+    ignore,
     async read(request, payload) {
       const { bodyLimit: limit } = request.routeOptions;
       const announced = announcedBytes(request);
       const refusal = refusalOf(request, announced, limit);
       if (refusal) return refuse(request, payload, refusal);
-      const lease = memory.open(senderOf(request));
+      if (announced === 0) {
+        ignore(request, payload);
+        return Buffer.alloc(0);
+      }
+      const lease = memory.open(senderOf(request), announced ?? limit);
       replies.get(request)?.raw.once('close', lease.release);
       continuations.send(request.raw);
       return receive(payload, { limit, announced, lease, pace });

@@ -14,13 +14,15 @@ export interface ReceiveOptions {
   readonly pace?: Pace | undefined;
 }
 
-/** The least that a client must send while we read. */
+/** The least that a client must send while we read: so many bytes, and such a share of those that came before. */
 export interface Pace {
   readonly bytes: number;
+  readonly share: number;
   readonly withinMs: number;
 }
 
-const leastPace: Pace = { bytes: 40 * 1024, withinMs: 10_000 };
+/** The share is that of a body that comes steadily for the 120 s that a request may take. */
+const leastPace: Pace = { bytes: 40 * 1024, share: 1 / 12, withinMs: 10_000 };
 
 /**
  * All bytes of a body.
@@ -35,7 +37,8 @@ export function receive(payload: Readable, { limit, announced, lease, pace = lea
   let receivedBefore = 0;
 
   // After a turn in which this process was busy, what has arrived meanwhile is read first.
-  const judgePace = () => setImmediate(() => (received - receivedBefore < pace.bytes ? giveUp() : keepPace()));
+  const judgePace = () => setImmediate(() => (received - receivedBefore < neededBytes() ? giveUp() : keepPace()));
+  const neededBytes = () => Math.max(pace.bytes, Math.ceil(receivedBefore * pace.share));
   let clock = setTimeout(judgePace, pace.withinMs);
   const keepPace = () => {
     if (isDetached) return;
@@ -91,7 +94,7 @@ export function receive(payload: Readable, { limit, announced, lease, pace = lea
     payload.on('error', () => undefined);
     const seconds = pace.withinMs / 1_000;
     reject(
-      new ServiceError('request_timeout', `The body arrives too slowly: at least ${pace.bytes} bytes in ${seconds} seconds are needed.`),
+      new ServiceError('request_timeout', `The body arrives too slowly: at least ${neededBytes()} bytes in ${seconds} seconds are needed.`),
     );
   };
   if (payload.destroyed) fail(new ServiceError('bad_request', 'The request ended before its body did.'));

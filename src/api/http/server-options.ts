@@ -3,27 +3,32 @@ import { type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyHttpOptions, FastifyInstance } from 'fastify';
 import type { ErrorCode } from '../../shared/domain/service-error.ts';
+import { createSampledLog } from './sampled-log.ts';
 
 /** Node's errors of a request that never became one, and the status that each is answered with. */
 const statusOfFault: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
 
-function answerFault(this: FastifyInstance, error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const status = statusOfFault[error.code ?? ''] ?? 400;
-  const code: ErrorCode = status === 408 ? 'request_timeout' : 'bad_request';
-  this.log.info({ status, outcome: 'refused', code, fault: error.code }, 'refused');
-  const body = JSON.stringify({ detail: `${STATUS_CODES[status]}.`, code, request_id: randomUUID() });
-  const head = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-    'Content-Type: application/json; charset=utf-8',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    'Cache-Control: no-store',
-    'Connection: close',
-  ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+/** Answers such requests, and logs some of those with the same status. */
+function createFaultAnswer() {
+  const sampled = createSampledLog();
+  return function answerFault(this: FastifyInstance, error: NodeJS.ErrnoException, socket: Socket): void {
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const status = statusOfFault[error.code ?? ''] ?? 400;
+    const code: ErrorCode = status === 408 ? 'request_timeout' : 'bad_request';
+    sampled(status, (left) => this.log.info({ status, outcome: 'refused', code, fault: error.code, ...left }, 'refused'));
+    const body = JSON.stringify({ detail: `${STATUS_CODES[status]}.`, code, request_id: randomUUID() });
+    const head = [
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+      'Content-Type: application/json; charset=utf-8',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      'Cache-Control: no-store',
+      'Connection: close',
+    ];
+    socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  };
 }
 
 /** An address whose escapes cannot be decoded, mended as Python's `unquote` does it, so that its parameter gets a 422 and no 400. */
@@ -51,14 +56,15 @@ function isDecodable(path: string): boolean {
 }
 
 /**
- * How the server meets requests before any route sees them: to be spread into `fastify({…})`. A parameter may be as long as a
+ * How a server meets requests before any route sees them: to be spread into `fastify({…})`. A parameter may be as long as a
  * header, so that its own rule refuses it (422) and not the router (404); a request has two minutes to arrive.
  */
-export const edgeServerOptions = {
-  routerOptions: { maxParamLength: 16 * 1024 },
-  requestTimeout: 120_000,
-  // What Node reads ahead of us, of each body: at most one read of 64 KiB beyond this.
-  http: { highWaterMark: 16 * 1024 },
-  clientErrorHandler: answerFault,
-  rewriteUrl: (request) => mendAddress(request.url ?? '/'),
-} as const satisfies FastifyHttpOptions<Server>;
+export const createEdgeServerOptions = () =>
+  ({
+    routerOptions: { maxParamLength: 16 * 1024 },
+    requestTimeout: 120_000,
+    // What Node reads ahead of us, of each body: at most one read of 64 KiB beyond this.
+    http: { highWaterMark: 16 * 1024 },
+    clientErrorHandler: createFaultAnswer(),
+    rewriteUrl: (request) => mendAddress(request.url ?? '/'),
+  }) as const satisfies FastifyHttpOptions<Server>;

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { sealedContentPath } from '../../shared/contract/verify.ts';
+import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { ByteBudget } from '../http/byte-budget.ts';
 import type { Mistakes } from '../http/mistakes.ts';
 import { addressKey, type RateLimits } from '../http/rate-limits.ts';
@@ -33,6 +34,7 @@ export function registerSealedRoutes(
   app.get('/api/v1/sealed/v1/:token_id/:secret', { onRequest, config: { contract } }, async (request, reply) => {
     const { token_id, secret } = parse(request).path;
     const reserve = async (bytes: number) => {
+      if (reply.raw.destroyed) throw new ServiceError('bad_request', 'The client left before its content was read.');
       const reservation = budget.reserve(bytes);
       reply.raw.once('close', reservation.release);
       await reservation.granted;

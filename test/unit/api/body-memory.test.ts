@@ -56,3 +56,25 @@ test('E10: more than 32 of one sender do not wait', async () => {
     if (index < 32) await expect(waits[index]).rejects.toMatchObject({ code: 'bad_request' });
   }
 });
+
+test('small bodies have a reserve that large ones never take, and of it no sender takes all', () => {
+  const kibibyte = 1024;
+  const memory = createBodyMemory({ largestBytes: 1000 * kibibyte, spareBytes: 0, ownSpareBytes: 0 });
+  const fill = (sender: Sender) => Array.from({ length: 10 }, () => memory.open(sender, 64 * kibibyte).take(64 * kibibyte));
+  const granted = (takes: boolean[]) => takes.filter((isTaken) => isTaken).length;
+  expect(memory.open(address('a')).take(1000 * kibibyte)).toBe(true);
+  expect(memory.open(address('b'), 65 * kibibyte).take(1)).toBe(false);
+  expect(granted(fill(address('b')))).toBeLessThan(10);
+  expect(memory.open(address('b'), 64 * kibibyte).take(64 * kibibyte)).toBe(false);
+  expect(granted(fill(address('c')))).toBeGreaterThan(0);
+});
+
+test('a small body gives back what it took of the reserve', () => {
+  const memory = createBodyMemory({ largestBytes: 100, spareBytes: 0, ownSpareBytes: 0 });
+  memory.open(address('a')).take(100);
+  const small = memory.open(address('b'), 64);
+  expect([small.take(64), memory.usedBytes]).toEqual([true, 164]);
+  small.complete();
+  small.release();
+  expect([memory.usedBytes, small.take(1)]).toEqual([100, false]);
+});
