@@ -19,6 +19,7 @@ import { createActivityCounter } from './services/activity.ts';
 import { createReplyLookup } from './services/reply-lookup.ts';
 import { createReplyWaiter } from './services/reply-waiter.ts';
 import { createServices } from './services/services.ts';
+import { openStampJudge } from './services/stamp-judge.ts';
 import { watchWrites } from './services/write-watch.ts';
 
 /** @throws ConfigError where the address cannot be had. */
@@ -49,9 +50,10 @@ export async function openApi({ config, log, lifecycle }: ProcessContext<Config>
   watchDurability(redis, log);
   const queueState = () => readBacklog(redis);
 
+  const stampJudge = openStampJudge({ trust, store, clock, log });
   const waiter = createReplyWaiter({
     waitMs: config.STAMP_WAIT_MS,
-    findStored: createReplyLookup({ stamps: store.stamps, outputs: store.outputs }),
+    findStored: createReplyLookup({ stamps: store.stamps, outputs: store.outputs, stampJudge }),
     log,
   });
   const replyTo = replyStreamOf(randomUUID());
@@ -101,6 +103,7 @@ export async function openApi({ config, log, lifecycle }: ProcessContext<Config>
     readQueueState: queueState,
     readDurability: () => readDurability(redis),
     trust,
+    stampJudge,
     clock,
     log,
   });

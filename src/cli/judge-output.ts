@@ -30,9 +30,9 @@ async function readProof(path: string): Promise<InclusionProofShown> {
 }
 
 /**
- * Judges that a file is an output of a completed workflow (refusal 48): the path must lead from its digest to the root that the closing
+ * Judges that a file existed when a closing record was stamped that names it as an output (refusal 48): the path must lead from its digest to the root that the closing
  * record names, in a tree of the size that it names, and the token over the closing record must hold. What else the proof says of its
- * root counts for nothing.
+ * root counts for nothing. Whose record it is the token does not say.
  *
  * @throws CommandFailure when file or proof cannot be read
  */

@@ -3,6 +3,7 @@ import { buildApp } from '../../src/api/app.ts';
 import { createReplyLookup } from '../../src/api/services/reply-lookup.ts';
 import { createReplyWaiter } from '../../src/api/services/reply-waiter.ts';
 import { createServices, type ServicePorts } from '../../src/api/services/services.ts';
+import { openStampJudge } from '../../src/api/services/stamp-judge.ts';
 import type { Acceptance } from '../../src/shared/queue/acceptance.ts';
 import { type StampItem, stampedReplyOf } from '../../src/shared/queue/stamp-job.ts';
 import { systemClock } from '../../src/shared/runtime/clock.ts';
@@ -13,7 +14,7 @@ import { createMockProvider } from '../../src/workers/providers/mock.ts';
 import { createMemoryStore } from './memory-store.ts';
 import { type Settings, serviceToken, testMasterKey } from './service.ts';
 
-const defaults: Settings = {
+export const memorySettings: Settings = {
   NODE_ENV: 'test',
   REDIS_URL: 'redis://memory.invalid',
   MONGODB_URL: 'mongodb://memory.invalid',
@@ -30,11 +31,14 @@ export async function buildMemoryApp(
   options: { settings?: Settings; log?: string[]; store?: ServicePorts['store'] } = {},
 ): Promise<FastifyInstance> {
   const lines = options.log ?? [];
-  const config = loadConfig({ ...defaults, ...options.settings });
+  const config = loadConfig({ ...memorySettings, ...options.settings });
   const log = createLogger({ level: config.LOG_LEVEL, process: 'api', destination: { write: (line) => void lines.push(line) } });
   const clock = systemClock;
   const store = options.store ?? createMemoryStore();
-  const waiter = createReplyWaiter({ waitMs: config.STAMP_WAIT_MS, findStored: createReplyLookup(store), log });
+  const trust = loadTrustSettings(config);
+  const stampJudge = openStampJudge({ trust, store, clock, log });
+  const findStored = createReplyLookup({ ...store, stampJudge });
+  const waiter = createReplyWaiter({ waitMs: config.STAMP_WAIT_MS, findStored, log });
   const provider = createMockProvider({ key: () => store.keys.secret('mock-provider'), clock });
 
   async function stamp({ output, acceptedAt, asked: _, ...item }: StampItem): Promise<Acceptance> {
@@ -58,7 +62,8 @@ export async function buildMemoryApp(
     readHeartbeats: async (nowMs) => [{ at: nowMs, providers: [health], mail: 'ok', isStoreFull: false }],
     readDurability: async () => 'every_write',
     readQueueState: async () => ({ waiting: 0, oldestAt: null }),
-    trust: loadTrustSettings(config),
+    trust,
+    stampJudge,
     clock,
     log,
   };

@@ -8,6 +8,7 @@ import type { Imprint } from '../../src/shared/rfc3161/tsp/imprint.ts';
 import type { VerifyResult } from '../../src/shared/rfc3161/tsp/types.ts';
 import { DIGEST_OCTETS, type DigestAlgorithm } from '../../src/shared/rfc3161/x509/algorithms.ts';
 import { createTrustStore } from '../../src/shared/rfc3161/x509/trust-store.ts';
+import type { Seams } from '../../src/tsa/seams.ts';
 import { createTsaLab, LAB_NOW_MS, type TsaLab } from './tsa-lab.ts';
 
 /** A bench for evidence records: a TSA that stamps any hash at any time, and a judge that trusts it. */
@@ -16,6 +17,8 @@ export interface StampOptions {
   /** genTime, milliseconds since the epoch; default `LAB_NOW_MS`. */
   timeMs?: number;
   identity?: SigningIdentity;
+  /** How many the token has, its last one again and again; default: the signer's and those of its chain. */
+  certificates?: number;
 }
 
 export interface Batch {
@@ -43,9 +46,15 @@ export interface RecordLab {
 export function createRecordLab(): RecordLab {
   const tsa = createTsaLab();
   const trust = createTrustStore({ anchors: [tsa.pki.root.certificate] });
-  const stamp = ({ algorithm, digest }: Imprint, { timeMs = LAB_NOW_MS, identity }: StampOptions = {}) => {
+  const stamp = ({ algorithm, digest }: Imprint, { timeMs = LAB_NOW_MS, identity, certificates = 0 }: StampOptions = {}) => {
     const profile = identity === undefined ? {} : { identity };
-    return derOf(parseDer(tsa.specimen({ ask: { hash: algorithm, digest }, timeMs, profile }).answer).children[1]!);
+    const seams: Seams = {
+      token: (parts) => {
+        const missing = Math.max(0, certificates - parts.certificates.length);
+        return { ...parts, certificates: [...parts.certificates, ...Array.from({ length: missing }, () => parts.certificates.at(-1)!)] };
+      },
+    };
+    return derOf(parseDer(tsa.specimen({ ask: { hash: algorithm, digest }, timeMs, profile, seams }).answer).children[1]!);
   };
   return {
     tsa,

@@ -80,6 +80,7 @@ export const completeContract = {
   tag,
   id: 'completeWorkflow',
   summary: 'Close the workflow under a stamped Merkle root',
+  description: 'The stamps that closed it are verified for each answer; where they do not verify, it is 500.',
   authentication: 'workflow',
   path: workflowIdPath,
   headers: idempotencyHeaders,

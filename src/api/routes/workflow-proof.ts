@@ -16,7 +16,8 @@ import type { Workflows } from '../services/workflows/workflows.ts';
 const tag = 'Workflow';
 const errors = ['not_found', 'rate_limited', 'overloaded', 'store_unavailable'] as const;
 const heads =
-  'Of a completed workflow against the stamped root, with both stamps; of an open one against the root as it is now, which nothing else vouches for.';
+  'Of a completed workflow against the stamped root, with both stamps; of an open one against the root as it is now, which nothing else vouches for. ' +
+  'Record and stamps are verified for each answer; where they do not verify, it is 500.';
 
 const byNumberContract = {
   tag,

@@ -9,7 +9,6 @@ import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { Store } from '../../shared/store/store.ts';
-import { createTokenJudge } from '../../shared/trust/judge.ts';
 import { canServeQualified, namesOf, type TrustSettings } from '../../shared/trust/trusted-providers.ts';
 import { type ActivityCounter, countVerifications } from './activity.ts';
 import { createHealthService, type HealthService } from './health.ts';
@@ -18,7 +17,7 @@ import { createMailStateReader } from './mail-state.ts';
 import { pricingOf } from './pricing.ts';
 import type { ReplyWaiter } from './reply-waiter.ts';
 import { createSealedDownload, type DownloadSealed } from './sealed-download.ts';
-import { createStampJudge } from './stamp-judge.ts';
+import type { StampJudge } from './stamp-judge.ts';
 import { createStampPages, type StampPages } from './stamp-pages.ts';
 import { createStamping, type Stamping } from './stamping.ts';
 import { createStatistics, type Statistics } from './statistics.ts';
@@ -42,6 +41,7 @@ export interface ServicePorts {
   readonly readQueueState: () => Promise<QueueState>;
   readonly readDurability: () => Promise<Durability>;
   readonly trust: TrustSettings;
+  readonly stampJudge: StampJudge;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -76,6 +76,7 @@ export function createServices(ports: ServicePorts): Services {
     readQueueState,
     readDurability,
     trust,
+    stampJudge,
     clock,
     log,
   } = ports;
@@ -89,15 +90,8 @@ export function createServices(ports: ServicePorts): Services {
     ttlMs: config.IDEMPOTENCY_TTL_HOURS * hourMs,
   });
   const metadataKey = () => keys.secret('stamp-metadata');
-  const tokenJudge = createTokenJudge({ trust, mockKey: () => keys.secret('mock-provider'), clock });
   const configured = namesOf(trust);
   const readMailState = createMailStateReader({ readHeartbeats, clock });
-  const stampJudge = createStampJudge({
-    tokenJudge,
-    stamps,
-    isConfigured: (provider) => configured.some(({ name }) => name === provider),
-    log,
-  });
   const workflows = createWorkflows({
     workflows: store.workflows,
     outputs,
@@ -118,7 +112,18 @@ export function createServices(ports: ServicePorts): Services {
     waitMs: config.STAMP_WAIT_MS,
     addressOf: (path) => `${config.PUBLIC_BASE_URL ?? ''}${path}`,
   });
-  const stamping = createStamping({ queue, writes, waiter, stamps, sealedContents, idempotency, metadataKey, clock, sealedMaxBytes });
+  const stamping = createStamping({
+    queue,
+    writes,
+    waiter,
+    stamps,
+    stampJudge,
+    sealedContents,
+    idempotency,
+    metadataKey,
+    clock,
+    sealedMaxBytes,
+  });
   return {
     stamping,
     tsaDoor: createTsaDoor({ stamping, readHeartbeats, trust, clock }),

@@ -1,9 +1,13 @@
 import type { ReasonCode } from '../../shared/domain/reasons.ts';
 import { type Imprint, isSameImprint } from '../../shared/domain/stamp.ts';
+import { type StampedReply, stampedReplyOf } from '../../shared/queue/stamp-job.ts';
 import { tokenIn, withoutCertificates } from '../../shared/rfc3161/index.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
+import type { KeyStore } from '../../shared/store/keys.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
-import type { Judgement, TokenJudge, Vouched } from '../../shared/trust/judge.ts';
+import { createTokenJudge, type Judgement, type TokenJudge, type Vouched } from '../../shared/trust/judge.ts';
+import { namesOf, type TrustSettings } from '../../shared/trust/trusted-providers.ts';
 
 export type StampJudgement = Vouched | { readonly ok: false; readonly code: ReasonCode };
 
@@ -58,7 +62,35 @@ export function createStampJudge(deps: {
     !judgement.ok &&
     (judgement.code === 'trust_store_empty' || (judgement.code === 'untrusted_root' && provider !== undefined && !isConfigured(provider)));
 
-  return { judgeToken, judgeStamp, isUnverifiable };
+  /**
+   * The reply for a stamp that is in the store: qualified is what is judged so now, whatever the record says (V9). Undefined where the
+   * stamp does not verify.
+   */
+  async function storedReplyOf(stamp: StoredStamp): Promise<StampedReply | undefined> {
+    const judgement = await judgeStamp(stamp);
+    if (judgement.ok) return { ...stampedReplyOf(stamp), isQualified: judgement.isQualified };
+    log.error({ tokenId: stamp.tokenId, code: judgement.code }, 'a stored stamp does not verify and is not given out');
+    return undefined;
+  }
+
+  return { judgeToken, judgeStamp, storedReplyOf, isUnverifiable };
+}
+
+/** The judge of a process: by what it trusts, with the key of the mock provider from its store. */
+export function openStampJudge(deps: {
+  trust: TrustSettings;
+  store: { readonly stamps: Pick<StampStore, 'find' | 'findIdByToken'>; readonly keys: Pick<KeyStore, 'secret'> };
+  clock: Clock;
+  log: Logger;
+}): StampJudge {
+  const { trust, store, clock, log } = deps;
+  const configured = new Set(namesOf(trust).map(({ name }) => name));
+  return createStampJudge({
+    tokenJudge: createTokenJudge({ trust, mockKey: () => store.keys.secret('mock-provider'), clock }),
+    stamps: store.stamps,
+    isConfigured: (provider) => configured.has(provider),
+    log,
+  });
 }
 
 export type StampJudge = ReturnType<typeof createStampJudge>;

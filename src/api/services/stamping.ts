@@ -6,15 +6,16 @@ import type { Caller } from '../../shared/domain/caller.ts';
 import { deriveKey, encryptMetadata, nonceBytes } from '../../shared/domain/encryption.ts';
 import type { RequestFault } from '../../shared/domain/request-fault.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { type Asked, type StampItem, stampedReplyOf } from '../../shared/queue/stamp-job.ts';
+import type { Asked, StampItem, StampReply } from '../../shared/queue/stamp-job.ts';
 import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
-import type { StampStore } from '../../shared/store/stamps.ts';
+import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 import { acceptAndWait } from './accept-and-wait.ts';
 import { type Idempotency, type PassLimit, passLimitOnce } from './idempotency.ts';
 import type { Heard, ReplyWaiter } from './reply-waiter.ts';
 import { digestOfSecret, sealContent } from './sealed-envelope.ts';
+import type { StampJudge } from './stamp-judge.ts';
 import type { WriteWatch } from './write-watch.ts';
 
 /** A request to stamp, past every rule of its contract. */
@@ -53,6 +54,8 @@ export interface StampingDeps {
   readonly writes: Pick<WriteWatch, 'checkStore'>;
   readonly waiter: ReplyWaiter;
   readonly stamps: StampStore;
+  /** Judges what is answered from the store; a worker has verified what it replies. */
+  readonly stampJudge: Pick<StampJudge, 'storedReplyOf'>;
   readonly sealedContents: SealedContentStore;
   readonly idempotency: Idempotency;
   /** From it the key of each stamp's metadata is derived. */
@@ -67,14 +70,14 @@ const secretBytes = 32;
 export interface Stamping {
   /**
    * @throws ServiceError `payload_too_large`, `rate_limited`, `idempotency_key_reused`, `overloaded`, `queue_unavailable`, `store_unavailable`;
-   * `provider_failed` (E9); `stamp_pending` when it was, or may have been, accepted and is not finished in time (E11). RequestRefusedError, only where
+   * `provider_failed` (E9); `internal_error` where the stamp is stored already and does not verify (V9); `stamp_pending` when it was, or may have been, accepted and is not finished in time (E11). RequestRefusedError, only where
    * the command has `asked`.
    */
   stamp(command: StampCommand): Promise<StampAnswer>;
 }
 
 export function createStamping(deps: StampingDeps): Stamping {
-  const { queue, writes, waiter, stamps, sealedContents, idempotency, metadataKey, clock, sealedMaxBytes } = deps;
+  const { queue, writes, waiter, stamps, stampJudge, sealedContents, idempotency, metadataKey, clock, sealedMaxBytes } = deps;
 
   async function identify({ idempotencyKey: key, callerId: caller, order, passLimit }: StampCommand) {
     const freshId = randomUUIDv7();
@@ -144,6 +147,15 @@ export function createStamping(deps: StampingDeps): Stamping {
     });
   }
 
+  async function judgedReplyOf(stored: StoredStamp): Promise<StampReply> {
+    const reply = await stampJudge.storedReplyOf(stored);
+    if (reply) return reply;
+    const { tokenId } = stored;
+    throw new ServiceError('internal_error', 'The stored stamp does not verify; verify_url says why.', {
+      members: { token_id: tokenId, verify_url: verifyPath(tokenId) },
+    });
+  }
+
   return {
     stamp: async (command) => {
       const { order } = command;
@@ -155,7 +167,7 @@ export function createStamping(deps: StampingDeps): Stamping {
       const { tokenId, secret, isRepeated } = await identify(command);
       const existing = isRepeated ? await stamps.find(tokenId) : null;
       const heard = existing
-        ? { reply: stampedReplyOf(existing), isAccepted: true }
+        ? { reply: await judgedReplyOf(existing), isAccepted: true }
         : await acceptAndWait({ queue, waiter }, await itemOf(command, tokenId, secret));
       return { stamp: answerOf(order, tokenId, secret, heard), isReplayed: isRepeated };
     },

@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises';
 import { isRecord } from '../../shared/rfc3161/index.ts';
 import { openTrust } from '../anchors.ts';
 import type { Command } from '../command.ts';
@@ -6,6 +5,7 @@ import { writeContainer } from '../container-write.ts';
 import { standardInput } from '../digest-input.ts';
 import { asFailure, CommandFailure, type ExitCode, exitCodes, misuse } from '../failure.ts';
 import { judgeSubject } from '../judge-subject.ts';
+import { imprintOf } from '../judge-token.ts';
 import { findSubject } from '../subject.ts';
 import { worstOf } from '../terminal.ts';
 
@@ -32,9 +32,9 @@ export const pack: Command = {
       if (!stated) throw new CommandFailure(exitCodes.notValid, 'its stamp has no time-stamp token; nothing is packed');
       const target = `${path}.asics`;
       try {
-        await writeContainer(target, path, subject.token && isRecord(subject.token) ? subject.token : stated.token);
+        const proof = subject.token && isRecord(subject.token) ? subject.token : stated.token;
+        await writeContainer(target, { path, imprint: imprintOf(stated) }, proof);
       } catch (error) {
-        if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) await rm(target, { force: true });
         throw asFailure(error);
       }
       terminal.result({ file: path, container: target }, `${path}: packed with its stamp as ${target}`);

@@ -1,10 +1,13 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { ZipFile } from 'yazl';
 import { pack } from '../../../src/cli/commands/pack.ts';
 import { verify } from '../../../src/cli/commands/verify.ts';
+import { writeContainer } from '../../../src/cli/container-write.ts';
+import { sha256Imprint } from '../../../src/shared/domain/stamp.ts';
 import { createTrustStore, verifyToken } from '../../../src/shared/rfc3161/index.ts';
 import { folderWith } from '../../support/cli-in-process.ts';
 import { answerFor, genTime, genTimeMs, pki, recordOf, stranger, tokenOf } from '../../support/cli-verify-lab.ts';
@@ -77,6 +80,31 @@ describe('qstamp pack', () => {
     expect((await mock.run(['pack', 'a'])).code).toBe(1);
     expect((await run(['pack', 'missing'])).code).toBe(5);
     expect((await run(['pack', '-'])).code).toBe(2);
+  });
+});
+
+describe('a file that changes after it was judged', () => {
+  const imprint = sha256Imprint(createHash('sha256').update('a').digest('hex'));
+  const proof = bareToken('a');
+
+  test('is not packed, and nothing is left of the container', async () => {
+    for (const now of ['b', 'ab', '']) {
+      const { path } = folderWith([], { a: now });
+      const packed = writeContainer(path('a.asics'), { path: path('a'), imprint }, proof);
+      await expect(packed).rejects.toMatchObject({ exitCode: 5, message: expect.stringContaining('changed') });
+      expect(readdirSync(path('.'))).toEqual(['a']);
+    }
+  });
+
+  test('or is gone: a container that was there is left as it is', async () => {
+    const { path } = folderWith([], { b: 'b', 'a.asics': 'older', 'b.asics': 'older' });
+    for (const [name, code] of [
+      ['a', 'ENOENT'],
+      ['b', 'EEXIST'],
+    ] as const) {
+      await expect(writeContainer(path(`${name}.asics`), { path: path(name), imprint }, proof)).rejects.toMatchObject({ code });
+      expect(readFileSync(path(`${name}.asics`), 'utf8')).toBe('older');
+    }
   });
 });
 

@@ -66,21 +66,21 @@ async function judge(proof: unknown, file = 'b', ca = 'root.pem') {
 }
 
 describe('qstamp verify --proof, where nobody listens', () => {
-  test('W21: a file is an output of a workflow, at its number, by the anchor that is named', async () => {
+  test('W21: a file existed when a record was stamped; what that record says of workflow and number is told as a claim', async () => {
     expect(await judge(proofOf(2))).toMatchObject({
       code: 0,
       result: {
         verdict: 'valid',
         issued_at: '2024-02-29T12:00:00Z',
         content_sha256: sha256('b'),
-        workflow_id: workflowId,
-        sequence_number: 2,
-        output_count: 3,
+        claimed: { workflow_id: workflowId, sequence_number: 2, output_count: 3 },
       },
     });
     const { run } = folderWith([verify], { ...files, 'proof.json': JSON.stringify(proofOf(2)) });
     const { stdout } = await run(['verify', '--ca', 'root.pem', '--proof', 'proof.json', 'b']);
-    expect(stdout).toMatch(new RegExp(`^b: valid, existed at 2024-02-29T12:00:00Z\n {2}output 2 of 3 of workflow ${workflowId}\n`));
+    expect(stdout).toMatch(
+      new RegExp(`^b: valid, existed at 2024-02-29T12:00:00Z\n {2}a record stamped then says: output 2 of 3 of workflow ${workflowId}\n`),
+    );
   });
 
   const whole = proofOf(2);
@@ -112,7 +112,7 @@ describe('qstamp verify --proof, where nobody listens', () => {
     const { code, result } = await judge(proof, file);
     expect([code, result?.verdict]).toEqual([1, 'not_valid']);
     expect(result?.reason).toMatch(new RegExp(`^${reason}`));
-    expect(result).toMatchObject({ workflow_id: null, sequence_number: null, issued_at: null });
+    expect(result).toMatchObject({ claimed: null, issued_at: null });
   });
 
   test('what nobody vouches for is not proved: an open workflow, an anchor that does not reach the token', async () => {

@@ -113,6 +113,7 @@ const refused: readonly Case[] = [
     () => record({ chains: [[sequence(contextConstructed(2, sequence(integer(1))), token)]] }),
   ],
   ['der_too_large', '33 tokens', () => record({ chains: [Array.from({ length: 33 }, () => timeStamp())] })],
+  ['der_too_large', '257 certificates in two tokens', () => crowded(128, 129)],
   ['der_too_large', '8 193 hashes', () => batched([Array.from({ length: 8_193 }, () => stranger)])],
   [
     'not_signed_data',
@@ -138,6 +139,7 @@ describe('what is not wrong with it', () => {
     ['its algorithm is written out', () => named(digestIdentifier('sha256'))],
     ['more algorithms are announced than used', () => record({ algorithms: [digestIdentifier('sha512'), digestIdentifier('sha256')] })],
     ['32 tokens of one time', () => manyTokens(32)],
+    ['256 certificates in two tokens', () => crowded(128, 128)],
   ])('%s', (_name, bytes) => {
     expect(lab.judge(bytes(), [imprint])).toMatchObject({ ok: true });
   });
@@ -152,6 +154,13 @@ describe('what is not wrong with it', () => {
     });
   });
 });
+
+/** A renewed record whose tokens have as many certificates. */
+function crowded(first: number, second: number): Buffer {
+  const one = lab.stamp(imprint, { certificates: first });
+  const another = lab.stamp(imprintOf(hash('sha256', one)), { certificates: second });
+  return record({ chains: [[timeStamp(undefined, one), timeStamp(undefined, another)]] });
+}
 
 function manyTokens(count: number): Buffer {
   const tokens = [token];

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { addTimeStamp, encodeRecord, hashTreeRenewalOf, type Renewal, timeStampRenewalOf } from '../../../src/shared/rfc3161/ers/encode.ts';
 import { buildHashTree } from '../../../src/shared/rfc3161/ers/hash-tree.ts';
 import type { DigestAlgorithm } from '../../../src/shared/rfc3161/x509/algorithms.ts';
@@ -146,5 +146,14 @@ describe('a renewal by another TSA', () => {
     const ours = createTrustStore({ anchors: [lab.tsa.pki.root.certificate] });
     const turned = { nowMs: at(6), trust: renewalTrust[0]!, renewalTrust: [ours] };
     expect(lab.judge(record, known, turned)).toMatchObject({ ok: false, code: 'untrusted_root' });
+  });
+
+  it('is judged once by each store', () => {
+    const ours = createTrustStore({ anchors: [lab.tsa.pki.root.certificate] });
+    const chainOf = vi.fn(ours.chainOf);
+    const trust = { ...ours, chainOf };
+    expect(lab.judge(record, known, { nowMs: at(6), trust, renewalTrust: [trust] })).toMatchObject({ ok: false, code: 'untrusted_root' });
+    // One search for the chain of the first token, one for that of the renewal.
+    expect(chainOf).toHaveBeenCalledTimes(2);
   });
 });

@@ -36,6 +36,21 @@ export function createSealReader({ stamps, markStamp }: { stamps: StampStore; ma
   };
 }
 
+/** Whether all that a workflow was closed with was verified, and its record names the same root and time (V9). Its chain is not recomputed. */
+export function isSealed({ root, closingRecord, completedAt }: WorkflowRecord, seals: Seals): boolean {
+  const isProved = (seal: Seal | null) => seal?.stamp.verdict.kind === 'proved';
+  if (!root || !isProved(seals.root)) return false;
+  // Workflows that were completed before there was a record have none (W18).
+  if (!closingRecord) return true;
+  const stamped = readClosingRecord(closingRecord.text);
+  return (
+    isProved(seals.closingRecord) &&
+    stamped?.merkle_root === root.hash &&
+    stamped.output_count === root.outputCount &&
+    Date.parse(stamped.completed_at) === completedAt?.getTime()
+  );
+}
+
 /** The closing record as it follows from what is stored and recomputed now; a chain that breaks has been told already. */
 function recordNow(workflow: WorkflowRecord, chain: RecomputedChain, stamped: ClosingRecord): ClosingRecord {
   const { redactedAt, salts, email, agentId } = workflow;

@@ -5,11 +5,16 @@ import { ServiceError } from '../../../shared/domain/service-error.ts';
 import type { JobSender } from '../../../shared/queue/job-sender.ts';
 import { answerWithin } from '../../../shared/runtime/answer-within.ts';
 import type { Clock } from '../../../shared/runtime/clock.ts';
+import type { StampStore } from '../../../shared/store/stamps.ts';
 import type { WorkflowRecord, WorkflowStore } from '../../../shared/store/workflows.ts';
 import { checkState, checkTier, unknownWorkflow } from './access.ts';
+import { createSealReader, isSealed } from './closing-proof.ts';
+import type { MarkStamp } from './stamp-marks.ts';
 
 export interface CompleteDeps {
   readonly workflows: WorkflowStore;
+  readonly stamps: StampStore;
+  readonly markStamp: MarkStamp;
   readonly jobs: JobSender;
   readonly clock: Clock;
   readonly waitMs: number;
@@ -26,11 +31,13 @@ const longestLookMs = 250;
  * and several callers may wait for one that another has sent. Completing again gives the same answer (W4).
  *
  * @throws ServiceError `conflict`, `gone` (W2, W5), `tier_unavailable` (W19), `provider_failed` when the root could not be stamped,
+ * `internal_error` when the stamps that closed it do not verify (V9),
  * `completion_pending` when it is not finished in time or nothing is heard of the job (completing again takes it up), `queue_unavailable`,
  * `store_unavailable`
  */
 export function createCompletion(deps: CompleteDeps) {
   const { workflows, jobs, clock, waitMs, servesQualified, addressOf } = deps;
+  const readSeals = createSealReader(deps);
 
   async function untilCompleted({ _id: workflowId, rootFailures = 0 }: WorkflowRecord): Promise<WorkflowRecord> {
     const deadline = clock() + waitMs;
@@ -52,8 +59,14 @@ export function createCompletion(deps: CompleteDeps) {
     }
   }
 
-  function answerOf({ _id: workflowId, root, completedAt }: WorkflowRecord): WorkflowCompleteResponse {
+  async function answerOf(workflow: WorkflowRecord): Promise<WorkflowCompleteResponse> {
+    const { _id: workflowId, root, completedAt } = workflow;
     if (!root || !completedAt) throw new ServiceError('internal_error', 'The workflow is completed without a root.');
+    if (!isSealed(workflow, await readSeals(workflow))) {
+      throw new ServiceError('internal_error', 'The stamps that closed this workflow do not verify; verify_url says why.', {
+        members: { verify_url: addressOf(workflowPath(workflowId)) },
+      });
+    }
     return {
       workflow_id: workflowId,
       status: 'completed',

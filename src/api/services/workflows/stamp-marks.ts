@@ -15,7 +15,7 @@ export interface StampClaim {
 /** What may be said of a stamp in a workflow's record: its token is verified for this very answer (V9). */
 export type MarkStamp = (claim: StampClaim, stamp: StoredStamp | null) => Promise<StampMark>;
 
-export function createStampMarks(stampJudge: StampJudge): MarkStamp {
+export function createStampMarks(stampJudge: Pick<StampJudge, 'judgeStamp' | 'isUnverifiable'>): MarkStamp {
   async function judge(claim: StampClaim, stamp: StoredStamp | null): Promise<StampJudgement> {
     if (!stamp) return { ok: false, code: 'unknown_token_id' };
     const judgement = await stampJudge.judgeStamp(stamp);

@@ -26,14 +26,19 @@ const hex = (nodes: readonly Uint8Array[]): string[] => nodes.map((node) => Buff
 
 /** Nothing is proved of a record that does not hold: its page says what does not fit. */
 const brokenRecord = () => new ServiceError('internal_error', 'The record of this workflow does not hold, so nothing is proved by it.');
+const unverifiable = () =>
+  new ServiceError(
+    'internal_error',
+    'The stamps that closed this workflow cannot be verified as the service is configured, so nothing is proved.',
+  );
 const noOutput = () => new ServiceError('not_found', 'This workflow has no such output.');
 
 /**
  * Proofs over the tree of a workflow (RFC 9162 §2.1.3, §2.1.4): of a completed one against the root that was stamped, of an open one against
  * the root as it is now. Chain, root and seals are verified before, and each proof by the verifier that strangers use (V9).
  *
- * @throws ServiceError `not_found`; `overloaded` while a long chain is being recomputed; `internal_error` where the record does not hold;
- * `store_unavailable`
+ * @throws ServiceError `not_found`; `overloaded` while a long chain is being recomputed; `internal_error` where the record does not hold,
+ * or its stamps cannot be verified; `store_unavailable`
  */
 export function createTreeProofs(deps: TreeProofDeps) {
   const { chains, outputs, addressOf, waitMs } = deps;
@@ -57,6 +62,7 @@ export function createTreeProofs(deps: TreeProofDeps) {
     const { root, status } = workflow;
     const isSum = !root || (root.hash === chain.rootHash && root.outputCount === chain.end.sequenceNumber);
     if (chain.fault || !isSum || closingFaults(workflow, undefined, chain, seals).length > 0) throw brokenRecord();
+    if ([seals.root, seals.closingRecord].some((seal) => seal && seal.stamp.verdict.kind !== 'proved')) throw unverifiable();
     const record = status === 'completed' && workflow.closingRecord && readClosingRecord(workflow.closingRecord.text);
     return {
       chain,

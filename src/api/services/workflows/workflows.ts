@@ -70,7 +70,7 @@ export function createWorkflows(deps: WorkflowsDeps) {
     resend: createResend({ workflows, mailer, idempotency, clock, addressOf }),
     verifyUser: createUserVerification({ workflows, clock }),
     stampOutput: createOutputStamping({ queue, writes, waiter, outputs, idempotency, clock, servesQualified, addressOf }),
-    complete: createCompletion({ workflows, jobs, clock, waitMs, servesQualified, addressOf }),
+    complete: createCompletion({ workflows, stamps, markStamp, jobs, clock, waitMs, servesQualified, addressOf }),
     redact: createRedaction({ workflows, outputs, clock }),
     /**
      * Records that this operation was done under this key, and answers whether that was recorded before (S9). Call it after the

@@ -39,21 +39,24 @@ const RECORD_LIMITS: DerLimits = { ...TOKEN_LIMITS, maxDepth: TOKEN_LIMITS.maxDe
 const MAX_TIME_STAMPS = 32;
 /** In all lists of a record. */
 const MAX_HASHES = 8_192;
+/** In all tokens of a record: as many as in one token that stands alone. Each may have to be parsed for each store it is judged by. */
+const MAX_CERTIFICATES = 256;
 /** A tree with as many levels has more leaves than there will ever be stamps. */
 const MAX_LEVELS = 64;
 
 interface Allowance {
   timeStamps: number;
   hashes: number;
+  certificates: number;
 }
 
 function spend(allowance: Allowance, what: keyof Allowance, count: number): void {
   allowance[what] -= count;
-  if (allowance[what] < 0) refuse('der_too_large', 'The evidence record has more tokens or hashes than any document needs.');
+  if (allowance[what] < 0) refuse('der_too_large', 'The evidence record has more tokens, hashes or certificates than any document needs.');
 }
 
 /**
- * Reads the DER of an EvidenceRecord: at most 1 MiB, 32 tokens, 8 192 hashes and 64 levels of a hash tree.
+ * Reads the DER of an EvidenceRecord: at most 1 MiB, 32 tokens, 256 certificates, 8 192 hashes and 64 levels of a hash tree.
  *
  * @throws Refusal
  */
@@ -66,7 +69,7 @@ export function readRecord(bytes: Buffer): EvidenceRecord {
   const encryptionInfo = members.optional(TAG.contextConstructed(1));
   const sequence = elementsOf(members.take(TAG.sequence, 'archiveTimeStampSequence'), 'archiveTimeStampSequence');
   members.end();
-  const allowance: Allowance = { timeStamps: MAX_TIME_STAMPS, hashes: MAX_HASHES };
+  const allowance: Allowance = { timeStamps: MAX_TIME_STAMPS, hashes: MAX_HASHES, certificates: MAX_CERTIFICATES };
   const chains = sequence.map((chain) => chainOf(chain, announced, allowance));
   const hasAttributes = chains.some(({ timeStamps }) => timeStamps.some((one) => one.hasAttributes));
   return {
@@ -107,6 +110,7 @@ function timeStampOf(element: Der, allowance: Allowance): ArchiveTimeStamp {
   const contentInfo = members.take(TAG.sequence, 'timeStamp');
   members.end();
   const token = readToken({ contentInfo, bytes: derOf(contentInfo), grantedWithMods: false, rewritten: [] }, undefined);
+  spend(allowance, 'certificates', token.signed.certificates.length);
   const { algorithm } = token.tstInfo.imprint;
   if (digestAlgorithm !== undefined && algorithmOf(digestAlgorithm, digestAlgorithm.tag) !== algorithm) {
     refuse('evidence_algorithm_mismatch', `A hash tree is of another algorithm than the ${algorithm} of its token.`);

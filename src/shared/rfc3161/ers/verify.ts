@@ -88,12 +88,12 @@ function judgeTimeStamp(
       ? ({ at: BigInt(Math.floor(context.nowMs)) * 1000n, otherwise: 'evidence_expired' } as const)
       : ({ at: existedBy, otherwise: 'evidence_renewed_late' } as const);
   const rules: SignerRules = { isEmbeddingRequired: false, isImprintChecked: true, existedBy, heldUntil };
-  const trusts = isRenewal ? [context.trust, ...(context.renewalTrust ?? [])] : [context.trust];
+  const trusts = new Set([context.trust, ...(isRenewal ? (context.renewalTrust ?? []) : [])]);
   return byFirst(trusts, (trust) => judgeSigner(token, { ...context, trust }, rules));
 }
 
 /** The verdict of the first store that trusts the token; else the refusal that says more than that it does not. */
-function byFirst(trusts: readonly TrustStore[], judge: (trust: TrustStore) => Verified): Verified {
+function byFirst(trusts: Iterable<TrustStore>, judge: (trust: TrustStore) => Verified): Verified {
   const refusals: Refusal[] = [];
   for (const trust of trusts) {
     try {
