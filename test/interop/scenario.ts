@@ -98,6 +98,17 @@ export const scenario: readonly Step[] = [
   },
   { operation: 'completeWorkflow', ...workflow, status: 200, answer: { status: 'completed', output_count: 1 } },
   { operation: 'showWorkflowPage', path: workflow.path, status: 200 },
+  {
+    operation: 'listWorkflowOutputs',
+    path: workflow.path,
+    query: { first: 1, limit: 10 },
+    status: 200,
+    answer: { workflow_id: '$workflowId' },
+  },
+  { operation: 'readClosingRecord', path: workflow.path, status: 200 },
+  { operation: 'readInclusionProof', path: { ...workflow.path, number: '1' }, status: 200, answer: { workflow_id: '$workflowId' } },
+  { operation: 'readInclusionProofByHash', path: workflow.path, query: { output_hash: hash }, status: 200 },
+  { operation: 'readConsistencyProof', path: workflow.path, query: { first: 1, second: 1 }, status: 200 },
   { operation: 'redactWorkflow', ...workflow, status: 200, answer: { user_email: '[REDACTED]' } },
 
   {
