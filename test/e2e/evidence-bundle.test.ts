@@ -96,7 +96,7 @@ describe('W22: verify.sh, where nothing is but sh, openssl and sha256sum', () =>
     const files = new Map([...good.files, ['../other.pem', others] as const]);
     // The bundle's own intermediate certificates are no root: trusting them is its user's right.
     expect(await runScript(files, '--ca', 'other.pem')).toMatchObject({ code: 0 });
-    const stranger = withSums(new Map(good.files).set('certificates/trust-anchors.pem', Buffer.from('# nobody\n')));
+    const stranger = withSums(new Map(good.files).set('certificates/anchors.pem', Buffer.from('# nobody\n')));
     expect(await runScript(stranger)).toMatchObject({ code: 1, output: expect.stringContaining('does not verify') });
   });
 

@@ -3,7 +3,7 @@
 #
 #   sh verify.sh [--ca FILE] [--all] [FILE...]
 #
-# --ca FILE  PEM of the certificates that you trust, in place of certificates/trust-anchors.pem. Whoever made this bundle chose
+# --ca FILE  PEM of the certificates that you trust, in place of certificates/anchors.pem. Whoever made this bundle chose
 #            those: compare their fingerprints with what the time-stamping authority publishes, or name its certificate here.
 # --all      of more than 1000 outputs, check the proof and the own time-stamp of each as well. That may take hours.
 # FILE       a file of yours: tells which output it is.
@@ -19,7 +19,7 @@ fail() { printf 'DOES NOT HOLD: %s\n' "$*"; exit 1; }
 usage() { echo 'usage: sh verify.sh [--ca FILE] [--all] [FILE...]'; exit 2; }
 
 case $0 in */*) here=${0%/*} ;; *) here=. ;; esac
-anchors=$here/certificates/trust-anchors.pem own_anchors=no all=no
+anchors=$here/certificates/anchors.pem own_anchors=no all=no
 while [ $# -gt 0 ]; do
   case $1 in
     --ca) [ $# -gt 1 ] || usage; anchors=$2 own_anchors=yes; shift 2 ;;
@@ -151,7 +151,7 @@ may_be_listed root.ers; has_root_evidence=$is_there
 listed outputs.txt
 blocks_listed proofs
 blocks_listed stamps
-listed certificates/trust-anchors.pem
+listed certificates/anchors.pem
 listed certificates/others.pem
 listed certificates/revocation-lists.pem
 [ -z "$sum$name" ] || fail "SHA256SUMS lists $name, which belongs to no bundle"

@@ -157,7 +157,7 @@ const bySchema: Readonly<Record<string, unknown>> = {
         token: 'MIIB',
       },
     ],
-    certificates: [{ role: 'trust_anchor', subject: 'CN=Root CA', sha256: hash, pem: '-----BEGIN CERTIFICATE-----' }],
+    certificates: [{ role: 'trust_anchor', subject: 'CN=Example', sha256: hash, pem: '-----BEGIN CERTIFICATE-----' }],
     revocation_lists: [],
   },
   InclusionProof: {

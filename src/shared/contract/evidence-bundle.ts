@@ -25,7 +25,7 @@ export const bundleFiles = {
   proofs: (block: number) => `proofs/${block}.txt`,
   /** A line for each output of the block: number, kind, base64 of the output's own time-stamp. */
   stamps: (block: number) => `stamps/${block}.txt`,
-  trustAnchors: 'certificates/trust-anchors.pem',
+  trustAnchors: 'certificates/anchors.pem',
   otherCertificates: 'certificates/others.pem',
   revocationLists: 'certificates/revocation-lists.pem',
   /** SHA-256 and name of each file before it, in their order. */

@@ -1,5 +1,5 @@
-import { type ClosingRecord, readClosingRecord } from '../../../../shared/contract/closing-record.ts';
-import type { OutputLine, StampKind } from '../../../../shared/contract/evidence-bundle.ts';
+import { readClosingRecord } from '../../../../shared/contract/closing-record.ts';
+import type { OutputLine } from '../../../../shared/contract/evidence-bundle.ts';
 import { hashBytes } from '../../../../shared/domain/merkle.ts';
 import { ServiceError } from '../../../../shared/domain/service-error.ts';
 import { bytesOfSha256 } from '../../../../shared/domain/sha256-hex.ts';
@@ -13,42 +13,10 @@ import type { RecomputedChain } from '../chain-proof.ts';
 import type { Seal } from '../closing-proof.ts';
 import { splitOf } from '../merkle-tree.ts';
 import { brokenRecord, type ProveSealedChain } from '../sealed-chain.ts';
-import { type BundledCertificate, createCertificateCollector } from './certificates.ts';
+import { createCertificateCollector } from './certificates.ts';
+import type { Evidence, EvidenceSeal, EvidenceStamp } from './contents.ts';
 import { documentOf } from './document.ts';
 import { zipOf } from './zip.ts';
-
-/** A stamp as a stranger gets it. */
-export interface EvidenceStamp {
-  readonly kind: StampKind;
-  /** DER; empty where there is nothing that a stranger could check. */
-  readonly bytes: Buffer;
-}
-
-export interface EvidenceSeal extends EvidenceStamp {
-  readonly stampId: string;
-  readonly issuedAt: string;
-  readonly hash: string;
-}
-
-/** All that a completed workflow leaves to strangers, verified as far as it is sealed: root, chain, tree and closing record. */
-export interface Evidence {
-  readonly record: ClosingRecord;
-  /** As it was stamped. */
-  readonly recordText: string;
-  readonly root: EvidenceSeal;
-  readonly closing: EvidenceSeal;
-  /** What the root is the SHA-256 of. */
-  readonly rootPreimage: Buffer;
-  /** Of the seals alone until the stamps were read, then of all. */
-  certificates(): readonly BundledCertificate[];
-  revocationLists(): readonly string[];
-  /** Hashes of the inclusion path, lowest first, lower-case hex. */
-  pathOf(number: number): readonly string[];
-  /** All outputs in their order, as they are stored. @throws ServiceError where one differs from what was recomputed */
-  outputs(): AsyncIterable<OutputLine>;
-  /** The outputs' own stamps, from number `first` to `last`, as they are stored: they were not verified. */
-  stamps(first: number, last: number): AsyncIterable<OutputLine & EvidenceStamp>;
-}
 
 /** Outputs that are read at a time, and stamps: one takes up to 15 kB. */
 const outputsPage = 1_000;

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createViewEngine, viewsFolder } from '../../../../shared/views/engine.ts';
-import type { Evidence } from './evidence.ts';
+import type { Evidence } from './contents.ts';
 
 const engine = createViewEngine();
 let script: string | undefined;

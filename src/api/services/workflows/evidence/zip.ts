@@ -14,7 +14,7 @@ import {
 import { firstTokenOf } from '../../../../shared/rfc3161/index.ts';
 import type { BundledCertificate } from './certificates.ts';
 import { inChunks } from './chunks.ts';
-import type { Evidence, EvidenceSeal } from './evidence.ts';
+import type { Evidence, EvidenceSeal } from './contents.ts';
 import { readmeOf, verifyScript } from './texts.ts';
 
 interface BundleFile {
