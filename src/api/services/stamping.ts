@@ -33,7 +33,7 @@ export interface StampCommand {
 }
 
 /** `provider_failed` (E9), where the reason is a clock that nobody confirms. */
-export class TimeUnavailableError extends ServiceError {
+export class TimeNotAvailableError extends ServiceError {
   constructor() {
     super('provider_failed', 'No provider could make the stamp: the clock that it would be stamped by is not confirmed.');
   }
@@ -144,7 +144,7 @@ export function createStamping(deps: StampingDeps): Stamping {
       };
     }
     if (reply?.fault !== undefined) throw new RequestRefusedError(reply.fault);
-    if (reply?.code === 'time_unavailable') throw new TimeUnavailableError();
+    if (reply?.code === 'time_unavailable') throw new TimeNotAvailableError();
     if (reply) throw new ServiceError('provider_failed', 'No provider could make the stamp.');
     const detail = isAccepted
       ? 'The stamp was accepted and is not finished yet; it will be readable at verify_url.'
