@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
+import { type CallerKind, callerKinds } from '../domain/caller.ts';
 import { mockProviderName } from '../domain/mock-token.ts';
 import { createTrustStore, type TrustMaterial, TrustMaterialError } from '../rfc3161/index.ts';
 import { ConfigError } from '../runtime/config.ts';
@@ -11,6 +12,15 @@ const auth = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('bearer'), token_file: z.string().min(1) }),
   z.strictObject({ type: z.literal('client_certificate'), certificate_file: z.string().min(1), key_file: z.string().min(1) }),
 ]);
+
+/** Whose stamps may be leaves of a batch: a client of the RFC 3161 door wants an answer to its own request (T2). */
+const batchedCallers = callerKinds.filter((kind) => kind !== 'tsa');
+
+const aggregate = z.strictObject({
+  max_leaves: z.int().min(1).max(65_536).default(4_096),
+  window_ms: z.int().min(0).max(1_000).default(0),
+  callers: z.array(z.enum(batchedCallers)).default([...batchedCallers]),
+});
 
 const entry = z.strictObject({
   name: z
@@ -32,6 +42,7 @@ const entry = z.strictObject({
   max_concurrent: z.int().min(1).max(1_000).default(16),
   accept_granted_with_mods: z.boolean().default(false),
   max_accuracy_seconds: z.number().positive().nullish(),
+  aggregate: aggregate.nullish(),
 });
 
 const fileSchema = z
@@ -62,6 +73,17 @@ export interface ProviderSettings {
   readonly maxConcurrent: number;
   readonly acceptGrantedWithMods: boolean;
   readonly maxAccuracySeconds: number | undefined;
+  /** Undefined: each stamp is asked for by itself. */
+  readonly aggregate: AggregateSettings | undefined;
+}
+
+/** One request for what waits (S14). */
+export interface AggregateSettings {
+  /** The most stamps that one request is for. */
+  readonly maxLeaves: number;
+  /** How long the first stamp waits for others, milliseconds. */
+  readonly windowMs: number;
+  readonly callers: readonly CallerKind[];
 }
 
 const wrong = (file: string, place: string, what: string) => new ConfigError(`TSP_PROVIDERS_FILE: ${file}${place}: ${what}`);
@@ -127,9 +149,13 @@ export function loadProvidersFile(file: string): ProviderSettings[] {
       maxConcurrent: provider.max_concurrent,
       acceptGrantedWithMods: provider.accept_granted_with_mods,
       maxAccuracySeconds: provider.max_accuracy_seconds ?? undefined,
+      aggregate: aggregateOf(provider.aggregate),
     };
   });
 }
+
+const aggregateOf = (given: z.output<typeof aggregate> | null | undefined): AggregateSettings | undefined =>
+  given ? { maxLeaves: given.max_leaves, windowMs: given.window_ms, callers: given.callers } : undefined;
 
 function authOf(given: z.output<typeof auth>, locate: (path: string) => string): ProviderAuth {
   switch (given.type) {
