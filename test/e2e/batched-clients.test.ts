@@ -23,7 +23,7 @@ const aggregate = { window_ms: 500 };
 test('S14: the command stamps, verifies and packs batched stamps as others, without the service; tools of assistants too', async () => {
   const tsa = await startTsa();
   const service = await startService({ settings: providersSettings([{ tsa, aggregate }]) });
-  const files = { a: 'a', b: 'b', c: 'c', d: 'd', 'root.pem': tsa.pki.rootPem };
+  const files = { a: 'a', b: 'b', c: 'c', 'd.txt': 'd', 'root.pem': tsa.pki.rootPem };
   const { run, path, record } = folderWith(commands, files, { url: service.url, serviceToken });
   expect((await run(['stamp', 'a', 'b', 'c'])).code).toBe(0);
   const { token, token_id } = record('a').stamp as { token: string; token_id: string };
@@ -45,11 +45,11 @@ test('S14: the command stamps, verifies and packs batched stamps as others, with
 
   const start = ['workflow', 'start', '--email', 'client@example.com', '--agent', 'me', '--briefing-hash', sha256('x')];
   expect((await run(start)).code).toBe(0);
-  expect((await run(['workflow', 'add', 'd'])).code).toBe(0);
+  expect((await run(['workflow', 'add', 'd.txt'])).code).toBe(0);
   await service.stop();
 
   expect((await run(['pack', 'a', '--ca', 'root.pem'])).code).toBe(0);
-  const offline = await run(['verify', '--ca', 'root.pem', '--json', 'a', 'b', 'c', 'd', 'a.asics', token]);
+  const offline = await run(['verify', '--ca', 'root.pem', '--json', 'a', 'b', 'c', 'd.txt', 'a.asics', token]);
   const told = jsonLines(offline);
   expect([offline.code, told.map(({ verdict }) => verdict)]).toEqual([0, Array.from({ length: 6 }, () => 'valid')]);
   expect(told.map(({ content_sha256 }) => content_sha256)).toEqual(['a', 'b', 'c', 'd', 'a', 'a'].map(sha256));
