@@ -32,6 +32,7 @@ await runProcessWith(
       url,
       providersFile: await writeProvidersFile(dir, { url, policy: DEVELOPMENT_POLICY, isAggregating: config.TSA_AGGREGATE === '1' }),
       rootFile: pki.rootFile,
+      crlFile: pki.crlFile,
     };
   },
 );

@@ -5,7 +5,7 @@ import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import { checkProvider, type ProviderCheck } from './check.ts';
 import { createHealthRecord, type OnCall, recordCall } from './health.ts';
-import { type StampSubject, TsaRefusedError } from './provider.ts';
+import { type StampSubject, TimeUnavailableError, TsaRefusedError } from './provider.ts';
 import type { Rfc3161Provider } from './rfc3161.ts';
 
 /** A breaker opens after this many failures in a row, and lets one call through again after the pause. */
@@ -37,7 +37,7 @@ export interface Member {
 
 export function createMember(provider: Rfc3161Provider, clock: Clock, onCall: OnCall): Member {
   const breaker = circuitBreaker(
-    handleWhen((error) => !(error instanceof CutShortError || error instanceof TsaRefusedError)),
+    handleWhen((error) => !(error instanceof CutShortError || error instanceof TsaRefusedError || error instanceof TimeUnavailableError)),
     { halfOpenAfter: openMs, breaker: new ConsecutiveBreaker(failuresUntilOpen) },
   );
   const limit: BulkheadPolicy = bulkhead(provider.maxConcurrent, mostWaiting);
@@ -46,7 +46,7 @@ export function createMember(provider: Rfc3161Provider, clock: Clock, onCall: On
     name: provider.name,
     isQualified: provider.isQualified,
     clock,
-    isOut: () => breaker.state === CircuitState.Open,
+    isOut: () => breaker.state === CircuitState.Open || isClockOut(provider),
   });
   const call = (subject: StampSubject, shareMs: number, signal: AbortSignal, tell: OnCall): Promise<TokenProof> => {
     const startedAt = clock();
@@ -72,11 +72,25 @@ export function createMember(provider: Rfc3161Provider, clock: Clock, onCall: On
     provider,
     ask: (subject, shareMs, stamps) => guard(subject, shareMs, (ended) => onCall({ ...ended, stamps })),
     check: (shareMs) => {
-      const { name, isQualified, readToken } = provider;
-      return checkProvider({ name, isQualified, readToken, stamp: (subject) => guard(subject, shareMs, () => undefined) }, clock);
+      const { name, isQualified, readToken, readClock } = provider;
+      return checkProvider(
+        { name, isQualified, readToken, readClock, stamp: (subject) => guard(subject, shareMs, () => undefined) },
+        clock,
+      );
     },
-    health: () => ({ ...record.read(), ...chainShown(provider) }),
+    health: () => ({ ...record.read(), ...chainShown(provider), ...clockShown(provider) }),
   };
+}
+
+/** A key does not stamp by a clock that nobody confirms. */
+function isClockOut({ readClock }: Rfc3161Provider): boolean {
+  const state = readClock?.().state;
+  return state === 'off' || state === 'unknown';
+}
+
+function clockShown({ readClock }: Rfc3161Provider): Pick<ProviderHealth, 'clock'> {
+  const clock = readClock?.();
+  return clock ? { clock: { state: clock.state, driftMs: clock.driftMs } } : {};
 }
 
 /** The certificates of a provider as PEM, for whoever asks the door for them (T5). */

@@ -8,7 +8,14 @@ import type { ProviderCheck } from './check.ts';
 import { type Collector, createCollector } from './collector.ts';
 import { isDoubtful, type OnCall } from './health.ts';
 import { createMember, type Member } from './member.ts';
-import { ProviderError, type StampSubject, TierUnavailableError, type TimestampProvider, TsaRefusedError } from './provider.ts';
+import {
+  ProviderError,
+  type StampSubject,
+  TierUnavailableError,
+  type TimestampProvider,
+  TimeUnavailableError,
+  TsaRefusedError,
+} from './provider.ts';
 import type { Rfc3161Provider } from './rfc3161.ts';
 
 /** Nobody waits longer for others' request to a TSA, milliseconds: the next one goes beside it, as far as `max_concurrent` allows. */
@@ -89,6 +96,8 @@ export function createProviderPool(options: {
     const refusals = failures.filter((error) => error instanceof TsaRefusedError);
     const refusal = refusals.find(({ fault }) => fault !== undefined) ?? refusals[0];
     if (refusal && refusals.length === serving.length) throw refusal;
+    const timeless = failures.find((error) => error instanceof TimeUnavailableError);
+    if (timeless && failures.every((error) => error instanceof TimeUnavailableError || error instanceof TsaRefusedError)) throw timeless;
     throw new ProviderError('every provider failed', { cause: new AggregateError(failures) });
   }
 
