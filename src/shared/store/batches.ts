@@ -1,6 +1,6 @@
 import { Binary, type Collection, type Db } from 'mongodb';
+import { tokenOfAnswer } from '../domain/leaf-record.ts';
 import { type Batch, digestCharacters, type Imprint } from '../domain/stamp.ts';
-import { tokenIn } from '../rfc3161/index.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
 
@@ -31,7 +31,7 @@ function batchOf({ _id: batchId, root, leaves, provider, isQualified, issuedAt, 
     return undefined;
   if (!isImprint(root) || !(tsq instanceof Binary) || !(tsr instanceof Binary)) return undefined;
   const answer = bytesOf(tsr);
-  const tst = tokenIn(answer);
+  const tst = tokenOfAnswer(answer);
   return tst && { batchId, root, leaves, provider, isQualified: isQualified === true, issuedAt, tsq: bytesOf(tsq), tsr: answer, tst };
 }
 
