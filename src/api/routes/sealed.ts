@@ -4,6 +4,7 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { ByteBudget } from '../http/byte-budget.ts';
 import type { Mistakes } from '../http/mistakes.ts';
 import { addressKey, type RateLimits } from '../http/rate-limits.ts';
+import { dropSilentReader } from '../http/silent-reader.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { bytes, type OperationContract } from '../openapi/operation.ts';
 import type { DownloadSealed } from '../services/sealed-download.ts';
@@ -19,9 +20,6 @@ const contract = {
 } satisfies OperationContract;
 
 const parse = createRequestParser(contract);
-
-/** The connection is closed when the client has read nothing for this long. */
-const mostSilentMs = 30_000;
 
 /** The content of a sealed stamp at its secret address (S11). */
 export function registerSealedRoutes(
@@ -40,7 +38,7 @@ export function registerSealedRoutes(
       await reservation.granted;
     };
     const { content, hash } = await mistakes.count(request, reply, () => downloadSealed(token_id, secret, reserve));
-    request.raw.setTimeout(mostSilentMs, () => request.raw.destroy());
+    dropSilentReader(request);
     reply.header('Content-Type', 'application/octet-stream');
     reply.header('Content-Disposition', `attachment; filename="${token_id}.bin"`);
     reply.header('Repr-Digest', `sha-256=:${Buffer.from(hash, 'hex').toString('base64')}:`);
