@@ -1,13 +1,13 @@
 /**
  * `npm run interop`: strangers use a running service. Foreign generators make clients of `/openapi.json`, and these call every operation;
- * time-stamp clients are given the address of the RFC 3161 door; Bouncy Castle and this house judge each other's evidence records. What they
+ * time-stamp clients are given the address of the RFC 3161 door; Bouncy Castle and DSS judge our evidence records, and we those of Bouncy Castle. What they
  * need is installed once, into the cache. Redis and MongoDB are those of `REDIS_URL` and `MONGODB_URL`, or servers of its own. Names as
  * arguments: only these strangers.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { scenario } from '../test/interop/scenario.ts';
-import { exchangeWithBouncyCastle } from './interop/evidence-records.ts';
+import { exchangeWithStrangers } from './interop/evidence-records.ts';
 import { generators, meetClient } from './interop/generated-clients.ts';
 import { meetTimeStampClients, timeStampClients } from './interop/time-stamp-clients.ts';
 import { runScript } from './stack/interrupt.ts';
@@ -76,7 +76,7 @@ await runScript(async (signal) => {
     }
     if (rows.length > 0) context.progress.say(['', 'client                  calls that were right  result', ...rows].join('\n'));
     if (chosen([{ name: 'evidence-records' }]).length > 0) {
-      const records = await context.progress.step('Bouncy Castle', () => exchangeWithBouncyCastle(context));
+      const records = await context.progress.step('Bouncy Castle and DSS', () => exchangeWithStrangers(context));
       const isRight = records.faults.length === 0 && records.right > 0;
       isGood &&= isRight;
       const verdict = isRight ? 'passed' : 'FAILED';

@@ -26,6 +26,6 @@ await runProcessWith(
     const tsa = createTsaServer({ pki, clock: systemClock, faultsInAddress: true, log });
     const url = await tsa.listen(config.HOST, config.PORT);
     lifecycle.onClose('http', () => tsa.close());
-    return { url, providersFile: await writeProvidersFile(dir, url, DEVELOPMENT_POLICY), rootFile: pki.rootFile };
+    return { url, providersFile: await writeProvidersFile(dir, url, DEVELOPMENT_POLICY), rootFile: pki.rootFile, crlFile: pki.crlFile };
   },
 );

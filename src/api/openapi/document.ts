@@ -115,7 +115,11 @@ function describeContent(collector: SchemaCollector, answer: AnswerContract, cod
     if (described === null) return [type, { schema: textTypes.includes(type) ? { type: 'string' } : { type: 'string', format: 'binary' } }];
     const schema = collector.schemaOf(described, 'output');
     const example = code
-      ? { detail: descriptionOfStatus[statusOf[code]] ?? 'Something went wrong.', code, request_id: examples.requestId }
+      ? {
+          detail: descriptionOfStatus[statusOf[code]]?.replaceAll('`', '') ?? 'Something went wrong.',
+          code,
+          request_id: examples.requestId,
+        }
       : (answer.example ?? examples.of(nameOf(schema)));
     return [type, { schema, ...(example !== undefined && { example }) }];
   });

@@ -32,7 +32,7 @@ import type { WriteWatch } from './write-watch.ts';
 /** What the services need of the world outside them; a test may stand in for each. */
 export interface ServicePorts {
   readonly config: Config;
-  readonly store: Omit<Store, 'stampDirectory' | 'openKeys' | 'checkWrite' | 'ensureIndexes' | 'close'>;
+  readonly store: Omit<Store, 'stampDirectory' | 'batches' | 'openKeys' | 'checkWrite' | 'ensureIndexes' | 'close'>;
   readonly queue: StampQueue;
   readonly jobs: JobSender;
   readonly waiter: ReplyWaiter;

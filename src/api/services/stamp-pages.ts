@@ -34,7 +34,7 @@ export function createStampPages(deps: { stamps: StampStore; refusals: Pick<Refu
       const stamp = await stamps.find(tokenId);
       const verdict = stamp ? verdictOf(await stampJudge.judgeStamp(stamp), stamp.proofs[0].provider) : await absenceOf(tokenId);
       const path = verifyPath(tokenId);
-      const isExchanged = stamp?.proofs[0].kind === 'token';
+      const isExchanged = stamp !== null && stamp.proofs[0].kind !== 'mock';
       return {
         tokenId,
         address: `${baseUrl}${path}`,

@@ -20,7 +20,15 @@ export {
 } from './ers/encode.ts';
 export { buildHashTree, type HashTree, type ReducedHashtree } from './ers/hash-tree.ts';
 // To judge one, or whatever proves a time.
-export { type EvidenceContext, isRecord, type RecordContext, recordAlgorithms, verifyEvidence, verifyRecord } from './ers/verify.ts';
+export {
+  type EvidenceContext,
+  firstHashtreeOf,
+  isRecord,
+  type RecordContext,
+  recordAlgorithms,
+  verifyEvidence,
+  verifyRecord,
+} from './ers/verify.ts';
 // To issue a time-stamp: the steps of `issueResponse`, each with plain data, for a TSA that is to fail at one of them.
 export { acceptRequest } from './issue/accept-request.ts';
 export {
