@@ -87,7 +87,7 @@ export function registerTsaRoutes(app: FastifyInstance, deps: TsaRouteDeps): voi
     const der = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
     const query = { der, product: identify?.(request), requestId: request.id };
     const { der: answered, isGranted, failure, tokenId, retryAfterSeconds } = await door.answer(query);
-    if (failure === 'systemFailure') noteFault(request, { outcome: 'failed', code: 'provider_failed' });
+    if (failure === 'systemFailure' || failure === 'timeNotAvailable') noteFault(request, { outcome: 'failed', code: 'provider_failed' });
     else if (failure !== undefined) noteFault(request, { outcome: 'refused', code: failure });
     if (tokenId !== undefined) {
       reply.header('Qstamp-Stamp-Id', tokenId);

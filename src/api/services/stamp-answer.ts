@@ -7,6 +7,13 @@ import type { StoredStamp } from '../../shared/store/stamps.ts';
 import type { Heard } from './reply-waiter.ts';
 import type { StampJudge } from './stamp-judge.ts';
 
+/** `provider_failed` (E9), where the reason is a clock that nobody confirms. */
+export class TimeNotAvailableError extends ServiceError {
+  constructor() {
+    super('provider_failed', 'No provider could make the stamp: the clock that it would be stamped by is not confirmed.');
+  }
+}
+
 /** No provider takes what the client's TimeStampReq asks for. */
 export class RequestRefusedError extends Error {
   override readonly name = 'RequestRefusedError';
@@ -41,6 +48,7 @@ export function stampAnswerOf(order: StampOrder, tokenId: string, secret: string
     };
   }
   if (reply?.fault !== undefined) throw new RequestRefusedError(reply.fault);
+  if (reply?.code === 'time_unavailable') throw new TimeNotAvailableError();
   if (reply) throw new ServiceError('provider_failed', 'No provider could make the stamp.');
   const detail = isAccepted
     ? 'The stamp was accepted and is not finished yet; it will be readable at verify_url.'

@@ -43,6 +43,7 @@ export {
   type TokenParts,
   type TstInfoFields,
 } from './issue/encode.ts';
+export { IdentityError, identityOf } from './issue/identity.ts';
 export {
   issueResponse,
   type Moment,
@@ -80,4 +81,4 @@ export { verifyResponse, verifyToken } from './tsp/verify.ts';
 export type { Certificate } from './x509/certificate.ts';
 export { isCrlOf } from './x509/crl.ts';
 export { isSameName, nameText } from './x509/name.ts';
-export { createTrustStore, type TrustMaterial, TrustMaterialError, type TrustStore } from './x509/trust-store.ts';
+export { certificatesIn, createTrustStore, type TrustMaterial, TrustMaterialError, type TrustStore } from './x509/trust-store.ts';

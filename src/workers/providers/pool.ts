@@ -6,7 +6,14 @@ import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { checkProvider, type ProviderCheck } from './check.ts';
 import { createHealthRecord, isDoubtful, type OnCall, recordCall } from './health.ts';
-import { ProviderError, type StampSubject, TierUnavailableError, type TimestampProvider, TsaRefusedError } from './provider.ts';
+import {
+  ProviderError,
+  type StampSubject,
+  TierUnavailableError,
+  type TimestampProvider,
+  TimeUnavailableError,
+  TsaRefusedError,
+} from './provider.ts';
 import type { Rfc3161Provider } from './rfc3161.ts';
 
 /** A breaker opens after this many failures in a row, and lets one call through again after the pause. */
@@ -48,7 +55,7 @@ interface Member {
 
 function createMember(provider: Rfc3161Provider, clock: Clock, onCall: OnCall): Member {
   const breaker = circuitBreaker(
-    handleWhen((error) => !(error instanceof CutShortError || error instanceof TsaRefusedError)),
+    handleWhen((error) => !(error instanceof CutShortError || error instanceof TsaRefusedError || error instanceof TimeUnavailableError)),
     { halfOpenAfter: openMs, breaker: new ConsecutiveBreaker(failuresUntilOpen) },
   );
   const limit: BulkheadPolicy = bulkhead(provider.maxConcurrent, mostWaiting);
@@ -57,7 +64,7 @@ function createMember(provider: Rfc3161Provider, clock: Clock, onCall: OnCall): 
     name: provider.name,
     isQualified: provider.isQualified,
     clock,
-    isOut: () => breaker.state === CircuitState.Open,
+    isOut: () => breaker.state === CircuitState.Open || isClockOut(provider),
   });
   const call = (subject: StampSubject, shareMs: number, signal: AbortSignal, tell: OnCall): Promise<Proof> => {
     const startedAt = clock();
@@ -83,11 +90,25 @@ function createMember(provider: Rfc3161Provider, clock: Clock, onCall: OnCall): 
     provider,
     stamp: (subject, shareMs) => guard(subject, shareMs, onCall),
     check: (shareMs) => {
-      const { name, isQualified, readToken } = provider;
-      return checkProvider({ name, isQualified, readToken, stamp: (subject) => guard(subject, shareMs, () => undefined) }, clock);
+      const { name, isQualified, readToken, readClock } = provider;
+      return checkProvider(
+        { name, isQualified, readToken, readClock, stamp: (subject) => guard(subject, shareMs, () => undefined) },
+        clock,
+      );
     },
-    health: () => ({ ...record.read(), ...chainShown(provider) }),
+    health: () => ({ ...record.read(), ...chainShown(provider), ...clockShown(provider) }),
   };
+}
+
+/** A key does not stamp by a clock that nobody confirms. */
+function isClockOut({ readClock }: Rfc3161Provider): boolean {
+  const state = readClock?.().state;
+  return state === 'off' || state === 'unknown';
+}
+
+function clockShown({ readClock }: Rfc3161Provider): Pick<ProviderHealth, 'clock'> {
+  const clock = readClock?.();
+  return clock ? { clock: { state: clock.state, driftMs: clock.driftMs } } : {};
 }
 
 /** The certificates of a provider as PEM, for whoever asks the door for them (T5). */
@@ -148,6 +169,8 @@ export function createProviderPool(options: {
       const refusals = failures.filter((error) => error instanceof TsaRefusedError);
       const refusal = refusals.find(({ fault }) => fault !== undefined) ?? refusals[0];
       if (refusal && refusals.length === serving.length) throw refusal;
+      const timeless = failures.find((error) => error instanceof TimeUnavailableError);
+      if (timeless && failures.every((error) => error instanceof TimeUnavailableError || error instanceof TsaRefusedError)) throw timeless;
       throw new ProviderError('every provider failed', { cause: new AggregateError(failures) });
     },
     health: () => members.map((member) => member.health()),

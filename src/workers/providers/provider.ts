@@ -57,3 +57,8 @@ export class TsaRefusedError extends ProviderError {
 export class TierUnavailableError extends ProviderError {
   override readonly name = 'TierUnavailableError';
 }
+
+/** The clock that a provider would stamp by is not confirmed (`timeNotAvailable`, RFC 3161 §2.4.2). */
+export class TimeUnavailableError extends ProviderError {
+  override readonly name = 'TimeUnavailableError';
+}
