@@ -40,6 +40,7 @@ import { registerVerifyRoutes, tokenBodyLimit } from './routes/verify.ts';
 import { registerVerifyForm } from './routes/verify-form.ts';
 import { registerVerifyUserRoutes } from './routes/verify-user.ts';
 import { registerWorkflowRoutes } from './routes/workflow.ts';
+import { registerWorkflowEvidenceRoutes } from './routes/workflow-evidence.ts';
 import { registerWorkflowProofRoutes } from './routes/workflow-proof.ts';
 import { registerWorkflowRecordRoutes } from './routes/workflow-record.ts';
 import type { Services } from './services/services.ts';
@@ -52,7 +53,7 @@ export interface AppDeps {
   readonly metrics: Pick<Metrics, 'answered' | 'faulted'>;
 }
 
-/** The memory of one process for sealed content that it sends. Bodies that it receives have their own, so slow readers block no uploads. */
+/** The memory of one process for sealed content and bundles that it sends. Bodies that it receives have their own, so slow readers block no uploads. */
 const sentBytes = 64 * 1024 * 1024;
 
 /** The memory of one process for answers to batches, until they are read. */
@@ -126,9 +127,10 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
     publicBaseUrl: config.PUBLIC_BASE_URL,
   });
   registerVerifyForm(app, { stampPages, reader, limits, perMinute: config.RATE_VERIFY_PER_MINUTE });
+  const budget = createByteBudget({ maxBytes: sentBytes });
   registerSealedRoutes(app, {
     downloadSealed,
-    budget: createByteBudget({ maxBytes: sentBytes }),
+    budget,
     limits,
     mistakes,
     perMinute: config.RATE_VERIFY_PER_MINUTE,
@@ -144,6 +146,7 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   });
   registerWorkflowRecordRoutes(app, { workflows, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
   registerWorkflowProofRoutes(app, { workflows, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
+  registerWorkflowEvidenceRoutes(app, { workflows, budget, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
   registerVerifyUserRoutes(app, { workflows, mistakes });
   registerPageRoutes(app, {
     workflows,

@@ -112,6 +112,8 @@ export const scenario: readonly Step[] = [
   { operation: 'readInclusionProof', path: { ...workflow.path, number: '1' }, status: 200, answer: { workflow_id: '$workflowId' } },
   { operation: 'readInclusionProofByHash', path: workflow.path, query: { output_hash: hash }, status: 200 },
   { operation: 'readConsistencyProof', path: workflow.path, query: { first: 1, second: 1 }, status: 200 },
+  { operation: 'downloadEvidenceBundle', path: workflow.path, status: 200, bytes: '' },
+  { operation: 'readEvidence', path: workflow.path, status: 200, answer: { workflow_id: '$workflowId' } },
   { operation: 'redactWorkflow', ...workflow, status: 200, answer: { user_email: '[REDACTED]' } },
 
   {

@@ -1,14 +1,14 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { BatchError } from '../../shared/contract/batch.ts';
-import { ServiceError } from '../../shared/domain/service-error.ts';
+import type { ServiceError } from '../../shared/domain/service-error.ts';
 import type { BatchOutcomes, Outcome } from '../services/stamp-batch.ts';
 import { type Batch, ndjsonType } from './batch-body.ts';
 import type { ByteBudget } from './byte-budget.ts';
 import { statusOf } from './error-status.ts';
 import { errorBody, toServiceError } from './errors.ts';
 import { faultOf, noteFault, validationFault } from './outcome.ts';
-import { dropSilentReader } from './silent-reader.ts';
+import { reserveForReply } from './reply-memory.ts';
 import type { ValidationItem } from './validation-items.ts';
 
 /** What an answered item takes in memory at most, with the token of a TSA in base64. */
@@ -19,12 +19,8 @@ const bytesPerItem = 10 * 1024;
  *
  * @throws ServiceError `overloaded`
  */
-export async function reserveAnswer(reply: FastifyReply, budget: ByteBudget, items: number): Promise<void> {
-  if (reply.raw.destroyed) throw new ServiceError('bad_request', 'The client left before its request was worked on.');
-  const reservation = budget.reserve(items * bytesPerItem);
-  reply.raw.once('close', reservation.release);
-  await reservation.granted;
-}
+export const reserveAnswer = (reply: FastifyReply, budget: ByteBudget, items: number): Promise<void> =>
+  reserveForReply(budget, reply, items * bytesPerItem);
 
 /** An answered item: as text, and whether it is finished. */
 interface Answered {
@@ -110,7 +106,6 @@ export async function sendBatch(
   { outcomes, isReplayed }: BatchOutcomes<object>,
 ) {
   const answers = answersOf(request, batch, outcomes);
-  dropSilentReader(request);
   if (isReplayed) reply.header('Idempotent-Replayed', 'true');
   const statusFor = (states: readonly Answered['state'][]) => {
     const isUnfinished = states.includes('pending') && !states.includes('made');

@@ -103,6 +103,7 @@ export function createServices(ports: ServicePorts): Services {
     // A mail server that does not answer is tried for an hour (W12), so only a missing one counts as unable to send (W19).
     canSendMail: async () => (await readMailState()) !== 'not_configured',
     servesQualified: canServeQualified(trust),
+    revocationLists: trust.providers.flatMap(({ settings: { crl } }) => crl ?? []),
     counters,
     queue,
     writes,
