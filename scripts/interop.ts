@@ -1,8 +1,8 @@
 /**
  * `npm run interop`: strangers use a running service. Foreign generators make clients of `/openapi.json`, and these call every operation;
- * time-stamp clients are given the address of the RFC 3161 door; Bouncy Castle and DSS judge our evidence records, and we those of Bouncy Castle; our own
- * clients run in Python, Deno and Bun. What they need is installed once, into the cache. Redis and MongoDB are those of `REDIS_URL` and `MONGODB_URL`, or servers of its own. Names as
- * arguments: only these strangers.
+ * time-stamp clients are given the address of the RFC 3161 door; Bouncy Castle and DSS judge our evidence records, and we those of Bouncy
+ * Castle; our own clients run in Python, Deno and Bun. What they need is installed once, into the cache. Redis and MongoDB are those of
+ * `REDIS_URL` and `MONGODB_URL`, or servers of its own. Names as arguments: only these strangers.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
