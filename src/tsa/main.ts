@@ -17,6 +17,8 @@ const tsaSettingsSchema = z.object({
   /** Where those who ask it find it, when that is not where it listens. */
   TSA_URL: z.url({ protocol: /^http$/, error: 'takes an address that starts with http://' }).optional(),
   TSA_KEY: z.enum(KEY_ALGORITHMS, `takes ${KEY_ALGORITHMS.join(', ')}`).default('p-256'),
+  /** Whether its providers file says `aggregate`. */
+  TSA_AGGREGATE: z.enum(['0', '1'], 'takes 0 or 1').default('0'),
 });
 
 await runProcessWith(
@@ -29,6 +31,11 @@ await runProcessWith(
     const listening = await tsa.listen(config.HOST, config.PORT);
     const url = config.TSA_URL || listening;
     lifecycle.onClose('http', () => tsa.close());
-    return { url, providersFile: await writeProvidersFile(dir, url, DEVELOPMENT_POLICY), rootFile: pki.rootFile };
+    return {
+      url,
+      providersFile: await writeProvidersFile(dir, { url, policy: DEVELOPMENT_POLICY, isAggregating: config.TSA_AGGREGATE === '1' }),
+      rootFile: pki.rootFile,
+      crlFile: pki.crlFile,
+    };
   },
 );

@@ -6,6 +6,7 @@ import {
   extendedKeyUsage,
   generateSigningKey,
   issueCertificate,
+  issueCrl,
   KEY_USAGE,
   type KeyAlgorithm,
   keyUsage,
@@ -112,6 +113,10 @@ export function issueSigner(issuer: SigningIdentity, options: SignerOptions & { 
     issuer,
   );
 }
+
+/** The revocation list of a CA that has revoked nothing, of `nowMs` and for a year: verifiers that trust the root alone ask for one. */
+export const emptyCrl = (issuer: SigningIdentity, nowMs: number): Buffer =>
+  issueCrl({ number: BigInt(Math.floor(nowMs / 1000)), thisUpdateMs: nowMs, nextUpdateMs: nowMs + YEAR_MS, revoked: [] }, issuer);
 
 export interface PkiOptions {
   /** Of the TSA's key; default `p-256`. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { SigningIdentity } from '../shared/rfc3161/index.ts';
 import { KEY_ALGORITHMS, type KeyAlgorithm, pem, schemeOf } from './certificate.ts';
-import { createPki, issueSigner, type Pki } from './pki.ts';
+import { createPki, emptyCrl, issueSigner, type Pki } from './pki.ts';
 
 /**
  * The PKI of a development TSA on disk, so that what it stamped yesterday verifies today: the root outlives every restart, and the TSA's
@@ -35,6 +35,8 @@ type StoredIdentity = z.output<typeof identitySchema>;
 export interface TsaState extends Pki {
   /** PEM of the root: the trust anchor of every token from this folder. */
   rootFile: string;
+  /** PEM of the revocation lists of root and intermediate CA, as of this start. */
+  crlFile: string;
 }
 
 /**
@@ -61,15 +63,27 @@ export async function openTsaState(dir: string, algorithm: KeyAlgorithm, nowMs: 
   const rootPem = pem('CERTIFICATE', root.certificate);
   const rootFile = join(dir, 'root.pem');
   await writeWhole(rootFile, rootPem);
-  return { root, intermediate, signer, rootPem, rootFile };
+  const crlFile = join(dir, 'crl.pem');
+  await writeWhole(crlFile, [root, intermediate].map((ca) => pem('X509 CRL', emptyCrl(ca, nowMs))).join(''));
+  return { root, intermediate, signer, rootPem, rootFile, crlFile };
 }
 
 /**
  * Writes `providers.json` beside the root, ready for `TSP_PROVIDERS_FILE`; answers its path.
  */
-export async function writeProvidersFile(dir: string, url: string, policy: string): Promise<string> {
+export async function writeProvidersFile(
+  dir: string,
+  { url, policy, isAggregating }: { url: string; policy: string; isAggregating: boolean },
+): Promise<string> {
   const path = join(dir, 'providers.json');
-  const entry = { name: 'local-tsa', url, qualified: false, policy_oid: policy, trust_anchors_file: 'root.pem' };
+  const entry = {
+    name: 'local-tsa',
+    url,
+    qualified: false,
+    policy_oid: policy,
+    trust_anchors_file: 'root.pem',
+    ...(isAggregating && { aggregate: {} }),
+  };
   await writeWhole(path, `${JSON.stringify([entry], null, 2)}\n`);
   return path;
 }

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { issueResponse } from '../../src/shared/rfc3161/index.ts';
-import { KEY_ALGORITHMS } from '../../src/tsa/certificate.ts';
+import { KEY_ALGORITHMS, pem } from '../../src/tsa/certificate.ts';
 import { openTsaState, writeProvidersFile } from '../../src/tsa/state.ts';
 import { inherited } from '../support/environment.ts';
-import { opensslVerify } from '../support/openssl-tsa.ts';
+import { openssl, opensslVerify } from '../support/openssl-tsa.ts';
 import { postQuery } from '../support/tsa-client.ts';
 import { ask } from '../support/tsa-lab.ts';
 
@@ -39,6 +39,15 @@ describe('the PKI of the development TSA on disk', () => {
     expect(await readFile(second.rootFile, 'utf8')).toBe(first.rootPem);
   });
 
+  test('its CAs have revoked nobody, and say so to verifiers that insist on hearing it', async () => {
+    const { crlFile, rootFile, signer } = await openTsaState(dir, 'p-256', nowMs);
+    const at = (name: string) => join(dir, name);
+    await writeFile(at('signer.pem'), pem('CERTIFICATE', signer.certificate));
+    await writeFile(at('chain.pem'), signer.chain.map((der) => pem('CERTIFICATE', der)).join(''));
+    const files = ['-CRLfile', crlFile, '-CAfile', rootFile, '-untrusted', at('chain.pem'), at('signer.pem')];
+    expect((await openssl('verify', '-x509_strict', '-crl_check_all', ...files)).output).toContain('signer.pem: OK');
+  });
+
   test('the TSA certificate is renewed under the same root before it runs out', async () => {
     const first = await openTsaState(dir, 'p-256', nowMs);
     const later = nowMs + 10 * YEAR_MS;
@@ -65,12 +74,12 @@ describe('the PKI of the development TSA on disk', () => {
     const opened = await Promise.all(Array.from({ length: 8 }, () => openTsaState(dir, 'p-256', nowMs)));
     expect(new Set(opened.map(({ rootPem }) => rootPem)).size).toBe(1);
     expect(new Set(opened.map(({ signer }) => signer.certificate.toString('hex'))).size).toBe(1);
-    expect((await readdir(dir)).sort()).toEqual(['pki.json', 'root.pem']);
+    expect((await readdir(dir)).sort()).toEqual(['crl.pem', 'pki.json', 'root.pem']);
   });
 
   test('nobody else can read it', async () => {
     await openTsaState(dir, 'p-256', nowMs);
-    await writeProvidersFile(dir, 'http://127.0.0.1:1', '2.999.1');
+    await writeProvidersFile(dir, { url: 'http://127.0.0.1:1', policy: '2.999.1', isAggregating: true });
     expect((await stat(dir)).mode & 0o777).toBe(0o700);
     for (const name of await readdir(dir)) expect((await stat(join(dir, name))).mode & 0o777).toBe(0o600);
   });

@@ -9,9 +9,10 @@ import {
   timeStampRenewalOf,
 } from '../../src/shared/rfc3161/index.ts';
 import { DIGEST_OCTETS, type DigestAlgorithm } from '../../src/shared/rfc3161/x509/algorithms.ts';
-import { randomSerial } from '../../src/tsa/pki.ts';
+import { emptyCrl, randomSerial } from '../../src/tsa/pki.ts';
 import { createRecordLab, hash, imprintOf, type RecordLab } from '../support/record-lab.ts';
 import { type BouncyCastle, startBouncyCastle } from './bouncy-castle.ts';
+import { startDss } from './dss.ts';
 
 /** What one side made and the other judged. */
 export interface Meeting {
@@ -26,15 +27,45 @@ const documentsOf = (count: number) => Array.from({ length: count }, () => rando
 const taken = (what: string, verdict: string): Meeting => ({ what, verdict, isRight: verdict === 'taken' });
 const refused = (what: string, verdict: string): Meeting => ({ what, verdict, isRight: verdict.startsWith('refused') });
 
-/** Records made here are judged by Bouncy Castle, and records of Bouncy Castle here; both trust one TSA. */
-export async function exchangeRecords(java: string, jars: string): Promise<readonly Meeting[]> {
+/** A stranger who judges records. */
+interface Stranger {
+  readonly name: string;
+  /** `taken`, or why not. */
+  judge(record: Buffer, document: Buffer): Promise<string>;
+}
+
+/**
+ * Records made here are judged by Bouncy Castle and by DSS, and records of Bouncy Castle here; all trust one root. DSS also judges containers.
+ *
+ * @param jars the folder of each stranger's packages
+ */
+export async function exchangeRecords(
+  java: string,
+  jars: { readonly bouncyCastle: string; readonly dss: string },
+): Promise<readonly Meeting[]> {
   const lab = createRecordLab();
+  const { root, intermediate } = lab.tsa.pki;
   // Bouncy Castle takes no time that lies ahead of its clock.
   const answer = (request: Buffer) => issueResponse(lab.tsa.profile, request, { timeMs: Date.now(), serial: randomSerial() });
-  const castle = startBouncyCastle(java, jars, answer);
+  const castle = startBouncyCastle(java, jars.bouncyCastle, answer);
   try {
-    const ours = [...(await directOnes(lab, castle)), ...(await batches(lab, castle)), ...(await renewals(lab, castle))];
-    return [...ours, ...(await foreignOnes(lab, castle))];
+    const dss = await startDss(java, jars.dss, {
+      anchor: root.certificate,
+      crls: [root, intermediate].map((ca) => emptyCrl(ca, Date.now())),
+    });
+    try {
+      const strangers: Stranger[] = [
+        { name: 'Bouncy Castle', ...castle },
+        { name: 'DSS', ...dss },
+      ];
+      const ours: Meeting[] = [];
+      for (const stranger of strangers) {
+        ours.push(...(await directOnes(lab, stranger)), ...(await batches(lab, stranger)), ...(await renewals(lab, stranger)));
+      }
+      return [...ours, ...(await foreignOnes(lab, castle))];
+    } finally {
+      await dss.close();
+    }
   } finally {
     await castle.close();
   }
@@ -42,13 +73,13 @@ export async function exchangeRecords(java: string, jars: string): Promise<reado
 
 const stampNow = (lab: RecordLab, { imprint }: Pick<Renewal, 'imprint'>) => lab.stamp(imprint, { timeMs: Date.now() });
 
-async function directOnes(lab: RecordLab, castle: BouncyCastle): Promise<readonly Meeting[]> {
+async function directOnes(lab: RecordLab, stranger: Stranger): Promise<readonly Meeting[]> {
   const meetings: Meeting[] = [];
   for (const algorithm of algorithms) {
     const [document, other] = documentsOf(2) as [Buffer, Buffer];
     const record = encodeRecord(algorithm, { token: stampNow(lab, { imprint: imprintOf(hash(algorithm, document), algorithm) }) });
-    meetings.push(taken(`ours, direct, ${algorithm}`, await castle.judge(record, document)));
-    meetings.push(refused(`ours, direct, ${algorithm}, another document`, await castle.judge(record, other)));
+    meetings.push(taken(`ours to ${stranger.name}, direct, ${algorithm}`, await stranger.judge(record, document)));
+    meetings.push(refused(`ours to ${stranger.name}, direct, ${algorithm}, another document`, await stranger.judge(record, other)));
   }
   return meetings;
 }
@@ -62,37 +93,57 @@ function batchOf(lab: RecordLab, documents: readonly Buffer[], algorithm: Digest
   return (index) => encodeRecord(algorithm, { token, reducedHashtree: tree.reducedHashtreeOf(index) });
 }
 
-async function batches(lab: RecordLab, castle: BouncyCastle): Promise<readonly Meeting[]> {
+async function batches(lab: RecordLab, stranger: Stranger): Promise<readonly Meeting[]> {
   const meetings: Meeting[] = [];
   for (const algorithm of algorithms) {
     for (const size of algorithm === 'sha256' ? [1, 2, 3, 7, 64, 4_096] : [3]) {
       const documents = documentsOf(size);
       const recordOf = batchOf(lab, documents, algorithm);
       for (const index of new Set([0, size >> 1, size - 1])) {
-        const what = `ours, ${index + 1} of a batch of ${size}, ${algorithm}`;
-        meetings.push(taken(what, await castle.judge(recordOf(index), documents[index]!)));
+        const what = `ours to ${stranger.name}, ${index + 1} of a batch of ${size}, ${algorithm}`;
+        meetings.push(taken(what, await stranger.judge(recordOf(index), documents[index]!)));
         const other = documents[(index + 1) % size]!;
-        if (size > 1) meetings.push(refused(`${what}, another document`, await castle.judge(recordOf(index), other)));
+        if (size > 1) meetings.push(refused(`${what}, another document`, await stranger.judge(recordOf(index), other)));
       }
     }
   }
   return meetings;
 }
 
-async function renewals(lab: RecordLab, castle: BouncyCastle): Promise<readonly Meeting[]> {
+/** The token that renews a record, over what the record needs alone or in one tree with that of others, as the service asks for it. */
+function renewedOf(lab: RecordLab, record: Buffer, isAmongOthers: boolean): Buffer {
+  const renewal = timeStampRenewalOf(record);
+  const { algorithm, firstList } = renewal;
+  if (!isAmongOthers) {
+    const reducedHashtree = firstList.length > 1 ? [firstList] : undefined;
+    return addTimeStamp(record, { token: stampNow(lab, renewal), reducedHashtree }, 'last_chain');
+  }
+  const random = () => randomBytes(DIGEST_OCTETS[algorithm]);
+  const tree = buildHashTree(algorithm, [[random()], firstList, [random()]], [random(), random(), random()]);
+  const token = stampNow(lab, { imprint: imprintOf(tree.root, algorithm) });
+  return addTimeStamp(record, { token, reducedHashtree: tree.reducedHashtreeOf(1) }, 'last_chain');
+}
+
+async function renewals(lab: RecordLab, stranger: Stranger): Promise<readonly Meeting[]> {
   const meetings: Meeting[] = [];
   const document = randomBytes(20);
-  let record = batchOf(lab, [document, ...documentsOf(2)], 'sha256')(0);
-  for (let times = 1; times <= 3; times++) {
-    const renewal = timeStampRenewalOf(record);
-    const reducedHashtree = renewal.firstList.length > 1 ? [renewal.firstList] : undefined;
-    record = addTimeStamp(record, { token: stampNow(lab, renewal), reducedHashtree }, 'last_chain');
-    meetings.push(taken(`ours, renewed ${times} times`, await castle.judge(record, document)));
+  const direct = encodeRecord('sha256', { token: stampNow(lab, { imprint: imprintOf(hash('sha256', document)) }) });
+  const batched = batchOf(lab, [document, ...documentsOf(2)], 'sha256')(0);
+  for (const [kind, original] of Object.entries({ direct, batched })) {
+    for (const isAmongOthers of [false, true]) {
+      let record = original;
+      const what = `ours to ${stranger.name}, ${kind}, ${isAmongOthers ? 'in one tree with others' : 'alone'}`;
+      for (let times = 1; times <= 3; times++) {
+        record = renewedOf(lab, record, isAmongOthers);
+        meetings.push(taken(`${what}, renewed ${times} times`, await stranger.judge(record, document)));
+      }
+      meetings.push(refused(`${what}, renewed 3 times, another document`, await stranger.judge(record, randomBytes(20))));
+      const rehashed = hashTreeRenewalOf(record, imprintOf(hash('sha512', document), 'sha512'));
+      record = addTimeStamp(record, { token: stampNow(lab, rehashed) }, 'sha512');
+      meetings.push(taken(`${what}, with a chain of SHA-512`, await stranger.judge(record, document)));
+      meetings.push(refused(`${what}, with a chain of SHA-512, another document`, await stranger.judge(record, randomBytes(20))));
+    }
   }
-  const rehashed = hashTreeRenewalOf(record, imprintOf(hash('sha512', document), 'sha512'));
-  record = addTimeStamp(record, { token: stampNow(lab, rehashed) }, 'sha512');
-  meetings.push(taken('ours, with a chain of SHA-512', await castle.judge(record, document)));
-  meetings.push(refused('ours, with a chain of SHA-512, another document', await castle.judge(record, randomBytes(20))));
   return meetings;
 }
 

@@ -38,13 +38,18 @@ const rawContract = {
   errors,
 } satisfies OperationContract;
 
+/** One exchange may be for many stamps (S14). */
+const batchHeader = {
+  'Qstamp-Batch': 'Where the TSA signed the root of a batch: its id, how many leaves it has, and the root in hexadecimal.',
+};
+
 const exchangeContract = (part: ExchangePart): OperationContract => ({
   tag,
   id: downloads[part].id,
   summary: downloads[part].summary,
   description: 'For verifiers other than this service, e.g. `openssl ts -verify`. Stamps of the mock provider have none.',
   path: tokenIdPath,
-  answers: { 200: bytes(downloads[part].answer, downloads[part].type) },
+  answers: { 200: { ...bytes(downloads[part].answer, downloads[part].type), ...(part !== 'evidence' && { headers: batchHeader }) } },
   errors: [...errors, 'not_found'],
 });
 
@@ -128,7 +133,8 @@ export function registerVerifyRoutes(
       { onRequest, config: { contract: exchangeContract(part) } },
       async (request, reply) => {
         const { token_id } = parseById(request).path;
-        const der = await mistakes.count(request, reply, () => verification.exchange(token_id, part));
+        const { der, batch } = await mistakes.count(request, reply, () => verification.exchange(token_id, part));
+        if (batch) reply.header('Qstamp-Batch', `${batch.batchId}; leaves=${batch.leaves}; root=${batch.root.digest}`);
         reply.header('Content-Type', type);
         reply.header('Content-Disposition', `attachment; filename="${token_id}.${extension}"`);
         return der;

@@ -34,12 +34,13 @@ export function createStampPages(deps: { stamps: StampStore; refusals: Pick<Refu
       const stamp = await stamps.find(tokenId);
       const verdict = stamp ? verdictOf(await stampJudge.judgeStamp(stamp), stamp.proofs[0].provider) : await absenceOf(tokenId);
       const path = verifyPath(tokenId);
-      const isExchanged = stamp?.proofs[0].kind === 'token';
+      const isExchanged = stamp !== null && stamp.proofs[0].kind !== 'mock';
       return {
         tokenId,
         address: `${baseUrl}${path}`,
         verdict,
         downloads: isExchanged ? downloads.map((name) => ({ name, url: `${path}/${name}` })) : [],
+        isBatched: stamp?.proofs[0].kind === 'leaf',
         shownAt: new Date(clock()).toISOString(),
       };
     },

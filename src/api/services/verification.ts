@@ -2,7 +2,7 @@ import { contentSha256Of } from '../../shared/contract/stamp.ts';
 import type { VerificationResult } from '../../shared/contract/verify.ts';
 import { adviceOf, type ReasonCode, reasonOf } from '../../shared/domain/reasons.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { digestCharacters, imprintOfDigest } from '../../shared/domain/stamp.ts';
+import { type Batch, digestCharacters, imprintOfDigest } from '../../shared/domain/stamp.ts';
 import { encodeRecord, isRecord } from '../../shared/rfc3161/index.ts';
 import type { RefusalStore } from '../../shared/store/refusals.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
@@ -12,6 +12,12 @@ import type { StampJudge } from './stamp-judge.ts';
 /** The DER of a stamp's exchange with its TSA, and the evidence record over it (RFC 4998), for verifiers other than us. */
 export type ExchangePart = 'tsr' | 'tsq' | 'token' | 'evidence';
 
+export interface Exchanged {
+  readonly der: Buffer;
+  /** The batch that it is of; undefined where it is of the stamp alone. */
+  readonly batch: Batch | undefined;
+}
+
 /** Verifies stamps by their id, and any token that somebody brings (V1, V2). */
 export interface Verification {
   /** Loads the stored token and checks it cryptographically, every time; an id that is not known, or whose request was refused, gives `valid: false` (E6, E11). */
@@ -19,11 +25,12 @@ export interface Verification {
   /** Checks any text as a token, and that it is for `hash` where one is given; whatever it is, the answer is a result (V4). */
   raw(token: string, hash?: string | null): Promise<VerificationResult>;
   /**
-   * The bytes as they were exchanged with the TSA, or the evidence record of them (S14).
+   * The bytes as they were exchanged with the TSA, or the evidence record of them (S14). Of a batched stamp the exchange is that of its batch,
+   * and so is the token.
    *
    * @throws ServiceError `not_found` for an unknown id, and for a stamp of the mock provider.
    */
-  exchange(tokenId: string, part: ExchangePart): Promise<Buffer>;
+  exchange(tokenId: string, part: ExchangePart): Promise<Exchanged>;
 }
 
 function adviceFor(code: ReasonCode): { advice?: string } {
@@ -91,8 +98,11 @@ export function createVerification(deps: {
       if (proof.kind === 'mock')
         throw new ServiceError('not_found', 'This stamp was made by the mock provider: there is no RFC 3161 exchange to download.');
       const token = Buffer.from(proof.token, 'base64');
-      if (part === 'evidence') return isRecord(token) ? token : encodeRecord(stamp.imprint.algorithm, { token });
-      return part === 'token' ? token : proof[part];
+      const ofStamp = (der: Buffer): Exchanged => ({ der, batch: undefined });
+      if (part === 'evidence') return ofStamp(isRecord(token) ? token : encodeRecord(stamp.imprint.algorithm, { token }));
+      if (proof.kind === 'token') return ofStamp(part === 'token' ? token : proof[part]);
+      const { batch } = proof;
+      return { der: part === 'token' ? batch.tst : batch[part], batch };
     },
   };
 }

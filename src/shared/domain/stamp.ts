@@ -29,7 +29,7 @@ interface ProofOfTime {
   readonly isQualified: boolean;
   /** genTime of a time-stamp token, else the worker's clock (S8); RFC 3339 in UTC. */
   readonly issuedAt: string;
-  /** What clients get as `token`: base64. */
+  /** What clients get as `token`: base64; empty where the record of the proof is damaged. */
   readonly token: string;
 }
 
@@ -41,12 +41,38 @@ export interface TokenProof extends ProofOfTime {
   readonly tsr: Buffer;
 }
 
+/** One answer of a TSA for many imprints: it signed the root of a hash tree over them (S14). Stored once for all its leaves. */
+export interface Batch {
+  /** UUID version 7. */
+  readonly batchId: string;
+  readonly root: Imprint;
+  /** How many imprints the tree is over. */
+  readonly leaves: number;
+  readonly provider: string;
+  readonly isQualified: boolean;
+  /** genTime, RFC 3339 in UTC. */
+  readonly issuedAt: string;
+  /** DER of the TimeStampReq and the TimeStampResp for the root, byte for byte. */
+  readonly tsq: Buffer;
+  readonly tsr: Buffer;
+  /** The TimeStampToken in `tsr`, DER. */
+  readonly tst: Buffer;
+}
+
+/** A TSA signed the root of a batch, and the path leads there. `token` is an EvidenceRecord (RFC 4998): it is composed, not stored. */
+export interface LeafProof extends ProofOfTime {
+  readonly kind: 'leaf';
+  readonly batch: Batch;
+  /** The blind of this leaf, then the sibling on each level; all as long as a digest of the root's algorithm. */
+  readonly path: readonly Buffer[];
+}
+
 /** The mock provider's word, which proves nothing to a stranger. */
 export interface MockProof extends ProofOfTime {
   readonly kind: 'mock';
 }
 
-export type Proof = TokenProof | MockProof;
+export type Proof = TokenProof | LeafProof | MockProof;
 
 export interface Stamp {
   /** UUID version 7 (S7). */

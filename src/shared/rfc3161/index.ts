@@ -19,8 +19,17 @@ export {
   timeStampRenewalOf,
 } from './ers/encode.ts';
 export { buildHashTree, type HashTree, type ReducedHashtree } from './ers/hash-tree.ts';
+export { firstTokenOf } from './ers/record.ts';
 // To judge one, or whatever proves a time.
-export { type EvidenceContext, isRecord, type RecordContext, recordAlgorithms, verifyEvidence, verifyRecord } from './ers/verify.ts';
+export {
+  type EvidenceContext,
+  firstHashtreeOf,
+  isRecord,
+  type RecordContext,
+  recordAlgorithms,
+  verifyEvidence,
+  verifyRecord,
+} from './ers/verify.ts';
 // To issue a time-stamp: the steps of `issueResponse`, each with plain data, for a TSA that is to fail at one of them.
 export { acceptRequest } from './issue/accept-request.ts';
 export {
@@ -35,6 +44,7 @@ export {
   type TokenParts,
   type TstInfoFields,
 } from './issue/encode.ts';
+export { IdentityError, identityOf } from './issue/identity.ts';
 export {
   issueResponse,
   type Moment,
@@ -72,4 +82,5 @@ export { verifyResponse, verifyToken } from './tsp/verify.ts';
 export type { Certificate } from './x509/certificate.ts';
 export { isCrlOf } from './x509/crl.ts';
 export { isSameName, nameText } from './x509/name.ts';
-export { createTrustStore, type TrustMaterial, TrustMaterialError, type TrustStore } from './x509/trust-store.ts';
+export { pemOf } from './x509/pem.ts';
+export { certificatesIn, createTrustStore, type TrustMaterial, TrustMaterialError, type TrustStore } from './x509/trust-store.ts';

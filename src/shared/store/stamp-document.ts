@@ -1,8 +1,8 @@
-import { hash } from 'node:crypto';
-import { Binary } from 'mongodb';
+import type { Binary } from 'mongodb';
 import type { Caller } from '../domain/caller.ts';
-import { digestCharacters, type Imprint, type MockProof, type Proof, type Stamp, sha256Imprint, type TokenProof } from '../domain/stamp.ts';
+import { digestCharacters, type Imprint, type Stamp, sha256Imprint } from '../domain/stamp.ts';
 import type { StampTier } from '../domain/tiers.ts';
+import { type Batches, digestsOf, type Found, proofsOf, type StoredProof, storedProofOf, tokenDigestOf } from './stored-proof.ts';
 
 /** Where the content of a sealed stamp lies; the secret of its capability address is stored as a hash only (S11). */
 export interface SealedRef {
@@ -25,13 +25,11 @@ export interface StoredStamp extends Stamp {
   readonly tokenAsSent?: string | undefined;
 }
 
-type StoredTokenProof = Omit<TokenProof, 'tsq' | 'tsr'> & { readonly tsq: Binary; readonly tsr: Binary };
-
 /** `_id` is the stamp's id: a UUID version 7, so that its order is time order (S7). */
 export interface StampDocument extends Omit<StoredStamp, 'tokenId' | 'proofs' | 'tokenAsSent'> {
   readonly _id: string;
-  readonly proofs: readonly [MockProof | StoredTokenProof, ...(MockProof | StoredTokenProof)[]];
-  /** SHA-256 of each RFC 3161 `token`, hex; by it a raw token is found again. Mock tokens know their id. */
+  readonly proofs: readonly [StoredProof, ...StoredProof[]];
+  /** SHA-256 of each RFC 3161 `token`, hex; of a leaf, the half of its blind. By it a raw token is found again. Mock tokens know their id. */
   readonly tokenDigest?: string | readonly string[] | undefined;
 }
 
@@ -47,30 +45,10 @@ export interface FlatStampDocument extends Omit<StampDocument, 'imprint' | 'proo
   readonly tsr?: Binary | undefined;
 }
 
-export const tokenDigestOf = (token: string): string => hash('sha256', token, 'hex');
-
-const storedProofOf = (proof: Proof): MockProof | StoredTokenProof =>
-  proof.kind === 'mock' ? proof : { ...proof, tsq: new Binary(proof.tsq), tsr: new Binary(proof.tsr) };
-
-const bytesOf = (binary: Binary): Buffer => Buffer.from(binary.buffer);
-
-/** What the database may hold where a document of ours should be: everything is to be looked at first. */
-type Found = Readonly<Record<string, unknown>>;
-
-/** Stands where a record has no proof that can be read. Without a token it proves nothing (V1). */
-const noProof: MockProof = { kind: 'mock', provider: '', isQualified: false, issuedAt: '', token: '' };
-
-function proofOf(stored: Found | null): Proof {
-  const { kind, provider, issuedAt, token, isQualified, tsq, tsr } = stored ?? {};
-  if (typeof provider !== 'string' || typeof issuedAt !== 'string' || typeof token !== 'string') return noProof;
-  const claims = { provider, isQualified: isQualified === true, issuedAt, token };
-  if (kind === 'mock') return { kind, ...claims };
-  return tsq instanceof Binary && tsr instanceof Binary ? { kind: 'token', ...claims, tsq: bytesOf(tsq), tsr: bytesOf(tsr) } : noProof;
-}
-
-function proofsOf(stored: unknown): readonly [Proof, ...Proof[]] {
-  const [first = noProof, ...others] = Array.isArray(stored) ? stored.map(proofOf) : [];
-  return [first, ...others];
+/** The ids of the batches that a document refers to. */
+export function batchIdsIn(document: StampDocument | FlatStampDocument): string[] {
+  const proofs: unknown = isFlat(document) ? [] : document.proofs;
+  return Array.isArray(proofs) ? proofs.flatMap((proof) => (typeof proof?.batchId === 'string' ? [proof.batchId] : [])) : [];
 }
 
 /** An imprint that is missing reads as an empty digest, which no token is for. */
@@ -84,8 +62,8 @@ const isFlat = (document: StampDocument | FlatStampDocument): document is FlatSt
   !('proofs' in document) && !('imprint' in document);
 
 export function documentOf({ tokenId, proofs: [first, ...others], tokenAsSent, ...rest }: StoredStamp): StampDocument {
-  const tokens = [first, ...others].filter(({ kind }) => kind === 'token').map(({ token }) => token);
-  const digests = [...tokens, ...(tokenAsSent === undefined ? [] : [tokenAsSent])].map(tokenDigestOf);
+  const sent = tokenAsSent === undefined ? [] : [tokenDigestOf(tokenAsSent)];
+  const digests = [...[first, ...others].flatMap(digestsOf), ...sent];
   return {
     _id: tokenId,
     ...rest,
@@ -136,14 +114,16 @@ export function summaryOf(document: StampDocument | FlatStampDocument): StampSum
   };
 }
 
-/** Reads any document; of one that is damaged, a stamp that proves nothing (V1). */
-export function stampOf(document: StampDocument | FlatStampDocument): StoredStamp {
+/** Reads any document; of one that is damaged, or whose batch is not there, a stamp that proves nothing (V1). */
+export function stampOf(document: StampDocument | FlatStampDocument, batches: Batches): StoredStamp {
   if (!isFlat(document)) {
-    const { _id: tokenId, proofs, imprint, tokenDigest: _, ...rest } = document;
-    return { tokenId, ...rest, imprint: imprintOf(imprint), proofs: proofsOf(proofs) };
+    const { _id: tokenId, proofs, imprint: stored, tokenDigest: _, ...rest } = document;
+    const imprint = imprintOf(stored);
+    return { tokenId, ...rest, imprint, proofs: proofsOf(proofs, imprint, batches) };
   }
   const { _id: tokenId, hash: digest, token, provider, isQualified, issuedAt, tsq, tsr, tokenDigest: _, ...rest } = document;
   const kind = tsq && tsr ? 'token' : 'mock';
-  const proof = proofOf({ kind, token, provider, isQualified, issuedAt, tsq, tsr });
-  return { tokenId, imprint: imprintOf({ algorithm: 'sha256', digest }), ...rest, proofs: [proof] };
+  const imprint = imprintOf({ algorithm: 'sha256', digest });
+  const proofs = proofsOf([{ kind, token, provider, isQualified, issuedAt, tsq, tsr }], imprint, batches);
+  return { tokenId, imprint, ...rest, proofs };
 }

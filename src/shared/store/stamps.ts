@@ -1,9 +1,11 @@
 import type { Collection, Db } from 'mongodb';
+import type { BatchStore } from './batches.ts';
 import { maxTimeMS } from './connection.ts';
 import { duplicatePositions, inStore } from './errors.ts';
 import { createProductListing } from './product-listing.ts';
 import type { StampDirectory } from './stamp-directory.ts';
 import {
+  batchIdsIn,
   documentOf,
   type FlatStampDocument,
   type StampDocument,
@@ -12,8 +14,8 @@ import {
   stampOf,
   summaryFields,
   summaryOf,
-  tokenDigestOf,
 } from './stamp-document.ts';
+import { tokenDigestOf } from './stored-proof.ts';
 
 export type { SealedRef, StampSummary, StoredStamp } from './stamp-document.ts';
 
@@ -27,7 +29,7 @@ export interface StampStore {
   insertOnce(stamps: readonly StoredStamp[]): Promise<{ stored: StoredStamp[]; added: StoredStamp[] }>;
   find(tokenId: string): Promise<StoredStamp | null>;
   findMany(tokenIds: readonly string[]): Promise<StoredStamp[]>;
-  /** The id of the stamp that holds this RFC 3161 token (base64), or null. */
+  /** The id of the stamp that holds this RFC 3161 token, or whose record this is (base64), or null. */
   findIdByToken(token: string): Promise<string | null>;
   /** A product's stamps, newest first (S12). */
   listByProduct(product: string, page: { limit: number; offset: number }): Promise<StampSummary[]>;
@@ -35,13 +37,18 @@ export interface StampStore {
   scan(): AsyncIterable<StampSummary>;
 }
 
-/** `directory`: what is known of where a product's stamps are; without it they are looked for among all. */
-export function createStampStore(db: Db, directory: Pick<StampDirectory, 'marks'> = { marks: async () => [] }): StampStore {
+/** `directory`: what is known of where a product's stamps are. `batches`: what stamps share. */
+export function createStampStore(db: Db, directory: Pick<StampDirectory, 'marks'>, batches: Pick<BatchStore, 'findMany'>): StampStore {
   const stamps: Collection<StampDocument | FlatStampDocument> = db.collection('stamps');
   const listOfProduct = createProductListing(stamps);
 
-  const findMany = (tokenIds: readonly string[]) =>
-    inStore(async () => (await stamps.find({ _id: { $in: [...tokenIds] } }, { maxTimeMS }).toArray()).map(stampOf));
+  async function stampsOf(documents: readonly (StampDocument | FlatStampDocument)[]): Promise<StoredStamp[]> {
+    const shared = await batches.findMany(documents.flatMap(batchIdsIn));
+    return documents.map((document) => stampOf(document, shared));
+  }
+
+  const findMany = async (tokenIds: readonly string[]) =>
+    stampsOf(await inStore(() => stamps.find({ _id: { $in: [...tokenIds] } }, { maxTimeMS }).toArray()));
 
   return {
     insertOnce: (given) =>
@@ -60,17 +67,18 @@ export function createStampStore(db: Db, directory: Pick<StampDirectory, 'marks'
           };
         }
       }),
-    find: (tokenId) =>
-      inStore(async () => {
-        const found = await stamps.findOne({ _id: tokenId }, { maxTimeMS });
-        return found && stampOf(found);
-      }),
+    find: async (tokenId) => {
+      const found = await inStore(() => stamps.findOne({ _id: tokenId }, { maxTimeMS }));
+      return found && ((await stampsOf([found]))[0] ?? null);
+    },
     findMany,
-    findIdByToken: (token) =>
-      inStore(async () => {
-        const found = await stamps.findOne({ tokenDigest: tokenDigestOf(token) }, { projection: { _id: 1 }, maxTimeMS });
-        return found?._id ?? null;
-      }),
+    findIdByToken: async (token) => {
+      const found = await inStore(() => stamps.findOne({ tokenDigest: tokenDigestOf(token) }, { maxTimeMS }));
+      if (!found || batchIdsIn(found).length === 0) return found?._id ?? null;
+      // The blind of a record is found by; whether these are the octets of the record is another question (V2).
+      const [stamp] = await stampsOf([found]);
+      return stamp?.proofs.some((proof) => proof.token === token) ? stamp.tokenId : null;
+    },
     listByProduct: (product, page) =>
       inStore(async () => (await listOfProduct(await directory.marks(product), product, page)).map(summaryOf)),
     scan: async function* () {

@@ -2,6 +2,7 @@ import { ServiceError } from '../domain/service-error.ts';
 import { systemClock } from '../runtime/clock.ts';
 import type { Config } from '../runtime/config.ts';
 import type { Logger } from '../runtime/log.ts';
+import { type BatchStore, createBatchStore } from './batches.ts';
 import { connectStore } from './connection.ts';
 import { type CounterStore, createCounterStore } from './counters.ts';
 import { inStore } from './errors.ts';
@@ -18,6 +19,7 @@ import { createWorkflowStore, type WorkflowStore } from './workflows.ts';
 /** Everything that is kept in MongoDB. */
 export interface Store {
   readonly stamps: StampStore;
+  readonly batches: BatchStore;
   readonly refusals: RefusalStore;
   readonly stampDirectory: StampDirectory;
   readonly counters: CounterStore;
@@ -45,10 +47,12 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
   const { db, close } = connectStore(MONGODB_URL, log);
   const keys = createKeyStore(db, MASTER_KEY);
   const stampDirectory = createStampDirectory(db, systemClock);
+  const batches = createBatchStore(db);
   const closing = new AbortController();
   const checks = db.collection<{ _id: string; at?: Date }>('checks');
   return {
-    stamps: createStampStore(db, stampDirectory),
+    stamps: createStampStore(db, stampDirectory, batches),
+    batches,
     refusals: createRefusalStore(db),
     stampDirectory,
     counters: createCounterStore(db),

@@ -7,6 +7,7 @@ import { judgeSigner, type SignerRules, verifyToken } from '../tsp/verify.ts';
 import type { DigestAlgorithm } from '../x509/algorithms.ts';
 import type { TrustStore } from '../x509/trust-store.ts';
 import { type Coverage, coverageOf } from './coverage.ts';
+import type { ReducedHashtree } from './hash-tree.ts';
 import { type ArchiveTimeStamp, type EvidenceRecord, readRecord } from './record.ts';
 
 /** Judging an evidence record (RFC 4998 §5.3). */
@@ -41,6 +42,16 @@ export function recordAlgorithms(given: Uint8Array): readonly DigestAlgorithm[] 
     return [...new Set(readRecord(viewOf(given)).chains.map(({ algorithm }) => algorithm))];
   } catch (error) {
     if (error instanceof Refusal) return [];
+    throw error;
+  }
+}
+
+/** The hash tree of a record’s first token; undefined: there is none, or the record cannot be read. Never throws, whatever the bytes. */
+export function firstHashtreeOf(given: Uint8Array): ReducedHashtree | undefined {
+  try {
+    return readRecord(viewOf(given)).chains[0].timeStamps[0].reducedHashtree;
+  } catch (error) {
+    if (error instanceof Refusal) return undefined;
     throw error;
   }
 }
