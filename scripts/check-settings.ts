@@ -5,10 +5,12 @@
  *     node scripts/check-settings.ts [port]
  */
 import { createServer } from 'node:net';
+import { systemClock } from '../src/shared/runtime/clock.ts';
 import { ConfigError, loadConfig } from '../src/shared/runtime/config.ts';
 import { loadOrExit } from '../src/shared/runtime/lifecycle.ts';
+import { createLogger } from '../src/shared/runtime/log.ts';
 import { loadTrustSettings } from '../src/shared/trust/trusted-providers.ts';
-import { readCredentials } from '../src/workers/providers/credentials.ts';
+import { openTsas } from '../src/workers/providers/open-provider.ts';
 
 /** True when nothing listens on this port of loopback. */
 const isFree = (port: number) =>
@@ -32,6 +34,8 @@ async function isOurs(port: number): Promise<boolean> {
 const port = Number(process.argv[2]);
 const isTaken = port > 0 && !(await isFree(port)) && !(await isOurs(port));
 loadOrExit(() => {
-  for (const { settings } of loadTrustSettings(loadConfig(process.env)).providers) readCredentials(settings);
+  const { providers } = loadTrustSettings(loadConfig(process.env));
+  const log = createLogger({ level: 'silent', process: 'check' });
+  for (const provider of openTsas(providers, { clock: systemClock, log })) provider.close();
   if (isTaken) throw new ConfigError(`PORT: got "${port}", which another process listens on; it takes a free port`);
 });
