@@ -18,14 +18,19 @@ export interface ServiceCalls {
   /** @throws CommandFailure that says in one sentence why there is no such answer */
   json<Schema extends z.ZodType>(call: Call, answer: Schema): Promise<z.output<Schema>>;
   /** @throws CommandFailure as `json` */
-  bytes(call: Call): Promise<Buffer>;
+  bytes(call: Call): Promise<BytesAnswer>;
   /** An answer of any size, as it arrives. @throws CommandFailure as `json`, also where it breaks off */
   chunks(call: Call): AsyncIterable<Uint8Array>;
 }
 
-interface Failed {
-  readonly status: number;
+export interface BytesAnswer {
   readonly body: Buffer;
+  readonly headers: Headers;
+}
+
+interface Failed {
+  readonly body: Buffer;
+  readonly status: number;
   readonly retryAfterMs: number | undefined;
 }
 
@@ -81,7 +86,8 @@ export function createServiceCalls(base: string): ServiceCalls {
     }
   }
 
-  const bytes = (call: Call): Promise<Buffer> => persist(call, async (response) => Buffer.from(await response.arrayBuffer()));
+  const bytes = (call: Call): Promise<BytesAnswer> =>
+    persist(call, async (response) => ({ headers: response.headers, body: Buffer.from(await response.arrayBuffer()) }));
 
   async function* chunks(call: Call): AsyncGenerator<Uint8Array> {
     const body = await persist(call, async (response) => response.body);
@@ -97,7 +103,7 @@ export function createServiceCalls(base: string): ServiceCalls {
     bytes,
     chunks,
     json: async (call, schema) => {
-      const parsed = schema.safeParse(parseJson((await bytes(call)).toString('utf8')));
+      const parsed = schema.safeParse(parseJson((await bytes(call)).body.toString('utf8')));
       if (parsed.success) return parsed.data;
       throw new CommandFailure(exitCodes.unavailable, `what answers at ${call.path} is not this service`);
     },

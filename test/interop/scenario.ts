@@ -62,6 +62,8 @@ export const scenario: readonly Step[] = [
     status: 201,
     answer: { content_sha256: hash, tier: 'basic' },
   },
+  { operation: 'stampAgentBatch', body: [{ hash }, { hash: content }], status: 200 },
+  { operation: 'stampInternalBatch', token: 'service', body: [{ hash, tier: 'plus' }], status: 200 },
   { operation: 'stampAgentPlus', body: { hash }, status: 201, answer: { tier: 'plus' } },
   {
     operation: 'stampAgentSealed',
@@ -97,7 +99,8 @@ export const scenario: readonly Step[] = [
     status: 201,
     answer: { sequence_number: 1 },
   },
-  { operation: 'completeWorkflow', ...workflow, status: 200, answer: { status: 'completed', output_count: 1 } },
+  { operation: 'stampWorkflowOutputs', ...workflow, body: [{ output_hash: hash, output_type: 'code' }], status: 200 },
+  { operation: 'completeWorkflow', ...workflow, status: 200, answer: { status: 'completed', output_count: 2 } },
   { operation: 'showWorkflowPage', path: workflow.path, status: 200 },
   {
     operation: 'listWorkflowOutputs',

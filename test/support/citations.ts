@@ -49,7 +49,7 @@ const proseOf = (path: string, source: string): string =>
 
 const listOf = (number: string): string => String.raw`${number}(?:(?:\s*(?:,|–|-)\s*|\s+(?:and|or|to)\s+)${number})*`;
 const issues = /\bissues?[\s#:]+\d+(?:\s*§\s*\d+)?/gi;
-const decisions = /\b[ESVWRTM][1-9]\d?\b/g;
+const decisions = /\b[ESLNVWRTM][1-9]\d?\b/g;
 const rules = new RegExp(String.raw`\brules?\s+(${listOf('\\d+')})`, 'gi');
 /** In brackets alone: two digits at most, since an HTTP status has three. */
 const refusals = new RegExp(String.raw`\brefusals?\s+(${listOf('\\d+')})|(?<=\s)\((${listOf('\\d{1,2}')})\)`, 'gi');

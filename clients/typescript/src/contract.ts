@@ -43,7 +43,7 @@ export interface StampToken {
   /** null where the imprint is no SHA-256 */
   readonly content_sha256: string | null;
   readonly imprint: Imprint;
-  /** opaque token body; base64 of the RFC 3161 TimeStampToken with real providers */
+  /** opaque token body; with real providers base64 of the RFC 3161 TimeStampToken, or of the EvidenceRecord (RFC 4998) of a batched stamp */
   readonly token: string;
   readonly tier: StampTier;
   readonly tsp_provider: string;

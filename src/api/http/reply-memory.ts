@@ -15,5 +15,7 @@ export async function reserveForReply(budget: ByteBudget, reply: FastifyReply, b
   const reservation = budget.reserve(bytes);
   reply.raw.once('close', reservation.release);
   await reservation.granted;
-  reply.request.raw.setTimeout(mostSilentMs, () => reply.request.raw.destroy());
+  const { raw } = reply.request;
+  // Where nothing is to be read yet, the answer is still being made.
+  raw.setTimeout(mostSilentMs, () => raw.socket.writableLength > 0 && raw.destroy());
 }

@@ -14,6 +14,7 @@ import {
   verifyToken,
 } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
+import type { AggregateSettings } from '../../shared/trust/aggregate-entry.ts';
 import type { ProviderSettings } from '../../shared/trust/providers-file.ts';
 import type { ClockWatch, SecondOpinion } from './key/clock-watch.ts';
 import { type StampSubject, TsaRefusedError } from './provider.ts';
@@ -47,6 +48,8 @@ export interface Rfc3161Provider {
   /** Under which it is configured to stamp, dotted OID. */
   readonly policyOid: string | undefined;
   readonly maxConcurrent: number;
+  /** Undefined: each stamp is asked for by itself. */
+  readonly aggregate: AggregateSettings | undefined;
   /** How long one call may take, milliseconds. */
   readonly timeoutMs: number;
   /**
@@ -142,6 +145,7 @@ export function createRfc3161Provider(deps: {
     isQualified,
     policyOid,
     maxConcurrent: settings.maxConcurrent,
+    aggregate: settings.aggregate,
     timeoutMs,
     stamp: async (subject, signal) => {
       const { imprint, asked } = subject;

@@ -34,7 +34,7 @@ class StampToken:
     """null where the imprint is no SHA-256"""
     imprint: Imprint
     token: str
-    """opaque token body; base64 of the RFC 3161 TimeStampToken with real providers"""
+    """opaque token body; with real providers base64 of the RFC 3161 TimeStampToken, or of the EvidenceRecord (RFC 4998) of a batched stamp"""
     tier: StampTier
     tsp_provider: str
     is_qualified: bool

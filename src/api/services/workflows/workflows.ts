@@ -74,7 +74,7 @@ export function createWorkflows(deps: WorkflowsDeps) {
     state: createWorkflowState({ outputs, clock, addressOf }),
     resend: createResend({ workflows, mailer, idempotency, clock, addressOf }),
     verifyUser: createUserVerification({ workflows, clock }),
-    stampOutput: createOutputStamping({ queue, writes, waiter, outputs, idempotency, clock, servesQualified, addressOf }),
+    ...createOutputStamping({ queue, writes, waiter, outputs, idempotency, clock, servesQualified, addressOf }),
     complete: createCompletion({ workflows, stamps, markStamp, jobs, clock, waitMs, servesQualified, addressOf }),
     redact: createRedaction({ workflows, outputs, clock }),
     /**
