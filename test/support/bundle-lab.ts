@@ -71,10 +71,17 @@ export interface BundleLab {
   completed(contents: readonly string[]): Promise<{ readonly workflow: StartedWorkflow; readonly zip: Buffer; readonly files: Bundle }>;
 }
 
-/** A service whose stamps come from a development TSA. */
-export async function startBundleLab(onEnd: (close: () => void | Promise<void>) => void): Promise<BundleLab> {
+/** A service whose stamps come from a development TSA. `provider`: more members of its entry. */
+export async function startBundleLab(
+  onEnd: (close: () => void | Promise<void>) => void,
+  provider: Readonly<Record<string, unknown>> = {},
+): Promise<BundleLab> {
   const tsa = await startTsa({ onEnd });
-  const settings = { ...providersSettings([{ tsa }], onEnd), RATE_WORKFLOW_START_PER_HOUR: '0', RATE_WORKFLOW_STAMP_PER_MINUTE: '0' };
+  const settings = {
+    ...providersSettings([{ tsa, ...provider }], onEnd),
+    RATE_WORKFLOW_START_PER_HOUR: '0',
+    RATE_WORKFLOW_STAMP_PER_MINUTE: '0',
+  };
   const service = await startService({ keep: true, settings });
   onEnd(() => service.stop().then(() => undefined));
   return {
@@ -82,10 +89,13 @@ export async function startBundleLab(onEnd: (close: () => void | Promise<void>) 
     tsa,
     completed: async (contents) => {
       const workflow = await startWorkflow(service);
-      for (const content of contents) {
+      const stamp = async (content: string) => {
         const { status } = await stampOutput(service, workflow, { output_hash: createHash('sha256').update(content).digest('hex') });
         if (status !== 201) throw new Error(`stamping answered ${status}`);
-      }
+      };
+      // Only what waits together is batched.
+      if ('aggregate' in provider) await Promise.all(contents.map(stamp));
+      else for (const content of contents) await stamp(content);
       const { status } = await completeWorkflow(service, workflow);
       if (status !== 200) throw new Error(`completing answered ${status}`);
       const zip = Buffer.from(await (await service.fetch(`/workflow/${workflow.id}/evidence.zip`)).arrayBuffer());
