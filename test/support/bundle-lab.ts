@@ -1,6 +1,6 @@
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -37,6 +37,34 @@ export function withSums(files: Bundle): Map<string, Buffer> {
   bent.delete('SHA256SUMS');
   const sums = [...bent].map(([name, content]) => `${createHash('sha256').update(content).digest('hex')}  ${name}\n`);
   return bent.set('SHA256SUMS', Buffer.from(sums.join('')));
+}
+
+/** Whether a test may see a folder as the whole machine. */
+export const canChangeRoot = process.getuid?.() === 0 && findProgram('chroot') !== undefined;
+
+/** The files that a program is loaded with, as the loader lists them. */
+const librariesOf = (program: string): string[] => execFileSync('ldd', [program], { encoding: 'utf8' }).match(/\/\S+/g) ?? [];
+
+/** Runs `verify.sh` of these files where nothing is at all but three programs: no /dev, no /proc, no other folder. */
+export async function runScriptInEmptyPlace(files: Bundle, ...args: readonly string[]): Promise<ScriptRun> {
+  const folder = mkdtempSync(join(tmpdir(), 'qstamp-empty-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const put = (name: string, content: Buffer, mode = 0o644) => {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), content, { mode });
+  };
+  for (const name of ['sh', 'openssl', 'sha256sum']) {
+    const program = findProgram(name) ?? name;
+    put(`bin/${name}`, readFileSync(program), 0o755);
+    for (const library of librariesOf(program)) put(library, readFileSync(library), 0o755);
+  }
+  for (const [name, content] of files) put(join('bundle', name), content);
+  return new Promise((resolve) => {
+    const options = { env: { PATH: '/bin' }, encoding: 'utf8' } as const;
+    execFile(findProgram('chroot') ?? '', [folder, '/bin/sh', '/bundle/verify.sh', ...args], options, (error, stdout, stderr) => {
+      resolve({ code: error ? Number(error.code) : 0, output: `${stdout}${stderr}` });
+    });
+  });
 }
 
 export interface ScriptRun {
