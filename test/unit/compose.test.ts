@@ -206,6 +206,7 @@ describe('deploy/Dockerfile', () => {
       '!package-lock.json',
       '!.npmrc',
       '!bin',
+      '!scripts/renew.ts',
       '!scripts/repair-counters.ts',
       '!scripts/rotate-master-key.ts',
       '!scripts/stack/packaged-node.mjs',

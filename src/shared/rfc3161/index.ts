@@ -19,6 +19,7 @@ export {
   timeStampRenewalOf,
 } from './ers/encode.ts';
 export { buildHashTree, type HashTree, type ReducedHashtree } from './ers/hash-tree.ts';
+export { evidenceEndOf, renewalImprintOf, renewRecord } from './ers/renew.ts';
 // To judge one, or whatever proves a time.
 export {
   type EvidenceContext,

@@ -14,6 +14,7 @@ import {
 } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { ProviderSettings } from '../../shared/trust/providers-file.ts';
+import { evidenceTermOf } from '../renewal/evidence-term.ts';
 import { type StampSubject, TsaRefusedError } from './provider.ts';
 import { TransportError, type TsaClient } from './tsa-client.ts';
 
@@ -149,6 +150,7 @@ export function createRfc3161Provider(deps: {
         token: verified.token.toString('base64'),
         tsq,
         tsr,
+        term: evidenceTermOf(verified),
       };
     },
     readToken: ({ token }) => {
