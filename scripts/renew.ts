@@ -11,24 +11,24 @@ import { openStore } from '../src/shared/store/store.ts';
 import { createTokenJudge } from '../src/shared/trust/judge.ts';
 import { canServeQualified, loadTrustSettings } from '../src/shared/trust/trusted-providers.ts';
 import { createRenewProcessor } from '../src/workers/processors/renew.ts';
-import { openTsa } from '../src/workers/providers/open-provider.ts';
+import { openTsas } from '../src/workers/providers/open-provider.ts';
 import { createProviderPool } from '../src/workers/providers/pool.ts';
 import { ProviderError } from '../src/workers/providers/provider.ts';
 
 const deadlineMs = 60_000;
 const dayMs = 86_400_000;
 
-const { config, trust, tsas } = loadOrExit(() => {
+const { config, trust, log, tsas } = loadOrExit(() => {
   const config = loadConfig(process.env);
   const trust = loadTrustSettings(config);
   if (trust.providers.length === 0) throw new ConfigError('TSP: got mock; evidence is renewed by a TSA, so it takes local or file');
-  return { config, trust, tsas: trust.providers.map((provider) => openTsa(provider, systemClock)) };
+  const log = createLogger({ level: config.LOG_LEVEL, process: 'renew', destination: process.stderr });
+  return { config, trust, log, tsas: openTsas(trust.providers, { clock: systemClock, log }) };
 });
-const log = createLogger({ level: config.LOG_LEVEL, process: 'renew', destination: process.stderr });
 const store = openStore(config, log);
 const renew = createRenewProcessor({
   ...store,
-  provider: createProviderPool({ providers: tsas, deadlineMs, clock: systemClock, log }),
+  provider: createProviderPool({ providers: tsas, deadlineMs, clock: systemClock, log, keepBatch: store.batches.insertOnce }),
   tokenJudge: createTokenJudge({ trust, mockKey: () => store.keys.secret('mock-provider'), clock: systemClock }),
   servesQualified: canServeQualified(trust),
   renewBeforeMs: config.RENEW_BEFORE_DAYS * dayMs,

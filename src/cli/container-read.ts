@@ -6,8 +6,11 @@ import { CommandFailure, exitCodes } from './failure.ts';
 
 /** The media type of an ASiC-S container (EN 319 162-1 §4.3.3.1), which its first entry says. */
 export const containerType = 'application/vnd.etsi.asic-s+zip';
+const fullContainerType = 'application/vnd.etsi.asic-e+zip';
 /** Where the proof is (EN 319 162-1 §4.3.3.2): a time-stamp token, or an evidence record (RFC 4998). */
 export const proofEntries = { token: 'META-INF/timestamp.tst', record: 'META-INF/evidencerecord.ers' } as const;
+/** A list of the files inside, as OpenDocument has it, and the folder itself. */
+const harmless = ['META-INF/manifest.xml', 'META-INF/'];
 export const isContainerPath = (path: string): boolean => /\.(asics|scs)$/i.test(path);
 
 /** An ASiC-S container with one file and a proof over it. Its bytes were judged by nobody. */
@@ -18,10 +21,13 @@ export interface Container {
   readonly proof: Buffer;
   /** The file, unpacked as it is read. */
   openFile(): Promise<Readable>;
+  /** What else is in META-INF, and nobody looked at. */
+  readonly unread: readonly string[];
   close(): void;
 }
 
-const mostEntries = 64;
+/** Others renew a time-stamp by two more entries each time. */
+const mostEntries = 1_000;
 const mostProofBytes = 2 * 1024 * 1024;
 /** What unpacks to more than this, and to that many times what is packed, is made to hurt. */
 const suspiciousBytes = 64 * 1024 * 1024;
@@ -60,23 +66,28 @@ function checkEntry(entry: Entry, fileBytes: number): void {
 /** By name, each once; names that lead out of the container are refused by the reader of zip files. */
 async function readEntries(zip: ZipFile): Promise<ReadonlyMap<string, Entry>> {
   const entries = new Map<string, Entry>();
+  const names = new Set<string>();
   let packed = 0;
   if (zip.entryCount > mostEntries) throw refuse(`it has more than ${mostEntries} entries`);
   for await (const entry of zip.eachEntry()) {
     checkEntry(entry, zip.fileSize);
     packed += entry.compressedSize;
-    const known = [...entries.keys()].some((name) => name.toLowerCase() === entry.fileName.toLowerCase());
-    if (known) throw refuse(`${entry.fileName} is in it twice`);
+    if (names.size === names.add(entry.fileName.toLowerCase()).size) throw refuse(`${entry.fileName} is in it twice`);
     entries.set(entry.fileName, entry);
   }
   if (packed > zip.fileSize) throw refuse('its entries overlap');
   return entries;
 }
 
-/** The octets of an entry whose two headers name it alike, so that no two readers see two files. */
+/** The octets of an entry whose two headers say the same, so that no two readers see two files. */
 async function openEntry(zip: ZipFile, entry: Entry): Promise<Readable> {
-  const { fileName } = await zip.readLocalFileHeaderPromise(entry);
-  if (!fileName.equals(entry.fileNameRaw)) throw refuse(`${entry.fileName} has two names`);
+  const local = await zip.readLocalFileHeaderPromise(entry);
+  if (!local.fileName.equals(entry.fileNameRaw)) throw refuse(`${entry.fileName} has two names`);
+  // What was written as a stream has its sizes behind it (APPNOTE.TXT §4.3.9); those of more than 4 GB are in an extra field.
+  const isStreamed = (local.generalPurposeBitFlag & 8) !== 0;
+  const isSize = (size: number, said: number) => isStreamed || said === size || said === 0xffffffff;
+  const hasSizes = isSize(entry.compressedSize, local.compressedSize) && isSize(entry.uncompressedSize, local.uncompressedSize);
+  if (local.compressionMethod !== entry.compressionMethod || !hasSizes) throw refuse(`${entry.fileName} has two headers that differ`);
   return zip.openReadStreamPromise(entry);
 }
 
@@ -89,7 +100,9 @@ async function readContainer(zip: ZipFile): Promise<Container> {
   const entries = await readEntries(zip);
   const mimetype = entries.get('mimetype');
   if (mimetype?.relativeOffsetOfLocalHeader !== 0) throw refuse('its first entry is not mimetype');
-  if ((await readSmall(zip, mimetype, 128)).toString('latin1') !== containerType) throw refuse('its mimetype names another type');
+  const type = (await readSmall(zip, mimetype, 128)).toString('latin1');
+  if (type === fullContainerType) throw refuse('it is an ASiC-E container, for signatures and for several files');
+  if (type !== containerType) throw refuse('its mimetype names another type');
   const isData = (name: string) => name !== 'mimetype' && !/^META-INF\//i.test(name);
   const [data, ...others] = [...entries.values()].filter(({ fileName }) => isData(fileName));
   if (!data || others.length > 0 || data.fileName.includes('/')) throw refuse('it must hold one file, and no folder');
@@ -99,6 +112,7 @@ async function readContainer(zip: ZipFile): Promise<Container> {
     name: data.fileName,
     proof: await readSmall(zip, proof, mostProofBytes),
     openFile: () => openEntry(zip, data),
+    unread: [...entries.keys()].filter((name) => !['mimetype', data.fileName, proof.fileName, ...harmless].includes(name)),
     close: () => zip.close(),
   };
 }

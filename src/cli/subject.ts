@@ -12,6 +12,8 @@ export interface Subject {
   readonly stampId: string | undefined;
   /** What a record says about the file, which proves nothing. */
   readonly record: StampRecord | undefined;
+  /** What lies beside the token in its container, and is not judged. */
+  readonly unread?: readonly string[];
 }
 
 const uuidPattern = /^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/i;

@@ -41,6 +41,7 @@ export function tellVerdict(name: string, subject: Subject, judgement: SubjectJu
   const notChecked = [
     ...(subject.input === undefined ? ['a file: only the token was judged'] : []),
     ...unchecked.map(({ subject }) => `whether ${readableName(subject)} was revoked`),
+    ...unreadText(subject.unread ?? []),
     ...(stated?.unchecked.filter((code) => !toldByName.includes(code)).map((code) => UNCHECKED[code]) ?? []),
   ];
   const json = {
@@ -66,6 +67,12 @@ export function tellVerdict(name: string, subject: Subject, judgement: SubjectJu
     ...(online ? [`the service says: ${describeOnline(online)}${isValid ? '' : ', which proves nothing'}`] : []),
   ];
   return { json, line: `${shortName}: ${headline(subject, judgement, reason)}`, details };
+}
+
+/** Others renew a container a hundred times. */
+function unreadText(entries: readonly string[]): readonly string[] {
+  const named = entries.slice(0, 6).map((entry) => `${entry} in the container`);
+  return entries.length > named.length ? [...named, `${entries.length - named.length} more of its entries`] : named;
 }
 
 const reasonText = (reason: SubjectJudgement['reason']): string | null => {

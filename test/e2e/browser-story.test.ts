@@ -1,13 +1,14 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { axeFindings } from '../support/axe.ts';
 import { launchChromium } from '../support/chromium.ts';
+import { mimetype, zipOf } from '../support/containers.ts';
 import { startMailServer } from '../support/mail.ts';
 import { sha256 } from '../support/requests.ts';
 import { startService } from '../support/service.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
 import { completeWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
 
-test('start, open the link of the mail, stamp, complete, look at the page, drop a file', async () => {
+test('start, open the link of the mail, stamp, complete, look at the page, drop a file and a container', async () => {
   const mail = await startMailServer();
   const tsa = await startTsa();
   const service = await startService({
@@ -26,9 +27,11 @@ test('start, open the link of the mail, stamp, complete, look at the page, drop 
   expect(await axeFindings(page)).toEqual([]);
 
   const contents = [1, 2, 3].map((number) => Buffer.from(`output ${number}\n`));
+  const stampIds: unknown[] = [];
   for (const content of contents) {
     const { status, body } = await stampOutput(service, workflow, { output_hash: sha256(content) });
     expect(status, JSON.stringify(body)).toBe(201);
+    stampIds.push(body.stamp_token_id);
   }
   expect((await completeWorkflow(service, workflow)).status).toBe(200);
 
@@ -43,6 +46,15 @@ test('start, open the link of the mail, stamp, complete, look at the page, drop 
   ]);
   await page.getByText('second.txt is output 2').waitFor();
   await page.getByText(/stranger\.txt is none of these outputs/).waitFor();
+  expect(await axeFindings(page)).toEqual([]);
+
+  const token = await fetch(`${service.url}/api/v1/verify/v1/token/${stampIds[0]}/token`);
+  const proof = { name: 'META-INF/timestamp.tst', content: Buffer.from(await token.arrayBuffer()) };
+  const container = await zipOf([mimetype, { name: 'first.txt', content: contents[0]! }, proof]);
+  await page.goto(`${service.url}/verify`);
+  await page.setInputFiles('#file', { name: 'first.txt.asics', mimeType: 'application/zip', buffer: container });
+  await page.getByText('first.txt is what was stamped, byte for byte').waitFor();
+  await page.getByRole('heading', { name: 'This stamp is valid' }).waitFor();
   expect(await axeFindings(page)).toEqual([]);
   expect(complaints).toEqual([]);
 });

@@ -38,6 +38,9 @@ test('/docs shows every operation of /openapi.json', async () => {
   const ids = Object.values(document.paths).flatMap((methods) => Object.values(methods).map(({ operationId }) => operationId));
   const html = await (await service.fetch('/docs')).text();
   for (const id of ids) expect(html).toContain(`id="${id}"`);
+  // Descriptions are CommonMark whose marks a person does not see.
+  expect(html).toContain('<code>X-Service-Token</code>');
+  expect(html).not.toContain('`');
 });
 
 test('a person tries it: a stamp without a token, under the strict policy of all pages', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { file as inContainer, mimetype, zipOf } from '../support/containers.ts';
 import { contentOf } from '../support/page-samples.ts';
 import { mainText, plainText } from '../support/page-text.ts';
 import { useSamplePages } from '../support/sample-pages.ts';
@@ -78,6 +79,48 @@ describe('/verify', () => {
     expect(bodies).toEqual(['token=good']);
   });
 
+  // The sample page takes the token `good`, whose bytes these are.
+  const proof = { name: 'META-INF/timestamp.tst', content: Buffer.from('good', 'base64') };
+  const containing = async (content: Buffer, token = proof) =>
+    file('x.asics', await zipOf([mimetype, { ...inContainer, name: 'report.pdf', content, compress: true }, token]));
+
+  it('takes an ASiC-S container (EN 319 162-1): its token is sent, the file in it is compared here', async () => {
+    const container = await zipOf([
+      mimetype,
+      { ...inContainer, name: 'report.pdf', content: contentOf(1), compress: true },
+      proof,
+      { ...proof, name: 'META-INF/timestamp002.tst' },
+    ]);
+    const bodies: (string | null)[] = [];
+    const { result, complaints } = await visit('/verify', {}, async (page) => {
+      page.on('request', (request) => bodies.push(request.postData()));
+      await page.setInputFiles('#file', file('x.asics', container));
+      await page.getByText('is what was stamped').waitFor();
+      return page.innerText('main');
+    });
+    expect(result).toContain('This stamp is valid');
+    expect(result).toContain('Container. x.asics holds report.pdf and the stamp META-INF/timestamp.tst. Only the stamp was sent to us.');
+    expect(result).toContain('Not checked: META-INF/timestamp002.tst, which it holds too.');
+    expect(result).toContain('Match. report.pdf is what was stamped, byte for byte.');
+    expect(bodies).toEqual(['token=good']);
+    expect(complaints).toEqual([]);
+  });
+
+  it('a container with another file, with a bad token, and with a file that cannot be unpacked', async () => {
+    const damaged = await containing(Buffer.from('longer than what it is packed into '.repeat(9)));
+    // The octets behind the local header of the file: a block type that deflate does not have (RFC 1951 §3.2.3).
+    damaged.buffer[damaged.buffer.indexOf('report.pdf') + 'report.pdf'.length] = 0x07;
+    await visit('/verify', {}, async (page) => {
+      await page.setInputFiles('#file', await containing(contentOf(2)));
+      await page.getByRole('heading', { name: 'This file is not what was stamped' }).waitFor();
+      await page.setInputFiles('#file', await containing(contentOf(1), { ...proof, content: Buffer.from('bad') }));
+      await page.getByText('Its file was not compared.').waitFor();
+      await page.getByText('This stamp is not valid').waitFor();
+      await page.setInputFiles('#file', damaged);
+      await page.getByText('Not compared. report.pdf cannot be unpacked: report.pdf is damaged.').waitFor();
+    });
+  });
+
   it.each([
     ['/verify', [file('wrong.pdf', 'wrong'), stampRecord], 'This file is not what was stamped'],
     ['/verify/qualified', [file('wrong.pdf', 'wrong')], 'This file is not what was stamped'],
@@ -111,7 +154,11 @@ describe('/verify', () => {
   it('says plainly what it cannot read', async () => {
     await visit('/verify', {}, async (page) => {
       for (const [name, sentence] of [
-        ['old.asics', 'is an ASiC-S container, which this service cannot read yet'],
+        ['cut.asics', 'is no ASiC-S container that can be judged: it is no zip file.'],
+        [
+          'many.asice',
+          'is an ASiC-E container, for signatures and for several files, which this page does not read. DSS and digidoc4j do.',
+        ],
         ['note.qstamp.json', 'is no record of a stamp'],
       ] as const) {
         await page.setInputFiles('#file', file(name, 'x'));

@@ -4,19 +4,28 @@ import { createSha512 } from './sha512.js';
 
 /** @typedef {'sha256' | 'sha384' | 'sha512'} Algorithm */
 
+/**
+ * A file, or one inside a container.
+ *
+ * @typedef {object} Content
+ * @property {string} name
+ * @property {number} size
+ * @property {() => ReadableStream<Uint8Array> | Promise<ReadableStream<Uint8Array>>} stream
+ */
+
 const hashers = { sha256: createSha256, sha384: () => createSha512(384), sha512: () => createSha512(512) };
 
 /**
  * The digest of a file, lower-case hex, read in pieces: a file of any size in constant memory. `crypto.subtle` wants the file whole,
  * and HTTPS.
  *
- * @param {File} file
+ * @param {Content} file
  * @param {Algorithm} algorithm
  * @param {(percent: number) => void} onProgress
  */
 export async function hashFile(file, algorithm, onProgress) {
   const hasher = hashers[algorithm]();
-  const reader = file.stream().getReader();
+  const reader = (await file.stream()).getReader();
   let read = 0;
   let shown = 0;
   for (;;) {

@@ -35,7 +35,7 @@ export function announce(text) {
  * A line of the list of results, about one file: `say` writes an icon, and words that may hold the file's name.
  *
  * @param {HTMLElement} results
- * @param {File} file
+ * @param {{ name: string }} file
  */
 export function addResult(results, file) {
   const item = document.createElement('li');

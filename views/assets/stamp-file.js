@@ -1,8 +1,14 @@
 // @ts-check
 /** Tells stamps from other files by their names, and takes the token out of them. */
+import { openContainer } from './container-file.js';
+import { ZipFault } from './zip-entries.js';
 
-/** Formats that hold stamps and that this service cannot read yet. The one place that says so. */
-const unreadable = { '.asics': 'an ASiC-S container' };
+/** Formats that this service does not read. The one place that says so. */
+const foreign = {
+  '.asice': 'is an ASiC-E container, for signatures and for several files, which this page does not read. DSS and digidoc4j do.',
+  '.sce': 'is an ASiC-E container, for signatures and for several files, which this page does not read. DSS and digidoc4j do.',
+};
+const containers = ['.asics', '.scs'];
 const binary = ['.tsr', '.tst', '.ers'];
 const record = '.qstamp.json';
 /** A record of ours and a token are a few kilobytes; a file that is larger is none. */
@@ -12,24 +18,21 @@ const maxBytes = 1_000_000;
 const endingOf = (name, endings) => endings.find((ending) => name.toLowerCase().endsWith(ending));
 
 /** @param {File} file */
-export const isStampFile = (file) => endingOf(file.name, [record, ...binary, ...Object.keys(unreadable)]) !== undefined;
+export const isStampFile = (file) => endingOf(file.name, [record, ...binary, ...containers, ...Object.keys(foreign)]) !== undefined;
 
 /** @param {Uint8Array} bytes */
 const base64Of = (bytes) => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
 
 /**
- * The token in a stamp file, base64, or a sentence that says why there is none.
+ * The token in a stamp file, base64, and the container that it was in; or a sentence, after the file's name, that says why there is none.
  *
  * @param {File} file
- * @returns {Promise<{ token: string } | { problem: string }>}
+ * @returns {Promise<{ token: string, container?: import('./container-file.js').Container } | { problem: string }>}
  */
 export async function readStampFile(file) {
-  const format = endingOf(file.name, Object.keys(unreadable));
-  if (format !== undefined) {
-    return {
-      problem: `is ${unreadable[/** @type {keyof typeof unreadable} */ (format)]}, which this service cannot read yet. DSS and digidoc4j can.`,
-    };
-  }
+  const format = endingOf(file.name, Object.keys(foreign));
+  if (format !== undefined) return { problem: foreign[/** @type {keyof typeof foreign} */ (format)] };
+  if (endingOf(file.name, containers)) return readContainer(file);
   if (file.size > maxBytes) return { problem: 'is too large to be a stamp.' };
   if (endingOf(file.name, binary)) return { token: base64Of(new Uint8Array(await file.arrayBuffer())) };
   try {
@@ -39,5 +42,16 @@ export async function readStampFile(file) {
     return { problem: 'holds no token: open the address in it that is called verify_url.' };
   } catch {
     return { problem: 'is no record of a stamp: it is not JSON.' };
+  }
+}
+
+/** @param {File} file */
+async function readContainer(file) {
+  try {
+    const container = await openContainer(file);
+    return { token: base64Of(container.proof), container };
+  } catch (error) {
+    if (error instanceof ZipFault) return { problem: `is no ASiC-S container that can be judged: ${error.message}.` };
+    throw error;
   }
 }

@@ -5,11 +5,12 @@ import { openDropZone } from './drop-zone.js';
 import { hashFile } from './hash-file.js';
 import { addResult, announce, bold, find, icon } from './page-parts.js';
 import { isStampFile, readStampFile } from './stamp-file.js';
+import { ZipFault } from './zip-entries.js';
 
 /** Where the form shows its answer; the page of one stamp has none. */
 const answer = document.querySelector('#answer');
 
-/** Files that were given before their stamp. @type {File[]} */
+/** Files that were given before their stamp. @type {import('./hash-file.js').Content[]} */
 let waiting = [];
 
 /** The imprint of the stamp that the page shows. */
@@ -30,23 +31,39 @@ async function showVerdict(token) {
   if (answer) addCopyButtons(answer);
 }
 
-/** @param {File} file */
+/** Shows the verdict on a stamp. Where it came in a container, says what else is in that, and returns the file inside. @param {File} file */
 async function takeStamp(file) {
   const { item, name, say } = addResult(find('.results'), file);
   try {
     const read = await readStampFile(file);
     if ('problem' in read) {
       say('warning', bold('Not read.'), ' ', name, ' ', read.problem);
-      return;
+      return undefined;
     }
     await showVerdict(read.token);
-    item.remove();
+    if (!read.container) {
+      item.remove();
+      return undefined;
+    }
+    const { content, proofName, unread } = read.container;
+    const isShown = shownImprint() !== undefined;
+    const inside = `${content.name} and the stamp ${proofName}. Only the stamp was sent to us.`;
+    say('other', bold('Container.'), ' ', name, ` holds ${inside}${isShown ? '' : ' Its file was not compared.'}`, ...unreadWords(unread));
+    return isShown ? content : undefined;
   } catch {
     say('warning', bold('Not verified.'), ' ', name, ' could not be read or sent. Please try again.');
+    return undefined;
   }
 }
 
-/** @param {File} file @param {NonNullable<ReturnType<typeof shownImprint>>} imprint */
+/** @param {string[]} unread */
+function unreadWords(unread) {
+  if (unread.length === 0) return [];
+  const named = unread.slice(0, 6).join(', ');
+  return [' ', bold('Not checked:'), ` ${named}${unread.length > 6 ? ` and ${unread.length - 6} more` : ''}, which it holds too.`];
+}
+
+/** @param {import('./hash-file.js').Content} file @param {NonNullable<ReturnType<typeof shownImprint>>} imprint */
 async function compareFile(file, imprint) {
   const { item, name, say, progress } = addResult(find('.results'), file);
   try {
@@ -55,8 +72,9 @@ async function compareFile(file, imprint) {
     if (isSame) say('check', bold('Match.'), ' ', name, ' is what was stamped, byte for byte.');
     else say('cross', bold('Not what was stamped.'), ' ', name, ' is another file than the one that was stamped, or was changed since.');
     return isSame;
-  } catch {
-    say('warning', bold('Not compared.'), ' ', name, ' could not be read. Please try again.');
+  } catch (error) {
+    const why = error instanceof ZipFault ? `cannot be unpacked: ${error.message}.` : 'could not be read. Please try again.';
+    say('warning', bold('Not compared.'), ' ', name, ` ${why}`);
     return undefined;
   }
 }
@@ -99,7 +117,8 @@ async function take(files) {
   find('.results').replaceChildren();
   if (stamp) {
     answer?.replaceChildren();
-    await takeStamp(stamp);
+    const content = await takeStamp(stamp);
+    if (content) waiting.unshift(content);
   }
   const imprint = shownImprint();
   const compared = [];

@@ -1,4 +1,4 @@
-/** One operation as the documents show it. */
+/** One operation as the documents show it. Descriptions may hold `code`, as CommonMark marks it. */
 export interface DocsOperation {
   readonly id: string;
   readonly method: string;
@@ -27,7 +27,7 @@ export interface DocsOperation {
 
 export interface DocsPage {
   readonly version: string;
-  /** What holds for many operations, in plain text. */
+  /** What holds for many operations. */
   readonly guide: readonly { readonly title: string; readonly paragraphs: readonly string[] }[];
   readonly groups: readonly { readonly name: string; readonly operations: readonly DocsOperation[] }[];
 }

@@ -12,9 +12,6 @@ const schemaText = (schema: Readonly<Record<string, unknown>>): string => {
   return [type ?? 'any'].flat().map(String).join(' | ');
 };
 
-/** Descriptions are CommonMark; the page shows them as plain text. */
-const plain = (description: string): string => description.replaceAll('`', '');
-
 const pretty = (example: unknown): string => JSON.stringify(example, null, 2);
 
 function operationOf(method: string, path: string, operation: OperationObject): DocsOperation {
@@ -25,13 +22,13 @@ function operationOf(method: string, path: string, operation: OperationObject): 
     method: method.toUpperCase(),
     path,
     summary: operation.summary,
-    description: plain(operation.description ?? ''),
+    description: operation.description ?? '',
     tokenHeader: scheme === undefined ? null : 'ServiceToken' in scheme ? 'X-Service-Token' : 'Authorization',
     parameters: (operation.parameters ?? []).map(({ name, in: place, required, description = '', schema, example }) => ({
       name,
       place,
       required,
-      description: plain(description),
+      description,
       type: schemaText(schema),
       example: example === undefined ? '' : String(example),
     })),
@@ -40,7 +37,7 @@ function operationOf(method: string, path: string, operation: OperationObject): 
       const example = content[jsonType]?.example;
       return {
         status,
-        description: plain(description),
+        description,
         mediaTypes: Object.keys(content),
         example: example === undefined ? null : pretty(example),
       };
@@ -56,7 +53,7 @@ export function docsPageOf(document: ApiDocument): DocsPage {
   const groups = Map.groupBy(operations, ({ tag }) => tag);
   return {
     version: document.info.version,
-    guide: guide.map(({ title, paragraphs }) => ({ title, paragraphs: paragraphs.map(plain) })),
+    guide,
     groups: [...groups].map(([name, ofGroup]) => ({ name, operations: ofGroup.map(({ shown }) => shown) })),
   };
 }

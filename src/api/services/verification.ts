@@ -4,7 +4,7 @@ import { evidenceRecordOf } from '../../shared/domain/evidence.ts';
 import { adviceOf, type ReasonCode, reasonOf } from '../../shared/domain/reasons.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { type Batch, digestCharacters, imprintOfDigest } from '../../shared/domain/stamp.ts';
-import { evidenceEndOf, tokenIn } from '../../shared/rfc3161/index.ts';
+import { evidenceEndOf } from '../../shared/rfc3161/index.ts';
 import type { RefusalStore } from '../../shared/store/refusals.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';
@@ -109,7 +109,7 @@ export function createVerification(deps: {
       }
       if (proof.kind === 'token') return ofStamp(part === 'token' ? token : proof[part]);
       const { batch } = proof;
-      return { der: part === 'token' ? (tokenIn(batch.tsr) ?? Buffer.alloc(0)) : batch[part], batch };
+      return { der: part === 'token' ? batch.tst : batch[part], batch };
     },
   };
 }

@@ -65,7 +65,8 @@ interface Judged {
 async function judgeContainer(name: string, context: JudgeContext): Promise<Judged> {
   const container = await openContainer(name);
   try {
-    const subject = { input: standardInput, token: container.proof, stampId: undefined, record: undefined };
+    const { proof, unread } = container;
+    const subject = { input: standardInput, token: proof, stampId: undefined, record: undefined, unread };
     const judgement = await judgeSubject(subject, { ...context, stdin: await container.openFile() });
     return { told: tellVerdict(name, subject, judgement, context.trust), judgement };
   } catch (error) {

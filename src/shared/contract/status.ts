@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { durabilities, mailStates, qualifications, serviceStates } from '../domain/service-state.ts';
+import { clockStates, durabilities, mailStates, qualifications, serviceStates } from '../domain/service-state.ts';
 import { dateTime } from './fields.ts';
 
 const serviceState = z.enum(serviceStates);
@@ -21,6 +21,13 @@ const providerStatus = z
     status: serviceState,
     last_success_at: dateTime.nullable().describe('when it last answered with a token that was verified; null: not asked yet'),
     latency_ms: z.object({ p50: milliseconds, p95: milliseconds }),
+    clock: z
+      .object({
+        status: z.enum(clockStates),
+        drift_ms: z.number().nullable().describe('how far it is ahead of what others say, milliseconds; null while nobody says anything'),
+      })
+      .optional()
+      .describe('of the clock that a key of one’s own stamps by; `off` or `unknown`: it stamps nothing'),
   })
   .meta({ id: 'ProviderStatus' });
 export type ProviderStatus = z.output<typeof providerStatus>;

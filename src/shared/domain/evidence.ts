@@ -1,4 +1,4 @@
-import { encodeRecord, renewRecord, tokenIn } from '../rfc3161/index.ts';
+import { encodeRecord, renewRecord } from '../rfc3161/index.ts';
 import type { Batch, Proof, Renewal, Stamp } from './stamp.ts';
 
 /** The renewals of a proof; those of a leaf are its batch's. */
@@ -18,9 +18,8 @@ export function evidenceRecordOf({ imprint, proofs: [proof] }: Pick<Stamp, 'impr
 }
 
 /** The EvidenceRecord of a batch's root: what the next renewal of its leaves is over. Undefined: something of it is damaged. */
-export function batchRecordOf({ root, tsr, renewals = [] }: Batch): Buffer | undefined {
-  const token = tokenIn(tsr);
-  return token && renewed(encodeRecord(root.algorithm, { token }), renewals);
+export function batchRecordOf({ root, tst, renewals = [] }: Batch): Buffer | undefined {
+  return renewed(encodeRecord(root.algorithm, { token: tst }), renewals);
 }
 
 function renewed(record: Buffer, renewals: readonly Renewal[]): Buffer | undefined {

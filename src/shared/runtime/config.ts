@@ -141,13 +141,14 @@ export type Config = Omit<Settings, 'TSP' | 'TSA_DOOR'> & {
 
 /** The settings that say who stamps, and who is trusted. */
 const providerSettingNames = {
+  NODE_ENV: true,
   TSP: true,
   TSP_PROVIDERS_FILE: true,
   TRUST_ANCHORS_FILE: true,
   INTERMEDIATES_FILE: true,
   IGNORE_CA_PURPOSES: true,
 } as const;
-export type ProviderConfig = Pick<Config, keyof typeof providerSettingNames>;
+export type ProviderConfig = Pick<Config, Exclude<keyof typeof providerSettingNames, 'NODE_ENV'>> & Partial<Pick<Config, 'NODE_ENV'>>;
 
 /** Settings that hold a secret: each may be read from the file that `<NAME>_FILE` names, and is never printed. */
 export const secretSettings = ['REDIS_URL', 'MONGODB_URL', 'MASTER_KEY', 'NEW_MASTER_KEY', 'SERVICE_TOKENS', 'SMTP_URL'] as const;

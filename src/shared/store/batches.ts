@@ -1,4 +1,5 @@
 import { Binary, type Collection, type Db } from 'mongodb';
+import { tokenOfAnswer } from '../domain/leaf-record.ts';
 import { type Batch, digestCharacters, type Imprint } from '../domain/stamp.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
@@ -14,7 +15,7 @@ export interface BatchStore {
 }
 
 /** `_id` is the batch's id. */
-export interface BatchDocument extends Omit<Batch, 'batchId' | 'tsq' | 'tsr' | 'term' | 'renewals'> {
+export interface BatchDocument extends Omit<Batch, 'batchId' | 'tsq' | 'tsr' | 'tst' | 'term' | 'renewals'> {
   readonly _id: string;
   readonly evidence?: StoredEvidence;
   readonly tsq: Binary;
@@ -33,15 +34,18 @@ function batchOf(document: Partial<BatchDocument>, renewalTokens: ReadonlyMap<st
   if (typeof batchId !== 'string' || typeof provider !== 'string' || typeof issuedAt !== 'string' || typeof leaves !== 'number')
     return undefined;
   if (!isImprint(root) || !(tsq instanceof Binary) || !(tsr instanceof Binary)) return undefined;
+  const answer = bytesOf(tsr);
+  const tst = tokenOfAnswer(answer);
   const claims = { batchId, root, leaves, provider, isQualified: isQualified === true, issuedAt };
-  return { ...claims, tsq: bytesOf(tsq), tsr: bytesOf(tsr), ...evidenceOf(evidence, renewalTokens, digestCharacters[root.algorithm] / 2) };
+  const renewable = evidenceOf(evidence, renewalTokens, digestCharacters[root.algorithm] / 2);
+  return tst && { ...claims, tsq: bytesOf(tsq), tsr: answer, tst, ...renewable };
 }
 
 /** `renewals`: the tokens that keep batches alive. */
 export function createBatchStore(db: Db, renewals: Pick<RenewalStore, 'findTokens'>): BatchStore {
   const batches: Collection<BatchDocument> = db.collection('batches');
   return {
-    insertOnce: ({ batchId, tsq, tsr, term, renewals: _, ...rest }) =>
+    insertOnce: ({ batchId, tsq, tsr, tst: _, term, renewals: __, ...rest }) =>
       inStore(async () => {
         try {
           await batches.insertOne({ _id: batchId, ...rest, ...storedEvidenceOf(term), tsq: new Binary(tsq), tsr: new Binary(tsr) });

@@ -1,12 +1,12 @@
 import { fileURLToPath } from 'node:url';
 import { Eta } from 'eta';
-import { count, dayText, duration, hash, latency, plural, stampTime, time, timeText } from './format.ts';
+import { count, dayText, duration, hash, inlineCode, latency, plural, stampTime, time, timeText } from './format.ts';
 
 /** Where templates, e-mails and assets lie. */
 export const viewsFolder = fileURLToPath(new URL('../../../views', import.meta.url));
 
 /** The functions that templates may call by their bare names. */
-const templateFunctions = { count, dayText, duration, hash, latency, plural, stampTime, time, timeText };
+const templateFunctions = { count, dayText, duration, hash, inlineCode, latency, plural, stampTime, time, timeText };
 
 /**
  * Renders the templates of `views/`. Whatever a template writes with `<%= %>` is escaped; templates see their model as `it`.

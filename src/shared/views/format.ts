@@ -50,6 +50,13 @@ export function hash(hex: string): string {
   return `<code class="hash">${groups.map((group) => `<span>${escapeHtml(group)}</span>`).join('<wbr>')}</code>`;
 }
 
+/** A sentence of CommonMark whose only mark is `code`. */
+export const inlineCode = (text: string): string =>
+  text
+    .split('`')
+    .map((part, i) => (i % 2 === 0 ? escapeHtml(part) : `<code>${escapeHtml(part)}</code>`))
+    .join('');
+
 /** `12,345`, or an en dash when it is not known. */
 export const count = (value: number | null): string => value?.toLocaleString('en-GB') ?? '–';
 

@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { batchRecordOf, evidenceRecordOf, renewalsOf } from '../../shared/domain/evidence.ts';
 import type { Batch, EvidenceTerm, Imprint } from '../../shared/domain/stamp.ts';
-import { tokenIn } from '../../shared/rfc3161/index.ts';
 import type { BatchStore } from '../../shared/store/batches.ts';
 import type { SubjectKind } from '../../shared/store/evidence-terms.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
@@ -61,7 +60,7 @@ function ofStamp(stamp: StoredStamp): Subject {
 }
 
 function ofBatch(batch: Batch): Subject {
-  const { batchId: id, provider, isQualified, root: imprint, term, renewals = [], tsr } = batch;
-  const token = tokenIn(tsr)?.toString('base64');
+  const { batchId: id, provider, isQualified, root: imprint, term, renewals = [], tst } = batch;
+  const token = tst.toString('base64');
   return { kind: 'batch', id, provider, isQualified, imprint, term, renewals: renewals.length, record: batchRecordOf(batch), token };
 }
