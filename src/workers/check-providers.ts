@@ -1,9 +1,11 @@
 import { parseArgs } from 'node:util';
 import { systemClock } from '../shared/runtime/clock.ts';
 import { ConfigError, loadProviderConfig } from '../shared/runtime/config.ts';
-import { loadTrustSettings, type TrustedProvider } from '../shared/trust/trusted-providers.ts';
+import { createLogger } from '../shared/runtime/log.ts';
+import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
 import { checkProvider, type ProviderCheck } from './providers/check.ts';
-import { openTsa } from './providers/open-provider.ts';
+import { openTsas } from './providers/open-provider.ts';
+import type { Rfc3161Provider } from './providers/rfc3161.ts';
 
 const usage = `qstamp check-providers: asks each configured provider for one stamp, which nobody keeps
 
@@ -20,24 +22,27 @@ export interface CheckCommand {
   readonly stderr: { write(text: string): unknown };
 }
 
-async function ask({ settings, trust }: TrustedProvider): Promise<ProviderCheck> {
-  const tsa = openTsa({ settings, trust }, systemClock);
-  const stamp: Parameters<typeof checkProvider>[0]['stamp'] = (subject) => tsa.stamp(subject, AbortSignal.timeout(settings.timeoutMs));
+async function ask(tsa: Rfc3161Provider): Promise<ProviderCheck> {
+  const stamp: Parameters<typeof checkProvider>[0]['stamp'] = (subject) => tsa.stamp(subject, AbortSignal.timeout(tsa.timeoutMs));
   const check = await checkProvider({ ...tsa, stamp }, systemClock);
   tsa.close();
   return check;
 }
 
-function clockOf(differenceMs: number): string {
-  if (differenceMs === 0) return 'as ours';
-  return `${Math.abs(differenceMs)} ms ${differenceMs > 0 ? 'ahead of' : 'behind'} ours`;
+function clockOf({ clock, clockDifferenceMs: differenceMs }: ProviderCheck): string | null {
+  if (clock === 'unchecked') return 'ours, unchecked';
+  const [whose, other] = clock ? ['ours, ', 'that of others'] : ['', 'ours'];
+  if (differenceMs === null) return clock ? 'ours, and nobody confirms it' : null;
+  if (differenceMs === 0) return `${whose}as ${other}`;
+  return `${whose}${Math.abs(differenceMs)} ms ${differenceMs > 0 ? 'ahead of' : 'behind'} ${other}`;
 }
 
-function linesOf({ provider, isQualified, verdict, fault, latencyMs, certificate, policy, clockDifferenceMs }: ProviderCheck): string {
+function linesOf(check: ProviderCheck): string {
+  const { provider, isQualified, verdict, fault, latencyMs, certificate, policy } = check;
   const facts = {
     certificate: certificate && `${certificate.subject}, valid until ${certificate.validUntil}`,
     policy,
-    clock: clockDifferenceMs === null ? null : clockOf(clockDifferenceMs),
+    clock: clockOf(check),
     latency: `${latencyMs} ms`,
     qualified: verdict === 'failed' ? 'not verified' : isQualified ? 'as configured' : 'no',
   };
@@ -45,7 +50,17 @@ function linesOf({ provider, isQualified, verdict, fault, latencyMs, certificate
   return `${provider}: ${fault === null ? verdict : `${verdict}: ${fault}`}\n${shown.join('')}`;
 }
 
-const jsonOf = ({ provider, isQualified, verdict, fault, latencyMs, certificate, policy, clockDifferenceMs }: ProviderCheck): string =>
+const jsonOf = ({
+  provider,
+  isQualified,
+  verdict,
+  fault,
+  latencyMs,
+  certificate,
+  policy,
+  clockDifferenceMs,
+  clock,
+}: ProviderCheck): string =>
   `${JSON.stringify({
     provider,
     is_qualified: isQualified,
@@ -55,6 +70,7 @@ const jsonOf = ({ provider, isQualified, verdict, fault, latencyMs, certificate,
     policy,
     clock_difference_ms: clockDifferenceMs,
     latency_ms: latencyMs,
+    ...(clock && { clock }),
   })}\n`;
 
 /**
@@ -70,7 +86,8 @@ export async function checkProviders({ args, environment, stdout, stderr }: Chec
     }
     const { providers } = loadTrustSettings(loadProviderConfig(environment));
     if (providers.length === 0) stderr.write('TSP is mock: its stamps are made by the workers themselves, and nobody is to be asked\n');
-    const checks = await Promise.all(providers.map(ask));
+    const tsas = openTsas(providers, { clock: systemClock, log: createLogger({ level: 'silent', process: 'worker' }) });
+    const checks = await Promise.all(tsas.map(ask));
     for (const check of checks) stdout.write(values.json ? jsonOf(check) : linesOf(check));
     return checks.every(({ verdict }) => verdict === 'ok') ? 0 : 1;
   } catch (error) {

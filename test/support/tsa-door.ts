@@ -1,7 +1,40 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect } from 'vitest';
 import { parseDer } from '../../src/shared/rfc3161/asn1/der.ts';
 import { namedBitsOf, smallIntegerOf } from '../../src/shared/rfc3161/asn1/der-values.ts';
 import { failureName, PKI_STATUS, statusName } from '../../src/shared/rfc3161/tsp/pki-status.ts';
-import type { Service } from './service.ts';
+import { DEVELOPMENT_POLICY } from '../../src/tsa/server.ts';
+import { eventually } from './requests.ts';
+import { type Service, startService } from './service.ts';
+import { providersSettings, type RunningTsa, startTsa } from './tsa-service.ts';
+
+/** A service with a door and the TSA behind it, for all tests of a file; both are there once the tests run. */
+export function useDoor(): { readonly service: Service; readonly tsa: RunningTsa } {
+  const closers: (() => void | Promise<void>)[] = [];
+  const onEnd = (close: () => void | Promise<void>) => void closers.push(close);
+  const door: { service?: Service; tsa?: RunningTsa } = {};
+  beforeAll(async () => {
+    const tsa = await startTsa({ onEnd });
+    const settings = providersSettings([{ tsa, policy_oid: DEVELOPMENT_POLICY }], onEnd);
+    const service = await startService({ settings: { ...settings, RATE_TSA_PER_MINUTE: '0', STAMP_WAIT_MS: '4000' }, keep: true });
+    onEnd(async () => void (await service.stop()));
+    Object.assign(door, { service, tsa });
+  });
+  afterAll(async () => {
+    for (const close of closers.toReversed()) await close();
+  });
+  return door as { service: Service; tsa: RunningTsa };
+}
+
+export const randomDigest = (hash: 'sha256' | 'sha384' | 'sha512'): Buffer => createHash(hash).update(randomBytes(16)).digest();
+
+/** The PEM that the door shows; a worker tells the certificates within two seconds of its first answer. */
+export async function certificateChain(service: Service, path: string): Promise<string> {
+  await eventually(async () => (await service.fetch(path)).status === 200);
+  const response = await service.fetch(path);
+  expect(response.headers.get('content-type')).toBe('application/pem-certificate-chain');
+  return response.text();
+}
 
 export interface DoorReply {
   readonly status: number;

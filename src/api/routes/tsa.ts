@@ -28,7 +28,7 @@ const queryContract = (id: string, summary: string): OperationContract => ({
   id,
   summary,
   description: `RFC 3161 §3.4, for whatever takes the address of a TSA. \`application/octet-stream\` is read too.`,
-  bodyType: queryType,
+  bodyTypes: [queryType],
   body: timeStampQuery,
   answers: { 200: reply },
 });
@@ -87,7 +87,7 @@ export function registerTsaRoutes(app: FastifyInstance, deps: TsaRouteDeps): voi
     const der = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
     const query = { der, product: identify?.(request), requestId: request.id };
     const { der: answered, isGranted, failure, tokenId, retryAfterSeconds } = await door.answer(query);
-    if (failure === 'systemFailure') noteFault(request, { outcome: 'failed', code: 'provider_failed' });
+    if (failure === 'systemFailure' || failure === 'timeNotAvailable') noteFault(request, { outcome: 'failed', code: 'provider_failed' });
     else if (failure !== undefined) noteFault(request, { outcome: 'refused', code: failure });
     if (tokenId !== undefined) {
       reply.header('Qstamp-Stamp-Id', tokenId);

@@ -2,6 +2,7 @@ import type { HealthResponse, ReadinessResponse } from '../../shared/contract/he
 import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
 import { answerWithin } from '../../shared/runtime/answer-within.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
+import { worstClockOf } from './clock-state.ts';
 import { mailStateOf } from './mail-state.ts';
 import type { WriteWatch } from './write-watch.ts';
 
@@ -38,9 +39,14 @@ export function createHealthService(deps: {
 }): HealthService {
   const { version, clock, pingRedis, pingStore, writes, readHeartbeats } = deps;
 
-  async function checkWorkers(): Promise<Pick<HealthResponse['checks'], 'provider' | 'mail'>> {
+  async function checkWorkers(): Promise<Pick<HealthResponse['checks'], 'provider' | 'mail' | 'clock'>> {
     const heartbeats = await answerWithin(checkTimeoutMs, () => readHeartbeats(clock()));
-    return { provider: providerCheckOf(heartbeats ?? []), mail: mailStateOf(heartbeats) };
+    const clockState = worstClockOf((heartbeats ?? []).flatMap(({ providers }) => providers))?.state;
+    return {
+      provider: providerCheckOf(heartbeats ?? []),
+      mail: mailStateOf(heartbeats),
+      ...(clockState && { clock: clockState === 'off' ? 'failing' : clockState }),
+    };
   }
 
   async function checkServers(): Promise<ReadinessResponse['checks']> {
@@ -51,9 +57,11 @@ export function createHealthService(deps: {
 
   return {
     check: async () => {
-      const [{ redis, mongodb }, { provider, mail }] = await Promise.all([checkServers(), checkWorkers()]);
-      const isWell = [redis, mongodb, provider].every((check) => check === 'ok') && mail !== 'failing';
-      return { status: isWell ? 'ok' : 'degraded', version, checks: { redis, mongodb, provider, mail } };
+      const [servers, workers] = await Promise.all([checkServers(), checkWorkers()]);
+      const { mail, clock: clockCheck = 'unchecked' } = workers;
+      const isWell = [servers.redis, servers.mongodb, workers.provider].every((check) => check === 'ok') && mail !== 'failing';
+      const isTimed = clockCheck === 'ok' || clockCheck === 'unchecked';
+      return { status: isWell && isTimed ? 'ok' : 'degraded', version, checks: { ...servers, ...workers } };
     },
     checkReadiness: async () => {
       const checks = await checkServers();

@@ -1,6 +1,7 @@
 import type { ProviderStatus } from '../../shared/contract/status.ts';
 import { type MailState, type Qualification, type ServiceState, serviceStates } from '../../shared/domain/service-state.ts';
 import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
+import { worstClockOf } from './clock-state.ts';
 import type { Refusing } from './write-watch.ts';
 
 /** What could be seen of the service's parts at one moment; undefined is what did not answer. */
@@ -70,7 +71,13 @@ function merge(views: readonly ProviderHealth[], { name, isQualified }: Provider
     status: isEverywhere('operational') ? 'operational' : isEverywhere('outage') ? 'outage' : 'degraded',
     last_success_at: lastSuccessAt,
     latency_ms: { p50: highest(views.map(({ p50 }) => p50)), p95: highest(views.map(({ p95 }) => p95)) },
+    ...clockShown(views),
   };
+}
+
+function clockShown(views: readonly ProviderHealth[]): Pick<ProviderStatus, 'clock'> {
+  const clock = worstClockOf(views);
+  return clock ? { clock: { status: clock.state, drift_ms: clock.driftMs && Math.round(clock.driftMs) } } : {};
 }
 
 function providersOf({ workers = [], known }: Sighting): readonly ProviderStatus[] {
@@ -98,6 +105,17 @@ function queueOf({ queue, refusing, stampWaitMs }: Sighting): ComponentState {
   return part('Queue', isLate ? 'degraded' : 'operational', 'Stamps wait longer than callers do.');
 }
 
+/** Of the clocks that keys of one's own stamp by; whether they stamp is told by their providers. */
+function clocksOf(workers: Sighting['workers'] = []): ComponentState[] {
+  const clock = worstClockOf(workers.flat());
+  if (!clock) return [];
+  const { state, driftMs } = clock;
+  const off = `The clock is off by ${Math.round(Math.abs(driftMs ?? 0))} ms: no stamps are issued by it.`;
+  if (state === 'unchecked') return [part('Clock', 'not_configured', 'Nobody is asked whether the clock is right.')];
+  if (state === 'unknown') return [part('Clock', 'outage', 'Nobody confirms the clock: no stamps are issued by it.')];
+  return [part('Clock', state === 'off' ? 'outage' : 'operational', off)];
+}
+
 /** What the service can do, judged by what can be seen of its parts. */
 export function assess(sighting: Sighting): Assessment {
   const { isStoreUp, refusing, workers, mail } = sighting;
@@ -121,6 +139,7 @@ export function assess(sighting: Sighting): Assessment {
       part('Stamping', stamping, firstFault?.note ?? ''),
       part('Verification', isStoreUp ? 'operational' : 'outage', 'Stamps cannot be read at the moment.'),
       ...parts.filter(({ name }) => name !== 'Providers'),
+      ...clocksOf(workers),
       mailPart,
     ],
   };

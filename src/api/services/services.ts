@@ -16,7 +16,9 @@ import { createIdempotency } from './idempotency.ts';
 import { createMailStateReader } from './mail-state.ts';
 import { pricingOf } from './pricing.ts';
 import type { ReplyWaiter } from './reply-waiter.ts';
-import { createSealedDownload, type DownloadSealed } from './sealed-download.ts';
+import { createSealedDownload, type SealedDownload } from './sealed-download.ts';
+import { createStampBatch, type StampBatch } from './stamp-batch.ts';
+import { createItemMaker } from './stamp-item.ts';
 import type { StampJudge } from './stamp-judge.ts';
 import { createStampPages, type StampPages } from './stamp-pages.ts';
 import { createStamping, type Stamping } from './stamping.ts';
@@ -30,7 +32,10 @@ import type { WriteWatch } from './write-watch.ts';
 /** What the services need of the world outside them; a test may stand in for each. */
 export interface ServicePorts {
   readonly config: Config;
-  readonly store: Omit<Store, 'stampDirectory' | 'batches' | 'openKeys' | 'checkWrite' | 'ensureIndexes' | 'close'>;
+  readonly store: Omit<
+    Store,
+    'stampDirectory' | 'batches' | 'renewals' | 'evidenceTerms' | 'openKeys' | 'checkWrite' | 'ensureIndexes' | 'close'
+  > & { readonly evidenceTerms: Pick<Store['evidenceTerms'], 'readState'> };
   readonly queue: StampQueue;
   readonly jobs: JobSender;
   readonly waiter: ReplyWaiter;
@@ -49,10 +54,11 @@ export interface ServicePorts {
 /** What routes and tools call. */
 export interface Services {
   readonly stamping: Stamping;
+  readonly stampBatch: StampBatch;
   readonly tsaDoor: TsaDoor;
   readonly verification: Verification;
   readonly statistics: Statistics;
-  readonly downloadSealed: DownloadSealed;
+  readonly sealedDownload: SealedDownload;
   readonly workflows: Workflows;
   readonly stampPages: StampPages;
   readonly health: HealthService;
@@ -100,6 +106,7 @@ export function createServices(ports: ServicePorts): Services {
     // A mail server that does not answer is tried for an hour (W12), so only a missing one counts as unable to send (W19).
     canSendMail: async () => (await readMailState()) !== 'not_configured',
     servesQualified: canServeQualified(trust),
+    revocationLists: trust.providers.flatMap(({ settings: { crl } }) => crl ?? []),
     counters,
     queue,
     writes,
@@ -112,24 +119,16 @@ export function createServices(ports: ServicePorts): Services {
     waitMs: config.STAMP_WAIT_MS,
     addressOf: (path) => `${config.PUBLIC_BASE_URL ?? ''}${path}`,
   });
-  const stamping = createStamping({
-    queue,
-    writes,
-    waiter,
-    stamps,
-    stampJudge,
-    sealedContents,
-    idempotency,
-    metadataKey,
-    clock,
-    sealedMaxBytes,
-  });
+  const makeItem = createItemMaker({ metadataKey, clock });
+  const accepting = { queue, writes, waiter, stamps, stampJudge, idempotency, makeItem };
+  const stamping = createStamping({ ...accepting, sealedContents, sealedMaxBytes });
   return {
     stamping,
+    stampBatch: createStampBatch(accepting),
     tsaDoor: createTsaDoor({ stamping, readHeartbeats, trust, clock }),
     verification: countVerifications(createVerification({ stamps, refusals, stampJudge }), activity),
     statistics: createStatistics({ stamps, counters, clock }),
-    downloadSealed: createSealedDownload({ stamps, sealedContents }),
+    sealedDownload: createSealedDownload({ stamps, sealedContents }),
     workflows,
     stampPages: createStampPages({ stamps, refusals, stampJudge, clock }),
     health: createHealthService({ version, clock, pingRedis, pingStore: store.ping, writes, readHeartbeats }),
@@ -138,6 +137,7 @@ export function createServices(ports: ServicePorts): Services {
       clock,
       stampWaitMs: config.STAMP_WAIT_MS,
       counters,
+      evidenceTerms: store.evidenceTerms,
       writes,
       readHeartbeats,
       readQueueState,

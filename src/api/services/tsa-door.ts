@@ -13,7 +13,8 @@ import {
 } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { TrustSettings } from '../../shared/trust/trusted-providers.ts';
-import { RequestRefusedError, type Stamping } from './stamping.ts';
+import { RequestRefusedError, TimeNotAvailableError } from './stamp-answer.ts';
+import type { Stamping } from './stamping.ts';
 
 /** A request of a time-stamp client, and who sends it. */
 export interface DoorQuery {
@@ -77,6 +78,7 @@ const refusalTexts = {
 function refusalOf(error: unknown): DoorAnswer {
   if (error instanceof RequestRefusedError) return rejected(error.fault, refusalTexts[error.fault]);
   if (!(error instanceof ServiceError)) throw error;
+  if (error instanceof TimeNotAvailableError) return rejected('timeNotAvailable', error.message);
   if (error.code === 'provider_failed') return rejected('systemFailure', error.message);
   const tokenId = error.members.token_id;
   if (error.code !== 'stamp_pending' || typeof tokenId !== 'string') throw error;

@@ -6,12 +6,15 @@ const healthCheck = z.enum(['ok', 'failing']);
 /** As the workers see it; `unknown` while no worker is heard, and until a provider was asked. */
 const providerCheck = z.enum([...healthCheck.options, 'unknown']);
 
+/** Of the clock that a key of one's own stamps by; absent where no provider is one. */
+const clockCheck = z.enum([...providerCheck.options, 'unchecked']);
+
 /** `/health/`: liveness of the process, with what it sees of its surroundings. */
 export const healthResponse = z
   .object({
     status: z.enum(['ok', 'degraded']),
     version: z.string(),
-    checks: z.object({ redis: healthCheck, mongodb: healthCheck, provider: providerCheck, mail: mailState }),
+    checks: z.object({ redis: healthCheck, mongodb: healthCheck, provider: providerCheck, mail: mailState, clock: clockCheck.optional() }),
   })
   .meta({ id: 'Health' });
 export type HealthResponse = z.output<typeof healthResponse>;

@@ -22,3 +22,10 @@ export type Durability = (typeof durabilities)[number];
  */
 export const qualifications = ['qualified', 'not_qualified', 'not_asked'] as const;
 export type Qualification = (typeof qualifications)[number];
+
+/**
+ * Whether the clock may be vouched for that a key of one's own stamps by: `ok`, others confirm it; `off`, they say it drifts too far;
+ * `unknown`, nobody says anything; `unchecked`, nobody is asked.
+ */
+export const clockStates = ['ok', 'off', 'unknown', 'unchecked'] as const;
+export type ClockState = (typeof clockStates)[number];

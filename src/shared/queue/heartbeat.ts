@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { type MailState, mailStates, serviceStates } from '../domain/service-state.ts';
+import { clockStates, type MailState, mailStates, serviceStates } from '../domain/service-state.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
@@ -25,6 +25,8 @@ const providerHealth = z.object({
   p95: z.number().nullable(),
   /** PEM of the certificates of its last good answer, from the signer to the trust anchor. */
   certificateChain: z.string().optional(),
+  /** Of a key of one's own; `driftMs`: how far its clock is ahead of what others say. */
+  clock: z.object({ state: z.enum(clockStates), driftMs: z.number().nullable() }).optional(),
 });
 export type ProviderHealth = z.output<typeof providerHealth>;
 

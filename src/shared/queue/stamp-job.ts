@@ -83,7 +83,7 @@ export type StampJob = z.infer<typeof stampJobSchema>;
 /**
  * The outcome of one item. `stamped`: what is stored, also when another run of the job wrote it. `tier_unavailable`: no configured
  * provider may make it, so none was asked (W19). `workflow_closed`: the output came after its workflow was closed, and is not part of it
- * (W4). `request_refused`: no provider takes what the client's TimeStampReq asks for, and `fault` is what they find wrong with it, where they say so (T2).
+ * (W4). `time_unavailable`: nobody confirms the clock that it would be stamped by. `request_refused`: no provider takes what the client's TimeStampReq asks for, and `fault` is what they find wrong with it, where they say so (T2).
  */
 const stampReplySchema = z.discriminatedUnion('outcome', [
   z.object({
@@ -99,7 +99,7 @@ const stampReplySchema = z.discriminatedUnion('outcome', [
   z.object({
     outcome: z.literal('failed'),
     tokenId: z.string(),
-    code: z.enum(['provider_failed', 'tier_unavailable', 'workflow_closed', 'request_refused']),
+    code: z.enum(['provider_failed', 'time_unavailable', 'tier_unavailable', 'workflow_closed', 'request_refused']),
     /** Of `request_refused`. */
     fault: z.enum(REQUEST_FAULTS).optional(),
   }),

@@ -120,6 +120,7 @@ export const settingsSchema = z.object({
   RATE_UNKNOWN_ID_PER_MINUTE: setting(0, 1_000_000, 300),
   RATE_TSA_PER_MINUTE: setting(0, 1_000_000, 600),
   TSA_DOOR: z.enum(['public', 'token', 'off'], 'takes public, token or off').optional(),
+  RENEW_BEFORE_DAYS: setting(1, 3_650, 90),
   METRICS_PORT: integer(0, 65535).optional(),
   LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'takes fatal, error, warn, info, debug, trace or silent')
@@ -140,13 +141,14 @@ export type Config = Omit<Settings, 'TSP' | 'TSA_DOOR'> & {
 
 /** The settings that say who stamps, and who is trusted. */
 const providerSettingNames = {
+  NODE_ENV: true,
   TSP: true,
   TSP_PROVIDERS_FILE: true,
   TRUST_ANCHORS_FILE: true,
   INTERMEDIATES_FILE: true,
   IGNORE_CA_PURPOSES: true,
 } as const;
-export type ProviderConfig = Pick<Config, keyof typeof providerSettingNames>;
+export type ProviderConfig = Pick<Config, Exclude<keyof typeof providerSettingNames, 'NODE_ENV'>> & Partial<Pick<Config, 'NODE_ENV'>>;
 
 /** Settings that hold a secret: each may be read from the file that `<NAME>_FILE` names, and is never printed. */
 export const secretSettings = ['REDIS_URL', 'MONGODB_URL', 'MASTER_KEY', 'NEW_MASTER_KEY', 'SERVICE_TOKENS', 'SMTP_URL'] as const;

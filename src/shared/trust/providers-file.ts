@@ -4,6 +4,8 @@ import { z } from 'zod';
 import { mockProviderName } from '../domain/mock-token.ts';
 import { createTrustStore, type TrustMaterial, TrustMaterialError } from '../rfc3161/index.ts';
 import { ConfigError } from '../runtime/config.ts';
+import { type AggregateSettings, aggregate } from './aggregate-entry.ts';
+import { type KeySettings, keyMembers, keySettingsOf } from './key-entry.ts';
 
 const auth = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('none') }),
@@ -12,17 +14,18 @@ const auth = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('client_certificate'), certificate_file: z.string().min(1), key_file: z.string().min(1) }),
 ]);
 
-const entry = z.strictObject({
-  name: z
-    .string()
-    .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, 'takes 1 to 64 characters of a-z 0-9 . _ -')
-    .refine((name) => name !== mockProviderName, 'takes another name: "mock" is the mock provider'),
+const name = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, 'takes 1 to 64 characters of a-z 0-9 . _ -')
+  .refine((text) => text !== mockProviderName, 'takes another name: "mock" is the mock provider');
+const oid = z.string().regex(/^[0-2](\.(0|[1-9]\d*))+$/, 'takes an object identifier');
+
+const tsaEntry = z.strictObject({
+  type: z.literal('rfc3161'),
+  name,
   url: z.url({ protocol: /^https?$/ }),
   qualified: z.boolean().default(false),
-  policy_oid: z
-    .string()
-    .regex(/^[0-2](\.(0|[1-9]\d*))+$/, 'takes an object identifier')
-    .nullish(),
+  policy_oid: oid.nullish(),
   hash: z.literal('sha256', 'takes "sha256": clients submit SHA-256 hashes').default('sha256'),
   trust_anchors_file: z.string().min(1),
   intermediates_file: z.string().min(1).nullish(),
@@ -32,7 +35,16 @@ const entry = z.strictObject({
   max_concurrent: z.int().min(1).max(1_000).default(16),
   accept_granted_with_mods: z.boolean().default(false),
   max_accuracy_seconds: z.number().positive().nullish(),
+  aggregate,
 });
+
+const keyEntry = z.strictObject({ type: z.literal('key'), name, policy_oid: oid, aggregate, ...keyMembers });
+
+/** Without a `type` it is a TSA that is asked over HTTP. */
+const entry = z.preprocess(
+  (given) => (typeof given === 'object' && given !== null && !('type' in given) ? { type: 'rfc3161', ...given } : given),
+  z.discriminatedUnion('type', [tsaEntry, keyEntry], 'takes an entry whose type is "rfc3161" or "key"'),
+);
 
 const fileSchema = z
   .array(entry)
@@ -47,9 +59,8 @@ export type ProviderAuth =
   | { readonly type: 'client_certificate'; readonly certificateFile: string; readonly keyFile: string };
 
 /** One entry of the providers file, with the certificates and revocation lists that it refers to and none of the secrets. */
-export interface ProviderSettings {
+interface CommonSettings {
   readonly name: string;
-  readonly url: string;
   readonly isQualified: boolean;
   readonly policyOid: string | undefined;
   /** PEM; never empty. */
@@ -57,12 +68,25 @@ export interface ProviderSettings {
   readonly intermediatesPem: string | undefined;
   /** DER or PEM. */
   readonly crl: Buffer | undefined;
-  readonly auth: ProviderAuth;
   readonly timeoutMs: number;
   readonly maxConcurrent: number;
   readonly acceptGrantedWithMods: boolean;
   readonly maxAccuracySeconds: number | undefined;
+  /** Undefined: each stamp is asked for by itself. */
+  readonly aggregate: AggregateSettings | undefined;
 }
+
+/** A TSA that is asked over HTTP. */
+export interface TsaSettings extends CommonSettings {
+  readonly type: 'rfc3161';
+  readonly url: string;
+  readonly auth: ProviderAuth;
+}
+
+/** A key of one's own; it always has a policy. */
+export type KeyProviderSettings = CommonSettings & KeySettings & { readonly policyOid: string };
+
+export type ProviderSettings = TsaSettings | KeyProviderSettings;
 
 const wrong = (file: string, place: string, what: string) => new ConfigError(`TSP_PROVIDERS_FILE: ${file}${place}: ${what}`);
 
@@ -111,18 +135,27 @@ export function loadProvidersFile(file: string): ProviderSettings[] {
     };
     const readPem = (path: string, member: string, materialOf: (pem: string) => TrustMaterial): string =>
       read(path, member, (bytes) => materialOf(bytes.toString('utf8'))).toString('utf8');
-    const trustAnchorsPem = readPem(provider.trust_anchors_file, 'trust_anchors_file', (pem) => ({ anchors: [pem] }));
-    return {
+    const locate = (path: string) => resolve(dirname(file), path);
+    const common = {
       name: provider.name,
+      aggregate: provider.aggregate,
+      crl: provider.crl_file ? read(provider.crl_file, 'crl_file', (crl) => ({ anchors: [], crls: [crl] })) : undefined,
+    };
+    const readAnchors = (path: string, member: string) => readPem(path, member, (pem) => ({ anchors: [pem] }));
+    if (provider.type === 'key') {
+      return { ...common, policyOid: provider.policy_oid, ...keySettingsOf(provider, { locate, readCertificates: readAnchors }) };
+    }
+    return {
+      ...common,
+      policyOid: provider.policy_oid ?? undefined,
+      type: provider.type,
       url: provider.url,
       isQualified: provider.qualified,
-      policyOid: provider.policy_oid ?? undefined,
-      trustAnchorsPem,
+      trustAnchorsPem: readAnchors(provider.trust_anchors_file, 'trust_anchors_file'),
       intermediatesPem: provider.intermediates_file
         ? readPem(provider.intermediates_file, 'intermediates_file', (pem) => ({ anchors: [], intermediates: [pem] }))
         : undefined,
-      crl: provider.crl_file ? read(provider.crl_file, 'crl_file', (crl) => ({ anchors: [], crls: [crl] })) : undefined,
-      auth: authOf(provider.auth, (path) => resolve(dirname(file), path)),
+      auth: authOf(provider.auth, locate),
       timeoutMs: provider.timeout_ms,
       maxConcurrent: provider.max_concurrent,
       acceptGrantedWithMods: provider.accept_granted_with_mods,

@@ -37,9 +37,19 @@ function readPem(setting: string, file: string): string {
   }
 }
 
+/** A time that nobody looked at is no time to sign, unless somebody asks for it by name. */
+function refuseUncheckedClocks({ NODE_ENV, TSP_PROVIDERS_FILE: file }: ProviderConfig, settings: readonly ProviderSettings[]): void {
+  const blind = NODE_ENV === 'production' && settings.find((one) => one.type === 'key' && one.clock === undefined);
+  if (!blind) return;
+  throw new ConfigError(
+    `TSP_PROVIDERS_FILE: ${file} (${blind.name}).clock: got nothing; production takes {"ntp": ["…"]}, or "unchecked" when asked for by name`,
+  );
+}
+
 /** @throws ConfigError for a file that cannot be read or holds no certificate. */
 export function loadTrustSettings(config: ProviderConfig): TrustSettings {
   const settings = config.TSP_PROVIDERS_FILE && config.TSP !== 'mock' ? loadProvidersFile(config.TSP_PROVIDERS_FILE) : [];
+  refuseUncheckedClocks(config, settings);
   const { TRUST_ANCHORS_FILE: anchorsFile, INTERMEDIATES_FILE: intermediatesFile } = config;
   const shared = intermediatesFile === undefined ? [] : [readPem('INTERMEDIATES_FILE', intermediatesFile)];
   if (intermediatesFile !== undefined)

@@ -81,7 +81,7 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
     const ofWorkflows = new Set(appendings.flatMap(({ outputs }) => outputs.map(({ stamp }) => stamp.tokenId)));
     const replies = [
       ...stored.filter(({ tokenId }) => !ofWorkflows.has(tokenId)).map(stampedReplyOf),
-      ...failed.map(({ tokenId }) => ({ outcome: 'failed', tokenId, code: 'provider_failed' }) as const),
+      ...failed.map(({ item: { tokenId }, code }) => ({ outcome: 'failed', tokenId, code }) as const),
       ...refused.map(({ item: { tokenId }, code, fault }): StampReply => ({ outcome: 'failed', tokenId, code, fault })),
     ];
     await Promise.all([

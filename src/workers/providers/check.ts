@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import type { ClockState } from '../../shared/domain/service-state.ts';
 import { type Proof, sha256Imprint, type TokenProof } from '../../shared/domain/stamp.ts';
 import type { Verified } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
@@ -18,6 +19,8 @@ export interface ProviderCheck {
   readonly policy: string | null;
   /** How far the provider's clock is ahead of ours, judged by the middle of the exchange; as fine as its genTime is. */
   readonly clockDifferenceMs: number | null;
+  /** Of a key of one's own, which stamps by our clock; then the difference is that of ours from the others'. */
+  readonly clock?: ClockState;
 }
 
 /** What is asked of a provider. */
@@ -27,6 +30,7 @@ export interface CheckedProvider {
   readonly stamp: (subject: StampSubject) => Promise<Proof>;
   /** What a token of the provider says; absent where its stamps are no tokens. */
   readonly readToken?: (proof: TokenProof) => Verified;
+  readonly readClock?: (() => { readonly state: ClockState; readonly driftMs: number | null }) | undefined;
 }
 
 /** The reason that an error gives, with those of its causes: system errors say only there what happened. */
@@ -38,7 +42,13 @@ function faultOf(error: unknown): string {
 }
 
 /** Asks a provider for one stamp, of random bytes, that nobody keeps. Whatever it does is an answer; nothing is thrown. */
-export async function checkProvider({ name, isQualified, stamp, readToken }: CheckedProvider, clock: Clock): Promise<ProviderCheck> {
+export async function checkProvider(provider: CheckedProvider, clock: Clock): Promise<ProviderCheck> {
+  const check = await askProvider(provider, clock);
+  const read = provider.readClock?.();
+  return read ? { ...check, clock: read.state, clockDifferenceMs: read.driftMs && Math.round(read.driftMs) } : check;
+}
+
+async function askProvider({ name, isQualified, stamp, readToken }: CheckedProvider, clock: Clock): Promise<ProviderCheck> {
   const imprint = sha256Imprint(randomBytes(32).toString('hex'));
   const askedAtMs = clock();
   const asked = { provider: name, certificate: null, policy: null, clockDifferenceMs: null };

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { ConfigError } from '../../shared/runtime/config.ts';
-import type { ProviderSettings } from '../../shared/trust/providers-file.ts';
+import type { TsaSettings } from '../../shared/trust/providers-file.ts';
 
 /** What a worker shows to a TSA: headers of each request, or a certificate for TLS. */
 export interface Credentials {
@@ -13,7 +13,7 @@ export interface Credentials {
  *
  * @throws ConfigError naming the provider and the member whose file cannot be read.
  */
-export function readCredentials({ name, auth }: Pick<ProviderSettings, 'name' | 'auth'>): Credentials {
+export function readCredentials({ name, auth }: Pick<TsaSettings, 'name' | 'auth'>): Credentials {
   const secret = (file: string, member: string): string => {
     try {
       return readFileSync(file, 'utf8').trim();

@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto';
+import type { Batch } from '../../shared/domain/stamp.ts';
 import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Config } from '../../shared/runtime/config.ts';
@@ -6,6 +7,8 @@ import type { Logger } from '../../shared/runtime/log.ts';
 import type { TrustedProvider, TrustSettings } from '../../shared/trust/trusted-providers.ts';
 import { readCredentials } from './credentials.ts';
 import { isDoubtful, type OnCall, withHealthRecord } from './health.ts';
+import type { ClockWatch, SecondOpinion } from './key/clock-watch.ts';
+import { openKeyProvider } from './key/open-key.ts';
 import { createMockProvider } from './mock.ts';
 import { createProviderPool } from './pool.ts';
 import type { TimestampProvider } from './provider.ts';
@@ -23,14 +26,25 @@ export interface OpenedProvider {
 /** The share of the caller's time that all providers together may use, so that it gets 502 (E9) rather than 504 (E11). */
 const deadlineMsOf = (stampWaitMs: number): number => Math.max(1_000, Math.floor(stampWaitMs * 0.8));
 
-/** A TSA as it is configured. @throws ConfigError where a secret of it cannot be read. */
-export function openTsa({ settings, trust }: TrustedProvider, clock: Clock): Rfc3161Provider {
-  const { url, maxConcurrent } = settings;
-  return createRfc3161Provider({
-    settings,
-    trust,
-    client: createTsaClient({ url, maxConcurrent, credentials: readCredentials(settings) }),
-    clock,
+/**
+ * The TSAs as they are configured, and the keys of one's own. What the first say of the time is a second opinion on the clock of the others.
+ *
+ * @throws ConfigError where a secret of one cannot be read, or a key is not fit
+ */
+export function openTsas(providers: readonly TrustedProvider[], { clock, log }: { clock: Clock; log: Logger }): Rfc3161Provider[] {
+  const watches: ClockWatch[] = [];
+  return providers.map(({ settings, trust }) => {
+    if (settings.type === 'key') {
+      const opened = openKeyProvider({ settings, trust }, { log });
+      watches.push(opened.clockWatch);
+      return opened;
+    }
+    const { url, maxConcurrent } = settings;
+    const client = createTsaClient({ url, maxConcurrent, credentials: readCredentials(settings) });
+    const onTime = (opinion: SecondOpinion) => {
+      for (const watch of watches) watch.heard(opinion);
+    };
+    return createRfc3161Provider({ settings, trust, client, clock, onTime });
   });
 }
 
@@ -45,15 +59,23 @@ export function openProvider(deps: {
   clock: Clock;
   log: Logger;
   onCall?: OnCall;
+  keepBatch: (batch: Batch) => Promise<void>;
 }): OpenedProvider {
-  const { config, trust, mockKey, clock, log, onCall } = deps;
+  const { config, trust, mockKey, clock, log, onCall, keepBatch } = deps;
   if (config.TSP === 'mock') {
     const { provider, record, check } = withHealthRecord(createMockProvider({ key: mockKey, clock }), clock, onCall);
     const watch = watchProviders({ check: async () => (isDoubtful(record.read()) ? [await check()] : []), log });
     return { provider, health: () => [record.read()], close: watch.stop };
   }
-  const providers = trust.providers.map((trusted) => openTsa(trusted, clock));
-  const pool = createProviderPool({ providers, deadlineMs: deadlineMsOf(config.STAMP_WAIT_MS), clock, log, ...(onCall && { onCall }) });
+  const providers = openTsas(trust.providers, { clock, log });
+  const pool = createProviderPool({
+    providers,
+    deadlineMs: deadlineMsOf(config.STAMP_WAIT_MS),
+    clock,
+    log,
+    keepBatch,
+    ...(onCall && { onCall }),
+  });
   const watch = watchProviders({ check: pool.check, log });
   const close = () => {
     watch.stop();

@@ -9,11 +9,15 @@ import {
   requestFaultOf,
   type TrustStore,
   type Verified,
+  type VerifyResult,
   verifyResponse,
   verifyToken,
 } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
+import type { AggregateSettings } from '../../shared/trust/aggregate-entry.ts';
 import type { ProviderSettings } from '../../shared/trust/providers-file.ts';
+import { evidenceTermOf } from '../renewal/evidence-term.ts';
+import type { ClockWatch, SecondOpinion } from './key/clock-watch.ts';
 import { type StampSubject, TsaRefusedError } from './provider.ts';
 import { TransportError, type TsaClient } from './tsa-client.ts';
 
@@ -45,6 +49,8 @@ export interface Rfc3161Provider {
   /** Under which it is configured to stamp, dotted OID. */
   readonly policyOid: string | undefined;
   readonly maxConcurrent: number;
+  /** Undefined: each stamp is asked for by itself. */
+  readonly aggregate: AggregateSettings | undefined;
   /** How long one call may take, milliseconds. */
   readonly timeoutMs: number;
   /**
@@ -57,6 +63,8 @@ export interface Rfc3161Provider {
   readToken(proof: TokenProof): Verified;
   /** The certificates of the last good answer, from the signer to the trust anchor; undefined before the first one. */
   chain(): Verified['chain'] | undefined;
+  /** Of the clock that it stamps by, where that is ours. */
+  readClock?(): ReturnType<ClockWatch['read']>;
   close(): void;
 }
 
@@ -74,6 +82,15 @@ const isOfOurForm = ({ imprint, asked }: StampSubject): boolean =>
 const isAnswer = (error: unknown): boolean =>
   error instanceof InvalidAnswerError || (error instanceof TransportError && error.fault === 'http_status' && !error.isRetryable);
 
+/** Whether an answer was refused for its time, which is looked at before its signature. */
+const isFarOff = (result: VerifyResult): boolean => !result.ok && /^gen_time_(future|outside_window)$/.test(result.code);
+
+/** What a TSA means that names a whole second: some time in it. */
+function timeOf({ genTime, genTimeText, accuracyMicroseconds = 0n }: Verified): { genTimeMs: number; uncertaintyMs: number } {
+  const halfMs = genTimeText.includes('.') ? 0 : 500;
+  return { genTimeMs: genTime.getTime() + halfMs, uncertaintyMs: halfMs + Number(accuracyMicroseconds) / 1_000 };
+}
+
 function retryDelayMsOf(error: unknown): number | undefined {
   if (!(error instanceof TransportError) || !error.isRetryable) return undefined;
   if (error.retryAfterMs !== undefined) return error.retryAfterMs <= longestRetryAfterMs ? error.retryAfterMs : undefined;
@@ -83,10 +100,12 @@ function retryDelayMsOf(error: unknown): number | undefined {
 export function createRfc3161Provider(deps: {
   settings: ProviderSettings;
   trust: TrustStore;
-  client: TsaClient;
+  client: Pick<TsaClient, 'ask' | 'close'>;
   clock: Clock;
+  /** Told of each time that the TSA vouches for, also of one that is far from ours, for which its answer is refused. */
+  onTime?: (opinion: SecondOpinion) => void;
 }): Rfc3161Provider {
-  const { settings, trust, client, clock } = deps;
+  const { settings, trust, client, clock, onTime } = deps;
   const { name, isQualified, policyOid, timeoutMs, acceptGrantedWithMods, maxAccuracySeconds } = settings;
 
   let chain: Verified['chain'] | undefined;
@@ -104,6 +123,8 @@ export function createRfc3161Provider(deps: {
       acceptGrantedWithMods,
       ...(maxAccuracySeconds !== undefined && { maxAccuracySeconds }),
     });
+    const timed = onTime && isFarOff(result) ? verifyToken(tsr, { trust, nowMs: Number.MAX_SAFE_INTEGER }) : result;
+    if (timed.ok) onTime?.({ name, sentAtMs, receivedAtMs, ...timeOf(timed) });
     if (!result.ok) throw new InvalidAnswerError(result.code, result.detail, requestFaultOf(tsr));
     chain = result.chain;
     return { tsr, verified: result };
@@ -125,6 +146,7 @@ export function createRfc3161Provider(deps: {
     isQualified,
     policyOid,
     maxConcurrent: settings.maxConcurrent,
+    aggregate: settings.aggregate,
     timeoutMs,
     stamp: async (subject, signal) => {
       const { imprint, asked } = subject;
@@ -149,6 +171,7 @@ export function createRfc3161Provider(deps: {
         token: verified.token.toString('base64'),
         tsq,
         tsr,
+        term: evidenceTermOf(verified),
       };
     },
     readToken: ({ token }) => {

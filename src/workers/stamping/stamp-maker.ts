@@ -7,7 +7,13 @@ import { withoutCertificates } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { StampTally } from '../../shared/store/counters.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
-import { type AskedWords, TierUnavailableError, type TimestampProvider, TsaRefusedError } from '../providers/provider.ts';
+import {
+  type AskedWords,
+  TierUnavailableError,
+  type TimestampProvider,
+  TimeUnavailableError,
+  TsaRefusedError,
+} from '../providers/provider.ts';
 import { createStampWriter, type StampWriterDeps } from './stamp-writer.ts';
 
 export interface StampMakerDeps extends StampWriterDeps {
@@ -26,11 +32,17 @@ export interface RefusedItem {
   readonly fault?: RequestFault | undefined;
 }
 
+/** `time_unavailable`: the clock that it would be stamped by is not confirmed. */
+export interface FailedItem {
+  readonly item: StampItem;
+  readonly code: 'provider_failed' | 'time_unavailable';
+}
+
 export interface StampsMade {
   /** The stamps in the store, also those that another run of the job wrote. */
   readonly stored: StoredStamp[];
   /** Items that every provider failed to stamp; they will not be tried again. */
-  readonly failed: StampItem[];
+  readonly failed: FailedItem[];
   readonly refused: RefusedItem[];
   /** Items that have to be tried again. */
   readonly owed: StampItem[];
@@ -55,7 +67,7 @@ export type MakeStamps = (
 
 type Attempt =
   | { readonly item: StampItem; readonly outcome: 'stamped'; readonly proof: Proof }
-  | { readonly item: StampItem; readonly outcome: 'failed' }
+  | ({ readonly outcome: 'failed' } & FailedItem)
   | { readonly item: StampItem; readonly outcome: 'tier_unavailable' }
   | { readonly item: StampItem; readonly outcome: 'request_refused'; readonly fault: RequestFault | undefined };
 
@@ -100,10 +112,14 @@ export function createStampMaker({ provider, stamps, directory, counters, clock,
   const writer = createStampWriter({ stamps, directory, counters, log });
 
   async function attempt(item: StampItem): Promise<Attempt> {
-    const { tokenId, imprint, tier, requiresQualified = false } = item;
+    const { tokenId, imprint, tier, requiresQualified = false, caller } = item;
     const asked = item.asked && wordsOf(item.asked);
     try {
-      return { item, outcome: 'stamped', proof: await provider.stamp({ tokenId, imprint, tier, requiresQualified, asked }) };
+      return {
+        item,
+        outcome: 'stamped',
+        proof: await provider.stamp({ tokenId, imprint, tier, requiresQualified, callerKind: caller.kind, asked }),
+      };
     } catch (error) {
       // The mock provider's key is in the store: while that is away, the job is tried again and counts as no failure.
       if (error instanceof ServiceError) throw error;
@@ -115,8 +131,9 @@ export function createStampMaker({ provider, stamps, directory, counters, clock,
           ? { item, outcome: 'request_refused', fault: error.fault }
           : { item, outcome: 'tier_unavailable' };
       }
-      log.warn({ ...subject, code: 'provider_failed', err: error }, 'no provider made the stamp');
-      return { item, outcome: 'failed' };
+      const code = error instanceof TimeUnavailableError ? 'time_unavailable' : 'provider_failed';
+      log.warn({ ...subject, code, err: error }, 'no provider made the stamp');
+      return { item, outcome: 'failed', code };
     }
   }
 
@@ -144,10 +161,10 @@ export function createStampMaker({ provider, stamps, directory, counters, clock,
       ({ item, outcome }) => outcome === 'request_refused' || isFinal(item),
     );
     const owed = postponed.map(({ item }) => item);
-    const failed = final.filter(({ outcome }) => outcome === 'failed').map(({ item }) => item);
+    const failed = final.filter((made) => made.outcome === 'failed').map(({ item, code }) => ({ item, code }));
     const refused = refusalsIn(final);
     const written = await writer.write(stamped.map(({ item, proof }) => ({ stamp: stampOf(item, proof), tally: tallyOf(item, proof) })));
-    await writer.countFailures(failed.map((item) => tallyOf(item)));
+    await writer.countFailures(failed.map(({ item }) => tallyOf(item)));
     const requestIds = [...new Set(items.map(({ requestId }) => requestId))];
     const hasFailed = attempts.some(({ outcome }) => outcome === 'failed');
     log[hasFailed ? 'warn' : 'info'](

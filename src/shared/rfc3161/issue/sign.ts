@@ -1,6 +1,8 @@
 import { constants, hash, type KeyObject, sign } from 'node:crypto';
 import { contextConstructed, integer, nullValue, objectIdentifier, sequence } from '../asn1/der-writer.ts';
 import { OID } from '../asn1/oids.ts';
+import { DIGEST_OCTETS, type DigestAlgorithm } from '../x509/algorithms.ts';
+import type { PublicKey } from '../x509/public-key.ts';
 
 /** A way to sign, as it is named in X.509 and in CMS. */
 export interface SignatureScheme {
@@ -13,18 +15,25 @@ export interface SignatureScheme {
   sign(data: Uint8Array, key: KeyObject): Buffer;
 }
 
-const sha256Identifier = sequence(objectIdentifier(OID.sha256));
-const rsaPssIdentifier = sequence(
-  objectIdentifier(OID.rsaPss),
-  // RSASSA-PSS-params (RFC 4055 §3.1): SHA-256, MGF1 with SHA-256, a salt as long as the digest.
-  sequence(
-    contextConstructed(0, sha256Identifier),
-    contextConstructed(1, sequence(objectIdentifier(OID.mgf1), sha256Identifier)),
-    contextConstructed(2, integer(32)),
-  ),
-);
+/** RSASSA-PSS with MGF1 of the same digest (RFC 4055 §3.1); `saltLength` in octets. */
+export function rsaPss(digest: DigestAlgorithm, saltLength: number): SignatureScheme {
+  const hashIdentifier = sequence(objectIdentifier(OID[digest]));
+  const parameters = sequence(
+    contextConstructed(0, hashIdentifier),
+    contextConstructed(1, sequence(objectIdentifier(OID.mgf1), hashIdentifier)),
+    contextConstructed(2, integer(saltLength)),
+  );
+  const identifier = sequence(objectIdentifier(OID.rsaPss), parameters);
+  const padding = constants.RSA_PKCS1_PSS_PADDING;
+  return {
+    digest,
+    certificateAlgorithm: identifier,
+    cmsAlgorithm: identifier,
+    sign: (data, key) => sign(digest, data, { key, padding, saltLength }),
+  };
+}
 
-function ecdsa(oid: string, digest: 'sha256' | 'sha384'): SignatureScheme {
+function ecdsa(oid: string, digest: DigestAlgorithm): SignatureScheme {
   // RFC 5758 §3.2: no parameters.
   const identifier = sequence(objectIdentifier(oid));
   return { digest, certificateAlgorithm: identifier, cmsAlgorithm: identifier, sign: (data, key) => sign(digest, data, key) };
@@ -33,6 +42,7 @@ function ecdsa(oid: string, digest: 'sha256' | 'sha384'): SignatureScheme {
 export const SCHEMES = {
   ecdsaSha256: ecdsa(OID.ecdsaWithSha256, 'sha256'),
   ecdsaSha384: ecdsa(OID.ecdsaWithSha384, 'sha384'),
+  ecdsaSha512: ecdsa(OID.ecdsaWithSha512, 'sha512'),
   rsaSha256: {
     digest: 'sha256',
     certificateAlgorithm: sequence(objectIdentifier(OID.sha256WithRsa), nullValue()),
@@ -40,12 +50,7 @@ export const SCHEMES = {
     cmsAlgorithm: sequence(objectIdentifier(OID.rsaEncryption), nullValue()),
     sign: (data, key) => sign('sha256', data, key),
   },
-  rsaPssSha256: {
-    digest: 'sha256',
-    certificateAlgorithm: rsaPssIdentifier,
-    cmsAlgorithm: rsaPssIdentifier,
-    sign: (data, key) => sign('sha256', data, { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 }),
-  },
+  rsaPssSha256: rsaPss('sha256', 32),
   ed25519: {
     // RFC 8419 §2.3: SHA-512 digests the content when signed attributes are present.
     digest: 'sha512',
@@ -54,6 +59,28 @@ export const SCHEMES = {
     sign: (data, key) => sign(null, data, key),
   },
 } as const satisfies Record<string, SignatureScheme>;
+
+const CURVES: Readonly<Record<string, SignatureScheme>> = {
+  prime256v1: SCHEMES.ecdsaSha256,
+  secp384r1: SCHEMES.ecdsaSha384,
+  secp521r1: SCHEMES.ecdsaSha512,
+};
+
+/** How a TSA signs with the private half of such a key; undefined: no verifier would take it (Ed448, RFC 8419 §3.1). */
+export function schemeOfKey({ family, key, pss }: PublicKey): SignatureScheme | undefined {
+  switch (family) {
+    case 'rsa':
+      return SCHEMES.rsaSha256;
+    case 'rsa-pss':
+      return pss === undefined ? SCHEMES.rsaPssSha256 : rsaPss(pss.digest, Math.max(pss.saltLength, DIGEST_OCTETS[pss.digest]));
+    case 'ec':
+      return CURVES[key.asymmetricKeyDetails?.namedCurve ?? ''];
+    case 'ed25519':
+      return SCHEMES.ed25519;
+    case 'ed448':
+      return undefined;
+  }
+}
 
 /** AlgorithmIdentifier of a digest without parameters (RFC 5754 §2). */
 export function digestIdentifier(digest: SignatureScheme['digest']): Buffer {

@@ -52,10 +52,8 @@ const MAX_REMEMBERED_COMPANY = 16;
  * @throws TrustMaterialError
  */
 export function createTrustStore({ anchors, intermediates = [], crls = [], areCaPurposesIgnored = false }: TrustMaterial): TrustStore {
-  const readCertificates = (name: string, material: readonly Material[]) =>
-    material.flatMap((one) => blocksOf('CERTIFICATE', name, one).map((der) => reading(name, () => parseCertificate(der))));
-  const trusted = readCertificates('trust anchor', anchors);
-  const certificates = [...trusted, ...readCertificates('intermediate certificate', intermediates)];
+  const trusted = anchors.flatMap((one) => certificatesIn(one, 'trust anchor'));
+  const certificates = [...trusted, ...intermediates.flatMap((one) => certificatesIn(one, 'intermediate certificate'))];
   const name = 'revocation list';
   const lists = crls.flatMap((one) => blocksOf('X509 CRL', name, one).map((der) => reading(name, () => parseCrl(der))));
   for (const list of lists) {
@@ -93,6 +91,11 @@ export function createTrustStore({ anchors, intermediates = [], crls = [], areCa
       return chain;
     },
   };
+}
+
+/** @throws TrustMaterialError that calls what cannot be read by `name` */
+export function certificatesIn(material: Material, name = 'certificate'): readonly Certificate[] {
+  return blocksOf('CERTIFICATE', name, material).map((der) => reading(name, () => parseCertificate(der)));
 }
 
 /** Whether a chain is good this time too; where it is not, another one may be. */

@@ -1,0 +1,108 @@
+import { isIPv6 } from 'node:net';
+import { z } from 'zod';
+
+/** A time server, `port` 123 unless told. */
+export interface TimeServer {
+  /** As it is configured. */
+  readonly name: string;
+  readonly host: string;
+  readonly port: number;
+}
+
+/** `host`, `host:port`, an IPv6 address, or `[address]:port`. */
+const timeServer = z.string().transform((name, context): TimeServer => {
+  const [, bracketed, plain, port = '123'] = /^(?:\[([0-9a-fA-F:.%]+)\]|([^\s:[\]/]+))(?::(\d{1,5}))?$/.exec(name) ?? [];
+  const host = isIPv6(name) ? name : (bracketed ?? plain);
+  const portNumber = isIPv6(name) ? 123 : Number(port);
+  if (host !== undefined && portNumber > 0 && portNumber < 65_536) return { name, host, port: portNumber };
+  context.addIssue({ code: 'custom', message: 'takes a time server as host or host:port' });
+  return z.NEVER;
+});
+
+const clock = z.union(
+  [
+    z.literal('unchecked'),
+    z.strictObject({
+      ntp: z.array(timeServer).min(1, 'takes a time server at least').max(16),
+      max_drift_ms: z.int().min(1).max(60_000).default(1_000),
+    }),
+  ],
+  'takes {"ntp": ["host or host:port", …], "max_drift_ms": 1 to 60000}, or "unchecked"',
+);
+
+/** What the entry of a key of one's own has beside what every provider has. */
+export const keyMembers = {
+  qualified: z.literal(false, 'takes false: a key of one’s own is not qualified, whatever its owner says').default(false),
+  key_file: z.string().min(1),
+  passphrase_file: z.string().min(1).nullish(),
+  certificates_file: z.string().min(1),
+  trust_anchors_file: z.string().min(1).nullish(),
+  crl_file: z.string().min(1).nullish(),
+  accuracy_ms: z.int().min(1).max(3_600_000).default(1_000),
+  clock: clock.nullish(),
+};
+
+type KeyEntry = z.output<z.ZodObject<typeof keyMembers>>;
+
+/** `unchecked`: asked for by name. */
+export type ClockCheck = { readonly ntp: readonly TimeServer[]; readonly maxDriftMs: number } | 'unchecked' | undefined;
+
+/** A key of one's own that the workers sign with. Only they open the first two files (absolute paths). */
+export interface KeySettings {
+  readonly type: 'key';
+  readonly isQualified: false;
+  readonly keyFile: string;
+  readonly passphraseFile: string | undefined;
+  /** As it is configured, for messages. */
+  readonly certificatesFile: string;
+  readonly certificatesPem: string;
+  readonly intermediatesPem: string;
+  readonly trustAnchorsPem: string;
+  readonly accuracyMs: number;
+  readonly clock: ClockCheck;
+  readonly timeoutMs: number;
+  readonly maxConcurrent: number;
+  readonly acceptGrantedWithMods: false;
+  readonly maxAccuracySeconds: undefined;
+}
+
+/** Long for a signature, but a worker that comes up may first wait for its time servers. */
+const timeoutMs = 5_000;
+/** A signature waits for nobody, so there is nothing to bound. */
+const maxConcurrent = 100_000;
+
+/** The settings of a key's entry. `readCertificates` reads and checks the PEM file of a member. */
+export function keySettingsOf(
+  entry: KeyEntry,
+  deps: { locate: (path: string) => string; readCertificates: (path: string, member: string) => string },
+): KeySettings {
+  const certificatesPem = deps.readCertificates(entry.certificates_file, 'certificates_file');
+  return {
+    type: 'key',
+    isQualified: false,
+    keyFile: deps.locate(entry.key_file),
+    passphraseFile: entry.passphrase_file ? deps.locate(entry.passphrase_file) : undefined,
+    certificatesFile: entry.certificates_file,
+    certificatesPem,
+    intermediatesPem: certificatesPem,
+    trustAnchorsPem: entry.trust_anchors_file
+      ? deps.readCertificates(entry.trust_anchors_file, 'trust_anchors_file')
+      : topOf(certificatesPem),
+    accuracyMs: entry.accuracy_ms,
+    clock: clockOf(entry.clock),
+    timeoutMs,
+    maxConcurrent,
+    acceptGrantedWithMods: false,
+    maxAccuracySeconds: undefined,
+  };
+}
+
+/** The last certificate of a chain that begins with the TSA's own. */
+function topOf(pem: string): string {
+  return pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)?.at(-1) ?? pem;
+}
+
+function clockOf(given: KeyEntry['clock']): ClockCheck {
+  if (given === 'unchecked' || !given) return given ?? undefined;
+  return { ntp: given.ntp, maxDriftMs: given.max_drift_ms };
+}

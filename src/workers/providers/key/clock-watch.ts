@@ -1,0 +1,150 @@
+import type { ClockState } from '../../../shared/domain/service-state.ts';
+import type { Logger } from '../../../shared/runtime/log.ts';
+import type { TimeServer } from '../../../shared/trust/key-entry.ts';
+import { TimeUnavailableError } from '../provider.ts';
+import type { LocalTime } from './local-time.ts';
+import { type TimeReading, TimeServerError } from './sntp.ts';
+
+/** How often time servers are asked; sooner where one did not answer, or the clock is not confirmed (RFC 4330 §10: never below 15 s). */
+const askEveryMs = 64_000;
+const askAgainMs = 16_000;
+const answerWithinMs = 2_000;
+/** What was said of the clock counts for so long. The steady clock, by which it is carried on, loses less than 0.4 s in that time. */
+const opinionLivesMs = 3_600_000;
+/** How long a time server is left alone that wants not to be asked. */
+const unwelcomeMs = 3_600_000;
+
+/** What the verified answer of a TSA says of the time; all in milliseconds. */
+export interface SecondOpinion {
+  readonly name: string;
+  readonly genTimeMs: number;
+  readonly uncertaintyMs: number;
+  readonly sentAtMs: number;
+  readonly receivedAtMs: number;
+}
+
+/** Whether the clock of this machine may be vouched for. */
+export interface ClockWatch {
+  /**
+   * Waits for the first answers of the time servers, if there are none yet.
+   *
+   * @throws TimeUnavailableError where the clock is not confirmed
+   */
+  confirm(): Promise<void>;
+  heard(opinion: SecondOpinion): void;
+  /** `driftMs`: how far our clock is ahead of what the others say; null: they say nothing. */
+  read(): { readonly state: ClockState; readonly driftMs: number | null };
+  close(): void;
+}
+
+export const uncheckedClock: ClockWatch = {
+  confirm: async () => undefined,
+  heard: () => undefined,
+  read: () => ({ state: 'unchecked', driftMs: null }),
+  close: () => undefined,
+};
+
+interface Opinion {
+  /** True time less our steady clock: it stays as it is, whatever is done to the clock of the machine. */
+  readonly trueMinusSteadyMs: number;
+  readonly uncertaintyMs: number;
+  readonly steadyAtMs: number;
+}
+
+function medianOf(values: readonly number[]): number | null {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted.length === 0 ? null : (sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!) / 2;
+}
+
+/**
+ * Compares the clock of this machine with time servers and with what other TSAs say. Each has a voice, and the clock is confirmed while
+ * more of them find it within `maxDriftMs` than beyond; who is too coarse to tell says nothing. With nobody to say so it is not confirmed.
+ */
+export function watchClock(deps: {
+  provider: string;
+  servers: readonly TimeServer[];
+  maxDriftMs: number;
+  time: LocalTime;
+  askServer: (server: TimeServer, timeoutMs: number) => Promise<TimeReading>;
+  log: Logger;
+}): ClockWatch {
+  const { provider, servers, maxDriftMs, time, askServer, log } = deps;
+  const opinions = new Map<string, Opinion>();
+  const unwelcomeUntilMs = new Map<string, number>();
+  let told: ClockState | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let isClosed = false;
+
+  const note = (name: string, offsetMs: number, uncertaintyMs: number) => {
+    const steadyAtMs = time.steady();
+    opinions.set(name, { trueMinusSteadyMs: time.wall() + offsetMs - steadyAtMs, uncertaintyMs, steadyAtMs });
+  };
+
+  const read: ClockWatch['read'] = () => {
+    const [steadyMs, wallMs] = [time.steady(), time.wall()];
+    const fresh = [...opinions.values()].filter(({ steadyAtMs }) => steadyMs - steadyAtMs < opinionLivesMs);
+    const said = fresh.flatMap(({ trueMinusSteadyMs, uncertaintyMs }) => {
+      const driftMs = wallMs - steadyMs - trueMinusSteadyMs;
+      const isBeyond = Math.abs(driftMs) > maxDriftMs + uncertaintyMs;
+      return isBeyond || uncertaintyMs <= maxDriftMs ? [{ driftMs, isBeyond }] : [];
+    });
+    const within = said.filter(({ isBeyond }) => !isBeyond).length;
+    const state = said.length === 0 ? 'unknown' : 2 * within > said.length ? 'ok' : 'off';
+    return { state, driftMs: medianOf(said.map(({ driftMs }) => driftMs)) };
+  };
+
+  const tell = () => {
+    const { state, driftMs } = read();
+    if (state === told) return;
+    told = state;
+    const said = { provider, clock: state, driftMs, maxDriftMs };
+    if (state === 'ok') log.info(said, 'the clock is confirmed');
+    else log.error({ ...said, outcome: 'failed', code: 'time_not_available' }, 'the clock is not confirmed: no time-stamps are issued');
+  };
+
+  const askOne = async (server: TimeServer): Promise<boolean> => {
+    if (time.steady() < (unwelcomeUntilMs.get(server.name) ?? Number.NEGATIVE_INFINITY)) return true;
+    try {
+      const { offsetMs, delayMs } = await askServer(server, answerWithinMs);
+      if (delayMs > 2 * maxDriftMs) throw new TimeServerError(`its answer took ${Math.round(delayMs)} ms: too long to tell`);
+      note(server.name, offsetMs, 0);
+      return true;
+    } catch (error) {
+      if (!(error instanceof TimeServerError)) throw error;
+      log.warn({ provider, server: server.name, err: error }, `time server ${server.name}: ${error.message}`);
+      if (error.isUnwelcome) unwelcomeUntilMs.set(server.name, time.steady() + unwelcomeMs);
+      return false;
+    }
+  };
+
+  const askAll = async (): Promise<void> => {
+    const haveAnswered = await Promise.all(servers.map(askOne));
+    if (isClosed) return;
+    tell();
+    const isWell = told === 'ok' && haveAnswered.every(Boolean);
+    timer = setTimeout(() => void askAll(), isWell ? askEveryMs : askAgainMs).unref();
+  };
+  let firstAnswers: Promise<void> | undefined = askAll().finally(() => {
+    firstAnswers = undefined;
+  });
+
+  return {
+    confirm: async () => {
+      if (firstAnswers) await firstAnswers;
+      const { state, driftMs } = read();
+      if (state === 'ok') return;
+      tell();
+      const why = state === 'unknown' ? 'nobody has confirmed the clock' : `the clock is off by ${Math.round(driftMs ?? 0)} ms`;
+      throw new TimeUnavailableError(`${why}; ${maxDriftMs} ms are allowed`);
+    },
+    heard: ({ name, genTimeMs, uncertaintyMs, sentAtMs, receivedAtMs }) => {
+      note(name, genTimeMs - (sentAtMs + receivedAtMs) / 2, uncertaintyMs + (receivedAtMs - sentAtMs) / 2);
+      tell();
+    },
+    read,
+    close: () => {
+      isClosed = true;
+      clearTimeout(timer);
+    },
+  };
+}

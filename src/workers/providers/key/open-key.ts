@@ -1,0 +1,38 @@
+import { issueResponse } from '../../../shared/rfc3161/index.ts';
+import type { Logger } from '../../../shared/runtime/log.ts';
+import type { KeyProviderSettings } from '../../../shared/trust/providers-file.ts';
+import type { TrustedProvider } from '../../../shared/trust/trusted-providers.ts';
+import { createRfc3161Provider, type Rfc3161Provider } from '../rfc3161.ts';
+import { type ClockWatch, uncheckedClock, watchClock } from './clock-watch.ts';
+import { type LocalTime, systemTime } from './local-time.ts';
+import { openSigningKey, randomSerial } from './signing-key.ts';
+import { askTimeServer } from './sntp.ts';
+
+function openClock({ name, clock }: KeyProviderSettings, time: LocalTime, log: Logger): ClockWatch {
+  if (clock === undefined || clock === 'unchecked') return uncheckedClock;
+  const { ntp: servers, maxDriftMs } = clock;
+  return watchClock({ provider: name, servers, maxDriftMs, time, askServer: (server, ms) => askTimeServer(server, time, ms), log });
+}
+
+export interface KeyProvider extends Rfc3161Provider {
+  readonly clockWatch: ClockWatch;
+}
+
+/**
+ * A key of one's own as a TSA that is asked without a wire: what it issues is verified as everybody's answers are.
+ *
+ * @throws ConfigError for a key or certificates that are not fit for time-stamps
+ */
+export function openKeyProvider(
+  { settings, trust }: TrustedProvider & { readonly settings: KeyProviderSettings },
+  { log, time = systemTime }: { log: Logger; time?: LocalTime },
+): KeyProvider {
+  const profile = openSigningKey(settings, trust, time.wall());
+  const clockWatch = openClock(settings, time, log);
+  const ask = async (tsq: Buffer) => {
+    await clockWatch.confirm();
+    return issueResponse(profile, tsq, { timeMs: time.wall(), serial: randomSerial() });
+  };
+  const provider = createRfc3161Provider({ settings, trust, client: { ask, close: clockWatch.close }, clock: time.wall });
+  return { ...provider, clockWatch, readClock: clockWatch.read };
+}

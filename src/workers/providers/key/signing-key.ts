@@ -1,0 +1,81 @@
+import { createPrivateKey, type KeyObject, randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import {
+  certificatesIn,
+  encodeRequest,
+  IdentityError,
+  identityOf,
+  issueResponse,
+  type TrustStore,
+  type TsaProfile,
+  verifyResponse,
+} from '../../../shared/rfc3161/index.ts';
+import { ConfigError } from '../../../shared/runtime/config.ts';
+import type { KeyProviderSettings } from '../../../shared/trust/providers-file.ts';
+
+/** Positive, of 128 random bits: no two are the same, whoever else signs with the same certificate (RFC 3161 §2.4.2). */
+export function randomSerial(): bigint {
+  return BigInt(`0x${randomBytes(16).toString('hex')}`) || 1n;
+}
+
+const refused = ({ name }: KeyProviderSettings, member: string, why: string) =>
+  new ConfigError(`TSP_PROVIDERS_FILE: (${name}).${member}: ${why}`);
+
+function read(settings: KeyProviderSettings, member: string, file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch {
+    throw refused(settings, member, `"${file}" cannot be read`);
+  }
+}
+
+function readKey(settings: KeyProviderSettings): KeyObject {
+  const { keyFile, passphraseFile } = settings;
+  const pem = read(settings, 'key_file', keyFile);
+  const passphrase =
+    passphraseFile &&
+    read(settings, 'passphrase_file', passphraseFile)
+      .toString('utf8')
+      .replace(/\r?\n$/, '');
+  try {
+    return createPrivateKey({ key: pem, ...(passphrase !== undefined && { passphrase }) });
+  } catch {
+    // What OpenSSL says of it differs by format and version.
+    if (!pem.includes('ENCRYPTED')) throw refused(settings, 'key_file', `"${keyFile}" holds no private key in PEM`);
+    const why = passphraseFile ? `"${passphraseFile}" does not open "${keyFile}"` : `got nothing, and "${keyFile}" is encrypted`;
+    throw refused(settings, 'passphrase_file', why);
+  }
+}
+
+/**
+ * Opens the key and certificates of an entry, and issues a first token that nobody keeps: what its verifier says of it says whether they
+ * are fit for time-stamps, now.
+ *
+ * @throws ConfigError one line that names the entry and the member
+ */
+export function openSigningKey(settings: KeyProviderSettings, trust: TrustStore, nowMs: number): TsaProfile {
+  const { certificatesFile, certificatesPem, policyOid, accuracyMs } = settings;
+  const privateKey = readKey(settings);
+  const [seconds, millis] = [Math.floor(accuracyMs / 1_000), accuracyMs % 1_000];
+  let profile: TsaProfile;
+  try {
+    profile = {
+      identity: identityOf(privateKey, certificatesIn(certificatesPem)),
+      policies: [policyOid],
+      accuracy: { ...(seconds > 0 && { seconds }), ...(millis > 0 && { millis }) },
+    };
+  } catch (error) {
+    if (error instanceof IdentityError) throw refused(settings, 'key_file', `the key of "${settings.keyFile}" ${error.message}`);
+    throw error;
+  }
+  const request = encodeRequest({ imprint: { algorithm: 'sha256', digest: randomBytes(32) }, nonce: randomBytes(16) });
+  const first = verifyResponse(issueResponse(profile, request, { timeMs: nowMs, serial: randomSerial() }), {
+    request,
+    trust,
+    nowMs,
+    sentAtMs: nowMs,
+    receivedAtMs: nowMs,
+  });
+  if (!first.ok) throw refused(settings, 'certificates_file', `"${certificatesFile}" makes no valid time-stamps: ${first.detail}`);
+  return profile;
+}

@@ -1,0 +1,154 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { createLogger } from '../../../src/shared/runtime/log.ts';
+import { watchClock } from '../../../src/workers/providers/key/clock-watch.ts';
+import { type TimeReading, TimeServerError } from '../../../src/workers/providers/key/sntp.ts';
+import { TimeUnavailableError } from '../../../src/workers/providers/provider.ts';
+
+const log = createLogger({ level: 'silent', process: 'worker' });
+const minute = 60_000;
+
+/** A clock with time servers that say how far they are ahead of the true time, which goes on with the fake timers. */
+function lab(offsets: readonly (number | undefined)[], maxDriftMs = 1_000) {
+  let driftMs = 0;
+  const trueNow = () => Date.now();
+  const time = { wall: () => trueNow() + driftMs, steady: () => performance.now() };
+  const said: (number | undefined | Error)[] = [...offsets];
+  const asked: number[] = said.map(() => 0);
+  const askServer = async ({ name }: { name: string }): Promise<TimeReading> => {
+    const index = Number(name);
+    asked[index]! += 1;
+    const ahead = said[index];
+    if (ahead instanceof Error) throw ahead;
+    if (ahead === undefined) throw new TimeServerError('it does not answer');
+    return { offsetMs: trueNow() + ahead - time.wall(), delayMs: 4 };
+  };
+  const servers = offsets.map((_, index) => ({ name: String(index), host: 'x', port: 123 }));
+  const watch = watchClock({ provider: 'own', servers, maxDriftMs, time, askServer, log });
+  return {
+    watch,
+    said,
+    asked,
+    setClock: (ms: number) => {
+      driftMs = ms;
+    },
+    /** A TSA answers, whose clock is so far ahead of the true time. */
+    tsaSays: (aheadMs: number, uncertaintyMs = 0, name = 'tsa') =>
+      watch.heard({ name, genTimeMs: trueNow() + aheadMs, uncertaintyMs, sentAtMs: time.wall() - 10, receivedAtMs: time.wall() + 10 }),
+  };
+}
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const settled = () => vi.advanceTimersByTimeAsync(1);
+
+describe('the clock that a key of one’s own stamps by', () => {
+  test('is confirmed while time servers agree with it, and not beyond the drift', async () => {
+    for (const [ahead, state] of [
+      [0, 'ok'],
+      [999, 'ok'],
+      [-999, 'ok'],
+      [1_001, 'off'],
+      [-86_400_000, 'off'],
+    ] as const) {
+      const { watch } = lab([ahead]);
+      await settled();
+      expect([ahead, watch.read()]).toEqual([ahead, { state, driftMs: expect.closeTo(-ahead, 0) }]);
+      if (state === 'ok') await watch.confirm();
+      else await expect(watch.confirm()).rejects.toThrow(TimeUnavailableError);
+      watch.close();
+    }
+  });
+
+  test('waits for its time servers when the process has just started, and is not confirmed by nobody', async () => {
+    const { watch } = lab([undefined]);
+    expect(watch.read().state).toBe('unknown');
+    await expect(watch.confirm()).rejects.toThrow('nobody has confirmed the clock');
+    const { watch: other } = lab([0]);
+    await other.confirm();
+  });
+
+  test('that is set while the service runs is found out before anybody is asked again', async () => {
+    const { watch, setClock } = lab([0]);
+    await settled();
+    setClock(5_000);
+    await expect(watch.confirm()).rejects.toThrow('the clock is off by 5000 ms; 1000 ms are allowed');
+    setClock(0);
+    await watch.confirm();
+  });
+
+  test('is asked about again every 64 s, and every 16 s while it is not confirmed (RFC 4330 §10)', async () => {
+    const { watch, said, asked } = lab([0]);
+    await vi.advanceTimersByTimeAsync(63_000);
+    expect(asked).toEqual([1]);
+    said[0] = 7_000;
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect([asked[0], watch.read().state]).toEqual([2, 'off']);
+    said[0] = 0;
+    await vi.advanceTimersByTimeAsync(16_000);
+    expect([asked[0], watch.read().state]).toEqual([3, 'ok']);
+  });
+
+  test('is believed for an hour when its time servers fall silent', async () => {
+    const { watch, said } = lab([0]);
+    await settled();
+    said[0] = undefined;
+    await vi.advanceTimersByTimeAsync(59 * minute);
+    expect(watch.read().state).toBe('ok');
+    await vi.advanceTimersByTimeAsync(2 * minute);
+    expect(watch.read()).toEqual({ state: 'unknown', driftMs: null });
+  });
+
+  test('is what most voices say; where as many say yes as no, it is not confirmed', async () => {
+    const { watch } = lab([0, 0, 9_000]);
+    await settled();
+    expect(watch.read().state).toBe('ok');
+    const { watch: split } = lab([0, 9_000]);
+    await settled();
+    expect(split.read().state).toBe('off');
+  });
+
+  test('has in every answer of another TSA a second opinion', async () => {
+    const { watch, tsaSays } = lab([0]);
+    await settled();
+    tsaSays(30_000);
+    expect(watch.read().state).toBe('off');
+    tsaSays(100);
+    expect(watch.read().state).toBe('ok');
+    const { watch: silent, tsaSays: other } = lab([undefined]);
+    await settled();
+    other(100);
+    expect(silent.read().state).toBe('ok');
+  });
+
+  test('hears of a TSA that tells the time in minutes only that the clock is wrong, never that it is right', async () => {
+    const { watch, tsaSays } = lab([undefined]);
+    await settled();
+    tsaSays(0, 60_000);
+    expect(watch.read().state).toBe('unknown');
+    tsaSays(70_000, 60_000);
+    expect(watch.read().state).toBe('off');
+  });
+
+  test('leaves a time server alone for an hour that wants not to be asked (RFC 4330 §8)', async () => {
+    const { asked, said } = lab([0, 0]);
+    said[1] = new TimeServerError('it wants not to be asked (DENY)', { isUnwelcome: true });
+    await settled();
+    const before = asked[1];
+    await vi.advanceTimersByTimeAsync(58 * minute);
+    expect(asked[1]! - before!).toBeLessThanOrEqual(1);
+    expect(asked[0]).toBeGreaterThan(50);
+    await vi.advanceTimersByTimeAsync(5 * minute);
+    expect(asked[1]! - before!).toBeGreaterThanOrEqual(1);
+  });
+
+  test('hears nothing of a time server whose answer was under way for too long to tell', async () => {
+    const { watch } = lab([0], 1);
+    await settled();
+    expect(watch.read().state).toBe('unknown');
+  });
+});

@@ -1,0 +1,128 @@
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { ConfigError } from '../../../src/shared/runtime/config.ts';
+import { createLogger } from '../../../src/shared/runtime/log.ts';
+import { loadTrustSettings } from '../../../src/shared/trust/trusted-providers.ts';
+import { openKeyProvider } from '../../../src/workers/providers/key/open-key.ts';
+import { openTsas } from '../../../src/workers/providers/open-provider.ts';
+import { keyKinds, makeOwnKey, type OwnKey, ownKeySettings } from '../../support/own-key.ts';
+import { randomHash } from '../../support/requests.ts';
+
+const log = createLogger({ level: 'silent', process: 'worker' });
+
+function open(key: OwnKey, members: object = {}, NODE_ENV: 'production' | 'test' = 'test') {
+  const { TSP_PROVIDERS_FILE } = ownKeySettings(key, members);
+  const trust = loadTrustSettings({ TSP: 'file', TSP_PROVIDERS_FILE, TRUST_ANCHORS_FILE: undefined, IGNORE_CA_PURPOSES: false, NODE_ENV });
+  return openTsas(trust.providers, { clock: Date.now, log });
+}
+
+function refusalOf(key: OwnKey, members: object = {}, environment?: 'production'): string {
+  try {
+    open(key, members, environment);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message;
+    throw error;
+  }
+  return 'accepted';
+}
+
+describe('a key of one’s own', () => {
+  test.each(Object.entries(keyKinds))(
+    'of %s issues tokens that the verifier takes, each with a serial number of its own',
+    async (_, kind) => {
+      const [tsa] = open(makeOwnKey({ kind }), { accuracy_ms: 1_250 });
+      const subject = { tokenId: 'x', imprint: { algorithm: 'sha512' as const, digest: randomHash().repeat(2) }, tier: 'basic' as const };
+      const [one, two] = [await tsa!.stamp(subject, AbortSignal.timeout(5_000)), await tsa!.stamp(subject, AbortSignal.timeout(5_000))];
+      expect(tsa!.readToken(one)).toMatchObject({ policy: '2.999.17.5', accuracyMicroseconds: 1_250_000n });
+      expect(tsa!.readToken(one).chain).toHaveLength(2);
+      const serials = [one, two].map((proof) => BigInt(tsa!.readToken(proof).serial));
+      expect(serials[0]).not.toBe(serials[1]);
+      for (const serial of serials) expect(serial > 0n && serial < 1n << 128n && serial > 1n << 64n).toBe(true);
+      expect([one.isQualified, tsa!.isQualified]).toEqual([false, false]);
+    },
+  );
+
+  test('may be encrypted, and its certificate may be its own trust anchor', async () => {
+    const key = makeOwnKey({ passphrase: 'open sesame' });
+    writeFileSync(join(key.dir, 'pass'), 'open sesame\n');
+    expect(refusalOf(key, { passphrase_file: 'pass', trust_anchors_file: null })).toBe('accepted');
+    writeFileSync(join(key.dir, 'pass'), 'open\n');
+    expect(refusalOf(key, { passphrase_file: 'pass' })).toMatch(/\(own-tsa\)\.passphrase_file: ".*pass" does not open ".*tsa\.key"$/);
+    expect(refusalOf(key)).toMatch(/\(own-tsa\)\.passphrase_file: got nothing, and ".*tsa\.key" is encrypted$/);
+  });
+
+  test('comes with the certificates of a chain, in any order', async () => {
+    const key = makeOwnKey();
+    const chain = execFileSync('cat', ['root.pem', 'tsa.pem'], { cwd: key.dir });
+    writeFileSync(join(key.dir, 'chain.pem'), chain);
+    expect(refusalOf(key, { certificates_file: 'chain.pem' })).toBe('accepted');
+  });
+
+  const tsaUsage = ['basicConstraints=critical,CA:false', 'keyUsage=critical,digitalSignature'];
+  const unfit: Readonly<Record<string, readonly [Parameters<typeof makeOwnKey>[0], RegExp]>> = {
+    'without an extended key usage': [{ extensions: tsaUsage }, /has no extended key usage/],
+    'whose extended key usage is not critical': [{ extensions: [...tsaUsage, 'extendedKeyUsage=timeStamping'] }, /is not critical/],
+    'that is for signing code too': [
+      { extensions: [...tsaUsage, 'extendedKeyUsage=critical,timeStamping,codeSigning'] },
+      /certificate is for /,
+    ],
+    'of an RSA key that is too short': [{ kind: ['rsa:1024'] }, /does not belong to any of the certificates, or is of a kind/],
+    'of Ed448': [{ kind: ['ed448'] }, /makes no time-stamps: ed448/],
+    'of a curve that is not accepted': [{ kind: ['ec', '-pkeyopt', 'ec_paramgen_curve:secp256k1'] }, /kind that no verifier takes/],
+  };
+  test.each(Object.entries(unfit))('%s is refused at start, in one line', (_, [options, expected]) => {
+    const message = refusalOf(makeOwnKey(options));
+    expect(message).toMatch(/^TSP_PROVIDERS_FILE: \(own-tsa\)\.(certificates|key)_file: /);
+    expect(message).toMatch(expected);
+    expect(message).not.toContain('\n');
+  });
+
+  test('that is another one than its certificate’s, no key, or not there, is refused at start', () => {
+    const [key, other] = [makeOwnKey(), makeOwnKey()];
+    copyFileSync(join(other.dir, 'tsa.key'), join(key.dir, 'other.key'));
+    expect(refusalOf(key, { key_file: 'other.key' })).toMatch(/\(own-tsa\)\.key_file: the key of ".*other\.key" does not belong/);
+    expect(refusalOf(key, { key_file: 'tsa.pem' })).toMatch(/\(own-tsa\)\.key_file: ".*tsa\.pem" holds no private key in PEM$/);
+    expect(refusalOf(key, { key_file: 'gone' })).toMatch(/\(own-tsa\)\.key_file: ".*gone" cannot be read$/);
+    expect(refusalOf(key, { certificates_file: 'tsa.key' })).toMatch(/\(own-tsa\)\.certificates_file: "tsa\.key" cannot be used: /);
+    copyFileSync(join(other.dir, 'root.pem'), join(key.dir, 'other.pem'));
+    expect(refusalOf(key, { trust_anchors_file: 'other.pem' })).toMatch(/makes no valid time-stamps: /);
+  });
+
+  test.each([
+    ['begins tomorrow', -1],
+    ['ended yesterday', 31],
+  ])('whose certificate %s is refused at start', (_, days) => {
+    const key = makeOwnKey();
+    const { TSP_PROVIDERS_FILE } = ownKeySettings(key);
+    const { providers } = loadTrustSettings({
+      TSP: 'file',
+      TSP_PROVIDERS_FILE,
+      TRUST_ANCHORS_FILE: undefined,
+      IGNORE_CA_PURPOSES: false,
+    });
+    const time = { wall: () => Date.now() + days * 86_400_000, steady: () => performance.now() };
+    expect(() => openKeyProvider(providers[0] as never, { log, time })).toThrow(/certificates_file: .*makes no valid time-stamps: .*valid/);
+  });
+
+  test('is never qualified: to say so is refused, and so are members that it does not have', () => {
+    const key = makeOwnKey();
+    expect(refusalOf(key, { qualified: true })).toMatch(/\(own-tsa\)\.qualified: takes false: /);
+    expect(refusalOf(key, { url: 'https://tsa.example' })).toContain('(own-tsa): has an unknown member: "url"');
+    expect(refusalOf(key, { policy_oid: undefined })).toContain('(own-tsa).policy_oid: ');
+    expect(refusalOf(key, { type: 'hsm' })).toContain('(own-tsa).type: takes an entry whose type is "rfc3161" or "key"');
+    expect(refusalOf(key, { clock: { ntp: [] } })).toContain('(own-tsa).clock.ntp: takes a time server at least');
+    expect(refusalOf(key, { clock: 'sometimes' })).toContain('(own-tsa).clock: takes {"ntp": ');
+    expect(refusalOf(key, { clock: { ntp: ['a b'] } })).toContain('(own-tsa).clock');
+  });
+
+  test('stamps in production only by a clock that is checked, unless it is asked for by name', () => {
+    const key = makeOwnKey();
+    expect(refusalOf(key, {}, 'production')).toMatch(
+      /\(own-tsa\)\.clock: got nothing; production takes .*"unchecked" when asked for by name$/,
+    );
+    expect(refusalOf(key, { clock: 'unchecked' }, 'production')).toBe('accepted');
+    expect(refusalOf(key, { clock: { ntp: ['127.0.0.1:9'] } }, 'production')).toBe('accepted');
+  });
+});
