@@ -16,7 +16,7 @@ const answerHead = /^HTTP\/1\.1 (\d{3})[\s\S]*?content-length: (\d+)/i;
 export async function load(options: {
   url: string;
   headers: Record<string, string>;
-  body: string;
+  body: string | Buffer;
   connections: number;
   seconds: number;
 }): Promise<LoadResult> {
@@ -26,7 +26,8 @@ export async function load(options: {
     'content-length': String(Buffer.byteLength(options.body)),
     ...options.headers,
   });
-  const request = `POST ${pathname} HTTP/1.1\r\n${head.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${options.body}`;
+  const lines = `POST ${pathname} HTTP/1.1\r\n${head.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`;
+  const request = Buffer.concat([Buffer.from(lines, 'latin1'), Buffer.from(options.body)]);
   const latencies: number[] = [];
   let failed = 0;
   const startedAt = performance.now();
@@ -40,7 +41,7 @@ export async function load(options: {
       let askedAt = 0;
       const ask = () => {
         askedAt = performance.now();
-        socket.write(request, 'latin1');
+        socket.write(request);
       };
       const take = (length: number): boolean => {
         received += buffer.toString('latin1', 0, length);
