@@ -19,6 +19,8 @@ export async function load(options: {
   body: string | Buffer;
   connections: number;
   seconds: number;
+  /** Of an answer that is no failure; default 201. */
+  status?: number;
 }): Promise<LoadResult> {
   const { hostname, port, pathname } = new URL(options.url);
   const head = Object.entries({
@@ -28,6 +30,7 @@ export async function load(options: {
   });
   const lines = `POST ${pathname} HTTP/1.1\r\n${head.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`;
   const request = Buffer.concat([Buffer.from(lines, 'latin1'), Buffer.from(options.body)]);
+  const expected = String(options.status ?? 201);
   const latencies: number[] = [];
   let failed = 0;
   const startedAt = performance.now();
@@ -48,7 +51,7 @@ export async function load(options: {
         const bodyAt = received.indexOf('\r\n\r\n') + 4;
         const parsed = bodyAt > 3 ? answerHead.exec(received) : null;
         if (!parsed || received.length < bodyAt + Number(parsed[2])) return true;
-        if (parsed[1] !== '201') failed += 1;
+        if (parsed[1] !== expected) failed += 1;
         const now = performance.now();
         latencies.push(now - askedAt);
         received = '';

@@ -1,6 +1,7 @@
 /** `npm run bench`: what a stamp costs beside other ways. `npm run bench -- size`, and so on: what else is measured. */
 const measurements: Readonly<Record<string, () => Promise<unknown>>> = {
   stamping: () => import('./stamping.ts'),
+  batch: () => import('./batch.ts'),
   size: () => import('./size.ts'),
   backlog: () => import('./backlog.ts'),
   attacks: () => import('./attacks.ts'),

@@ -1,16 +1,12 @@
-import { Redis } from 'ioredis';
 import { newMasterKey } from '../scripts/stack/master-key.ts';
 import { withStack } from '../scripts/stack/stack.ts';
-import { type LoadResult, load } from './load.ts';
-import { startProcesses } from './processes.ts';
+import type { LoadResult } from './load.ts';
 import { median } from './rate.ts';
+import { ours, underLoad, warmUpSeconds } from './under-load.ts';
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
 const seconds = Number(process.env.BENCH_SECONDS ?? 5);
 const connectionCounts = (process.env.BENCH_CONNECTIONS ?? '1,256').split(',').map(Number);
-
-/** Until the connections stand and the code is compiled: the rates of all contenders rise for some 7 s. */
-const warmUpSeconds = 8;
 
 interface Contender {
   readonly name: string;
@@ -20,7 +16,6 @@ interface Contender {
   readonly sync?: 'everysec';
 }
 
-const ours = ['src/workers/main.ts', 'src/api/main.ts'];
 const plain = ['bench/contenders/plain-worker.ts', 'bench/contenders/plain-api.ts'];
 
 const contenders: readonly Contender[] = [
@@ -31,27 +26,16 @@ const contenders: readonly Contender[] = [
   { name: 'qstamp, sync each second', processes: ours, sync: 'everysec' },
 ];
 
-async function syncRedis(url: string, sync: string): Promise<void> {
-  const redis = new Redis(url);
-  await redis.config('SET', 'appendfsync', sync);
-  redis.disconnect();
-}
-
-async function measure(contender: Contender, environment: NodeJS.ProcessEnv, connections: number): Promise<LoadResult> {
-  const { processes, settings, sync = 'always' } = contender;
-  await syncRedis(environment.REDIS_URL ?? '', sync);
-  const running = await startProcesses(processes, { ...environment, ...settings });
-  const request = {
-    url: `${running.url}/api/v1/internal/v1/stamp`,
-    headers: { 'content-type': 'application/json', 'x-service-token': 'dev-service-token' },
-    body: JSON.stringify({ hash: 'a'.repeat(64) }),
+const measure = ({ processes, settings, sync }: Contender, environment: NodeJS.ProcessEnv, connections: number): Promise<LoadResult> =>
+  underLoad({
+    processes,
+    environment: { ...environment, ...settings },
+    path: '/api/v1/internal/v1/stamp',
+    body: { hash: 'a'.repeat(64) },
     connections,
-  };
-  await load({ ...request, seconds: warmUpSeconds });
-  const result = await load({ ...request, seconds });
-  await running.stop();
-  return result;
-}
+    seconds,
+    ...(sync && { sync }),
+  });
 
 await withStack(
   AbortSignal.timeout(20 * 60_000),

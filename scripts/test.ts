@@ -25,6 +25,7 @@ async function runChecks({ signal, progress }: StackContext): Promise<string[]> 
   const checks = {
     'type check': typeCheck,
     'type check of the pages’ scripts': [...typeCheck, '--project', 'views'],
+    'type check of the client': [...typeCheck, '--project', 'clients/typescript'],
     lint: [inModules('@biomejs/biome/bin/biome'), 'check'],
   };
   for (const [name, command] of Object.entries(checks)) {

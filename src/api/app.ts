@@ -4,6 +4,7 @@ import type { Config } from '../shared/runtime/config.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import { operatorOf } from '../shared/views/operator.ts';
+import { batchBodyLimit } from './http/batch-body.ts';
 import { createBodyMemory } from './http/body-memory.ts';
 import { addressSender, createBodyReader } from './http/body-reader.ts';
 import { createByteBudget } from './http/byte-budget.ts';
@@ -14,7 +15,7 @@ import { registerHostRule } from './http/host-header.ts';
 import { registerJsonBody } from './http/json-body.ts';
 import { createMistakes } from './http/mistakes.ts';
 import { createForeignOrigins, registerForeignBodies } from './http/origin.ts';
-import type { RateLimits } from './http/rate-limits.ts';
+import { addressKey, type CountingLimits } from './http/rate-limits.ts';
 import { registerRequestLog } from './http/request-log.ts';
 import { registerRequestMetrics } from './http/request-metrics.ts';
 import { registerSecurityHeaders } from './http/security-headers.ts';
@@ -30,6 +31,7 @@ import { registerInternalRoutes } from './routes/internal.ts';
 import { registerPageRoutes } from './routes/pages.ts';
 import { registerPricingRoutes } from './routes/pricing.ts';
 import { registerSealedRoutes } from './routes/sealed.ts';
+import { registerStampBatchRoutes } from './routes/stamp-batches.ts';
 import { stampBodyLimit } from './routes/stamping.ts';
 import { registerStartRoute } from './routes/start.ts';
 import { registerStatusRoutes } from './routes/status.ts';
@@ -38,6 +40,7 @@ import { registerVerifyRoutes, tokenBodyLimit } from './routes/verify.ts';
 import { registerVerifyForm } from './routes/verify-form.ts';
 import { registerVerifyUserRoutes } from './routes/verify-user.ts';
 import { registerWorkflowRoutes } from './routes/workflow.ts';
+import { registerWorkflowEvidenceRoutes } from './routes/workflow-evidence.ts';
 import { registerWorkflowProofRoutes } from './routes/workflow-proof.ts';
 import { registerWorkflowRecordRoutes } from './routes/workflow-record.ts';
 import type { Services } from './services/services.ts';
@@ -46,12 +49,15 @@ export interface AppDeps {
   readonly config: Config;
   readonly log: Logger;
   readonly services: Services;
-  readonly limits: RateLimits;
+  readonly limits: CountingLimits;
   readonly metrics: Pick<Metrics, 'answered' | 'faulted'>;
 }
 
-/** The memory of one process for sealed content that it sends. Bodies that it receives have their own, so slow readers block no uploads. */
+/** The memory of one process for sealed content and bundles that it sends. Bodies that it receives have their own, so slow readers block no uploads. */
 const sentBytes = 64 * 1024 * 1024;
+
+/** The memory of one process for answers to batches, until they are read. */
+const batchAnswerBytes = 64 * 1024 * 1024;
 
 const requestIdPattern = /^[\w.-]{1,64}$/;
 
@@ -74,7 +80,8 @@ function createServer(log: FastifyBaseLogger, trustProxy: string[]): FastifyInst
 
 /** Puts plugins and routes together, in an order that matters: hooks count only for routes registered after them. Does not listen. */
 export async function buildApp({ config, log, services, limits, metrics }: AppDeps): Promise<FastifyInstance> {
-  const { stamping, tsaDoor, verification, stampPages, statistics, downloadSealed, workflows, health, status, pricing } = services;
+  const { stamping, stampBatch, tsaDoor, verification, stampPages, statistics, downloadSealed, workflows, health, status, pricing } =
+    services;
   const sealedMaxBytes = config.SEALED_MAX_BYTES;
   const identifyProduct = createServiceTokens(config.SERVICE_TOKENS);
   const identifyAtDoor = config.TSA_DOOR === 'token' ? createServicePasswords(config.SERVICE_TOKENS) : undefined;
@@ -95,7 +102,7 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   registerForeignBodies(app, createForeignOrigins(app, config.PUBLIC_BASE_URL));
   registerPathRule(app);
   const reader = createBodyReader(app, {
-    memory: createBodyMemory({ largestBytes: Math.max(stampBodyLimit(sealedMaxBytes), tokenBodyLimit) }),
+    memory: createBodyMemory({ largestBytes: Math.max(stampBodyLimit(sealedMaxBytes), tokenBodyLimit, batchBodyLimit) }),
     senderOf: (request) => {
       const product = identifyProduct(request) ?? identifyAtDoor?.(request);
       return product === undefined ? addressSender(request) : { kind: 'product', name: product };
@@ -107,7 +114,10 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
 
   registerHealthRoutes(app, { health });
   registerInternalRoutes(app, { requireProduct, stamping, verification, statistics, sealedMaxBytes });
-  registerAgentRoutes(app, { stamping, limits, perMinute: config.RATE_AGENT_PER_MINUTE, sealedMaxBytes });
+  const agentLimit = limits.by({ name: 'agent', points: config.RATE_AGENT_PER_MINUTE, durationSeconds: 60, key: addressKey });
+  registerAgentRoutes(app, { stamping, limited: agentLimit, sealedMaxBytes });
+  const batches = { reader, budget: createByteBudget({ maxBytes: batchAnswerBytes }) };
+  registerStampBatchRoutes(app, { ...batches, stampBatch, requireProduct, agentLimit });
   registerVerifyRoutes(app, {
     verification,
     stampPages,
@@ -117,9 +127,10 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
     publicBaseUrl: config.PUBLIC_BASE_URL,
   });
   registerVerifyForm(app, { stampPages, reader, limits, perMinute: config.RATE_VERIFY_PER_MINUTE });
+  const budget = createByteBudget({ maxBytes: sentBytes });
   registerSealedRoutes(app, {
     downloadSealed,
-    budget: createByteBudget({ maxBytes: sentBytes }),
+    budget,
     limits,
     mistakes,
     perMinute: config.RATE_VERIFY_PER_MINUTE,
@@ -131,9 +142,11 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
     publicBaseUrl: config.PUBLIC_BASE_URL,
     startsPerHour: config.RATE_WORKFLOW_START_PER_HOUR,
     stampsPerMinute: config.RATE_WORKFLOW_STAMP_PER_MINUTE,
+    ...batches,
   });
   registerWorkflowRecordRoutes(app, { workflows, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
   registerWorkflowProofRoutes(app, { workflows, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
+  registerWorkflowEvidenceRoutes(app, { workflows, budget, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
   registerVerifyUserRoutes(app, { workflows, mistakes });
   registerPageRoutes(app, {
     workflows,

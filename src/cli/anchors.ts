@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Certificate, createTrustStore, nameText, TrustMaterialError, type TrustStore } from '../shared/rfc3161/index.ts';
+import { type Certificate, createTrustStore, nameText, pemOf, TrustMaterialError, type TrustStore } from '../shared/rfc3161/index.ts';
 import { asFailure, CommandFailure, exitCodes } from './failure.ts';
 import type { OptionValues } from './options.ts';
 
@@ -62,10 +62,9 @@ export async function keptAnchors(folder: string): Promise<readonly KeptAnchor[]
 /** Keeps a certificate as a trust anchor, and tells where. */
 export async function keepAnchor(folder: string, { fingerprint, der }: Certificate): Promise<string> {
   const path = join(folder, `${fingerprint}.pem`);
-  const lines = der.toString('base64').match(/.{1,64}/g) ?? [];
   return aboutFile(path, async () => {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    await writeFile(path, ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n'));
+    await writeFile(path, pemOf('CERTIFICATE', der));
     return path;
   });
 }

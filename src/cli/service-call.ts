@@ -18,13 +18,17 @@ export interface ServiceCalls {
   /** @throws CommandFailure that says in one sentence why there is no such answer */
   json<Schema extends z.ZodType>(call: Call, answer: Schema): Promise<z.output<Schema>>;
   /** @throws CommandFailure as `json` */
-  bytes(call: Call): Promise<Buffer>;
+  bytes(call: Call): Promise<BytesAnswer>;
 }
 
-interface Answer {
+export interface BytesAnswer {
+  readonly body: Buffer;
+  readonly headers: Headers;
+}
+
+interface Answer extends BytesAnswer {
   readonly ok: boolean;
   readonly status: number;
-  readonly body: Buffer;
   readonly retryAfterMs: number | undefined;
 }
 
@@ -49,17 +53,17 @@ export function createServiceCalls(base: string): ServiceCalls {
         ...(body && { body: JSON.stringify(body) }),
         signal: AbortSignal.timeout(timeoutMs),
       });
-      const { ok, status } = response;
-      return { ok, status, body: Buffer.from(await response.arrayBuffer()), retryAfterMs: retryAfterMs(response) };
+      const { ok, status, headers: told } = response;
+      return { ok, status, headers: told, body: Buffer.from(await response.arrayBuffer()), retryAfterMs: retryAfterMs(response) };
     } catch (error) {
       throw unreachable(base, error);
     }
   }
 
-  async function bytes(call: Call): Promise<Buffer> {
+  async function bytes(call: Call): Promise<BytesAnswer> {
     for (let attempts = 1; ; attempts += 1) {
       const answer = await attempt(call);
-      if (answer.ok) return answer.body;
+      if (answer.ok) return answer;
       const waitMs = answer.retryAfterMs ?? 250 * 2 ** attempts;
       if (!passing.includes(answer.status) || attempts === mostAttempts || waitMs > mostWaitMs) throw failureOf(answer);
       await wait(waitMs);
@@ -70,7 +74,7 @@ export function createServiceCalls(base: string): ServiceCalls {
     addressOf,
     bytes,
     json: async (call, schema) => {
-      const parsed = schema.safeParse(parseJson((await bytes(call)).toString('utf8')));
+      const parsed = schema.safeParse(parseJson((await bytes(call)).body.toString('utf8')));
       if (parsed.success) return parsed.data;
       throw new CommandFailure(exitCodes.unavailable, `what answers at ${call.path} is not this service`);
     },

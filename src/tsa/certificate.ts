@@ -163,8 +163,4 @@ export function issueCrl(template: CrlTemplate, issuer: SigningIdentity): Buffer
   return der.sequence(body, scheme.certificateAlgorithm, der.bitString(scheme.sign(body, issuer.privateKey)));
 }
 
-/** PEM armour (RFC 7468). */
-export function pem(label: 'CERTIFICATE' | 'X509 CRL', der: Buffer): string {
-  const lines = der.toString('base64').match(/.{1,64}/g) ?? [];
-  return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`;
-}
+export { pemOf as pem } from '../shared/rfc3161/index.ts';

@@ -15,6 +15,8 @@ const tsaSettingsSchema = z.object({
   /** Where its keys and its root live; whoever keeps it can verify what this TSA stamped. */
   TSA_STATE_DIR: z.string().min(1).default('.local/tsa'),
   TSA_KEY: z.enum(KEY_ALGORITHMS, `takes ${KEY_ALGORITHMS.join(', ')}`).default('p-256'),
+  /** Whether its providers file says `aggregate`. */
+  TSA_AGGREGATE: z.enum(['0', '1'], 'takes 0 or 1').default('0'),
 });
 
 await runProcessWith(
@@ -26,6 +28,11 @@ await runProcessWith(
     const tsa = createTsaServer({ pki, clock: systemClock, faultsInAddress: true, log });
     const url = await tsa.listen(config.HOST, config.PORT);
     lifecycle.onClose('http', () => tsa.close());
-    return { url, providersFile: await writeProvidersFile(dir, url, DEVELOPMENT_POLICY), rootFile: pki.rootFile, crlFile: pki.crlFile };
+    return {
+      url,
+      providersFile: await writeProvidersFile(dir, { url, policy: DEVELOPMENT_POLICY, isAggregating: config.TSA_AGGREGATE === '1' }),
+      rootFile: pki.rootFile,
+      crlFile: pki.crlFile,
+    };
   },
 );

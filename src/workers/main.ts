@@ -43,6 +43,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     clock: systemClock,
     log,
     onCall: metrics.stamped,
+    keepBatch: store.batches.insertOnce,
   });
   lifecycle.onClose('provider', close);
   const { mail, readState } = withMailRecord(createMailTransport(config.SMTP_URL), {

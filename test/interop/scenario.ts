@@ -62,6 +62,8 @@ export const scenario: readonly Step[] = [
     status: 201,
     answer: { content_sha256: hash, tier: 'basic' },
   },
+  { operation: 'stampAgentBatch', body: [{ hash }, { hash: content }], status: 200 },
+  { operation: 'stampInternalBatch', token: 'service', body: [{ hash, tier: 'plus' }], status: 200 },
   { operation: 'stampAgentPlus', body: { hash }, status: 201, answer: { tier: 'plus' } },
   {
     operation: 'stampAgentSealed',
@@ -96,7 +98,8 @@ export const scenario: readonly Step[] = [
     status: 201,
     answer: { sequence_number: 1 },
   },
-  { operation: 'completeWorkflow', ...workflow, status: 200, answer: { status: 'completed', output_count: 1 } },
+  { operation: 'stampWorkflowOutputs', ...workflow, body: [{ output_hash: hash, output_type: 'code' }], status: 200 },
+  { operation: 'completeWorkflow', ...workflow, status: 200, answer: { status: 'completed', output_count: 2 } },
   { operation: 'showWorkflowPage', path: workflow.path, status: 200 },
   {
     operation: 'listWorkflowOutputs',
@@ -109,6 +112,8 @@ export const scenario: readonly Step[] = [
   { operation: 'readInclusionProof', path: { ...workflow.path, number: '1' }, status: 200, answer: { workflow_id: '$workflowId' } },
   { operation: 'readInclusionProofByHash', path: workflow.path, query: { output_hash: hash }, status: 200 },
   { operation: 'readConsistencyProof', path: workflow.path, query: { first: 1, second: 1 }, status: 200 },
+  { operation: 'downloadEvidenceBundle', path: workflow.path, status: 200, bytes: '' },
+  { operation: 'readEvidence', path: workflow.path, status: 200, answer: { workflow_id: '$workflowId' } },
   { operation: 'redactWorkflow', ...workflow, status: 200, answer: { user_email: '[REDACTED]' } },
 
   {

@@ -18,7 +18,9 @@ const numbersOf = (found: Iterable<RegExpMatchArray>): number[] => [...found].ma
 
 /** Reads what docs/ and the root of a checkout offer. */
 export function readLibrary(root: string): Library {
-  const paths = ['*.md', 'docs/**/*.md'].flatMap((pattern) => globSync(pattern, { cwd: root })).sort();
+  const paths = ['*.md', 'docs/**/*.md', 'clients/*/*.md', 'examples/**/*.md']
+    .flatMap((pattern) => globSync(pattern, { cwd: root }))
+    .sort();
   const texts = new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]));
   const textOf = (path: string): string => texts.get(path) ?? '';
   const rules = /^## Rules\n(.*?)(?=^## )/ms.exec(textOf('docs/architecture.md'))?.[1] ?? '';
@@ -32,8 +34,8 @@ export function readLibrary(root: string): Library {
 
 /** The files whose citations must lead somewhere: all that people write, but for answers of other servers that tests replay. */
 export function listCitingFiles(root: string): string[] {
-  const folders = ['src', 'scripts', 'bench', 'views', 'test', 'docs', 'deploy'];
-  const patterns = [...folders.map((folder) => `${folder}/**/*.{ts,js,mjs,css,eta,md,c,go}`), '*.md', 'docker-compose.yml', 'deploy/*'];
+  const folders = ['src', 'scripts', 'bench', 'views', 'test', 'docs', 'deploy', 'clients', 'examples'];
+  const patterns = [...folders.map((folder) => `${folder}/**/*.{ts,js,mjs,css,eta,md,c,go,py}`), '*.md', 'docker-compose.yml', 'deploy/*'];
   const paths = patterns.flatMap((pattern) => globSync(pattern, { cwd: root, withFileTypes: true }));
   const files = paths.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1));
   return [...new Set(files)].filter((path) => !path.startsWith('test/fixtures/')).sort();
@@ -47,7 +49,7 @@ const proseOf = (path: string, source: string): string =>
 
 const listOf = (number: string): string => String.raw`${number}(?:(?:\s*(?:,|–|-)\s*|\s+(?:and|or|to)\s+)${number})*`;
 const issues = /\bissues?[\s#:]+\d+(?:\s*§\s*\d+)?/gi;
-const decisions = /\b[ESVWRTM][1-9]\d?\b/g;
+const decisions = /\b[ESLNVWRTM][1-9]\d?\b/g;
 const rules = new RegExp(String.raw`\brules?\s+(${listOf('\\d+')})`, 'gi');
 /** In brackets alone: two digits at most, since an HTTP status has three. */
 const refusals = new RegExp(String.raw`\brefusals?\s+(${listOf('\\d+')})|(?<=\s)\((${listOf('\\d{1,2}')})\)`, 'gi');
@@ -70,7 +72,8 @@ const slugOf = (heading: string): string =>
 
 /** Why a document, or a place in it, cannot be looked up. */
 function documentFault(library: Library, match: RegExpMatchArray): string | undefined {
-  const [, name = '', slug, heading, section] = match;
+  const [, given = '', slug, heading, section] = match;
+  const name = given.replace(/^(?:\.\.\/)+/, '');
   const headings = [name, `docs/${basename(name)}`].map((path) => library.documents.get(path)).find((found) => found !== undefined);
   if (!headings || (name.includes('/') && !library.documents.has(name))) return 'there is no such document';
   if (section !== undefined) return 'its sections have names, not numbers';

@@ -53,7 +53,12 @@ export async function buildMemoryApp(
   const ports: ServicePorts = {
     config,
     store,
-    queue: { checkCapacity: () => undefined, accept: stamp, close: async () => undefined },
+    queue: {
+      checkCapacity: () => undefined,
+      accept: stamp,
+      acceptAll: async (items) => [{ items, acceptance: Promise.all(items.map(stamp)).then(() => 'acknowledged' as const) }],
+      close: async () => undefined,
+    },
     jobs: { checkConnection: () => undefined, send: async () => 'acknowledged', close: async () => undefined },
     waiter,
     activity: { count: () => undefined },
@@ -67,7 +72,8 @@ export async function buildMemoryApp(
     clock,
     log,
   };
-  const limits = { by: () => async () => undefined, mistakes: () => ({ count: async () => undefined, check: () => undefined }) };
+  const unlimited = Object.assign(async () => undefined, { items: async () => undefined });
+  const limits = { by: () => unlimited, mistakes: () => ({ count: async () => undefined, check: () => undefined }) };
   return buildApp({
     config,
     log,

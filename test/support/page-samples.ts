@@ -187,6 +187,7 @@ const verifyPage = (verdict: VerdictShown): VerifyPage => ({
     verdict.kind === 'unknown'
       ? []
       : (['tsr', 'tsq', 'token', 'evidence'] as const).map((name) => ({ name, url: `/api/v1/verify/v1/token/x/${name}` })),
+  isBatched: false,
   shownAt: '2026-11-21T11:46:07.204Z',
 });
 
@@ -196,6 +197,7 @@ export const verifySamples = {
     proved({ isQualified: false, imprint: { algorithm: 'sha512', digest: createHash('sha512').update(contentOf(1)).digest('hex') } }),
   ),
   mock: { ...verifyPage(proved({ isQualified: false, provider: 'mock', details: null })), downloads: [] },
+  batched: { ...verifyPage(proved()), isBatched: true },
   refused: verifyPage({ kind: 'refused', reason, advice: null }),
   unknown: verifyPage({ kind: 'unknown' }),
   unverifiable: verifyPage({ kind: 'unverifiable' }),

@@ -45,7 +45,7 @@ describe('the sources keep the rules of the architecture', () => {
   });
 
   test('names are kebab-case and say something', () => {
-    const all = ['src', 'scripts', 'test', 'bench'].flatMap((folder) => listSources(checkoutDir, folder));
+    const all = ['src', 'scripts', 'test', 'bench', 'clients', 'examples'].flatMap((folder) => listSources(checkoutDir, folder));
     expect(all.map(checkName).filter((fault) => fault !== undefined)).toEqual([]);
   });
 });

@@ -30,9 +30,24 @@ export interface MistakeLimit {
   check(request: FastifyRequest, reply: FastifyReply): void;
 }
 
+/** A limit that counts requests, or what they hold. */
+export interface CountingLimit extends LimitHook {
+  /**
+   * Counts so many at once. Where they do not all fit, none of them is counted.
+   *
+   * @throws ServiceError `rate_limited`
+   */
+  items(request: FastifyRequest, reply: FastifyReply, count: number): Promise<void>;
+}
+
 export interface RateLimits {
   by(limit: RateLimit): LimitHook;
   mistakes(limit: RateLimit): MistakeLimit;
+}
+
+/** Those of a process, which count items too. */
+export interface CountingLimits extends RateLimits {
+  by(limit: RateLimit): CountingLimit;
 }
 
 export interface RateLimitsDeps {
@@ -51,7 +66,7 @@ export const addressKey = (request: FastifyRequest): string => addressBucket(req
  * is away or hangs each process counts alone (R4). Answers carry `RateLimit-Limit`, `-Remaining` and `-Reset`; a refusal is 429
  * with `Retry-After` (E7).
  */
-export function createRateLimits({ redis, keyPrefix = '{qstamp}:limit', onLimited }: RateLimitsDeps): RateLimits {
+export function createRateLimits({ redis, keyPrefix = '{qstamp}:limit', onLimited }: RateLimitsDeps): CountingLimits {
   /** Counts a request, and answers how many there were in this window and in how many seconds it ends. */
   const counterOf = ({ name, points, durationSeconds }: RateLimit) => {
     const window = { points, duration: durationSeconds, keyPrefix: `${keyPrefix}:${name}` };
@@ -61,10 +76,11 @@ export function createRateLimits({ redis, keyPrefix = '{qstamp}:limit', onLimite
       rejectIfRedisNotReady: true,
       insuranceLimiter: new RateLimiterMemory(window),
     });
-    return async (key: string) => {
-      const { consumedPoints, msBeforeNext } = await consume(limiter, hashOf(key));
+    const count = async (key: string, items = 1) => {
+      const { consumedPoints, msBeforeNext } = await consume(limiter, hashOf(key), items);
       return { counted: consumedPoints, resetSeconds: Math.max(1, Math.ceil(msBeforeNext / 1000)) };
     };
+    return Object.assign(count, { takeBack: (key: string, items: number) => limiter.reward(hashOf(key), items) });
   };
   const tell = (reply: FastifyReply, { points }: RateLimit, counted: number, resetSeconds: number) =>
     reply.headers({
@@ -72,22 +88,32 @@ export function createRateLimits({ redis, keyPrefix = '{qstamp}:limit', onLimite
       'RateLimit-Remaining': String(Math.max(0, points - counted)),
       'RateLimit-Reset': String(resetSeconds),
     });
-  const refusal = ({ name, points, durationSeconds }: RateLimit, what: string, resetSeconds: number): ServiceError => {
+  const refusal = ({ name, points, durationSeconds }: RateLimit, what: string, resetSeconds: number, advice = 'try again later') => {
     onLimited?.(name);
-    return new ServiceError('rate_limited', `At most ${points} ${what} in ${durationSeconds} seconds; try again later.`, {
+    return new ServiceError('rate_limited', `At most ${points} ${what} in ${durationSeconds} seconds; ${advice}.`, {
       retryAfterSeconds: resetSeconds,
     });
   };
 
   return {
     by(limit) {
-      if (limit.points === 0) return async () => {};
+      if (limit.points === 0) return Object.assign(async () => {}, { items: async () => {} });
       const count = counterOf(limit);
-      return async (request, reply) => {
+      const hook: LimitHook = async (request, reply) => {
         const { counted, resetSeconds } = await count(limit.key(request));
         tell(reply, limit, counted, resetSeconds);
         if (counted > limit.points) throw refusal(limit, 'requests', resetSeconds);
       };
+      const items: CountingLimit['items'] = async (request, reply, wanted) => {
+        const key = limit.key(request);
+        const { counted, resetSeconds } = await count(key, wanted);
+        const isRefused = counted > limit.points;
+        if (isRefused) await count.takeBack(key, wanted);
+        tell(reply, limit, isRefused ? counted - wanted : counted, resetSeconds);
+        const advice = `this request has ${wanted}: ${wanted > limit.points ? 'send fewer at once' : 'try again later'}`;
+        if (isRefused) throw refusal(limit, 'items', resetSeconds, advice);
+      };
+      return Object.assign(hook, { items });
     },
     mistakes(limit) {
       if (limit.points === 0) return { count: async () => {}, check: () => {} };
@@ -135,9 +161,9 @@ function createRefusedUntil() {
   };
 }
 
-async function consume(limiter: RateLimiterRedis, key: string): Promise<RateLimiterRes> {
+async function consume(limiter: RateLimiterRedis, key: string, points: number): Promise<RateLimiterRes> {
   try {
-    return await limiter.consume(key);
+    return await limiter.consume(key, points);
   } catch (refused) {
     if (refused instanceof RateLimiterRes) return refused;
     throw refused;

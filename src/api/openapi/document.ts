@@ -104,13 +104,15 @@ function describeHeaders(headers: Readonly<Record<string, string>> | undefined):
   return { headers: Object.fromEntries(described) };
 }
 
+const textTypes = ['text/html', 'application/x-ndjson'];
+
 const nameOf = (schema: JsonSchema): string => String(schema.$ref ?? '').slice('#/components/schemas/'.length);
 
 /** A body of a media type, with the example of its schema's name, or of `code`. */
 function describeContent(collector: SchemaCollector, answer: AnswerContract, code?: ErrorCode): AnswerObject {
   const { content, headers, description } = answer;
   const media = Object.entries(content ?? {}).map(([type, described]) => {
-    if (described === null) return [type, { schema: type === 'text/html' ? { type: 'string' } : { type: 'string', format: 'binary' } }];
+    if (described === null) return [type, { schema: textTypes.includes(type) ? { type: 'string' } : { type: 'string', format: 'binary' } }];
     const schema = collector.schemaOf(described, 'output');
     const example = code
       ? {
@@ -169,6 +171,10 @@ function describeParameters(
   }));
 }
 
+/** Lines are one text for generators, and whoever reads it knows the schema from beside it. */
+const describeBody = (type: string, schema: JsonSchema, example: unknown): MediaObject =>
+  type === 'application/x-ndjson' ? { schema: { type: 'string' } } : { schema, ...(example !== undefined && { example }) };
+
 function describeOperation(collector: SchemaCollector, { contract }: DescribedRoute): OperationObject {
   const parameters = [
     ...describeParameters(collector, 'path', contract.path),
@@ -187,7 +193,7 @@ function describeOperation(collector: SchemaCollector, { contract }: DescribedRo
     ...(body && {
       requestBody: {
         required: true,
-        content: { [contract.bodyType ?? 'application/json']: { schema: body, ...(example !== undefined && { example }) } },
+        content: Object.fromEntries((contract.bodyTypes ?? ['application/json']).map((type) => [type, describeBody(type, body, example)])),
       },
     }),
     responses: describeAnswers(collector, contract),

@@ -139,6 +139,27 @@ const bySchema: Readonly<Record<string, unknown>> = {
     tier: 'standard',
     workflow_id: workflowId,
   },
+  EvidenceSeal: { stamp_id: tokenId, issued_at: issuedAt, kind: 'token', token: 'MIIB' },
+  EvidenceDocument: {
+    format: 'qstamp-evidence/1',
+    workflow_id: workflowId,
+    closing_record: { text: '{}', hash, stamp: { stamp_id: tokenId, issued_at: issuedAt, kind: 'token', token: 'MIIB' } },
+    root: { hash, preimage: `00${hash}`, stamp: { stamp_id: tokenId, issued_at: issuedAt, kind: 'token', token: 'MIIB' } },
+    outputs: [
+      {
+        sequence_number: 1,
+        output_hash: hash,
+        chain_hash: hash,
+        output_type: 'image',
+        inclusion_path: [],
+        stamp_id: tokenId,
+        kind: 'token',
+        token: 'MIIB',
+      },
+    ],
+    certificates: [{ role: 'trust_anchor', subject: 'CN=Example', sha256: hash, pem: '-----BEGIN CERTIFICATE-----' }],
+    revocation_lists: [],
+  },
   InclusionProof: {
     workflow_id: workflowId,
     sequence_number: 1,

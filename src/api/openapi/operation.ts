@@ -31,8 +31,8 @@ export interface OperationContract extends RequestContract {
   readonly isTokenOptional?: true;
   /** Of this operation's body, where the one of its schema does not fit. */
   readonly bodyExample?: object | undefined;
-  /** Where the body is no JSON. */
-  readonly bodyType?: string;
+  /** Where the body is no JSON, or not only. */
+  readonly bodyTypes?: readonly string[];
   /** The body is documented here and judged by rules of another protocol: no 422. */
   readonly isJudgedElsewhere?: true;
   readonly answers: Readonly<Record<number, AnswerContract>>;
@@ -51,6 +51,23 @@ export const json = (description: string, schema: z.ZodType, headers?: AnswerCon
   content: { 'application/json': schema },
   ...(headers && { headers }),
 });
+
+/** What an operation on many items answers, whatever becomes of each (L1). */
+export const batchAnswersOf = (schema: z.ZodType): OperationContract['answers'] => {
+  const content = { 'application/json': schema, 'application/x-ndjson': null };
+  return {
+    200: {
+      description: 'What was made of each item, or why nothing was, in their order.',
+      content,
+      headers: { 'Idempotent-Replayed': '`true` where an earlier request with the same Idempotency-Key made them.' },
+    },
+    504: {
+      description: 'All were accepted and none is finished in time: each becomes readable at its `verify_url`.',
+      content,
+      headers: { 'Retry-After': 'Seconds.' },
+    },
+  };
+};
 
 export const page = (description: string): AnswerContract => ({ description, content: { 'text/html': null } });
 

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { idempotencyHeaders } from '../../shared/contract/parameters.ts';
 import { agentHeaders, stampRequestFor } from '../../shared/contract/stamp.ts';
 import { type StampTier, stampTiers } from '../../shared/domain/tiers.ts';
-import { addressKey, type LimitHook, type RateLimits } from '../http/rate-limits.ts';
+import { addressKey, type LimitHook } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import type { OperationContract } from '../openapi/operation.ts';
 import type { Stamping } from '../services/stamping.ts';
@@ -17,12 +17,8 @@ const meanings = {
 } as const satisfies Record<StampTier, string>;
 
 /** Stamping for agents, one path a tier: the path decides the tier (S5). */
-export function registerAgentRoutes(
-  app: FastifyInstance,
-  deps: { stamping: Stamping; limits: RateLimits; perMinute: number; sealedMaxBytes: number },
-): void {
-  const { stamping, limits, perMinute, sealedMaxBytes } = deps;
-  const limited = limits.by({ name: 'agent', points: perMinute, durationSeconds: 60, key: addressKey });
+export function registerAgentRoutes(app: FastifyInstance, deps: { stamping: Stamping; limited: LimitHook; sealedMaxBytes: number }): void {
+  const { stamping, limited, sealedMaxBytes } = deps;
 
   /** A request with a key may be a replay, which is not counted: that is known only once its body is read. */
   const limitUnkeyed: LimitHook = async (request, reply) => {

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { sealedContentPath } from '../../shared/contract/verify.ts';
-import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { ByteBudget } from '../http/byte-budget.ts';
 import type { Mistakes } from '../http/mistakes.ts';
 import { addressKey, type RateLimits } from '../http/rate-limits.ts';
+import { reserveForReply } from '../http/reply-memory.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { bytes, type OperationContract } from '../openapi/operation.ts';
 import type { DownloadSealed } from '../services/sealed-download.ts';
@@ -20,9 +20,6 @@ const contract = {
 
 const parse = createRequestParser(contract);
 
-/** The connection is closed when the client has read nothing for this long. */
-const mostSilentMs = 30_000;
-
 /** The content of a sealed stamp at its secret address (S11). */
 export function registerSealedRoutes(
   app: FastifyInstance,
@@ -33,14 +30,8 @@ export function registerSealedRoutes(
 
   app.get('/api/v1/sealed/v1/:token_id/:secret', { onRequest, config: { contract } }, async (request, reply) => {
     const { token_id, secret } = parse(request).path;
-    const reserve = async (bytes: number) => {
-      if (reply.raw.destroyed) throw new ServiceError('bad_request', 'The client left before its content was read.');
-      const reservation = budget.reserve(bytes);
-      reply.raw.once('close', reservation.release);
-      await reservation.granted;
-    };
+    const reserve = (bytes: number) => reserveForReply(budget, reply, bytes);
     const { content, hash } = await mistakes.count(request, reply, () => downloadSealed(token_id, secret, reserve));
-    request.raw.setTimeout(mostSilentMs, () => request.raw.destroy());
     reply.header('Content-Type', 'application/octet-stream');
     reply.header('Content-Disposition', `attachment; filename="${token_id}.bin"`);
     reply.header('Repr-Digest', `sha-256=:${Buffer.from(hash, 'hex').toString('base64')}:`);

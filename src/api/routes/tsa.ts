@@ -28,7 +28,7 @@ const queryContract = (id: string, summary: string): OperationContract => ({
   id,
   summary,
   description: `RFC 3161 §3.4, for whatever takes the address of a TSA. \`application/octet-stream\` is read too.`,
-  bodyType: queryType,
+  bodyTypes: [queryType],
   body: timeStampQuery,
   answers: { 200: reply },
 });

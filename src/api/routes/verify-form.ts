@@ -23,7 +23,7 @@ const sendContract = {
   id: 'verifyForm',
   summary: 'The verdict on a token, as a page',
   description: `What the form of the page sends, as \`${formType}\`.`,
-  bodyType: formType,
+  bodyTypes: [formType],
   body: verifyForm,
   answers: { 200: page('Whether the token is valid, and what it says.') },
   errors: ['rate_limited', 'store_unavailable'],

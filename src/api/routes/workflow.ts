@@ -2,11 +2,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { idempotencyHeaders } from '../../shared/contract/parameters.ts';
 import { type WorkflowRedactResponse, workflowIdPath, workflowStampRequest } from '../../shared/contract/workflow.ts';
 import { beforeBody } from '../http/before-body.ts';
+import type { BodyReader } from '../http/body-reader.ts';
+import type { ByteBudget } from '../http/byte-budget.ts';
 import type { Mistakes } from '../http/mistakes.ts';
 import { baseUrlOf } from '../http/origin.ts';
-import { addressKey, type RateLimits } from '../http/rate-limits.ts';
+import { addressKey, type CountingLimits } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import type { Workflows } from '../services/workflows/workflows.ts';
+import { registerWorkflowBatch } from './workflow-batch.ts';
 import { completeContract, redactContract, resendContract, stampContract, startContract, stateContract } from './workflow-contracts.ts';
 
 const parseStart = createRequestParser(startContract);
@@ -38,14 +41,16 @@ export function registerWorkflowRoutes(
   app: FastifyInstance,
   deps: {
     workflows: Workflows;
-    limits: RateLimits;
+    limits: CountingLimits;
     mistakes: Mistakes;
     publicBaseUrl: string | undefined;
     startsPerHour: number;
     stampsPerMinute: number;
+    reader: BodyReader;
+    budget: ByteBudget;
   },
 ): void {
-  const { workflows, limits, mistakes, publicBaseUrl, startsPerHour, stampsPerMinute } = deps;
+  const { workflows, limits, mistakes, publicBaseUrl, startsPerHour, stampsPerMinute, reader, budget } = deps;
   const limitStarts = limits.by({ name: 'workflow-start', points: startsPerHour, durationSeconds: hourSeconds, key: addressKey });
   const limitStamps = limits.by({
     name: 'workflow-stamp',
@@ -92,6 +97,8 @@ export function registerWorkflowRoutes(
     });
     return sendAnswer(reply, 201, stamped);
   });
+
+  registerWorkflowBatch(app, { workflows, open, limit: limitStamps, reader, budget });
 
   app.get('/api/v1/workflow/:workflow_id', { config: { contract: stateContract } }, async (request, reply) => {
     const token = workflowToken(request);

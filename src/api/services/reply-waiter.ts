@@ -18,6 +18,8 @@ export interface ReplyWaiter {
    * stamp. Call it before the item is queued.
    */
   waitFor(tokenId: string): Promise<Heard>;
+  /** The same for many, in their order: all have the same time, and the store is asked once for those that are left. */
+  waitForAll(tokenIds: readonly string[]): Promise<Heard>[];
   /** Whether somebody waits for the token already. */
   isWaitedFor(tokenId: string): boolean;
   /** Notes that the queue has taken the item. */
@@ -29,12 +31,18 @@ export interface ReplyWaiter {
   lookUpAll(): Promise<void>;
 }
 
+/** What began to be waited for together. */
+interface Group {
+  left: number;
+  timer?: NodeJS.Timeout;
+}
+
 interface Waiting {
   isAccepted: boolean;
   readonly promise: Promise<Heard>;
   readonly resolve: (heard: Heard) => void;
   readonly reject: (reason: unknown) => void;
-  readonly timer: NodeJS.Timeout;
+  readonly group: Group;
 }
 
 /** `findStored` answers what the store holds of some tokens: a reply is a hint, the store is the truth. */
@@ -49,7 +57,8 @@ export function createReplyWaiter(options: {
   function take(tokenId: string): Waiting | undefined {
     const entry = waiting.get(tokenId);
     waiting.delete(tokenId);
-    clearTimeout(entry?.timer);
+    if (entry) entry.group.left -= 1;
+    if (entry?.group.left === 0) clearTimeout(entry.group.timer);
     return entry;
   }
 
@@ -66,20 +75,30 @@ export function createReplyWaiter(options: {
     }
   }
 
+  async function giveUp(tokenIds: readonly string[], group: Group): Promise<void> {
+    // Another request for the same stamp may wait by now.
+    const leftOf = () => tokenIds.filter((tokenId) => waiting.get(tokenId)?.group === group);
+    await answerWithin(lastLookMs, () => lookUp(leftOf()));
+    for (const tokenId of leftOf()) settle(tokenId, undefined);
+  }
+
+  function begin(tokenId: string, group: Group): Waiting {
+    group.left += 1;
+    const entry = { isAccepted: false, group, ...Promise.withResolvers<Heard>() };
+    waiting.set(tokenId, entry);
+    return entry;
+  }
+
+  function waitForAll(tokenIds: readonly string[]): Promise<Heard>[] {
+    const group: Group = { left: 0 };
+    const entries = tokenIds.map((tokenId) => waiting.get(tokenId) ?? begin(tokenId, group));
+    if (group.left > 0) group.timer = setTimeout(() => void giveUp(tokenIds, group), waitMs);
+    return entries.map(({ promise }) => promise);
+  }
+
   return {
-    waitFor: (tokenId) => {
-      const already = waiting.get(tokenId);
-      if (already) return already.promise;
-      const { promise, resolve, reject } = Promise.withResolvers<Heard>();
-      const giveUp = async () => {
-        await answerWithin(lastLookMs, () => lookUp([tokenId]));
-        // Another request for the same stamp may wait by now.
-        if (waiting.get(tokenId)?.promise === promise) settle(tokenId, undefined);
-      };
-      const timer = setTimeout(() => void giveUp(), waitMs);
-      waiting.set(tokenId, { isAccepted: false, promise, resolve, reject, timer });
-      return promise;
-    },
+    waitFor: (tokenId) => waitForAll([tokenId])[0]!,
+    waitForAll,
     isWaitedFor: (tokenId) => waiting.has(tokenId),
     fail: (tokenId, reason) => take(tokenId)?.reject(reason),
     accepted: (tokenId) => {

@@ -17,6 +17,8 @@ import { createMailStateReader } from './mail-state.ts';
 import { pricingOf } from './pricing.ts';
 import type { ReplyWaiter } from './reply-waiter.ts';
 import { createSealedDownload, type DownloadSealed } from './sealed-download.ts';
+import { createStampBatch, type StampBatch } from './stamp-batch.ts';
+import { createItemMaker } from './stamp-item.ts';
 import type { StampJudge } from './stamp-judge.ts';
 import { createStampPages, type StampPages } from './stamp-pages.ts';
 import { createStamping, type Stamping } from './stamping.ts';
@@ -49,6 +51,7 @@ export interface ServicePorts {
 /** What routes and tools call. */
 export interface Services {
   readonly stamping: Stamping;
+  readonly stampBatch: StampBatch;
   readonly tsaDoor: TsaDoor;
   readonly verification: Verification;
   readonly statistics: Statistics;
@@ -100,6 +103,7 @@ export function createServices(ports: ServicePorts): Services {
     // A mail server that does not answer is tried for an hour (W12), so only a missing one counts as unable to send (W19).
     canSendMail: async () => (await readMailState()) !== 'not_configured',
     servesQualified: canServeQualified(trust),
+    revocationLists: trust.providers.flatMap(({ settings: { crl } }) => crl ?? []),
     counters,
     queue,
     writes,
@@ -112,20 +116,12 @@ export function createServices(ports: ServicePorts): Services {
     waitMs: config.STAMP_WAIT_MS,
     addressOf: (path) => `${config.PUBLIC_BASE_URL ?? ''}${path}`,
   });
-  const stamping = createStamping({
-    queue,
-    writes,
-    waiter,
-    stamps,
-    stampJudge,
-    sealedContents,
-    idempotency,
-    metadataKey,
-    clock,
-    sealedMaxBytes,
-  });
+  const makeItem = createItemMaker({ metadataKey, clock });
+  const accepting = { queue, writes, waiter, stamps, stampJudge, idempotency, makeItem };
+  const stamping = createStamping({ ...accepting, sealedContents, sealedMaxBytes });
   return {
     stamping,
+    stampBatch: createStampBatch(accepting),
     tsaDoor: createTsaDoor({ stamping, readHeartbeats, trust, clock }),
     verification: countVerifications(createVerification({ stamps, refusals, stampJudge }), activity),
     statistics: createStatistics({ stamps, counters, clock }),

@@ -13,7 +13,8 @@ import {
 } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { TrustSettings } from '../../shared/trust/trusted-providers.ts';
-import { RequestRefusedError, type Stamping, TimeNotAvailableError } from './stamping.ts';
+import { RequestRefusedError, TimeNotAvailableError } from './stamp-answer.ts';
+import type { Stamping } from './stamping.ts';
 
 /** A request of a time-stamp client, and who sends it. */
 export interface DoorQuery {

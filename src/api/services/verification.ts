@@ -3,7 +3,7 @@ import type { VerificationResult } from '../../shared/contract/verify.ts';
 import { adviceOf, type ReasonCode, reasonOf } from '../../shared/domain/reasons.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { type Batch, digestCharacters, imprintOfDigest } from '../../shared/domain/stamp.ts';
-import { encodeRecord, isRecord, tokenIn } from '../../shared/rfc3161/index.ts';
+import { encodeRecord, isRecord } from '../../shared/rfc3161/index.ts';
 import type { RefusalStore } from '../../shared/store/refusals.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';
@@ -102,7 +102,7 @@ export function createVerification(deps: {
       if (part === 'evidence') return ofStamp(isRecord(token) ? token : encodeRecord(stamp.imprint.algorithm, { token }));
       if (proof.kind === 'token') return ofStamp(part === 'token' ? token : proof[part]);
       const { batch } = proof;
-      return { der: part === 'token' ? (tokenIn(batch.tsr) ?? Buffer.alloc(0)) : batch[part], batch };
+      return { der: part === 'token' ? batch.tst : batch[part], batch };
     },
   };
 }

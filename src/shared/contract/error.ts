@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /** One item of a 422 (E1). */
-const validationError = z
+export const validationError = z
   .object({
     loc: z.array(z.union([z.string(), z.int()])),
     msg: z.string(),

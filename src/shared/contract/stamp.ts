@@ -21,7 +21,7 @@ export function decodeCanonicalBase64(encoded: string): Buffer | undefined {
 const content = text().meta({ contentEncoding: 'base64', description: 'canonical base64 of the content; only in tier sealed' });
 
 /** The body of the stamp operations as it is sent. */
-const stampFields = z
+export const stampFields = z
   .object({
     hash: sha256Hex.nullish(),
     content_b64: content.nullish(),
@@ -45,6 +45,8 @@ export interface StampRules {
   readonly tier?: StampTier;
   /** The most bytes of decoded content; more is refused with 413. */
   readonly sealedMaxBytes?: number;
+  /** No content at all, whatever the tier (L1). */
+  readonly takesNoContent?: true;
 }
 
 type Judged = { readonly order: StampOrder } | { readonly issue: PydanticIssue; readonly path: string[] };
@@ -59,6 +61,7 @@ function judge(fields: z.output<typeof stampFields>, rules: StampRules): Judged 
     if (typeof hash === 'string') return { order: { ...order, imprint: sha256Imprint(hash), content: undefined } };
     return refuse('either hash or content_b64 must be given');
   }
+  if (rules.takesNoContent) return refuse('content_b64 is not taken among many: stamp its hash, or send it alone');
   if (tier !== 'sealed') return refuse('content_b64 is only allowed in tier sealed');
   refuseOversized(encoded, rules.sealedMaxBytes);
   const decoded = decodeCanonicalBase64(encoded);
@@ -109,7 +112,11 @@ export const stampToken = z
     issued_at: dateTime,
     content_sha256: sha256Hex.nullable().describe('null where the imprint is no SHA-256'),
     imprint: imprintShown,
-    token: z.string().describe('opaque token body; base64 of the RFC 3161 TimeStampToken with real providers'),
+    token: z
+      .string()
+      .describe(
+        'opaque token body; with real providers base64 of the RFC 3161 TimeStampToken, or of the EvidenceRecord (RFC 4998) of a batched stamp',
+      ),
     tier: stampTier,
     tsp_provider: z.string(),
     is_qualified: z.boolean(),

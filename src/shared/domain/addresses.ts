@@ -12,6 +12,9 @@ export const outputsPath = (workflowId: string): string => `${workflowPath(workf
 /** Where the closing record of a workflow is published (W18). */
 export const closingRecordPath = (workflowId: string): string => `${workflowPath(workflowId)}/closing-record.json`;
 
+/** Where everything is that strangers check a completed workflow with (W22). */
+export const evidencePath = (workflowId: string, form: 'zip' | 'json'): string => `${workflowPath(workflowId)}/evidence.${form}`;
+
 /** Where a workflow's state is told (W16). */
 export const workflowStatePath = (workflowId: string): string => `/api/v1/workflow/${workflowId}`;
 

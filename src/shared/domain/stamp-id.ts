@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto';
+
 /** The time that the id of a stamp begins with (S7, RFC 9562 §5.7), milliseconds since the Unix epoch. */
 export const timeOfId = (tokenId: string): number => Number.parseInt(tokenId.slice(0, 8) + tokenId.slice(9, 13), 16);
 
@@ -5,4 +7,21 @@ export const timeOfId = (tokenId: string): number => Number.parseInt(tokenId.sli
 export function firstIdAt(timeMs: number): string {
   const hex = Math.max(0, Math.floor(timeMs)).toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}`;
+}
+
+/** The most ids that one batch gives. */
+export const mostIdsInBatch = 4096;
+
+/**
+ * The id at a place of a batch, the same each time: time of the batch, then the place as a counter (RFC 9562 §6.2), so that ids sort as the items do,
+ * then bits that only who knows the batch's own id can tell.
+ *
+ * @throws RangeError for a place beyond `mostIdsInBatch`
+ */
+export function idInBatch(batchId: string, index: number): string {
+  if (index < 0 || index >= mostIdsInBatch) throw new RangeError(`a batch has no place ${index}`);
+  const digest = hash('sha256', `${batchId}/${index}`);
+  const variant = ((Number.parseInt(digest.slice(0, 1), 16) & 0x3) | 0x8).toString(16);
+  const counter = index.toString(16).padStart(3, '0');
+  return `${batchId.slice(0, 13)}-7${counter}-${variant}${digest.slice(1, 4)}-${digest.slice(4, 16)}`;
 }

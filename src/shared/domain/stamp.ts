@@ -55,6 +55,8 @@ export interface Batch {
   /** DER of the TimeStampReq and the TimeStampResp for the root, byte for byte. */
   readonly tsq: Buffer;
   readonly tsr: Buffer;
+  /** The TimeStampToken in `tsr`, DER. */
+  readonly tst: Buffer;
 }
 
 /** A TSA signed the root of a batch, and the path leads there. `token` is an EvidenceRecord (RFC 4998): it is composed, not stored. */

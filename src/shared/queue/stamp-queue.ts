@@ -2,6 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { ServiceError } from '../domain/service-error.ts';
+import { idInBatch } from '../domain/stamp-id.ts';
 import { createBatcher } from '../runtime/batcher.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Acceptance, acceptanceOf } from './acceptance.ts';
@@ -15,11 +16,11 @@ import { maxItemsPerJob, type StampItem, type StampJob, stampQueueName } from '.
 /** The API's end of the `stamps` queue. */
 export interface StampQueue {
   /**
-   * Says early what `accept` would say, before anything is stored for a request.
+   * Says early what `accept` would say of so many items (default 1), before anything is stored for a request.
    *
    * @throws ServiceError `overloaded` beyond the depth allowed, `queue_unavailable` without a connection.
    */
-  checkCapacity(): void;
+  checkCapacity(items?: number): void;
   /**
    * Accepts an item: resolves when Redis has acknowledged the job that carries it. Where Redis does not say whether it took the job, it is
    * sent again for as long as somebody waits for the item.
@@ -27,7 +28,21 @@ export interface StampQueue {
    * @throws ServiceError `overloaded` beyond the depth allowed, `queue_unavailable` when the job surely did not reach Redis.
    */
   accept(item: StampItem, isWaitedFor: () => boolean): Promise<Acceptance>;
+  /**
+   * Accepts many items in jobs of their own, whose order is that of the items: there is room for all or none. Resolves when Redis has
+   * answered to each job, or was silent too long.
+   *
+   * @throws ServiceError as `accept`, where no job has reached Redis
+   */
+  acceptAll(items: readonly StampItem[], isWaitedFor: (item: StampItem) => boolean): Promise<readonly AcceptedPart[]>;
   close(): Promise<void>;
+}
+
+/** Items that travel in one job. */
+export interface AcceptedPart {
+  readonly items: readonly StampItem[];
+  /** As of `accept`; it rejects where this job surely did not reach Redis. */
+  readonly acceptance: Promise<Acceptance>;
 }
 
 /** What is sent to a Redis that has been silent for longer would only leave more callers without an outcome. */
@@ -41,6 +56,9 @@ interface Entering {
   readonly isWaitedFor: () => boolean;
   acceptance?: Promise<Acceptance>;
 }
+
+const chunksOf = <Item>(items: readonly Item[], size: number): Item[][] =>
+  Array.from({ length: Math.ceil(items.length / size) }, (_, index) => items.slice(index * size, (index + 1) * size));
 
 /** `maxDepth`: how many stamps may wait before more are refused. `replyTo`: the stream that replies are read from. */
 export function createStampQueue(options: { redis: Redis; replyTo: string; maxDepth: number; log: Logger }): StampQueue {
@@ -83,25 +101,49 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
     }
   }
 
+  /** The acceptance of a new job, once Redis has answered or was silent too long. @throws ServiceError `queue_unavailable` */
+  async function enter(uuid: string, batch: readonly Entering[]): Promise<{ acceptance: Promise<Acceptance> }> {
+    const items = batch.map(({ item }) => item);
+    const jobId = jobIdOf(uuid, items.length);
+    const answered = await send(jobId, { replyTo, items });
+    if (answered === 'unanswered') log.warn({ job: jobId, stamps: items.length }, 'redis did not say whether it took a job');
+    depth.added(jobId);
+    return { acceptance: answered === 'unanswered' ? sendAgain(jobId, batch) : Promise.resolve(answered) };
+  }
+
   const batcher = createBatcher<Entering>({
     maxItems: maxItemsPerJob,
     gathersTurn: true,
     flush: async (batch) => {
       checkAnswers();
-      const items = batch.map(({ item }) => item);
-      const jobId = jobIdOf(randomUUIDv7(), items.length);
-      const acceptance = await send(jobId, { replyTo, items });
-      if (acceptance === 'unanswered') log.warn({ job: jobId, stamps: items.length }, 'redis did not say whether it took a job');
-      const outcome = acceptance === 'unanswered' ? sendAgain(jobId, batch) : Promise.resolve(acceptance);
-      for (const waiting of batch) waiting.acceptance = outcome;
-      depth.added(jobId);
-      entering -= items.length;
+      const { acceptance } = await enter(randomUUIDv7(), batch);
+      for (const waiting of batch) waiting.acceptance = acceptance;
+      entering -= batch.length;
     },
   });
 
-  const checkCapacity = () => {
+  async function acceptAll(items: readonly StampItem[], isWaitedFor: (item: StampItem) => boolean): Promise<readonly AcceptedPart[]> {
+    checkCapacity(items.length);
+    entering += items.length;
+    const batchId = randomUUIDv7();
+    const parts = chunksOf(items, maxItemsPerJob);
+    const answers = await Promise.allSettled(
+      parts.map(async (part, index) => {
+        const batch = part.map((item) => ({ item, isWaitedFor: () => isWaitedFor(item) }));
+        return enter(idInBatch(batchId, index), batch).finally(() => (entering -= part.length));
+      }),
+    );
+    const refusals = answers.filter((answer) => answer.status === 'rejected');
+    if (refusals.length === parts.length && refusals[0]) throw refusals[0].reason;
+    return parts.map((part, index) => {
+      const answer = answers[index];
+      return { items: part, acceptance: answer?.status === 'fulfilled' ? answer.value.acceptance : Promise.reject(answer?.reason) };
+    });
+  }
+
+  const checkCapacity = (items = 1) => {
     checkAnswers();
-    if (depth.current() + entering >= maxDepth) {
+    if (depth.current() + entering + items > maxDepth) {
       throw new ServiceError('overloaded', 'Too many stamps are waiting; please try again shortly.', { retryAfterSeconds: 5 });
     }
   };
@@ -119,6 +161,7 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
         throw error;
       }
     },
+    acceptAll,
     close: async () => {
       await depth.stop();
       await queue.close();

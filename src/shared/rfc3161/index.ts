@@ -19,6 +19,7 @@ export {
   timeStampRenewalOf,
 } from './ers/encode.ts';
 export { buildHashTree, type HashTree, type ReducedHashtree } from './ers/hash-tree.ts';
+export { firstTokenOf } from './ers/record.ts';
 // To judge one, or whatever proves a time.
 export {
   type EvidenceContext,
@@ -81,4 +82,5 @@ export { verifyResponse, verifyToken } from './tsp/verify.ts';
 export type { Certificate } from './x509/certificate.ts';
 export { isCrlOf } from './x509/crl.ts';
 export { isSameName, nameText } from './x509/name.ts';
+export { pemOf } from './x509/pem.ts';
 export { certificatesIn, createTrustStore, type TrustMaterial, TrustMaterialError, type TrustStore } from './x509/trust-store.ts';

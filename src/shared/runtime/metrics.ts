@@ -36,7 +36,8 @@ export interface Metrics {
   /** Why a request was refused or failed. */
   faulted(fault: { outcome: 'refused' | 'failed'; code: string }): void;
   rateLimited(limit: string): void;
-  stamped(call: { provider: string; outcome: 'stamped' | 'failed' | 'refused'; seconds: number }): void;
+  /** One call of a provider, for so many stamps. */
+  stamped(call: { provider: string; outcome: 'stamped' | 'failed' | 'refused'; seconds: number; stamps: number }): void;
   mailed(outcome: 'sent' | 'deferred' | 'failed'): void;
   jobFailed(job: string): void;
   /** The text of a scrape, and its media type. */
@@ -78,6 +79,13 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
     help: 'Stamps asked of providers, by outcome; refused: no provider may make it, none was asked and none failed.',
     labelNames: ['provider', 'outcome'],
     buckets: seconds,
+    registers,
+  });
+  const leaves = new Histogram({
+    name: 'qstamp_stamps_per_request',
+    help: 'Stamps that one answer of a provider was for; its count is what a TSA may bill.',
+    labelNames: ['provider'],
+    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024, 2_048, 4_096],
     registers,
   });
   const mails = new Counter({
@@ -132,7 +140,10 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
     answered: ({ method, route, status, outcome, seconds: took }) => requests.observe({ method, route, status, outcome }, took),
     faulted: ({ outcome, code }) => (outcome === 'refused' ? refusals : failures).inc({ code }),
     rateLimited: (limit) => limited.inc({ limit }),
-    stamped: ({ provider, outcome, seconds: took }) => stamps.observe({ provider, outcome }, took),
+    stamped: ({ provider, outcome, seconds: took, stamps: count }) => {
+      for (let stamp = 0; stamp < count; stamp += 1) stamps.observe({ provider, outcome }, took);
+      if (outcome === 'stamped') leaves.observe({ provider }, count);
+    },
     mailed: (outcome) => mails.inc({ outcome }),
     jobFailed: (job) => jobs.inc({ job }),
     read: async (sources) => {

@@ -1,4 +1,5 @@
 import { Binary, type Collection, type Db } from 'mongodb';
+import { tokenOfAnswer } from '../domain/leaf-record.ts';
 import { type Batch, digestCharacters, type Imprint } from '../domain/stamp.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
@@ -12,7 +13,7 @@ export interface BatchStore {
 }
 
 /** `_id` is the batch's id. */
-export interface BatchDocument extends Omit<Batch, 'batchId' | 'tsq' | 'tsr'> {
+export interface BatchDocument extends Omit<Batch, 'batchId' | 'tsq' | 'tsr' | 'tst'> {
   readonly _id: string;
   readonly tsq: Binary;
   readonly tsr: Binary;
@@ -29,13 +30,15 @@ function batchOf({ _id: batchId, root, leaves, provider, isQualified, issuedAt, 
   if (typeof batchId !== 'string' || typeof provider !== 'string' || typeof issuedAt !== 'string' || typeof leaves !== 'number')
     return undefined;
   if (!isImprint(root) || !(tsq instanceof Binary) || !(tsr instanceof Binary)) return undefined;
-  return { batchId, root, leaves, provider, isQualified: isQualified === true, issuedAt, tsq: bytesOf(tsq), tsr: bytesOf(tsr) };
+  const answer = bytesOf(tsr);
+  const tst = tokenOfAnswer(answer);
+  return tst && { batchId, root, leaves, provider, isQualified: isQualified === true, issuedAt, tsq: bytesOf(tsq), tsr: answer, tst };
 }
 
 export function createBatchStore(db: Db): BatchStore {
   const batches: Collection<BatchDocument> = db.collection('batches');
   return {
-    insertOnce: ({ batchId, tsq, tsr, ...rest }) =>
+    insertOnce: ({ batchId, tsq, tsr, tst: _, ...rest }) =>
       inStore(async () => {
         try {
           await batches.insertOne({ _id: batchId, ...rest, tsq: new Binary(tsq), tsr: new Binary(tsr) });

@@ -68,7 +68,7 @@ function leafOf(claims: Omit<LeafProof, 'kind' | 'token' | 'batch' | 'path'>, st
   const batch = typeof stored.batchId === 'string' ? batches.get(stored.batchId) : undefined;
   const path = pathIn(stored.path, digestCharacters[imprint.algorithm] / 2);
   if (!batch || !path) return noProof;
-  return { kind: 'leaf', ...claims, token: leafRecordOf(imprint, batch, path)?.toString('base64') ?? '', batch, path };
+  return { kind: 'leaf', ...claims, token: leafRecordOf(imprint, batch, path).toString('base64'), batch, path };
 }
 
 function proofOf(stored: Found | null, imprint: Imprint, batches: Batches): Proof {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { createChainProver } from '../../../src/api/services/workflows/chain-proof.ts';
+import { createSealedChainProver } from '../../../src/api/services/workflows/sealed-chain.ts';
 import type { MarkStamp } from '../../../src/api/services/workflows/stamp-marks.ts';
 import { createTreeProofs } from '../../../src/api/services/workflows/tree-proofs.ts';
 import { chainStart, extendChain } from '../../../src/shared/domain/output-chain.ts';
@@ -40,7 +41,8 @@ test('W21: nothing is proved by a seal that was not verified', async () => {
   const proofsWhere = (kind: 'proved' | 'unverifiable') => {
     const markStamp: MarkStamp = async (claim) => ({ ...claim, verifyUrl: '/', isQualified: false, verdict: { kind } });
     const chains = createChainProver({ outputs: { scanLinks } });
-    return createTreeProofs({ chains, outputs: store.outputs, stamps: store.stamps, markStamp, addressOf: (path) => path, waitMs: 5_000 });
+    const proveSealedChain = createSealedChainProver({ chains, stamps: store.stamps, markStamp, waitMs: 5_000 });
+    return createTreeProofs({ proveSealedChain, outputs: store.outputs, addressOf: (path) => path });
   };
   const proved = { root_stamp: { stamp_id: 'root', issued_at: at.toISOString() } };
   expect(await proofsWhere('proved').inclusion(workflow, 1)).toMatchObject(proved);

@@ -25,7 +25,7 @@ interface Level {
 }
 
 /** RFC 9162 §2.1.1: the largest power of two smaller than a number of leaves, which is two or more. */
-function splitOf(leaves: number): number {
+export function splitOf(leaves: number): number {
   let split = 1;
   while (split * 2 < leaves) split *= 2;
   return split;

@@ -1,4 +1,4 @@
-import { closingRecordPath, outputsPath, workflowPath } from '../../../shared/domain/addresses.ts';
+import { closingRecordPath, evidencePath, outputsPath, workflowPath } from '../../../shared/domain/addresses.ts';
 import { maskEmail, redactedEmail } from '../../../shared/domain/mask-email.ts';
 import { readStatus } from '../../../shared/domain/workflow-state.ts';
 import type { Clock } from '../../../shared/runtime/clock.ts';
@@ -92,7 +92,7 @@ export function createWorkflowPages(deps: {
       root,
       closingRecord,
       published: { outputsUrl: outputsPath(workflowId), closingRecordUrl: closingRecord && closingRecordPath(workflowId) },
-      evidence: null,
+      evidence: closingRecord && { jsonUrl: evidencePath(workflowId, 'json'), zipUrl: evidencePath(workflowId, 'zip') },
       find,
       isPrintEdition,
       shownAt: new Date(now).toISOString(),

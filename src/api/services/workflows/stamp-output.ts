@@ -4,6 +4,7 @@ import { verifyPath, workflowPath, workflowStatePath } from '../../../shared/dom
 import { encryptMetadata, nonceBytes } from '../../../shared/domain/encryption.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
 import { sha256Imprint } from '../../../shared/domain/stamp.ts';
+import { idInBatch } from '../../../shared/domain/stamp-id.ts';
 import { needsQualifiedProvider } from '../../../shared/domain/tiers.ts';
 import type { StampItem } from '../../../shared/queue/stamp-job.ts';
 import type { StampQueue } from '../../../shared/queue/stamp-queue.ts';
@@ -11,9 +12,10 @@ import type { Clock } from '../../../shared/runtime/clock.ts';
 import type { OutputStore } from '../../../shared/store/outputs.ts';
 import type { WorkflowRecord } from '../../../shared/store/workflows.ts';
 import { outputPath } from '../../pages/workflow-model.ts';
-import { acceptAndWait } from '../accept-and-wait.ts';
+import { acceptAllAndWait, acceptAndWait } from '../accept-and-wait.ts';
 import { type Idempotency, type PassLimit, passLimitOnce } from '../idempotency.ts';
 import type { Heard, ReplyWaiter } from '../reply-waiter.ts';
+import { asOutcome, type BatchOutcomes, identifyBatch } from '../stamp-batch.ts';
 import type { WriteWatch } from '../write-watch.ts';
 import { checkState, checkTier, tierUnavailable } from './access.ts';
 import { refusalError } from './refusals.ts';
@@ -39,6 +41,11 @@ export interface StampOutputCommand {
   readonly passLimit: PassLimit;
 }
 
+/** Many outputs, each with its place in the request. */
+export interface StampOutputsCommand extends Omit<StampOutputCommand, 'request'> {
+  readonly entries: readonly { readonly index: number; readonly request: WorkflowStampRequest }[];
+}
+
 /** Where an output stands: its own id, and its number. */
 interface Place {
   readonly outputId: string;
@@ -46,7 +53,8 @@ interface Place {
 }
 
 /**
- * Stamps an output and gives it its number. Once Redis has acknowledged the job, the workers do so even if this process dies.
+ * Stamps an output and gives it its number, or many outputs in the order given (L4). Once Redis has acknowledged the job, the workers do so even
+ * if this process dies. Of many, each of these errors is the outcome of one output, but for those of which it is known before anything is accepted.
  *
  * @throws ServiceError `conflict`, `gone` (W2, W4, W5), `tier_unavailable` (W19), `provider_failed`, `overloaded`, `queue_unavailable`,
  * `store_unavailable`, `idempotency_key_reused`; `stamp_pending` when it was, or may have been, accepted and is not finished in time (E11)
@@ -103,26 +111,52 @@ export function createOutputStamping(deps: StampOutputDeps) {
     });
   }
 
-  return async (command: StampOutputCommand): Promise<{ answer: WorkflowStampResponse; isReplayed: boolean }> => {
+  /** @throws ServiceError where nothing can be stamped now, whatever it is */
+  function checkReady(workflow: WorkflowRecord, count: number): void {
+    checkState('stamp', workflow, clock());
+    checkTier(workflow, servesQualified);
+    queue.checkCapacity(count);
+    writes.checkStore();
+  }
+
+  const answerOf = (workflowId: string, tokenId: string, { outputId, sequenceNumber }: Place): WorkflowStampResponse => ({
+    output_id: outputId,
+    sequence_number: sequenceNumber,
+    stamp_token_id: tokenId,
+    verify_url: addressOf(outputPath(workflowId, sequenceNumber)),
+    workflow_anchor_url: addressOf(workflowPath(workflowId)),
+  });
+
+  async function stampOutput(command: StampOutputCommand): Promise<{ answer: WorkflowStampResponse; isReplayed: boolean }> {
     const { workflow } = command;
     const { tokenId, isRepeated, existing } = await identify(command);
-    if (!existing) {
-      checkState('stamp', workflow, clock());
-      checkTier(workflow, servesQualified);
-      queue.checkCapacity();
-      writes.checkStore();
-    }
-    const { outputId, sequenceNumber } =
-      existing ?? placeOf(workflow._id, tokenId, await acceptAndWait({ queue, waiter }, itemOf(command, tokenId)));
-    return {
-      answer: {
-        output_id: outputId,
-        sequence_number: sequenceNumber,
-        stamp_token_id: tokenId,
-        verify_url: addressOf(outputPath(workflow._id, sequenceNumber)),
-        workflow_anchor_url: addressOf(workflowPath(workflow._id)),
-      },
-      isReplayed: isRepeated,
-    };
-  };
+    if (!existing) checkReady(workflow, 1);
+    const place = existing ?? placeOf(workflow._id, tokenId, await acceptAndWait({ queue, waiter }, itemOf(command, tokenId)));
+    return { answer: answerOf(workflow._id, tokenId, place), isReplayed: isRepeated };
+  }
+
+  async function stampOutputs(command: StampOutputsCommand): Promise<BatchOutcomes<WorkflowStampResponse>> {
+    const { workflow, entries, idempotencyKey: key, passLimit } = command;
+    const keyed =
+      key === undefined ? undefined : { caller: `workflow:${workflow._id}`, key, operation: 'workflow_stamps', content: entries };
+    const { batchId, isRepeated } = await identifyBatch(idempotency, keyed, passLimit);
+    const tokenIds = entries.map(({ index }) => idInBatch(batchId, index));
+    const existing = new Map((isRepeated ? await outputs.findByTokens(tokenIds) : []).map((output) => [output.tokenId, output]));
+    const items = entries.flatMap(({ request }, place) => {
+      const tokenId = tokenIds[place]!;
+      return existing.has(tokenId) ? [] : [itemOf({ ...command, request }, tokenId)];
+    });
+    if (items.length > 0 || entries.length === 0) checkReady(workflow, items.length);
+    const answerTo = async (heard: Promise<Heard>, { tokenId }: StampItem) =>
+      answerOf(workflow._id, tokenId, placeOf(workflow._id, tokenId, await heard));
+    const numbered = await acceptAllAndWait({ queue, waiter }, items, (heard, item) => asOutcome(answerTo(heard, item)));
+    const byId = new Map(items.map(({ tokenId }, index) => [tokenId, numbered[index]!]));
+    const outcomes = tokenIds.map((tokenId) => {
+      const place = existing.get(tokenId);
+      return place ? Promise.resolve({ made: answerOf(workflow._id, tokenId, place) }) : byId.get(tokenId)!;
+    });
+    return { outcomes, isReplayed: isRepeated };
+  }
+
+  return { stampOutput, stampOutputs };
 }

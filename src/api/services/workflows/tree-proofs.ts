@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { readClosingRecord } from '../../../shared/contract/closing-record.ts';
 import type { ConsistencyProofShown, InclusionProofShown } from '../../../shared/contract/workflow-proof.ts';
 import { verifyPath } from '../../../shared/domain/addresses.ts';
@@ -6,31 +5,18 @@ import { verifyConsistency, verifyInclusion } from '../../../shared/domain/merkl
 import { ServiceError } from '../../../shared/domain/service-error.ts';
 import { bytesOfSha256 } from '../../../shared/domain/sha256-hex.ts';
 import type { OutputStore } from '../../../shared/store/outputs.ts';
-import type { StampStore } from '../../../shared/store/stamps.ts';
 import type { WorkflowRecord } from '../../../shared/store/workflows.ts';
-import type { ChainProver, RecomputedChain } from './chain-proof.ts';
-import { closingFaults, createSealReader, type Seal } from './closing-proof.ts';
-import type { MarkStamp } from './stamp-marks.ts';
+import type { Seal } from './closing-proof.ts';
+import { brokenRecord, type ProveSealedChain } from './sealed-chain.ts';
 
 export interface TreeProofDeps {
-  readonly chains: ChainProver;
+  readonly proveSealedChain: ProveSealedChain;
   readonly outputs: Pick<OutputStore, 'findNumbers'>;
-  readonly stamps: StampStore;
-  readonly markStamp: MarkStamp;
   readonly addressOf: (path: string) => string;
-  /** How long a chain that is recomputed is waited for. */
-  readonly waitMs: number;
 }
 
 const hex = (nodes: readonly Uint8Array[]): string[] => nodes.map((node) => Buffer.from(node).toString('hex'));
 
-/** Nothing is proved of a record that does not hold: its page says what does not fit. */
-const brokenRecord = () => new ServiceError('internal_error', 'The record of this workflow does not hold, so nothing is proved by it.');
-const unverifiable = () =>
-  new ServiceError(
-    'internal_error',
-    'The stamps that closed this workflow cannot be verified as the service is configured, so nothing is proved.',
-  );
 const noOutput = () => new ServiceError('not_found', 'This workflow has no such output.');
 
 /**
@@ -41,14 +27,7 @@ const noOutput = () => new ServiceError('not_found', 'This workflow has no such 
  * or its stamps cannot be verified; `store_unavailable`
  */
 export function createTreeProofs(deps: TreeProofDeps) {
-  const { chains, outputs, addressOf, waitMs } = deps;
-  const readSeals = createSealReader(deps);
-
-  async function recompute({ _id: workflowId, briefingHash }: WorkflowRecord): Promise<RecomputedChain> {
-    const chain = await Promise.race([chains.recompute({ workflowId, briefingHash }), delay(waitMs, undefined, { ref: false })]);
-    if (chain) return chain;
-    throw new ServiceError('overloaded', 'The chain of this workflow is still being recomputed; ask again.', { retryAfterSeconds: 5 });
-  }
+  const { outputs, proveSealedChain, addressOf } = deps;
 
   function stampOf({ stored, stamp }: Seal) {
     if (!stored) throw brokenRecord();
@@ -58,12 +37,8 @@ export function createTreeProofs(deps: TreeProofDeps) {
 
   /** The chain and what it is sealed with, if it holds. */
   async function proveSeals(workflow: WorkflowRecord) {
-    const [chain, seals] = await Promise.all([recompute(workflow), readSeals(workflow)]);
-    const { root, status } = workflow;
-    const isSum = !root || (root.hash === chain.rootHash && root.outputCount === chain.end.sequenceNumber);
-    if (chain.fault || !isSum || closingFaults(workflow, undefined, chain, seals).length > 0) throw brokenRecord();
-    if ([seals.root, seals.closingRecord].some((seal) => seal && seal.stamp.verdict.kind !== 'proved')) throw unverifiable();
-    const record = status === 'completed' && workflow.closingRecord && readClosingRecord(workflow.closingRecord.text);
+    const { chain, seals } = await proveSealedChain(workflow);
+    const record = workflow.status === 'completed' && workflow.closingRecord && readClosingRecord(workflow.closingRecord.text);
     return {
       chain,
       shown: {

@@ -14,11 +14,13 @@ import { findWorkflow, openWorkflow } from './access.ts';
 import { createChainProver } from './chain-proof.ts';
 import { createChallengeMailer } from './challenge-mailer.ts';
 import { createCompletion } from './complete.ts';
+import { createEvidence } from './evidence/evidence.ts';
 import { createWorkflowPages } from './page.ts';
 import { createWorkflowProofs } from './proof.ts';
 import { createPublished } from './published.ts';
 import { createRedaction } from './redact.ts';
 import { createResend } from './resend.ts';
+import { createSealedChainProver } from './sealed-chain.ts';
 import { createStampMarks } from './stamp-marks.ts';
 import { createOutputStamping } from './stamp-output.ts';
 import { createWorkflowStart } from './start.ts';
@@ -41,6 +43,8 @@ export interface WorkflowsDeps {
   readonly canSendMail: () => Promise<boolean>;
   /** Whether a qualified stamp can be made as the service is configured (W19). */
   readonly servesQualified: boolean;
+  /** Revocation lists of the providers, PEM or DER, as they are configured. */
+  readonly revocationLists: readonly Buffer[];
   readonly clock: Clock;
   readonly log: Logger;
   /** How long a workflow may stay open (W5). */
@@ -53,11 +57,12 @@ export interface WorkflowsDeps {
 /** The operations on workflows, one file each. */
 export function createWorkflows(deps: WorkflowsDeps) {
   const { workflows, outputs, stamps, counters, queue, writes, jobs, waiter, idempotency, stampJudge } = deps;
-  const { canSendMail, servesQualified, clock, log, ttlMs, waitMs, addressOf } = deps;
+  const { canSendMail, servesQualified, revocationLists, clock, log, ttlMs, waitMs, addressOf } = deps;
   const mailer = createChallengeMailer({ jobs, canSendMail, clock });
   const chains = createChainProver({ outputs });
   const markStamp = createStampMarks(stampJudge);
   const prove = createWorkflowProofs({ chains, stamps, markStamp });
+  const proveSealedChain = createSealedChainProver({ chains, stamps, markStamp, waitMs });
   return {
     /** @throws see `openWorkflow` */
     open: (workflowId: string, token: string | undefined) => openWorkflow(workflows, workflowId, token),
@@ -69,7 +74,7 @@ export function createWorkflows(deps: WorkflowsDeps) {
     state: createWorkflowState({ outputs, clock, addressOf }),
     resend: createResend({ workflows, mailer, idempotency, clock, addressOf }),
     verifyUser: createUserVerification({ workflows, clock }),
-    stampOutput: createOutputStamping({ queue, writes, waiter, outputs, idempotency, clock, servesQualified, addressOf }),
+    ...createOutputStamping({ queue, writes, waiter, outputs, idempotency, clock, servesQualified, addressOf }),
     complete: createCompletion({ workflows, stamps, markStamp, jobs, clock, waitMs, servesQualified, addressOf }),
     redact: createRedaction({ workflows, outputs, clock }),
     /**
@@ -81,7 +86,8 @@ export function createWorkflows(deps: WorkflowsDeps) {
       const request = { caller: `workflow:${workflow._id}`, key, operation: `workflow_${operation}`, content: null };
       return (await idempotency.bind(request, workflow._id)).isRepeated;
     },
-    proofs: createTreeProofs({ chains, outputs, stamps, markStamp, addressOf, waitMs }),
+    proofs: createTreeProofs({ proveSealedChain, outputs, addressOf }),
+    evidence: createEvidence({ proveSealedChain, outputs, stamps, stampJudge, revocationLists }),
     published: createPublished({ outputs, clock, addressOf }),
     page: createWorkflowPages({ workflows, outputs, prove, servesQualified, clock }),
   };

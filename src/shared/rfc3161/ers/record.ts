@@ -79,6 +79,9 @@ export function readRecord(bytes: Buffer): EvidenceRecord {
   };
 }
 
+/** The DER of the token that a record begins with, not judged. @throws Refusal when the bytes are no record */
+export const firstTokenOf = (record: Buffer): Buffer => derOf(readRecord(record).chains[0].timeStamps[0].token.opened.contentInfo);
+
 /** The elements of a SEQUENCE OF, of which there is one at least (53). */
 function elementsOf(element: Der, name: string, tag: number = TAG.sequence): readonly Der[] {
   if (element.tag !== tag) refuse('der_malformed', `${name} is of another type.`);

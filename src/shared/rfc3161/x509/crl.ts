@@ -12,6 +12,7 @@ import { isSignatureOf } from './public-key.ts';
 
 /** A full revocation list of one issuer over its own certificates (RFC 5280 §5.1). */
 export interface RevocationList {
+  readonly der: Uint8Array;
   /** DER Name. */
   readonly issuer: Buffer;
   readonly thisUpdateMs: number;
@@ -58,6 +59,7 @@ export function parseCrl(bytes: Uint8Array): RevocationList {
     });
   }
   return {
+    der: bytes,
     issuer,
     thisUpdateMs,
     revoked: revokedOf(entries),

@@ -1,0 +1,271 @@
+"""Made by `npm run clients` of the contract of the service. Do not edit it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+StampTier = Literal["basic", "plus", "sealed"]
+
+WorkflowTier = Literal["standard", "verified", "qualified"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HTTPValidationError:
+    detail: list[ValidationError]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValidationError:
+    loc: list[str | int]
+    msg: str
+    type: str
+    input: Any = None
+    """what was given; long texts are clipped"""
+    ctx: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StampToken:
+    token_id: str
+    issued_at: str
+    """RFC 3339, UTC"""
+    content_sha256: str | None
+    """null where the imprint is no SHA-256"""
+    imprint: Imprint
+    token: str
+    """opaque token body; with real providers base64 of the RFC 3161 TimeStampToken, or of the EvidenceRecord (RFC 4998) of a batched stamp"""
+    tier: StampTier
+    tsp_provider: str
+    is_qualified: bool
+    verify_url: str
+    sealed_storage_url: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Imprint:
+    algorithm: Literal["sha256", "sha384", "sha512"]
+    digest: str
+    """lower-case hexadecimal"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerificationResult:
+    valid: bool
+    token_id: str | None
+    issued_at: str | None
+    content_sha256: str | None
+    """null where the imprint is no SHA-256"""
+    imprint: Imprint | None
+    """what the token vouches for; null where it vouches for nothing"""
+    tsp_provider: str | None
+    is_qualified: bool | None
+    reason: str | None
+    """a stable code, a colon, one sentence; null when valid"""
+    advice: str | None = None
+    """one sentence: what can be done about the reason; only where there is something"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkflowStartResponse:
+    workflow_id: str
+    workflow_token: str
+    """opaque bearer token, returned only once"""
+    otp_sent_to: str
+    expires_at: str
+    """RFC 3339, UTC"""
+    status: str
+    """`pending` on creation"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkflowStampResponse:
+    output_id: str
+    sequence_number: int
+    stamp_token_id: str
+    verify_url: str
+    """the page of the workflow, with the fragment `#output-<sequence_number>`"""
+    workflow_anchor_url: str
+    """the workflow page"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkflowState:
+    workflow_id: str
+    status: Literal["pending", "active", "completed", "expired"]
+    tier: WorkflowTier
+    created_at: str
+    """RFC 3339, UTC"""
+    expires_at: str
+    """RFC 3339, UTC"""
+    confirmed_at: str | None
+    """when the link of the mail was opened"""
+    completed_at: str | None
+    output_count: int
+    chain_hash: str
+    """of the last output; before the first one the briefing hash"""
+    merkle_root: str | None
+    verify_url: str
+    agent_id: str | None = None
+    """this and what follows: to the holder of the workflow token only"""
+    user_email: str | None = None
+    """`[REDACTED]` once it was erased"""
+    briefing_metadata: dict[str, Any] | None = None
+    commitment_salts: dict[str, Any] | None = None
+    """open the commitments of the closing record; null before completion, and once the address was erased"""
+    mail: dict[str, Any] | None = None
+    """how the mail with the link fares"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkflowCompleteResponse:
+    workflow_id: str
+    status: str
+    """`completed`"""
+    output_count: int
+    verify_url: str
+    completed_at: str
+    """RFC 3339, UTC"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkflowResendResponse:
+    workflow_id: str
+    otp_sent_to: str
+    status: Literal["pending"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkflowRedactResponse:
+    workflow_id: str
+    status: Literal["redacted"]
+    user_email: Literal["[REDACTED]"]
+
+
+ErrorCode = Literal[
+    "bad_request",
+    "unauthorized",
+    "forbidden",
+    "not_found",
+    "method_not_allowed",
+    "request_timeout",
+    "conflict",
+    "idempotency_key_reused",
+    "gone",
+    "payload_too_large",
+    "unsupported_media_type",
+    "rate_limited",
+    "internal_error",
+    "provider_failed",
+    "tier_unavailable",
+    "mail_unavailable",
+    "tsa_unavailable",
+    "queue_unavailable",
+    "store_unavailable",
+    "overloaded",
+    "prefetch_refused",
+    "stamp_pending",
+    "completion_pending",
+    "mail_pending",
+]
+"""Codes of errors (docs/api.md)."""
+
+ReasonCode = Literal[
+    "unknown_token_id",
+    "request_refused",
+    "not_base64",
+    "unknown_format",
+    "record_mismatch",
+    "record_damaged",
+    "not_granted",
+    "token_missing",
+    "token_not_granted",
+    "granted_with_mods",
+    "status_contradictory",
+    "der_truncated",
+    "der_trailing",
+    "der_length",
+    "der_not_canonical",
+    "der_too_large",
+    "der_too_deep",
+    "nonce_too_large",
+    "der_malformed",
+    "not_signed_data",
+    "not_tst_info",
+    "content_missing",
+    "cms_version",
+    "tst_info_version",
+    "tst_info_extension",
+    "imprint_mismatch",
+    "imprint_algorithm_mismatch",
+    "imprint_length",
+    "imprint_algorithm_unknown",
+    "imprint_algorithm_weak",
+    "nonce_mismatch",
+    "nonce_missing",
+    "nonce_unexpected",
+    "policy_mismatch",
+    "gen_time_malformed",
+    "gen_time_outside_window",
+    "gen_time_future",
+    "accuracy_malformed",
+    "accuracy_too_coarse",
+    "serial_malformed",
+    "signer_missing",
+    "signer_not_single",
+    "signed_attributes_missing",
+    "content_type_attribute",
+    "message_digest_attribute",
+    "message_digest_mismatch",
+    "signed_attribute_repeated",
+    "unsigned_attribute",
+    "algorithm_protection_mismatch",
+    "signature_invalid",
+    "signer_identifier_mismatch",
+    "signer_certificate_not_found",
+    "signer_certificate_ambiguous",
+    "signer_certificate_missing",
+    "signing_certificate_missing",
+    "signing_certificate_hash_mismatch",
+    "signing_certificate_issuer_mismatch",
+    "signing_certificate_hash_unknown",
+    "eku_missing",
+    "eku_not_critical",
+    "eku_other_purpose",
+    "signer_is_ca",
+    "signer_key_usage",
+    "tsa_name_mismatch",
+    "intermediate_eku",
+    "untrusted_root",
+    "trust_store_empty",
+    "issuer_not_ca",
+    "chain_too_long",
+    "chain_signature_invalid",
+    "certificate_not_valid_at_gen_time",
+    "certificate_revoked",
+    "certificate_extension",
+    "certificate_policy",
+    "certificate_name",
+    "certificate_malformed",
+    "key_too_weak",
+    "signature_algorithm_weak",
+    "signature_algorithm_unknown",
+    "signature_algorithm_mismatch",
+    "evidence_version",
+    "evidence_imprint_missing",
+    "evidence_root_mismatch",
+    "evidence_algorithm_mismatch",
+    "evidence_list_empty",
+    "evidence_hash_length",
+    "evidence_too_deep",
+    "evidence_order",
+    "evidence_link_mismatch",
+    "evidence_renewed_late",
+    "evidence_expired",
+    "evidence_hash_needed",
+    "verifier_failed",
+    "mock_token_forged",
+    "mock_not_rfc3161",
+    "inclusion_proof_invalid",
+]
+"""Codes in front of a `reason` (docs/reasons.md)."""

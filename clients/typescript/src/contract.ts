@@ -1,0 +1,271 @@
+// Made by `npm run clients` of the contract of the service. Do not edit it.
+
+export interface WorkflowStartRequest {
+  /** e-mail of the client; a link that verifies it is sent there */
+  readonly user_email: string;
+  /** free-form agent identifier */
+  readonly agent_id: string;
+  /** SHA-256 of the briefing, 64 hexadecimal characters; upper case is taken and given on in lower case */
+  readonly briefing_hash: string;
+  readonly briefing_metadata?: Readonly<Record<string, unknown>> | null;
+  readonly tier?: WorkflowTier;
+}
+
+export type WorkflowTier = 'standard' | 'verified' | 'qualified';
+
+export interface WorkflowStampRequest {
+  /** SHA-256 of the output, 64 hexadecimal characters; upper case is taken and given on in lower case */
+  readonly output_hash: string;
+  /** a label; documented are image, text, audio, video, code, layout */
+  readonly output_type: string;
+  readonly output_metadata?: Readonly<Record<string, unknown>> | null;
+}
+
+export type StampTier = 'basic' | 'plus' | 'sealed';
+
+export interface HTTPValidationError {
+  readonly detail: readonly ValidationError[];
+}
+
+export interface ValidationError {
+  readonly loc: readonly (string | number)[];
+  readonly msg: string;
+  readonly type: string;
+  /** what was given; long texts are clipped */
+  readonly input?: unknown;
+  readonly ctx?: Readonly<Record<string, unknown>>;
+}
+
+export interface StampToken {
+  readonly token_id: string;
+  /** RFC 3339, UTC */
+  readonly issued_at: string;
+  /** null where the imprint is no SHA-256 */
+  readonly content_sha256: string | null;
+  readonly imprint: Imprint;
+  /** opaque token body; with real providers base64 of the RFC 3161 TimeStampToken, or of the EvidenceRecord (RFC 4998) of a batched stamp */
+  readonly token: string;
+  readonly tier: StampTier;
+  readonly tsp_provider: string;
+  readonly is_qualified: boolean;
+  readonly verify_url: string;
+  readonly sealed_storage_url: string | null;
+}
+
+export interface Imprint {
+  readonly algorithm: 'sha256' | 'sha384' | 'sha512';
+  /** lower-case hexadecimal */
+  readonly digest: string;
+}
+
+export interface VerificationResult {
+  readonly valid: boolean;
+  readonly token_id: string | null;
+  readonly issued_at: string | null;
+  /** null where the imprint is no SHA-256 */
+  readonly content_sha256: string | null;
+  /** what the token vouches for; null where it vouches for nothing */
+  readonly imprint: Imprint | null;
+  readonly tsp_provider: string | null;
+  readonly is_qualified: boolean | null;
+  /** a stable code, a colon, one sentence; null when valid */
+  readonly reason: string | null;
+  /** one sentence: what can be done about the reason; only where there is something */
+  readonly advice?: string;
+}
+
+export interface WorkflowStartResponse {
+  readonly workflow_id: string;
+  /** opaque bearer token, returned only once */
+  readonly workflow_token: string;
+  readonly otp_sent_to: string;
+  /** RFC 3339, UTC */
+  readonly expires_at: string;
+  /** `pending` on creation */
+  readonly status: string;
+}
+
+export interface WorkflowStampResponse {
+  readonly output_id: string;
+  readonly sequence_number: number;
+  readonly stamp_token_id: string;
+  /** the page of the workflow, with the fragment `#output-<sequence_number>` */
+  readonly verify_url: string;
+  /** the workflow page */
+  readonly workflow_anchor_url: string;
+}
+
+export interface WorkflowState {
+  readonly workflow_id: string;
+  readonly status: 'pending' | 'active' | 'completed' | 'expired';
+  readonly tier: WorkflowTier;
+  /** RFC 3339, UTC */
+  readonly created_at: string;
+  /** RFC 3339, UTC */
+  readonly expires_at: string;
+  /** when the link of the mail was opened */
+  readonly confirmed_at: string | null;
+  readonly completed_at: string | null;
+  readonly output_count: number;
+  /** of the last output; before the first one the briefing hash */
+  readonly chain_hash: string;
+  readonly merkle_root: string | null;
+  readonly verify_url: string;
+  /** this and what follows: to the holder of the workflow token only */
+  readonly agent_id?: string;
+  /** `[REDACTED]` once it was erased */
+  readonly user_email?: string;
+  readonly briefing_metadata?: Readonly<Record<string, unknown>> | null;
+  /** open the commitments of the closing record; null before completion, and once the address was erased */
+  readonly commitment_salts?: { readonly user_email: string; readonly agent_id: string; } | null;
+  /** how the mail with the link fares */
+  readonly mail?: { readonly status: 'waiting' | 'sent' | 'failed'; readonly attempts: number; readonly sent_at: string | null; };
+}
+
+export interface WorkflowCompleteResponse {
+  readonly workflow_id: string;
+  /** `completed` */
+  readonly status: string;
+  readonly output_count: number;
+  readonly verify_url: string;
+  /** RFC 3339, UTC */
+  readonly completed_at: string;
+}
+
+export interface WorkflowResendResponse {
+  readonly workflow_id: string;
+  readonly otp_sent_to: string;
+  readonly status: 'pending';
+}
+
+export interface WorkflowRedactResponse {
+  readonly workflow_id: string;
+  readonly status: 'redacted';
+  readonly user_email: '[REDACTED]';
+}
+
+/** Codes of errors (docs/api.md). */
+export type ErrorCode =
+  | 'bad_request'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'request_timeout'
+  | 'conflict'
+  | 'idempotency_key_reused'
+  | 'gone'
+  | 'payload_too_large'
+  | 'unsupported_media_type'
+  | 'rate_limited'
+  | 'internal_error'
+  | 'provider_failed'
+  | 'tier_unavailable'
+  | 'mail_unavailable'
+  | 'tsa_unavailable'
+  | 'queue_unavailable'
+  | 'store_unavailable'
+  | 'overloaded'
+  | 'prefetch_refused'
+  | 'stamp_pending'
+  | 'completion_pending'
+  | 'mail_pending';
+
+/** Codes in front of a `reason` (docs/reasons.md). */
+export type ReasonCode =
+  | 'unknown_token_id'
+  | 'request_refused'
+  | 'not_base64'
+  | 'unknown_format'
+  | 'record_mismatch'
+  | 'record_damaged'
+  | 'not_granted'
+  | 'token_missing'
+  | 'token_not_granted'
+  | 'granted_with_mods'
+  | 'status_contradictory'
+  | 'der_truncated'
+  | 'der_trailing'
+  | 'der_length'
+  | 'der_not_canonical'
+  | 'der_too_large'
+  | 'der_too_deep'
+  | 'nonce_too_large'
+  | 'der_malformed'
+  | 'not_signed_data'
+  | 'not_tst_info'
+  | 'content_missing'
+  | 'cms_version'
+  | 'tst_info_version'
+  | 'tst_info_extension'
+  | 'imprint_mismatch'
+  | 'imprint_algorithm_mismatch'
+  | 'imprint_length'
+  | 'imprint_algorithm_unknown'
+  | 'imprint_algorithm_weak'
+  | 'nonce_mismatch'
+  | 'nonce_missing'
+  | 'nonce_unexpected'
+  | 'policy_mismatch'
+  | 'gen_time_malformed'
+  | 'gen_time_outside_window'
+  | 'gen_time_future'
+  | 'accuracy_malformed'
+  | 'accuracy_too_coarse'
+  | 'serial_malformed'
+  | 'signer_missing'
+  | 'signer_not_single'
+  | 'signed_attributes_missing'
+  | 'content_type_attribute'
+  | 'message_digest_attribute'
+  | 'message_digest_mismatch'
+  | 'signed_attribute_repeated'
+  | 'unsigned_attribute'
+  | 'algorithm_protection_mismatch'
+  | 'signature_invalid'
+  | 'signer_identifier_mismatch'
+  | 'signer_certificate_not_found'
+  | 'signer_certificate_ambiguous'
+  | 'signer_certificate_missing'
+  | 'signing_certificate_missing'
+  | 'signing_certificate_hash_mismatch'
+  | 'signing_certificate_issuer_mismatch'
+  | 'signing_certificate_hash_unknown'
+  | 'eku_missing'
+  | 'eku_not_critical'
+  | 'eku_other_purpose'
+  | 'signer_is_ca'
+  | 'signer_key_usage'
+  | 'tsa_name_mismatch'
+  | 'intermediate_eku'
+  | 'untrusted_root'
+  | 'trust_store_empty'
+  | 'issuer_not_ca'
+  | 'chain_too_long'
+  | 'chain_signature_invalid'
+  | 'certificate_not_valid_at_gen_time'
+  | 'certificate_revoked'
+  | 'certificate_extension'
+  | 'certificate_policy'
+  | 'certificate_name'
+  | 'certificate_malformed'
+  | 'key_too_weak'
+  | 'signature_algorithm_weak'
+  | 'signature_algorithm_unknown'
+  | 'signature_algorithm_mismatch'
+  | 'evidence_version'
+  | 'evidence_imprint_missing'
+  | 'evidence_root_mismatch'
+  | 'evidence_algorithm_mismatch'
+  | 'evidence_list_empty'
+  | 'evidence_hash_length'
+  | 'evidence_too_deep'
+  | 'evidence_order'
+  | 'evidence_link_mismatch'
+  | 'evidence_renewed_late'
+  | 'evidence_expired'
+  | 'evidence_hash_needed'
+  | 'verifier_failed'
+  | 'mock_token_forged'
+  | 'mock_not_rfc3161'
+  | 'inclusion_proof_invalid';

@@ -1,0 +1,133 @@
+import type { ErrorCode, ReasonCode, ValidationError } from './contract.ts';
+
+/** Everything that this package throws of itself; `instanceof` tells the kinds apart. */
+export class QstampError extends Error {
+  override readonly name: string = 'QstampError';
+}
+
+/** No answer came: refused, cut off, or too late. Where a stamp was asked for, the same `idempotencyKey` asks again without making two. */
+export class ServiceUnreachable extends QstampError {
+  override readonly name = 'ServiceUnreachable';
+}
+
+/** Something answered, but not this service: a proxy's page, say. */
+export class UnexpectedAnswer extends QstampError {
+  override readonly name = 'UnexpectedAnswer';
+}
+
+/** What a refusal of the service says. */
+export interface Refusal {
+  readonly status: number;
+  /** Members of the body: `detail`, `code`, `request_id`, and those of some codes. */
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly retryAfterSeconds: number | undefined;
+}
+
+/** The service refused, or failed and said so. `code` never changes its meaning; `requestId` names the request in its logs. */
+export class ServiceError extends QstampError {
+  override readonly name: string = 'ServiceError';
+  readonly status: number;
+  readonly code: ErrorCode | (string & {}) | undefined;
+  readonly requestId: string | undefined;
+  readonly retryAfterSeconds: number | undefined;
+  readonly body: Readonly<Record<string, unknown>>;
+
+  constructor(sentence: string, { status, body, retryAfterSeconds }: Refusal) {
+    super(sentence);
+    this.status = status;
+    this.body = body;
+    this.retryAfterSeconds = retryAfterSeconds;
+    this.code = textOf(body.code);
+    this.requestId = textOf(body.request_id);
+  }
+}
+
+/** 422: each fault with its place. */
+export class InvalidRequest extends ServiceError {
+  override readonly name = 'InvalidRequest';
+  get issues(): readonly ValidationError[] {
+    return Array.isArray(this.body.detail) ? (this.body.detail as ValidationError[]) : [];
+  }
+}
+
+/** 401: the service token, or the workflow token, is missing or wrong. */
+export class Unauthorized extends ServiceError {
+  override readonly name = 'Unauthorized';
+}
+
+export class NotFound extends ServiceError {
+  override readonly name = 'NotFound';
+}
+
+/** 409 and 410: the request does not fit what is there, or what was there is gone. */
+export class Conflict extends ServiceError {
+  override readonly name = 'Conflict';
+}
+
+/** 429, after as many retries as were allowed: come back after `retryAfterSeconds`. */
+export class RateLimited extends ServiceError {
+  override readonly name = 'RateLimited';
+}
+
+/** 502: no provider made the stamp; nothing was stamped. */
+export class ProviderFailed extends ServiceError {
+  override readonly name = 'ProviderFailed';
+}
+
+/** 503, after as many retries as were allowed: nothing was accepted. */
+export class Unavailable extends ServiceError {
+  override readonly name = 'Unavailable';
+}
+
+/** 504, after as many retries as were allowed: accepted and on its way. What became of it will be told at `address`. */
+export class Pending extends ServiceError {
+  override readonly name = 'Pending';
+  /** Of the stamp that is being made. */
+  get stampId(): string | undefined {
+    return textOf(this.body.token_id);
+  }
+  get address(): string | undefined {
+    return textOf(this.body.verify_url) ?? textOf(this.body.status_url);
+  }
+}
+
+/** A verification that was to be valid and is not. */
+export class NotValid extends QstampError {
+  override readonly name = 'NotValid';
+  /** A code of docs/reasons.md. */
+  readonly code: ReasonCode | (string & {});
+
+  constructor(reason: string) {
+    super(reason);
+    this.code = reason.split(':', 1)[0] ?? reason;
+  }
+}
+
+/** A webhook that the service did not sign, or not lately. */
+export class WebhookRefused extends QstampError {
+  override readonly name = 'WebhookRefused';
+}
+
+const kinds: Readonly<Record<number, typeof ServiceError>> = {
+  401: Unauthorized,
+  404: NotFound,
+  409: Conflict,
+  410: Conflict,
+  422: InvalidRequest,
+  429: RateLimited,
+  502: ProviderFailed,
+  503: Unavailable,
+  504: Pending,
+};
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+
+const placeOf = ({ loc, msg }: ValidationError): string => [loc.slice(1).join('.'), msg].filter((part) => part !== '').join(': ');
+
+/** The error of a refusal, with the service's own sentence; of a 422, each fault. */
+export function errorOf(refusal: Refusal): ServiceError {
+  const { status, body } = refusal;
+  const { detail } = body;
+  const faults = Array.isArray(detail) ? (detail as ValidationError[]).map(placeOf).join('; ') : textOf(detail);
+  return new (kinds[status] ?? ServiceError)(`${status}: ${faults ?? 'the service gave no reason'}`, refusal);
+}

@@ -1,0 +1,24 @@
+export { Qstamp, type QstampOptions, reasonCodeOf, requireValid } from './client.ts';
+export { type Content, type FileSource, sha256Of } from './content.ts';
+export type * from './contract.ts';
+export {
+  Conflict,
+  InvalidRequest,
+  NotFound,
+  NotValid,
+  Pending,
+  ProviderFailed,
+  QstampError,
+  RateLimited,
+  type Refusal,
+  ServiceError,
+  ServiceUnreachable,
+  Unauthorized,
+  Unavailable,
+  UnexpectedAnswer,
+  WebhookRefused,
+} from './errors.ts';
+export type { Outcome } from './outcomes.ts';
+export type { CallOptions, ContentOptions, HashToStamp, KeyedOptions, OutputOptions, StampOptions, StartOptions } from './requests.ts';
+export { type HeadersGiven, verifyWebhook, type WebhookOptions } from './webhook.ts';
+export { type OutputToStamp, Workflow, type WorkflowAccess } from './workflow.ts';

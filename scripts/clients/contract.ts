@@ -1,0 +1,57 @@
+import { statusOf } from '../../src/api/http/error-status.ts';
+import { createSchemaCollector, type JsonSchema } from '../../src/api/openapi/schemas.ts';
+import { httpValidationError } from '../../src/shared/contract/error.ts';
+import { stampTier, stampToken } from '../../src/shared/contract/stamp.ts';
+import { verificationResult } from '../../src/shared/contract/verify.ts';
+import {
+  workflowCompleteResponse,
+  workflowRedactResponse,
+  workflowResendResponse,
+  workflowStampRequest,
+  workflowStampResponse,
+  workflowStartRequest,
+  workflowStartResponse,
+  workflowStateResponse,
+} from '../../src/shared/contract/workflow.ts';
+import { REASONS } from '../../src/shared/domain/reasons.ts';
+
+/** What the clients take from the contract of the service. */
+export interface ClientContract {
+  /** What is sent, by name. */
+  readonly requests: ReadonlyMap<string, JsonSchema>;
+  /** What is answered, by name; each after those that it refers to. */
+  readonly answers: ReadonlyMap<string, JsonSchema>;
+  /** Codes of errors, each with its status. */
+  readonly errorCodes: readonly string[];
+  /** Codes of `reason`. */
+  readonly reasonCodes: readonly string[];
+}
+
+const requests = [workflowStartRequest, workflowStampRequest];
+const answers = [
+  stampTier,
+  httpValidationError,
+  stampToken,
+  verificationResult,
+  workflowStartResponse,
+  workflowStampResponse,
+  workflowStateResponse,
+  workflowCompleteResponse,
+  workflowResendResponse,
+  workflowRedactResponse,
+];
+
+/** The part of the contract that the clients use, as JSON Schema. */
+export function readClientContract(): ClientContract {
+  const collect = (schemas: readonly (typeof requests | typeof answers)[number][], io: 'input' | 'output') => {
+    const collector = createSchemaCollector();
+    for (const schema of schemas) collector.schemaOf(schema, io);
+    return new Map(Object.entries(collector.components));
+  };
+  return {
+    requests: collect(requests, 'input'),
+    answers: collect(answers, 'output'),
+    errorCodes: Object.keys(statusOf),
+    reasonCodes: Object.keys(REASONS),
+  };
+}

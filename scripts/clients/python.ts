@@ -1,0 +1,41 @@
+import type { JsonSchema } from '../../src/api/openapi/schemas.ts';
+import type { ClientContract } from './contract.ts';
+import { membersOf, type TypeWords, typeOf } from './json-type.ts';
+
+const quoted = (value: unknown): string => `"${String(value)}"`;
+
+const words: TypeWords = {
+  primitives: { string: 'str', integer: 'int', number: 'float', boolean: 'bool', null: 'None', unknown: 'Any' },
+  list: (of) => `list[${of}]`,
+  map: (of) => `dict[str, ${of}]`,
+  oneOf: (values) => `Literal[${values.map(quoted).join(', ')}]`,
+  object: () => 'dict[str, Any]',
+};
+
+function declarationOf(name: string, schema: JsonSchema): string {
+  if (schema.properties === undefined) return `${name} = ${typeOf(schema, words)}\n`;
+  const lines = membersOf(schema).flatMap(({ name: member, schema: of, isRequired, description }) => {
+    const type = typeOf(of, words);
+    const optional = /\b(None|Any)\b$/.test(type) ? type : `${type} | None`;
+    return [
+      `    ${member}: ${isRequired ? type : `${optional} = None`}`,
+      ...(description === undefined ? [] : [`    """${description}"""`]),
+    ];
+  });
+  return `\n@dataclass(frozen=True, kw_only=True)\nclass ${name}:\n${lines.join('\n')}\n`;
+}
+
+/** The answers of the contract as dataclasses of Python, members in the order and the words of the interface. */
+export function pythonContract({ answers, errorCodes, reasonCodes }: ClientContract): string {
+  const literal = (codes: readonly string[]) => `Literal[\n${codes.map((code) => `    ${quoted(code)},`).join('\n')}\n]`;
+  // Names of types are used as values by what is declared with `=`, so these come first.
+  const declared = [...answers].sort(([, a], [, b]) => Number('properties' in a) - Number('properties' in b));
+  return [
+    '"""Made by `npm run clients` of the contract of the service. Do not edit it."""\n',
+    'from __future__ import annotations\n',
+    'from dataclasses import dataclass\nfrom typing import Any, Literal\n',
+    ...declared.map(([name, schema]) => declarationOf(name, schema)),
+    `\nErrorCode = ${literal(errorCodes)}\n"""Codes of errors (docs/api.md)."""\n`,
+    `ReasonCode = ${literal(reasonCodes)}\n"""Codes in front of a \`reason\` (docs/reasons.md)."""\n`,
+  ].join('\n');
+}

@@ -1,0 +1,133 @@
+import { Readable } from 'node:stream';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { BatchError } from '../../shared/contract/batch.ts';
+import type { ServiceError } from '../../shared/domain/service-error.ts';
+import type { BatchOutcomes, Outcome } from '../services/stamp-batch.ts';
+import { type Batch, ndjsonType } from './batch-body.ts';
+import type { ByteBudget } from './byte-budget.ts';
+import { statusOf } from './error-status.ts';
+import { errorBody, toServiceError } from './errors.ts';
+import { faultOf, noteFault, validationFault } from './outcome.ts';
+import { reserveForReply } from './reply-memory.ts';
+import type { ValidationItem } from './validation-items.ts';
+
+/** What an answered item takes in memory at most, with the token of a TSA in base64. */
+const bytesPerItem = 10 * 1024;
+
+/**
+ * Keeps memory for the answer to a batch until it is sent: clients may read slowly.
+ *
+ * @throws ServiceError `overloaded`
+ */
+export const reserveAnswer = (reply: FastifyReply, budget: ByteBudget, items: number): Promise<void> =>
+  reserveForReply(budget, reply, items * bytesPerItem);
+
+/** An answered item: as text, and whether it is finished. */
+interface Answered {
+  readonly text: string;
+  readonly state: 'made' | 'pending' | 'failed';
+}
+
+function describe(index: number, outcome: Outcome<object>, request: FastifyRequest): Answered {
+  if ('made' in outcome) return { text: JSON.stringify(outcome.made), state: 'made' };
+  const { error } = outcome;
+  const { retryAfterSeconds: wait } = error;
+  const told: BatchError = {
+    index,
+    status: statusOf[error.code],
+    ...errorBody(error, request.id),
+    ...(wait !== undefined && { retry_after_seconds: Math.ceil(wait) }),
+  };
+  return { text: JSON.stringify(told), state: error.code === 'stamp_pending' ? 'pending' : 'failed' };
+}
+
+const describeFaulty = (index: number, detail: readonly ValidationItem[], request: FastifyRequest): Answered => ({
+  text: JSON.stringify({ index, status: 422, code: 'validation_failed', detail, request_id: request.id }),
+  state: 'failed',
+});
+
+/** Notes each kind of failure once: a thousand alike are one line in the log. */
+function createNotes(request: FastifyRequest) {
+  const noted = new Set<string>();
+  const noteOnce = (code: string, note: () => void) => {
+    if (!noted.has(code)) note();
+    noted.add(code);
+  };
+  return {
+    error: (error: ServiceError) => noteOnce(error.code, () => noteFault(request, faultOf(error))),
+    faulty: (items: readonly ValidationItem[]) =>
+      noteOnce('validation_failed', () =>
+        noteFault(request, validationFault(items.map(({ loc, type }) => ({ loc: ['body', ...loc.slice(2)], type })))),
+      ),
+  };
+}
+
+/** All items of a request in their order, made of what was stamped and what was faulty. */
+function answersOf(request: FastifyRequest, batch: Batch<unknown>, outcomes: BatchOutcomes<object>['outcomes']): Promise<Answered>[] {
+  const notes = createNotes(request);
+  const answers = new Map<number, Promise<Answered>>();
+  for (const [index, faults] of batch.faulty) {
+    notes.faulty(faults);
+    answers.set(index, Promise.resolve(describeFaulty(index, faults, request)));
+  }
+  for (const [place, { index }] of batch.entries.entries()) {
+    const answered = outcomes[place]!.catch((error): Outcome<object> => ({ error: toServiceError(error) })).then((outcome) => {
+      if ('error' in outcome) notes.error(outcome.error);
+      return describe(index, outcome, request);
+    });
+    answers.set(index, answered);
+  }
+  return Array.from({ length: batch.size }, (_, index) => answers.get(index)!);
+}
+
+/** The answered items as lines, each as soon as it and all before it are there. What is there already is sent together. */
+async function* linesOf(answers: readonly Promise<Answered>[]): AsyncGenerator<string> {
+  const settled: string[] = [];
+  for (const [index, answer] of answers.entries()) answer.then(({ text }) => (settled[index] = text));
+  for (let next = 0; next < answers.length; ) {
+    await answers[next];
+    let lines = '';
+    for (; next < answers.length && settled[next] !== undefined && lines.length < 65_536; next += 1) {
+      lines += `${settled[next]}\n`;
+      settled[next] = '';
+    }
+    yield lines;
+  }
+}
+
+/**
+ * Answers a batch in kind. The status is 200 whatever became of its items, but 504 where time was up before anything was finished (L1): then
+ * each item names its address.
+ */
+export async function sendBatch(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  batch: Batch<unknown>,
+  { outcomes, isReplayed }: BatchOutcomes<object>,
+) {
+  const answers = answersOf(request, batch, outcomes);
+  if (isReplayed) reply.header('Idempotent-Replayed', 'true');
+  const statusFor = (states: readonly Answered['state'][]) => {
+    const isUnfinished = states.includes('pending') && !states.includes('made');
+    if (isUnfinished) reply.header('Retry-After', '5');
+    return isUnfinished ? 504 : 200;
+  };
+  if (batch.kind === 'ndjson') {
+    // Something made, whichever it is, decides for 200 at once; only where there is nothing, all are waited for.
+    const firstMade = answers.map((answer) => answer.then(({ state }) => (state === 'made' ? state : Promise.reject(state))));
+    const status = await Promise.any(firstMade).then(
+      (state) => statusFor([state]),
+      (failure: AggregateError) => statusFor(failure.errors),
+    );
+    return reply
+      .code(status)
+      .type(ndjsonType)
+      .send(Readable.from(linesOf(answers)));
+  }
+  const all = await Promise.all(answers);
+  const status = statusFor(all.map(({ state }) => state));
+  return reply
+    .code(status)
+    .type('application/json; charset=utf-8')
+    .send(`[${all.map(({ text }) => text).join(',')}]`);
+}

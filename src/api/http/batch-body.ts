@@ -1,0 +1,97 @@
+import type { IncomingMessage } from 'node:http';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
+import { batchList, mostBatchItems } from '../../shared/contract/batch.ts';
+import type { BodyReader } from './body-reader.ts';
+import { MalformedJsonError, parseJsonText } from './json-text.ts';
+import { RequestValidationError } from './validation.ts';
+import { missingBody, type ValidationItem, validationItems } from './validation-items.ts';
+
+export const ndjsonType = 'application/x-ndjson';
+
+/** A thousand items with all the metadata that is allowed, with room for names and white space. */
+export const batchBodyLimit = mostBatchItems * 6 * 1024;
+
+/** A line that is not JSON. */
+class BrokenLine {
+  readonly faults: readonly ValidationItem[];
+  constructor(faults: readonly ValidationItem[]) {
+    this.faults = faults;
+  }
+}
+
+/** A body of lines, each a JSON text of its own. */
+class Lines {
+  readonly entries: readonly unknown[];
+  constructor(entries: readonly unknown[]) {
+    this.entries = entries;
+  }
+}
+
+/** So many lines are read in one turn of the event loop: they may be long. */
+const linesPerTurn = 50;
+
+/** Lines that hold something; empty ones end files, and mean nothing. */
+function linesOf(bytes: Buffer): Buffer[] {
+  const lines: Buffer[] = [];
+  for (let start = 0; start < bytes.length; ) {
+    const end = bytes.indexOf('\n', start);
+    const line = bytes.subarray(start, end < 0 ? bytes.length : end);
+    if (line.some((octet) => octet > 0x20)) lines.push(line);
+    start = end < 0 ? bytes.length : end + 1;
+  }
+  return lines;
+}
+
+function parseLine(line: Buffer, index: number): unknown {
+  try {
+    return parseJsonText(line);
+  } catch (error) {
+    if (!(error instanceof MalformedJsonError)) throw error;
+    return new BrokenLine(error.detail.map((item) => ({ ...item, loc: ['body', index, ...item.loc.slice(1)] })));
+  }
+}
+
+/** Reads `application/x-ndjson` in the routes of a scope, beside JSON; a line that is not JSON is a fault of that item alone. */
+export function registerBatchBodies(scope: FastifyInstance, reader: BodyReader): void {
+  scope.addContentTypeParser(ndjsonType, async (request: FastifyRequest, payload: IncomingMessage) => {
+    const lines = linesOf(await reader.read(request, payload));
+    const entries: unknown[] = [];
+    // Of too many lines it is enough to know how many they are.
+    if (lines.length > mostBatchItems) return new Lines(lines);
+    for (const [index, line] of lines.entries()) {
+      if (index % linesPerTurn === linesPerTurn - 1) await turn();
+      entries.push(parseLine(line, index));
+    }
+    return new Lines(entries);
+  });
+}
+
+/** The items of a batch, each read by its contract or with its faults, in order. */
+export interface Batch<Item> {
+  readonly kind: 'json' | 'ndjson';
+  readonly size: number;
+  readonly entries: readonly { readonly index: number; readonly item: Item }[];
+  readonly faulty: ReadonlyMap<number, readonly ValidationItem[]>;
+}
+
+/** @throws RequestValidationError for what is no list of 1 to 1 000 items */
+export function readBatch<Item extends z.ZodType>({ body }: Pick<FastifyRequest, 'body'>, contract: Item): Batch<z.output<Item>> {
+  const isLines = body instanceof Lines;
+  if (body === undefined || body === null) throw new RequestValidationError([missingBody]);
+  const list = batchList.safeParse(isLines ? body.entries : body);
+  if (!list.success) throw new RequestValidationError(validationItems(list.error, isLines ? null : body, ['body']));
+  const entries: { index: number; item: z.output<Item> }[] = [];
+  const faulty = new Map<number, readonly ValidationItem[]>();
+  for (const [index, given] of list.data.entries()) {
+    if (given instanceof BrokenLine) {
+      faulty.set(index, given.faults);
+      continue;
+    }
+    const parsed = contract.safeParse(given);
+    if (parsed.success) entries.push({ index, item: parsed.data });
+    else faulty.set(index, validationItems(parsed.error, given, ['body', index]));
+  }
+  return { kind: isLines ? 'ndjson' : 'json', size: list.data.length, entries, faulty };
+}

@@ -1,0 +1,68 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { outputBatchAnswer, outputBatchBody } from '../../shared/contract/batch.ts';
+import { idempotencyHeaders } from '../../shared/contract/parameters.ts';
+import { workflowIdPath, workflowStampRequest } from '../../shared/contract/workflow.ts';
+import { reserveAnswer, sendBatch } from '../http/batch-answer.ts';
+import { batchBodyLimit, readBatch, registerBatchBodies } from '../http/batch-body.ts';
+import { beforeBody } from '../http/before-body.ts';
+import type { BodyReader } from '../http/body-reader.ts';
+import type { ByteBudget } from '../http/byte-budget.ts';
+import type { CountingLimit } from '../http/rate-limits.ts';
+import { createRequestParser } from '../http/validation.ts';
+import { batchAnswersOf, type OperationContract } from '../openapi/operation.ts';
+import type { Workflows } from '../services/workflows/workflows.ts';
+import { stampContract } from './workflow-contracts.ts';
+
+const hash = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';
+
+const contract = {
+  tag: 'Workflow',
+  id: 'stampWorkflowOutputs',
+  summary: 'Stamp up to 1 000 outputs',
+  description:
+    'An array, or a line for each output (`application/x-ndjson`), answered in kind and in order. Outputs are numbered in the order given; one that ' +
+    'fails takes no number. One Idempotency-Key covers them all.',
+  authentication: 'workflow',
+  path: workflowIdPath,
+  headers: idempotencyHeaders,
+  body: outputBatchBody,
+  bodyTypes: ['application/json', 'application/x-ndjson'],
+  bodyExample: [{ output_hash: hash, output_type: 'image' }],
+  answers: batchAnswersOf(outputBatchAnswer),
+  errors: stampContract.errors.filter((code) => code !== 'stamp_pending' && code !== 'provider_failed'),
+} satisfies OperationContract;
+
+const parse = createRequestParser({ path: contract.path, headers: contract.headers });
+
+/** Many outputs of a workflow for one request (L1, L4). `open`: by the token of the request. */
+export function registerWorkflowBatch(
+  app: FastifyInstance,
+  deps: {
+    workflows: Pick<Workflows, 'stampOutputs'>;
+    open: (request: FastifyRequest, reply: FastifyReply) => ReturnType<Workflows['open']>;
+    limit: CountingLimit;
+    reader: BodyReader;
+    budget: ByteBudget;
+  },
+): void {
+  const { workflows, open, limit, reader, budget } = deps;
+  const onRequest = beforeBody((request, reply) => workflowIdPath.safeParse(request.params).success && open(request, reply));
+  app.register(async (scope) => {
+    registerBatchBodies(scope, reader);
+    const options = { bodyLimit: batchBodyLimit, onRequest, config: { contract } };
+    scope.post('/api/v1/workflow/:workflow_id/stamps', options, async (request, reply) => {
+      const workflow = await open(request, reply);
+      const { headers } = parse(request);
+      const batch = readBatch(request, workflowStampRequest);
+      await reserveAnswer(reply, budget, batch.size);
+      const stamped = await workflows.stampOutputs({
+        workflow,
+        entries: batch.entries.map(({ index, item }) => ({ index, request: item })),
+        requestId: request.id,
+        idempotencyKey: headers['idempotency-key'],
+        passLimit: () => limit.items(request, reply, batch.size),
+      });
+      return sendBatch(request, reply, batch, stamped);
+    });
+  });
+}

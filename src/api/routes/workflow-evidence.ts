@@ -1,0 +1,69 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { evidenceDocument } from '../../shared/contract/evidence-bundle.ts';
+import { workflowIdPath } from '../../shared/contract/workflow.ts';
+import type { ByteBudget } from '../http/byte-budget.ts';
+import type { Mistakes } from '../http/mistakes.ts';
+import { addressKey, type RateLimits } from '../http/rate-limits.ts';
+import { reserveForReply } from '../http/reply-memory.ts';
+import { createRequestParser } from '../http/validation.ts';
+import { bytes, json, type OperationContract } from '../openapi/operation.ts';
+import type { Workflows } from '../services/workflows/workflows.ts';
+
+const tag = 'Workflow';
+const errors = ['not_found', 'rate_limited', 'overloaded', 'store_unavailable'] as const;
+const description =
+  'Chain, root and closing record are verified for each answer; where they do not hold, it is 500. The outputs’ own stamps are given as they are ' +
+  'stored. 404 until the workflow is completed.';
+
+const zipContract = {
+  tag,
+  id: 'downloadEvidenceBundle',
+  summary: 'Everything that it takes to check a completed workflow without this service',
+  description: `${description} The same bytes each time, as long as nothing new is known of its stamps. \`sh verify.sh\` inside needs \`openssl\` and \`sha256sum\`.`,
+  path: workflowIdPath,
+  answers: { 200: bytes('The bundle.', 'application/zip') },
+  errors,
+} satisfies OperationContract;
+
+const documentContract = {
+  tag,
+  id: 'readEvidence',
+  summary: 'The same as one JSON document',
+  description,
+  path: workflowIdPath,
+  answers: { 200: json('The evidence.', evidenceDocument) },
+  errors,
+} satisfies OperationContract;
+
+const parse = createRequestParser({ path: workflowIdPath });
+
+/** What one bundle takes of memory while it is written, however many outputs it has: pages of stamps, and buffers of the compressor. */
+const bundleBytes = 16 * 1024 * 1024;
+
+/** The evidence of a completed workflow (W22). */
+export function registerWorkflowEvidenceRoutes(
+  app: FastifyInstance,
+  deps: { workflows: Workflows; budget: ByteBudget; limits: RateLimits; mistakes: Mistakes; perMinute: number },
+): void {
+  const { workflows, budget, limits, mistakes, perMinute } = deps;
+  const onRequest = limits.by({ name: 'verify', points: perMinute, durationSeconds: 60, key: addressKey });
+
+  async function find(request: FastifyRequest, reply: FastifyReply) {
+    const { workflow_id } = parse(request).path;
+    const workflow = await mistakes.count(request, reply, () => workflows.find(workflow_id));
+    await reserveForReply(budget, reply, bundleBytes);
+    reply.header('Cache-Control', 'no-cache').header('X-Robots-Tag', 'noindex, nofollow');
+    return workflow;
+  }
+
+  const options = { onRequest, exposeHeadRoute: false } as const;
+  app.get('/workflow/:workflow_id/evidence.zip', { ...options, config: { contract: zipContract } }, async (request, reply) => {
+    const workflow = await find(request, reply);
+    reply.header('Content-Disposition', `attachment; filename="workflow-${workflow._id}.zip"`);
+    return reply.type('application/zip').send(await workflows.evidence.zip(workflow));
+  });
+  app.get('/workflow/:workflow_id/evidence.json', { ...options, config: { contract: documentContract } }, async (request, reply) => {
+    const workflow = await find(request, reply);
+    return reply.type('application/json; charset=utf-8').send(await workflows.evidence.document(workflow));
+  });
+}

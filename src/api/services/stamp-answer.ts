@@ -1,0 +1,74 @@
+import { contentSha256Of, type StampOrder, type StampToken } from '../../shared/contract/stamp.ts';
+import { sealedPath, verifyPath } from '../../shared/domain/addresses.ts';
+import type { RequestFault } from '../../shared/domain/request-fault.ts';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import type { StampedReply } from '../../shared/queue/stamp-job.ts';
+import type { StoredStamp } from '../../shared/store/stamps.ts';
+import type { Heard } from './reply-waiter.ts';
+import type { StampJudge } from './stamp-judge.ts';
+
+/** `provider_failed` (E9), where the reason is a clock that nobody confirms. */
+export class TimeNotAvailableError extends ServiceError {
+  constructor() {
+    super('provider_failed', 'No provider could make the stamp: the clock that it would be stamped by is not confirmed.');
+  }
+}
+
+/** No provider takes what the client's TimeStampReq asks for. */
+export class RequestRefusedError extends Error {
+  override readonly name = 'RequestRefusedError';
+  readonly fault: RequestFault;
+
+  constructor(fault: RequestFault) {
+    super(`no provider takes the request: ${fault}`);
+    this.fault = fault;
+  }
+}
+
+/**
+ * What an order is answered once its outcome was heard. `secret`: of the address of sealed content.
+ *
+ * @throws ServiceError `provider_failed` (E9), `stamp_pending` (E11); RequestRefusedError
+ */
+export function stampAnswerOf(order: StampOrder, tokenId: string, secret: string | undefined, { reply, isAccepted }: Heard): StampToken {
+  const verify_url = verifyPath(tokenId);
+  const sealed_storage_url = secret === undefined ? null : sealedPath(tokenId, secret);
+  if (reply?.outcome === 'stamped') {
+    return {
+      token_id: tokenId,
+      issued_at: reply.issuedAt,
+      content_sha256: contentSha256Of(order.imprint),
+      imprint: order.imprint,
+      token: reply.token,
+      tier: order.tier,
+      tsp_provider: reply.provider,
+      is_qualified: reply.isQualified,
+      verify_url,
+      sealed_storage_url,
+    };
+  }
+  if (reply?.fault !== undefined) throw new RequestRefusedError(reply.fault);
+  if (reply?.code === 'time_unavailable') throw new TimeNotAvailableError();
+  if (reply) throw new ServiceError('provider_failed', 'No provider could make the stamp.');
+  const detail = isAccepted
+    ? 'The stamp was accepted and is not finished yet; it will be readable at verify_url.'
+    : 'The queue did not say whether it took the stamp; if it did, the stamp will be readable at verify_url.';
+  throw new ServiceError('stamp_pending', detail, {
+    retryAfterSeconds: 5,
+    members: { token_id: tokenId, verify_url, ...(sealed_storage_url !== null && { sealed_storage_url }) },
+  });
+}
+
+/**
+ * The reply for a stamp that an earlier request made, judged again (V9).
+ *
+ * @throws ServiceError `internal_error` where it does not verify
+ */
+export async function judgedReplyOf(stampJudge: Pick<StampJudge, 'storedReplyOf'>, stored: StoredStamp): Promise<StampedReply> {
+  const reply = await stampJudge.storedReplyOf(stored);
+  if (reply) return reply;
+  const { tokenId } = stored;
+  throw new ServiceError('internal_error', 'The stored stamp does not verify; verify_url says why.', {
+    members: { token_id: tokenId, verify_url: verifyPath(tokenId) },
+  });
+}

@@ -1,0 +1,102 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { StampOrder, StampToken } from '../../shared/contract/stamp.ts';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import { idInBatch } from '../../shared/domain/stamp-id.ts';
+import type { StampItem } from '../../shared/queue/stamp-job.ts';
+import type { StoredStamp } from '../../shared/store/stamps.ts';
+import { acceptAllAndWait } from './accept-and-wait.ts';
+import { type Idempotency, type IdempotentRequest, type PassLimit, passLimitOnce } from './idempotency.ts';
+import type { Heard } from './reply-waiter.ts';
+import { judgedReplyOf, stampAnswerOf } from './stamp-answer.ts';
+import type { Requester, StampingDeps } from './stamping.ts';
+
+/** Something made, or why it was not. */
+export type Outcome<Made> = { readonly made: Made } | { readonly error: ServiceError };
+
+/** The outcomes of a batch, in the order of its entries, each as soon as it is known. */
+export interface BatchOutcomes<Made> {
+  readonly outcomes: readonly Promise<Outcome<Made>>[];
+  /** Whether an earlier request with the same idempotency key made the batch (L2). */
+  readonly isReplayed: boolean;
+}
+
+export interface StampBatchCommand extends Requester {
+  /** What keeps the contract, without content, each with its place in the request. */
+  readonly entries: readonly { readonly index: number; readonly order: StampOrder }[];
+}
+
+/** @throws the error itself where it is none that is told a client */
+export const asOutcome = async <Made>(made: Promise<Made>): Promise<Outcome<Made>> => {
+  try {
+    return { made: await made };
+  } catch (error) {
+    if (error instanceof ServiceError) return { error };
+    throw error;
+  }
+};
+
+/** The id of a batch, from which those of its items are derived: a repeated request gets the same ones (L2). */
+export async function identifyBatch(
+  idempotency: Idempotency,
+  keyed: IdempotentRequest | undefined,
+  passLimit: PassLimit | undefined,
+): Promise<{ batchId: string; isRepeated: boolean }> {
+  const freshId = randomUUIDv7();
+  await passLimitOnce(idempotency, passLimit, keyed);
+  if (keyed === undefined) return { batchId: freshId, isRepeated: false };
+  const { resourceId, isRepeated } = await idempotency.bind(keyed, freshId);
+  return { batchId: resourceId, isRepeated };
+}
+
+/**
+ * Stamps many hashes for one request (L1). Either there is room for all in the queue or nothing is accepted; then each succeeds or fails for
+ * itself, with the errors of `Stamping.stamp`.
+ *
+ * @throws ServiceError `rate_limited`, `idempotency_key_reused`, `overloaded`, `queue_unavailable`, `store_unavailable`: nothing was accepted
+ */
+export type StampBatch = (command: StampBatchCommand) => Promise<BatchOutcomes<StampToken>>;
+
+export function createStampBatch(
+  deps: Pick<StampingDeps, 'queue' | 'writes' | 'waiter' | 'stamps' | 'stampJudge' | 'idempotency' | 'makeItem'>,
+): StampBatch {
+  const { queue, writes, waiter, stamps, stampJudge, idempotency, makeItem } = deps;
+
+  /** What an earlier request has stored, judged one after the other: each takes its time. */
+  function replay(existing: readonly { readonly order: StampOrder; readonly stored: StoredStamp }[]): Promise<Outcome<StampToken>>[] {
+    let before: Promise<unknown> = Promise.resolve();
+    return existing.map(({ order, stored }) => {
+      const judged = before.then(turn).then(async () => {
+        const reply = await judgedReplyOf(stampJudge, stored);
+        return stampAnswerOf(order, stored.tokenId, undefined, { reply, isAccepted: true });
+      });
+      before = judged.catch(() => undefined);
+      return asOutcome(judged);
+    });
+  }
+
+  return async (command) => {
+    const { entries, callerId: caller, idempotencyKey: key, passLimit } = command;
+    queue.checkCapacity(entries.length);
+    writes.checkStore();
+    const keyed = key === undefined ? undefined : { caller, key, operation: 'stamps', content: entries };
+    const { batchId, isRepeated } = await identifyBatch(idempotency, keyed, passLimit);
+    const orders = new Map(entries.map(({ index, order }) => [idInBatch(batchId, index), order]));
+    const stored = isRepeated ? await stamps.findMany([...orders.keys()]) : [];
+    const existing = stored.flatMap((stamp) => {
+      const order = orders.get(stamp.tokenId);
+      return order ? [{ order, stored: stamp }] : [];
+    });
+    const known = new Set(stored.map(({ tokenId }) => tokenId));
+    const fresh = [...orders].filter(([tokenId]) => !known.has(tokenId));
+    const items = await Promise.all(fresh.map(([tokenId, order]) => makeItem(order, tokenId, command)));
+    const answerOf = async (heard: Promise<Heard>, { tokenId }: StampItem) =>
+      stampAnswerOf(orders.get(tokenId)!, tokenId, undefined, await heard);
+    const made = await acceptAllAndWait({ queue, waiter }, items, (heard, item) => asOutcome(answerOf(heard, item)));
+
+    const byId = new Map<string, Promise<Outcome<StampToken>>>();
+    for (const [index, { tokenId }] of items.entries()) byId.set(tokenId, made[index]!);
+    for (const [index, outcome] of replay(existing).entries()) byId.set(existing[index]!.stored.tokenId, outcome);
+    return { outcomes: [...orders.keys()].map((tokenId) => byId.get(tokenId)!), isReplayed: isRepeated };
+  };
+}

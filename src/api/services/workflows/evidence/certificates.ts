@@ -1,0 +1,77 @@
+import type { Imprint } from '../../../../shared/domain/stamp.ts';
+import { type CertificateIdentity, createTrustStore, isCrlOf, pemOf } from '../../../../shared/rfc3161/index.ts';
+import type { StampJudge } from '../../stamp-judge.ts';
+
+/** A token or an evidence record, as it is stored, and the name of its provider. */
+export interface Evidenced {
+  readonly bytes: Buffer;
+  readonly provider: string;
+  readonly imprint: Imprint;
+}
+
+export interface BundledCertificate {
+  readonly role: 'trust_anchor' | 'other';
+  readonly subject: string;
+  /** SHA-256 of the DER, lower-case hex. */
+  readonly fingerprint: string;
+  readonly pem: string;
+}
+
+/** The chains of many tokens: each certificate once, and the lists of those that signed some of them. */
+export interface CertificateCollector {
+  /** Judges the token only where none was seen of its signer. */
+  add(evidenced: Evidenced): Promise<void>;
+  /** In the order of their fingerprints, which is the same each time. */
+  certificates(): readonly BundledCertificate[];
+  /** PEM. */
+  revocationLists(): readonly string[];
+}
+
+/** Signers beyond this are left out: a TSA has few, and each costs a verification. */
+const mostJudged = 64;
+
+const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+export function createCertificateCollector(deps: {
+  stampJudge: Pick<StampJudge, 'judgeToken'>;
+  revocationLists: readonly Buffer[];
+}): CertificateCollector {
+  const { stampJudge, revocationLists } = deps;
+  const signers: Buffer[] = [];
+  const anchors = new Map<string, CertificateIdentity>();
+  const others = new Map<string, CertificateIdentity>();
+  let judged = 0;
+
+  function keep(chain: readonly CertificateIdentity[]): void {
+    const anchor = chain.at(-1)!;
+    signers.push(chain[0]!.der);
+    anchors.set(anchor.fingerprint, anchor);
+    for (const certificate of chain.slice(0, -1)) others.set(certificate.fingerprint, certificate);
+  }
+
+  const shown = (role: BundledCertificate['role'], found: ReadonlyMap<string, CertificateIdentity>): BundledCertificate[] =>
+    [...found.values()]
+      .map(({ subject, fingerprint, der }) => ({ role, subject, fingerprint, pem: pemOf('CERTIFICATE', der) }))
+      .sort((a, b) => byText(a.fingerprint, b.fingerprint));
+
+  return {
+    add: async ({ bytes, provider, imprint }) => {
+      if (judged >= mostJudged || signers.some((signer) => bytes.includes(signer))) return;
+      judged += 1;
+      const judgement = await stampJudge.judgeToken(bytes.toString('base64'), provider, imprint);
+      if (!judgement.ok || !judgement.verified) return;
+      for (const { chain } of judgement.verified.record?.tokens ?? [judgement.verified]) keep(chain);
+    },
+    certificates: () => [
+      ...shown('trust_anchor', anchors),
+      ...shown('other', new Map([...others].filter(([fingerprint]) => !anchors.has(fingerprint)))),
+    ],
+    revocationLists: () => {
+      const found = [...anchors.values(), ...others.values()].map(({ der }) => der);
+      const { certificates } = createTrustStore({ anchors: found });
+      const { crls } = createTrustStore({ anchors: [], crls: revocationLists });
+      const ofThese = crls.filter((list) => certificates.some((certificate) => isCrlOf(list, certificate)));
+      return [...new Set(ofThese.map(({ der }) => pemOf('X509 CRL', der)))].sort(byText);
+    },
+  };
+}

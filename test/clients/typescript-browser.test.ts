@@ -1,0 +1,54 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { launchChromium } from '../support/chromium.ts';
+import { type InstalledClient, installClient } from '../support/client-package.ts';
+import { sha256 } from '../support/requests.ts';
+import { startService } from '../support/service.ts';
+
+let installed: InstalledClient;
+beforeAll(async () => {
+  installed = await installClient();
+});
+afterAll(() => installed?.dispose());
+
+/** What a page does with the package; `dropped` is the element of a file. */
+const script = `
+  import { Qstamp, requireValid } from '/package/index.js';
+  const qstamp = new Qstamp({ url: location.origin });
+  document.querySelector('input').addEventListener('change', async ({ target }) => {
+    try {
+      const [file] = target.files;
+      const stamp = await qstamp.stampFile(file);
+      requireValid(await qstamp.verifyFile(file, stamp));
+      document.body.dataset.hash = stamp.content_sha256;
+    } catch (error) {
+      document.body.dataset.hash = String(error);
+    }
+  });
+  document.body.dataset.ready = 'yes';`;
+
+test('in a browser, where Node has nothing: a file is hashed on the page, stamped and verified', async () => {
+  const [service, browser] = await Promise.all([startService(), launchChromium()]);
+  try {
+    const page = await browser.newPage();
+    // The page of somebody's application, on the origin of the service as behind a proxy of theirs.
+    await page.route(`${service.url}/app`, (route) =>
+      route.fulfill({ contentType: 'text/html', body: `<!doctype html><input type="file"><script type="module">${script}</script>` }),
+    );
+    await page.route(`${service.url}/package/*`, (route) => {
+      const name = new URL(route.request().url()).pathname.replace('/package/', '');
+      const body = readFileSync(join(installed.folder, 'node_modules/@qstamp/client/dist', name));
+      return route.fulfill({ contentType: 'text/javascript', body });
+    });
+    await page.goto(`${service.url}/app`);
+    await page.locator('body[data-ready]').waitFor();
+    const buffer = Buffer.from(Uint8Array.from({ length: 3_000_001 }, (_, index) => index % 253));
+    await page.setInputFiles('input', { name: 'output.bin', mimeType: 'application/octet-stream', buffer });
+    const body = page.locator('body[data-hash]');
+    await body.waitFor();
+    expect(await body.getAttribute('data-hash')).toBe(sha256(buffer));
+  } finally {
+    await browser.close();
+  }
+});

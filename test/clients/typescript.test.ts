@@ -1,0 +1,192 @@
+import { openAsBlob, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { checkoutDir } from '../../scripts/stack/context.ts';
+import { runCommand } from '../../scripts/stack/run-command.ts';
+import { type InstalledClient, installClient } from '../support/client-package.ts';
+import type { MailServer } from '../support/mail.ts';
+import { startMailedService } from '../support/mailed-service.ts';
+import { recordedFetch } from '../support/recorded-fetch.ts';
+import { listStampIds, randomHash, sha256 } from '../support/requests.ts';
+import { type Service, serviceToken } from '../support/service.ts';
+import { openLink } from '../support/workflows.ts';
+
+type Package = Awaited<ReturnType<InstalledClient['load']>>;
+
+let installed: InstalledClient;
+let client: Package;
+let service: Service;
+let mail: MailServer;
+let stop: () => Promise<void>;
+beforeAll(async () => {
+  [installed, { service, mail, stop }] = await Promise.all([installClient(), startMailedService()]);
+  client = await installed.load();
+});
+afterAll(async () => {
+  await stop?.();
+  installed?.dispose();
+});
+
+/** A client of the service whose every request is held to /openapi.json. */
+function connect(options: { serviceToken?: string } = {}) {
+  const recorded = recordedFetch(service.url);
+  return { qstamp: new client.Qstamp({ url: service.url, fetch: recorded.fetch, ...options }), sent: recorded.sent };
+}
+
+describe('@qstamp/client, packed and installed: stamping', () => {
+  const text = 'What an agent wrote. Ünïcödé.\n';
+
+  test('a file by path and address, a Blob, bytes, a stream, a text and a hash are the same stamp, and only the hash is sent', async () => {
+    const { qstamp, sent } = connect();
+    const path = join(installed.folder, 'output.txt');
+    writeFileSync(path, text);
+    const bytes = new TextEncoder().encode(text);
+    const stamps = [
+      await qstamp.stampFile(path),
+      await qstamp.stampFile(pathToFileURL(path)),
+      await qstamp.stampFile(await openAsBlob(path)),
+      await qstamp.stampBytes(bytes),
+      await qstamp.stampBytes(bytes.buffer),
+      await qstamp.stampBytes(new Blob([bytes]).stream()),
+      await qstamp.stampBytes(
+        (async function* () {
+          for (const byte of bytes) yield Uint8Array.of(byte);
+        })(),
+      ),
+      await qstamp.stampText(text),
+      await qstamp.stampHash(sha256(text).toUpperCase()),
+    ];
+    expect(stamps.map(({ content_sha256 }) => content_sha256)).toEqual(stamps.map(() => sha256(text)));
+    for (const { body } of sent) expect(JSON.parse(body)).toEqual({ hash: sha256(text), tier: 'basic' });
+    expect(await qstamp.verify(stamps[0]!.token_id)).toMatchObject({ valid: true, content_sha256: sha256(text) });
+    expect(await qstamp.verifyFile(path, stamps[0]!)).toMatchObject({ valid: true });
+    expect(qstamp.addressOf(stamps[0]!.verify_url)).toBe(`${service.url}${stamps[0]!.verify_url}`);
+  });
+
+  test('a file that changed is not valid, and a wrong path or a text for bytes is no stamp of something else', async () => {
+    const { qstamp } = connect();
+    const path = join(installed.folder, 'changing.txt');
+    writeFileSync(path, 'before');
+    const stamp = await qstamp.stampFile(path);
+    writeFileSync(path, 'after');
+    const result = await qstamp.verifyFile(path, stamp);
+    expect([result.valid, client.reasonCodeOf(result)]).toEqual([false, 'imprint_mismatch']);
+    expect(() => client.requireValid(result)).toThrow(expect.objectContaining({ name: 'NotValid', code: 'imprint_mismatch' }));
+    await expect(qstamp.stampFile(join(installed.folder, 'no such file'))).rejects.toMatchObject({ code: 'ENOENT' });
+    await expect(qstamp.stampBytes(path as never)).rejects.toThrow(client.QstampError);
+    await expect(qstamp.stampHash('abc')).rejects.toThrow('64 hexadecimal characters');
+  });
+
+  test('with a service token, stamps are of its product; metadata and tier go along', async () => {
+    const { qstamp, sent } = connect({ serviceToken });
+    const { token_id, tier } = await qstamp.stampText(text, { tier: 'plus', metadata: { run: '7' } });
+    expect(tier).toBe('plus');
+    expect(JSON.parse(sent[0]!.body)).toEqual({ hash: sha256(text), tier: 'plus', metadata: { run: '7' } });
+    expect(await listStampIds(service)).toContain(token_id);
+  });
+
+  test('content is sent when asked, in tier sealed', async () => {
+    const { qstamp } = connect();
+    const content = Uint8Array.from({ length: 100_000 }, (_, index) => index % 251);
+    const { tier, content_sha256, sealed_storage_url } = await qstamp.stampBytes(content, { sendContent: true });
+    expect([tier, content_sha256]).toEqual(['sealed', sha256(Buffer.from(content))]);
+    const kept = await fetch(qstamp.addressOf(String(sealed_storage_url)));
+    expect(Buffer.from(await kept.arrayBuffer())).toEqual(Buffer.from(content));
+    await expect(qstamp.stampBytes(content, { sendContent: true, tier: 'plus' })).rejects.toThrow('tier sealed');
+  });
+});
+
+describe('@qstamp/client: errors by kind', () => {
+  test('E1, E4, S9: a refusal says its status, code, request id and faults', async () => {
+    const { qstamp } = connect();
+    const faulty = qstamp.stampText('a', { metadata: { a: 'b'.repeat(5_000) } });
+    await expect(faulty).rejects.toMatchObject({ name: 'InvalidRequest', status: 422, issues: [{ loc: ['body', 'metadata'] }] });
+    const stranger = connect({ serviceToken: 'wrong' }).qstamp.stampText('a');
+    await expect(stranger).rejects.toMatchObject({ name: 'Unauthorized', code: 'unauthorized', requestId: expect.any(String) });
+    const idempotencyKey = randomHash();
+    await qstamp.stampText('a', { idempotencyKey });
+    const reused = qstamp.stampText('b', { idempotencyKey });
+    await expect(reused).rejects.toMatchObject({ name: 'Conflict', code: 'idempotency_key_reused' });
+    await expect(reused).rejects.toThrow(client.ServiceError);
+    const nowhere = qstamp.openWorkflow({ workflow_id: crypto.randomUUID(), workflow_token: 'x' });
+    await expect(nowhere.state()).rejects.toThrow(client.NotFound);
+  });
+
+  test('nobody, somebody else, and a call that is given up', async () => {
+    const options = { maxRetries: 1, timeoutMs: 2_000 };
+    await expect(new client.Qstamp({ url: 'http://127.0.0.1:9', ...options }).stampText('a')).rejects.toThrow(client.ServiceUnreachable);
+    const other = new client.Qstamp({ url: service.url, fetch: async () => new Response('<html>', { status: 200 }) });
+    await expect(other.stampText('a')).rejects.toThrow(client.UnexpectedAnswer);
+    await expect(connect().qstamp.stampText('a', { signal: AbortSignal.abort() })).rejects.toMatchObject({ name: 'AbortError' });
+    expect(() => new client.Qstamp({ url: 'stamps.example' })).toThrow('https://');
+  });
+});
+
+describe('@qstamp/client: workflows', () => {
+  const start = { user_email: 'client@example.com', agent_id: 'agent-7', briefing: 'Paint a bridge.' };
+
+  test('W8: outputs are numbered in the order of the calls, and the record closes when the work is done', async () => {
+    const { qstamp } = connect();
+    let access = { workflow_id: '', workflow_token: '' };
+    const numbers = await qstamp.workflow(start, async (workflow) => {
+      access = { workflow_id: workflow.id, workflow_token: workflow.token };
+      const made = await Promise.all([
+        workflow.stampText('one'),
+        workflow.stampBytes(Uint8Array.of(2), { output_type: 'image', output_metadata: { page: 2 } }),
+        workflow.stampHash(randomHash(), { output_type: 'code' }),
+        workflow.stampFile(new Blob(['four']), { output_type: 'text' }),
+      ]);
+      return made.map(({ sequence_number }) => sequence_number);
+    });
+    expect(numbers).toEqual([1, 2, 3, 4]);
+    const state = await qstamp.openWorkflow(access).state();
+    expect(state).toMatchObject({ status: 'completed', output_count: 4, agent_id: 'agent-7' });
+    expect(await qstamp.openWorkflow(access).complete()).toMatchObject({ output_count: 4, status: 'completed' });
+  });
+
+  test('what fails stays open; `await using` waits for its outputs and completes nothing', async () => {
+    const { qstamp } = connect();
+    let failed = qstamp.openWorkflow({ workflow_id: '', workflow_token: '' });
+    const run = qstamp.workflow(start, async (workflow) => {
+      failed = workflow;
+      throw new RangeError('the tool failed');
+    });
+    await expect(run).rejects.toThrow(RangeError);
+    expect((await failed.state()).status).toBe('pending');
+
+    let used = failed;
+    {
+      await using workflow = await qstamp.startWorkflow(start);
+      used = workflow;
+      void workflow.stampText('nobody awaits this');
+    }
+    expect(await used.state()).toMatchObject({ status: 'pending', output_count: 1 });
+  });
+
+  test('W2: of tier verified, the link is waited for; it is mailed again and erased when asked', async () => {
+    const { qstamp } = connect();
+    const workflow = await qstamp.startWorkflow({ ...start, tier: 'verified', idempotencyKey: randomHash() });
+    await expect(workflow.stampText('too early')).rejects.toThrow(client.Conflict);
+    const confirmed = workflow.untilConfirmed();
+    await openLink(await mail.linkFor(workflow.id));
+    expect((await confirmed).confirmed_at).not.toBeNull();
+    await expect(workflow.resendLink()).rejects.toThrow(client.Conflict);
+    expect(await workflow.redact()).toMatchObject({ user_email: '[REDACTED]' });
+    const page = await fetch(workflow.pageUrl);
+    expect(page.status).toBe(200);
+  });
+});
+
+test('the quickstart of the README is ten lines long, and runs in plain Node', async () => {
+  const readme = readFileSync(join(checkoutDir, 'clients/typescript/README.md'), 'utf8');
+  const [, quickstart = ''] = /^# [^\n]*\n\n```ts\n(.*?)```/s.exec(readme) ?? [];
+  expect(quickstart.trimEnd().split('\n')).toHaveLength(10);
+  const program = quickstart.replace('http://127.0.0.1:8080', service.url).replace('dev-service-token', serviceToken);
+  writeFileSync(join(installed.folder, 'quickstart.js'), program);
+  writeFileSync(join(installed.folder, 'report.pdf'), 'a report');
+  const printed = await runCommand('node', ['quickstart.js'], { cwd: installed.folder });
+  const [stamped = '', page = ''] = printed.trim().split('\n');
+  expect(stamped).toMatch(/^\d{4}-.*Z http:\S+$/);
+  expect(await (await fetch(page)).text()).toContain('my-agent');
+});

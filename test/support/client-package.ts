@@ -1,0 +1,40 @@
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { checkoutDir } from '../../scripts/stack/context.ts';
+import { runCommand } from '../../scripts/stack/run-command.ts';
+
+/** `@qstamp/client` as its users get it. */
+export interface InstalledClient {
+  /** A folder that was empty before the package was installed. */
+  readonly folder: string;
+  /** The package itself, out of that folder. */
+  load(): Promise<typeof import('../../clients/typescript/src/index.ts')>;
+  dispose(): void;
+}
+
+/** Packs the client of a checkout as `npm publish` would, and installs the package into an empty folder. */
+export async function installClient(): Promise<InstalledClient> {
+  const place = mkdtempSync(join(tmpdir(), 'qstamp-client-'));
+  const dispose = () => rmSync(place, { recursive: true });
+  try {
+    // Of a copy: other tests may pack at the same time.
+    const source = join(place, 'clients/typescript');
+    cpSync(join(checkoutDir, 'clients/typescript'), source, { recursive: true });
+    rmSync(join(source, 'dist'), { recursive: true, force: true });
+    cpSync(join(checkoutDir, 'tsconfig.json'), join(place, 'tsconfig.json'));
+    const env = { ...process.env, PATH: `${join(checkoutDir, 'node_modules/.bin')}${delimiter}${process.env.PATH}` };
+    await runCommand('npm', ['pack', '--pack-destination', place], { cwd: source, env });
+    const [archive = ''] = readdirSync(place).filter((name) => name.endsWith('.tgz'));
+    const folder = join(place, 'app');
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }');
+    await runCommand('npm', ['install', '--offline', '--no-audit', '--no-fund', join(place, archive)], { cwd: folder, env });
+    const entry = pathToFileURL(join(folder, 'node_modules/@qstamp/client/dist/index.js')).href;
+    return { folder, load: () => import(entry), dispose };
+  } catch (error) {
+    dispose();
+    throw error;
+  }
+}
