@@ -16,6 +16,7 @@ import {
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { AggregateSettings } from '../../shared/trust/aggregate-entry.ts';
 import type { ProviderSettings } from '../../shared/trust/providers-file.ts';
+import { evidenceTermOf } from '../renewal/evidence-term.ts';
 import { withDeadline } from './deadline.ts';
 import type { ClockWatch, SecondOpinion } from './key/clock-watch.ts';
 import { type StampSubject, TsaRefusedError } from './provider.ts';
@@ -171,6 +172,7 @@ export function createRfc3161Provider(deps: {
         token: verified.token.toString('base64'),
         tsq,
         tsr,
+        term: evidenceTermOf(verified),
       };
     },
     readToken: ({ token }) => {
