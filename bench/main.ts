@@ -6,6 +6,7 @@ const measurements: Readonly<Record<string, () => Promise<unknown>>> = {
   backlog: () => import('./backlog.ts'),
   attacks: () => import('./attacks.ts'),
   counting: () => import('./counting.ts'),
+  door: () => import('./door.ts'),
   tokens: () => import('./tokens.ts'),
 };
 
