@@ -7,6 +7,7 @@ const measurements: Readonly<Record<string, () => Promise<unknown>>> = {
   attacks: () => import('./attacks.ts'),
   evidence: () => import('./evidence.ts'),
   counting: () => import('./counting.ts'),
+  door: () => import('./door.ts'),
   tokens: () => import('./tokens.ts'),
 };
 

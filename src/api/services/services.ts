@@ -32,7 +32,10 @@ import type { WriteWatch } from './write-watch.ts';
 /** What the services need of the world outside them; a test may stand in for each. */
 export interface ServicePorts {
   readonly config: Config;
-  readonly store: Omit<Store, 'stampDirectory' | 'batches' | 'openKeys' | 'checkWrite' | 'ensureIndexes' | 'close'>;
+  readonly store: Omit<
+    Store,
+    'stampDirectory' | 'batches' | 'renewals' | 'evidenceTerms' | 'openKeys' | 'checkWrite' | 'ensureIndexes' | 'close'
+  > & { readonly evidenceTerms: Pick<Store['evidenceTerms'], 'readState'> };
   readonly queue: StampQueue;
   readonly jobs: JobSender;
   readonly waiter: ReplyWaiter;
@@ -134,6 +137,7 @@ export function createServices(ports: ServicePorts): Services {
       clock,
       stampWaitMs: config.STAMP_WAIT_MS,
       counters,
+      evidenceTerms: store.evidenceTerms,
       writes,
       readHeartbeats,
       readQueueState,
