@@ -26,6 +26,7 @@ import { registerMcp } from './mcp/endpoint.ts';
 import { registerOpenApi } from './openapi/register.ts';
 import { registerViews } from './pages/views.ts';
 import { registerAgentRoutes } from './routes/agent.ts';
+import { registerCoseRoutes } from './routes/cose.ts';
 import { registerHealthRoutes } from './routes/health.ts';
 import { registerInternalRoutes } from './routes/internal.ts';
 import { registerPageRoutes } from './routes/pages.ts';
@@ -80,7 +81,7 @@ function createServer(log: FastifyBaseLogger, trustProxy: string[]): FastifyInst
 
 /** Puts plugins and routes together, in an order that matters: hooks count only for routes registered after them. Does not listen. */
 export async function buildApp({ config, log, services, limits, metrics }: AppDeps): Promise<FastifyInstance> {
-  const { stamping, stampBatch, tsaDoor, verification, stampPages, statistics, sealedDownload, workflows, health, status, pricing } =
+  const { stamping, stampBatch, tsaDoor, verification, stampPages, statistics, sealedDownload, workflows, cose, health, status, pricing } =
     services;
   const sealedMaxBytes = config.SEALED_MAX_BYTES;
   const identifyProduct = createServiceTokens(config.SERVICE_TOKENS);
@@ -147,6 +148,7 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   registerWorkflowRecordRoutes(app, { workflows, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
   registerWorkflowProofRoutes(app, { workflows, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
   registerWorkflowEvidenceRoutes(app, { workflows, budget, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
+  registerCoseRoutes(app, { cose, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
   registerVerifyUserRoutes(app, { workflows, mistakes });
   registerPageRoutes(app, {
     workflows,
