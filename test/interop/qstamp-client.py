@@ -68,6 +68,18 @@ class Stamping(unittest.TestCase):
             with self.assertRaisesRegex(qstamp.QstampError, "tier sealed"):
                 client.stamp_bytes(content, send_content=True, tier="plus")
 
+    def test_many_in_one_request(self):
+        hashes = [hashlib.sha256(str(number).encode()).hexdigest() for number in range(5)]
+        with connect() as client, qstamp.Qstamp(url) as agent:
+            for each in (client, agent):
+                outcomes = each.stamp_many([*hashes, (HASH, {"long": "x" * 5000})], tier="plus", metadata={"run": "7"})
+                self.assertEqual([outcome.result().content_sha256 for outcome in outcomes[:5]], hashes)
+                self.assertIsInstance(outcomes[5].error, qstamp.InvalidRequest)
+            workflow = client.start_workflow(**START)
+            outputs = [qstamp.OutputToStamp(output_hash=each, output_type="image", output_metadata={"page": 1}) for each in hashes]
+            made = workflow.stamp_many(outputs)
+            self.assertEqual([outcome.result().sequence_number for outcome in made], [1, 2, 3, 4, 5])
+
     def test_what_is_no_content_is_refused(self):
         with connect() as client:
             for wrong in (lambda: client.stamp_bytes("report.pdf"), lambda: client.stamp_hash("abc")):
@@ -226,6 +238,18 @@ class Retries(unittest.TestCase):
         self.assertEqual([request.url.path for request in seen], ["/api/v1/internal/v1/stamps"] * 3)
         first, again, last = (request.headers["idempotency-key"] for request in seen)
         self.assertEqual((first == again, first == last), (True, False))
+
+
+    def test_what_was_made_is_told_when_a_later_piece_is_refused(self):
+        def made(request):
+            return httpx.Response(200, json=[stamp_of(item["hash"]) for item in json.loads(request.content)])
+
+        refused = httpx.Response(429, json=refusal("rate_limited"), headers={"retry-after": "3600"})
+        seen, options = answering(made, refused)
+        outcomes = qstamp.Qstamp(url, **options).stamp_many([HASH] * 1200, idempotency_key="run")
+        self.assertEqual([outcome.made is not None for outcome in outcomes], [True] * 500 + [False] * 700)
+        self.assertIsInstance(outcomes[-1].error, qstamp.RateLimited)
+        self.assertEqual([request.headers["idempotency-key"] for request in seen], ["run:0", "run:1"])
 
 
 class Webhooks(unittest.TestCase):
