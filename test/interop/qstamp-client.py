@@ -1,4 +1,4 @@
-"""The Python client, as it was installed from its wheel: <address of the service> <service token> <README of the client>.
+"""The Python client, as it was installed from its wheel: <address of the service> <service token> <README of the client> <examples>.
 
 Prints a line for each test, `name: ok` or what is wrong.
 """
@@ -7,15 +7,18 @@ import asyncio
 import datetime
 import email.utils
 import hashlib
+import http.server
 import inspect
 import io
 import json
+import os
 import pathlib
 import re
 import secrets
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -23,7 +26,7 @@ import httpx
 import qstamp
 from standardwebhooks.webhooks import Webhook
 
-url, service_token, readme = sys.argv[1:]
+url, service_token, readme, examples = sys.argv[1:]
 TEXT = "What an agent wrote. Ünïcödé.\n"
 HASH = hashlib.sha256(TEXT.encode()).hexdigest()
 START = {"user_email": "client@example.com", "agent_id": "agent-7", "briefing": "Paint a bridge."}
@@ -295,6 +298,44 @@ class Readme(unittest.TestCase):
         stamped, page = printed.splitlines()
         self.assertRegex(stamped, r"^\d{4}-.*Z http:\S+$")
         self.assertIn("my-agent", httpx.get(page).text)
+
+
+class ScriptedModel(http.server.BaseHTTPRequestHandler):
+    """Speaks chat completions: has one file written, and then says that it is done."""
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        called = {"name": "write_file", "arguments": json.dumps({"name": "../../haiku.txt", "content": "Steel over water\n"})}
+        first = {"role": "assistant", "content": None, "tool_calls": [{"id": "call-1", "type": "function", "function": called}]}
+        message = first if len(asked["messages"]) == 1 else {"role": "assistant", "content": "It is written."}
+        body = json.dumps({"choices": [{"message": message}]}).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+class Examples(unittest.TestCase):
+    def test_the_loop_stamps_every_output_of_a_run(self):
+        model = http.server.ThreadingHTTPServer(("127.0.0.1", 0), ScriptedModel)
+        threading.Thread(target=model.serve_forever, daemon=True).start()
+        settings = {"QSTAMP_URL": url, "CLIENT_EMAIL": "client@example.com", "MODEL": "scripted"}
+        env = {**os.environ, **settings, "MODEL_URL": f"http://127.0.0.1:{model.server_port}"}
+        loop = [sys.executable, str(pathlib.Path(examples, "agent-loop/agent-loop.py")), "Write a haiku."]
+        with tempfile.TemporaryDirectory() as folder:
+            ended = subprocess.run(loop, cwd=folder, env=env, capture_output=True, text=True)
+            self.assertEqual((ended.returncode, ended.stderr[-500:]), (0, ""))
+            written = pathlib.Path(folder, "outputs/haiku.txt").read_bytes()
+        model.shutdown()
+        page, answer = ended.stdout.splitlines()
+        self.assertEqual(answer, "It is written.")
+        outputs = httpx.get(f"{page}/outputs.json").json()["outputs"]
+        expected = [hashlib.sha256(each).hexdigest() for each in (written, answer.encode())]
+        self.assertEqual([output["output_hash"] for output in outputs], expected)
+        self.assertEqual(httpx.get(f"{url}/api/v1/workflow/{page.split('/')[-1]}").json()["status"], "completed")
 
 
 class Lines(unittest.TestResult):

@@ -1,4 +1,4 @@
-import { type Content, contentOf, type FileSource, readWhole, sha256Of } from './content.ts';
+import { type Content, contentOf, type FileSource, readWhole, sha256Of, sha256OfFile } from './content.ts';
 import type { ReasonCode, StampToken, VerificationResult, WorkflowStartResponse } from './contract.ts';
 import { NotValid, QstampError } from './errors.ts';
 import { type Call, createExchange, type Exchange, type ExchangeOptions } from './exchange.ts';
@@ -83,7 +83,7 @@ export class Qstamp {
 
   /** Whether the service's stamp is for this file, as it is now; the file is hashed here. */
   async verifyFile(file: FileSource, { token }: Pick<StampToken, 'token'>, options: CallOptions = {}): Promise<VerificationResult> {
-    return this.verifyToken(token, { ...options, hash: await sha256Of(contentOf(file)) });
+    return this.verifyToken(token, { ...options, hash: await sha256OfFile(file) });
   }
 
   /** Starts a workflow: the client gets a mail with a link. */

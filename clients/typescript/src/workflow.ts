@@ -1,4 +1,4 @@
-import { type Content, contentOf, type FileSource, sha256Of } from './content.ts';
+import { type Content, type FileSource, sha256Of, sha256OfFile } from './content.ts';
 import type {
   WorkflowCompleteResponse,
   WorkflowRedactResponse,
@@ -53,7 +53,7 @@ export class Workflow {
 
   /** Stamps a file as the next output; only its hash is sent. */
   stampFile(file: FileSource, options: OutputOptions): Promise<WorkflowStampResponse> {
-    return this.#stamp(() => sha256Of(contentOf(file)), options);
+    return this.#stamp(() => sha256OfFile(file), options);
   }
 
   /** Stamps bytes as the next output; only their hash is sent. */
