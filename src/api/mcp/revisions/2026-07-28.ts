@@ -1,9 +1,8 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import { version } from '../../../shared/contract/version.ts';
 import type { CallTool } from '../call-tool.ts';
 import { errorResponse, idOf, isObject, RpcError, type RpcMessage, readMessage, resultResponse, rpcErrors, rpcFault } from '../json-rpc.ts';
 import type { Tool } from '../tools/tool.ts';
-import type { McpAnswer, McpRequest, Revision, RpcContext } from './revision.ts';
+import type { McpAnswer, McpHeaders, McpRequest, Revision, RpcContext } from './revision.ts';
 
 const protocolVersion = '2026-07-28';
 const metaOf = (params: unknown): unknown => (isObject(params) ? params._meta : undefined);
@@ -11,7 +10,7 @@ const versionKey = 'io.modelcontextprotocol/protocolVersion';
 const capabilitiesKey = 'io.modelcontextprotocol/clientCapabilities';
 const serverInfo = { name: 'qstamp', title: 'qstamp time-stamps', version };
 
-const headerOf = (headers: IncomingHttpHeaders, name: string): string | undefined => {
+const headerOf = (headers: McpHeaders, name: string): string | undefined => {
   const given = headers[name];
   return typeof given === 'string' ? given.trim() : undefined;
 };
@@ -33,7 +32,7 @@ export function isModern({ body, headers }: McpRequest): boolean {
 }
 
 /** Faults and their status: what is wrong with the request as such is an error of HTTP, what a method says of it is not. */
-class Refusal extends Error {
+class ModernRefusal extends Error {
   readonly status: number;
   readonly fault: RpcError;
   constructor(status: number, fault: RpcError) {
@@ -44,7 +43,7 @@ class Refusal extends Error {
 }
 
 const refusal = (status: number, code: RpcError['code'], message: string, data?: Readonly<Record<string, unknown>>) =>
-  new Refusal(status, new RpcError(code, message, data));
+  new ModernRefusal(status, new RpcError(code, message, data));
 const mismatch = (why: string) => refusal(400, rpcErrors.headerMismatch, `Bad Request: ${why}`);
 
 /** A value of a header, decoded where it is not ASCII: `=?base64?…?=`. Undefined where that is no base64 of UTF-8. */
@@ -60,8 +59,8 @@ function decodedHeader(value: string): string | undefined {
   }
 }
 
-/** @throws Refusal 400 where `_meta` lacks what each request must carry, or names a version that we do not speak. */
-function checkEnvelope({ params }: RpcMessage, headers: IncomingHttpHeaders): void {
+/** @throws ModernRefusal 400 where `_meta` lacks what each request must carry, or names a version that we do not speak. */
+function checkEnvelope({ params }: RpcMessage, headers: McpHeaders): void {
   const meta = metaOf(params);
   const given = isObject(meta) ? meta : {};
   const isMissing = (wanted: string) => refusal(400, rpcErrors.invalidParams, `Invalid params: _meta must have ${wanted}`);
@@ -77,8 +76,8 @@ function checkEnvelope({ params }: RpcMessage, headers: IncomingHttpHeaders): vo
   if (inHeader === undefined) throw mismatch('the header MCP-Protocol-Version is missing');
 }
 
-/** @throws Refusal 400 where the headers, by which proxies judge, do not say what the body does. */
-function checkHeaders({ method, params }: RpcMessage, headers: IncomingHttpHeaders): void {
+/** @throws ModernRefusal 400 where the headers, by which proxies judge, do not say what the body does. */
+function checkHeaders({ method, params }: RpcMessage, headers: McpHeaders): void {
   if (headerOf(headers, 'mcp-method') !== method) throw mismatch('the header Mcp-Method must be the method of the body');
   const name = method === 'tools/call' && isObject(params) ? params.name : undefined;
   if (typeof name !== 'string') return;
@@ -126,9 +125,9 @@ export function createModernRevision(tools: readonly Tool[], callTool: CallTool)
   }
 
   function refuse(id: unknown, error: unknown, context: RpcContext): McpAnswer {
-    if (error instanceof Refusal || error instanceof RpcError) {
-      const fault = error instanceof Refusal ? error.fault : error;
-      const status = error instanceof Refusal ? error.status : fault.code === rpcErrors.unauthorized ? 401 : 200;
+    if (error instanceof ModernRefusal || error instanceof RpcError) {
+      const fault = error instanceof ModernRefusal ? error.fault : error;
+      const status = error instanceof ModernRefusal ? error.status : fault.code === rpcErrors.unauthorized ? 401 : 200;
       context.note(rpcFault(fault));
       return { status, body: errorResponse(idOf({ id }), fault) };
     }
@@ -147,7 +146,7 @@ export function createModernRevision(tools: readonly Tool[], callTool: CallTool)
         return id === undefined ? { status: 202 } : await answerRequest({ ...message, id }, request, context);
       } catch (error) {
         const isShapeless = error instanceof RpcError && error.code === rpcErrors.invalidRequest;
-        return refuse(isObject(body) ? body.id : null, isShapeless ? new Refusal(400, error) : error, context);
+        return refuse(isObject(body) ? body.id : null, isShapeless ? new ModernRefusal(400, error) : error, context);
       }
     },
   };

@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import type { Fault } from '../../http/outcome.ts';
 import type { CallGuards } from '../call-guards.ts';
 import type { RpcResponse } from '../json-rpc.ts';
@@ -19,10 +18,13 @@ export interface RpcContext {
   readonly note: (fault: Fault) => void;
 }
 
+/** By lower-case names. */
+export type McpHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
+
 /** A body of the endpoint, read as JSON; undefined where there is none. */
 export interface McpRequest {
   readonly body: unknown;
-  readonly headers: IncomingHttpHeaders;
+  readonly headers: McpHeaders;
 }
 
 export interface McpAnswer {

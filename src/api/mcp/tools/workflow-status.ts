@@ -12,7 +12,7 @@ export function createWorkflowStatusTool(deps: {
   return createTool({
     name: 'workflow_status',
     description:
-      'Read where a workflow stands: status (pending until the client has opened the mailed link, then active, completed, or expired), output_count, merkle_root and times. With workflow_token also whether the mail was ' +
+      'Read where a workflow stands: status (`pending` until the client has opened the mailed link, then `active`, `completed` or `expired`), output_count, merkle_root and times. With workflow_token also whether the mail was ' +
       'sent. It tells what is recorded and verifies nothing. Needs no service token.',
     annotations: {
       title: 'Read the state of a workflow',
