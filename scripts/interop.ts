@@ -1,8 +1,8 @@
 /**
  * `npm run interop`: strangers use a running service. Foreign generators make clients of `/openapi.json`, and these call every operation;
- * time-stamp clients are given the address of the RFC 3161 door; the conformance suite of the Model Context Protocol and a client of PyPI use `/mcp`; Bouncy Castle and DSS judge our evidence records, and we those of Bouncy Castle. What they
- * need is installed once, into the cache. Redis and MongoDB are those of `REDIS_URL` and `MONGODB_URL`, or servers of its own. Names as
- * arguments: only these strangers.
+ * time-stamp clients are given the address of the RFC 3161 door; two of the Model Context Protocol use `/mcp`; Bouncy Castle and DSS judge our evidence records, and we those of Bouncy
+ * Castle; our own clients run in Python, Deno and Bun. What they need is installed once, into the cache. Redis and MongoDB are those of
+ * `REDIS_URL` and `MONGODB_URL`, or servers of its own. Names as arguments: only these strangers.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -10,6 +10,7 @@ import { scenario } from '../test/interop/scenario.ts';
 import { exchangeWithStrangers } from './interop/evidence-records.ts';
 import { generators, meetClient } from './interop/generated-clients.ts';
 import { mcpStrangers } from './interop/mcp-clients.ts';
+import { meetOurClients, ourClients } from './interop/our-clients.ts';
 import { meetTimeStampClients, timeStampClients } from './interop/time-stamp-clients.ts';
 import { runScript } from './stack/interrupt.ts';
 import { startMailCatcher } from './stack/mail-catcher.ts';
@@ -96,6 +97,9 @@ await runScript(async (signal) => {
     const met = await meetTimeStampClients(chosen(timeStampClients), context, { url, rootFile });
     isGood &&= met.isGood;
     if (met.rows.length > 0) context.progress.say(['', ...met.rows].join('\n'));
+    const ours = await meetOurClients(chosen(ourClients), context, { url, document: JSON.parse(document) });
+    isGood &&= ours.isGood;
+    if (ours.rows.length > 0) context.progress.say(['', ...ours.rows].join('\n'));
     return isGood ? 0 : 1;
   } finally {
     for (const close of opened.reverse()) await close();

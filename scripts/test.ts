@@ -1,5 +1,5 @@
 /**
- * `npm test`: type check, lint, and every test, on free ports and with data of its own. Arguments are vitest's:
+ * `npm test`: type check, lint, and every test, on free ports and with data of its own. Arguments are vitest's, and leave the checks out:
  *
  *     npm test -- test/unit
  */
@@ -57,18 +57,20 @@ async function syncSeldom(redisUrl: string): Promise<void> {
   redis.disconnect();
 }
 
+const chosen = process.argv.slice(2);
+
 await runScript(async (signal) => {
   const { context, dispose } = createTemporaryContext(signal);
   let stack: Stack | undefined;
   try {
-    const [failed, { redisUrl, mongoUrl }] = await together(context, runChecks, async (linked) => {
+    const [failed, { redisUrl, mongoUrl }] = await together(context, chosen.length === 0 ? runChecks : async () => [], async (linked) => {
       await ensureChromium(linked);
       stack = await startStack(linked);
       await syncSeldom(stack.redisUrl);
       return stack;
     });
     context.progress.say(`Redis: ${stack?.redisSource}\nMongoDB: ${stack?.mongoSource}`);
-    const vitest = [inModules('vitest/vitest.mjs'), 'run', ...process.argv.slice(2)];
+    const vitest = [inModules('vitest/vitest.mjs'), 'run', ...chosen];
     // Whatever tests leave behind when they are interrupted goes away with our own data.
     const TMPDIR = join(context.dataDir, 'tmp');
     mkdirSync(TMPDIR);

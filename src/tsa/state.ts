@@ -71,9 +71,19 @@ export async function openTsaState(dir: string, algorithm: KeyAlgorithm, nowMs: 
 /**
  * Writes `providers.json` beside the root, ready for `TSP_PROVIDERS_FILE`; answers its path.
  */
-export async function writeProvidersFile(dir: string, url: string, policy: string): Promise<string> {
+export async function writeProvidersFile(
+  dir: string,
+  { url, policy, isAggregating }: { url: string; policy: string; isAggregating: boolean },
+): Promise<string> {
   const path = join(dir, 'providers.json');
-  const entry = { name: 'local-tsa', url, qualified: false, policy_oid: policy, trust_anchors_file: 'root.pem' };
+  const entry = {
+    name: 'local-tsa',
+    url,
+    qualified: false,
+    policy_oid: policy,
+    trust_anchors_file: 'root.pem',
+    ...(isAggregating && { aggregate: {} }),
+  };
   await writeWhole(path, `${JSON.stringify([entry], null, 2)}\n`);
   return path;
 }

@@ -79,7 +79,7 @@ describe('the PKI of the development TSA on disk', () => {
 
   test('nobody else can read it', async () => {
     await openTsaState(dir, 'p-256', nowMs);
-    await writeProvidersFile(dir, 'http://127.0.0.1:1', '2.999.1');
+    await writeProvidersFile(dir, { url: 'http://127.0.0.1:1', policy: '2.999.1', isAggregating: true });
     expect((await stat(dir)).mode & 0o777).toBe(0o700);
     for (const name of await readdir(dir)) expect((await stat(join(dir, name))).mode & 0o777).toBe(0o600);
   });

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import { leafRecordOf } from '../../src/shared/domain/leaf-record.ts';
 import type { Batch, Imprint, ImprintAlgorithm, LeafProof } from '../../src/shared/domain/stamp.ts';
-import { buildHashTree } from '../../src/shared/rfc3161/index.ts';
+import { buildHashTree, tokenIn } from '../../src/shared/rfc3161/index.ts';
 import type { StoredStamp } from '../../src/shared/store/stamps.ts';
 import type { TsaLab } from './tsa-lab.ts';
 
@@ -29,11 +29,12 @@ export function makeBatchedStamps(
     ...claims,
     tsq: Buffer.from(asked.der),
     tsr: answer,
+    tst: tokenIn(answer)!,
   };
   const stamps = digests.map((digest, index): StoredStamp => {
     const imprint: Imprint = { algorithm, digest: digest.toString('hex') };
     const path = tree.reducedHashtreeOf(index).slice(1).flat();
-    const token = leafRecordOf(imprint, batch, path)!.toString('base64');
+    const token = leafRecordOf(imprint, batch, path).toString('base64');
     const proof: LeafProof = { kind: 'leaf', ...claims, token, batch, path };
     return {
       tokenId: randomUUIDv7(),

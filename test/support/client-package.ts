@@ -19,13 +19,13 @@ export async function installClient(): Promise<InstalledClient> {
   const place = mkdtempSync(join(tmpdir(), 'qstamp-client-'));
   const dispose = () => rmSync(place, { recursive: true });
   try {
-    // Of a copy: other tests may pack at the same time.
+    // Of a copy: other tests may pack at the same time. Below `npm test` npm would skip the script that builds it, as .npmrc says.
     const source = join(place, 'clients/typescript');
     cpSync(join(checkoutDir, 'clients/typescript'), source, { recursive: true });
     rmSync(join(source, 'dist'), { recursive: true, force: true });
     cpSync(join(checkoutDir, 'tsconfig.json'), join(place, 'tsconfig.json'));
     const env = { ...process.env, PATH: `${join(checkoutDir, 'node_modules/.bin')}${delimiter}${process.env.PATH}` };
-    await runCommand('npm', ['pack', '--pack-destination', place], { cwd: source, env });
+    await runCommand('npm', ['pack', '--ignore-scripts=false', '--pack-destination', place], { cwd: source, env });
     const [archive = ''] = readdirSync(place).filter((name) => name.endsWith('.tgz'));
     const folder = join(place, 'app');
     mkdirSync(folder);

@@ -43,7 +43,7 @@ export interface StampToken {
   /** null where the imprint is no SHA-256 */
   readonly content_sha256: string | null;
   readonly imprint: Imprint;
-  /** opaque token body; base64 of the RFC 3161 TimeStampToken with real providers */
+  /** opaque token body; with real providers base64 of the RFC 3161 TimeStampToken, or of the EvidenceRecord (RFC 4998) of a batched stamp */
   readonly token: string;
   readonly tier: StampTier;
   readonly tsp_provider: string;
@@ -68,6 +68,8 @@ export interface VerificationResult {
   readonly imprint: Imprint | null;
   readonly tsp_provider: string | null;
   readonly is_qualified: boolean | null;
+  /** when the certificates behind its evidence end; the service renews the evidence before. Absent where it is not valid, and with the mock provider */
+  readonly holds_until?: string;
   /** a stable code, a colon, one sentence; null when valid */
   readonly reason: string | null;
   /** one sentence: what can be done about the reason; only where there is something */

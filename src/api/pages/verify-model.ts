@@ -20,6 +20,8 @@ export interface VerifyPage {
   readonly verdict: VerdictShown;
   /** For verifiers other than this service; empty for the mock provider and for an unknown id. */
   readonly downloads: readonly { readonly name: 'tsr' | 'tsq' | 'token' | 'evidence'; readonly url: string }[];
+  /** Whether they are for the root of a batch, to which the evidence record leads (S14). */
+  readonly isBatched: boolean;
   readonly shownAt: string;
 }
 

@@ -40,6 +40,7 @@ export function createStampPages(deps: { stamps: StampStore; refusals: Pick<Refu
         address: `${baseUrl}${path}`,
         verdict,
         downloads: isExchanged ? downloads.map((name) => ({ name, url: `${path}/${name}` })) : [],
+        isBatched: stamp?.proofs[0].kind === 'leaf',
         shownAt: new Date(clock()).toISOString(),
       };
     },

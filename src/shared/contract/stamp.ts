@@ -112,7 +112,11 @@ export const stampToken = z
     issued_at: dateTime,
     content_sha256: sha256Hex.nullable().describe('null where the imprint is no SHA-256'),
     imprint: imprintShown,
-    token: z.string().describe('opaque token body; base64 of the RFC 3161 TimeStampToken with real providers'),
+    token: z
+      .string()
+      .describe(
+        'opaque token body; with real providers base64 of the RFC 3161 TimeStampToken, or of the EvidenceRecord (RFC 4998) of a batched stamp',
+      ),
     tier: stampTier,
     tsp_provider: z.string(),
     is_qualified: z.boolean(),

@@ -1,14 +1,13 @@
 import { encodeRecord, firstHashtreeOf, isRecord, tokenIn } from '../rfc3161/index.ts';
 import type { Batch, Imprint } from './stamp.ts';
 
-/**
- * The EvidenceRecord of one imprint of a batch, DER: one hash in each list, first the imprint, then its blind and the siblings (RFC 4998 §4.2).
- * Undefined where the answer of the TSA holds no token.
- */
-export function leafRecordOf({ algorithm, digest }: Imprint, { tsr }: Pick<Batch, 'tsr'>, path: readonly Buffer[]): Buffer | undefined {
-  const token = tokenIn(tsr);
-  return token && encodeRecord(algorithm, { reducedHashtree: [[Buffer.from(digest, 'hex')], ...path.map((hash) => [hash])], token });
+/** The EvidenceRecord of one imprint of a batch, DER: one hash in each list, first the imprint, then its blind and the siblings (RFC 4998 §4.2). */
+export function leafRecordOf({ algorithm, digest }: Imprint, { tst }: Pick<Batch, 'tst'>, path: readonly Buffer[]): Buffer {
+  return encodeRecord(algorithm, { reducedHashtree: [[Buffer.from(digest, 'hex')], ...path.map((hash) => [hash])], token: tst });
 }
+
+/** The TimeStampToken in what a TSA answered for a batch, DER; undefined: there is none. Never throws, whatever the bytes. */
+export const tokenOfAnswer = (tsr: Buffer): Buffer | undefined => tokenIn(tsr);
 
 /** The blind in a record of a leaf, which no other record has; undefined where it is none. Never throws, whatever the bytes. */
 export function blindOf(record: Buffer): Buffer | undefined {

@@ -36,9 +36,12 @@ export interface Metrics {
   /** Why a request was refused or failed. */
   faulted(fault: { outcome: 'refused' | 'failed'; code: string }): void;
   rateLimited(limit: string): void;
-  stamped(call: { provider: string; outcome: 'stamped' | 'failed' | 'refused'; seconds: number }): void;
+  /** One call of a provider, for so many stamps. */
+  stamped(call: { provider: string; outcome: 'stamped' | 'failed' | 'refused'; seconds: number; stamps: number }): void;
   mailed(outcome: 'sent' | 'deferred' | 'failed'): void;
   jobFailed(job: string): void;
+  /** What a run of renewals did, and how much is still due. */
+  renewed(run: { renewed: number; lapsed: number; asks: number; due: number }): void;
   /** The text of a scrape, and its media type. */
   read(sources: MetricSources): Promise<{ body: string; contentType: string }>;
 }
@@ -80,6 +83,13 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
     buckets: seconds,
     registers,
   });
+  const leaves = new Histogram({
+    name: 'qstamp_stamps_per_request',
+    help: 'Stamps that one answer of a provider was for; its count is what a TSA may bill.',
+    labelNames: ['provider'],
+    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024, 2_048, 4_096],
+    registers,
+  });
   const mails = new Counter({
     name: 'qstamp_mails_total',
     help: 'Mails handed to the server; deferred: not taken and tried again, failed: not taken for good.',
@@ -90,6 +100,17 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
     name: 'qstamp_job_failures_total',
     help: 'Runs of jobs that failed and are tried again.',
     labelNames: ['job'],
+    registers,
+  });
+  const renewals = new Counter({
+    name: 'qstamp_renewals_total',
+    help: 'Stamps and batches whose evidence was renewed, or had lapsed: ended without a renewal; and requests to TSAs for it (asked).',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const due = new Gauge({
+    name: 'qstamp_evidence_due',
+    help: 'Stamps and batches whose evidence the last run of this worker should have renewed and could not.',
     registers,
   });
   const depth = new Gauge({ name: 'qstamp_queue_depth', help: 'Stamps that wait.', registers });
@@ -132,9 +153,18 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
     answered: ({ method, route, status, outcome, seconds: took }) => requests.observe({ method, route, status, outcome }, took),
     faulted: ({ outcome, code }) => (outcome === 'refused' ? refusals : failures).inc({ code }),
     rateLimited: (limit) => limited.inc({ limit }),
-    stamped: ({ provider, outcome, seconds: took }) => stamps.observe({ provider, outcome }, took),
+    stamped: ({ provider, outcome, seconds: took, stamps: count }) => {
+      for (let stamp = 0; stamp < count; stamp += 1) stamps.observe({ provider, outcome }, took);
+      if (outcome === 'stamped') leaves.observe({ provider }, count);
+    },
     mailed: (outcome) => mails.inc({ outcome }),
     jobFailed: (job) => jobs.inc({ job }),
+    renewed: (run) => {
+      renewals.inc({ outcome: 'renewed' }, run.renewed);
+      renewals.inc({ outcome: 'lapsed' }, run.lapsed);
+      renewals.inc({ outcome: 'asked' }, run.asks);
+      due.set(run.due);
+    },
     read: async (sources) => {
       await collect(sources);
       return { body: await registry.metrics(), contentType: registry.contentType };

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { mockProviderName } from '../domain/mock-token.ts';
 import { createTrustStore, type TrustMaterial, TrustMaterialError } from '../rfc3161/index.ts';
 import { ConfigError } from '../runtime/config.ts';
+import { type AggregateSettings, aggregate } from './aggregate-entry.ts';
 import { type KeySettings, keyMembers, keySettingsOf } from './key-entry.ts';
 
 const auth = z.discriminatedUnion('type', [
@@ -34,9 +35,10 @@ const tsaEntry = z.strictObject({
   max_concurrent: z.int().min(1).max(1_000).default(16),
   accept_granted_with_mods: z.boolean().default(false),
   max_accuracy_seconds: z.number().positive().nullish(),
+  aggregate,
 });
 
-const keyEntry = z.strictObject({ type: z.literal('key'), name, policy_oid: oid, ...keyMembers });
+const keyEntry = z.strictObject({ type: z.literal('key'), name, policy_oid: oid, aggregate, ...keyMembers });
 
 /** Without a `type` it is a TSA that is asked over HTTP. */
 const entry = z.preprocess(
@@ -70,6 +72,8 @@ interface CommonSettings {
   readonly maxConcurrent: number;
   readonly acceptGrantedWithMods: boolean;
   readonly maxAccuracySeconds: number | undefined;
+  /** Undefined: each stamp is asked for by itself. */
+  readonly aggregate: AggregateSettings | undefined;
 }
 
 /** A TSA that is asked over HTTP. */
@@ -134,6 +138,7 @@ export function loadProvidersFile(file: string): ProviderSettings[] {
     const locate = (path: string) => resolve(dirname(file), path);
     const common = {
       name: provider.name,
+      aggregate: provider.aggregate,
       crl: provider.crl_file ? read(provider.crl_file, 'crl_file', (crl) => ({ anchors: [], crls: [crl] })) : undefined,
     };
     const readAnchors = (path: string, member: string) => readPem(path, member, (pem) => ({ anchors: [pem] }));

@@ -54,8 +54,8 @@ export function createHealthRecord(options: { name: string; isQualified: boolean
 /** How a stamp ended that was asked of a provider; `refused`: the provider may not make such a stamp, and was not asked. */
 export type StampOutcome = 'stamped' | 'failed' | 'refused';
 
-/** Told of each stamp that a caller wants: for the metrics. */
-export type OnCall = (call: { provider: string; outcome: StampOutcome; seconds: number; error?: unknown }) => void;
+/** Told of each call for stamps that callers want, and of how many: for the metrics. */
+export type OnCall = (call: { provider: string; outcome: StampOutcome; seconds: number; stamps: number; error?: unknown }) => void;
 
 /** Who is to blame for a call that failed: the provider; the caller, who asked for a stamp that this provider may not make; or nobody. */
 type Blame = (error: unknown) => 'provider' | 'caller' | 'nobody';
@@ -71,13 +71,13 @@ export async function recordCall<T>(
     const answer = await call();
     const tookMs = clock() - startedAt;
     record.succeeded(tookMs);
-    onCall({ provider, outcome: 'stamped', seconds: tookMs / 1_000 });
+    onCall({ provider, outcome: 'stamped', seconds: tookMs / 1_000, stamps: 1 });
     return answer;
   } catch (error) {
     const atFault = blame(error);
     if (atFault === 'provider') record.failed();
     if (atFault !== 'nobody') {
-      onCall({ provider, outcome: atFault === 'caller' ? 'refused' : 'failed', seconds: (clock() - startedAt) / 1_000, error });
+      onCall({ provider, outcome: atFault === 'caller' ? 'refused' : 'failed', seconds: (clock() - startedAt) / 1_000, stamps: 1, error });
     }
     throw error;
   }

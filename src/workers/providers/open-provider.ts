@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto';
+import type { Batch } from '../../shared/domain/stamp.ts';
 import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Config } from '../../shared/runtime/config.ts';
@@ -58,15 +59,23 @@ export function openProvider(deps: {
   clock: Clock;
   log: Logger;
   onCall?: OnCall;
+  keepBatch: (batch: Batch) => Promise<void>;
 }): OpenedProvider {
-  const { config, trust, mockKey, clock, log, onCall } = deps;
+  const { config, trust, mockKey, clock, log, onCall, keepBatch } = deps;
   if (config.TSP === 'mock') {
     const { provider, record, check } = withHealthRecord(createMockProvider({ key: mockKey, clock }), clock, onCall);
     const watch = watchProviders({ check: async () => (isDoubtful(record.read()) ? [await check()] : []), log });
     return { provider, health: () => [record.read()], close: watch.stop };
   }
   const providers = openTsas(trust.providers, { clock, log });
-  const pool = createProviderPool({ providers, deadlineMs: deadlineMsOf(config.STAMP_WAIT_MS), clock, log, ...(onCall && { onCall }) });
+  const pool = createProviderPool({
+    providers,
+    deadlineMs: deadlineMsOf(config.STAMP_WAIT_MS),
+    clock,
+    log,
+    keepBatch,
+    ...(onCall && { onCall }),
+  });
   const watch = watchProviders({ check: pool.check, log });
   const close = () => {
     watch.stop();

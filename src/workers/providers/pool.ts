@@ -1,11 +1,13 @@
-import { X509Certificate } from 'node:crypto';
-import { type BulkheadPolicy, bulkhead, CircuitState, ConsecutiveBreaker, circuitBreaker, handleWhen, wrap } from 'cockatiel';
-import type { Proof } from '../../shared/domain/stamp.ts';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import type { Batch, Proof } from '../../shared/domain/stamp.ts';
 import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
-import { checkProvider, type ProviderCheck } from './check.ts';
-import { createHealthRecord, isDoubtful, type OnCall, recordCall } from './health.ts';
+import { plantTree } from './batch.ts';
+import type { ProviderCheck } from './check.ts';
+import { type Collector, createCollector } from './collector.ts';
+import { isDoubtful, type OnCall } from './health.ts';
+import { createMember, type Member } from './member.ts';
 import {
   ProviderError,
   type StampSubject,
@@ -16,15 +18,8 @@ import {
 } from './provider.ts';
 import type { Rfc3161Provider } from './rfc3161.ts';
 
-/** A breaker opens after this many failures in a row, and lets one call through again after the pause. */
-const failuresUntilOpen = 5;
-const openMs = 10_000;
-
-/** A call that was cut off after this share of its time still counts as a failure of the provider. */
-const patience = 0.9;
-
-/** How many stamps may wait for a free place at a provider: more than a worker ever holds, so none is refused here. */
-const mostWaiting = 1_000_000;
+/** Nobody waits longer for others' request to a TSA, milliseconds: the next one goes beside it, as far as `max_concurrent` allows. */
+const batchPatienceMs = 250;
 
 /**
  * All configured TSAs as one provider. They are asked in order of preference; each has its own circuit breaker and its own limit of calls
@@ -40,82 +35,20 @@ export interface ProviderPool extends TimestampProvider {
   close(): void;
 }
 
-/** The call ended because the stamp's time was used up by waiting for others. The provider is not to blame. */
-class CutShortError extends Error {
-  override readonly name = 'CutShortError';
+/** A stamp on its way through the providers that may make it. */
+interface Pending {
+  readonly subject: StampSubject;
+  readonly serving: readonly Member[];
+  readonly endsAt: number;
+  readonly failures: unknown[];
 }
 
-interface Member {
-  readonly provider: Rfc3161Provider;
-  /** `shareMs`: how much of the time for the stamp this provider may use, including the wait for a free place. */
-  stamp(subject: StampSubject, shareMs: number): Promise<Proof>;
-  check(shareMs: number): Promise<ProviderCheck>;
-  health(): ProviderHealth;
+function takesLeaf({ provider: { aggregate } }: Member, { callerKind, asked }: StampSubject): boolean {
+  return aggregate !== undefined && callerKind !== undefined && asked === undefined && aggregate.callers.includes(callerKind);
 }
 
-function createMember(provider: Rfc3161Provider, clock: Clock, onCall: OnCall): Member {
-  const breaker = circuitBreaker(
-    handleWhen((error) => !(error instanceof CutShortError || error instanceof TsaRefusedError || error instanceof TimeUnavailableError)),
-    { halfOpenAfter: openMs, breaker: new ConsecutiveBreaker(failuresUntilOpen) },
-  );
-  const limit: BulkheadPolicy = bulkhead(provider.maxConcurrent, mostWaiting);
-  const guarded = wrap(limit, breaker);
-  const record = createHealthRecord({
-    name: provider.name,
-    isQualified: provider.isQualified,
-    clock,
-    isOut: () => breaker.state === CircuitState.Open || isClockOut(provider),
-  });
-  const call = (subject: StampSubject, shareMs: number, signal: AbortSignal, tell: OnCall): Promise<Proof> => {
-    const startedAt = clock();
-    const stamp = async () => {
-      try {
-        return await provider.stamp(subject, signal);
-      } catch (error) {
-        const hadItsTime = clock() - startedAt >= patience * Math.min(provider.timeoutMs, shareMs);
-        throw signal.aborted && !hadItsTime ? new CutShortError('the time of the stamp was up', { cause: error }) : error;
-      }
-    };
-    const blame = (error: unknown) => {
-      if (error instanceof TsaRefusedError) return 'caller';
-      return error instanceof CutShortError ? 'nobody' : 'provider';
-    };
-    return recordCall({ record, clock, onCall: tell, provider: provider.name }, stamp, blame);
-  };
-  const guard = (subject: StampSubject, shareMs: number, tell: OnCall): Promise<Proof> => {
-    const signal = AbortSignal.timeout(Math.max(1, Math.floor(shareMs)));
-    return guarded.execute(() => call(subject, shareMs, signal, tell), signal);
-  };
-  return {
-    provider,
-    stamp: (subject, shareMs) => guard(subject, shareMs, onCall),
-    check: (shareMs) => {
-      const { name, isQualified, readToken, readClock } = provider;
-      return checkProvider(
-        { name, isQualified, readToken, readClock, stamp: (subject) => guard(subject, shareMs, () => undefined) },
-        clock,
-      );
-    },
-    health: () => ({ ...record.read(), ...chainShown(provider), ...clockShown(provider) }),
-  };
-}
-
-/** A key does not stamp by a clock that nobody confirms. */
-function isClockOut({ readClock }: Rfc3161Provider): boolean {
-  const state = readClock?.().state;
-  return state === 'off' || state === 'unknown';
-}
-
-function clockShown({ readClock }: Rfc3161Provider): Pick<ProviderHealth, 'clock'> {
-  const clock = readClock?.();
-  return clock ? { clock: { state: clock.state, driftMs: clock.driftMs } } : {};
-}
-
-/** The certificates of a provider as PEM, for whoever asks the door for them (T5). */
-function chainShown(provider: Rfc3161Provider): Pick<ProviderHealth, 'certificateChain'> {
-  const chain = provider.chain();
-  return chain ? { certificateChain: chain.map(({ der }) => new X509Certificate(der).toString()).join('') } : {};
-}
+const takesGroup = (member: Member, group: readonly Pending[]): boolean =>
+  group.length <= (member.provider.aggregate?.maxLeaves ?? 0) && group.every(({ subject }) => takesLeaf(member, subject));
 
 /** `deadlineMs`: how long all providers together may take for a stamp; shorter than the time that a caller waits. */
 export function createProviderPool(options: {
@@ -124,55 +57,109 @@ export function createProviderPool(options: {
   clock: Clock;
   log: Logger;
   onCall?: OnCall;
+  /** Keeps a batch: it is there when a leaf of it is given out. @throws ServiceError `store_unavailable` */
+  keepBatch: (batch: Batch) => Promise<void>;
 }): ProviderPool {
-  const { providers, deadlineMs, clock, log, onCall = () => undefined } = options;
+  const { providers, deadlineMs, clock, log, onCall = () => undefined, keepBatch } = options;
   const members = providers.map((provider) => createMember(provider, clock, onCall));
+  const lanes = new Map<string, Collector<Pending, Proof>>();
   const preferred = providers[0];
   if (!preferred) throw new RangeError('a pool has at least one provider');
+
+  function refuse(error: TierUnavailableError | TsaRefusedError): never {
+    onCall({ provider: preferred!.name, outcome: 'refused', seconds: 0, stamps: 1 });
+    throw error;
+  }
+
+  function servingOf({ requiresQualified, asked }: StampSubject): readonly Member[] {
+    const fitting = members.filter(({ provider }) => provider.isQualified || !requiresQualified);
+    if (fitting.length === 0) refuse(new TierUnavailableError('a qualified stamp was asked for, and no provider is qualified'));
+    const policy = asked?.policy;
+    const serving = fitting.filter(({ provider }) => policy === undefined || provider.policyOid === policy);
+    if (serving.length === 0) refuse(new TsaRefusedError('unacceptedPolicy', `no provider stamps under the policy ${policy}`));
+    return serving;
+  }
+
+  /** The time that is left is divided among the providers not yet asked, so that one that hangs leaves time for the next. */
+  const shareMsOf = ({ endsAt, serving }: Pending, index: number): number => (endsAt - clock()) / (serving.length - index);
+
+  /** @param ids of the stamp, or of the batch, that the provider failed to make */
+  function noteFailure(error: unknown, { provider: { name } }: Member, ids: object, group: readonly Pending[]): void {
+    if (error instanceof ServiceError) throw error;
+    for (const { failures } of group) failures.push(error);
+    if (error instanceof TsaRefusedError) {
+      log.info({ outcome: 'refused', code: error.fault, reason: error.message, provider: name, ...ids }, 'the request was refused');
+    } else log.warn({ err: error, provider: name, ...ids }, `provider ${name} failed`);
+  }
+
+  function giveUp({ failures, serving }: Pending): never {
+    const refusals = failures.filter((error) => error instanceof TsaRefusedError);
+    const refusal = refusals.find(({ fault }) => fault !== undefined) ?? refusals[0];
+    if (refusal && refusals.length === serving.length) throw refusal;
+    const timeless = failures.find((error) => error instanceof TimeUnavailableError);
+    if (timeless && failures.every((error) => error instanceof TimeUnavailableError || error instanceof TsaRefusedError)) throw timeless;
+    throw new ProviderError('every provider failed', { cause: new AggregateError(failures) });
+  }
+
+  /** Asks for one stamp, from the provider with that index on. */
+  async function askOne(pending: Pending, index: number, isAlone = false): Promise<Proof> {
+    const { subject, serving } = pending;
+    const member = serving[index];
+    const shareMs = shareMsOf(pending, index);
+    if (!member || shareMs <= 0) giveUp(pending);
+    if (!isAlone && takesLeaf(member, subject)) return laneOf(pending, index).add(pending);
+    try {
+      return await member.ask(subject, shareMs, 1);
+    } catch (error) {
+      noteFailure(error, member, { tokenId: subject.tokenId }, [pending]);
+    }
+    return askOne(pending, index + 1);
+  }
+
+  /**
+   * Asks once for all, from the provider with that index on. When a provider fails, the next one is asked for the same root, so that no
+   * imprint is in two trees; if that one makes no batches, or not such, each stamp goes on by itself.
+   */
+  async function askTogether(group: readonly [Pending, ...Pending[]], start: number): Promise<readonly (Proof | Promise<Proof>)[]> {
+    const [oldest] = group;
+    if (group.length === 1) return [askOne(oldest, start, true)];
+    const [first, ...others] = group.map(({ subject }) => subject.imprint);
+    const tree = plantTree([first!, ...others]);
+    for (const [index, member] of oldest.serving.entries()) {
+      if (index < start) continue;
+      if (!takesGroup(member, group)) return group.map((pending) => askOne(pending, index));
+      const shareMs = shareMsOf(oldest, index);
+      if (shareMs <= 0) break;
+      try {
+        const answer = await member.ask({ tokenId: tree.batchId, imprint: tree.root, tier: 'basic' }, shareMs, group.length);
+        const batch = tree.batchOf(answer);
+        await keepBatch(batch);
+        return tree.proofsOf(batch);
+      } catch (error) {
+        noteFailure(error, member, { batchId: tree.batchId, stamps: group.length }, group);
+      }
+    }
+    return group.map(async (pending) => giveUp(pending));
+  }
+
+  /** Where stamps wait for each other that the same providers may make, in trees of the same algorithm. */
+  function laneOf({ subject: { imprint, requiresQualified }, serving }: Pending, index: number): Collector<Pending, Proof> {
+    const { name, aggregate, maxConcurrent } = serving[index]!.provider;
+    const key = JSON.stringify([name, imprint.algorithm, requiresQualified === true]);
+    let lane = lanes.get(key);
+    if (!lane) {
+      const { maxLeaves = 1, windowMs = 0 } = aggregate ?? {};
+      const send = ([first, ...others]: readonly Pending[]) => askTogether([first!, ...others], index);
+      lane = createCollector({ maxItems: maxLeaves, maxUnderWay: maxConcurrent, windowMs, patienceMs: batchPatienceMs, send });
+      lanes.set(key, lane);
+    }
+    return lane;
+  }
 
   return {
     name: preferred.name,
     isQualified: preferred.isQualified,
-    stamp: async (subject) => {
-      const endsAt = clock() + deadlineMs;
-      const failures: unknown[] = [];
-      const fitting = members.filter(({ provider }) => provider.isQualified || !subject.requiresQualified);
-      if (fitting.length === 0) {
-        onCall({ provider: preferred.name, outcome: 'refused', seconds: 0 });
-        throw new TierUnavailableError('a qualified stamp was asked for, and no provider is qualified');
-      }
-      const policy = subject.asked?.policy;
-      const serving = fitting.filter(({ provider }) => policy === undefined || provider.policyOid === policy);
-      if (serving.length === 0) {
-        onCall({ provider: preferred.name, outcome: 'refused', seconds: 0 });
-        throw new TsaRefusedError('unacceptedPolicy', `no provider stamps under the policy ${policy}`);
-      }
-      for (const [index, { provider, stamp }] of serving.entries()) {
-        // The time that is left is divided among the providers not yet asked, so that one that hangs leaves time for the next.
-        const shareMs = (endsAt - clock()) / (serving.length - index);
-        if (shareMs <= 0) break;
-        try {
-          return await stamp(subject, shareMs);
-        } catch (error) {
-          failures.push(error);
-          if (error instanceof TsaRefusedError) {
-            const { fault, message: reason } = error;
-            log.info(
-              { outcome: 'refused', code: fault, reason, provider: provider.name, tokenId: subject.tokenId },
-              'the request was refused',
-            );
-            continue;
-          }
-          log.warn({ err: error, provider: provider.name, tokenId: subject.tokenId }, `provider ${provider.name} failed`);
-        }
-      }
-      const refusals = failures.filter((error) => error instanceof TsaRefusedError);
-      const refusal = refusals.find(({ fault }) => fault !== undefined) ?? refusals[0];
-      if (refusal && refusals.length === serving.length) throw refusal;
-      const timeless = failures.find((error) => error instanceof TimeUnavailableError);
-      if (timeless && failures.every((error) => error instanceof TimeUnavailableError || error instanceof TsaRefusedError)) throw timeless;
-      throw new ProviderError('every provider failed', { cause: new AggregateError(failures) });
-    },
+    stamp: async (subject) => askOne({ subject, serving: servingOf(subject), endsAt: clock() + deadlineMs, failures: [] }, 0),
     health: () => members.map((member) => member.health()),
     check: () => {
       const doubtful = members.filter((member) => isDoubtful(member.health()));

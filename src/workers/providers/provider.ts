@@ -1,3 +1,4 @@
+import type { CallerKind } from '../../shared/domain/caller.ts';
 import type { RequestFault } from '../../shared/domain/request-fault.ts';
 import type { Imprint, Proof } from '../../shared/domain/stamp.ts';
 import type { StampTier } from '../../shared/domain/tiers.ts';
@@ -9,6 +10,8 @@ export interface StampSubject {
   readonly tier: StampTier;
   /** Only a qualified provider may make it (W2). */
   readonly requiresQualified?: boolean;
+  /** Whose stamp it is; undefined: nobody's, and it is asked for by itself. */
+  readonly callerKind?: CallerKind;
   /** In whose words the TSA is asked: those of a client's TimeStampReq (T2), or our own. */
   readonly asked?: AskedWords | undefined;
 }

@@ -14,7 +14,10 @@ import {
   verifyToken,
 } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
+import type { AggregateSettings } from '../../shared/trust/aggregate-entry.ts';
 import type { ProviderSettings } from '../../shared/trust/providers-file.ts';
+import { evidenceTermOf } from '../renewal/evidence-term.ts';
+import { withDeadline } from './deadline.ts';
 import type { ClockWatch, SecondOpinion } from './key/clock-watch.ts';
 import { type StampSubject, TsaRefusedError } from './provider.ts';
 import { TransportError, type TsaClient } from './tsa-client.ts';
@@ -47,6 +50,8 @@ export interface Rfc3161Provider {
   /** Under which it is configured to stamp, dotted OID. */
   readonly policyOid: string | undefined;
   readonly maxConcurrent: number;
+  /** Undefined: each stamp is asked for by itself. */
+  readonly aggregate: AggregateSettings | undefined;
   /** How long one call may take, milliseconds. */
   readonly timeoutMs: number;
   /**
@@ -108,7 +113,7 @@ export function createRfc3161Provider(deps: {
 
   async function exchange(tsq: Buffer, signal: AbortSignal): Promise<{ tsr: Buffer; verified: Verified }> {
     const sentAtMs = clock();
-    const tsr = await client.ask(tsq, AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]));
+    const tsr = await withDeadline(timeoutMs, (own) => client.ask(tsq, own), signal);
     const receivedAtMs = clock();
     const result = verifyResponse(tsr, {
       request: tsq,
@@ -142,6 +147,7 @@ export function createRfc3161Provider(deps: {
     isQualified,
     policyOid,
     maxConcurrent: settings.maxConcurrent,
+    aggregate: settings.aggregate,
     timeoutMs,
     stamp: async (subject, signal) => {
       const { imprint, asked } = subject;
@@ -166,6 +172,7 @@ export function createRfc3161Provider(deps: {
         token: verified.token.toString('base64'),
         tsq,
         tsr,
+        term: evidenceTermOf(verified),
       };
     },
     readToken: ({ token }) => {

@@ -112,10 +112,14 @@ export function createStampMaker({ provider, stamps, directory, counters, clock,
   const writer = createStampWriter({ stamps, directory, counters, log });
 
   async function attempt(item: StampItem): Promise<Attempt> {
-    const { tokenId, imprint, tier, requiresQualified = false } = item;
+    const { tokenId, imprint, tier, requiresQualified = false, caller } = item;
     const asked = item.asked && wordsOf(item.asked);
     try {
-      return { item, outcome: 'stamped', proof: await provider.stamp({ tokenId, imprint, tier, requiresQualified, asked }) };
+      return {
+        item,
+        outcome: 'stamped',
+        proof: await provider.stamp({ tokenId, imprint, tier, requiresQualified, callerKind: caller.kind, asked }),
+      };
     } catch (error) {
       // The mock provider's key is in the store: while that is away, the job is tried again and counts as no failure.
       if (error instanceof ServiceError) throw error;

@@ -15,6 +15,7 @@ function providerThat(name: string, answer: (signal: AbortSignal) => Promise<unk
     isQualified: false,
     policyOid: undefined,
     maxConcurrent: 4,
+    aggregate: undefined,
     timeoutMs: 5_000,
     chain: () => undefined,
     close: () => undefined,
@@ -32,8 +33,12 @@ function providerThat(name: string, answer: (signal: AbortSignal) => Promise<unk
   return { provider, calls };
 }
 
+const noBatch = async () => {
+  throw new Error('nothing is batched here');
+};
+
 const poolOf = (providers: Rfc3161Provider[], deadlineMs: number) =>
-  createProviderPool({ providers, deadlineMs, clock: Date.now, log: pino({ level: 'silent' }) });
+  createProviderPool({ providers, deadlineMs, clock: Date.now, log: pino({ level: 'silent' }), keepBatch: noBatch });
 
 test('a burst that is more than a provider can take in time leaves it in service', async () => {
   const slow = providerThat('slow', (signal) => delay(200, undefined, { signal }));
@@ -77,6 +82,7 @@ test('without a qualified provider a qualified stamp is refused: nobody is asked
     deadlineMs: 1_000,
     clock: Date.now,
     log: pino({ level: 'silent' }),
+    keepBatch: noBatch,
     onCall: ({ outcome }) => outcomes.push(outcome),
   });
   for (let stamp = 0; stamp < 3; stamp += 1)

@@ -34,7 +34,7 @@ class StampToken:
     """null where the imprint is no SHA-256"""
     imprint: Imprint
     token: str
-    """opaque token body; base64 of the RFC 3161 TimeStampToken with real providers"""
+    """opaque token body; with real providers base64 of the RFC 3161 TimeStampToken, or of the EvidenceRecord (RFC 4998) of a batched stamp"""
     tier: StampTier
     tsp_provider: str
     is_qualified: bool
@@ -60,6 +60,8 @@ class VerificationResult:
     """what the token vouches for; null where it vouches for nothing"""
     tsp_provider: str | None
     is_qualified: bool | None
+    holds_until: str | None = None
+    """when the certificates behind its evidence end; the service renews the evidence before. Absent where it is not valid, and with the mock provider"""
     reason: str | None
     """a stable code, a colon, one sentence; null when valid"""
     advice: str | None = None

@@ -1,0 +1,83 @@
+"""The client of qstamp: RFC 3161 time-stamps for files, texts and the outputs of agents."""
+
+from .async_client import AsyncQstamp
+from .async_workflow import AsyncWorkflow
+from .client import Qstamp
+from .content import sha256_of, sha256_of_file
+from .contract import (
+    ErrorCode,
+    Imprint,
+    ReasonCode,
+    StampTier,
+    StampToken,
+    ValidationError,
+    VerificationResult,
+    WorkflowCompleteResponse,
+    WorkflowRedactResponse,
+    WorkflowResendResponse,
+    WorkflowStampResponse,
+    WorkflowState,
+    WorkflowTier,
+)
+from .errors import (
+    Conflict,
+    InvalidRequest,
+    NotFound,
+    NotValid,
+    Pending,
+    ProviderFailed,
+    QstampError,
+    RateLimited,
+    ServiceError,
+    ServiceUnreachable,
+    Unauthorized,
+    Unavailable,
+    UnexpectedAnswer,
+    WebhookRefused,
+)
+from .exchange import Outcome
+from .verdict import reason_code_of, require_valid
+from .webhook import verify_webhook
+from .workflow import Workflow
+from .workflow_operations import OutputToStamp
+
+__all__ = [
+    "AsyncQstamp",
+    "AsyncWorkflow",
+    "Conflict",
+    "ErrorCode",
+    "Imprint",
+    "InvalidRequest",
+    "NotFound",
+    "NotValid",
+    "Outcome",
+    "OutputToStamp",
+    "Pending",
+    "ProviderFailed",
+    "Qstamp",
+    "QstampError",
+    "RateLimited",
+    "ReasonCode",
+    "ServiceError",
+    "ServiceUnreachable",
+    "StampTier",
+    "StampToken",
+    "Unauthorized",
+    "Unavailable",
+    "UnexpectedAnswer",
+    "ValidationError",
+    "VerificationResult",
+    "WebhookRefused",
+    "Workflow",
+    "WorkflowCompleteResponse",
+    "WorkflowRedactResponse",
+    "WorkflowResendResponse",
+    "WorkflowStampResponse",
+    "WorkflowState",
+    "WorkflowTier",
+    "reason_code_of",
+    "require_valid",
+    "sha256_of",
+    "sha256_of_file",
+    "verify_webhook",
+]

@@ -1,0 +1,175 @@
+"""The client for code that waits in its thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, TypeVar
+
+import httpx
+
+from . import operations
+from .content import Bytes, FileSource
+from .contract import StampTier, StampToken, VerificationResult, WorkflowTier
+from .exchange import Outcome, Settings
+from .operations import HashToStamp
+from .steps import Steps, run
+from .version import USER_AGENT
+from .workflow import Workflow
+
+T = TypeVar("T")
+
+
+class Qstamp:
+    """A qstamp service. What is stamped is hashed here, and only the hash is sent unless `send_content` asks for more.
+
+    With `service_token` stamps are made for its product, without it as an agent. `timeout` is for one try, in seconds;
+    after 429, 503, 504 or a connection that failed there are `max_retries` more, as late as Retry-After says, unless
+    that is longer than `max_wait` seconds. `http` is a client to use instead of one of its own.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        service_token: str | None = None,
+        timeout: float = 60.0,
+        max_retries: int = 4,
+        max_wait: float = 60.0,
+        http: httpx.Client | None = None,
+    ) -> None:
+        self._settings = Settings(url, service_token, max_retries, max_wait)
+        self._http = http or httpx.Client(timeout=timeout, headers={"user-agent": USER_AGENT})
+
+    def close(self) -> None:
+        """Closes its connections."""
+        self._http.close()
+
+    def __enter__(self) -> Qstamp:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _run(self, steps: Steps[T]) -> T:
+        return run(steps, self._http)
+
+    def stamp_file(
+        self,
+        file: FileSource,
+        *,
+        tier: StampTier | None = None,
+        metadata: Mapping[str, str] | None = None,
+        send_content: bool = False,
+        idempotency_key: str | None = None,
+    ) -> StampToken:
+        """Stamps a file: its path, or one that is open for reading bytes."""
+        return self._run(operations.stamp_file(self._settings, file, tier, metadata, send_content, idempotency_key))
+
+    def stamp_bytes(
+        self,
+        content: Bytes,
+        *,
+        tier: StampTier | None = None,
+        metadata: Mapping[str, str] | None = None,
+        send_content: bool = False,
+        idempotency_key: str | None = None,
+    ) -> StampToken:
+        """Stamps bytes."""
+        return self._run(operations.stamp_bytes(self._settings, content, tier, metadata, send_content, idempotency_key))
+
+    def stamp_text(
+        self,
+        text: str,
+        *,
+        tier: StampTier | None = None,
+        metadata: Mapping[str, str] | None = None,
+        send_content: bool = False,
+        idempotency_key: str | None = None,
+    ) -> StampToken:
+        """Stamps a text, as UTF-8."""
+        return self._run(operations.stamp_bytes(self._settings, text.encode(), tier, metadata, send_content, idempotency_key))
+
+    def stamp_hash(
+        self,
+        sha256: str,
+        *,
+        tier: StampTier = "basic",
+        metadata: Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+    ) -> StampToken:
+        """Stamps a SHA-256."""
+        return self._run(operations.stamp_hash(self._settings, sha256, tier, metadata, idempotency_key))
+
+    def stamp_many(
+        self,
+        hashes: Iterable[HashToStamp],
+        *,
+        tier: StampTier = "basic",
+        metadata: Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+    ) -> list[Outcome[StampToken]]:
+        """Stamps many hashes, up to 1 000 in one request. The outcomes are in their order; each succeeds or fails for itself."""
+        return self._run(operations.stamp_many(self._settings, hashes, tier, metadata, idempotency_key))
+
+    def verify(self, stamp_id: str) -> VerificationResult:
+        """What the service says of a stamp. To judge it without the service, use the `qstamp` command or a bundle."""
+        return self._run(operations.verify(self._settings, stamp_id))
+
+    def verify_token(self, token: str, *, sha256: str | None = None) -> VerificationResult:
+        """What the service says of a time-stamp token; with a hash, whether the token is for that."""
+        return self._run(operations.verify_token(self._settings, token, sha256))
+
+    def verify_file(self, file: FileSource, stamp: StampToken) -> VerificationResult:
+        """Whether the service's stamp is for this file, as it is now; the file is hashed here."""
+        return self._run(operations.verify_file(self._settings, file, stamp.token))
+
+    def start_workflow(
+        self,
+        *,
+        user_email: str,
+        agent_id: str,
+        briefing: str | Bytes | None = None,
+        briefing_hash: str | None = None,
+        briefing_metadata: Mapping[str, Any] | None = None,
+        tier: WorkflowTier = "standard",
+        idempotency_key: str | None = None,
+    ) -> Workflow:
+        """Starts a workflow: the client gets a mail with a link. Of the briefing only the hash is sent."""
+        fields = {"user_email": user_email, "agent_id": agent_id, "briefing_metadata": briefing_metadata, "tier": tier}
+        started = self._run(operations.start_workflow(self._settings, briefing, briefing_hash, fields, idempotency_key))
+        return self.open_workflow(started.workflow_id, started.workflow_token)
+
+    def open_workflow(self, workflow_id: str, workflow_token: str) -> Workflow:
+        """A workflow that was started before, perhaps elsewhere."""
+        return Workflow(self._settings, self._http, workflow_id, workflow_token)
+
+    @contextmanager
+    def workflow(
+        self,
+        *,
+        user_email: str,
+        agent_id: str,
+        briefing: str | Bytes | None = None,
+        briefing_hash: str | None = None,
+        briefing_metadata: Mapping[str, Any] | None = None,
+        tier: WorkflowTier = "standard",
+        idempotency_key: str | None = None,
+    ) -> Iterator[Workflow]:
+        """Starts a workflow and completes it at the end of the block. When the block raises, it stays open."""
+        workflow = self.start_workflow(
+            user_email=user_email,
+            agent_id=agent_id,
+            briefing=briefing,
+            briefing_hash=briefing_hash,
+            briefing_metadata=briefing_metadata,
+            tier=tier,
+            idempotency_key=idempotency_key,
+        )
+        yield workflow
+        workflow.complete()
+
+    def address_of(self, path: str) -> str:
+        """An address of an answer, as an absolute one."""
+        return path if path.startswith(("https://", "http://")) else f"{self._settings.url}{path}"

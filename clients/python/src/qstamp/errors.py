@@ -1,0 +1,127 @@
+"""What this package raises of itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .contract import ErrorCode, ReasonCode, ValidationError
+
+
+class QstampError(Exception):
+    """Everything that this package raises of itself."""
+
+
+class ServiceUnreachable(QstampError):
+    """No answer came: refused, cut off, or too late. The same `idempotency_key` asks again without making two."""
+
+
+class UnexpectedAnswer(QstampError):
+    """Something answered, but not this service: a proxy's page, say."""
+
+
+class ServiceError(QstampError):
+    """The service refused, or failed and said so.
+
+    `code` never changes its meaning; `request_id` names the request in the logs of the service; `body` is all that it answered.
+    """
+
+    def __init__(self, status: int, body: dict[str, Any], retry_after: float | None = None) -> None:
+        super().__init__(f"{status}: {_sentence_of(body.get('detail'))}")
+        self.status = status
+        self.body = body
+        self.retry_after = retry_after
+        """Seconds to wait, where the service said so."""
+
+    @property
+    def code(self) -> ErrorCode | str | None:
+        return _text(self.body.get("code"))
+
+    @property
+    def request_id(self) -> str | None:
+        return _text(self.body.get("request_id"))
+
+
+class InvalidRequest(ServiceError):
+    """422: `issues` has each fault with its place."""
+
+    @property
+    def issues(self) -> list[ValidationError]:
+        known = ("loc", "msg", "type", "input", "ctx")
+        detail = self.body.get("detail")
+        return [ValidationError(**{name: item[name] for name in known if name in item}) for item in detail] if isinstance(detail, list) else []
+
+
+class Unauthorized(ServiceError):
+    """401: the service token, or the workflow token, is missing or wrong."""
+
+
+class NotFound(ServiceError):
+    """404."""
+
+
+class Conflict(ServiceError):
+    """409 and 410: the request does not fit what is there, or what was there is gone."""
+
+
+class RateLimited(ServiceError):
+    """429, after as many retries as were allowed."""
+
+
+class ProviderFailed(ServiceError):
+    """502: no provider made the stamp; nothing was stamped."""
+
+
+class Unavailable(ServiceError):
+    """503, after as many retries as were allowed: nothing was accepted."""
+
+
+class Pending(ServiceError):
+    """504, after as many retries as were allowed: accepted and on its way. What became of it will be told at `address`."""
+
+    @property
+    def stamp_id(self) -> str | None:
+        return _text(self.body.get("token_id"))
+
+    @property
+    def address(self) -> str | None:
+        return _text(self.body.get("verify_url")) or _text(self.body.get("status_url"))
+
+
+class NotValid(QstampError):
+    """A verification that was to be valid and is not; `code` is one of docs/reasons.md."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.code: ReasonCode | str = reason.split(":", 1)[0]
+
+
+class WebhookRefused(QstampError):
+    """A webhook that the service did not sign, or not lately."""
+
+
+_KINDS: dict[int, type[ServiceError]] = {
+    401: Unauthorized,
+    404: NotFound,
+    409: Conflict,
+    410: Conflict,
+    422: InvalidRequest,
+    429: RateLimited,
+    502: ProviderFailed,
+    503: Unavailable,
+    504: Pending,
+}
+
+
+def error_of(status: int, body: dict[str, Any], retry_after: float | None = None) -> ServiceError:
+    """The error of a refusal, with the service's own sentence."""
+    return _KINDS.get(status, ServiceError)(status, body, retry_after)
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _sentence_of(detail: object) -> str:
+    if not isinstance(detail, list):
+        return _text(detail) or "the service gave no reason"
+    return "; ".join(f"{'.'.join(str(part) for part in item['loc'][1:])}: {item['msg']}".removeprefix(": ") for item in detail)

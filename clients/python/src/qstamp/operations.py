@@ -1,0 +1,116 @@
+"""What the service does, as steps: the same for a thread and for a task."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Union
+from urllib.parse import quote
+
+from .content import Bytes, FileSource, checked_hash, read_whole, sha256_of, sha256_of_file
+from .contract import StampTier, StampToken, VerificationResult, WorkflowStartResponse
+from .errors import QstampError
+from .exchange import Call, Outcome, Settings, keyed, send, send_list
+from .steps import Steps, Work
+
+HashToStamp = Union[str, tuple[str, Mapping[str, str]]]
+"""One of many: its hash, or its hash and metadata."""
+
+MOST_ITEMS = 1000
+"""Of one request."""
+
+
+def _stamps_under(settings: Settings) -> str:
+    return "/api/v1/agent/v1" if settings.service_token is None else "/api/v1/internal/v1"
+
+
+def _authorization(settings: Settings) -> dict[str, str]:
+    return {} if settings.service_token is None else {"x-service-token": settings.service_token}
+
+
+def key_of_piece(key: str | None, index: int) -> str | None:
+    """The key of each request that a list takes, the same again for the same key."""
+    return None if key is None else f"{key}:{index}"
+
+
+def pieces_of(items: Sequence[Any]) -> Iterable[tuple[int, Sequence[Any]]]:
+    """A list in pieces that one request takes."""
+    return ((index, items[start : start + MOST_ITEMS]) for index, start in enumerate(range(0, len(items), MOST_ITEMS)))
+
+
+def stamp(
+    settings: Settings, content: Mapping[str, str], tier: StampTier, metadata: Mapping[str, str] | None, key: str | None
+) -> Steps[StampToken]:
+    under = _stamps_under(settings)
+    path = f"{under}/stamp/{tier}" if settings.service_token is None else f"{under}/stamp"
+    body = {**content, "tier": tier, **({} if metadata is None else {"metadata": dict(metadata)})}
+    return send(settings, Call("POST", path, {**_authorization(settings), **keyed(key)}, body), StampToken)
+
+
+def stamp_hash(
+    settings: Settings, sha256: str, tier: StampTier, metadata: Mapping[str, str] | None, key: str | None
+) -> Steps[StampToken]:
+    return stamp(settings, {"hash": checked_hash(sha256)}, tier, metadata, key)
+
+
+def stamp_file(
+    settings: Settings, file: FileSource, tier: StampTier | None, metadata: Mapping[str, str] | None, send_content: bool, key: str | None
+) -> Steps[StampToken]:
+    if send_content:
+        content = yield Work(lambda: read_whole(file))
+        return (yield from stamp_bytes(settings, content, tier, metadata, True, key))
+    sha256 = yield Work(lambda: sha256_of_file(file))
+    return (yield from stamp_hash(settings, sha256, tier or "basic", metadata, key))
+
+
+def stamp_bytes(
+    settings: Settings, content: Bytes, tier: StampTier | None, metadata: Mapping[str, str] | None, send_content: bool, key: str | None
+) -> Steps[StampToken]:
+    if isinstance(content, str):
+        raise QstampError("the content must be bytes; stamp_text takes a text, stamp_file a path")
+    sha256 = yield Work(lambda: sha256_of(content))
+    if not send_content:
+        return (yield from stamp_hash(settings, sha256, tier or "basic", metadata, key))
+    if tier not in (None, "sealed"):
+        raise QstampError("content is sent in tier sealed only")
+    sent = {"hash": sha256, "content_b64": base64.b64encode(content).decode()}
+    return (yield from stamp(settings, sent, "sealed", metadata, key))
+
+
+def stamp_many(
+    settings: Settings, hashes: Iterable[HashToStamp], tier: StampTier, metadata: Mapping[str, str] | None, key: str | None
+) -> Steps[list[Outcome[StampToken]]]:
+    def item(each: HashToStamp) -> dict[str, Any]:
+        sha256, own = (each, metadata) if isinstance(each, str) else each
+        return {"hash": checked_hash(sha256), "tier": tier, **({} if own is None else {"metadata": dict(own)})}
+
+    outcomes: list[Outcome[StampToken]] = []
+    for index, body in pieces_of([item(each) for each in hashes]):
+        headers = {**_authorization(settings), **keyed(key_of_piece(key, index))}
+        outcomes += yield from send_list(settings, Call("POST", f"{_stamps_under(settings)}/stamps", headers, body), StampToken)
+    return outcomes
+
+
+def verify(settings: Settings, stamp_id: str) -> Steps[VerificationResult]:
+    return send(settings, Call("GET", f"/api/v1/verify/v1/token/{quote(stamp_id, safe='')}"), VerificationResult)
+
+
+def verify_token(settings: Settings, token: str, sha256: str | None) -> Steps[VerificationResult]:
+    body = {"token": token, **({} if sha256 is None else {"hash": sha256.lower()})}
+    return send(settings, Call("POST", "/api/v1/verify/v1/raw", {}, body), VerificationResult)
+
+
+def verify_file(settings: Settings, file: FileSource, token: str) -> Steps[VerificationResult]:
+    sha256 = yield Work(lambda: sha256_of_file(file))
+    return (yield from verify_token(settings, token, sha256))
+
+
+def start_workflow(
+    settings: Settings, briefing: str | Bytes | None, briefing_hash: str | None, fields: Mapping[str, Any], key: str | None
+) -> Steps[WorkflowStartResponse]:
+    if (briefing is None) == (briefing_hash is None):
+        raise QstampError("give one of briefing and briefing_hash")
+    content = briefing.encode() if isinstance(briefing, str) else briefing
+    hashed = checked_hash(briefing_hash or "") if content is None else sha256_of(content)
+    body = {**{name: value for name, value in fields.items() if value is not None}, "briefing_hash": hashed}
+    return send(settings, Call("POST", "/api/v1/workflow/start", keyed(key), body), WorkflowStartResponse)

@@ -1,0 +1,95 @@
+"""What can be done to a workflow, as steps."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from .content import checked_hash
+from .contract import (
+    WorkflowCompleteResponse,
+    WorkflowRedactResponse,
+    WorkflowResendResponse,
+    WorkflowStampResponse,
+    WorkflowState,
+)
+from .errors import QstampError
+from .exchange import Call, Outcome, Settings, keyed, send, send_list
+from .operations import key_of_piece, pieces_of
+from .steps import Steps, Wait, Work
+
+_LOOK = 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputToStamp:
+    """One of many outputs: its hash and type."""
+
+    output_hash: str
+    output_type: str
+    output_metadata: Mapping[str, Any] | None = None
+
+    def as_body(self) -> dict[str, Any]:
+        body: dict[str, Any] = {"output_hash": checked_hash(self.output_hash), "output_type": self.output_type}
+        return body if self.output_metadata is None else {**body, "output_metadata": dict(self.output_metadata)}
+
+
+@dataclass(frozen=True)
+class WorkflowOperations:
+    """Of one workflow, by its token."""
+
+    settings: Settings
+    id: str
+    token: str
+
+    @property
+    def _path(self) -> str:
+        return f"/api/v1/workflow/{quote(self.id, safe='')}"
+
+    @property
+    def _authorization(self) -> dict[str, str]:
+        return {"authorization": f"Workflow {self.token}"}
+
+    def _post(self, operation: str, key: str | None, body: object = None) -> Call:
+        return Call("POST", f"{self._path}/{operation}", {**self._authorization, **keyed(key)}, body)
+
+    def stamp(
+        self, sha256: Callable[[], str], output_type: str, output_metadata: Mapping[str, Any] | None, key: str | None
+    ) -> Steps[WorkflowStampResponse]:
+        output_hash = yield Work(sha256)
+        output = OutputToStamp(output_hash=output_hash, output_type=output_type, output_metadata=output_metadata)
+        return (yield from send(self.settings, self._post("stamp", key, output.as_body()), WorkflowStampResponse))
+
+    def stamp_many(self, outputs: Iterable[OutputToStamp], key: str | None) -> Steps[list[Outcome[WorkflowStampResponse]]]:
+        outcomes: list[Outcome[WorkflowStampResponse]] = []
+        for index, body in pieces_of([output.as_body() for output in outputs]):
+            call = self._post("stamps", key_of_piece(key, index), body)
+            outcomes += yield from send_list(self.settings, call, WorkflowStampResponse)
+        return outcomes
+
+    def state(self) -> Steps[WorkflowState]:
+        return send(self.settings, Call("GET", self._path, self._authorization), WorkflowState)
+
+    def until_confirmed(self, timeout: float | None) -> Steps[WorkflowState]:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            state = yield from self.state()
+            if state.confirmed_at is not None:
+                return state
+            if state.status != "pending":
+                raise QstampError(f"the workflow is {state.status}, and nobody opened the link")
+            if deadline is not None and time.monotonic() + _LOOK > deadline:
+                raise TimeoutError(f"nobody opened the link within {timeout} s")
+            yield Wait(_LOOK)
+
+    def complete(self, key: str | None) -> Steps[WorkflowCompleteResponse]:
+        return send(self.settings, self._post("complete", key), WorkflowCompleteResponse)
+
+    def resend_link(self, key: str | None) -> Steps[WorkflowResendResponse]:
+        return send(self.settings, self._post("resend", key), WorkflowResendResponse)
+
+    def redact(self, key: str | None) -> Steps[WorkflowRedactResponse]:
+        return send(self.settings, self._post("redact-pii", key), WorkflowRedactResponse)

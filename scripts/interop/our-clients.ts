@@ -1,0 +1,112 @@
+import { copyFileSync, cpSync, globSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { developmentToken } from '../../src/shared/runtime/config.ts';
+import { installClient } from '../../test/support/client-package.ts';
+import { findProgram } from '../stack/administrator.ts';
+import { cached, recipeKey } from '../stack/cache.ts';
+import { checkoutDir, type StackContext } from '../stack/context.ts';
+import { CommandError, runCommand } from '../stack/run-command.ts';
+import { startContractProxy } from './contract-proxy.ts';
+
+/** The tool that makes the wheel, the type checker, the one dependency, and who signs webhooks for the test. */
+const pythonPackages = ['hatchling==1.33.0', 'mypy==2.4.1', 'httpx==0.28.1', 'standardwebhooks==1.1.0'];
+const runtimes = { deno: 'deno@2.9.6', bun: 'bun@1.4.4' } as const;
+
+/** A client of ours where it is used: tests of its own that print a line each, `name: ok` or what is wrong. */
+interface OurClient {
+  readonly name: string;
+  run(context: StackContext, url: string, onLine: (line: string) => void): Promise<unknown>;
+}
+
+const python: OurClient = {
+  name: 'qstamp-python',
+  run: async (context, url, onLine) => {
+    const found = findProgram('python3');
+    if (found === undefined) throw new CommandError('there is no python3 on PATH', '');
+    const tools = await cached(context, 'qstamp-python', recipeKey(...pythonPackages), async (folder) => {
+      await runCommand(found, ['-m', 'venv', folder], context);
+      await runCommand(join(folder, 'bin/python'), ['-m', 'pip', 'install', '--quiet', ...pythonPackages], context);
+    });
+    const tool = join(tools, 'bin/python');
+    const [source, app] = [join(context.dataDir, 'python-source'), join(context.dataDir, 'python-app')];
+    cpSync(join(checkoutDir, 'clients/python'), source, { recursive: true });
+    await runCommand(tool, ['-m', 'mypy', join(source, 'src')], { ...context, cwd: source });
+    await runCommand(tool, ['-m', 'pip', 'wheel', '--quiet', '--no-deps', '--no-build-isolation', '-w', app, source], context);
+    const [wheel = ''] = globSync('*.whl', { cwd: app });
+    await runCommand(tool, ['-m', 'pip', 'install', '--quiet', '--no-deps', '--target', join(app, 'site'), join(app, wheel)], context);
+    const env = { ...process.env, PYTHONPATH: join(app, 'site') };
+    const args = [
+      join(checkoutDir, 'test/interop/qstamp-client.py'),
+      url,
+      developmentToken.token,
+      join(checkoutDir, 'clients/python/README.md'),
+    ];
+    await runCommand(tool, args, { ...context, cwd: app, env, onLine });
+  },
+};
+
+/** `@qstamp/client` in a runtime that comes as a package of npm. */
+const inRuntime = (name: keyof typeof runtimes, args: readonly string[]): OurClient => ({
+  name: `qstamp-${name}`,
+  run: async (context, url, onLine) => {
+    const place = await cached(context, `interop-${name}`, recipeKey(runtimes[name]), async (folder) => {
+      writeFileSync(join(folder, 'package.json'), '{"private":true}');
+      await runCommand('npm', ['install', '--ignore-scripts=false', '--no-audit', '--no-fund', runtimes[name]], {
+        ...context,
+        cwd: folder,
+      });
+    });
+    const { folder, dispose } = await installClient();
+    try {
+      copyFileSync(join(checkoutDir, 'test/interop/qstamp-client.mjs'), join(folder, 'test.mjs'));
+      writeFileSync(join(folder, 'output.txt'), 'hello');
+      const home = join(context.dataDir, `${name}-home`);
+      mkdirSync(home);
+      const env = { ...process.env, HOME: home, DENO_NO_UPDATE_CHECK: '1' };
+      const program = join(place, 'node_modules/.bin', name);
+      await runCommand(program, [...args, 'test.mjs', url, developmentToken.token], { ...context, cwd: folder, env, onLine });
+    } finally {
+      dispose();
+    }
+  },
+});
+
+/** Our own clients in runtimes that are not the project's. */
+export const ourClients: readonly OurClient[] = [
+  python,
+  inRuntime('deno', ['run', '--no-prompt', '--allow-net', '--allow-read']),
+  inRuntime('bun', ['run']),
+];
+
+/** Lets each client of ours do its tests; answers the lines of a table, and whether all is well. */
+export async function meetOurClients(
+  clients: readonly OurClient[],
+  context: StackContext,
+  { url, document }: { url: string; document: Parameters<typeof startContractProxy>[1] },
+): Promise<{ isGood: boolean; rows: string[] }> {
+  if (clients.length === 0) return { isGood: true, rows: [] };
+  const rows = [`${'our client'.padEnd(24)}${'tests that passed'.padEnd(20)}${'calls by the contract'.padEnd(24)}result`];
+  let isGood = true;
+  for (const { name, run } of clients) {
+    const proxy = await startContractProxy(url, document);
+    const lines: string[] = [];
+    const faults: string[] = [];
+    try {
+      await context.progress.step(name, () => run(context, proxy.url, (line) => void lines.push(line)));
+    } catch (error) {
+      if (!(error instanceof CommandError)) throw error;
+      faults.push(error.message);
+    } finally {
+      await proxy.stop();
+    }
+    const passed = lines.filter((line) => line.endsWith(': ok')).length;
+    faults.push(...lines.filter((line) => !line.endsWith(': ok')), ...proxy.faults);
+    const isRight = faults.length === 0 && passed > 0;
+    isGood &&= isRight;
+    rows.push(
+      `${name.padEnd(24)}${String(passed).padEnd(20)}${String(proxy.calls()).padEnd(24)}${isRight ? 'passed' : 'FAILED'}`,
+      ...faults.map((fault) => `    ${fault}`),
+    );
+  }
+  return { isGood, rows };
+}

@@ -1,0 +1,42 @@
+import { randomBytes, randomUUIDv7 } from 'node:crypto';
+import { leafRecordOf } from '../../shared/domain/leaf-record.ts';
+import { type Batch, digestCharacters, type Imprint, type LeafProof, type TokenProof } from '../../shared/domain/stamp.ts';
+import { buildHashTree } from '../../shared/rfc3161/index.ts';
+
+/** A hash tree over what is asked for at once, before and after a TSA has signed its root (RFC 4998 §4.2). */
+export interface BatchTree {
+  readonly batchId: string;
+  readonly root: Imprint;
+  /** The batch that the TSA's answer for the root makes of it. */
+  batchOf(answer: TokenProof): Batch;
+  /** Of each imprint, in their order. */
+  proofsOf(batch: Batch): LeafProof[];
+}
+
+/** All imprints of the same algorithm. */
+export function plantTree(imprints: readonly [Imprint, ...Imprint[]]): BatchTree {
+  const [{ algorithm }] = imprints;
+  const octets = digestCharacters[algorithm] / 2;
+  const random = randomBytes(imprints.length * octets);
+  const tree = buildHashTree(
+    algorithm,
+    imprints.map(({ digest }) => [Buffer.from(digest, 'hex')]),
+    imprints.map((_, i) => random.subarray(i * octets, (i + 1) * octets)),
+  );
+  const batchId = randomUUIDv7();
+  const root: Imprint = { algorithm, digest: tree.root.toString('hex') };
+  return {
+    batchId,
+    root,
+    batchOf: ({ provider, isQualified, issuedAt, token, tsq, tsr, term }) => {
+      const tst = Buffer.from(token, 'base64');
+      return { batchId, root, leaves: imprints.length, provider, isQualified, issuedAt, tsq, tsr, tst, term };
+    },
+    proofsOf: (batch) =>
+      imprints.map((imprint, i) => {
+        const path = tree.reducedHashtreeOf(i).slice(1).flat();
+        const { provider, isQualified, issuedAt } = batch;
+        return { kind: 'leaf', provider, isQualified, issuedAt, token: leafRecordOf(imprint, batch, path).toString('base64'), batch, path };
+      }),
+  };
+}

@@ -1,0 +1,289 @@
+"""The Python client, as it was installed from its wheel: <address of the service> <service token> <README of the client>.
+
+Prints a line for each test, `name: ok` or what is wrong.
+"""
+
+import asyncio
+import datetime
+import email.utils
+import hashlib
+import inspect
+import io
+import json
+import pathlib
+import re
+import secrets
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import httpx
+import qstamp
+from standardwebhooks.webhooks import Webhook
+
+url, service_token, readme = sys.argv[1:]
+TEXT = "What an agent wrote. Ünïcödé.\n"
+HASH = hashlib.sha256(TEXT.encode()).hexdigest()
+START = {"user_email": "client@example.com", "agent_id": "agent-7", "briefing": "Paint a bridge."}
+
+
+def connect(**options):
+    return qstamp.Qstamp(url, service_token=service_token, **options)
+
+
+class Stamping(unittest.TestCase):
+    def test_a_file_bytes_text_and_hash_are_the_same_stamp(self):
+        with tempfile.TemporaryDirectory() as folder, connect() as client:
+            path = pathlib.Path(folder, "output.txt")
+            path.write_text(TEXT, encoding="utf-8")
+            stamps = [
+                client.stamp_file(path),
+                client.stamp_file(str(path), tier="plus", metadata={"run": "7"}),
+                client.stamp_file(io.BytesIO(TEXT.encode())),
+                client.stamp_bytes(TEXT.encode()),
+                client.stamp_text(TEXT),
+                client.stamp_hash(HASH.upper()),
+            ]
+            self.assertEqual([stamp.content_sha256 for stamp in stamps], [HASH] * 6)
+            self.assertEqual([stamp.tier for stamp in stamps[:2]], ["basic", "plus"])
+            self.assertEqual(stamps[0].imprint, qstamp.Imprint(algorithm="sha256", digest=HASH))
+            self.assertTrue(client.verify(stamps[0].token_id).valid)
+            self.assertTrue(qstamp.require_valid(client.verify_file(path, stamps[0])).valid)
+            path.write_text("changed")
+            result = client.verify_file(path, stamps[0])
+            self.assertEqual(qstamp.reason_code_of(result), "imprint_mismatch")
+            with self.assertRaises(qstamp.NotValid) as raised:
+                qstamp.require_valid(result)
+            self.assertEqual(raised.exception.code, "imprint_mismatch")
+
+    def test_content_is_sent_when_asked_only(self):
+        content = bytes(range(256)) * 400
+        with qstamp.Qstamp(url) as client:
+            stamp = client.stamp_bytes(content, send_content=True)
+            self.assertEqual(stamp.tier, "sealed")
+            self.assertEqual(httpx.get(client.address_of(stamp.sealed_storage_url)).content, content)
+            self.assertIsNone(client.stamp_bytes(content).sealed_storage_url)
+            with self.assertRaisesRegex(qstamp.QstampError, "tier sealed"):
+                client.stamp_bytes(content, send_content=True, tier="plus")
+
+    def test_what_is_no_content_is_refused(self):
+        with connect() as client:
+            for wrong in (lambda: client.stamp_bytes("report.pdf"), lambda: client.stamp_hash("abc")):
+                self.assertRaises(qstamp.QstampError, wrong)
+            self.assertRaises(FileNotFoundError, lambda: client.stamp_file("/no such file"))
+
+    def test_errors_by_kind(self):
+        with connect() as client, qstamp.Qstamp(url, service_token="wrong") as stranger:
+            with self.assertRaises(qstamp.InvalidRequest) as faulty:
+                client.stamp_text("a", metadata={"a": "b" * 5000})
+            self.assertEqual(faulty.exception.issues[0].loc, ["body", "metadata"])
+            with self.assertRaises(qstamp.Unauthorized) as unknown:
+                stranger.stamp_text("a")
+            self.assertEqual((unknown.exception.code, bool(unknown.exception.request_id)), ("unauthorized", True))
+            key = secrets.token_hex(8)
+            self.assertEqual(client.stamp_text("a", idempotency_key=key), client.stamp_text("a", idempotency_key=key))
+            with self.assertRaises(qstamp.Conflict) as reused:
+                client.stamp_text("b", idempotency_key=key)
+            self.assertEqual(reused.exception.code, "idempotency_key_reused")
+            self.assertRaises(qstamp.NotFound, client.open_workflow("01a200f2-0f4b-734d-866a-e67e7c47f5d8", "x").state)
+        self.assertRaisesRegex(qstamp.QstampError, "https://", qstamp.Qstamp, "stamps.example")
+        with qstamp.Qstamp("http://127.0.0.1:9", max_retries=1) as nowhere:
+            self.assertRaises(qstamp.ServiceUnreachable, nowhere.stamp_text, "a")
+
+
+class Workflows(unittest.TestCase):
+    def test_it_is_completed_at_the_end_of_the_block(self):
+        with connect() as client:
+            with client.workflow(**START) as workflow:
+                numbers = [
+                    workflow.stamp_text("one").sequence_number,
+                    workflow.stamp_bytes(b"two", output_type="image", output_metadata={"page": 2}).sequence_number,
+                    workflow.stamp_file(io.BytesIO(b"three"), output_type="code").sequence_number,
+                    workflow.stamp_hash(HASH, output_type="text").sequence_number,
+                ]
+            self.assertEqual(numbers, [1, 2, 3, 4])
+            state = client.open_workflow(workflow.id, workflow.token).state()
+            self.assertEqual((state.status, state.output_count, state.agent_id), ("completed", 4, "agent-7"))
+            self.assertEqual(workflow.complete().output_count, 4)
+            self.assertEqual(workflow.redact().user_email, "[REDACTED]")
+            self.assertEqual(httpx.get(workflow.page_url).status_code, 200)
+
+    def test_what_fails_stays_open(self):
+        with connect() as client:
+            with self.assertRaises(RuntimeError):
+                with client.workflow(**START) as workflow:
+                    workflow.stamp_text("one")
+                    raise RuntimeError("the tool failed")
+            self.assertEqual(workflow.state().status, "pending")
+            self.assertEqual(workflow.resend_link().status, "pending")
+            with self.assertRaises(TimeoutError):
+                workflow.until_confirmed(timeout=0)
+
+    def test_tasks_do_the_same(self):
+        async def tell():
+            async with qstamp.AsyncQstamp(url, service_token=service_token) as client:
+                stamp = await client.stamp_text(TEXT)
+                self.assertTrue((await client.verify(stamp.token_id)).valid)
+                async with client.workflow(**START) as workflow:
+                    made = await asyncio.gather(*(workflow.stamp_text(str(number)) for number in range(5)))
+                self.assertEqual([output.sequence_number for output in made], [1, 2, 3, 4, 5])
+                state = await workflow.state()
+                self.assertEqual((state.status, state.output_count), ("completed", 5))
+
+        asyncio.run(tell())
+
+    def test_both_clients_have_the_same_methods(self):
+        for one, other in ((qstamp.Qstamp, qstamp.AsyncQstamp), (qstamp.Workflow, qstamp.AsyncWorkflow)):
+            public = [name for name in vars(one) if not name.startswith("_")]
+            self.assertEqual(public, [name for name in vars(other) if not name.startswith("_")])
+            for name in public:
+                ours, theirs = (inspect.signature(getattr(kind, name)).parameters for kind in (one, other))
+                self.assertEqual(ours, theirs)
+
+
+def answering(*answers):
+    """A client whose service answers so, one after the other, and the requests that it got."""
+    seen, waiting = [], list(answers)
+
+    def handle(request):
+        seen.append(request)
+        answer = waiting.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer(request) if callable(answer) else answer
+
+    return seen, {"http": httpx.Client(transport=httpx.MockTransport(handle))}
+
+
+def stamp_of(sha256):
+    members = {"token_id": "id", "issued_at": "2026-11-22T00:00:00Z", "content_sha256": sha256, "token": "AA==", "tier": "basic"}
+    more = {"imprint": {"algorithm": "sha256", "digest": sha256}, "tsp_provider": "mock", "is_qualified": False, "verify_url": "/v"}
+    return {**members, **more, "sealed_storage_url": None, "a_member_of_tomorrow": 1}
+
+
+def refusal(code, **more):
+    return {"detail": "A sentence.", "code": code, "request_id": "request-1", **more}
+
+
+class Retries(unittest.TestCase):
+    def test_the_same_key_after_retry_after_and_lost_connections(self):
+        busy = httpx.Response(503, json=refusal("overloaded"), headers={"retry-after": "1"})
+        cut, proxy = httpx.ReadError("cut"), httpx.Response(502, text="<h1>Bad Gateway</h1>")
+        seen, options = answering(busy, cut, proxy, httpx.Response(201, json=stamp_of(HASH)))
+        started = time.monotonic()
+        self.assertEqual(qstamp.Qstamp("http://stamps.example/behind/", **options).stamp_hash(HASH).content_sha256, HASH)
+        self.assertGreaterEqual(time.monotonic() - started, 1)
+        self.assertEqual((len(seen), len({request.headers["idempotency-key"] for request in seen})), (4, 1))
+        self.assertEqual(seen[0].url.path, "/behind/api/v1/agent/v1/stamp/basic")
+        self.assertEqual(json.loads(seen[0].content), {"hash": HASH, "tier": "basic"})
+
+    def test_who_is_told_to_wait_too_long_is_told_at_once(self):
+        later = email.utils.format_datetime(datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1), usegmt=True)
+        for status, code, wait, kind in (
+            (429, "rate_limited", "3600", qstamp.RateLimited),
+            (502, "provider_failed", None, qstamp.ProviderFailed),
+            (503, "queue_unavailable", later, qstamp.Unavailable),
+        ):
+            headers = {} if wait is None else {"retry-after": wait}
+            seen, options = answering(httpx.Response(status, json=refusal(code), headers=headers))
+            with self.assertRaises(kind) as raised:
+                qstamp.Qstamp(url, **options).stamp_hash(HASH)
+            self.assertEqual((raised.exception.code, len(seen)), (code, 1))
+            if wait is not None:
+                self.assertAlmostEqual(raised.exception.retry_after, 3600, delta=5)
+
+    def test_a_stamp_on_its_way_has_an_address(self):
+        body = refusal("stamp_pending", token_id="id", verify_url="/there")
+        seen, options = answering(*[httpx.Response(504, json=body, headers={"retry-after": "0"})] * 3)
+        with self.assertRaises(qstamp.Pending) as raised:
+            qstamp.Qstamp(url, max_retries=2, **options).stamp_hash(HASH)
+        self.assertEqual((raised.exception.stamp_id, raised.exception.address, len(seen)), ("id", "/there", 3))
+
+    def test_somebody_else_answers(self):
+        for answer in (httpx.Response(200, text="<html>"), httpx.Response(200, json={"token_id": "id"}), httpx.Response(200, json=[])):
+            _, options = answering(answer)
+            self.assertRaises(qstamp.UnexpectedAnswer, qstamp.Qstamp(url, **options).stamp_hash, HASH)
+
+    def test_many_in_one_request(self):
+        def made(request):
+            items = [stamp_of(item["hash"]) for item in json.loads(request.content)]
+            if len(items) > 1:
+                items[7] = refusal("provider_failed", index=7, status=502)
+            return httpx.Response(200, json=items)
+
+        def unfinished(request):
+            items = json.loads(made(request).content)
+            items[8] = refusal("stamp_pending", index=8, status=504, token_id="id", verify_url="/there")
+            return httpx.Response(504, json=items, headers={"retry-after": "0"})
+
+        hashes = [hashlib.sha256(str(number).encode()).hexdigest() for number in range(1001)]
+        seen, options = answering(unfinished, made, made)
+        outcomes = qstamp.Qstamp(url, service_token="x", **options).stamp_many(hashes)
+        self.assertEqual([outcome.made and outcome.made.content_sha256 for outcome in outcomes], hashes[:7] + [None] + hashes[8:])
+        self.assertRaises(qstamp.ProviderFailed, outcomes[7].result)
+        self.assertEqual([request.url.path for request in seen], ["/api/v1/internal/v1/stamps"] * 3)
+        first, again, last = (request.headers["idempotency-key"] for request in seen)
+        self.assertEqual((first == again, first == last), (True, False))
+
+
+class Webhooks(unittest.TestCase):
+    secret = "whsec_" + "c2VjcmV0IG9mIHRoZSB0ZXN0cw=="
+    body = '{"type": "stamp.made"}'
+
+    def signed(self, sent_at):
+        signature = Webhook(self.secret).sign("msg_1", datetime.datetime.fromtimestamp(sent_at, datetime.timezone.utc), self.body)
+        return {"Webhook-Id": "msg_1", "Webhook-Timestamp": str(int(sent_at)), "Webhook-Signature": f"v1a,AAAA {signature}"}
+
+    def test_what_the_reference_signs_is_taken(self):
+        headers = self.signed(time.time())
+        for body, secret in ((self.body, self.secret), (self.body.encode(), ["whsec_b3RoZXI=", self.secret])):
+            self.assertEqual(qstamp.verify_webhook(body, headers, secret=secret), {"type": "stamp.made"})
+
+    def test_everything_else_is_refused(self):
+        headers, now = self.signed(1_700_000_000), 1_700_000_000
+        cases = [
+            (self.body + " ", headers, self.secret, now),
+            (self.body, {**headers, "Webhook-Id": "msg_2"}, self.secret, now),
+            (self.body, headers, "whsec_b3RoZXI=", now),
+            (self.body, headers, [], now),
+            (self.body, headers, self.secret, now + 301),
+            (self.body, headers, self.secret, now - 301),
+            (self.body, {**headers, "Webhook-Signature": "v1,%%% v2,AAAA"}, self.secret, now),
+            (self.body, {**headers, "Webhook-Timestamp": "１７"}, self.secret, now),
+            (self.body, {}, self.secret, now),
+        ]
+        self.assertEqual(qstamp.verify_webhook(self.body, headers, secret=self.secret, now=now), {"type": "stamp.made"})
+        for body, sent, secret, clock in cases:
+            with self.assertRaises(qstamp.WebhookRefused):
+                qstamp.verify_webhook(body, sent, secret=secret, now=clock)
+
+
+class Readme(unittest.TestCase):
+    def test_the_quickstart_is_ten_lines_long_and_runs(self):
+        quickstart = re.search(r"^# [^\n]*\n\n```python\n(.*?)```", pathlib.Path(readme).read_text(), re.S).group(1)
+        self.assertEqual(len(quickstart.splitlines()), 10)
+        program = quickstart.replace("http://127.0.0.1:8080", url).replace("dev-service-token", service_token)
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "report.pdf").write_text("a report")
+            printed = subprocess.run([sys.executable, "-c", program], cwd=folder, check=True, capture_output=True, text=True).stdout
+        stamped, page = printed.splitlines()
+        self.assertRegex(stamped, r"^\d{4}-.*Z http:\S+$")
+        self.assertIn("my-agent", httpx.get(page).text)
+
+
+class Lines(unittest.TestResult):
+    def addSuccess(self, test):
+        print(f"{test.id().removeprefix('__main__.')}: ok", flush=True)
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        print(f"{test.id().removeprefix('__main__.')}: {self._exc_info_to_string(err, test)}", flush=True)
+
+    addFailure = addError
+
+
+result = Lines()
+unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"]).run(result)
+sys.exit(0 if result.wasSuccessful() and result.testsRun > 0 else 1)
