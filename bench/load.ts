@@ -16,7 +16,7 @@ const answerHead = /^HTTP\/1\.1 (\d{3})[\s\S]*?content-length: (\d+)/i;
 export async function load(options: {
   url: string;
   headers: Record<string, string>;
-  body: string;
+  body: string | Buffer;
   connections: number;
   seconds: number;
   /** Of an answer that is no failure; default 201. */
@@ -28,7 +28,8 @@ export async function load(options: {
     'content-length': String(Buffer.byteLength(options.body)),
     ...options.headers,
   });
-  const request = `POST ${pathname} HTTP/1.1\r\n${head.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${options.body}`;
+  const lines = `POST ${pathname} HTTP/1.1\r\n${head.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`;
+  const request = Buffer.concat([Buffer.from(lines, 'latin1'), Buffer.from(options.body)]);
   const expected = String(options.status ?? 201);
   const latencies: number[] = [];
   let failed = 0;
@@ -43,7 +44,7 @@ export async function load(options: {
       let askedAt = 0;
       const ask = () => {
         askedAt = performance.now();
-        socket.write(request, 'latin1');
+        socket.write(request);
       };
       const take = (length: number): boolean => {
         received += buffer.toString('latin1', 0, length);

@@ -1,3 +1,6 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
 /** The parts of a CycloneDX document that are read here. */
 export interface Bom {
   readonly metadata: { readonly component: { name: string } };
@@ -64,3 +67,20 @@ export const unknownLicences = (bom: Bom): { name: string; version: string; lice
       const accepted = isDevelopment(component) ? new Set([...known, ...knownForDevelopment]) : known;
       return !isKnown(component.licence, accepted);
     });
+
+/** The licence of each package below `folder` that the service needs, as its authors wrote it, under the package's name. */
+export function licenceTexts(folder: string): string[] {
+  const installed: { packages: Record<string, { version: string; license?: string; dev?: boolean }> } = JSON.parse(
+    readFileSync(join(folder, 'node_modules/.package-lock.json'), 'utf8'),
+  );
+  const present = Object.entries(installed.packages).filter(([path, { dev }]) => dev !== true && existsSync(join(folder, path)));
+  return present.map(([path, { version, license }]) => {
+    const place = join(folder, path);
+    const files = readdirSync(place).filter((file) => /^(licen[cs]e|copying|notice)/i.test(file));
+    const texts = files.sort().map((file) => readFileSync(join(place, file), 'utf8'));
+    return [
+      `${path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)} ${version}: ${license ?? 'see below'}`,
+      ...texts,
+    ].join('\n\n');
+  });
+}

@@ -1,10 +1,10 @@
 /**
- * `npm run sbom`: writes what the installed packages are as a CycloneDX document (ECMA-424) to `.local/sbom.cdx.json`, prints their licences, and
- * ends with 1 when one has a licence that is not on the list below.
+ * `npm run sbom`: writes what the installed packages are as a CycloneDX document (ECMA-424) to `.local/sbom.cdx.json`, and the licences of those that
+ * the service needs to `.local/licences.txt`; prints which licences there are, and ends with 1 when one has a licence that is not on the list below.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Bom, componentsByLicence, unknownLicences } from './licences.ts';
+import { type Bom, componentsByLicence, licenceTexts, unknownLicences } from './licences.ts';
 import { checkoutDir, localDir } from './stack/context.ts';
 import { runScript } from './stack/interrupt.ts';
 import { runCommand } from './stack/run-command.ts';
@@ -17,12 +17,14 @@ await runScript(async (signal) => {
   const file = join(localDir, 'sbom.cdx.json');
   mkdirSync(localDir, { recursive: true });
   writeFileSync(file, `${JSON.stringify(bom, null, 2)}\n`);
+  const texts = join(localDir, 'licences.txt');
+  writeFileSync(texts, licenceTexts(checkoutDir).join(`\n${'='.repeat(80)}\n\n`));
 
   const rows = [...componentsByLicence(bom)].map(([licence, { service, development }]) => [licence, service, development]);
   for (const row of [['licence', 'service', 'development'], ...rows]) {
     console.log(row.map((cell, column) => (column === 0 ? String(cell).padEnd(40) : String(cell).padStart(12))).join(''));
   }
-  console.log(`\n${bom.components.length} packages, told one by one in ${file}`);
+  console.log(`\n${bom.components.length} packages, told one by one in ${file}; the licences of those of the service: ${texts}`);
   const unknown = unknownLicences(bom);
   for (const { name, version, licence } of unknown) console.error(`${name} ${version}: the licence "${licence}" is not known here`);
   return unknown.length === 0 ? 0 : 1;

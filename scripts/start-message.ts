@@ -24,10 +24,18 @@ function stampLine(url: string, token: string): string {
   return `${stamp} | { read -r stamp; echo "$stamp"; ${verify}; echo; }`;
 }
 
+/** An address without the password in it. */
+function withoutPassword(address: string): string {
+  const url = new URL(address);
+  url.username = '';
+  url.password = '';
+  return url.href;
+}
+
 /** What a person sees when everything is up. */
 export function describeService({ url, stack, token, env }: ServiceFacts): string {
-  const redis = stack.servers.redis ? `, ${stack.redisUrl}` : '';
-  const mongo = stack.servers.mongo ? `, ${stack.mongoUrl}` : '';
+  const redis = stack.servers.redis ? `, ${withoutPassword(stack.redisUrl)}` : '';
+  const mongo = stack.servers.mongo ? `, ${withoutPassword(stack.mongoUrl)}` : '';
   return `
 qstamp is up: ${url}
 

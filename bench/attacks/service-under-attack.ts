@@ -43,7 +43,7 @@ export function withServiceUnderAttack(run: (service: ServiceUnderAttack) => Pro
         memoryMb: () => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${api.child.pid}/status`, 'utf8'))?.[1]) / 1_000,
       });
     } finally {
-      servers.redis?.resume();
+      await servers.redis?.resume();
       await Promise.all([end(api.child), end(worker.child)]);
     }
   });

@@ -36,7 +36,7 @@ export async function attackWithoutRedis(): Promise<void> {
     await withServiceUnderAttack(async ({ url, servers }) => {
       const attacker = await startAttacker('bench/attacks/flood.ts', url, String(connections));
       await delay(3_000);
-      if (redis === 'frozen') servers.redis?.pause();
+      if (redis === 'frozen') await servers.redis?.pause();
       else if (redis === 'killed') await servers.redis?.kill();
       const probes = startProbes(20, () => askOnNewConnection(url));
       await delay(seconds * 1_000);

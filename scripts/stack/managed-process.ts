@@ -29,6 +29,7 @@ export interface ProcessDescription {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
+  readonly cwd?: string;
   readonly env?: NodeJS.ProcessEnv;
   readonly logFile: string;
   readonly stopSignal: NodeJS.Signals;
@@ -111,7 +112,12 @@ export function createManagedProcess(description: ProcessDescription): ManagedPr
     const [command, args] = dieWithParent(description.command, description.args);
     const started = withPrivateFiles(() => {
       const log = openSync(logFile, 'a');
-      const server = spawn(command, args, { detached: true, env: description.env ?? process.env, stdio: ['ignore', log, log] });
+      const server = spawn(command, args, {
+        detached: true,
+        cwd: description.cwd,
+        env: description.env ?? process.env,
+        stdio: ['ignore', log, log],
+      });
       closeSync(log);
       return server;
     });

@@ -13,9 +13,9 @@ export const redisSettings = [
 ] as const;
 
 /** Resolves when Redis answers PING, which it refuses while it loads its data. */
-export function pingRedis(port: number): Promise<void> {
+export function pingRedis(port: number, host = '127.0.0.1'): Promise<void> {
   return new Promise((resolve, reject) => {
-    const socket = net.connect({ port, host: '127.0.0.1' }, () => socket.write('PING\r\n'));
+    const socket = net.connect({ port, host }, () => socket.write('PING\r\n'));
     socket.setTimeout(1000, () => socket.destroy(new Error('no answer to PING')));
     socket.once('data', (answer) => {
       if (answer.toString().startsWith('+PONG')) resolve();

@@ -9,9 +9,11 @@ export interface StackServer {
   stop(): Promise<void>;
   /** SIGKILL. */
   kill(): Promise<void>;
+  /** Ends it and throws away what neither its end nor the removal of `dataDir` does: its container. */
+  remove?(): Promise<void>;
   /** SIGSTOP: connections stay open and nothing answers. */
-  pause(): void;
-  resume(): void;
+  pause(): void | Promise<void>;
+  resume(): void | Promise<void>;
   onUnexpectedExit(listener: (report: string) => void): void;
 }
 

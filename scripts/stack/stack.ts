@@ -36,7 +36,11 @@ export async function startStack(context: StackContext, options: StackOptions = 
   const { REDIS_URL, MONGODB_URL } = options.env ?? {};
   const servers: { redis?: StackServer; mongo?: StackServer } = {};
   const stop = async () => {
-    await Promise.all([servers.redis?.stop(), servers.mongo?.stop()]);
+    const end = async (server: StackServer | undefined) => {
+      await server?.stop();
+      await server?.remove?.();
+    };
+    await Promise.all([end(servers.redis), end(servers.mongo)]);
   };
   try {
     await together(

@@ -14,6 +14,8 @@ const tsaSettingsSchema = z.object({
   LOG_LEVEL: settingsSchema.shape.LOG_LEVEL,
   /** Where its keys and its root live; whoever keeps it can verify what this TSA stamped. */
   TSA_STATE_DIR: z.string().min(1).default('.local/tsa'),
+  /** Where those who ask it find it, when that is not where it listens. */
+  TSA_URL: z.url({ protocol: /^http$/, error: 'takes an address that starts with http://' }).optional(),
   TSA_KEY: z.enum(KEY_ALGORITHMS, `takes ${KEY_ALGORITHMS.join(', ')}`).default('p-256'),
   /** Whether its providers file says `aggregate`. */
   TSA_AGGREGATE: z.enum(['0', '1'], 'takes 0 or 1').default('0'),
@@ -26,7 +28,8 @@ await runProcessWith(
     const dir = resolve(config.TSA_STATE_DIR);
     const pki = await openTsaState(dir, config.TSA_KEY, systemClock());
     const tsa = createTsaServer({ pki, clock: systemClock, faultsInAddress: true, log });
-    const url = await tsa.listen(config.HOST, config.PORT);
+    const listening = await tsa.listen(config.HOST, config.PORT);
+    const url = config.TSA_URL || listening;
     lifecycle.onClose('http', () => tsa.close());
     return {
       url,

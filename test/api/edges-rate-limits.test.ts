@@ -109,9 +109,9 @@ test('W10: a key holds neither address nor e-mail', async () => {
 test('R4: with Redis gone or hanging each process still limits, and counts together again when it is back', async () => {
   const limit = fresh(3);
   const { app, redis } = await startProcess(limit);
-  server.pause();
+  await server.pause();
   expect(await statuses(app, 5)).toEqual([200, 200, 200, 429, 429]);
-  server.resume();
+  await server.resume();
   await server.kill();
   await expect.poll(() => redis.status).not.toBe('ready');
   expect(await statuses(app, 2)).toEqual([429, 429]);

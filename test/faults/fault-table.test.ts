@@ -26,9 +26,9 @@ let service: Service<ServiceProcess>;
 const figures: FaultFigures[] = [];
 
 async function freeze(ms: number): Promise<void> {
-  redis.pause();
+  await redis.pause();
   await delay(ms);
-  redis.resume();
+  await redis.resume();
 }
 
 const faults: readonly Fault[] = [

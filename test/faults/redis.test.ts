@@ -45,13 +45,13 @@ test('Redis hanging: once that is noticed, 503 within a second, for many at once
   const redis = await startPrivateRedis();
   onTestFinished(redis.dispose);
   const service = await startService({ settings: { REDIS_URL: redis.url, STAMP_WAIT_MS: '30000' } });
-  redis.pause();
+  await redis.pause();
   const sentBefore = stampInternal(service, { hash: randomHash() });
   await untilRefused(service);
   await Promise.all(
     Array.from({ length: tries(100, 50) }, () => refusedWithinASecond(() => stampInternal(service, { hash: randomHash() }))),
   );
-  redis.resume();
+  await redis.resume();
   expect((await sentBefore).status).toBe(201);
   await eventually(async () => (await stampInternal(service, { hash: randomHash() })).status === 201);
 });

@@ -19,10 +19,10 @@ async function startOnRedis(settings: Settings = {}, workers = 1) {
 
 /** Redis answers nothing for 3 s, or until `send` is answered: its command has left, and can be waited for no longer. */
 async function whileFrozen<T>(redis: PrivateServer, send: () => Promise<T>): Promise<T> {
-  redis.pause();
+  await redis.pause();
   const answer = send();
   await Promise.race([answer, delay(3_000)]);
-  redis.resume();
+  await redis.resume();
   return answer;
 }
 
@@ -33,9 +33,9 @@ test('E11: Redis freezes under load: no 503 is said of what was made, and who ob
     service,
     clients: 16,
     fault: async () => {
-      redis.pause();
+      await redis.pause();
       await untilRefused(service);
-      redis.resume();
+      await redis.resume();
     },
   });
   expect(figures).toMatchObject({ other: 0, lost: 0, doubled: 0, false503: 0, untaken: 0 });
@@ -43,7 +43,7 @@ test('E11: Redis freezes under load: no 503 is said of what was made, and who ob
 
 test('E11: a stamp whose job left and never arrived is told 504, and its address says later that there is none', async () => {
   const { redis, service } = await startOnRedis({ STAMP_WAIT_MS: '2000' });
-  redis.pause();
+  await redis.pause();
   const { status, headers, body } = await stampInternal(service, { content_b64: 'AAAA', tier: 'sealed' });
   expect([status, body.code, headers.get('retry-after')]).toEqual([504, 'stamp_pending', '5']);
   expect(body.detail).toContain('did not say whether');

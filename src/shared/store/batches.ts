@@ -3,6 +3,8 @@ import { tokenOfAnswer } from '../domain/leaf-record.ts';
 import { type Batch, digestCharacters, type Imprint } from '../domain/stamp.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
+import type { RenewalStore } from './renewals.ts';
+import { evidenceOf, renewalIdsIn, type StoredEvidence, storedEvidenceOf } from './stored-evidence.ts';
 
 /** What a TSA answered for many stamps at once (S14). */
 export interface BatchStore {
@@ -13,8 +15,9 @@ export interface BatchStore {
 }
 
 /** `_id` is the batch's id. */
-export interface BatchDocument extends Omit<Batch, 'batchId' | 'tsq' | 'tsr' | 'tst'> {
+export interface BatchDocument extends Omit<Batch, 'batchId' | 'tsq' | 'tsr' | 'tst' | 'term' | 'renewals'> {
   readonly _id: string;
+  readonly evidence?: StoredEvidence;
   readonly tsq: Binary;
   readonly tsr: Binary;
 }
@@ -26,31 +29,35 @@ function isImprint(stored: Partial<Imprint> | undefined): stored is Imprint {
 }
 
 /** Whatever the database holds; undefined where it is no batch. */
-function batchOf({ _id: batchId, root, leaves, provider, isQualified, issuedAt, tsq, tsr }: Partial<BatchDocument>): Batch | undefined {
+function batchOf(document: Partial<BatchDocument>, renewalTokens: ReadonlyMap<string, Buffer>): Batch | undefined {
+  const { _id: batchId, root, leaves, provider, isQualified, issuedAt, tsq, tsr, evidence } = document;
   if (typeof batchId !== 'string' || typeof provider !== 'string' || typeof issuedAt !== 'string' || typeof leaves !== 'number')
     return undefined;
   if (!isImprint(root) || !(tsq instanceof Binary) || !(tsr instanceof Binary)) return undefined;
   const answer = bytesOf(tsr);
   const tst = tokenOfAnswer(answer);
-  return tst && { batchId, root, leaves, provider, isQualified: isQualified === true, issuedAt, tsq: bytesOf(tsq), tsr: answer, tst };
+  const claims = { batchId, root, leaves, provider, isQualified: isQualified === true, issuedAt };
+  const renewable = evidenceOf(evidence, renewalTokens, digestCharacters[root.algorithm] / 2);
+  return tst && { ...claims, tsq: bytesOf(tsq), tsr: answer, tst, ...renewable };
 }
 
-export function createBatchStore(db: Db): BatchStore {
+/** `renewals`: the tokens that keep batches alive. */
+export function createBatchStore(db: Db, renewals: Pick<RenewalStore, 'findTokens'>): BatchStore {
   const batches: Collection<BatchDocument> = db.collection('batches');
   return {
-    insertOnce: ({ batchId, tsq, tsr, tst: _, ...rest }) =>
+    insertOnce: ({ batchId, tsq, tsr, tst: _, term, renewals: __, ...rest }) =>
       inStore(async () => {
         try {
-          await batches.insertOne({ _id: batchId, ...rest, tsq: new Binary(tsq), tsr: new Binary(tsr) });
+          await batches.insertOne({ _id: batchId, ...rest, ...storedEvidenceOf(term), tsq: new Binary(tsq), tsr: new Binary(tsr) });
         } catch (error) {
           if (!isDuplicateKey(error)) throw error;
         }
       }),
-    findMany: (batchIds) =>
-      inStore(async () => {
-        if (batchIds.length === 0) return new Map();
-        const found = await batches.find({ _id: { $in: [...new Set(batchIds)] } }, { maxTimeMS }).toArray();
-        return new Map(found.flatMap((document) => batchOf(document) ?? []).map((batch) => [batch.batchId, batch]));
-      }),
+    findMany: async (batchIds) => {
+      if (batchIds.length === 0) return new Map();
+      const found = await inStore(() => batches.find({ _id: { $in: [...new Set(batchIds)] } }, { maxTimeMS }).toArray());
+      const tokens = await renewals.findTokens(found.flatMap(({ evidence }) => renewalIdsIn(evidence)));
+      return new Map(found.flatMap((document) => batchOf(document, tokens) ?? []).map((batch) => [batch.batchId, batch]));
+    },
   };
 }

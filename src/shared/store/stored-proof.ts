@@ -11,7 +11,7 @@ import {
   type TokenProof,
 } from '../domain/stamp.ts';
 
-type StoredTokenProof = Omit<TokenProof, 'tsq' | 'tsr'> & { readonly tsq: Binary; readonly tsr: Binary };
+type StoredTokenProof = Omit<TokenProof, 'tsq' | 'tsr' | 'term' | 'renewals'> & { readonly tsq: Binary; readonly tsr: Binary };
 
 /** What is stored of a leaf: its batch is a document of its own, and its token is composed of both. `path`: blind and siblings, one after the other. */
 type StoredLeafProof = Omit<LeafProof, 'batch' | 'path' | 'token'> & { readonly batchId: string; readonly path: Binary };
@@ -31,8 +31,10 @@ export function storedProofOf(proof: Proof): StoredProof {
   switch (proof.kind) {
     case 'mock':
       return proof;
-    case 'token':
-      return { ...proof, tsq: new Binary(proof.tsq), tsr: new Binary(proof.tsr) };
+    case 'token': {
+      const { term: _, renewals: __, tsq, tsr, ...rest } = proof;
+      return { ...rest, tsq: new Binary(tsq), tsr: new Binary(tsr) };
+    }
     case 'leaf': {
       const { kind, provider, isQualified, issuedAt, batch, path } = proof;
       return { kind, provider, isQualified, issuedAt, batchId: batch.batchId, path: new Binary(Buffer.concat(path)) };

@@ -1,10 +1,14 @@
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { composeHealthCheck, composeImage, findCompose } from '../../../scripts/stack/compose-file.ts';
 import type { StackContext } from '../../../scripts/stack/context.ts';
-import { composeImage, containerCommands, dockerAnswers } from '../../../scripts/stack/docker.ts';
 import { findMirror } from '../../../scripts/stack/documentdb-tree.ts';
+import { answersAsEngine, engineAnswers } from '../../../scripts/stack/engine.ts';
 import { startMongo } from '../../../scripts/stack/mongo.ts';
+import { createProgress } from '../../../scripts/stack/progress.mjs';
 import { startRedis } from '../../../scripts/stack/redis.ts';
 import { describeLogLine } from '../../../scripts/stack/service.ts';
 import { createTemporaryContext, startStack } from '../../../scripts/stack/stack.ts';
@@ -13,6 +17,7 @@ import { findVersion } from '../../../scripts/stack/version.ts';
 let context: StackContext;
 let dispose: () => void;
 const path = process.env.PATH;
+const engine = process.env.DOCKER_HOST;
 
 function write(name: string, text: string): string {
   const file = join(context.dataDir, name);
@@ -31,9 +36,12 @@ function writeProgram(name: string, script: string): string {
 beforeEach(() => {
   ({ context, dispose } = createTemporaryContext(new AbortController().signal));
   process.env.PATH = join(context.dataDir, 'bin');
+  process.env.DOCKER_HOST = `unix://${context.dataDir}/no-engine`;
 });
 afterEach(() => {
   process.env.PATH = path;
+  if (engine === undefined) delete process.env.DOCKER_HOST;
+  else process.env.DOCKER_HOST = engine;
   dispose();
 });
 
@@ -44,34 +52,78 @@ test('way 1: what the environment names is taken as it is, and nothing is starte
   await stack.stop();
 });
 
-test('way 2: a Docker client without an engine is no Docker', async () => {
-  expect(await dockerAnswers(context)).toBe(false);
-  writeProgram('docker', 'exit 1');
-  expect(await dockerAnswers(context)).toBe(false);
+/** Stands for an engine: it answers the one question that says whether there is any. */
+async function startEngine(statusCode: number): Promise<string> {
+  const socket = join(context.dataDir, 'engine.sock');
+  const server = createServer((request, response) => void response.writeHead(request.url === '/_ping' ? statusCode : 404).end('OK'));
+  server.listen(socket);
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  return `unix://${socket}`;
+}
+
+test('way 2: an engine is what answers as one, at DOCKER_HOST; its client alone is none', async () => {
   writeProgram('docker', 'echo 28.2.2');
-  expect(await dockerAnswers(context)).toBe(true);
+  process.env.DOCKER_HOST = `unix://${context.dataDir}/nobody.sock`;
+  const said: string[] = [];
+  expect(await engineAnswers({ ...context, progress: createProgress((line) => said.push(line)) })).toBe(false);
+  expect(said).toEqual([`  no engine answers at DOCKER_HOST=${process.env.DOCKER_HOST}: going on without containers`]);
+  process.env.DOCKER_HOST = await startEngine(200);
+  expect(await engineAnswers(context)).toBe(true);
 });
 
-test("way 2: with an engine, compose's image runs with the settings of ours, on loopback, with its data in our folder", async () => {
-  // Stands for the engine: writes down what it is told, and answers PING on the port that is published.
-  const container = `require('node:net').createServer((socket) => socket.on('data', () => socket.write('+PONG\\r\\n'))).listen(Number(process.argv[1]), '127.0.0.1')`;
+test('way 2: an engine that is failing, or needs more than a connection, is none', async () => {
+  expect(await answersAsEngine(await startEngine(500))).toBe(false);
+  expect(await answersAsEngine('ssh://elsewhere')).toBe(false);
+});
+
+test('way 2: Docker Compose counts from the version on that reads our file, as a plugin or as a program of its own', async () => {
+  expect(await findCompose(context)).toBeUndefined();
+  writeProgram('docker-compose', 'echo 1.29.2');
+  expect(await findCompose(context)).toBeUndefined();
+  writeProgram('docker-compose', 'echo 2.40.3');
+  expect(await findCompose(context)).toEqual(['docker-compose']);
+  writeProgram('docker', 'exit 1');
+  expect(await findCompose(context)).toEqual(['docker-compose']);
+  writeProgram('docker', 'echo 2.24.0');
+  expect(await findCompose(context)).toEqual(['docker', 'compose']);
+});
+
+test('way 2: with an engine and no Docker Compose, npm start says so and takes the next way', async () => {
+  process.env.DOCKER_HOST = await startEngine(200);
+  const said: string[] = [];
+  const durable = { ...context, durable: true, progress: createProgress((line) => said.push(line)) };
+  await expect(startRedis(durable)).rejects.toThrow(/set REDIS_URL/);
+  expect(said).toEqual(['  a container engine answers, but there is no Docker Compose 2.24 or newer: going on without containers']);
+});
+
+test('way 2: npm start has compose run its own Redis, in the foreground, with a port on loopback and the password that compose made', async () => {
+  process.env.DOCKER_HOST = await startEngine(200);
+  // Stands for Docker Compose: writes down what it is told; its Redis is up from `up` on.
   writeProgram(
     'docker',
-    `echo "$@" >> "${context.dataDir}/docker-calls"
-     [ "$1" = run ] || exit 0
-     for word in "$@"; do case "$word" in 127.0.0.1:*) port="\${word#127.0.0.1:}";; esac; done
-     exec "${process.execPath}" -e "${container}" "\${port%%:*}"`,
+    `echo "$START_REDIS_PORT $@" >> "${context.dataDir}/calls"
+     case " $* " in
+     *" version "*) echo 2.40.3 ;;
+     *" cat "*) echo secret ;;
+     *" up "*) exec "${process.execPath}" -e "process.on('SIGINT', () => process.exit(0)); setInterval(() => {}, 1000)" ;;
+     esac`,
   );
-  const server = await startRedis(context);
-  await server.stop();
-  const calls = readFileSync(join(context.dataDir, 'docker-calls'), 'utf8').split('\n');
-  const run = calls.find((call) => call.startsWith('run ')) ?? '';
-  expect(calls).toContain(`pull ${composeImage('redis')}`);
-  expect(run).toContain(`--rm --name qstamp-`);
-  expect(run).toContain(`--publish 127.0.0.1:${server.port}:6379`);
-  expect(run).toContain(`--volume ${context.dataDir}/docker-redis:/data ${composeImage('redis')} ${containerCommands.redis.join(' ')}`);
-  expect(server.url).toBe(`redis://127.0.0.1:${server.port}`);
-  expect(server.source).toContain('because a Docker engine answers');
+  const server = await startRedis({ ...context, durable: true });
+  const ended = server.stop();
+  await ended;
+  expect(server.url).toBe(`redis://:secret@127.0.0.1:${server.port}`);
+  expect(server.source).toContain(composeImage('redis'));
+  const files = 'docker-compose.yml --file deploy/npm-start.yml';
+  const calls = readFileSync(join(context.dataDir, 'calls'), 'utf8');
+  const project = readFileSync(join(context.dataDir, 'compose-project'), 'utf8').trim();
+  expect(calls).toContain(` compose --project-name ${project} --file ${files} run --rm --no-deps -T secrets\n`);
+  expect(calls).toContain(
+    `${server.port} compose --project-name ${project} --file ${files} up --no-deps --no-color --no-log-prefix redis\n`,
+  );
+  expect(calls).toContain(`exec -T redis ${composeHealthCheck('redis').join(' ')}\n`);
+  const kept = join(context.dataDir, 'redis-url');
+  expect([readFileSync(kept, 'utf8').trim(), statSync(kept).mode & 0o777]).toEqual([server.url, 0o600]);
 });
 
 test('way 3: a program counts from the version on that we need', async () => {
