@@ -55,7 +55,7 @@ function next(): Sent {
 test.runIf(process.platform === 'linux')(
   '100 000 random and mutated requests: no 5xx, no crash, and memory stays level (T1, V4)',
   async () => {
-    const settings = { ...ownKeySettings(makeOwnKey()), RATE_TSA_PER_MINUTE: '0', LOG_LEVEL: 'error', STAMP_WAIT_MS: '60000' };
+    const settings = { ...ownKeySettings(makeOwnKey()), RATE_TSA_PER_MINUTE: '0', STAMP_WAIT_MS: '60000' };
     const service = await startProcesses({ settings });
     const pids = [service.pid, service.workers[0]!.pid];
     const said: Record<string, number> = {};
