@@ -19,7 +19,7 @@ test('workers killed under the door: what was granted is stored, octet for octet
   const settings = { ...ownKeySettings(makeOwnKey()), RATE_TSA_PER_MINUTE: '0' };
   const service = await startProcesses({ settings, workers: 2 });
   const answers: { digest: Buffer; reply: DoorReply }[] = [];
-  const perClient = tries(40, 5);
+  const perClient = tries(20, 5);
   const total = 32 * perClient;
   const clients = Array.from({ length: 32 }, async () => {
     for (let request = 0; request < perClient; request += 1) {
