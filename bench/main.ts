@@ -7,6 +7,7 @@ const measurements: Readonly<Record<string, () => Promise<unknown>>> = {
   attacks: () => import('./attacks.ts'),
   counting: () => import('./counting.ts'),
   tokens: () => import('./tokens.ts'),
+  tsa: () => import('./tsa.ts'),
 };
 
 const name = process.argv[2] ?? 'stamping';

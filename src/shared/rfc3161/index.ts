@@ -23,7 +23,7 @@ export { firstTokenOf } from './ers/record.ts';
 // To judge one, or whatever proves a time.
 export {
   type EvidenceContext,
-  firstHashtreeOf,
+  firstTimeStampOf,
   isRecord,
   type RecordContext,
   recordAlgorithms,

@@ -16,6 +16,7 @@ async function createIndexes(db: Db): Promise<void> {
   await db
     .collection('stamps')
     .createIndex({ 'caller.product': 1, _id: 1 }, { name: productIndex, partialFilterExpression: { 'caller.product': { $exists: true } } });
+  await db.collection('batches').createIndex({ tokenDigest: 1 });
   await db.collection('counters').createIndex({ date: 1 });
   await db.collection('counters').createIndex({ expiresAt: 1 }, { expireAfterSeconds: 0 });
   await db.collection('outputs').createIndex({ workflowId: 1, hash: 1 });
