@@ -80,7 +80,7 @@ function createServer(log: FastifyBaseLogger, trustProxy: string[]): FastifyInst
 
 /** Puts plugins and routes together, in an order that matters: hooks count only for routes registered after them. Does not listen. */
 export async function buildApp({ config, log, services, limits, metrics }: AppDeps): Promise<FastifyInstance> {
-  const { stamping, stampBatch, tsaDoor, verification, stampPages, statistics, downloadSealed, workflows, health, status, pricing } =
+  const { stamping, stampBatch, tsaDoor, verification, stampPages, statistics, sealedDownload, workflows, health, status, pricing } =
     services;
   const sealedMaxBytes = config.SEALED_MAX_BYTES;
   const identifyProduct = createServiceTokens(config.SERVICE_TOKENS);
@@ -129,7 +129,7 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   registerVerifyForm(app, { stampPages, reader, limits, perMinute: config.RATE_VERIFY_PER_MINUTE });
   const budget = createByteBudget({ maxBytes: sentBytes });
   registerSealedRoutes(app, {
-    downloadSealed,
+    sealedDownload,
     budget,
     limits,
     mistakes,

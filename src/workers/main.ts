@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readBacklog } from '../shared/queue/backlog.ts';
 import { connectWorker, disconnect } from '../shared/queue/connection.ts';
-import { consumeJobs, scheduleSweep } from '../shared/queue/consumer.ts';
+import { consumeJobs, scheduleJob } from '../shared/queue/consumer.ts';
 import { startHeartbeat } from '../shared/queue/heartbeat.ts';
 import { createOutputOrder } from '../shared/queue/output-order.ts';
 import { sendReplies } from '../shared/queue/replies.ts';
@@ -10,7 +10,8 @@ import type { Config } from '../shared/runtime/config.ts';
 import { type ProcessContext, runProcess } from '../shared/runtime/lifecycle.ts';
 import { createMetrics, serveMetrics } from '../shared/runtime/metrics.ts';
 import { openStore } from '../shared/store/store.ts';
-import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
+import { createTokenJudge } from '../shared/trust/judge.ts';
+import { canServeQualified, loadTrustSettings } from '../shared/trust/trusted-providers.ts';
 import { createViewEngine } from '../shared/views/engine.ts';
 import { operatorOf } from '../shared/views/operator.ts';
 import { withMailRecord } from './mail/mail-record.ts';
@@ -21,6 +22,7 @@ import { createDirectoryKeeper } from './stamping/directory-keeper.ts';
 import { withSpaceRecord } from './stamping/space-record.ts';
 
 const sweepEveryMs = 3_600_000;
+const dayMs = 86_400_000;
 
 /** Opens everything that a worker process needs, and takes jobs. `lifecycle` closes it again. */
 export async function openWorker({ config, log, lifecycle }: ProcessContext<Config>): Promise<{ url?: string }> {
@@ -54,6 +56,13 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
   const processors = createProcessors({
     provider,
     stamps,
+    batches: store.batches,
+    renewals: store.renewals,
+    evidenceTerms: store.evidenceTerms,
+    tokenJudge: createTokenJudge({ trust, mockKey: () => store.keys.secret('mock-provider'), clock: systemClock }),
+    servesQualified: canServeQualified(trust),
+    renewBeforeMs: config.RENEW_BEFORE_DAYS * dayMs,
+    metrics,
     refusals: store.refusals,
     directory,
     counters: store.counters,
@@ -97,7 +106,8 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     lifecycle.onClose('metrics', served.close);
     log.info({ metricsUrl: served.url }, 'metrics are served');
   }
-  await scheduleSweep(redis, sweepEveryMs, log);
+  await scheduleJob(redis, 'sweep', sweepEveryMs, log);
+  await scheduleJob(redis, 'qstamp-renew', dayMs, log);
   return {};
 }
 

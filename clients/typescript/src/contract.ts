@@ -68,6 +68,8 @@ export interface VerificationResult {
   readonly imprint: Imprint | null;
   readonly tsp_provider: string | null;
   readonly is_qualified: boolean | null;
+  /** when the certificates behind its evidence end; the service renews the evidence before. Absent where it is not valid, and with the mock provider */
+  readonly holds_until?: string;
   /** a stable code, a colon, one sentence; null when valid */
   readonly reason: string | null;
   /** one sentence: what can be done about the reason; only where there is something */

@@ -5,6 +5,8 @@ import { type Batch, digestCharacters, type Imprint } from '../domain/stamp.ts';
 import { createBatchLeaves, type NewLeaf } from './batch-leaves.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
+import type { RenewalStore } from './renewals.ts';
+import { evidenceOf, renewalIdsIn, type StoredEvidence, storedEvidenceOf } from './stored-evidence.ts';
 
 /** What is recorded of all stamps of a batch. */
 export type BatchClaims = Pick<Batch, 'provider' | 'isQualified' | 'issuedAt'>;
@@ -22,8 +24,9 @@ export interface BatchStore {
 }
 
 /** `_id` is the batch's id. */
-export interface BatchDocument extends Omit<Batch, 'batchId' | 'tsq' | 'tsr' | 'tst' | 'crown'> {
+export interface BatchDocument extends Omit<Batch, 'batchId' | 'tsq' | 'tsr' | 'tst' | 'crown' | 'term' | 'renewals'> {
   readonly _id: string;
+  readonly evidence?: StoredEvidence;
   readonly tsq: Binary;
   readonly tsr: Binary;
   readonly crown: Binary;
@@ -43,47 +46,50 @@ function claimsOf({ provider, isQualified, issuedAt }: Partial<BatchDocument>): 
 }
 
 /** Whatever the database holds; undefined where it is no batch. */
-function batchOf(document: Partial<BatchDocument>): Batch | undefined {
-  const { _id: batchId, root, leaves, tsq, tsr, crown } = document;
+function batchOf(document: Partial<BatchDocument>, renewalTokens: ReadonlyMap<string, Buffer>): Batch | undefined {
+  const { _id: batchId, root, leaves, tsq, tsr, crown, evidence } = document;
   const claims = claimsOf(document);
   if (typeof batchId !== 'string' || !claims || typeof leaves !== 'number' || !isImprint(root)) return undefined;
   if (!(tsq instanceof Binary && tsr instanceof Binary && crown instanceof Binary)) return undefined;
   const answer = bytesOf(tsr);
   const tst = tokenOfAnswer(answer);
-  return tst && { batchId, root, leaves, ...claims, tsq: bytesOf(tsq), tsr: answer, tst, crown: bytesOf(crown) };
+  const renewable = evidenceOf(evidence, renewalTokens, digestCharacters[root.algorithm] / 2);
+  return tst && { batchId, root, leaves, ...claims, tsq: bytesOf(tsq), tsr: answer, tst, crown: bytesOf(crown), ...renewable };
 }
 
 const digestOf = (tst: Buffer): string => hash('sha256', tst, 'hex');
 
-export function createBatchStore(db: Db): BatchStore {
+/** `renewals`: the tokens that keep batches alive. */
+export function createBatchStore(db: Db, renewals: Pick<RenewalStore, 'findTokens'>): BatchStore {
   const batches: Collection<BatchDocument> = db.collection('batches');
   const batchLeaves = createBatchLeaves(db);
 
-  async function insertOnce({ batchId, tsq, tsr, tst, crown, ...rest }: Batch): Promise<void> {
+  async function insertOnce({ batchId, tsq, tsr, tst, crown, term, renewals: _, ...rest }: Batch): Promise<void> {
     const bytes = { tsq: new Binary(tsq), tsr: new Binary(tsr), crown: new Binary(crown) };
     try {
-      await batches.insertOne({ _id: batchId, ...rest, ...bytes, tokenDigest: digestOf(tst) });
+      await batches.insertOne({ _id: batchId, ...rest, ...storedEvidenceOf(term), ...bytes, tokenDigest: digestOf(tst) });
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
     }
   }
 
-  async function find<T>(batchIds: readonly string[], read: (document: BatchDocument) => T | undefined, projection = {}) {
+  async function find(batchIds: readonly string[], projection = {}): Promise<BatchDocument[]> {
     const ids = [...new Set(batchIds)];
-    const found = ids.length === 0 ? [] : await inStore(() => batches.find({ _id: { $in: ids } }, { projection, maxTimeMS }).toArray());
-    return new Map(
-      found.flatMap((document): [string, T][] => {
-        const value = read(document);
-        return value === undefined ? [] : [[document._id, value]];
-      }),
-    );
+    return ids.length === 0 ? [] : inStore(() => batches.find({ _id: { $in: ids } }, { projection, maxTimeMS }).toArray());
   }
 
   return {
     insertOnce: (batch, leaves) =>
       inStore(async () => void (await Promise.all([insertOnce(batch), batchLeaves.insertOnce(batch.batchId, leaves)]))),
-    findMany: (batchIds) => find(batchIds, batchOf),
-    findClaims: (batchIds) => find(batchIds, claimsOf, { provider: 1, isQualified: 1, issuedAt: 1 }),
+    findMany: async (batchIds) => {
+      const found = await find(batchIds);
+      const tokens = await renewals.findTokens(found.flatMap(({ evidence }) => renewalIdsIn(evidence)));
+      return new Map(found.flatMap((document) => batchOf(document, tokens) ?? []).map((batch) => [batch.batchId, batch]));
+    },
+    findClaims: async (batchIds) => {
+      const found = await find(batchIds, { provider: 1, isQualified: 1, issuedAt: 1 });
+      return new Map(found.flatMap((document) => [claimsOf(document) ?? []].flat().map((claims) => [document._id, claims] as const)));
+    },
     findLeaves: async ({ tst, blind }) => {
       const found = await inStore(() => batches.findOne({ tokenDigest: digestOf(tst) }, { projection: { _id: 1 }, maxTimeMS }));
       return found ? batchLeaves.find(found._id, blind) : [];

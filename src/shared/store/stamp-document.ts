@@ -2,6 +2,7 @@ import { Binary } from 'mongodb';
 import type { Caller } from '../domain/caller.ts';
 import { digestCharacters, type Imprint, type Stamp, sha256Imprint } from '../domain/stamp.ts';
 import type { StampTier } from '../domain/tiers.ts';
+import { evidenceOf, type StoredEvidence, storedEvidenceOf } from './stored-evidence.ts';
 import { type Batches, batchIdIn, type Found, proofsOf, type StoredProof, storedProofOf, tokenDigestOf } from './stored-proof.ts';
 
 /** Where the content of a sealed stamp lies; the secret of its capability address is stored as a hash only (S11). */
@@ -33,6 +34,14 @@ export interface StampDocument extends Omit<StoredStamp, 'tokenId' | 'imprint' |
   readonly proofs: readonly [StoredProof, ...StoredProof[]];
   /** SHA-256 of each RFC 3161 `token`, hex: by it a raw token is found again. Mock tokens know their id, and leaves are found by their batch. */
   readonly tokenDigest?: string | readonly string[] | undefined;
+  /** Of the first proof, where that is a token of its own. */
+  readonly evidence?: StoredEvidence | undefined;
+}
+
+/** What documents refer to: batches, and DER tokens of renewals, by their ids. */
+export interface SharedProofs {
+  readonly batches: Batches;
+  readonly renewalTokens: ReadonlyMap<string, Buffer>;
 }
 
 /** A stamp as version 0.2.0 wrote it: one proof, spread over the document. Such documents are read as they are. */
@@ -71,6 +80,7 @@ export function documentOf({ tokenId, imprint, proofs: [first, ...others], token
     _id: tokenId,
     ...rest,
     imprint: first.kind === 'leaf' ? { ...imprint, digest: new Binary(Buffer.from(imprint.digest, 'hex')) } : imprint,
+    ...(first.kind === 'token' && storedEvidenceOf(first.term)),
     proofs: [storedProofOf(first), ...others.map(storedProofOf)],
     tokenDigest: digests.length > 1 ? digests : digests[0],
   };
@@ -122,15 +132,31 @@ export function summaryOf(document: StampDocument | FlatStampDocument, batches: 
 }
 
 /** Reads any document; of one that is damaged, or whose batch is not there, a stamp that proves nothing (V1). */
-export function stampOf(document: StampDocument | FlatStampDocument, batches: Batches): StoredStamp {
-  if (!isFlat(document)) {
-    const { _id: tokenId, proofs, imprint: stored, tokenDigest: _, ...rest } = document;
-    const imprint = imprintOf(stored);
-    return { tokenId, ...rest, imprint, proofs: proofsOf(proofs, imprint, batches) };
-  }
-  const { _id: tokenId, hash: digest, token, provider, isQualified, issuedAt, tsq, tsr, tokenDigest: _, ...rest } = document;
+export function stampOf(document: StampDocument | FlatStampDocument, { batches, renewalTokens }: SharedProofs): StoredStamp {
+  const { evidence, stored, claimed, ...rest } = isFlat(document) ? flatOf(document) : nestedOf(document);
+  const imprint = imprintOf(claimed);
+  const [first, ...others] = proofsOf(stored, imprint, batches);
+  const renewable = first.kind === 'token' ? evidenceOf(evidence, renewalTokens, digestCharacters[imprint.algorithm] / 2) : {};
+  return { ...rest, imprint, proofs: [{ ...first, ...renewable }, ...others] };
+}
+
+function nestedOf({ _id: tokenId, proofs, imprint, tokenDigest: _, ...rest }: StampDocument) {
+  return { tokenId, ...rest, stored: proofs, claimed: imprint };
+}
+
+function flatOf({
+  _id: tokenId,
+  hash: digest,
+  token,
+  provider,
+  isQualified,
+  issuedAt,
+  tsq,
+  tsr,
+  tokenDigest: _,
+  ...rest
+}: FlatStampDocument) {
   const kind = tsq && tsr ? 'token' : 'mock';
-  const imprint = imprintOf({ algorithm: 'sha256', digest });
-  const proofs = proofsOf([{ kind, token, provider, isQualified, issuedAt, tsq, tsr }], imprint, batches);
-  return { tokenId, imprint, ...rest, proofs };
+  const stored = [{ kind, token, provider, isQualified, issuedAt, tsq, tsr }];
+  return { tokenId, ...rest, stored, claimed: { algorithm: 'sha256', digest } as const };
 }

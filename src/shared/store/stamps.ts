@@ -4,6 +4,7 @@ import type { BatchStore } from './batches.ts';
 import { maxTimeMS } from './connection.ts';
 import { duplicatePositions, inStore } from './errors.ts';
 import { createProductListing } from './product-listing.ts';
+import type { RenewalStore } from './renewals.ts';
 import type { StampDirectory } from './stamp-directory.ts';
 import {
   batchIdsIn,
@@ -16,6 +17,7 @@ import {
   summaryFields,
   summaryOf,
 } from './stamp-document.ts';
+import { renewalIdsIn } from './stored-evidence.ts';
 import { tokenDigestOf } from './stored-proof.ts';
 
 export type { SealedRef, StampSummary, StoredStamp } from './stamp-document.ts';
@@ -38,14 +40,22 @@ export interface StampStore {
   scan(): AsyncIterable<StampSummary>;
 }
 
-/** `directory`: what is known of where a product's stamps are. `batches`: what stamps share. */
-export function createStampStore(db: Db, directory: Pick<StampDirectory, 'marks'>, batches: Omit<BatchStore, 'insertOnce'>): StampStore {
+/** `directory`: what is known of where a product's stamps are. `batches`, `renewals`: what stamps share. */
+export function createStampStore(
+  db: Db,
+  directory: Pick<StampDirectory, 'marks'>,
+  batches: Omit<BatchStore, 'insertOnce'>,
+  renewals: Pick<RenewalStore, 'findTokens'>,
+): StampStore {
   const stamps: Collection<StampDocument | FlatStampDocument> = db.collection('stamps');
   const listOfProduct = createProductListing(stamps);
 
   async function stampsOf(documents: readonly (StampDocument | FlatStampDocument)[]): Promise<StoredStamp[]> {
-    const shared = await batches.findMany(documents.flatMap(batchIdsIn));
-    return documents.map((document) => stampOf(document, shared));
+    const [shared, renewalTokens] = await Promise.all([
+      batches.findMany(documents.flatMap(batchIdsIn)),
+      renewals.findTokens(documents.flatMap(({ evidence }) => renewalIdsIn(evidence))),
+    ]);
+    return documents.map((document) => stampOf(document, { batches: shared, renewalTokens }));
   }
 
   async function summariesOf(documents: readonly (StampDocument | FlatStampDocument)[]): Promise<StampSummary[]> {

@@ -4,7 +4,7 @@ import { lowerPathOf, wholePathOf } from '../domain/leaf-path.ts';
 import { leafRecordOf } from '../domain/leaf-record.ts';
 import { type Batch, digestCharacters, type Imprint, type MockProof, type Proof, type TokenProof } from '../domain/stamp.ts';
 
-type StoredTokenProof = Omit<TokenProof, 'tsq' | 'tsr'> & { readonly tsq: Binary; readonly tsr: Binary };
+type StoredTokenProof = Omit<TokenProof, 'tsq' | 'tsr' | 'term' | 'renewals'> & { readonly tsq: Binary; readonly tsr: Binary };
 
 /** What is stored of a leaf: all else is in the document of its batch. `path`: blind and the siblings below the crown of the tree. */
 interface StoredLeafProof {
@@ -24,8 +24,10 @@ export function storedProofOf(proof: Proof): StoredProof {
   switch (proof.kind) {
     case 'mock':
       return proof;
-    case 'token':
-      return { ...proof, tsq: new Binary(proof.tsq), tsr: new Binary(proof.tsr) };
+    case 'token': {
+      const { term: _, renewals: __, tsq, tsr, ...rest } = proof;
+      return { ...rest, tsq: new Binary(tsq), tsr: new Binary(tsr) };
+    }
     case 'leaf': {
       const { kind, batch, index, path } = proof;
       const { batchId, leaves } = batch;

@@ -30,9 +30,9 @@ export function plantTree(imprints: readonly [Imprint, ...Imprint[]]): BatchTree
   return {
     batchId,
     root,
-    batchOf: ({ provider, isQualified, issuedAt, token, tsq, tsr }) => {
+    batchOf: ({ provider, isQualified, issuedAt, token, tsq, tsr, term }) => {
       const tst = Buffer.from(token, 'base64');
-      return { batchId, root, leaves: imprints.length, provider, isQualified, issuedAt, tsq, tsr, tst, crown };
+      return { batchId, root, leaves: imprints.length, provider, isQualified, issuedAt, tsq, tsr, tst, crown, term };
     },
     proofsOf: (batch) =>
       imprints.map((imprint, i) => {

@@ -16,6 +16,7 @@ import {
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { AggregateSettings } from '../../shared/trust/aggregate-entry.ts';
 import type { ProviderSettings } from '../../shared/trust/providers-file.ts';
+import { evidenceTermOf } from '../renewal/evidence-term.ts';
 import type { ClockWatch, SecondOpinion } from './key/clock-watch.ts';
 import { type StampSubject, TsaRefusedError } from './provider.ts';
 import { TransportError, type TsaClient } from './tsa-client.ts';
@@ -170,6 +171,7 @@ export function createRfc3161Provider(deps: {
         token: verified.token.toString('base64'),
         tsq,
         tsr,
+        term: evidenceTermOf(verified),
       };
     },
     readToken: ({ token }) => {

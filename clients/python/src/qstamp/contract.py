@@ -60,6 +60,8 @@ class VerificationResult:
     """what the token vouches for; null where it vouches for nothing"""
     tsp_provider: str | None
     is_qualified: bool | None
+    holds_until: str | None = None
+    """when the certificates behind its evidence end; the service renews the evidence before. Absent where it is not valid, and with the mock provider"""
     reason: str | None
     """a stable code, a colon, one sentence; null when valid"""
     advice: str | None = None
