@@ -20,7 +20,7 @@ export async function load(options: {
   /** POST unless told. */
   method?: 'GET';
   headers?: Record<string, string>;
-  body?: string;
+  body?: string | Buffer;
   connections: number;
   seconds: number;
   /** Of an answer that is no failure; default 201. */
@@ -34,7 +34,9 @@ export async function load(options: {
     ...options.headers,
   });
   const lines = head.map(([name, value]) => `${name}: ${value}\r\n`).join('');
-  const requests = paths.map((path) => `${method} ${path} HTTP/1.1\r\n${lines}\r\n${body}`);
+  const requests = paths.map((path) =>
+    Buffer.concat([Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines}\r\n`, 'latin1'), Buffer.from(body)]),
+  );
   let sent = 0;
   const expected = String(options.status ?? 201);
   const latencies: number[] = [];
@@ -50,7 +52,7 @@ export async function load(options: {
       let askedAt = 0;
       const ask = () => {
         askedAt = performance.now();
-        socket.write(requests[sent % requests.length] ?? '', 'latin1');
+        socket.write(requests[sent % requests.length]!);
         sent += 1;
       };
       const take = (length: number): boolean => {

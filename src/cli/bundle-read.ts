@@ -58,6 +58,7 @@ function expectedNames({ output_count }: ClosingRecord, seals: OpenedBundle['sea
   return [
     bundleFiles.readme,
     bundleFiles.script,
+    bundleFiles.opensslSettings,
     bundleFiles.closingRecord,
     ...filesOf('closing-record'),
     bundleFiles.rootPreimage,

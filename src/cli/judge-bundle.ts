@@ -100,7 +100,8 @@ function checkProof(line: string | undefined, number: number, outputHash: string
  */
 export async function judgeBundle(bundle: OpenedBundle, context: BundleContext): Promise<BundleJudgement> {
   const { record, recordText } = bundle;
-  for (const name of [bundleFiles.readme, bundleFiles.script, bundleFiles.closingRecord]) await bundle.check(name);
+  for (const name of [bundleFiles.readme, bundleFiles.script, bundleFiles.opensslSettings, bundleFiles.closingRecord])
+    await bundle.check(name);
   const closing = await judgeSeal(bundle, 'closing-record', hashOfClosingText(recordText), context);
   const root = await judgeSeal(bundle, 'root', record.merkle_root, context);
   checkTimes(record, root?.stated, closing?.stated);
