@@ -14,7 +14,7 @@ const headersContract = {
   summary: 'The stamp as headers of a COSE message (RFC 9921, RFC 9942)',
   description:
     'CBOR array of the protected header, with the time-stamp token (`3161-ttc`, 269), and the unprotected one, with a COSE receipt (394) where the stamp is an ' +
-    'output of a completed workflow. For the COSE message of whoever signs the stamped content; the service signs the receipt only.',
+    'output of a completed workflow. For the COSE message of whoever signs the stamped content; the service signs the COSE receipt only.',
   path: tokenIdPath,
   answers: { 200: bytes('`[protected, unprotected]` as RFC 9052 §3 has them.', 'application/cbor') },
   errors: ['not_found', 'rate_limited', 'overloaded', 'store_unavailable'],
@@ -24,7 +24,7 @@ const keyContract = {
   tag,
   id: 'downloadReceiptKey',
   summary: 'The key that COSE receipts are signed with',
-  description: 'Ed25519, PEM. A receipt says that this service keeps the tree; when its root existed, the stamp of the root says.',
+  description: 'Ed25519, PEM. A COSE receipt says that this service keeps the tree; when its root existed, the stamp of the root says.',
   answers: { 200: bytes('The public key.', 'application/x-pem-file') },
   errors: ['rate_limited', 'store_unavailable'],
 } satisfies OperationContract;

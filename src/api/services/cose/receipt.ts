@@ -25,7 +25,7 @@ export interface ReceiptKey {
 
 /** The same for the same secret of the service: every process has it, and the database alone does not. */
 export function receiptKeyOf(secret: KeyObject): ReceiptKey {
-  const seed = Buffer.from(hkdfSync('sha256', secret, '', 'qstamp receipts v1, Ed25519', 32));
+  const seed = Buffer.from(hkdfSync('sha256', secret, '', 'qstamp COSE receipts v1, Ed25519', 32));
   const privateKey = createPrivateKey({ key: Buffer.concat([pkcs8Head, seed]), format: 'der', type: 'pkcs8' });
   const publicKey = createPublicKey(privateKey);
   const kid = createHash('sha256')
