@@ -54,8 +54,11 @@ export interface FlatStampDocument extends Omit<StampDocument, 'imprint' | 'proo
   readonly tsr?: Binary | undefined;
 }
 
+/** A stamp as it may be found. */
+export type AnyStamp = StampDocument | FlatStampDocument;
+
 /** The ids of the batches that a document refers to. */
-export function batchIdsIn(document: StampDocument | FlatStampDocument): string[] {
+export function batchIdsIn(document: AnyStamp): string[] {
   const proofs: unknown = isFlat(document) ? [] : document.proofs;
   return Array.isArray(proofs) ? proofs.flatMap((proof) => (typeof proof?.batchId === 'string' ? [proof.batchId] : [])) : [];
 }
@@ -67,8 +70,7 @@ function imprintOf(stored: unknown): Imprint {
   return isImprint ? { algorithm, digest } : sha256Imprint('');
 }
 
-const isFlat = (document: StampDocument | FlatStampDocument): document is FlatStampDocument =>
-  !('proofs' in document) && !('imprint' in document);
+const isFlat = (document: AnyStamp): document is FlatStampDocument => !('proofs' in document) && !('imprint' in document);
 
 export function documentOf({ tokenId, proofs: [first, ...others], tokenAsSent, ...rest }: StoredStamp): StampDocument {
   const sent = tokenAsSent === undefined ? [] : [tokenDigestOf(tokenAsSent)];
@@ -109,7 +111,7 @@ export const summaryFields = {
 /** The time in a UUID of version 7 (RFC 9562 §5.7), for a record that has lost its own. */
 const timeOfId = (tokenId: string): string => new Date(Number.parseInt(tokenId.replaceAll('-', '').slice(0, 12), 16) || 0).toISOString();
 
-export function summaryOf(document: StampDocument | FlatStampDocument): StampSummary {
+export function summaryOf(document: AnyStamp): StampSummary {
   const { _id: tokenId, tier, caller } = document;
   const recorded: Found = isFlat(document) ? { ...document } : { ...document.proofs?.[0] };
   const { issuedAt, provider, isQualified } = recorded;
@@ -125,7 +127,7 @@ export function summaryOf(document: StampDocument | FlatStampDocument): StampSum
 }
 
 /** Reads any document; of one that is damaged, or whose batch is not there, a stamp that proves nothing (V1). */
-export function stampOf(document: StampDocument | FlatStampDocument, { batches, renewalTokens }: SharedProofs): StoredStamp {
+export function stampOf(document: AnyStamp, { batches, renewalTokens }: SharedProofs): StoredStamp {
   const { evidence, stored, claimed, ...rest } = isFlat(document) ? flatOf(document) : nestedOf(document);
   const imprint = imprintOf(claimed);
   const [first, ...others] = proofsOf(stored, imprint, batches);

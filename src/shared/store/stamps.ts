@@ -6,10 +6,9 @@ import { createProductListing } from './product-listing.ts';
 import type { RenewalStore } from './renewals.ts';
 import type { StampDirectory } from './stamp-directory.ts';
 import {
+  type AnyStamp,
   batchIdsIn,
   documentOf,
-  type FlatStampDocument,
-  type StampDocument,
   type StampSummary,
   type StoredStamp,
   stampOf,
@@ -46,10 +45,10 @@ export function createStampStore(
   batches: Pick<BatchStore, 'findMany'>,
   renewals: Pick<RenewalStore, 'findTokens'>,
 ): StampStore {
-  const stamps: Collection<StampDocument | FlatStampDocument> = db.collection('stamps');
+  const stamps: Collection<AnyStamp> = db.collection('stamps');
   const listOfProduct = createProductListing(stamps);
 
-  async function stampsOf(documents: readonly (StampDocument | FlatStampDocument)[]): Promise<StoredStamp[]> {
+  async function stampsOf(documents: readonly AnyStamp[]): Promise<StoredStamp[]> {
     const [shared, renewalTokens] = await Promise.all([
       batches.findMany(documents.flatMap(batchIdsIn)),
       renewals.findTokens(documents.flatMap(({ evidence }) => renewalIdsIn(evidence))),
