@@ -9,6 +9,7 @@ const measurements: Readonly<Record<string, () => Promise<unknown>>> = {
   counting: () => import('./counting.ts'),
   door: () => import('./door.ts'),
   tokens: () => import('./tokens.ts'),
+  tsa: () => import('./tsa.ts'),
 };
 
 const name = process.argv[2] ?? 'stamping';

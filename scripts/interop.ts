@@ -1,6 +1,6 @@
 /**
  * `npm run interop`: strangers use a running service. Foreign generators make clients of `/openapi.json`, and these call every operation;
- * time-stamp clients are given the address of the RFC 3161 door; Bouncy Castle and DSS judge our evidence records, and we those of Bouncy
+ * time-stamp clients are given the address of the RFC 3161 door; two of the Model Context Protocol use `/mcp`; Bouncy Castle and DSS judge our evidence records, and we those of Bouncy
  * Castle; our own clients run in Python, Deno and Bun. What they need is installed once, into the cache. Redis and MongoDB are those of
  * `REDIS_URL` and `MONGODB_URL`, or servers of its own. Names as arguments: only these strangers.
  */
@@ -9,6 +9,7 @@ import { dirname, join } from 'node:path';
 import { scenario } from '../test/interop/scenario.ts';
 import { exchangeWithStrangers } from './interop/evidence-records.ts';
 import { generators, meetClient } from './interop/generated-clients.ts';
+import { mcpStrangers } from './interop/mcp-clients.ts';
 import { meetOurClients, ourClients } from './interop/our-clients.ts';
 import { meetTimeStampClients, timeStampClients } from './interop/time-stamp-clients.ts';
 import { runScript } from './stack/interrupt.ts';
@@ -84,6 +85,11 @@ await runScript(async (signal) => {
       context.progress.say(
         [`\nevidence records, judged rightly on both sides: ${records.right}  ${verdict}`, ...records.faults].join('\n'),
       );
+    }
+    for (const stranger of chosen(mcpStrangers)) {
+      const { name, right, faults } = await context.progress.step(stranger.name, () => stranger.meet(context, url));
+      isGood &&= faults.length === 0 && right > 0;
+      context.progress.say([`${name.padEnd(28)}${right} right  ${faults.length === 0 ? 'passed' : 'FAILED'}`, ...faults].join('\n'));
     }
     if (uncalled.length > 0) context.progress.say(`no step of test/interop/scenario.ts calls: ${uncalled.join(', ')}`);
 

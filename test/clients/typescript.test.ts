@@ -86,6 +86,19 @@ describe('@qstamp/client, packed and installed: stamping', () => {
     expect(await listStampIds(service)).toContain(token_id);
   });
 
+  test('L1, L2: many in one request, as an agent and for a product; one that is refused is an error of its own', async () => {
+    const hashes = Array.from({ length: 5 }, randomHash);
+    const many = hashes.map((hash, index) => (index === 2 ? { hash, metadata: { long: 'x'.repeat(5_000) } } : hash));
+    for (const options of [{}, { serviceToken }]) {
+      const { qstamp, sent } = connect(options);
+      const outcomes = await qstamp.stampMany(many, { tier: 'plus', metadata: { run: '7' } });
+      expect(outcomes.map(({ made, error }) => made?.content_sha256 ?? error?.name)).toEqual(hashes.with(2, 'InvalidRequest'));
+      expect(outcomes[2]?.error).toMatchObject({ status: 422, issues: [{ loc: ['body', 2, 'metadata'] }] });
+      expect(outcomes[0]?.made?.tier).toBe('plus');
+      expect(sent).toHaveLength(1);
+    }
+  });
+
   test('content is sent when asked, in tier sealed', async () => {
     const { qstamp } = connect();
     const content = Uint8Array.from({ length: 100_000 }, (_, index) => index % 251);
@@ -143,6 +156,13 @@ describe('@qstamp/client: workflows', () => {
     const state = await qstamp.openWorkflow(access).state();
     expect(state).toMatchObject({ status: 'completed', output_count: 4, agent_id: 'agent-7' });
     expect(await qstamp.openWorkflow(access).complete()).toMatchObject({ output_count: 4, status: 'completed' });
+  });
+
+  test('L4: many outputs in one request are numbered as they are given', async () => {
+    const workflow = await connect().qstamp.startWorkflow(start);
+    const given = Array.from({ length: 7 }, () => ({ output_hash: randomHash(), output_type: 'image' }));
+    const [first, many] = await Promise.all([workflow.stampText('first'), workflow.stampMany(given)]);
+    expect([first, ...many.map(({ made }) => made)].map((made) => made?.sequence_number)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
   });
 
   test('what fails stays open; `await using` waits for its outputs and completes nothing', async () => {

@@ -82,12 +82,16 @@ export interface Batch extends Renewable {
   readonly tsr: Buffer;
   /** The TimeStampToken in `tsr`, DER. */
   readonly tst: Buffer;
+  /** The nodes that the paths of all its leaves end with (`crownOf`). */
+  readonly crown: Buffer;
 }
 
 /** A TSA signed the root of a batch, and the path leads there. `token` is an EvidenceRecord (RFC 4998): it is composed, not stored. */
 export interface LeafProof extends ProofOfTime {
   readonly kind: 'leaf';
   readonly batch: Batch;
+  /** Which leaf of the tree it is, from 0. */
+  readonly index: number;
   /** The blind of this leaf, then the sibling on each level; all as long as a digest of the root's algorithm. */
   readonly path: readonly Buffer[];
 }

@@ -24,7 +24,7 @@ export { evidenceEndOf, renewalImprintOf, renewRecord } from './ers/renew.ts';
 // To judge one, or whatever proves a time.
 export {
   type EvidenceContext,
-  firstHashtreeOf,
+  firstTimeStampOf,
   isRecord,
   type RecordContext,
   recordAlgorithms,

@@ -18,6 +18,7 @@ async function createIndexes(db: Db): Promise<void> {
   await db
     .collection('stamps')
     .createIndex({ 'caller.product': 1, _id: 1 }, { name: productIndex, partialFilterExpression: { 'caller.product': { $exists: true } } });
+  await db.collection('batches').createIndex({ tokenDigest: 1 });
   for (const subjects of Object.values(collectionsOfSubjects(db))) {
     await subjects.createIndex({ [renewByField]: 1 }, { partialFilterExpression: { [renewByField]: { $exists: true } } });
   }

@@ -1,9 +1,9 @@
-import type { Binary } from 'mongodb';
+import { Binary } from 'mongodb';
 import type { Caller } from '../domain/caller.ts';
 import { digestCharacters, type Imprint, type Stamp, sha256Imprint } from '../domain/stamp.ts';
 import type { StampTier } from '../domain/tiers.ts';
 import { evidenceOf, type StoredEvidence, storedEvidenceOf } from './stored-evidence.ts';
-import { type Batches, digestsOf, type Found, proofsOf, type StoredProof, storedProofOf, tokenDigestOf } from './stored-proof.ts';
+import { type Batches, batchIdIn, type Found, proofsOf, type StoredProof, storedProofOf, tokenDigestOf } from './stored-proof.ts';
 
 /** Where the content of a sealed stamp lies; the secret of its capability address is stored as a hash only (S11). */
 export interface SealedRef {
@@ -27,10 +27,12 @@ export interface StoredStamp extends Stamp {
 }
 
 /** `_id` is the stamp's id: a UUID version 7, so that its order is time order (S7). */
-export interface StampDocument extends Omit<StoredStamp, 'tokenId' | 'proofs' | 'tokenAsSent'> {
+export interface StampDocument extends Omit<StoredStamp, 'tokenId' | 'imprint' | 'proofs' | 'tokenAsSent'> {
   readonly _id: string;
+  /** Of a leaf, which is to be small, the digest is in bytes. */
+  readonly imprint: Imprint | (Omit<Imprint, 'digest'> & { readonly digest: Binary });
   readonly proofs: readonly [StoredProof, ...StoredProof[]];
-  /** SHA-256 of each RFC 3161 `token`, hex; of a leaf, the half of its blind. By it a raw token is found again. Mock tokens know their id. */
+  /** SHA-256 of each RFC 3161 `token`, hex: by it a raw token is found again. Mock tokens know their id, and leaves are found by their batch. */
   readonly tokenDigest?: string | readonly string[] | undefined;
   /** Of the first proof, where that is a token of its own. */
   readonly evidence?: StoredEvidence | undefined;
@@ -60,24 +62,26 @@ export type AnyStamp = StampDocument | FlatStampDocument;
 /** The ids of the batches that a document refers to. */
 export function batchIdsIn(document: AnyStamp): string[] {
   const proofs: unknown = isFlat(document) ? [] : document.proofs;
-  return Array.isArray(proofs) ? proofs.flatMap((proof) => (typeof proof?.batchId === 'string' ? [proof.batchId] : [])) : [];
+  return Array.isArray(proofs) ? proofs.flatMap((proof) => batchIdIn(proof) ?? []) : [];
 }
 
 /** An imprint that is missing reads as an empty digest, which no token is for. */
 function imprintOf(stored: unknown): Imprint {
-  const { algorithm, digest } = (stored ?? {}) as Partial<Imprint>;
+  const { algorithm, digest: written } = (stored ?? {}) as Partial<StampDocument['imprint']>;
+  const digest = written instanceof Binary ? Buffer.from(written.buffer).toString('hex') : written;
   const isImprint = typeof digest === 'string' && algorithm !== undefined && Object.hasOwn(digestCharacters, algorithm);
   return isImprint ? { algorithm, digest } : sha256Imprint('');
 }
 
 const isFlat = (document: AnyStamp): document is FlatStampDocument => !('proofs' in document) && !('imprint' in document);
 
-export function documentOf({ tokenId, proofs: [first, ...others], tokenAsSent, ...rest }: StoredStamp): StampDocument {
-  const sent = tokenAsSent === undefined ? [] : [tokenDigestOf(tokenAsSent)];
-  const digests = [...[first, ...others].flatMap(digestsOf), ...sent];
+export function documentOf({ tokenId, imprint, proofs: [first, ...others], tokenAsSent, ...rest }: StoredStamp): StampDocument {
+  const tokens = [first, ...others].filter(({ kind }) => kind === 'token').map(({ token }) => token);
+  const digests = [...tokens, ...(tokenAsSent === undefined ? [] : [tokenAsSent])].map(tokenDigestOf);
   return {
     _id: tokenId,
     ...rest,
+    imprint: first.kind === 'leaf' ? { ...imprint, digest: new Binary(Buffer.from(imprint.digest, 'hex')) } : imprint,
     ...(first.kind === 'token' && storedEvidenceOf(first.term)),
     proofs: [storedProofOf(first), ...others.map(storedProofOf)],
     tokenDigest: digests.length > 1 ? digests : digests[0],
@@ -99,6 +103,8 @@ export const summaryFields = {
   tier: 1,
   caller: 1,
   imprint: 1,
+  'proofs.kind': 1,
+  'proofs.batch': 1,
   'proofs.issuedAt': 1,
   'proofs.provider': 1,
   'proofs.isQualified': 1,
@@ -111,9 +117,10 @@ export const summaryFields = {
 /** The time in a UUID of version 7 (RFC 9562 §5.7), for a record that has lost its own. */
 const timeOfId = (tokenId: string): string => new Date(Number.parseInt(tokenId.replaceAll('-', '').slice(0, 12), 16) || 0).toISOString();
 
-export function summaryOf(document: AnyStamp): StampSummary {
+/** @param batches what is recorded of those that the document may refer to, by id */
+export function summaryOf(document: AnyStamp, batches: ReadonlyMap<string, Found>): StampSummary {
   const { _id: tokenId, tier, caller } = document;
-  const recorded: Found = isFlat(document) ? { ...document } : { ...document.proofs?.[0] };
+  const recorded: Found = isFlat(document) ? { ...document } : { ...document.proofs?.[0], ...batches.get(batchIdsIn(document)[0] ?? '') };
   const { issuedAt, provider, isQualified } = recorded;
   return {
     tokenId,

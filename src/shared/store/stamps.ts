@@ -1,4 +1,5 @@
 import type { Collection, Db } from 'mongodb';
+import { leafMarksOf } from '../domain/leaf-record.ts';
 import type { BatchStore } from './batches.ts';
 import { maxTimeMS } from './connection.ts';
 import { duplicatePositions, inStore } from './errors.ts';
@@ -42,7 +43,7 @@ export interface StampStore {
 export function createStampStore(
   db: Db,
   directory: Pick<StampDirectory, 'marks'>,
-  batches: Pick<BatchStore, 'findMany'>,
+  batches: Omit<BatchStore, 'insertOnce'>,
   renewals: Pick<RenewalStore, 'findTokens'>,
 ): StampStore {
   const stamps: Collection<AnyStamp> = db.collection('stamps');
@@ -54,6 +55,11 @@ export function createStampStore(
       renewals.findTokens(documents.flatMap(({ evidence }) => renewalIdsIn(evidence))),
     ]);
     return documents.map((document) => stampOf(document, { batches: shared, renewalTokens }));
+  }
+
+  async function summariesOf(documents: readonly (StampDocument | FlatStampDocument)[]): Promise<StampSummary[]> {
+    const claims = await batches.findClaims(documents.flatMap(batchIdsIn));
+    return documents.map((document) => summaryOf(document, claims));
   }
 
   const findMany = async (tokenIds: readonly string[]) =>
@@ -82,14 +88,16 @@ export function createStampStore(
     },
     findMany,
     findIdByToken: async (token) => {
-      const found = await inStore(() => stamps.findOne({ tokenDigest: tokenDigestOf(token) }, { maxTimeMS }));
-      if (!found || batchIdsIn(found).length === 0) return found?._id ?? null;
-      // The blind of a record is found by; whether these are the octets of the record is another question (V2).
-      const [stamp] = await stampsOf([found]);
-      return stamp?.proofs.some((proof) => proof.token === token) ? stamp.tokenId : null;
+      const leaf = leafMarksOf(Buffer.from(token, 'base64'));
+      if (!leaf) {
+        const found = await inStore(() => stamps.findOne({ tokenDigest: tokenDigestOf(token) }, { projection: { _id: 1 }, maxTimeMS }));
+        return found?._id ?? null;
+      }
+      // Whose leaf it is is one question; whether these are the octets of its record, another (V2).
+      const candidates = await findMany(await batches.findLeaves(leaf));
+      return candidates.find(({ proofs }) => proofs.some((proof) => proof.token === token))?.tokenId ?? null;
     },
-    listByProduct: (product, page) =>
-      inStore(async () => (await listOfProduct(await directory.marks(product), product, page)).map(summaryOf)),
+    listByProduct: (product, page) => inStore(async () => summariesOf(await listOfProduct(await directory.marks(product), product, page))),
     scan: async function* () {
       for (let after = ''; ; ) {
         const page = await inStore(() =>
@@ -100,7 +108,7 @@ export function createStampStore(
             .limit(scanPage)
             .toArray(),
         );
-        yield* page.map(summaryOf);
+        yield* await summariesOf(page);
         const last = page.at(-1);
         if (!last) return;
         after = last._id;

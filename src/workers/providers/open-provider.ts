@@ -1,5 +1,4 @@
 import type { KeyObject } from 'node:crypto';
-import type { Batch } from '../../shared/domain/stamp.ts';
 import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Config } from '../../shared/runtime/config.ts';
@@ -10,7 +9,7 @@ import { isDoubtful, type OnCall, withHealthRecord } from './health.ts';
 import type { ClockWatch, SecondOpinion } from './key/clock-watch.ts';
 import { openKeyProvider } from './key/open-key.ts';
 import { createMockProvider } from './mock.ts';
-import { createProviderPool } from './pool.ts';
+import { createProviderPool, type KeepBatch } from './pool.ts';
 import type { TimestampProvider } from './provider.ts';
 import { createRfc3161Provider, type Rfc3161Provider } from './rfc3161.ts';
 import { createTsaClient } from './tsa-client.ts';
@@ -59,7 +58,7 @@ export function openProvider(deps: {
   clock: Clock;
   log: Logger;
   onCall?: OnCall;
-  keepBatch: (batch: Batch) => Promise<void>;
+  keepBatch: KeepBatch;
 }): OpenedProvider {
   const { config, trust, mockKey, clock, log, onCall, keepBatch } = deps;
   if (config.TSP === 'mock') {

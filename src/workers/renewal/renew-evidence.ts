@@ -9,7 +9,7 @@ import { readSubjects, type Subject, type SubjectSources } from './renewal-subje
 import { type Candidate, renewedBy, signTree } from './renewal-tree.ts';
 
 /** The most records that one request is for. */
-const mostLeaves = 4_096;
+const mostLeavesOfAll = 4_096;
 /** How many ids of what is due are read at a time. */
 const idsPerRead = 65_536;
 
@@ -20,6 +20,8 @@ export interface RenewalDeps extends SubjectSources {
   /** Whether any provider is qualified: then what is qualified is renewed by such a one. */
   readonly servesQualified: boolean;
   readonly renewBeforeMs: number;
+  /** The most records that one request is for; default 4 096. */
+  readonly mostLeaves?: number;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -46,7 +48,7 @@ interface Gathering {
  * @throws ServiceError `store_unavailable`, ProviderError: what was done until then stays, and the next run goes on.
  */
 export async function renewEvidence(deps: RenewalDeps, done: RenewalOutcome): Promise<void> {
-  const { evidenceTerms, renewals, provider, servesQualified, renewBeforeMs, clock, log } = deps;
+  const { evidenceTerms, renewals, provider, servesQualified, renewBeforeMs, mostLeaves = mostLeavesOfAll, clock, log } = deps;
 
   async function write(renewal: OpenRenewal): Promise<void> {
     const { renewalId, provider: name, term } = renewal;
