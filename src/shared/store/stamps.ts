@@ -57,7 +57,7 @@ export function createStampStore(
     return documents.map((document) => stampOf(document, { batches: shared, renewalTokens }));
   }
 
-  async function summariesOf(documents: readonly (AnyStamp)[]): Promise<StampSummary[]> {
+  async function summariesOf(documents: readonly AnyStamp[]): Promise<StampSummary[]> {
     const claims = await batches.findClaims(documents.flatMap(batchIdsIn));
     return documents.map((document) => summaryOf(document, claims));
   }
