@@ -127,7 +127,10 @@ export class Qstamp {
     return this.#serviceToken === undefined ? {} : { 'x-service-token': this.#serviceToken };
   }
 
-  #stamp(content: { hash: string; content_b64?: string }, { tier = 'basic', metadata, callback_url, ...options }: SingleOptions): Promise<StampToken> {
+  #stamp(
+    content: { hash: string; content_b64?: string },
+    { tier = 'basic', metadata, callback_url, ...options }: SingleOptions,
+  ): Promise<StampToken> {
     const path = this.#serviceToken === undefined ? `${this.#stampsUnder}/stamp/${tier}` : `${this.#stampsUnder}/stamp`;
     const headers = { ...this.#authorization, ...keyedHeaders(options) };
     const body = { ...content, tier, ...(metadata && { metadata }), ...(callback_url !== undefined && { callback_url }) };
