@@ -1,8 +1,17 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { Qstamp } from '../../clients/typescript/src/index.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ProviderFailed, Qstamp } from '../../clients/typescript/src/index.ts';
 import type { Deployment } from './deployment.ts';
 
 const clients = 16;
+/** As often as seconds that a TSA may be away. */
+const mostRefusals = 60;
+
+/** One that was made under load. */
+export interface Load extends Stamped {
+  /** How often its client was told 502 before. */
+  readonly refusals: number;
+}
 
 export interface Stamped {
   readonly hash: string;
@@ -13,22 +22,36 @@ export interface Stamped {
 export const clientOf = ({ url, serviceToken }: Deployment): Qstamp =>
   new Qstamp({ url, serviceToken, maxRetries: 100, timeoutMs: 20_000 });
 
+/** Stamps a hash, again after each 502, which says that no TSA answered and nothing was stamped. Answers how often that was told. */
+async function stampPatiently(qstamp: Qstamp, hash: string): Promise<Load> {
+  for (let refusals = 0; ; refusals += 1) {
+    try {
+      return { hash, id: (await qstamp.stampHash(hash)).token_id, refusals };
+    } catch (error) {
+      if (!(error instanceof ProviderFailed) || refusals === mostRefusals) throw error;
+      await delay(1_000);
+    }
+  }
+}
+
 /** Stamps so many fresh hashes by sixteen clients at once; `meanwhile` begins when a fifth of them are done. */
-export async function stampUnderLoad(deployment: Deployment, count: number, meanwhile: () => Promise<void>): Promise<Stamped[]> {
+export async function stampUnderLoad(deployment: Deployment, count: number, meanwhile: () => Promise<void>): Promise<Load[]> {
   const qstamp = clientOf(deployment);
   const hashes = Array.from({ length: count }, () => createHash('sha256').update(randomBytes(16)).digest('hex'));
   const waiting = [...hashes];
-  const stamped: Stamped[] = [];
+  const stamped: Load[] = [];
   let broken: Promise<void> | undefined;
-  await Promise.all(
+  const ends = await Promise.allSettled(
     Array.from({ length: clients }, async () => {
       for (let hash = waiting.pop(); hash !== undefined; hash = waiting.pop()) {
-        stamped.push({ hash, id: (await qstamp.stampHash(hash)).token_id });
+        stamped.push(await stampPatiently(qstamp, hash));
         if (stamped.length >= count / 5) broken ??= meanwhile();
       }
     }),
   );
   await broken;
+  const failure = ends.find((end) => end.status === 'rejected');
+  if (failure !== undefined) throw failure.reason;
   return stamped;
 }
 

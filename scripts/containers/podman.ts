@@ -11,6 +11,9 @@ import { runCommand } from '../stack/run-command.ts';
 
 const packages = ['podman', 'buildah', 'runc', 'netavark', 'aardvark-dns', 'iptables'];
 
+/** The interval of the health checks in docker-compose.yml. */
+const healthMs = 5_000;
+
 /** An engine of ours, on a socket that nobody else knows. */
 export interface Podman {
   /** What makes Docker's clients, testcontainers and `podman` itself use it. */
@@ -122,7 +125,7 @@ export async function startPodman(context: StackContext): Promise<Podman> {
     },
   });
   await service.start(signal);
-  const endHealth = askAfterHealth(socket, 3_000);
+  const endHealth = askAfterHealth(socket, healthMs);
   return {
     // Its own images are not to be had where nothing is, and ours needs no BuildKit.
     env: {

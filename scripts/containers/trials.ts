@@ -1,6 +1,6 @@
 import type { Deployment } from './deployment.ts';
 import { confinement, contents, signals } from './image-trials.ts';
-import { clientOf, expectEachOnce, type Stamped, stampUnderLoad } from './load.ts';
+import { clientOf, expectEachOnce, type Load, type Stamped, stampUnderLoad } from './load.ts';
 import { mistakes } from './mistakes.ts';
 import { until } from './until.ts';
 
@@ -98,6 +98,12 @@ const prometheus: Trial = {
   },
 };
 
+/** After `expectEachOnce`. */
+function summaryOf(made: readonly Load[]): string {
+  const refused = made.filter(({ refusals }) => refusals > 0).length;
+  return `${made.length} told 201${refused > 0 ? `, ${refused} of them after 502` : ''}, 0 lost, 0 doubled`;
+}
+
 const killed = (service: string, count = 1): Trial => ({
   title: `${stampsPerTrial} stamps under load while ${service} is killed`,
   run: async (deployment) => {
@@ -117,7 +123,7 @@ const killed = (service: string, count = 1): Trial => ({
     });
     await expectEachOnce(deployment, made);
     stamped.push(...made);
-    return `back and well after ${back}; ${made.length} told 201, 0 lost, 0 doubled`;
+    return `back and well after ${back}; ${summaryOf(made)}`;
   },
 });
 
@@ -132,7 +138,7 @@ const scaled: Trial = {
     });
     await expectEachOnce(deployment, made);
     stamped.push(...made);
-    return `${made.length} told 201, 0 lost, 0 doubled`;
+    return summaryOf(made);
   },
 };
 
