@@ -10,25 +10,34 @@ export interface LoadResult {
 const answerHead = /^HTTP\/1\.1 (\d{3})[\s\S]*?content-length: (\d+)/i;
 
 /**
- * Posts the same body over `connections` kept-alive sockets, each waiting for its answer before it asks again, for `seconds`.
+ * Sends the same over `connections` kept-alive sockets, each waiting for its answer before it asks again, for `seconds`.
  * Written for one purpose so that the generator takes little of the two cores that it shares with what it measures.
  */
 export async function load(options: {
   url: string;
-  headers: Record<string, string>;
-  body: string;
+  /** In place of the address's own, each in its turn. */
+  paths?: readonly string[];
+  /** POST unless told. */
+  method?: 'GET';
+  headers?: Record<string, string>;
+  body?: string | Buffer;
   connections: number;
   seconds: number;
   /** Of an answer that is no failure; default 201. */
   status?: number;
 }): Promise<LoadResult> {
   const { hostname, port, pathname } = new URL(options.url);
+  const { paths = [pathname], method = 'POST', body = '' } = options;
   const head = Object.entries({
     host: `${hostname}:${port}`,
-    'content-length': String(Buffer.byteLength(options.body)),
+    'content-length': String(Buffer.byteLength(body)),
     ...options.headers,
   });
-  const request = `POST ${pathname} HTTP/1.1\r\n${head.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${options.body}`;
+  const lines = head.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  const requests = paths.map((path) =>
+    Buffer.concat([Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines}\r\n`, 'latin1'), Buffer.from(body)]),
+  );
+  let sent = 0;
   const expected = String(options.status ?? 201);
   const latencies: number[] = [];
   let failed = 0;
@@ -43,7 +52,8 @@ export async function load(options: {
       let askedAt = 0;
       const ask = () => {
         askedAt = performance.now();
-        socket.write(request, 'latin1');
+        socket.write(requests[sent % requests.length]!);
+        sent += 1;
       };
       const take = (length: number): boolean => {
         received += buffer.toString('latin1', 0, length);

@@ -5,8 +5,11 @@ const measurements: Readonly<Record<string, () => Promise<unknown>>> = {
   size: () => import('./size.ts'),
   backlog: () => import('./backlog.ts'),
   attacks: () => import('./attacks.ts'),
+  evidence: () => import('./evidence.ts'),
   counting: () => import('./counting.ts'),
+  door: () => import('./door.ts'),
   tokens: () => import('./tokens.ts'),
+  tsa: () => import('./tsa.ts'),
 };
 
 const name = process.argv[2] ?? 'stamping';

@@ -1,4 +1,4 @@
-import { type ChildProcess, fork } from 'node:child_process';
+import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 
 export interface RunningProcesses {
@@ -7,6 +7,18 @@ export interface RunningProcesses {
   readonly pids: readonly number[];
   /** Ends them in reverse order. */
   stop(): Promise<void>;
+}
+
+/** Runs a program of somebody else; ended by SIGTERM. */
+export function startProgram(program: string, args: readonly string[]): { stop(): Promise<void> } {
+  const child = spawn(program, args, { stdio: 'ignore' });
+  return {
+    stop: async () => {
+      const exited = once(child, 'exit');
+      child.kill('SIGTERM');
+      await exited;
+    },
+  };
 }
 
 /** Runs scripts one after the other, each when the one before says that it is ready. */

@@ -6,6 +6,7 @@ import { createLogger } from '../src/shared/runtime/log.ts';
 import { createBatchStore } from '../src/shared/store/batches.ts';
 import { connectStore } from '../src/shared/store/connection.ts';
 import { createCounterStore, tallyOfRecord } from '../src/shared/store/counters.ts';
+import { createRenewalStore } from '../src/shared/store/renewals.ts';
 import { createStampDirectory } from '../src/shared/store/stamp-directory.ts';
 import { createStampStore } from '../src/shared/store/stamps.ts';
 
@@ -13,10 +14,11 @@ import { createStampStore } from '../src/shared/store/stamps.ts';
 const config = loadOrExit(() => parseSettings(settingsSchema.pick({ MONGODB_URL: true, LOG_LEVEL: true }), withSecretFiles(process.env)));
 const { db, close } = connectStore(config.MONGODB_URL, createLogger({ level: config.LOG_LEVEL, process: 'repair' }));
 const directory = createStampDirectory(db, systemClock);
+const renewals = createRenewalStore(db);
 let seen = 0;
 
 async function* tallies() {
-  for await (const stamp of createStampStore(db, directory, createBatchStore(db)).scan()) {
+  for await (const stamp of createStampStore(db, directory, createBatchStore(db, renewals), renewals).scan()) {
     seen += 1;
     if (seen % 10_000 === 0) console.log(`${seen} stamps counted`);
     yield tallyOfRecord(stamp);

@@ -30,17 +30,16 @@ const python: OurClient = {
     const tool = join(tools, 'bin/python');
     const [source, app] = [join(context.dataDir, 'python-source'), join(context.dataDir, 'python-app')];
     cpSync(join(checkoutDir, 'clients/python'), source, { recursive: true });
-    await runCommand(tool, ['-m', 'mypy', join(source, 'src')], { ...context, cwd: source });
     await runCommand(tool, ['-m', 'pip', 'wheel', '--quiet', '--no-deps', '--no-build-isolation', '-w', app, source], context);
     const [wheel = ''] = globSync('*.whl', { cwd: app });
     await runCommand(tool, ['-m', 'pip', 'install', '--quiet', '--no-deps', '--target', join(app, 'site'), join(app, wheel)], context);
     const env = { ...process.env, PYTHONPATH: join(app, 'site') };
-    const args = [
-      join(checkoutDir, 'test/interop/qstamp-client.py'),
-      url,
-      developmentToken.token,
-      join(checkoutDir, 'clients/python/README.md'),
-    ];
+    const examples = join(checkoutDir, 'examples');
+    const typed = [join(source, 'src'), join(examples, 'agent-loop/agent-loop.py')];
+    const forTypes = { ...env, MYPYPATH: join(source, 'src') };
+    await runCommand(tool, ['-m', 'mypy', '--strict', '--cache-dir', join(app, 'mypy'), ...typed], { ...context, env: forTypes });
+    const files = [join(checkoutDir, 'clients/python/README.md'), examples];
+    const args = [join(checkoutDir, 'test/interop/qstamp-client.py'), url, developmentToken.token, ...files];
     await runCommand(tool, args, { ...context, cwd: app, env, onLine });
   },
 };

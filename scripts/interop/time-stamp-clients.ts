@@ -1,157 +1,16 @@
-import { copyFileSync, globSync, mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { findProgram, installPackages } from '../stack/administrator.ts';
-import { cached, recipeKey } from '../stack/cache.ts';
-import { checkoutDir, type StackContext } from '../stack/context.ts';
+import type { StackContext } from '../stack/context.ts';
 import { CommandError, runCommand } from '../stack/run-command.ts';
+import type { Meeting, TimeStampClient } from './clients/client.ts';
+import { codeSigningClients } from './clients/code-signing.ts';
+import { goClients } from './clients/go.ts';
+import { libraryClients } from './clients/libraries.ts';
+import { pythonClients } from './clients/python.ts';
 import { startDoorRecorder } from './door-recorder.ts';
 
-/** What a client is given. */
-interface Meeting {
-  readonly context: StackContext;
-  /** The start of the service's addresses. */
-  readonly url: string;
-  /** A folder of the client's own. */
-  readonly dir: string;
-  /** PEM of the TSA's root certificate. */
-  readonly rootFile: string;
-  /** A key and a self-signed certificate to sign code and documents with, PEM. */
-  readonly keyFile: string;
-  readonly certificateFile: string;
-  /** Runs a program in `dir`; answers its output. @throws CommandError */
-  run(program: string, ...args: readonly string[]): Promise<string>;
-}
-
-interface TimeStampClient {
-  readonly name: string;
-  /** Makes something with a time-stamp in it. @throws CommandError */
-  stamp(meeting: Meeting): Promise<unknown>;
-  /** Lets the client verify what it made; absent where it cannot. @throws CommandError */
-  verify?(meeting: Meeting): Promise<unknown>;
-}
-
-/** What each client of PyPI needs; in places of their own, since they do not agree on the version of what they share. */
-const pythonPackages = {
-  'rfc3161-client': ['rfc3161-client==1.0.9'],
-  'tsp-client': ['tsp-client==0.2.1', 'cryptography==37.0.4'],
-  pyHanko: ['pyhanko==0.38.0', 'aiohttp==3.14.5', 'requests==2.34.2'],
-} as const;
-const npmPackages = ['@sigstore/sign@5.1.0'];
-
-const failed = (what: string): never => {
-  throw new CommandError(what, '');
-};
-
-/** Debian's package of a program, where the machine lacks it. */
-async function ensureProgram(context: StackContext, program: string, debianPackage: string): Promise<void> {
-  if (findProgram(program) === undefined) await installPackages(context, [debianPackage]);
-}
-
-const pythonPlace = (context: StackContext, name: keyof typeof pythonPackages): Promise<string> =>
-  cached(context, `interop-${name.toLowerCase()}`, recipeKey(...pythonPackages[name]), async (folder) => {
-    const python = findProgram('python3') ?? failed('there is no python3 on PATH');
-    await runCommand(python, ['-m', 'venv', folder], context);
-    await runCommand(join(folder, 'bin/python'), ['-m', 'pip', 'install', '--quiet', ...pythonPackages[name]], context);
-  });
-
-const npmPlace = (context: StackContext): Promise<string> =>
-  cached(context, 'interop-npm', recipeKey(...npmPackages), async (folder) => {
-    writeFileSync(join(folder, 'package.json'), '{"private":true}');
-    await runCommand('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', ...npmPackages], { ...context, cwd: folder });
-  });
-
-/** A client of test/interop/time-stamp-clients.py. */
-function pythonClient(name: keyof typeof pythonPackages): TimeStampClient {
-  const script = join(checkoutDir, 'test/interop/time-stamp-clients.py');
-  const drive = async (verb: string, { context, run, url, rootFile, keyFile, certificateFile }: Meeting) =>
-    run(join(await pythonPlace(context, name), 'bin/python'), script, name, verb, `${url}/api/v1/tsa`, rootFile, keyFile, certificateFile);
-  return { name, stamp: (meeting) => drive('stamp', meeting), verify: (meeting) => drive('verify', meeting) };
-}
-
-const password = 'interop';
-
 /** Strangers that take the address of a TSA. */
-export const timeStampClients: readonly TimeStampClient[] = [
-  {
-    name: 'openssl-curl',
-    stamp: async ({ run, url, rootFile }) => {
-      await run('openssl', 'ts', '-query', '-data', rootFile, '-sha512', '-cert', '-out', 'request.tsq');
-      const header = 'Content-Type: application/timestamp-query';
-      await run('curl', '--silent', '--fail', '--header', header, '--data-binary', '@request.tsq', '--output', 'answer.tsr', `${url}/tsa`);
-    },
-    verify: ({ run, rootFile }) => run('openssl', 'ts', '-verify', '-queryfile', 'request.tsq', '-in', 'answer.tsr', '-CAfile', rootFile),
-  },
-  {
-    name: 'osslsigncode',
-    stamp: async ({ context, dir, run, url, keyFile, certificateFile }) => {
-      await ensureProgram(context, 'osslsigncode', 'osslsigncode');
-      // A Windows executable that comes with pip.
-      const place = await pythonPlace(context, 'rfc3161-client');
-      const [executable] = globSync('lib/python*/site-packages/pip/_vendor/distlib/t64.exe', { cwd: place });
-      copyFileSync(join(place, executable ?? failed('pip holds no Windows executable')), join(dir, 'program.exe'));
-      const signing = ['-certs', certificateFile, '-key', keyFile, '-h', 'sha256', '-ts', `${url}/api/v1/tsa`];
-      await run('osslsigncode', 'sign', ...signing, '-in', 'program.exe', '-out', 'signed.exe');
-    },
-    verify: async ({ run, rootFile, certificateFile }) => {
-      const output = await run('osslsigncode', 'verify', '-in', 'signed.exe', '-CAfile', certificateFile, '-TSA-CAfile', rootFile);
-      if (!/Timestamp Server Signature verification: ok/.test(output)) failed(output);
-    },
-  },
-  {
-    name: 'jarsigner',
-    stamp: async ({ context, dir, run, url, rootFile }) => {
-      await ensureProgram(context, 'jarsigner', 'default-jdk-headless');
-      const store = ['-keystore', 'store.p12', '-storepass', password];
-      const key = [
-        '-alias',
-        'code',
-        '-keyalg',
-        'EC',
-        '-groupname',
-        'secp256r1',
-        '-dname',
-        'CN=Interop',
-        '-ext',
-        'ExtendedKeyUsage=codeSigning',
-      ];
-      await run('keytool', '-genkeypair', ...store, ...key);
-      await run('keytool', '-importcert', '-noprompt', ...store, '-alias', 'tsa', '-file', rootFile);
-      writeFileSync(join(dir, 'content.txt'), 'hello\n');
-      await run('jar', '--create', '--file', 'signed.jar', 'content.txt');
-      await run('jarsigner', ...store, '-tsa', `${url}/api/v1/tsa`, '-tsadigestalg', 'SHA-384', 'signed.jar', 'code');
-    },
-    verify: async ({ run }) => {
-      const output = await run(
-        'jarsigner',
-        '-verify',
-        '-verbose',
-        '-certs',
-        '-keystore',
-        'store.p12',
-        '-storepass',
-        password,
-        'signed.jar',
-      );
-      const isTimed = output.includes('jar verified.') && /Timestamped by "[^"]+" on/.test(output);
-      if (!isTimed || /TSA certificate chain is invalid|no timestamp/i.test(output)) failed(output);
-    },
-  },
-  pythonClient('rfc3161-client'),
-  pythonClient('tsp-client'),
-  pythonClient('pyHanko'),
-  {
-    name: '@sigstore/sign',
-    stamp: async ({ context, run, url }) => {
-      const entry = join(await npmPlace(context), 'node_modules/@sigstore/sign');
-      const drive = `const { TSAWitness } = require(${JSON.stringify(entry)});
-        const content = { $case: 'messageSignature', messageSignature: { signature: Buffer.from('a signature') } };
-        new TSAWitness({ tsaBaseURL: ${JSON.stringify(url)} }).testify(content).then(({ rfc3161Timestamps }) => {
-          require('node:fs').writeFileSync('answer.tsr', rfc3161Timestamps[0].signedTimestamp);
-        });`;
-      await run(process.execPath, '--input-type=commonjs', '--eval', drive);
-    },
-  },
-];
+export const timeStampClients: readonly TimeStampClient[] = [...libraryClients, ...codeSigningClients, ...pythonClients, ...goClients];
 
 /** A key and a self-signed certificate that code and documents may be signed with. */
 async function makeSigner({ context, dir }: { context: StackContext; dir: string }) {

@@ -14,7 +14,7 @@ import { shareTurns } from './http/fair-turns.ts';
 import { registerHostRule } from './http/host-header.ts';
 import { registerJsonBody } from './http/json-body.ts';
 import { createMistakes } from './http/mistakes.ts';
-import { createForeignOrigins, registerForeignBodies } from './http/origin.ts';
+import { baseUrlOf, createForeignOrigins, registerForeignBodies } from './http/origin.ts';
 import { addressKey, type CountingLimits } from './http/rate-limits.ts';
 import { registerRequestLog } from './http/request-log.ts';
 import { registerRequestMetrics } from './http/request-metrics.ts';
@@ -22,6 +22,7 @@ import { registerSecurityHeaders } from './http/security-headers.ts';
 import { createEdgeServerOptions } from './http/server-options.ts';
 import { createProductRule, createServicePasswords, createServiceTokens } from './http/service-token.ts';
 import { registerPathRule } from './http/validation.ts';
+import { createCallGuards } from './mcp/call-guards.ts';
 import { registerMcp } from './mcp/endpoint.ts';
 import { registerOpenApi } from './openapi/register.ts';
 import { registerViews } from './pages/views.ts';
@@ -80,7 +81,7 @@ function createServer(log: FastifyBaseLogger, trustProxy: string[]): FastifyInst
 
 /** Puts plugins and routes together, in an order that matters: hooks count only for routes registered after them. Does not listen. */
 export async function buildApp({ config, log, services, limits, metrics }: AppDeps): Promise<FastifyInstance> {
-  const { stamping, stampBatch, tsaDoor, verification, stampPages, statistics, downloadSealed, workflows, health, status, pricing } =
+  const { stamping, stampBatch, tsaDoor, verification, stampPages, statistics, sealedDownload, workflows, health, status, pricing } =
     services;
   const sealedMaxBytes = config.SEALED_MAX_BYTES;
   const identifyProduct = createServiceTokens(config.SERVICE_TOKENS);
@@ -129,7 +130,7 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   registerVerifyForm(app, { stampPages, reader, limits, perMinute: config.RATE_VERIFY_PER_MINUTE });
   const budget = createByteBudget({ maxBytes: sentBytes });
   registerSealedRoutes(app, {
-    downloadSealed,
+    sealedDownload,
     budget,
     limits,
     mistakes,
@@ -156,7 +157,14 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
     publicBaseUrl: config.PUBLIC_BASE_URL,
   });
   const isForeign = createForeignOrigins(app, config.PUBLIC_BASE_URL, config.MCP_ORIGINS);
-  registerMcp(app, { identifyProduct, requireProduct, mistakes, isForeign, stamping, verification, sealedMaxBytes });
+  const story = {
+    stampBatch,
+    verification,
+    workflows,
+    baseUrl: () => baseUrlOf(app, config.PUBLIC_BASE_URL),
+    guardsOf: createCallGuards({ limits, mistakes, agentLimit, config }),
+  };
+  registerMcp(app, { identifyProduct, requireProduct, mistakes, isForeign, stamping, verification, sealedMaxBytes, story });
   if (config.TSA_DOOR !== 'off') {
     registerTsaRoutes(app, {
       door: tsaDoor,

@@ -1,6 +1,14 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Certificate, createTrustStore, nameText, pemOf, TrustMaterialError, type TrustStore } from '../shared/rfc3161/index.ts';
+import {
+  type Certificate,
+  createTrustStore,
+  nameText,
+  pemOf,
+  type TrustMaterial,
+  TrustMaterialError,
+  type TrustStore,
+} from '../shared/rfc3161/index.ts';
 import { asFailure, CommandFailure, exitCodes } from './failure.ts';
 import type { OptionValues } from './options.ts';
 
@@ -76,7 +84,12 @@ export const forgetAnchor = ({ path }: KeptAnchor): Promise<void> => aboutFile(p
  *
  * @throws CommandFailure that names the file that cannot be read
  */
-export async function openTrust(folder: string, { ca = [], intermediate = [], crl = [] }: OptionValues): Promise<TrustStore> {
+export async function openTrust(
+  folder: string,
+  { ca = [], intermediate = [], crl = [] }: OptionValues,
+  /** What came with that which is to be judged: certificates that are not trusted, and lists, which their issuers have signed. */
+  brought: Pick<TrustMaterial, 'intermediates' | 'crls'> = {},
+): Promise<TrustStore> {
   const readAll = async (paths: readonly string[]) => (await Promise.all(paths.map(readCertificates))).flat();
   const anchors = ca.length > 0 ? await readAll(ca) : (await keptAnchors(folder)).map(({ certificate }) => certificate);
   const intermediates = await readAll(intermediate);
@@ -84,6 +97,10 @@ export async function openTrust(folder: string, { ca = [], intermediate = [], cr
   const derOf = ({ der }: Certificate) => der;
   // Certificates were read one by one: what can be wrong here is a list.
   return aboutFile(crl.join(', '), async () =>
-    createTrustStore({ anchors: anchors.map(derOf), intermediates: intermediates.map(derOf), crls }),
+    createTrustStore({
+      anchors: anchors.map(derOf),
+      intermediates: [...intermediates.map(derOf), ...(brought.intermediates ?? [])],
+      crls: [...crls, ...(brought.crls ?? [])],
+    }),
   );
 }

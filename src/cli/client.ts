@@ -15,7 +15,7 @@ import {
   workflowStartResponse,
   workflowStateResponse,
 } from '../shared/contract/workflow.ts';
-import { verifyPath, workflowStatePath } from '../shared/domain/addresses.ts';
+import { evidencePath, verifyPath, workflowStatePath } from '../shared/domain/addresses.ts';
 import { type StampAnswer, stampAnswer, type VerifyAnswer, verifyAnswer } from './answers.ts';
 import { CommandFailure } from './failure.ts';
 import { createServiceCalls } from './service-call.ts';
@@ -43,6 +43,8 @@ export interface Client {
   completeWorkflow(workflow: WorkflowAccess, key: string): Promise<WorkflowCompleteResponse>;
   readWorkflow(workflow: WorkflowAccess): Promise<WorkflowStateResponse>;
   resendLink(workflow: WorkflowAccess, key: string): Promise<WorkflowResendResponse>;
+  /** The evidence bundle of a completed workflow (W22), which anybody may fetch. */
+  fetchEvidence(workflowId: string): AsyncIterable<Uint8Array>;
   redactWorkflow(workflow: WorkflowAccess, key: string): Promise<z.output<typeof workflowRedactResponse>>;
 }
 
@@ -53,7 +55,7 @@ export interface WorkflowAccess {
 
 export function createClient({ baseUrl, serviceToken }: ClientOptions): Client {
   const base = baseUrl.replace(/\/+$/, '');
-  const { addressOf, json, bytes } = createServiceCalls(base);
+  const { addressOf, json, bytes, chunks } = createServiceCalls(base);
   const keyed = (key: string) => ({ 'idempotency-key': key });
   const stampPath = (tokenId: string) => verifyPath(encodeURIComponent(tokenId));
   const statePath = ({ workflow_id }: WorkflowAccess) => workflowStatePath(encodeURIComponent(workflow_id));
@@ -94,6 +96,7 @@ export function createClient({ baseUrl, serviceToken }: ClientOptions): Client {
     completeWorkflow: (workflow, key) => json(postTo(workflow, 'complete', key), workflowCompleteResponse),
     readWorkflow: (workflow) => json({ method: 'GET', path: statePath(workflow), headers: authorized(workflow) }, workflowStateResponse),
     resendLink: (workflow, key) => json(postTo(workflow, 'resend', key), workflowResendResponse),
+    fetchEvidence: (workflowId) => chunks({ method: 'GET', path: evidencePath(encodeURIComponent(workflowId), 'zip') }),
     redactWorkflow: (workflow, key) => json(postTo(workflow, 'redact-pii', key), workflowRedactResponse),
   };
 }

@@ -3,14 +3,10 @@ import { type FileHandle, open, rm } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { ZipFile } from 'yazl';
+import type { ZipFile } from 'yazl';
+import { createContainer, type EntryOptions } from '../shared/archive/asics.ts';
 import type { Imprint } from '../shared/domain/stamp.ts';
-import { isRecord } from '../shared/rfc3161/index.ts';
-import { containerType, proofEntries } from './container-read.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
-
-/** The same for every entry, so that the same file and token give the same bytes anywhere: DOS time has no zone. */
-const entryOptions = { mtime: new Date(1980, 0, 1), mode: 0o100644, compress: false, forceDosTimestamp: true };
 
 /** What is packed, as it was judged. */
 export interface JudgedFile {
@@ -29,14 +25,11 @@ async function* octetsOf(file: FileHandle, { algorithm, digest }: Imprint) {
 }
 
 async function writeZip(to: FileHandle, name: string, content: { stream: Readable; size: number }, proof: Buffer): Promise<void> {
-  const zip = new ZipFile();
   const failed = Promise.withResolvers<never>();
-  zip.once('error', failed.reject);
   content.stream.once('error', failed.reject);
-  zip.addBuffer(Buffer.from(containerType), 'mimetype', entryOptions);
-  zip.addReadStream(content.stream, name, { ...entryOptions, size: content.size });
-  zip.addBuffer(proof, isRecord(proof) ? proofEntries.record : proofEntries.token, entryOptions);
-  zip.end();
+  const addFile = (zip: ZipFile, options: EntryOptions) => zip.addReadStream(content.stream, name, { ...options, size: content.size });
+  const zip = createContainer(addFile, proof);
+  zip.once('error', failed.reject);
   const stop = new AbortController();
   const written = pipeline(zip.outputStream, to.createWriteStream({ flush: true }), { signal: stop.signal });
   try {

@@ -13,6 +13,7 @@ import { trustList } from './commands/trust-list.ts';
 import { trustRemove } from './commands/trust-remove.ts';
 import { verify } from './commands/verify.ts';
 import { workflowAdd } from './commands/workflow-add.ts';
+import { workflowBundle } from './commands/workflow-bundle.ts';
 import { workflowComplete } from './commands/workflow-complete.ts';
 import { workflowRedact } from './commands/workflow-redact.ts';
 import { workflowResend } from './commands/workflow-resend.ts';
@@ -34,6 +35,7 @@ const commands: readonly Command[] = [
   workflowStatus,
   workflowResend,
   workflowComplete,
+  workflowBundle,
   workflowRedact,
 ];
 

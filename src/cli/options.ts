@@ -17,6 +17,7 @@ const optionTypes = {
   force: flag,
   metadata: repeated,
   online: flag,
+  out: text,
   proof: text,
   tier: text,
   token: text,

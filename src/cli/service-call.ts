@@ -19,6 +19,8 @@ export interface ServiceCalls {
   json<Schema extends z.ZodType>(call: Call, answer: Schema): Promise<z.output<Schema>>;
   /** @throws CommandFailure as `json` */
   bytes(call: Call): Promise<BytesAnswer>;
+  /** An answer of any size, as it arrives. @throws CommandFailure as `json`, also where it breaks off */
+  chunks(call: Call): AsyncIterable<Uint8Array>;
 }
 
 export interface BytesAnswer {
@@ -26,8 +28,8 @@ export interface BytesAnswer {
   readonly headers: Headers;
 }
 
-interface Answer extends BytesAnswer {
-  readonly ok: boolean;
+interface Failed {
+  readonly body: Buffer;
   readonly status: number;
   readonly retryAfterMs: number | undefined;
 }
@@ -45,34 +47,61 @@ const items = z.array(z.object({ loc: z.array(z.union([z.string(), z.number()]))
 export function createServiceCalls(base: string): ServiceCalls {
   const addressOf = (path: string) => (URL.canParse(path) ? path : `${base}${path}`);
 
-  async function attempt({ method, path, body, headers }: Call): Promise<Answer> {
+  const send = ({ method, path, body, headers }: Call, signal: AbortSignal): Promise<Response> =>
+    fetch(addressOf(path), {
+      method,
+      headers: { accept: 'application/json', ...(body && { 'content-type': 'application/json' }), ...headers },
+      ...(body && { body: JSON.stringify(body) }),
+      signal,
+    });
+
+  const failedOf = async (response: Response): Promise<Failed> => ({
+    status: response.status,
+    body: Buffer.from(await response.arrayBuffer()),
+    retryAfterMs: retryAfterMs(response),
+  });
+
+  /** `read` takes what it wants of a good answer within the time limit: the body may take as long as it arrives. */
+  async function attempt<Value>(call: Call, read: (response: Response) => Promise<Value>): Promise<{ readonly value: Value } | Failed> {
+    const limit = new AbortController();
+    const timer = setTimeout(() => limit.abort(new DOMException('no answer', 'TimeoutError')), timeoutMs);
     try {
-      const response = await fetch(addressOf(path), {
-        method,
-        headers: { accept: 'application/json', ...(body && { 'content-type': 'application/json' }), ...headers },
-        ...(body && { body: JSON.stringify(body) }),
-        signal: AbortSignal.timeout(timeoutMs),
-      });
-      const { ok, status, headers: told } = response;
-      return { ok, status, headers: told, body: Buffer.from(await response.arrayBuffer()), retryAfterMs: retryAfterMs(response) };
+      const response = await send(call, limit.signal);
+      return response.ok ? { value: await read(response) } : await failedOf(response);
     } catch (error) {
       throw unreachable(base, error);
+    } finally {
+      clearTimeout(timer);
     }
   }
 
-  async function bytes(call: Call): Promise<BytesAnswer> {
+  /** Tries again what may succeed later. */
+  async function persist<Value>(call: Call, read: (response: Response) => Promise<Value>): Promise<Value> {
     for (let attempts = 1; ; attempts += 1) {
-      const answer = await attempt(call);
-      if (answer.ok) return answer;
+      const answer = await attempt(call, read);
+      if ('value' in answer) return answer.value;
       const waitMs = answer.retryAfterMs ?? 250 * 2 ** attempts;
       if (!passing.includes(answer.status) || attempts === mostAttempts || waitMs > mostWaitMs) throw failureOf(answer);
       await wait(waitMs);
     }
   }
 
+  const bytes = (call: Call): Promise<BytesAnswer> =>
+    persist(call, async (response) => ({ headers: response.headers, body: Buffer.from(await response.arrayBuffer()) }));
+
+  async function* chunks(call: Call): AsyncGenerator<Uint8Array> {
+    const body = await persist(call, async (response) => response.body);
+    try {
+      if (body) yield* body;
+    } catch (error) {
+      throw unreachable(base, error);
+    }
+  }
+
   return {
     addressOf,
     bytes,
+    chunks,
     json: async (call, schema) => {
       const parsed = schema.safeParse(parseJson((await bytes(call)).body.toString('utf8')));
       if (parsed.success) return parsed.data;
@@ -87,7 +116,7 @@ function retryAfterMs(response: Response): number | undefined {
 }
 
 /** The service's own sentence; of a 422 each field with what is wrong about it. */
-function failureOf({ status, body }: Answer): CommandFailure {
+function failureOf({ status, body }: Failed): CommandFailure {
   const { detail, code, request_id } = errorBody.safeParse(parseJson(body.toString('utf8'))).data ?? { detail: undefined };
   const faults = items.safeParse(detail).data?.map(({ loc, msg }) => `${loc.slice(1).join('.')}: ${msg}`.replace(/^: /, ''));
   const sentence = typeof detail === 'string' ? detail : (faults?.join('; ') ?? 'it gave no reason');

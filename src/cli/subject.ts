@@ -55,10 +55,15 @@ async function findBeside(path: string): Promise<Subject> {
     const input = path.slice(0, -suffix.length);
     return { ...(await readProof(path)), input: (await exists(input)) ? input : undefined };
   }
-  for (const beside of [recordPathOf(path), ...tokenSuffixes.map((end) => `${path}${end}`)]) {
-    if (await exists(beside)) return { ...(await readProof(beside)), input: path };
-  }
+  const beside = await stampBeside(path);
+  if (beside !== undefined) return { ...(await readProof(beside)), input: path };
   throw new CommandFailure(exitCodes.file, `there is no stamp beside it (${recordPathOf(path)})`);
+}
+
+/** The stamp that stands beside a file; undefined where none does. */
+export async function stampBeside(path: string): Promise<string | undefined> {
+  for (const beside of [recordPathOf(path), ...tokenSuffixes.map((end) => `${path}${end}`)]) if (await exists(beside)) return beside;
+  return undefined;
 }
 
 type FoundProof = Omit<Subject, 'input'>;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readBacklog } from '../shared/queue/backlog.ts';
 import { connectWorker, disconnect } from '../shared/queue/connection.ts';
-import { consumeJobs, scheduleSweep } from '../shared/queue/consumer.ts';
+import { consumeJobs, scheduleJob } from '../shared/queue/consumer.ts';
 import { startHeartbeat } from '../shared/queue/heartbeat.ts';
 import { createOutputOrder } from '../shared/queue/output-order.ts';
 import { sendReplies } from '../shared/queue/replies.ts';
@@ -10,21 +10,25 @@ import type { Config } from '../shared/runtime/config.ts';
 import { type ProcessContext, runProcess } from '../shared/runtime/lifecycle.ts';
 import { createMetrics, serveMetrics } from '../shared/runtime/metrics.ts';
 import { openStore } from '../shared/store/store.ts';
-import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
+import { createTokenJudge } from '../shared/trust/judge.ts';
+import { canServeQualified, loadTrustSettings } from '../shared/trust/trusted-providers.ts';
 import { createViewEngine } from '../shared/views/engine.ts';
 import { operatorOf } from '../shared/views/operator.ts';
 import { withMailRecord } from './mail/mail-record.ts';
 import { createMailTransport } from './mail/transport.ts';
-import { openProvider } from './providers/open-provider.ts';
+import { openProvider, openTsas } from './providers/open-provider.ts';
 import { createProcessors } from './registry.ts';
 import { createDirectoryKeeper } from './stamping/directory-keeper.ts';
 import { withSpaceRecord } from './stamping/space-record.ts';
 
 const sweepEveryMs = 3_600_000;
+const dayMs = 86_400_000;
 
 /** Opens everything that a worker process needs, and takes jobs. `lifecycle` closes it again. */
 export async function openWorker({ config, log, lifecycle }: ProcessContext<Config>): Promise<{ url?: string }> {
   const trust = loadTrustSettings(config);
+  // Before anything that may have to be waited for: a key that is not fit ends the process at once.
+  const tsas = openTsas(trust.providers, { clock: systemClock, log });
   const store = openStore(config, log);
   lifecycle.onClose('store', () => store.close());
   await store.openKeys();
@@ -38,7 +42,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
   const metrics = createMetrics({ clock: systemClock });
   const { provider, health, close } = openProvider({
     config,
-    trust,
+    tsas,
     mockKey: () => store.keys.secret('mock-provider'),
     clock: systemClock,
     log,
@@ -54,6 +58,13 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
   const processors = createProcessors({
     provider,
     stamps,
+    batches: store.batches,
+    renewals: store.renewals,
+    evidenceTerms: store.evidenceTerms,
+    tokenJudge: createTokenJudge({ trust, mockKey: () => store.keys.secret('mock-provider'), clock: systemClock }),
+    servesQualified: canServeQualified(trust),
+    renewBeforeMs: config.RENEW_BEFORE_DAYS * dayMs,
+    metrics,
     refusals: store.refusals,
     directory,
     counters: store.counters,
@@ -97,7 +108,8 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     lifecycle.onClose('metrics', served.close);
     log.info({ metricsUrl: served.url }, 'metrics are served');
   }
-  await scheduleSweep(redis, sweepEveryMs, log);
+  await scheduleJob(redis, 'sweep', sweepEveryMs, log);
+  await scheduleJob(redis, 'qstamp-renew', dayMs, log);
   return {};
 }
 

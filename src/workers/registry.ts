@@ -4,6 +4,7 @@ import type { CounterStore } from '../shared/store/counters.ts';
 import type { OutputStore } from '../shared/store/outputs.ts';
 import type { StampStore } from '../shared/store/stamps.ts';
 import { createOtpMailProcessor, type OtpMailDeps } from './processors/otp-mail.ts';
+import { createRenewProcessor, type RenewProcessorDeps } from './processors/renew.ts';
 import { createStampProcessor, type StampProcessorDeps } from './processors/stamp.ts';
 import { createSweepProcessor } from './processors/sweep.ts';
 import { createWorkflowCompletionProcessor } from './processors/workflow-completion.ts';
@@ -12,7 +13,8 @@ import { createStampMaker, type StampMakerDeps } from './stamping/stamp-maker.ts
 
 export type WorkerDeps = StampMakerDeps &
   Pick<StampProcessorDeps, 'refusals' | 'sealedContents' | 'sendReplies' | 'waitMs'> &
-  OtpMailDeps & {
+  OtpMailDeps &
+  Omit<RenewProcessorDeps, 'stamps' | 'counters'> & {
     readonly stamps: StampStore;
     readonly counters: CounterStore;
     readonly outputs: OutputStore;
@@ -28,6 +30,7 @@ export function createProcessors(deps: WorkerDeps): JobProcessors {
   return {
     stamp: createStampProcessor({ makeStamps, appendOutputs, refusals, sealedContents, sendReplies, clock, waitMs }),
     sweep: createSweepProcessor({ sealedContents, stamps, clock, log }),
+    'qstamp-renew': async () => void (await createRenewProcessor(deps)()),
     'otp-mail': createOtpMailProcessor({
       workflows,
       challengeKey,

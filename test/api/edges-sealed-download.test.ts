@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { Readable } from 'node:stream';
 import { fastify } from 'fastify';
 import { expect, onTestFinished, test } from 'vitest';
 import { createByteBudget } from '../../src/api/http/byte-budget.ts';
@@ -29,11 +30,14 @@ test('a client that leaves before its content was found takes no memory for it',
       count: (_request, _reply, work) => work(),
       guard: (_request, _reply, work) => work(),
     },
-    downloadSealed: async (_id, _secret, reserve) => {
-      asked.resolve();
-      await found.promise;
-      await reserve(60).finally(ended.resolve);
-      return { content: Buffer.alloc(60), hash: '00' };
+    sealedDownload: {
+      container: async () => Readable.from([]),
+      content: async (_id, _secret, reserve) => {
+        asked.resolve();
+        await found.promise;
+        await reserve(60).finally(ended.resolve);
+        return { content: Buffer.alloc(60), hash: '00' };
+      },
     },
   });
   const socket = await (await listen(app)).open();

@@ -127,6 +127,26 @@ describe('@qstamp/client stamps many', () => {
     expect(last).not.toBe(first);
   });
 
+  test('L3: pieces of an agent and of a workflow fit into a minute; what was made is told when a later piece is refused', async () => {
+    const stub = await startStub((response, { line, body }, attempt) => {
+      if (attempt === 3) return sendJson(response, 429, refusal('rate_limited'), { 'retry-after': '3600' });
+      const items: { hash: string }[] = JSON.parse(body);
+      sendJson(
+        response,
+        200,
+        items.map(({ hash }) => (line.includes('workflow') ? { sequence_number: 1 } : stampOf(hash))),
+      );
+    });
+    const qstamp = new client.Qstamp({ url: stub.url });
+    const outcomes = await qstamp.stampMany([...hashes, ...hashes].slice(0, 1_501), { idempotencyKey: 'run' });
+    expect(outcomes.map(({ made }) => made?.content_sha256)).toEqual([...hashes.slice(0, 1_000), ...Array(501)]);
+    expect(outcomes.slice(1_000).every(({ error }) => error instanceof client.RateLimited)).toBe(true);
+    expect(stub.seen.map(({ headers }) => headers['idempotency-key'])).toEqual(['run:0', 'run:1', 'run:2']);
+    const workflow = qstamp.openWorkflow({ workflow_id: 'id', workflow_token: 'secret' });
+    await workflow.stampMany(hashes.slice(0, 101).map((output_hash) => ({ output_hash, output_type: 'text' })));
+    expect(stub.seen.slice(3).map(({ body }) => JSON.parse(body).length)).toEqual([100, 1]);
+  });
+
   test('what stays on its way is told with its address; what was refused as one is one error', async () => {
     const pending = refusal('stamp_pending', { index: 0, status: 504, token_id: 'id', verify_url: '/there' });
     const stub = await startStub((response, _request, attempt) => {

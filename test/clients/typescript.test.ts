@@ -86,6 +86,19 @@ describe('@qstamp/client, packed and installed: stamping', () => {
     expect(await listStampIds(service)).toContain(token_id);
   });
 
+  test('L1, L2: many in one request, as an agent and for a product; one that is refused is an error of its own', async () => {
+    const hashes = Array.from({ length: 5 }, randomHash);
+    const many = hashes.map((hash, index) => (index === 2 ? { hash, metadata: { long: 'x'.repeat(5_000) } } : hash));
+    for (const options of [{}, { serviceToken }]) {
+      const { qstamp, sent } = connect(options);
+      const outcomes = await qstamp.stampMany(many, { tier: 'plus', metadata: { run: '7' } });
+      expect(outcomes.map(({ made, error }) => made?.content_sha256 ?? error?.name)).toEqual(hashes.with(2, 'InvalidRequest'));
+      expect(outcomes[2]?.error).toMatchObject({ status: 422, issues: [{ loc: ['body', 2, 'metadata'] }] });
+      expect(outcomes[0]?.made?.tier).toBe('plus');
+      expect(sent).toHaveLength(1);
+    }
+  });
+
   test('content is sent when asked, in tier sealed', async () => {
     const { qstamp } = connect();
     const content = Uint8Array.from({ length: 100_000 }, (_, index) => index % 251);
@@ -145,6 +158,13 @@ describe('@qstamp/client: workflows', () => {
     expect(await qstamp.openWorkflow(access).complete()).toMatchObject({ output_count: 4, status: 'completed' });
   });
 
+  test('L4: many outputs in one request are numbered as they are given', async () => {
+    const workflow = await connect().qstamp.startWorkflow(start);
+    const given = Array.from({ length: 7 }, () => ({ output_hash: randomHash(), output_type: 'image' }));
+    const [first, many] = await Promise.all([workflow.stampText('first'), workflow.stampMany(given)]);
+    expect([first, ...many.map(({ made }) => made)].map((made) => made?.sequence_number)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+  });
+
   test('what fails stays open; `await using` waits for its outputs and completes nothing', async () => {
     const { qstamp } = connect();
     let failed = qstamp.openWorkflow({ workflow_id: '', workflow_token: '' });
@@ -189,4 +209,30 @@ test('the quickstart of the README is ten lines long, and runs in plain Node', a
   const [stamped = '', page = ''] = printed.trim().split('\n');
   expect(stamped).toMatch(/^\d{4}-.*Z http:\S+$/);
   expect(await (await fetch(page)).text()).toContain('my-agent');
+});
+
+test('its types are whole: a strict program without types of Node, and with a library of 2022, compiles by them', async () => {
+  const program = `import { Pending, Qstamp, type StampToken, verifyWebhook } from '@qstamp/client';
+    const qstamp = new Qstamp({ url: 'http://127.0.0.1:8080' });
+    export const stamp: Promise<StampToken> = qstamp.stampText('a', { tier: 'plus' });
+    export const address = stamp.catch((error: unknown) => (error instanceof Pending ? error.address : undefined));
+    export const many = qstamp.stampMany(['a']).then((all) => all.map(({ made, error }) => made?.token_id ?? error?.message));
+    export const payload = verifyWebhook('', new Headers(), { secret: '' });
+    // @ts-expect-error there is no such tier
+    export const wrong = qstamp.stampText('a', { tier: 'gold' });`;
+  writeFileSync(join(installed.folder, 'program.ts'), program);
+  const language = [
+    '--target',
+    'es2022',
+    '--lib',
+    'es2022,dom,dom.iterable',
+    '--module',
+    'esnext',
+    '--moduleResolution',
+    'bundler',
+    '--types',
+    '',
+  ];
+  const args = ['--ignoreConfig', '--noEmit', '--strict', ...language, 'program.ts'];
+  await runCommand(process.execPath, [join(checkoutDir, 'node_modules/typescript/bin/tsc'), ...args], { cwd: installed.folder });
 });

@@ -18,7 +18,7 @@ const commands = [stamp, verify, pack, workflowAdd, workflowStart];
 const isRecordIn = (token: unknown): boolean => isRecord(Buffer.from(String(token), 'base64'));
 
 /** Whatever comes within the window goes together. */
-const aggregate = { window_ms: 500 };
+const aggregate = { window_ms: 1_000 };
 
 test('S14: the command stamps, verifies and packs batched stamps as others, without the service; tools of assistants too', async () => {
   const tsa = await startTsa();

@@ -6,7 +6,7 @@ import { startMailServer } from '../support/mail.ts';
 import { sha256 } from '../support/requests.ts';
 import { startService } from '../support/service.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
-import { completeWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
+import { completeWorkflow, readPage, stampOutput, startWorkflow } from '../support/workflows.ts';
 
 test('start, open the link of the mail, stamp, complete, look at the page, drop a file and a container', async () => {
   const mail = await startMailServer();
@@ -35,17 +35,24 @@ test('start, open the link of the mail, stamp, complete, look at the page, drop 
   }
   expect((await completeWorkflow(service, workflow)).status).toBe(200);
 
+  await readPage(service, `/workflow/${workflow.id}`);
   await page.goto(`${service.url}/workflow/${workflow.id}`);
   const text = (await page.textContent('main')) ?? '';
   expect(text).toContain('Completed');
   expect(text).not.toContain('Not qualified');
   for (const number of [1, 2, 3]) expect(await page.locator(`#output-${number}`).count()).toBe(1);
+  await page.locator('#in-browser-proof[data-state=proved]').waitFor();
+  expect(await page.innerText('main')).toContain('Recomputed by your browser, too, and it fits');
+  // Once it is loaded nobody is asked any more.
+  await page.context().setOffline(true);
   await page.setInputFiles('#file', [
     { name: 'second.txt', mimeType: 'text/plain', buffer: contents[1]! },
     { name: 'stranger.txt', mimeType: 'text/plain', buffer: Buffer.from('never stamped') },
   ]);
   await page.getByText('second.txt is output 2').waitFor();
+  await page.getByText('Its leaf and a path of 2 hashes lead to the root').waitFor();
   await page.getByText(/stranger\.txt is none of these outputs/).waitFor();
+  await page.context().setOffline(false);
   expect(await axeFindings(page)).toEqual([]);
 
   const token = await fetch(`${service.url}/api/v1/verify/v1/token/${stampIds[0]}/token`);

@@ -1,6 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { evidenceDocument } from '../../src/shared/contract/evidence-bundle.ts';
-import { type Bundle, type BundleLab, runScript, startBundleLab, withSums } from '../support/bundle-lab.ts';
+import {
+  type Bundle,
+  type BundleLab,
+  canChangeRoot,
+  runScript,
+  runScriptInEmptyPlace,
+  startBundleLab,
+  withSums,
+} from '../support/bundle-lab.ts';
 import { manipulations } from '../support/bundle-manipulations.ts';
 import { getJson, sha256 } from '../support/requests.ts';
 import { type StartedWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
@@ -79,6 +87,16 @@ describe('W22: verify.sh, where nothing is but sh, openssl and sha256sum', () =>
     const { code, output } = await runScript(files);
     expect(output).toMatch(/\nEVERYTHING THAT WAS CHECKED HOLDS: [^\n]*\n$/);
     expect(code).toBe(0);
+  });
+
+  test.runIf(canChangeRoot)('is green in an empty place, and says what it could not check there', async () => {
+    const { code, output } = await runScriptInEmptyPlace(new Map([...good.files, ['../b', Buffer.from('b')]]), '/b');
+    expect(output).toContain('NOT CHECKED: own time-stamps of outputs: there is no /dev/stdin here');
+    expect(output).toMatch(/\n\/b: output 2\n/);
+    expect(output).toMatch(/\nEVERYTHING THAT WAS CHECKED HOLDS: [^\n]*\n$/);
+    expect(code).toBe(0);
+    const red = await runScriptInEmptyPlace(withSums(new Map(good.files).set('root.tst', other.files.get('root.tst')!)));
+    expect(red).toMatchObject({ code: 1, output: expect.stringContaining('time-stamp of the Merkle root does not verify') });
   });
 
   test('tells of a file which output it is, and trusts whom its user names', async () => {

@@ -24,7 +24,18 @@ afterAll(() => service.stop());
 
 const identity = { name: 'qstamp-test', version: '1.0.0' };
 const tokenHeader = { 'X-Service-Token': serviceToken };
-const toolNames = ['service_stamp_hash', 'service_stamp_content', 'service_verify_token'];
+const toolNames = [
+  'service_stamp_hash',
+  'service_stamp_content',
+  'service_verify_token',
+  'stamp_file_hashes',
+  'workflow_start',
+  'workflow_status',
+  'workflow_stamp_output',
+  'workflow_complete',
+  'workflow_bundle',
+  'verify_file_hash',
+];
 
 /** What both generations of the client have in common, once they are connected. */
 interface ConnectedClient {
@@ -111,6 +122,25 @@ describe.each([
   test('fails a call without a token, and is led into no OAuth (M7)', async () => {
     const client = await connect({});
     await expect(client.callTool('service_stamp_hash', { sha256_hex: randomHash() })).rejects.toThrow(/service token/i);
+    await client.close();
+  });
+});
+
+describe('@modelcontextprotocol/client 2.x that negotiates', () => {
+  test('M11: finds 2026-07-28, lists the tools, and stamps and verifies a file without a service token', async () => {
+    const client = new Client2(identity, { versionNegotiation: { mode: 'auto' } });
+    await client.connect(new Transport2(address()));
+    expect(client.getNegotiatedProtocolVersion()).toBe('2026-07-28');
+    expect(client.getServerVersion()).toMatchObject({ name: 'qstamp' });
+    // The client holds every result to the outputSchema that it was told here.
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(toolNames);
+    const hash = randomHash();
+    const call = async (name: string, given: Record<string, unknown>) =>
+      (await client.callTool({ name, arguments: given })) as unknown as ToolResult;
+    const { structuredContent: stamped } = await call('stamp_file_hashes', { files: [{ name: 'größe.txt', sha256_hex: hash }] });
+    const [{ token_id }] = stamped.files as [{ token_id: string }];
+    expect((await call('verify_file_hash', { sha256_hex: hash, token_id })).structuredContent).toMatchObject({ verified: true });
+    expect((await call('service_verify_token', { token_id }).catch((error: Error) => error.message)) as unknown).toMatch(/service token/i);
     await client.close();
   });
 });

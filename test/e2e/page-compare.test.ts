@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { briefing, contentOf, sha256Of, workflowSamples } from '../support/page-samples.ts';
 import { mainText } from '../support/page-text.ts';
@@ -7,6 +8,13 @@ const pages = useSamplePages();
 const { visit } = pages;
 
 const { workflowId } = workflowSamples.long;
+
+/** Loads the page again where the browser cannot have a tree of all outputs: then the service is asked for a hash. */
+async function withoutTree(page: Page): Promise<void> {
+  await page.route('**/outputs.json*', (route) => route.fulfill({ status: 503 }));
+  await page.reload();
+  await page.getByText('Recomputed by your browser in part').waitFor();
+}
 
 /** Bytes; a browser reads a file in pieces that are far smaller. */
 const largerThanAPiece = 3_000_000;
@@ -31,7 +39,8 @@ describe('comparing a file', () => {
     expect(result.said).toContain(`No match. large.bin is none of these outputs, and not the briefing. Its SHA-256 is ${sha256Of(large)}.`);
     expect(result.largeHash).toBe(sha256Of(large));
     expect(result.marked).toBe('output-4');
-    expect(requests.filter((url) => !url.includes('/assets/') && !url.startsWith('data:'))).toEqual([`${pages.url}/workflow/completed`]);
+    const published = ['', '/outputs.json?first=1', '/closing-record.json'].map((path) => `${pages.url}/workflow/completed${path}`);
+    expect(requests.filter((url) => !url.includes('/assets/') && !url.startsWith('data:'))).toEqual(published);
     expect((await pages.app.inject('/workflow/foundBriefing')).body).toContain('This is the hash of the briefing');
   });
 
@@ -60,6 +69,7 @@ describe('comparing a file', () => {
 
   it('finds an output on another page by its hash alone, and leads there', async () => {
     const { requests } = await visit(`/workflow/${workflowId}`, {}, async (page) => {
+      await withoutTree(page);
       await page.setInputFiles('#file', file('far.bin', contentOf(250)));
       await page.getByRole('link', { name: 'output 250' }).click();
       await page.waitForURL(/page=3#output-250$/);
@@ -69,6 +79,7 @@ describe('comparing a file', () => {
 
   it('says so when the service cannot be asked', async () => {
     await visit(`/workflow/${workflowId}`, {}, async (page) => {
+      await withoutTree(page);
       await page.route('**/*find=*', (route) => route.fulfill({ status: 503 }));
       await page.setInputFiles('#file', file('far.bin', contentOf(250)));
       await page.getByText('Not compared.').waitFor();

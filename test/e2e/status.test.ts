@@ -21,7 +21,7 @@ describe('GET /api/v1/status (decisions, Public JSON)', () => {
       expect(answer.status).toBe(200);
       expect(answer.headers.get('cache-control')).toBe('public, max-age=2');
       const read = statusResponse.parse(answer.body);
-      return read.status === 'operational' && read.provider.last_success_at !== null && answer.body;
+      return read.status === 'operational' && read.provider.last_success_at !== null && read.evidence.last_run_at !== null && answer.body;
     });
     const provider = {
       name: 'mock',
@@ -31,7 +31,7 @@ describe('GET /api/v1/status (decisions, Public JSON)', () => {
       last_success_at: expect.stringMatching(/Z$/),
       latency_ms: { p50: expect.any(Number), p95: expect.any(Number) },
     };
-    const counters = { stamps: 0, failed: 0, verifications: 0, workflows_started: 0, workflows_completed: 0 };
+    const counters = { stamps: 0, failed: 0, verifications: 0, workflows_started: 0, workflows_completed: 0, evidence_renewed: 0 };
     expect(status).toEqual({
       status: 'operational',
       version: '0.2.0',
@@ -41,6 +41,7 @@ describe('GET /api/v1/status (decisions, Public JSON)', () => {
       providers: [provider],
       mail: { status: 'not_configured' },
       queue: { depth: 0, oldest_job_age_seconds: null, durability: expect.any(String) },
+      evidence: { last_run_at: expect.stringMatching(/Z$/), due: 0, lapsed: 0 },
       counters: { last_24h: counters, lifetime: counters },
     });
   });

@@ -1,4 +1,4 @@
-"""The Python client, as it was installed from its wheel: <address of the service> <service token> <README of the client>.
+"""The Python client, as it was installed from its wheel: <address of the service> <service token> <README of the client> <examples>.
 
 Prints a line for each test, `name: ok` or what is wrong.
 """
@@ -7,15 +7,18 @@ import asyncio
 import datetime
 import email.utils
 import hashlib
+import http.server
 import inspect
 import io
 import json
+import os
 import pathlib
 import re
 import secrets
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -23,7 +26,7 @@ import httpx
 import qstamp
 from standardwebhooks.webhooks import Webhook
 
-url, service_token, readme = sys.argv[1:]
+url, service_token, readme, examples = sys.argv[1:]
 TEXT = "What an agent wrote. Ünïcödé.\n"
 HASH = hashlib.sha256(TEXT.encode()).hexdigest()
 START = {"user_email": "client@example.com", "agent_id": "agent-7", "briefing": "Paint a bridge."}
@@ -67,6 +70,18 @@ class Stamping(unittest.TestCase):
             self.assertIsNone(client.stamp_bytes(content).sealed_storage_url)
             with self.assertRaisesRegex(qstamp.QstampError, "tier sealed"):
                 client.stamp_bytes(content, send_content=True, tier="plus")
+
+    def test_many_in_one_request(self):
+        hashes = [hashlib.sha256(str(number).encode()).hexdigest() for number in range(5)]
+        with connect() as client, qstamp.Qstamp(url) as agent:
+            for each in (client, agent):
+                outcomes = each.stamp_many([*hashes, (HASH, {"long": "x" * 5000})], tier="plus", metadata={"run": "7"})
+                self.assertEqual([outcome.result().content_sha256 for outcome in outcomes[:5]], hashes)
+                self.assertIsInstance(outcomes[5].error, qstamp.InvalidRequest)
+            workflow = client.start_workflow(**START)
+            outputs = [qstamp.OutputToStamp(output_hash=each, output_type="image", output_metadata={"page": 1}) for each in hashes]
+            made = workflow.stamp_many(outputs)
+            self.assertEqual([outcome.result().sequence_number for outcome in made], [1, 2, 3, 4, 5])
 
     def test_what_is_no_content_is_refused(self):
         with connect() as client:
@@ -167,7 +182,35 @@ def refusal(code, **more):
     return {"detail": "A sentence.", "code": code, "request_id": "request-1", **more}
 
 
+class Losing(httpx.HTTPTransport):
+    """Does what is asked, and loses the first answer to each request on its way back."""
+
+    answered: set[str] = set()
+
+    def handle_request(self, request):
+        response = super().handle_request(request)
+        key = request.headers.get("idempotency-key", "")
+        if key in self.answered:
+            return response
+        self.answered.add(key)
+        response.close()
+        raise httpx.ReadError("the connection was cut")
+
+
 class Retries(unittest.TestCase):
+    def test_nothing_is_made_twice_when_answers_are_lost(self):
+        def count():
+            listed = httpx.get(f"{url}/api/v1/internal/v1/stamps", params={"limit": 1}, headers={"x-service-token": service_token})
+            return listed.json()["total"]
+
+        before = count()
+        with connect(http=httpx.Client(transport=Losing())) as client:
+            client.stamp_text("once")
+            with client.workflow(**START) as workflow:
+                self.assertEqual([workflow.stamp_text(text).sequence_number for text in ("one", "two")], [1, 2])
+            self.assertEqual(workflow.state().output_count, 2)
+        self.assertEqual(count() - before, 1)
+
     def test_the_same_key_after_retry_after_and_lost_connections(self):
         busy = httpx.Response(503, json=refusal("overloaded"), headers={"retry-after": "1"})
         cut, proxy = httpx.ReadError("cut"), httpx.Response(502, text="<h1>Bad Gateway</h1>")
@@ -228,6 +271,18 @@ class Retries(unittest.TestCase):
         self.assertEqual((first == again, first == last), (True, False))
 
 
+    def test_what_was_made_is_told_when_a_later_piece_is_refused(self):
+        def made(request):
+            return httpx.Response(200, json=[stamp_of(item["hash"]) for item in json.loads(request.content)])
+
+        refused = httpx.Response(429, json=refusal("rate_limited"), headers={"retry-after": "3600"})
+        seen, options = answering(made, refused)
+        outcomes = qstamp.Qstamp(url, **options).stamp_many([HASH] * 1200, idempotency_key="run")
+        self.assertEqual([outcome.made is not None for outcome in outcomes], [True] * 500 + [False] * 700)
+        self.assertIsInstance(outcomes[-1].error, qstamp.RateLimited)
+        self.assertEqual([request.headers["idempotency-key"] for request in seen], ["run:0", "run:1"])
+
+
 class Webhooks(unittest.TestCase):
     secret = "whsec_" + "c2VjcmV0IG9mIHRoZSB0ZXN0cw=="
     body = '{"type": "stamp.made"}'
@@ -271,6 +326,44 @@ class Readme(unittest.TestCase):
         stamped, page = printed.splitlines()
         self.assertRegex(stamped, r"^\d{4}-.*Z http:\S+$")
         self.assertIn("my-agent", httpx.get(page).text)
+
+
+class ScriptedModel(http.server.BaseHTTPRequestHandler):
+    """Speaks chat completions: has one file written, and then says that it is done."""
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        called = {"name": "write_file", "arguments": json.dumps({"name": "../../haiku.txt", "content": "Steel over water\n"})}
+        first = {"role": "assistant", "content": None, "tool_calls": [{"id": "call-1", "type": "function", "function": called}]}
+        message = first if len(asked["messages"]) == 1 else {"role": "assistant", "content": "It is written."}
+        body = json.dumps({"choices": [{"message": message}]}).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+class Examples(unittest.TestCase):
+    def test_the_loop_stamps_every_output_of_a_run(self):
+        model = http.server.ThreadingHTTPServer(("127.0.0.1", 0), ScriptedModel)
+        threading.Thread(target=model.serve_forever, daemon=True).start()
+        settings = {"QSTAMP_URL": url, "CLIENT_EMAIL": "client@example.com", "MODEL": "scripted"}
+        env = {**os.environ, **settings, "MODEL_URL": f"http://127.0.0.1:{model.server_port}"}
+        loop = [sys.executable, str(pathlib.Path(examples, "agent-loop/agent-loop.py")), "Write a haiku."]
+        with tempfile.TemporaryDirectory() as folder:
+            ended = subprocess.run(loop, cwd=folder, env=env, capture_output=True, text=True)
+            self.assertEqual((ended.returncode, ended.stderr[-500:]), (0, ""))
+            written = pathlib.Path(folder, "outputs/haiku.txt").read_bytes()
+        model.shutdown()
+        page, answer = ended.stdout.splitlines()
+        self.assertEqual(answer, "It is written.")
+        outputs = httpx.get(f"{page}/outputs.json").json()["outputs"]
+        expected = [hashlib.sha256(each).hexdigest() for each in (written, answer.encode())]
+        self.assertEqual([output["output_hash"] for output in outputs], expected)
+        self.assertEqual(httpx.get(f"{url}/api/v1/workflow/{page.split('/')[-1]}").json()["status"], "completed")
 
 
 class Lines(unittest.TestResult):

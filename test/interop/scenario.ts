@@ -73,6 +73,7 @@ export const scenario: readonly Step[] = [
     keep: { sealedId: 'token_id', secret: 'sealed_storage_url' },
   },
   { operation: 'downloadSealedContent', path: { token_id: '$sealedId', secret: '$secret' }, status: 200, bytes: content },
+  { operation: 'downloadSealedContainer', path: { token_id: '$sealedId', secret: '$secret' }, status: 200, bytes: '' },
   { operation: 'verifyToken', ...byId, answer: { valid: true, content_sha256: hash } },
   { operation: 'verifyRawToken', body: { token: '$token', hash }, status: 200, answer: { valid: true } },
   { operation: 'verifyForm', body: { token: '$token' }, status: 200 },

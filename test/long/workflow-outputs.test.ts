@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { createTreeHeadBuilder } from '../../src/shared/domain/merkle.ts';
 import { loadConfig } from '../../src/shared/runtime/config.ts';
 import { openStore } from '../../src/shared/store/store.ts';
+import { launchChromium } from '../support/chromium.ts';
 import { eventually, getJson, sha256 } from '../support/requests.ts';
 import { startProcesses } from '../support/service.ts';
 import { completeWorkflow, startWorkflow } from '../support/workflows.ts';
@@ -48,4 +49,20 @@ test('W9: 100 000 outputs complete in bounded memory, and their page is shown in
   await eventually(async () => (await find()).includes('data-found="77777"'));
   const { status, body } = await getJson(service, `/api/v1/workflow/${workflow.id}/proof?output_hash=${hashes[77_776]}`);
   expect([status, body.sequence_number, body.tree_size, body.root_hash]).toEqual([200, 77_777, total, rootOf(hashes)]);
-}, 240_000);
+
+  // W14: the browser recomputes them all when it is told to, and answers its reader meanwhile.
+  const browser = await launchChromium();
+  onTestFinished(() => browser.close());
+  const page = await browser.newPage();
+  await page.goto(`${service.url}/workflow/${workflow.id}`);
+  await page.click('text=Recompute all 100,000 outputs');
+  await page.getByText(/^Recomputing: \d/).waitFor();
+  await page.fill('#find', 'a reader writes');
+  await page.locator('#in-browser-proof[data-state]').waitFor({ timeout: 120_000 });
+  expect(await page.innerText('#in-browser-proof')).toContain(
+    'Recomputed from the leaves of all outputs, it is the one that this page shows.',
+  );
+  await page.context().setOffline(true);
+  await page.setInputFiles('#file', { name: 'one', mimeType: 'text/plain', buffer: Buffer.from('output 77776') });
+  await page.getByText('one is output 77777. Its leaf and a path of 17 hashes lead to the root').waitFor();
+}, 360_000);

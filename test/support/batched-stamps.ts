@@ -1,7 +1,9 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
+import { crownOf } from '../../src/shared/domain/leaf-path.ts';
 import { leafRecordOf } from '../../src/shared/domain/leaf-record.ts';
 import type { Batch, Imprint, ImprintAlgorithm, LeafProof } from '../../src/shared/domain/stamp.ts';
 import { buildHashTree, tokenIn } from '../../src/shared/rfc3161/index.ts';
+import type { NewLeaf } from '../../src/shared/store/batch-leaves.ts';
 import type { StoredStamp } from '../../src/shared/store/stamps.ts';
 import type { TsaLab } from './tsa-lab.ts';
 
@@ -10,7 +12,7 @@ export function makeBatchedStamps(
   tsa: TsaLab,
   count: number,
   { algorithm = 'sha256', timeMs }: { algorithm?: ImprintAlgorithm; timeMs?: number } = {},
-): { batch: Batch; stamps: StoredStamp[] } {
+): { batch: Batch; stamps: StoredStamp[]; leaves: NewLeaf[] } {
   const octets = { sha256: 32, sha384: 48, sha512: 64 }[algorithm];
   const random = () => Array.from({ length: count }, () => randomBytes(octets));
   const [digests, blinds] = [random(), random()];
@@ -30,12 +32,13 @@ export function makeBatchedStamps(
     tsq: Buffer.from(asked.der),
     tsr: answer,
     tst: tokenIn(answer)!,
+    crown: crownOf(tree.levels),
   };
   const stamps = digests.map((digest, index): StoredStamp => {
     const imprint: Imprint = { algorithm, digest: digest.toString('hex') };
     const path = tree.reducedHashtreeOf(index).slice(1).flat();
     const token = leafRecordOf(imprint, batch, path).toString('base64');
-    const proof: LeafProof = { kind: 'leaf', ...claims, token, batch, path };
+    const proof: LeafProof = { kind: 'leaf', ...claims, token, batch, index, path };
     return {
       tokenId: randomUUIDv7(),
       imprint,
@@ -46,5 +49,6 @@ export function makeBatchedStamps(
       requestId: 'test',
     };
   });
-  return { batch, stamps };
+  const leaves = stamps.map(({ tokenId, proofs: [proof] }) => ({ tokenId, blind: (proof as LeafProof).path[0]! }));
+  return { batch, stamps, leaves };
 }

@@ -1,6 +1,6 @@
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -39,6 +39,34 @@ export function withSums(files: Bundle): Map<string, Buffer> {
   return bent.set('SHA256SUMS', Buffer.from(sums.join('')));
 }
 
+/** Whether a test may see a folder as the whole machine. */
+export const canChangeRoot = process.getuid?.() === 0 && findProgram('chroot') !== undefined;
+
+/** The files that a program is loaded with, as the loader lists them. */
+const librariesOf = (program: string): string[] => execFileSync('ldd', [program], { encoding: 'utf8' }).match(/\/\S+/g) ?? [];
+
+/** Runs `verify.sh` of these files where nothing is at all but three programs: no /dev, no /proc, no other folder. */
+export async function runScriptInEmptyPlace(files: Bundle, ...args: readonly string[]): Promise<ScriptRun> {
+  const folder = mkdtempSync(join(tmpdir(), 'qstamp-empty-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const put = (name: string, content: Buffer, mode = 0o644) => {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), content, { mode });
+  };
+  for (const name of ['sh', 'openssl', 'sha256sum']) {
+    const program = findProgram(name) ?? name;
+    put(`bin/${name}`, readFileSync(program), 0o755);
+    for (const library of librariesOf(program)) put(library, readFileSync(library), 0o755);
+  }
+  for (const [name, content] of files) put(join('bundle', name), content);
+  return new Promise((resolve) => {
+    const options = { env: { PATH: '/bin' }, encoding: 'utf8' } as const;
+    execFile(findProgram('chroot') ?? '', [folder, '/bin/sh', '/bundle/verify.sh', ...args], options, (error, stdout, stderr) => {
+      resolve({ code: error ? Number(error.code) : 0, output: `${stdout}${stderr}` });
+    });
+  });
+}
+
 export interface ScriptRun {
   readonly code: number;
   readonly output: string;
@@ -71,10 +99,17 @@ export interface BundleLab {
   completed(contents: readonly string[]): Promise<{ readonly workflow: StartedWorkflow; readonly zip: Buffer; readonly files: Bundle }>;
 }
 
-/** A service whose stamps come from a development TSA. */
-export async function startBundleLab(onEnd: (close: () => void | Promise<void>) => void): Promise<BundleLab> {
+/** A service whose stamps come from a development TSA. `provider`: more members of its entry. */
+export async function startBundleLab(
+  onEnd: (close: () => void | Promise<void>) => void,
+  provider: Readonly<Record<string, unknown>> = {},
+): Promise<BundleLab> {
   const tsa = await startTsa({ onEnd });
-  const settings = { ...providersSettings([{ tsa }], onEnd), RATE_WORKFLOW_START_PER_HOUR: '0', RATE_WORKFLOW_STAMP_PER_MINUTE: '0' };
+  const settings = {
+    ...providersSettings([{ tsa, ...provider }], onEnd),
+    RATE_WORKFLOW_START_PER_HOUR: '0',
+    RATE_WORKFLOW_STAMP_PER_MINUTE: '0',
+  };
   const service = await startService({ keep: true, settings });
   onEnd(() => service.stop().then(() => undefined));
   return {
@@ -82,10 +117,13 @@ export async function startBundleLab(onEnd: (close: () => void | Promise<void>) 
     tsa,
     completed: async (contents) => {
       const workflow = await startWorkflow(service);
-      for (const content of contents) {
+      const stamp = async (content: string) => {
         const { status } = await stampOutput(service, workflow, { output_hash: createHash('sha256').update(content).digest('hex') });
         if (status !== 201) throw new Error(`stamping answered ${status}`);
-      }
+      };
+      // Only what waits together is batched.
+      if ('aggregate' in provider) await Promise.all(contents.map(stamp));
+      else for (const content of contents) await stamp(content);
       const { status } = await completeWorkflow(service, workflow);
       if (status !== 200) throw new Error(`completing answered ${status}`);
       const zip = Buffer.from(await (await service.fetch(`/workflow/${workflow.id}/evidence.zip`)).arrayBuffer());

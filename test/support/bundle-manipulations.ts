@@ -150,8 +150,14 @@ export const manipulations: readonly Manipulation[] = [
   {
     what: 'the closing record is that of another root, with its time-stamp',
     says: /chain breaks at output 1|Merkle root/,
-    reason: 'chain_mismatch',
+    reason: 'imprint_mismatch',
     bend: taken('closing-record.json', 'closing-record.tst'),
+  },
+  {
+    what: 'everything that was sealed is that of another workflow',
+    says: /chain breaks at output 1|Merkle root/,
+    reason: 'chain_mismatch',
+    bend: taken('closing-record.json', 'closing-record.tst', 'root.bin', 'root.tst'),
   },
   {
     what: 'the closing record tells of another number of outputs',

@@ -9,6 +9,8 @@ import { runCommand } from '../../scripts/stack/run-command.ts';
 export interface InstalledClient {
   /** A folder that was empty before the package was installed. */
   readonly folder: string;
+  /** What was packed. */
+  readonly archive: string;
   /** The package itself, out of that folder. */
   load(): Promise<typeof import('../../clients/typescript/src/index.ts')>;
   dispose(): void;
@@ -26,13 +28,14 @@ export async function installClient(): Promise<InstalledClient> {
     cpSync(join(checkoutDir, 'tsconfig.json'), join(place, 'tsconfig.json'));
     const env = { ...process.env, PATH: `${join(checkoutDir, 'node_modules/.bin')}${delimiter}${process.env.PATH}` };
     await runCommand('npm', ['pack', '--ignore-scripts=false', '--pack-destination', place], { cwd: source, env });
-    const [archive = ''] = readdirSync(place).filter((name) => name.endsWith('.tgz'));
+    const [packed = ''] = readdirSync(place).filter((name) => name.endsWith('.tgz'));
+    const archive = join(place, packed);
     const folder = join(place, 'app');
     mkdirSync(folder);
     writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }');
-    await runCommand('npm', ['install', '--offline', '--no-audit', '--no-fund', join(place, archive)], { cwd: folder, env });
+    await runCommand('npm', ['install', '--offline', '--no-audit', '--no-fund', archive], { cwd: folder, env });
     const entry = pathToFileURL(join(folder, 'node_modules/@qstamp/client/dist/index.js')).href;
-    return { folder, load: () => import(entry), dispose };
+    return { folder, archive, load: () => import(entry), dispose };
   } catch (error) {
     dispose();
     throw error;

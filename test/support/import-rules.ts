@@ -11,6 +11,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   rfc3161: [],
   domain: ['rfc3161'],
   contract: ['domain'],
+  archive: ['rfc3161', 'domain', 'contract'],
   runtime: ['domain', 'contract'],
   trust: ['rfc3161', 'domain', 'contract', 'runtime'],
   queue: ['domain', 'contract', 'runtime', 'trust'],
@@ -27,7 +28,7 @@ const pureLayers = ['rfc3161', 'domain'];
 const purePackages = ['node:crypto'];
 
 /** What the command may import: what is pure, and the interface. */
-const commandLayers = ['rfc3161', 'domain', 'contract'];
+const commandLayers = ['rfc3161', 'domain', 'contract', 'archive'];
 
 const mains = ['src/api/main.ts', 'src/workers/main.ts'];
 

@@ -42,3 +42,33 @@ export async function callTool(service: Service, name: string, given: unknown, m
   const params = { name, arguments: given, ...(meta && { _meta: meta }) };
   return (await mcpResult(service, rpc('tools/call', params), internalHeaders)) as ToolResult;
 }
+
+/** A request of the revision of 2026-07-28. */
+export const modernRequest = (method: string, params: JsonObject = {}, meta: JsonObject = {}, id: unknown = 1): JsonObject => ({
+  jsonrpc: '2.0',
+  id,
+  method,
+  params: {
+    ...params,
+    _meta: {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1.0' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+      ...meta,
+    },
+  },
+});
+
+export const modernCall = (name: string, given: unknown): JsonObject => modernRequest('tools/call', { name, arguments: given });
+
+/** Posts it with the headers that belong to it; `null` leaves one out. */
+export function postModern(service: Service, message: JsonObject, changed: Record<string, string | null> = {}): Promise<McpAnswer> {
+  const { method, params } = message as { method?: string; params?: { name?: string } };
+  const named = {
+    'mcp-protocol-version': '2026-07-28',
+    ...(method && { 'mcp-method': method }),
+    ...(params?.name && { 'mcp-name': params.name }),
+  };
+  const headers = Object.entries({ ...named, ...changed }).filter((header): header is [string, string] => header[1] !== null);
+  return postMcp(service, message, Object.fromEntries(headers));
+}

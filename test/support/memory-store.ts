@@ -12,7 +12,14 @@ const beyondMemory = async (): Promise<never> => {
   throw new ServiceError('store_unavailable', 'The store in memory takes no such step.');
 };
 async function* none(): AsyncGenerator<never> {}
-const noActivity = (): ActivityTotals => ({ stamps: 0, failed: 0, verifications: 0, workflowsStarted: 0, workflowsCompleted: 0 });
+const noActivity = (): ActivityTotals => ({
+  stamps: 0,
+  failed: 0,
+  verifications: 0,
+  workflowsStarted: 0,
+  workflowsCompleted: 0,
+  renewed: 0,
+});
 
 /** The store of one app, in memory: what requests write and read again, without outputs and the later states of a workflow. */
 export function createMemoryStore(): Store {
@@ -36,6 +43,7 @@ export function createMemoryStore(): Store {
       listByProduct: async () => [],
       scan: none,
     },
+    evidenceTerms: { readState: async () => undefined },
     refusals: { insertOnce: async () => undefined, has: async () => false },
     sealedContents: {
       put: async (_tokenId, bytes) => {

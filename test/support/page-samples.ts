@@ -3,6 +3,9 @@ import type { ErrorPage, VerifyUserPage } from '../../src/api/pages/models.ts';
 import type { ProvedStamp, StampMark } from '../../src/api/pages/stamp-model.ts';
 import type { VerdictShown, VerifyPage } from '../../src/api/pages/verify-model.ts';
 import type { OutputRow, WorkflowPage } from '../../src/api/pages/workflow-model.ts';
+import type { WorkflowTier } from '../../src/shared/domain/tiers.ts';
+
+import { sealHashes } from './page-record.ts';
 
 export { startSample, statusSamples } from './status-samples.ts';
 
@@ -45,13 +48,15 @@ export function outputsPage(total: number, { page = 1, pageSize = 100, isQualifi
 
 export const briefing = 'Draw the cover of the annual report.';
 
-const completed: WorkflowPage = {
+/** The hashes of all outputs of a sample, in their order. */
+export const hashesOf = (total: number): string[] => Array.from({ length: total }, (_, i) => sha256Of(contentOf(i + 1)));
+
+const facts = {
   workflowId,
   address: `https://stamps.example/workflow/${workflowId}`,
   proof: { kind: 'proved' },
   status: 'completed',
   isClosing: false,
-  tier: 'verified',
   isTierServed: true,
   startedAt: '2026-11-21T09:12:44Z',
   expiresAt: '2026-11-28T09:12:44Z',
@@ -61,50 +66,52 @@ const completed: WorkflowPage = {
   emailVerifiedAt: '2026-11-21T09:14:02Z',
   mail: 'sent',
   briefingHash: sha256Of(briefing),
-  outputs: outputsPage(12),
-  root: { hash: sha256Of('root'), stamp: { ...mark(99, false), stampedAt: '2026-11-21T10:02:30.482Z' } },
-  closingRecord: { hash: sha256Of('closing record'), stamp: { ...mark(98, false), stampedAt: '2026-11-21T10:02:30.501Z' } },
   published: { outputsUrl: `/workflow/${workflowId}/outputs.json`, closingRecordUrl: `/workflow/${workflowId}/closing-record.json` },
   evidence: { jsonUrl: `/workflow/${workflowId}/evidence.json`, zipUrl: `/workflow/${workflowId}/evidence.zip` },
   find: null,
   isPrintEdition: false,
   shownAt: '2026-11-21T11:46:07.204Z',
-};
+} as const;
+
+/** A completed workflow, closed with the outputs of this page and those on other pages. */
+function closed(
+  outputs: WorkflowPage['outputs'],
+  { tier = 'verified', isQualified = false }: { tier?: WorkflowTier; isQualified?: boolean } = {},
+) {
+  const hashes = sealHashes({ ...facts, tier }, hashesOf(outputs.total));
+  return {
+    ...facts,
+    tier,
+    outputs,
+    root: { hash: hashes.root, stamp: { ...mark(99, isQualified), stampedAt: '2026-11-21T10:02:30.482Z' } },
+    closingRecord: { hash: hashes.closingRecord, stamp: { ...mark(98, isQualified), stampedAt: '2026-11-21T10:02:30.501Z' } },
+  } satisfies WorkflowPage;
+}
+
+const completed: WorkflowPage = closed(outputsPage(12));
 
 const open = { proof: { kind: 'open' }, completedAt: null, root: null, closingRecord: null, evidence: null } as const;
 const qualified = () => true;
-const qualifiedRoot = {
-  root: { hash: sha256Of('root'), stamp: mark(99, true) },
-  closingRecord: { hash: sha256Of('closing record'), stamp: mark(98, true) },
-};
 const reason = 'record_mismatch: The stored token says something else than the record it is stored in.';
 const spoilt = (number: number): OutputRow => ({ ...row(number, true), verdict: { kind: 'refused', reason } });
 const unverifiable = (stamp: StampMark): StampMark => ({ ...stamp, verdict: { kind: 'unverifiable' } });
 
+const twoClosed = closed(outputsPage(2), { isQualified: true });
+
 export const workflowSamples = {
   completed,
-  qualified: {
-    ...completed,
-    tier: 'qualified',
-    outputs: outputsPage(7, { isQualified: qualified }),
-    ...qualifiedRoot,
-  },
-  mixed: {
-    ...completed,
-    outputs: outputsPage(5, { isQualified: (number) => number !== 3 }),
-    ...qualifiedRoot,
-  },
+  qualified: closed(outputsPage(7, { isQualified: qualified }), { tier: 'qualified', isQualified: true }),
+  mixed: closed(outputsPage(5, { isQualified: (number) => number !== 3 }), { isQualified: true }),
   pending: { ...completed, ...open, status: 'pending', tier: 'standard', emailVerifiedAt: null, outputs: outputsPage(3) },
   undelivered: { ...completed, ...open, status: 'pending', emailVerifiedAt: null, mail: 'failed', outputs: outputsPage(0) },
   unserved: { ...completed, ...open, status: 'active', tier: 'qualified', isTierServed: false, outputs: outputsPage(0) },
   empty: { ...completed, ...open, status: 'active', outputs: outputsPage(0) },
-  closedEmpty: { ...completed, outputs: outputsPage(0) },
-  one: { ...completed, outputs: outputsPage(1) },
+  closedEmpty: closed(outputsPage(0)),
+  one: closed(outputsPage(1)),
   closing: { ...completed, ...open, status: 'active', isClosing: true },
   expired: { ...completed, ...open, status: 'expired', emailVerifiedAt: null, maskedEmail: null, agentId: null, outputs: outputsPage(2) },
   broken: {
-    ...completed,
-    ...qualifiedRoot,
+    ...closed(outputsPage(4), { isQualified: true }),
     proof: {
       kind: 'broken',
       faults: [
@@ -120,16 +127,16 @@ export const workflowSamples = {
   },
   unfinished: { ...completed, proof: { kind: 'unfinished' } },
   unverifiable: {
-    ...completed,
+    ...twoClosed,
     proof: { kind: 'unverifiable' },
-    root: { hash: sha256Of('root'), stamp: unverifiable(mark(99, true)) },
-    closingRecord: { hash: sha256Of('closing record'), stamp: unverifiable(mark(98, true)) },
+    root: { ...twoClosed.root, stamp: unverifiable(twoClosed.root.stamp) },
+    closingRecord: { ...twoClosed.closingRecord, stamp: unverifiable(twoClosed.closingRecord.stamp) },
     outputs: { ...outputsPage(2), rows: [1, 2].map((n) => ({ ...row(n, true), verdict: { kind: 'unverifiable' } })) },
   },
-  long: { ...completed, outputs: outputsPage(250, { page: 2, pageSize: 20 }) },
+  long: closed(outputsPage(250, { page: 2, pageSize: 20 })),
   found: { ...completed, find: { hash: sha256Of(contentOf(4)), sequenceNumbers: [4] } },
   foundBriefing: { ...completed, find: { hash: sha256Of(briefing), sequenceNumbers: [] } },
-  print: { ...completed, outputs: outputsPage(130, { pageSize: 1_000 }), isPrintEdition: true },
+  print: { ...closed(outputsPage(130, { pageSize: 1_000 })), isPrintEdition: true },
   notFound: { ...completed, find: { hash: sha256Of('other'), sequenceNumbers: [] } },
 } satisfies Record<string, WorkflowPage>;
 

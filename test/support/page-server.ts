@@ -2,9 +2,11 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import { registerSecurityHeaders } from '../../src/api/http/security-headers.ts';
 import { registerViews } from '../../src/api/pages/views.ts';
 import type { WorkflowPage } from '../../src/api/pages/workflow-model.ts';
+import { servePublished } from './page-record.ts';
 import {
   contentOf,
   errorSamples,
+  hashesOf,
   outputsPage,
   sha256Of,
   startSample,
@@ -31,11 +33,11 @@ const operator = { name: 'Acme Stamps S.à r.l.', url: 'https://acme.example', c
 const longTotal = 250;
 
 /** `/workflow/<workflowId>` as the service serves it: paged, and searched by hash over all pages. */
-function longWorkflow(query: { page?: string; find?: string }): WorkflowPage {
+function longWorkflow(long: WorkflowPage, query: { page?: string; find?: string }): WorkflowPage {
   const { find } = query;
   const numbers = Array.from({ length: longTotal }, (_, i) => i + 1);
   return {
-    ...workflowSamples.long,
+    ...long,
     outputs: outputsPage(longTotal, { page: Number(query.page ?? 1) }),
     find: find ? { hash: find, sequenceNumbers: numbers.filter((number) => sha256Of(contentOf(number)) === find) } : null,
   };
@@ -46,7 +48,11 @@ export async function createPageServer(): Promise<FastifyInstance> {
   const app = Fastify();
   await registerViews(app, { operator });
   registerSecurityHeaders(app);
-  for (const [name, model] of Object.entries(workflowSamples)) app.get(`/workflow/${name}`, (_, reply) => reply.page('workflow', model));
+  for (const [name, model] of Object.entries(workflowSamples)) {
+    const path = `/workflow/${name}`;
+    const published = servePublished(app, path, model, hashesOf(model.outputs.total));
+    app.get(path, (_, reply) => reply.page('workflow', published));
+  }
   for (const [name, model] of Object.entries(verifySamples)) app.get(`/verify/${name}`, (_, reply) => reply.page('verify', model));
   for (const [i, model] of verifyUserSamples.entries()) app.get(`/verify-user/${i}`, (_, reply) => reply.page('verify-user', model));
   for (const [name, model] of Object.entries(statusSamples)) app.get(`/status/${name}`, (_, reply) => reply.page('status', model));
@@ -60,8 +66,10 @@ export async function createPageServer(): Promise<FastifyInstance> {
     return reply.page('verify-form', { asked: { token, hash, verdict: verdictOf(token) } });
   });
   app.get('/', (_, reply) => reply.page('start', startSample));
-  app.get<{ Querystring: { page?: string; find?: string } }>(`/workflow/${workflowSamples.long.workflowId}`, (request, reply) =>
-    reply.page('workflow', longWorkflow(request.query)),
+  const longPath = `/workflow/${workflowSamples.long.workflowId}`;
+  const long = servePublished(app, longPath, workflowSamples.long, hashesOf(longTotal));
+  app.get<{ Querystring: { page?: string; find?: string } }>(longPath, (request, reply) =>
+    reply.page('workflow', longWorkflow(long, request.query)),
   );
   return app;
 }

@@ -3,7 +3,14 @@ import type { StatusFigures } from '../../src/api/services/status.ts';
 
 /** Models of the status page and of the start page, as the service would make them. */
 
-const counters = { stamps: 48_213, failed: 12, verifications: 90_125, workflows_started: 310, workflows_completed: 287 };
+const counters = {
+  stamps: 48_213,
+  failed: 12,
+  verifications: 90_125,
+  workflows_started: 310,
+  workflows_completed: 287,
+  evidence_renewed: 3_120,
+};
 const mock = {
   name: 'mock',
   is_qualified: false,
@@ -32,6 +39,7 @@ const operational: StatusFigures = {
     providers: [mock],
     mail: { status: 'ok' },
     queue: { depth: 0, oldest_job_age_seconds: null, durability: 'every_write' },
+    evidence: { last_run_at: '2026-11-21T03:00:00Z', due: 0, lapsed: 0 },
     counters: { last_24h: counters, lifetime: { ...counters, stamps: 1_204_881, failed: 4_017, verifications: 2_771_004 } },
   },
   components: [

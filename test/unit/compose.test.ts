@@ -261,6 +261,7 @@ describe('deploy/Dockerfile', () => {
       '!scripts/check-settings.ts',
       '!scripts/image-contents.ts',
       '!scripts/licences.ts',
+      '!scripts/renew.ts',
       '!scripts/repair-counters.ts',
       '!scripts/rotate-master-key.ts',
       '!scripts/stack/packaged-node.mjs',

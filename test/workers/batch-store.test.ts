@@ -21,9 +21,9 @@ test.each(imprintAlgorithms)(
   'S14: stamps of a %s batch read as they were written, with a record composed of both documents',
   async (algorithm) => {
     const { store } = await openFresh();
-    const { batch, stamps } = makeBatchedStamps(lab.tsa, 5, { algorithm });
-    await store.batches.insertOnce(batch);
-    await store.batches.insertOnce({ ...batch, leaves: 77 });
+    const { batch, stamps, leaves } = makeBatchedStamps(lab.tsa, 5, { algorithm });
+    await store.batches.insertOnce(batch, leaves);
+    await store.batches.insertOnce({ ...batch, leaves: 77 }, []);
     await store.stamps.insertOnce(stamps);
     for (const stamp of stamps) {
       const { digest } = stamp.imprint;
@@ -39,8 +39,8 @@ test.each(imprintAlgorithms)(
 
 test('V2: a record that is not the one that was given out, octet for octet, has no stamp', async () => {
   const { store } = await openFresh();
-  const { batch, stamps } = makeBatchedStamps(lab.tsa, 3);
-  await store.batches.insertOnce(batch);
+  const { batch, stamps, leaves } = makeBatchedStamps(lab.tsa, 3);
+  await store.batches.insertOnce(batch, leaves);
   await store.stamps.insertOnce(stamps);
   const token = Buffer.from(stamps[0]!.proofs[0].token, 'base64');
   const changed = Buffer.from(token);
@@ -51,8 +51,8 @@ test('V2: a record that is not the one that was given out, octet for octet, has 
 
 test('V1: a leaf whose batch or path is damaged proves nothing', async () => {
   const { store, url } = await openFresh();
-  const { batch, stamps } = makeBatchedStamps(lab.tsa, 3);
-  await store.batches.insertOnce(batch);
+  const { batch, stamps, leaves } = makeBatchedStamps(lab.tsa, 3);
+  await store.batches.insertOnce(batch, leaves);
   await store.stamps.insertOnce(stamps);
   const db = await openDatabase({ settings: { MONGODB_URL: url } });
   const { tokenId } = stamps[0]!;
@@ -60,13 +60,24 @@ test('V1: a leaf whose batch or path is damaged proves nothing', async () => {
   const change = (collection: string, _id: string, fields: Record<string, unknown>) =>
     collectionOf(db, collection).updateOne({ _id }, { $set: fields });
 
-  for (const path of [new Binary(Buffer.alloc(31)), new Binary(Buffer.alloc(0)), 'path', null]) {
+  for (const path of [new Binary(Buffer.alloc(31)), new Binary(Buffer.alloc(0)), new Binary(Buffer.alloc(64)), 'path', null]) {
     await change('stamps', tokenId, { 'proofs.0.path': path });
     expect(await tokenOf()).toBe('');
   }
-  await change('stamps', tokenId, { 'proofs.0.path': new Binary(Buffer.alloc(64)) });
+  await change('stamps', tokenId, { 'proofs.0.path': new Binary(Buffer.alloc(32)) });
   expect(await tokenOf()).not.toBe('');
-  for (const fields of [{ tsr: new Binary(batch.tsr.subarray(1)) }, { tsr: null }, { root: { algorithm: 'sha1', digest: '' } }]) {
+  for (const index of [-1, 3, 0.5, '0']) {
+    await change('stamps', tokenId, { 'proofs.0.index': index });
+    expect(await tokenOf()).toBe('');
+  }
+  await change('stamps', tokenId, { 'proofs.0.index': 0 });
+  expect(await tokenOf()).not.toBe('');
+  for (const fields of [
+    { crown: new Binary(batch.crown.subarray(32)) },
+    { tsr: new Binary(batch.tsr.subarray(1)) },
+    { tsr: null },
+    { root: { algorithm: 'sha1', digest: '' } },
+  ]) {
     await change('batches', batch.batchId, fields);
     expect(await tokenOf()).toBe('');
   }

@@ -44,8 +44,8 @@ test('S12: processes count in rows of their own, and every total is their sum wi
   const [reader] = stores;
   expect(await reader?.counters.productTotal('test')).toBe(5 + 4 * 2 - 1);
   const { lifetime, last24h } = (await reader?.counters.totals(now)) ?? {};
-  expect(lifetime).toEqual({ stamps: 12, failed: 4, verifications: 6, workflowsStarted: 0, workflowsCompleted: 0 });
-  expect(last24h).toEqual({ stamps: 12, failed: 4, verifications: 4, workflowsStarted: 0, workflowsCompleted: 0 });
+  expect(lifetime).toEqual({ stamps: 12, failed: 4, verifications: 6, workflowsStarted: 0, workflowsCompleted: 0, renewed: 0 });
+  expect(last24h).toEqual({ stamps: 12, failed: 4, verifications: 4, workflowsStarted: 0, workflowsCompleted: 0, renewed: 0 });
   expect(await reader?.counters.daily(day)).toMatchObject([{ date: day, provider: 'mock', stamps: 12, failed: 4, latencyMs: { p50: 10 } }]);
   // One for each process; the first goes on with the row of the older version.
   expect(await rows.countDocuments({ _id: /^product:/ })).toBe(4);

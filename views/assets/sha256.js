@@ -83,7 +83,7 @@ export function createSha256() {
     blockLength = bytes.length - offset;
   }
 
-  function digest() {
+  function pad() {
     const padding = new Uint8Array(blockLength < 56 ? 64 - blockLength : 128 - blockLength);
     padding[0] = 0x80;
     // The length in bits is a 64-bit number; JavaScript's own are exact up to 2^53 bytes.
@@ -91,8 +91,30 @@ export function createSha256() {
     lengthField.setUint32(0, Math.floor(totalBytes / 2 ** 29));
     lengthField.setUint32(4, (totalBytes % 2 ** 29) * 8);
     update(padding);
+  }
+
+  function digest() {
+    pad();
     return Array.from(state, (word) => (word >>> 0).toString(16).padStart(8, '0')).join('');
   }
 
-  return { update, digest };
+  /** As octets; what is given to `update` next is another message. */
+  function digestAndReset() {
+    pad();
+    const octets = new Uint8Array(32);
+    for (let i = 0; i < 32; i += 1) octets[i] = state[i >> 2] >>> (24 - 8 * (i & 3));
+    state.set(initialState);
+    totalBytes = 0;
+    return octets;
+  }
+
+  return { update, digest, digestAndReset };
+}
+
+const hasher = createSha256();
+
+/** The SHA-256 of a short message: several times as fast as `crypto.subtle`, which answers later, and over HTTPS only. @param {Uint8Array} bytes */
+export function sha256(bytes) {
+  hasher.update(bytes);
+  return hasher.digestAndReset();
 }

@@ -1,19 +1,28 @@
 // @ts-check
 // The page of a workflow: files compared without leaving the browser, hashes copied, anchors followed. The page works without it.
+import { pathWords, proveInBrowser } from './browser-proof.js';
 import { addCopyButtons } from './copy.js';
 import { openDropZone } from './drop-zone.js';
 import { hashFile } from './hash-file.js';
+import { octetsOf } from './hex.js';
 import { addResult, bold, find } from './page-parts.js';
 
 const certificate = find('.certificate').dataset;
 const [outputs, page, pageSize] = [certificate.outputs, certificate.page, certificate.pageSize].map(Number);
 const results = find('.results');
+/** As many as the service would name. */
+const mostFound = 100;
+
+/** All outputs, once the browser has recomputed their tree. @type {import('./merkle-tree.js').MerkleTree | undefined} */
+let tree;
 
 /** Rows of this page with a hash. @param {string} hash @returns {NodeListOf<HTMLElement>} */
 const rowsWith = (hash) => document.querySelectorAll(`tr[data-hash="${hash}"]`);
 
-/** The numbers of the outputs with a hash: on this page, else, when there are more pages, as the service finds them by the hash alone. @param {string} hash */
+/** The numbers of the outputs with a hash: in the tree, where it is at hand; on this page; else, when there are more pages, as the service finds them by the hash alone. @param {string} hash */
 async function findOutputs(hash) {
+  const octets = octetsOf(hash);
+  if (tree && octets) return tree.indexesOf(octets, mostFound).map((index) => index + 1);
   const onPage = [...rowsWith(hash)].map((row) => Number(row.dataset.number));
   if (onPage.length > 0 || outputs <= pageSize) return onPage;
   const answer = await fetch(`${location.pathname}?find=${hash}`);
@@ -55,7 +64,8 @@ async function compareFile(file) {
     if (isBriefing && numbers.length > 0) say('check', bold('Match.'), ' ', name, ' is the briefing, and ', ...links, '.');
     else if (isBriefing)
       say('check', bold('Match.'), ' ', name, ' is the briefing: what the agent was asked to do, not one of its outputs.');
-    else if (numbers.length > 0) say('check', bold('Match.'), ' ', name, ' is ', ...links, '.');
+    else if (numbers.length > 0)
+      say('check', bold('Match.'), ' ', name, ' is ', ...links, '.', tree && numbers.length === 1 ? pathWords(tree, numbers[0]) : '');
     else say('cross', bold('No match.'), ' ', name, ' is none of these outputs, and not the briefing. Its SHA-256 is ', hash, '.');
     for (const row of rowsWith(hash)) row.classList.add('match');
   } catch {
@@ -80,3 +90,4 @@ followAnchor();
 addEventListener('hashchange', followAnchor);
 addCopyButtons();
 openDropZone(compareAll);
+if (document.querySelector('#in-browser-proof')) tree = await proveInBrowser();

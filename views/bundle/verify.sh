@@ -19,6 +19,10 @@ fail() { printf 'DOES NOT HOLD: %s\n' "$*"; exit 1; }
 usage() { echo 'usage: sh verify.sh [--ca FILE] [--all] [FILE...]'; exit 2; }
 
 case $0 in */*) here=${0%/*} ;; *) here=. ;; esac
+# The settings of this machine are not needed, and in an empty place there are none.
+OPENSSL_CONF=$here/openssl.cnf
+export OPENSSL_CONF
+
 anchors=$here/certificates/anchors.pem own_anchors=no all=no
 while [ $# -gt 0 ]; do
   case $1 in
@@ -142,6 +146,7 @@ exec 3< "$here/SHA256SUMS"
 next_sum
 listed README.txt
 listed verify.sh
+listed openssl.cnf
 listed closing-record.json
 may_be_listed closing-record.tst; has_record_token=$is_there
 may_be_listed closing-record.ers; has_record_evidence=$is_there
@@ -158,7 +163,7 @@ listed certificates/revocation-lists.pem
 exec 3<&-
 echo 'ok: every file is the one that SHA256SUMS lists'
 
-# ---- Chain and tree, each by itself and at once: both are recomputed from the outputs alone.
+# ---- Chain and tree, each by itself: both are recomputed from the outputs alone.
 
 check_chain() {
   count=0 chain=$briefing
@@ -212,15 +217,6 @@ check_root() {
   echo "ok: the outputs lead to the Merkle root $root"
 }
 
-check_chain &
-chain_job=$!
-check_root &
-root_job=$!
-end_with() { # a fault that was found while the jobs are at work
-  wait "$chain_job" "$root_job"
-  fail "$*"
-}
-
 # ---- Time-stamps, judged at their own time.
 
 has_certificate() { # path
@@ -231,7 +227,7 @@ has_certificate() { # path
 }
 untrusted=''
 if has_certificate "$here/certificates/others.pem"; then untrusted=$here/certificates/others.pem; fi
-[ -r "$anchors" ] || end_with "$anchors cannot be read"
+[ -r "$anchors" ] || fail "$anchors cannot be read"
 
 reason_in() { # what openssl printed -> $why: its last reason
   why=${1##*:}
@@ -239,12 +235,12 @@ reason_in() { # what openssl printed -> $why: its last reason
 }
 
 time_of() { # what openssl prints of a token, what it is called -> $time (2026-11-22T07:10:07Z), $seconds since 1970
-  case $1 in *'Time stamp: '*) ;; *) end_with "$2 is no time-stamp token" ;; esac
+  case $1 in *'Time stamp: '*) ;; *) fail "$2 is no time-stamp token" ;; esac
   line=${1#*'Time stamp: '}
   line=${line%%"$nl"*}
   what=$2
   set -- $line # e.g. Nov 22 07:10:07.5 2026 GMT
-  [ $# -eq 5 ] && [ "$5" = GMT ] || end_with "the time in $what cannot be read"
+  [ $# -eq 5 ] && [ "$5" = GMT ] || fail "the time in $what cannot be read"
   case $1 in
     Jan) m=01 ;; Feb) m=02 ;; Mar) m=03 ;; Apr) m=04 ;; May) m=05 ;; Jun) m=06 ;;
     Jul) m=07 ;; Aug) m=08 ;; Sep) m=09 ;; Oct) m=10 ;; Nov) m=11 ;; *) m=12 ;;
@@ -262,21 +258,21 @@ time_of() { # what openssl prints of a token, what it is called -> $time (2026-1
 
 # A token is a file, or comes as base64 in $base64, perhaps inside an evidence record: then its place there is in $token_place.
 token_source() {
-  case $base64 in
-    '') ;;
-    *) if [ -z "$token_place" ]; then printf '%s' "$base64" | openssl base64 -d -A; else
-         printf '%s' "$base64" | openssl base64 -d -A | openssl asn1parse -inform DER -strparse "$token_place" -noout -out -
-       fi ;;
-  esac 2> /dev/null
+  [ -n "$base64" ] || return 0
+  if [ -z "$token_place" ]; then
+    printf '%s' "$base64" | openssl base64 -d -A
+  else
+    printf '%s' "$base64" | openssl base64 -d -A | openssl asn1parse -inform DER -strparse "$token_place" -noout -out -
+  fi
 }
 
 judge_token() { # path of the token, the hash that it must be for, what it is called -> $time, $seconds
-  text=$(token_source | openssl ts -reply -in "$1" -token_in -text 2> /dev/null) || end_with "$3 is no time-stamp token"
+  text=$(token_source 2>&- | openssl ts -reply -in "$1" -token_in -text 2>&1) || fail "$3 is no time-stamp token"
   time_of "$text" "$3"
   if [ -n "$untrusted" ]; then more="-untrusted"; else more=''; fi
-  answer=$(token_source | openssl ts -verify -in "$1" -token_in -digest "$2" -CAfile "$anchors" ${more:+"$more" "$untrusted"} \
-    -partial_chain -attime "$seconds" 2>&1) || { reason_in "$answer"; end_with "$3 does not verify: $why"; }
-  case $answer in *'Verification: OK'*) ;; *) end_with "$3 does not verify" ;; esac
+  answer=$(token_source 2>&- | openssl ts -verify -in "$1" -token_in -digest "$2" -CAfile "$anchors" ${more:+"$more" "$untrusted"} \
+    -partial_chain -attime "$seconds" 2>&1) || { reason_in "$answer"; fail "$3 does not verify: $why"; }
+  case $answer in *'Verification: OK'*) ;; *) fail "$3 does not verify" ;; esac
 }
 
 # ---- Evidence records (RFC 4998): one token for the root of a hash tree.
@@ -293,7 +289,7 @@ comes_before() { # two hashes, compared fifteen digits at a time
 }
 
 hash_list() { # hashes -> $node: their hash in ascending order; one alone stands for itself (RFC 4998, section 4.3)
-  [ $# -gt 0 ] || end_with "$evidence has an empty list"
+  [ $# -gt 0 ] || fail "$evidence has an empty list"
   if [ $# -eq 1 ]; then node=$1; return; fi
   sorted=''
   for hash do
@@ -324,19 +320,19 @@ read_evidence() { # what asn1parse prints, the hash, what it is called -> $node:
   done << EOF
 $1
 EOF
-  [ -n "$token_place" ] || end_with "$evidence is no evidence record"
+  [ -n "$token_place" ] || fail "$evidence is no evidence record"
   node=$2
   [ -n "$lists" ] || return 0
   is_first=yes
   while IFS= read -r list; do
     lower=''
     for hash in $list; do
-      [ ${#hash} -eq 64 ] || end_with "$evidence has a hash of another length"
+      [ ${#hash} -eq 64 ] || fail "$evidence has a hash of another length"
       lowercase "$hash"
       lower="$lower $hash"
     done
     if [ "$is_first" = yes ]; then
-      case "$lower " in *" $2 "*) ;; *) end_with "$evidence is over other hashes" ;; esac
+      case "$lower " in *" $2 "*) ;; *) fail "$evidence is over other hashes" ;; esac
       is_first=no
       hash_list $lower
     else
@@ -359,11 +355,11 @@ lowercase() { # hexadecimal digits of asn1parse -> $hash
 judge_seal() { # name of the files, the hash, what it is called, whether it is an evidence record -> $time, $seconds
   base64='' node=$2 sealed=$1 called=$3
   if [ "$4" = yes ]; then
-    read_evidence "$(openssl asn1parse -inform DER -in "$here/$1.ers" 2> /dev/null)" "$2" "$sealed.ers"
+    read_evidence "$(openssl asn1parse -inform DER -in "$here/$1.ers" 2>&-)" "$2" "$sealed.ers"
     [ "$renewals" -eq 0 ] || not_checked="$not_checked${nl}NOT CHECKED: the renewals in $sealed.ers: qstamp verify does"
-    inner=$(openssl asn1parse -inform DER -in "$here/$sealed.ers" -strparse "$token_place" -noout -out - 2> /dev/null | sha256sum)
+    inner=$(openssl asn1parse -inform DER -in "$here/$sealed.ers" -strparse "$token_place" -noout -out - 2>&- | sha256sum)
     sha256_of_file "$here/$sealed.tst"
-    [ "${inner%% *}" = "$digest" ] || end_with "$sealed.tst is not the token in $sealed.ers"
+    [ "${inner%% *}" = "$digest" ] || fail "$sealed.tst is not the token in $sealed.ers"
   fi
   judge_token "$here/$sealed.tst" "$node" "the time-stamp of $called"
   echo "ok: the time-stamp of $called is of $time"
@@ -374,19 +370,18 @@ is_proved=yes
 if [ "$has_root_token$has_record_token" = yesyes ]; then
   judge_seal root "$root" 'the Merkle root' "$has_root_evidence"
   root_seconds=$seconds root_time=$time
-  [ "$time" = "${completed_at%.*}Z" ] || end_with 'the Merkle root was stamped at another time than the closing record says'
+  [ "$time" = "${completed_at%.*}Z" ] || fail 'the Merkle root was stamped at another time than the closing record says'
   judge_seal closing-record "$record_hash" 'the closing record' "$has_record_evidence"
-  [ "$seconds" -ge "$root_seconds" ] || end_with 'the closing record was stamped before the Merkle root'
+  [ "$seconds" -ge "$root_seconds" ] || fail 'the closing record was stamped before the Merkle root'
 else
   is_proved=no
 fi
 
-wait "$chain_job" || { wait "$root_job"; exit 1; }
-wait "$root_job" || exit 1
+# Both at once; what the first one finds goes through the pipe. (A job in the background would need /dev/null.)
+exec 6>&1
+{ (check_chain >&6) && echo holds; } | { (check_root >&6) && read -r chain_verdict && [ "$chain_verdict" = holds ]; } || exit 1
 
 # ---- Each output by itself: its inclusion proof (RFC 9162, section 2.1.3) and its own time-stamp.
-
-end_with() { fail "$*"; }
 
 check_path() { # number, output hash, hashes of the path
   index=$(($1 - 1)) last=$((total - 1)) number=$1
@@ -430,7 +425,7 @@ check_output() { # number, output hash -> $own_time; call it with rising numbers
   esac
   [ "$can_pipe" = yes ] || return 0
   if [ "$kind" = record ]; then
-    read_evidence "$(printf '%s' "$base64" | openssl base64 -d -A | openssl asn1parse -inform DER 2> /dev/null)" "$2" "the stamp of output $1"
+    read_evidence "$(printf '%s' "$base64" | openssl base64 -d -A 2>&- | openssl asn1parse -inform DER 2>&-)" "$2" "the stamp of output $1"
   fi
   judge_token /dev/stdin "$node" "the own time-stamp of output $own_number"
   own_time=$time
@@ -453,9 +448,10 @@ if [ "$all" = yes ] || [ $# -gt 0 ]; then
     [ "$all$is_wanted" != nono ] || continue
     check_output "$number" "$hash"
     checked=$((checked + 1))
-    [ "$is_wanted" = no ] || found="$found$own_hash:$own_number:${own_time:+, stamped by itself at $own_time} $nl "
+    [ "$is_wanted" = no ] || found="$found$own_hash:$own_number:${own_time:+, stamped by itself at $own_time}$nl "
   done 3< "$here/outputs.txt"
-  echo "ok: inclusion proofs and own time-stamps of outputs, checked: $checked"
+  if [ "$can_pipe" = yes ]; then what='inclusion proofs and own time-stamps'; else what='inclusion proofs'; fi
+  echo "ok: $what of outputs, checked: $checked"
 fi
 [ "$checked" -eq "$total" ] || not_checked="$not_checked${nl}NOT CHECKED: proofs and own time-stamps of $((total - checked)) outputs: --all does, and takes long"
 [ "$unstamped" -eq 0 ] || not_checked="$not_checked${nl}NOT CHECKED: $unstamped outputs have no time-stamp of their own that a stranger could check"

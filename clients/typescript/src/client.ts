@@ -1,8 +1,8 @@
-import { type Content, contentOf, type FileSource, readWhole, sha256Of } from './content.ts';
+import { type Content, contentOf, type FileSource, readWhole, sha256Of, sha256OfFile } from './content.ts';
 import type { ReasonCode, StampToken, VerificationResult, WorkflowStartResponse } from './contract.ts';
 import { NotValid, QstampError } from './errors.ts';
-import { createExchange, type Exchange, type ExchangeOptions } from './exchange.ts';
-import { type Outcome, outcomeOf } from './outcomes.ts';
+import { type Call, createExchange, type Exchange, type ExchangeOptions } from './exchange.ts';
+import { type Outcome, sendInPieces } from './outcomes.ts';
 import {
   type CallOptions,
   type ContentOptions,
@@ -10,7 +10,7 @@ import {
   type HashToStamp,
   keyedHeaders,
   keyOfPiece,
-  piecesOfList,
+  mostItems,
   type StampOptions,
   type StartOptions,
 } from './requests.ts';
@@ -54,7 +54,7 @@ export class Qstamp {
     return this.#stamp({ hash: checkedHash(sha256) }, options);
   }
 
-  /** Stamps many hashes, up to 1 000 in one request. The outcomes are in their order; each succeeds or fails for itself. */
+  /** Stamps many hashes, up to 1 000 in one request. The outcomes are in their order; each succeeds or fails for itself. @throws where nothing was made */
   async stampMany(
     hashes: readonly HashToStamp[],
     { tier = 'basic', metadata, ...options }: StampOptions = {},
@@ -63,14 +63,11 @@ export class Qstamp {
       const { hash, metadata: own = metadata } = typeof each === 'string' ? { hash: each } : each;
       return { hash: checkedHash(hash), tier, ...(own && { metadata: own }) };
     });
-    const path = `${this.#stampsUnder}/stamps`;
-    const outcomes: Outcome<StampToken>[] = [];
-    for (const [index, body] of piecesOfList(items).entries()) {
+    const callOf = (index: number): Call => {
       const headers = { ...this.#authorization, ...keyedHeaders(keyOfPiece(options, index)) };
-      const answers = await this.#exchange.sendList({ method: 'POST', path, headers, body, signal: options.signal });
-      outcomes.push(...answers.map((answer) => outcomeOf<StampToken>(answer)));
-    }
-    return outcomes;
+      return { method: 'POST', path: `${this.#stampsUnder}/stamps`, headers, signal: options.signal };
+    };
+    return sendInPieces(this.#exchange, items, this.#serviceToken === undefined ? mostItems.agent : mostItems.product, callOf);
   }
 
   /** What the service says of a stamp, by its id. To judge a stamp without the service, use the `qstamp` command or a bundle. */
@@ -86,7 +83,7 @@ export class Qstamp {
 
   /** Whether the service's stamp is for this file, as it is now; the file is hashed here. */
   async verifyFile(file: FileSource, { token }: Pick<StampToken, 'token'>, options: CallOptions = {}): Promise<VerificationResult> {
-    return this.verifyToken(token, { ...options, hash: await sha256Of(contentOf(file)) });
+    return this.verifyToken(token, { ...options, hash: await sha256OfFile(file) });
   }
 
   /** Starts a workflow: the client gets a mail with a link. */

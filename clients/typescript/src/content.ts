@@ -46,15 +46,12 @@ async function* readStream(stream: ReadableStream<Uint8Array>): AsyncGenerator<U
   }
 }
 
-/** @throws QstampError where there are no files */
-function open(file: FileSource): Content {
+/** A file as content, read only when it is hashed. @throws QstampError where there are no paths */
+export function contentOf(file: FileSource): Content {
   if (file instanceof Blob) return file;
   if (builtin === undefined) throw new QstampError('here are no paths: give the File, or a Blob');
   return builtin('node:fs').createReadStream(file, { highWaterMark: chunkBytes });
 }
-
-/** A file as content, read only when it is hashed. @throws QstampError where there are no paths */
-export const contentOf = (file: FileSource): Content => open(file);
 
 /** SHA-256 of the content, 64 lower-case hexadecimal characters; of any size in the memory of one piece. */
 export async function sha256Of(content: Content): Promise<string> {
@@ -62,6 +59,9 @@ export async function sha256Of(content: Content): Promise<string> {
   for await (const piece of piecesOf(content)) hashing.update(piece);
   return hashing.digest();
 }
+
+/** SHA-256 of a file, read piece by piece. @throws QstampError where there are no paths */
+export const sha256OfFile = (file: FileSource): Promise<string> => sha256Of(contentOf(file));
 
 /** The same, and the content as base64: in memory, so only what is to be sent. */
 export async function readWhole(content: Content): Promise<{ readonly sha256: string; readonly base64: string }> {

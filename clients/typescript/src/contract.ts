@@ -68,6 +68,8 @@ export interface VerificationResult {
   readonly imprint: Imprint | null;
   readonly tsp_provider: string | null;
   readonly is_qualified: boolean | null;
+  /** only of an evidence record that is valid: when the certificates of its last token end. The service renews its own records before */
+  readonly holds_until?: string;
   /** a stable code, a colon, one sentence; null when valid */
   readonly reason: string | null;
   /** one sentence: what can be done about the reason; only where there is something */

@@ -1,5 +1,5 @@
 export { Qstamp, type QstampOptions, reasonCodeOf, requireValid } from './client.ts';
-export { type Content, type FileSource, sha256Of } from './content.ts';
+export { type Content, type FileSource, sha256Of, sha256OfFile } from './content.ts';
 export type * from './contract.ts';
 export {
   Conflict,

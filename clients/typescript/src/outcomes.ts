@@ -1,13 +1,40 @@
-import { errorOf, type ServiceError } from './errors.ts';
+import { errorOf, QstampError } from './errors.ts';
+import type { Call, Exchange } from './exchange.ts';
 
 /** What became of one of many: made, or why it was not. */
 export type Outcome<Made> =
   | { readonly made: Made; readonly error?: undefined }
-  | { readonly made?: undefined; readonly error: ServiceError };
+  | { readonly made?: undefined; readonly error: QstampError };
 
 /** An item of the answer to a list: what was made, or an error with its `index` and `status`. */
-export function outcomeOf<Made>(item: Readonly<Record<string, unknown>>): Outcome<Made> {
+function outcomeOf<Made>(item: Readonly<Record<string, unknown>>): Outcome<Made> {
   const { index, status, retry_after_seconds: wait } = item;
   if (typeof index !== 'number' || typeof status !== 'number') return { made: item as Made };
   return { error: errorOf({ status, body: item, retryAfterSeconds: typeof wait === 'number' ? wait : undefined }) };
+}
+
+/**
+ * Sends a list in pieces of `size`, one after the other. When a piece is refused as one, it and all that come after it have that error: what was
+ * made before is told all the same.
+ *
+ * @throws QstampError where the first piece is refused: nothing was made
+ */
+export async function sendInPieces<Made>(
+  exchange: Exchange,
+  items: readonly unknown[],
+  size: number,
+  callOf: (index: number) => Call,
+): Promise<Outcome<Made>[]> {
+  const outcomes: Outcome<Made>[] = [];
+  for (let index = 0; index * size < items.length; index += 1) {
+    try {
+      const body = items.slice(index * size, (index + 1) * size);
+      const answers = await exchange.sendList({ ...callOf(index), body });
+      outcomes.push(...answers.map((answer) => outcomeOf<Made>(answer)));
+    } catch (error) {
+      if (index === 0 || !(error instanceof QstampError)) throw error;
+      return [...outcomes, ...items.slice(outcomes.length).map(() => ({ error }))];
+    }
+  }
+  return outcomes;
 }

@@ -52,12 +52,8 @@ export const keyedHeaders = ({ idempotencyKey = newKey() }: KeyedOptions): Recor
 /** `crypto.randomUUID` is missing on pages that came without HTTPS. */
 const newKey = (): string => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 
-/** The most items of one request. */
-const mostItems = 1_000;
-
-/** A list in pieces that one request takes. */
-export const piecesOfList = <T>(items: readonly T[]): T[][] =>
-  Array.from({ length: Math.ceil(items.length / mostItems) }, (_, index) => items.slice(index * mostItems, (index + 1) * mostItems));
+/** The most items of one request; as an agent and in a workflow fewer, so that they fit into the limits of a minute. */
+export const mostItems = { product: 1_000, agent: 500, workflow: 100 } as const;
 
 /** A key of each piece, the same again for the same key. */
 export const keyOfPiece = (options: KeyedOptions, index: number): KeyedOptions =>

@@ -1,4 +1,5 @@
-import { type Content, contentOf, type FileSource, sha256Of } from './content.ts';
+/// <reference lib="esnext.disposable" preserve="true" />
+import { type Content, type FileSource, sha256Of, sha256OfFile } from './content.ts';
 import type {
   WorkflowCompleteResponse,
   WorkflowRedactResponse,
@@ -8,16 +9,8 @@ import type {
 } from './contract.ts';
 import { QstampError } from './errors.ts';
 import { type Exchange, waitFor } from './exchange.ts';
-import { type Outcome, outcomeOf } from './outcomes.ts';
-import {
-  type CallOptions,
-  checkedHash,
-  type KeyedOptions,
-  keyedHeaders,
-  keyOfPiece,
-  type OutputOptions,
-  piecesOfList,
-} from './requests.ts';
+import { type Outcome, sendInPieces } from './outcomes.ts';
+import { type CallOptions, checkedHash, type KeyedOptions, keyedHeaders, keyOfPiece, mostItems, type OutputOptions } from './requests.ts';
 
 /** What opens a workflow again, in another process too. Keep the token as a secret: it is told once. */
 export interface WorkflowAccess {
@@ -61,7 +54,7 @@ export class Workflow {
 
   /** Stamps a file as the next output; only its hash is sent. */
   stampFile(file: FileSource, options: OutputOptions): Promise<WorkflowStampResponse> {
-    return this.#stamp(() => sha256Of(contentOf(file)), options);
+    return this.#stamp(() => sha256OfFile(file), options);
   }
 
   /** Stamps bytes as the next output; only their hash is sent. */
@@ -77,14 +70,8 @@ export class Workflow {
   /** Stamps many hashes as the next outputs, numbered in this order; each succeeds or fails for itself. */
   stampMany(outputs: readonly OutputToStamp[], options: KeyedOptions = {}): Promise<Outcome<WorkflowStampResponse>[]> {
     const items = outputs.map(({ output_hash, ...rest }) => ({ ...rest, output_hash: checkedHash(output_hash) }));
-    return this.#next(async () => {
-      const made: Outcome<WorkflowStampResponse>[] = [];
-      for (const [index, body] of piecesOfList(items).entries()) {
-        const answers = await this.#exchange.sendList({ ...this.#post('stamps', { ...options, ...keyOfPiece(options, index) }), body });
-        made.push(...answers.map((answer) => outcomeOf<WorkflowStampResponse>(answer)));
-      }
-      return made;
-    });
+    const callOf = (index: number) => this.#post('stamps', { ...options, ...keyOfPiece(options, index) });
+    return this.#next(() => sendInPieces<WorkflowStampResponse>(this.#exchange, items, mostItems.workflow, callOf));
   }
 
   /** Where it stands. */

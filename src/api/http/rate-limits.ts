@@ -33,11 +33,11 @@ export interface MistakeLimit {
 /** A limit that counts requests, or what they hold. */
 export interface CountingLimit extends LimitHook {
   /**
-   * Counts so many at once. Where they do not all fit, none of them is counted.
+   * Counts so many at once, under another key where one is given. Where they do not all fit, none of them is counted.
    *
    * @throws ServiceError `rate_limited`
    */
-  items(request: FastifyRequest, reply: FastifyReply, count: number): Promise<void>;
+  items(request: FastifyRequest, reply: FastifyReply, count: number, key?: string): Promise<void>;
 }
 
 export interface RateLimits {
@@ -104,8 +104,7 @@ export function createRateLimits({ redis, keyPrefix = '{qstamp}:limit', onLimite
         tell(reply, limit, counted, resetSeconds);
         if (counted > limit.points) throw refusal(limit, 'requests', resetSeconds);
       };
-      const items: CountingLimit['items'] = async (request, reply, wanted) => {
-        const key = limit.key(request);
+      const items: CountingLimit['items'] = async (request, reply, wanted, key = limit.key(request)) => {
         const { counted, resetSeconds } = await count(key, wanted);
         const isRefused = counted > limit.points;
         if (isRefused) await count.takeBack(key, wanted);

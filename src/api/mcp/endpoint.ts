@@ -7,27 +7,34 @@ import { MalformedJsonError } from '../http/json-text.ts';
 import type { Mistakes } from '../http/mistakes.ts';
 import type { IsForeign } from '../http/origin.ts';
 import { type Fault, faultOf, noteFault } from '../http/outcome.ts';
+import { addressKey } from '../http/rate-limits.ts';
 import type { IdentifyProduct, RequireProduct } from '../http/service-token.ts';
 import { empty, json, type OperationContract } from '../openapi/operation.ts';
 import { stampBodyLimit } from '../routes/stamping.ts';
 import type { Stamping } from '../services/stamping.ts';
 import type { Verification } from '../services/verification.ts';
-import { errorResponse, idOf, RpcError, type RpcResponse, readMessage, resultResponse, rpcErrors, rpcFault } from './json-rpc.ts';
-import { createMcpMethods, type RpcContext, type RpcMethods, runMethod } from './revisions/2024-11-05.ts';
+import { type CallGuards, unguarded } from './call-guards.ts';
+import { createToolCaller } from './call-tool.ts';
+import { errorResponse, RpcError, rpcErrors, rpcFault } from './json-rpc.ts';
+import { createFirstRevision } from './revisions/2024-11-05.ts';
+import { createModernRevision, isModern } from './revisions/2026-07-28.ts';
 import { createStampContentTool } from './tools/stamp-content.ts';
 import { createStampHashTool } from './tools/stamp-hash.ts';
+import { createStoryTools, type StoryDeps } from './tools/story.ts';
 import { createVerifyTokenTool } from './tools/verify-token.ts';
 
 /** What works without a token needs only small bodies; a larger one is read only from callers with a token. */
 const maxBytesWithoutToken = 64 * 1024;
 
-/** The most messages of one batch: a small body must not ask for a huge answer. */
-const maxBatch = 100;
+/** The tools beside the three of the interface, and the limits under which callers without a service token use them. */
+export interface McpStory extends StoryDeps {
+  guardsOf(request: FastifyRequest, reply: FastifyReply, product: string | undefined): CallGuards;
+}
 
 /**
- * `POST /mcp`: the Model Context Protocol over plain HTTP POST. Nothing is kept between requests, every answer is JSON, and
- * faults of the protocol are JSON-RPC errors at HTTP 200; only a missing token is 401, a page of a foreign origin 403, a body too
- * large 413 and a body that is not declared as JSON 415 (M7, M9, E8). `Accept` and `MCP-Protocol-Version` change nothing.
+ * `POST /mcp`: the Model Context Protocol over plain HTTP POST, in two revisions (M1–M8, M11). Nothing is kept between requests, and every
+ * answer is JSON. Where the body could not be read, a page of a foreign origin is 403, a body too large 413 and one that is not declared
+ * as JSON 415 (M7, M9, E8).
  */
 export function registerMcp(
   app: FastifyInstance,
@@ -39,10 +46,14 @@ export function registerMcp(
     stamping: Stamping;
     verification: Pick<Verification, 'byId' | 'raw'>;
     sealedMaxBytes: number;
+    story?: McpStory;
   },
 ): void {
-  const { identifyProduct, requireProduct, mistakes, isForeign, sealedMaxBytes } = deps;
-  const methods = createMcpMethods([createStampHashTool(deps), createStampContentTool(deps), createVerifyTokenTool(deps)]);
+  const { identifyProduct, requireProduct, mistakes, isForeign, sealedMaxBytes, story } = deps;
+  const ofContract = [createStampHashTool(deps), createStampContentTool(deps), createVerifyTokenTool(deps)];
+  const tools = [...ofContract, ...(story ? createStoryTools(story) : [])];
+  const callTool = createToolCaller(tools);
+  const [first, modern] = [createFirstRevision(tools, callTool), createModernRevision(tools, callTool)];
 
   const onRequest = async (request: FastifyRequest, reply: FastifyReply) => {
     if (isForeign(request)) throw new ServiceError('forbidden', 'Pages of this origin may not use this address.');
@@ -50,18 +61,21 @@ export function registerMcp(
   };
   const options = { bodyLimit: stampBodyLimit(sealedMaxBytes), onRequest, errorHandler: answerUnread, config: { contract } };
   app.post('/mcp', options, async (request, reply) => {
-    const onReplayed = () => void reply.header('Idempotent-Replayed', 'true');
+    const product = identifyProduct(request);
+    const { 'idempotency-key': headerKey } = request.headers;
     const context = {
-      product: identifyProduct(request),
+      product,
+      agent: `agent:${addressKey(request)}`,
       requestId: request.id,
-      onReplayed,
+      headerKey: typeof headerKey === 'string' ? headerKey : undefined,
+      guards: story?.guardsOf(request, reply, product) ?? unguarded,
+      onReplayed: () => void reply.header('Idempotent-Replayed', 'true'),
       note: (fault: Fault) => noteFault(request, fault),
     };
-    const answer = await answerBody(methods, request.body, context);
-    if (answer === undefined) return reply.code(202).send();
-    if (!needsToken(answer)) return reply.send(answer);
-    await mistakes.wrongToken(request, reply);
-    return reply.code(401).send(answer);
+    const asked = { body: request.body, headers: request.headers };
+    const { status, body } = await (isModern(asked) ? modern : first).answer(asked, context);
+    if (status === 401) await mistakes.wrongToken(request, reply);
+    return reply.code(status).send(body);
   });
 }
 
@@ -69,10 +83,11 @@ export function registerMcp(
 const contract: OperationContract = {
   tag: 'MCP',
   id: 'callMcp',
-  summary: 'JSON-RPC 2.0 for assistants (Model Context Protocol 2024-11-05)',
+  summary: 'JSON-RPC 2.0 for assistants (Model Context Protocol 2024-11-05 and 2026-07-28)',
   description:
-    'Methods `initialize`, `ping`, `tools/list` and `tools/call`; only `tools/call` needs the header X-Service-Token. ' +
-    'Faults of the protocol are JSON-RPC errors at status 200. A batch is an array of messages.',
+    'Methods `initialize`, `ping`, `tools/list` and `tools/call`; only `tools/call` needs the header X-Service-Token, for some tools. ' +
+    'Faults of the protocol are JSON-RPC errors at status 200. A batch is an array of messages. A request that names 2026-07-28 in `_meta` is ' +
+    'answered in that revision: `server/discover`, `tools/list`, `tools/call`, and faults with a status of their own.',
   authentication: 'service',
   isTokenOptional: true,
   body: rpcRequests,
@@ -81,53 +96,15 @@ const contract: OperationContract = {
   answers: {
     200: json('The answer, or those of a batch in its order.', rpcResponses),
     202: empty('Nothing but notifications.'),
+    400: json('2026-07-28: `_meta` or a header is missing or does not fit, or the version is not known.', rpcResponse),
     401: json('`tools/call` without a valid service token: error −32000.', rpcResponses),
     403: json('The request comes from a page of an origin that is not allowed.', rpcResponse),
+    404: json('2026-07-28: there is no such method.', rpcResponse),
     413: json('The body is too large.', rpcResponse),
     415: json('The body is not JSON.', rpcResponse),
     429: json('Too many requests of this address without a valid service token.', rpcResponse, { 'Retry-After': 'Seconds.' }),
   },
 };
-
-type Answer = RpcResponse | readonly RpcResponse[] | undefined;
-
-const invalid = (why: string) => new RpcError(rpcErrors.invalidRequest, `Invalid Request: ${why}`);
-
-/** The answer to a whole body: one message or a batch of them (JSON-RPC 2.0 §6), whose answers come in the order of its requests. */
-async function answerBody(methods: RpcMethods, body: unknown, context: RpcContext): Promise<Answer> {
-  const refuse = (fault: RpcError) => {
-    context.note(rpcFault(fault));
-    return errorResponse(null, fault);
-  };
-  if (body === undefined) return refuse(new RpcError(rpcErrors.parseError, 'Parse error: the body is empty'));
-  if (!Array.isArray(body)) return answerMessage(methods, body, context);
-  if (body.length === 0) return refuse(invalid('a batch holds at least one message'));
-  if (body.length > maxBatch) return refuse(invalid(`a batch holds at most ${maxBatch} messages`));
-  const answers = await Promise.all(body.map((message: unknown) => answerMessage(methods, message, context)));
-  const responses = answers.filter((answer) => answer !== undefined);
-  return responses.length > 0 ? responses : undefined;
-}
-
-/** Undefined for a notification: none of those that we know asks for anything, and a call without an id is not run (M7). */
-async function answerMessage(methods: RpcMethods, value: unknown, context: RpcContext): Promise<RpcResponse | undefined> {
-  try {
-    const message = readMessage(value);
-    if (message.id === undefined) return undefined;
-    return resultResponse(message.id, await runMethod(methods, message, context));
-  } catch (error) {
-    if (error instanceof RpcError) {
-      context.note(rpcFault(error));
-      return errorResponse(idOf(value), error);
-    }
-    context.note({ outcome: 'failed', code: 'internal_error', err: error });
-    const data = { code: 'internal_error', request_id: context.requestId };
-    return errorResponse(idOf(value), new RpcError(rpcErrors.internalError, 'Internal error', data));
-  }
-}
-
-function needsToken(answer: RpcResponse | readonly RpcResponse[]): boolean {
-  return [answer].flat().some((response) => 'error' in response && response.error.code === rpcErrors.unauthorized);
-}
 
 /** Refusals of HTTP, told by its status too. */
 const refusalStatuses = [400, 403, 408, 413, 415, 429];

@@ -1,6 +1,9 @@
 import type { Fault } from '../http/outcome.ts';
 
-/** The error codes of JSON-RPC 2.0 §5.1, and the one of its free range that says that a token is needed (M7). */
+/**
+ * The error codes of JSON-RPC 2.0 §5.1; the one of its free range that says that a token is needed (M7); and those of the Model Context
+ * Protocol of 2026-07-28 (M11).
+ */
 export const rpcErrors = {
   parseError: -32700,
   invalidRequest: -32600,
@@ -8,6 +11,8 @@ export const rpcErrors = {
   invalidParams: -32602,
   internalError: -32603,
   unauthorized: -32000,
+  headerMismatch: -32020,
+  unsupportedVersion: -32022,
 } as const;
 
 export type RpcErrorCode = (typeof rpcErrors)[keyof typeof rpcErrors];

@@ -12,7 +12,7 @@ const provider = {
   last_success_at: issuedAt,
   latency_ms: { p50: 2, p95: 9 },
 };
-const day = { stamps: 1_204, failed: 0, verifications: 3_371, workflows_started: 12, workflows_completed: 11 };
+const day = { stamps: 1_204, failed: 0, verifications: 3_371, workflows_started: 12, workflows_completed: 11, evidence_renewed: 0 };
 const price = { amount: '0.00', currency: 'EUR' };
 
 /** An example of each schema that has a name; a test holds them to their schemas. */
@@ -79,6 +79,7 @@ const bySchema: Readonly<Record<string, unknown>> = {
     providers: [provider],
     mail: { status: 'ok' },
     queue: { depth: 0, oldest_job_age_seconds: null, durability: 'every_write' },
+    evidence: { last_run_at: issuedAt, due: 0, lapsed: 0 },
     counters: { last_24h: day, lifetime: { ...day, stamps: 98_213, verifications: 190_114 } },
   },
   Pricing: {

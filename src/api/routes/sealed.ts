@@ -1,4 +1,5 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { containerType } from '../../shared/archive/asics.ts';
 import { sealedContentPath } from '../../shared/contract/verify.ts';
 import type { ByteBudget } from '../http/byte-budget.ts';
 import type { Mistakes } from '../http/mistakes.ts';
@@ -6,36 +7,61 @@ import { addressKey, type RateLimits } from '../http/rate-limits.ts';
 import { reserveForReply } from '../http/reply-memory.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { bytes, type OperationContract } from '../openapi/operation.ts';
-import type { DownloadSealed } from '../services/sealed-download.ts';
+import type { Reserve, SealedDownload } from '../services/sealed-download.ts';
 
-const contract = {
-  tag: 'Sealed content',
+const tag = 'Sealed content';
+const errors = ['not_found', 'rate_limited', 'store_unavailable', 'overloaded'] as const;
+
+const contentContract = {
+  tag,
   id: 'downloadSealedContent',
   summary: 'The content of a sealed stamp',
   description: 'At the secret address that the stamp operation answered as `sealed_storage_url`; checked against its hash on the way out.',
   path: sealedContentPath,
   answers: { 200: bytes('The content, byte for byte.', 'application/octet-stream') },
-  errors: ['not_found', 'rate_limited', 'store_unavailable', 'overloaded'],
+  errors,
 } satisfies OperationContract;
 
-const parse = createRequestParser(contract);
+const containerContract = {
+  tag,
+  id: 'downloadSealedContainer',
+  summary: 'Content and time-stamp as an ASiC-S container (EN 319 162-1)',
+  description: 'At the same secret address. Verifiers of others read it. The same octets each time. Stamps of the mock provider have none.',
+  path: sealedContentPath,
+  answers: { 200: bytes('The container.', containerType) },
+  errors,
+} satisfies OperationContract;
+
+const parse = createRequestParser({ path: sealedContentPath });
 
 /** The content of a sealed stamp at its secret address (S11). */
 export function registerSealedRoutes(
   app: FastifyInstance,
-  deps: { downloadSealed: DownloadSealed; budget: ByteBudget; limits: RateLimits; mistakes: Mistakes; perMinute: number },
+  deps: { sealedDownload: SealedDownload; budget: ByteBudget; limits: RateLimits; mistakes: Mistakes; perMinute: number },
 ): void {
-  const { downloadSealed, budget, limits, mistakes, perMinute } = deps;
+  const { sealedDownload, budget, limits, mistakes, perMinute } = deps;
   const onRequest = limits.by({ name: 'verify', points: perMinute, durationSeconds: 60, key: addressKey });
 
-  app.get('/api/v1/sealed/v1/:token_id/:secret', { onRequest, config: { contract } }, async (request, reply) => {
+  type Open<Opened> = (tokenId: string, secret: string, reserve: Reserve) => Promise<Opened>;
+  /** Nobody but its reader may keep it; `extension` names the file. */
+  async function open<Opened>(request: FastifyRequest, reply: FastifyReply, extension: string, openAt: Open<Opened>): Promise<Opened> {
     const { token_id, secret } = parse(request).path;
-    const reserve = (bytes: number) => reserveForReply(budget, reply, bytes);
-    const { content, hash } = await mistakes.count(request, reply, () => downloadSealed(token_id, secret, reserve));
-    reply.header('Content-Type', 'application/octet-stream');
-    reply.header('Content-Disposition', `attachment; filename="${token_id}.bin"`);
-    reply.header('Repr-Digest', `sha-256=:${Buffer.from(hash, 'hex').toString('base64')}:`);
+    const reserve: Reserve = (size) => reserveForReply(budget, reply, size);
+    const opened = await mistakes.count(request, reply, () => openAt(token_id, secret, reserve));
+    reply.header('Content-Disposition', `attachment; filename="${token_id}.${extension}"`);
     reply.header('Cache-Control', 'private, no-store');
+    return opened;
+  }
+
+  const path = '/api/v1/sealed/v1/:token_id/:secret';
+  app.get(path, { onRequest, config: { contract: contentContract } }, async (request, reply) => {
+    const { content, hash } = await open(request, reply, 'bin', sealedDownload.content);
+    reply.header('Content-Type', 'application/octet-stream');
+    reply.header('Repr-Digest', `sha-256=:${Buffer.from(hash, 'hex').toString('base64')}:`);
     return content;
+  });
+  app.get(`${path}/container`, { onRequest, config: { contract: containerContract } }, async (request, reply) => {
+    const container = await open(request, reply, 'asics', sealedDownload.container);
+    return reply.type(containerType).send(container);
   });
 }

@@ -1,26 +1,30 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { createContainer } from '../../shared/archive/asics.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import { digestOfSecret, openContent } from './sealed-envelope.ts';
 
-/**
- * The content of a sealed stamp, for whoever holds its secret address; checked against its hash on the way out (S11).
- *
- * `reserve` is asked for the memory that it takes before it is read.
- *
- * @throws ServiceError `not_found` for an unknown id, a wrong secret and a stamp without content alike.
- */
-export type DownloadSealed = (
-  tokenId: string,
-  secret: string,
-  reserve: (bytes: number) => Promise<void>,
-) => Promise<{ content: Buffer; hash: string }>;
+/** Asked for the memory that a content takes before it is read. */
+export type Reserve = (bytes: number) => Promise<void>;
+
+/** The content of a sealed stamp, for whoever holds its secret address; checked against its hash on the way out (S11). */
+export interface SealedDownload {
+  /** @throws ServiceError `not_found` for an unknown id, a wrong secret and a stamp without content alike. */
+  content(tokenId: string, secret: string, reserve: Reserve): Promise<{ content: Buffer; hash: string }>;
+  /**
+   * Content and proof as an ASiC-S container (EN 319 162-1), the same octets each time.
+   *
+   * @throws ServiceError as `content`; `not_found` for a stamp of the mock provider
+   */
+  container(tokenId: string, secret: string, reserve: Reserve): Promise<Readable>;
+}
 
 const notFound = () => new ServiceError('not_found', 'There is no content at this address.');
 
-export function createSealedDownload(deps: { stamps: StampStore; sealedContents: SealedContentStore }): DownloadSealed {
-  return async (tokenId, secret, reserve) => {
+export function createSealedDownload(deps: { stamps: StampStore; sealedContents: SealedContentStore }): SealedDownload {
+  async function open(tokenId: string, secret: string, reserve: Reserve) {
     const stamp = await deps.stamps.find(tokenId);
     if (!stamp?.sealed || !timingSafeEqual(Buffer.from(digestOfSecret(secret)), Buffer.from(stamp.sealed.secretSha256))) throw notFound();
     await reserve(stamp.sealed.bytes);
@@ -29,6 +33,22 @@ export function createSealedDownload(deps: { stamps: StampStore; sealedContents:
     if (!content || createHash('sha256').update(content).digest('hex') !== stamp.imprint.digest) {
       throw new ServiceError('internal_error', 'The stored content does not match its stamp and is not sent.');
     }
-    return { content, hash: stamp.imprint.digest };
+    return { content, stamp };
+  }
+
+  return {
+    content: async (tokenId, secret, reserve) => {
+      const { content, stamp } = await open(tokenId, secret, reserve);
+      return { content, hash: stamp.imprint.digest };
+    },
+    container: async (tokenId, secret, reserve) => {
+      const { content, stamp } = await open(tokenId, secret, reserve);
+      const [{ kind, token }] = stamp.proofs;
+      if (token === '') throw new ServiceError('not_found', 'The record of this stamp is damaged: there is nothing to pack.');
+      if (kind === 'mock')
+        throw new ServiceError('not_found', 'This stamp was made by the mock provider: there is no time-stamp token to pack.');
+      const zip = createContainer((to, options) => to.addBuffer(content, `${tokenId}.bin`, options), Buffer.from(token, 'base64'));
+      return Readable.from(zip.outputStream, { objectMode: false });
+    },
   };
 }

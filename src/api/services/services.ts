@@ -16,7 +16,7 @@ import { createIdempotency } from './idempotency.ts';
 import { createMailStateReader } from './mail-state.ts';
 import { pricingOf } from './pricing.ts';
 import type { ReplyWaiter } from './reply-waiter.ts';
-import { createSealedDownload, type DownloadSealed } from './sealed-download.ts';
+import { createSealedDownload, type SealedDownload } from './sealed-download.ts';
 import { createStampBatch, type StampBatch } from './stamp-batch.ts';
 import { createItemMaker } from './stamp-item.ts';
 import type { StampJudge } from './stamp-judge.ts';
@@ -32,7 +32,10 @@ import type { WriteWatch } from './write-watch.ts';
 /** What the services need of the world outside them; a test may stand in for each. */
 export interface ServicePorts {
   readonly config: Config;
-  readonly store: Omit<Store, 'stampDirectory' | 'batches' | 'openKeys' | 'checkWrite' | 'ensureIndexes' | 'close'>;
+  readonly store: Omit<
+    Store,
+    'stampDirectory' | 'batches' | 'renewals' | 'evidenceTerms' | 'openKeys' | 'checkWrite' | 'ensureIndexes' | 'close'
+  > & { readonly evidenceTerms: Pick<Store['evidenceTerms'], 'readState'> };
   readonly queue: StampQueue;
   readonly jobs: JobSender;
   readonly waiter: ReplyWaiter;
@@ -55,7 +58,7 @@ export interface Services {
   readonly tsaDoor: TsaDoor;
   readonly verification: Verification;
   readonly statistics: Statistics;
-  readonly downloadSealed: DownloadSealed;
+  readonly sealedDownload: SealedDownload;
   readonly workflows: Workflows;
   readonly stampPages: StampPages;
   readonly health: HealthService;
@@ -125,7 +128,7 @@ export function createServices(ports: ServicePorts): Services {
     tsaDoor: createTsaDoor({ stamping, readHeartbeats, trust, clock }),
     verification: countVerifications(createVerification({ stamps, refusals, stampJudge }), activity),
     statistics: createStatistics({ stamps, counters, clock }),
-    downloadSealed: createSealedDownload({ stamps, sealedContents }),
+    sealedDownload: createSealedDownload({ stamps, sealedContents }),
     workflows,
     stampPages: createStampPages({ stamps, refusals, stampJudge, clock }),
     health: createHealthService({ version, clock, pingRedis, pingStore: store.ping, writes, readHeartbeats }),
@@ -134,6 +137,7 @@ export function createServices(ports: ServicePorts): Services {
       clock,
       stampWaitMs: config.STAMP_WAIT_MS,
       counters,
+      evidenceTerms: store.evidenceTerms,
       writes,
       readHeartbeats,
       readQueueState,

@@ -1,3 +1,4 @@
+import { evidenceRecordOf, renewalsOf } from '../../shared/domain/evidence.ts';
 import type { ReasonCode } from '../../shared/domain/reasons.ts';
 import { type Imprint, isSameImprint } from '../../shared/domain/stamp.ts';
 import { type StampedReply, stampedReplyOf } from '../../shared/queue/stamp-job.ts';
@@ -10,6 +11,15 @@ import { createTokenJudge, type Judgement, type TokenJudge, type Vouched } from 
 import { namesOf, type TrustSettings } from '../../shared/trust/trusted-providers.ts';
 
 export type StampJudgement = Vouched | { readonly ok: false; readonly code: ReasonCode };
+
+/** What says of a record that a certificate of it does not hold; everything else says that somebody changed it. */
+const renewalsWithoutUse: ReadonlySet<ReasonCode> = new Set([
+  'evidence_expired',
+  'evidence_renewed_late',
+  'certificate_revoked',
+  'untrusted_root',
+  'trust_store_empty',
+]);
 
 const agrees = (vouched: Vouched, { tokenId, imprint, proofs: [{ issuedAt }] }: StoredStamp): boolean =>
   isSameImprint(vouched.imprint, imprint) &&
@@ -52,9 +62,23 @@ export function createStampJudge(deps: {
   async function judgeStamp(stamp: StoredStamp): Promise<StampJudgement> {
     const [{ token, provider }] = stamp.proofs;
     if (token === '') return { ok: false, code: 'record_damaged' };
-    const judgement = await judgeToken(token, provider, stamp.imprint);
+    const renewed = renewalsOf(stamp.proofs[0]).length === 0 ? undefined : await judgeRenewed(stamp);
+    const judgement = renewed ?? (await judgeToken(token, provider, stamp.imprint));
     if (!judgement.ok) return judgement;
     return agrees(judgement, stamp) ? judgement : { ok: false, code: 'record_mismatch' };
+  }
+
+  /**
+   * Judges a stamp by its evidence record with all renewals, as RFC 4998 §5.3 says. Undefined where the renewals are of no use, because a certificate of theirs
+   * does not hold: then the stamp is what its token is (V5).
+   */
+  async function judgeRenewed(stamp: StoredStamp): Promise<Judgement | undefined> {
+    const record = evidenceRecordOf(stamp);
+    if (record === undefined) return { ok: false, code: 'record_damaged' };
+    const judgement = await judgeToken(record.toString('base64'), stamp.proofs[0].provider, stamp.imprint);
+    if (judgement.ok || !renewalsWithoutUse.has(judgement.code)) return judgement;
+    log.warn({ tokenId: stamp.tokenId, code: judgement.code }, 'the renewals of a stamp are of no use');
+    return undefined;
   }
 
   /** Whether the refusal only means that we have no trust anchor to judge by. It then says nothing about the stamp. */

@@ -5,6 +5,7 @@ import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
 import { answerWithin } from '../../shared/runtime/answer-within.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import { type ActivityTotals, type CounterStore, utcDay } from '../../shared/store/counters.ts';
+import type { EvidenceState, EvidenceTermStore } from '../../shared/store/evidence-terms.ts';
 import { mailStateOf } from './mail-state.ts';
 import { assess, type ComponentState, qualificationOf } from './service-state.ts';
 import type { WriteWatch } from './write-watch.ts';
@@ -43,6 +44,7 @@ const countersOf = (totals: ActivityTotals | undefined): StatusCounters => ({
   verifications: totals?.verifications ?? null,
   workflows_started: totals?.workflowsStarted ?? null,
   workflows_completed: totals?.workflowsCompleted ?? null,
+  evidence_renewed: totals?.renewed ?? null,
 });
 
 export interface StatusDeps {
@@ -51,6 +53,7 @@ export interface StatusDeps {
   readonly stampWaitMs: number;
   readonly writes: Pick<WriteWatch, 'refusing'>;
   readonly counters: Pick<CounterStore, 'totals' | 'daily'>;
+  readonly evidenceTerms: Pick<EvidenceTermStore, 'readState'>;
   readonly readHeartbeats: (now: number) => Promise<Heartbeat[]>;
   readonly readQueueState: () => Promise<QueueState>;
   readonly readDurability: () => Promise<Durability>;
@@ -59,7 +62,7 @@ export interface StatusDeps {
 }
 
 export function createStatusService(deps: StatusDeps): StatusService {
-  const { version, clock, stampWaitMs, writes, counters, readHeartbeats, readQueueState, readDurability, configured } = deps;
+  const { version, clock, stampWaitMs, writes, counters, evidenceTerms, readHeartbeats, readQueueState, readDurability, configured } = deps;
   const startedAt = clock();
   let known: readonly ProviderStatus[] = configured.map(({ name, isQualified }) => ({
     name,
@@ -71,10 +74,16 @@ export function createStatusService(deps: StatusDeps): StatusService {
   }));
   let totals: Awaited<ReturnType<CounterStore['totals']>> | undefined;
   let days: readonly DayFigures[] = [];
+  let evidence: EvidenceState | undefined;
 
   async function readStore(now: number): Promise<true> {
-    const [freshTotals, rows] = await Promise.all([counters.totals(now), counters.daily(utcDay(now - (shownDays - 1) * dayMs))]);
+    const [freshTotals, rows, state] = await Promise.all([
+      counters.totals(now),
+      counters.daily(utcDay(now - (shownDays - 1) * dayMs)),
+      evidenceTerms.readState(),
+    ]);
     totals = freshTotals;
+    evidence = state;
     days = [...Map.groupBy(rows, ({ date }) => date)].map(([date, ofDay]) => ({
       date,
       stamps: ofDay.reduce((sum, row) => sum + row.stamps, 0),
@@ -118,6 +127,11 @@ export function createStatusService(deps: StatusDeps): StatusService {
         depth: queue?.waiting ?? null,
         oldest_job_age_seconds: oldestAgeMs === null ? null : Math.round(oldestAgeMs / 100) / 10,
         durability,
+      },
+      evidence: {
+        last_run_at: evidence?.lastRunAt.toISOString() ?? null,
+        due: evidence?.due ?? null,
+        lapsed: evidence?.lapsed ?? null,
       },
       counters: { last_24h: countersOf(totals?.last24h), lifetime: countersOf(totals?.lifetime) },
     };

@@ -1,9 +1,9 @@
 import { contentSha256Of } from '../../shared/contract/stamp.ts';
 import type { VerificationResult } from '../../shared/contract/verify.ts';
+import { evidenceRecordOf } from '../../shared/domain/evidence.ts';
 import { adviceOf, type ReasonCode, reasonOf } from '../../shared/domain/reasons.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { type Batch, digestCharacters, imprintOfDigest } from '../../shared/domain/stamp.ts';
-import { encodeRecord, isRecord } from '../../shared/rfc3161/index.ts';
 import type { RefusalStore } from '../../shared/store/refusals.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';
@@ -50,7 +50,7 @@ const invalid = (code: ReasonCode, tokenId: string | null = null): VerificationR
   ...adviceFor(code),
 });
 
-const resultOf = ({ issuedAt, imprint, provider, isQualified }: Vouched, tokenId: string | null): VerificationResult => ({
+const resultOf = ({ issuedAt, imprint, provider, isQualified, verified }: Vouched, tokenId: string | null): VerificationResult => ({
   valid: true,
   token_id: tokenId,
   issued_at: issuedAt,
@@ -58,6 +58,7 @@ const resultOf = ({ issuedAt, imprint, provider, isQualified }: Vouched, tokenId
   imprint,
   tsp_provider: provider ?? null,
   is_qualified: isQualified,
+  ...(verified?.record && { holds_until: verified.record.holdsUntil.toISOString() }),
   reason: null,
 });
 
@@ -94,12 +95,17 @@ export function createVerification(deps: {
       const stamp = await stamps.find(tokenId);
       if (!stamp) throw new ServiceError('not_found', 'No stamp with this id is known.');
       const [proof] = stamp.proofs;
-      if (proof.token === '') throw new ServiceError('not_found', 'The record of this stamp is damaged: there is nothing to download.');
+      const damaged = new ServiceError('not_found', 'The record of this stamp is damaged: there is nothing to download.');
+      if (proof.token === '') throw damaged;
       if (proof.kind === 'mock')
         throw new ServiceError('not_found', 'This stamp was made by the mock provider: there is no RFC 3161 exchange to download.');
       const token = Buffer.from(proof.token, 'base64');
       const ofStamp = (der: Buffer): Exchanged => ({ der, batch: undefined });
-      if (part === 'evidence') return ofStamp(isRecord(token) ? token : encodeRecord(stamp.imprint.algorithm, { token }));
+      if (part === 'evidence') {
+        const record = evidenceRecordOf(stamp);
+        if (record === undefined) throw damaged;
+        return ofStamp(record);
+      }
       if (proof.kind === 'token') return ofStamp(part === 'token' ? token : proof[part]);
       const { batch } = proof;
       return { der: part === 'token' ? batch.tst : batch[part], batch };

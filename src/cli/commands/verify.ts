@@ -9,15 +9,18 @@ import { tellOutput } from '../output-text.ts';
 import { findSubject } from '../subject.ts';
 import { readableSize, worstOf } from '../terminal.ts';
 import { type ToldVerdict, tellVerdict } from '../verdict-text.ts';
+import { isForBundle, verifyBundle } from '../verify-bundle.ts';
 
 export const verify: Command = {
   name: 'verify',
-  operands: 'FILE|TOKEN|ID...',
+  operands: 'FILE|TOKEN|ID|BUNDLE.zip...',
   summary: 'judge files by the stamps beside them, or time-stamp tokens, by the trust anchors that you name or keep',
   details:
     'Judges by itself and asks nobody, unless --online says so. The stamp of FILE is FILE.qstamp.json, FILE.tsr,\n' +
-    'FILE.tst or FILE.ers; FILE.asics holds both. A token is base64; an id needs --online. A verdict is "valid", "NOT VALID", or "NOT PROVED": nothing is\n' +
-    'wrong, but nobody whom you trust vouches for it. Certificates are judged at the time of the stamp.',
+    'FILE.tst or FILE.ers; FILE.asics holds both. A token is base64; an id needs --online. BUNDLE.zip is the evidence\n' +
+    'of a workflow: files named behind it are looked for among its outputs. A verdict is "valid", "NOT VALID", or\n' +
+    '"NOT PROVED": nothing is wrong, but nobody whom you trust vouches for it. Certificates are judged at the time of the\n' +
+    'stamp.',
   options: {
     ca: ['FILE', 'a trust anchor, PEM or DER, instead of those that are kept; may be repeated'],
     intermediate: ['FILE', 'certificates that help to build a chain and are not trusted; may be repeated'],
@@ -26,12 +29,14 @@ export const verify: Command = {
     proof: ['FILE', 'the proof that the one FILE is an output of a workflow, as the service gave it, instead of a stamp'],
     online: ['', 'ask the service as well; what it says makes nothing valid'],
   },
-  run: async (names, values, { terminal, connect, stdin, anchorsFolder }) => {
+  run: async (names, values, context) => {
+    const { terminal, connect, stdin, anchorsFolder } = context;
     if (names.length === 0) throw misuse('name at least one file, token or id');
     if (values.token !== undefined && names.length > 1) throw misuse('--token is the stamp of one file');
     if (values.proof !== undefined && (names.length > 1 || values.token !== undefined || values.online)) {
       throw misuse('--proof is of one file, without --token and --online');
     }
+    if (await isForBundle(names, values)) return verifyBundle(names, values, context);
     const client = values.online ? connect() : undefined;
     const trust = await openTrust(anchorsFolder, values);
     const codes: ExitCode[] = [];
@@ -42,10 +47,10 @@ export const verify: Command = {
           bytesRead += count;
           terminal.progress(`${name}: ${readableSize(bytesRead)} read`);
         };
-        const context = { trust, client, stdin, onBytes, nowMs: Date.now() };
+        const judging = { trust, client, stdin, onBytes, nowMs: Date.now() };
         const { told, judgement } = await (values.proof === undefined
-          ? judgeStamped(name, values.token, context)
-          : judgeProved(name, values.proof, context));
+          ? judgeStamped(name, values.token, judging)
+          : judgeProved(name, values.proof, judging));
         terminal.result(told.json, told.line, told.details);
         codes.push(...codesOf(judgement));
       } catch (error) {

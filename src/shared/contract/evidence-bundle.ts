@@ -16,6 +16,8 @@ export const blocksOf = (outputCount: number): readonly number[] =>
 export const bundleFiles = {
   readme: 'README.txt',
   script: 'verify.sh',
+  /** What the script has OpenSSL take for its settings: where nothing is but the programs, there are none, and it wants some. */
+  opensslSettings: 'openssl.cnf',
   closingRecord: 'closing-record.json',
   /** 0x01 ‖ left ‖ right: the file whose SHA-256 is the root. Of one output 0x00 ‖ hash, of none nothing. */
   rootPreimage: 'root.bin',

@@ -39,6 +39,7 @@ const statusCounters = z
     verifications: knownCount,
     workflows_started: knownCount,
     workflows_completed: knownCount,
+    evidence_renewed: knownCount.describe('stamps and batches of stamps whose evidence was renewed (RFC 4998)'),
   })
   .meta({ id: 'ActivityCounters' });
 export type StatusCounters = z.output<typeof statusCounters>;
@@ -60,6 +61,13 @@ export const statusResponse = z
         .enum(durabilities)
         .describe('what of accepted stamps a crash of the queue spares: all, all but its last second, perhaps none, or not known'),
     }),
+    evidence: z
+      .object({
+        last_run_at: dateTime.nullable().describe('when it was last looked for evidence to renew'),
+        due: count.nullable().describe('stamps and batches that should have been renewed then, and that no provider could renew'),
+        lapsed: count.nullable().describe('stamps and batches whose evidence ended without a renewal'),
+      })
+      .describe('null while it cannot be read, and before the first look'),
     counters: z.object({ last_24h: statusCounters.describe('this hour and the 23 before it'), lifetime: statusCounters }),
   })
   .meta({ id: 'Status' });

@@ -47,6 +47,11 @@ export const verificationResult = z
     imprint: imprintShown.nullable().describe('what the token vouches for; null where it vouches for nothing'),
     tsp_provider: z.string().nullable(),
     is_qualified: z.boolean().nullable(),
+    holds_until: dateTime
+      .optional()
+      .describe(
+        'only of an evidence record that is valid: when the certificates of its last token end. The service renews its own records before',
+      ),
     reason: z.string().nullable().describe('a stable code, a colon, one sentence; null when valid'),
     advice: z.string().optional().describe('one sentence: what can be done about the reason; only where there is something'),
   })

@@ -33,8 +33,33 @@ interface ProofOfTime {
   readonly token: string;
 }
 
+/** How long a token holds by itself; after that an evidence record needs another one over it (RFC 4998 §5.2). */
+export interface EvidenceTerm {
+  /** The first certificate of its chain ends. */
+  readonly endsAt: Date;
+  /** That, or earlier: one of its algorithms is not to be relied on from then on. */
+  readonly renewBy: Date;
+}
+
+/** A later token that covers what proved a time before (RFC 4998 §5.2). It is one for many: the path leads to the root that was signed. */
+export interface Renewal {
+  readonly renewalId: string;
+  /** Blind, then siblings; all as long as a digest of the root's algorithm. */
+  readonly path: readonly Buffer[];
+  /** DER TimeStampToken; undefined where the record of it is damaged. */
+  readonly tst: Buffer | undefined;
+}
+
+/** What a TSA signed, and what keeps it alive. */
+interface Renewable {
+  /** Of the last token; undefined: not looked at yet, or it has ended. */
+  readonly term?: EvidenceTerm | undefined;
+  /** In the order of time. */
+  readonly renewals?: readonly Renewal[] | undefined;
+}
+
 /** A TSA signed this very imprint. */
-export interface TokenProof extends ProofOfTime {
+export interface TokenProof extends ProofOfTime, Renewable {
   readonly kind: 'token';
   /** DER of the TimeStampReq and the TimeStampResp, byte for byte. */
   readonly tsq: Buffer;
@@ -42,7 +67,7 @@ export interface TokenProof extends ProofOfTime {
 }
 
 /** One answer of a TSA for many imprints: it signed the root of a hash tree over them (S14). Stored once for all its leaves. */
-export interface Batch {
+export interface Batch extends Renewable {
   /** UUID version 7. */
   readonly batchId: string;
   readonly root: Imprint;
@@ -57,12 +82,16 @@ export interface Batch {
   readonly tsr: Buffer;
   /** The TimeStampToken in `tsr`, DER. */
   readonly tst: Buffer;
+  /** The nodes that the paths of all its leaves end with (`crownOf`). */
+  readonly crown: Buffer;
 }
 
 /** A TSA signed the root of a batch, and the path leads there. `token` is an EvidenceRecord (RFC 4998): it is composed, not stored. */
 export interface LeafProof extends ProofOfTime {
   readonly kind: 'leaf';
   readonly batch: Batch;
+  /** Which leaf of the tree it is, from 0. */
+  readonly index: number;
   /** The blind of this leaf, then the sibling on each level; all as long as a digest of the root's algorithm. */
   readonly path: readonly Buffer[];
 }

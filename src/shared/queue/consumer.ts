@@ -20,6 +20,8 @@ const unlimited = 1_000_000;
 const retries: Readonly<Record<string, { readonly first: number; readonly longest: number }>> = {
   'otp-mail': { first: 1_000, longest: 300_000 },
   'workflow-completion': { first: 200, longest: 60_000 },
+  // Evidence is renewed months before it ends.
+  'qstamp-renew': { first: 30_000, longest: 3_600_000 },
 };
 const defaultRetry = { first: 200, longest: 5_000 };
 
@@ -120,14 +122,17 @@ export function consumeJobs(options: {
   };
 }
 
-/** Makes sure that the sweep runs every `everyMs`, once for all workers. */
-export async function scheduleSweep(redis: Redis, everyMs: number, log: Logger): Promise<void> {
-  const queue = new Queue(jobContracts.sweep.queue, { connection: redis, prefix: keyPrefix });
+/** Makes sure that a job without payload runs every `everyMs`, once for all workers; a run that fails is tried again. */
+export async function scheduleJob(redis: Redis, name: 'sweep' | 'qstamp-renew', everyMs: number, log: Logger): Promise<void> {
+  const queue = new Queue(jobContracts[name].queue, { connection: redis, prefix: keyPrefix });
   queue.on('error', (error) => log.debug({ err: error }, 'queue connection'));
+  // Of all workers together, as `queueConcurrency` is of one.
+  if (queueConcurrency[queue.name] === 1) await queue.setGlobalConcurrency(1);
+  const retried = { attempts: unlimited, backoff: { type: name } };
   await queue.upsertJobScheduler(
-    'sweep',
+    name,
     { every: everyMs },
-    { name: 'sweep', data: {}, opts: { removeOnComplete: true, removeOnFail: { count: 10 } } },
+    { name, data: {}, opts: { removeOnComplete: true, removeOnFail: { count: 10 }, ...(name in retries && retried) } },
   );
   await queue.close();
 }

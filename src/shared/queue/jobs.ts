@@ -18,15 +18,16 @@ const workflowCompletionSchema = z.object({ workflowId: z.uuid(), acceptedAt: z.
 export const jobContracts = {
   stamp: { queue: stampQueueName, payload: stampJobSchema },
   sweep: { queue: 'maintenance', payload: z.object({}) },
+  'qstamp-renew': { queue: 'renewals', payload: z.object({}) },
   'otp-mail': { queue: 'emails', payload: otpMailSchema },
   'workflow-completion': { queue: 'workflows', payload: workflowCompletionSchema },
 } as const satisfies Record<string, { queue: string; payload: z.ZodType }>;
 
 /**
- * How many jobs of these queues a worker runs at a time, where that is fewer than of stamps: mail servers must not be flooded, and a root
- * takes much computing.
+ * How many jobs of these queues a worker runs at a time, where that is fewer than of stamps: mail servers must not be flooded, a root takes much
+ * computing, and two renewals at once would ask twice for the same.
  */
-export const queueConcurrency: Readonly<Record<string, number>> = { emails: 8, workflows: 8 };
+export const queueConcurrency: Readonly<Record<string, number>> = { emails: 8, workflows: 8, renewals: 1 };
 
 export type JobName = keyof typeof jobContracts;
 export type JobPayload<Name extends JobName> = z.output<(typeof jobContracts)[Name]['payload']>;

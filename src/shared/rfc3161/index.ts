@@ -20,10 +20,11 @@ export {
 } from './ers/encode.ts';
 export { buildHashTree, type HashTree, type ReducedHashtree } from './ers/hash-tree.ts';
 export { firstTokenOf } from './ers/record.ts';
+export { renewalImprintOf, renewRecord } from './ers/renew.ts';
 // To judge one, or whatever proves a time.
 export {
   type EvidenceContext,
-  firstHashtreeOf,
+  firstTimeStampOf,
   isRecord,
   type RecordContext,
   recordAlgorithms,

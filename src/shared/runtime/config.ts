@@ -120,6 +120,7 @@ export const settingsSchema = z.object({
   RATE_UNKNOWN_ID_PER_MINUTE: setting(0, 1_000_000, 300),
   RATE_TSA_PER_MINUTE: setting(0, 1_000_000, 600),
   TSA_DOOR: z.enum(['public', 'token', 'off'], 'takes public, token or off').optional(),
+  RENEW_BEFORE_DAYS: setting(1, 3_650, 90),
   METRICS_PORT: integer(0, 65535).optional(),
   LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'takes fatal, error, warn, info, debug, trace or silent')

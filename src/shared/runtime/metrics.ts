@@ -40,6 +40,8 @@ export interface Metrics {
   stamped(call: { provider: string; outcome: 'stamped' | 'failed' | 'refused'; seconds: number; stamps: number }): void;
   mailed(outcome: 'sent' | 'deferred' | 'failed'): void;
   jobFailed(job: string): void;
+  /** What a run of renewals did, and how much is still due. */
+  renewed(run: { renewed: number; lapsed: number; asks: number; due: number }): void;
   /** The text of a scrape, and its media type. */
   read(sources: MetricSources): Promise<{ body: string; contentType: string }>;
 }
@@ -100,6 +102,17 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
     labelNames: ['job'],
     registers,
   });
+  const renewals = new Counter({
+    name: 'qstamp_renewals_total',
+    help: 'Stamps and batches whose evidence was renewed, or had lapsed: ended without a renewal; and requests to TSAs for it (asked).',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const due = new Gauge({
+    name: 'qstamp_evidence_due',
+    help: 'Stamps and batches whose evidence the last run of this worker should have renewed and could not.',
+    registers,
+  });
   const depth = new Gauge({ name: 'qstamp_queue_depth', help: 'Stamps that wait.', registers });
   const age = new Gauge({ name: 'qstamp_queue_oldest_age_seconds', help: 'Age of the oldest stamp that waits.', registers });
   const states = new Gauge({
@@ -146,6 +159,12 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
     },
     mailed: (outcome) => mails.inc({ outcome }),
     jobFailed: (job) => jobs.inc({ job }),
+    renewed: (run) => {
+      renewals.inc({ outcome: 'renewed' }, run.renewed);
+      renewals.inc({ outcome: 'lapsed' }, run.lapsed);
+      renewals.inc({ outcome: 'asked' }, run.asks);
+      due.set(run.due);
+    },
     read: async (sources) => {
       await collect(sources);
       return { body: await registry.metrics(), contentType: registry.contentType };

@@ -1,22 +1,37 @@
+import { hash } from 'node:crypto';
 import { Binary, type Collection, type Db } from 'mongodb';
-import { tokenOfAnswer } from '../domain/leaf-record.ts';
+import { type LeafMarks, tokenOfAnswer } from '../domain/leaf-record.ts';
 import { type Batch, digestCharacters, type Imprint } from '../domain/stamp.ts';
+import { createBatchLeaves, type NewLeaf } from './batch-leaves.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
+import type { RenewalStore } from './renewals.ts';
+import { evidenceOf, renewalIdsIn, type StoredEvidence, storedEvidenceOf } from './stored-evidence.ts';
+
+/** What is recorded of all stamps of a batch. */
+export type BatchClaims = Pick<Batch, 'provider' | 'isQualified' | 'issuedAt'>;
 
 /** What a TSA answered for many stamps at once (S14). */
 export interface BatchStore {
-  /** Writes a batch; one that is there already stays as it is. @throws ServiceError `store_unavailable` */
-  insertOnce(batch: Batch): Promise<void>;
+  /** Writes a batch and whose its leaves are; one that is there already stays as it is. @throws ServiceError `store_unavailable` */
+  insertOnce(batch: Batch, leaves: readonly NewLeaf[]): Promise<void>;
   /** By their ids; absent are those that are unknown or damaged. @throws ServiceError `store_unavailable` */
   findMany(batchIds: readonly string[]): Promise<ReadonlyMap<string, Batch>>;
+  /** The same, without what is large in it. */
+  findClaims(batchIds: readonly string[]): Promise<ReadonlyMap<string, BatchClaims>>;
+  /** The ids of the stamps that this leaf may be of: one, but for a chance of one in a million. @throws ServiceError `store_unavailable` */
+  findLeaves(leaf: LeafMarks): Promise<readonly string[]>;
 }
 
 /** `_id` is the batch's id. */
-export interface BatchDocument extends Omit<Batch, 'batchId' | 'tsq' | 'tsr' | 'tst'> {
+export interface BatchDocument extends Omit<Batch, 'batchId' | 'tsq' | 'tsr' | 'tst' | 'crown' | 'term' | 'renewals'> {
   readonly _id: string;
+  readonly evidence?: StoredEvidence;
   readonly tsq: Binary;
   readonly tsr: Binary;
+  readonly crown: Binary;
+  /** SHA-256 of the token, hex; by it the batch of a raw record is found. */
+  readonly tokenDigest: string;
 }
 
 const bytesOf = (binary: Binary): Buffer => Buffer.from(binary.buffer);
@@ -25,32 +40,59 @@ function isImprint(stored: Partial<Imprint> | undefined): stored is Imprint {
   return stored?.algorithm !== undefined && Object.hasOwn(digestCharacters, stored.algorithm) && typeof stored.digest === 'string';
 }
 
-/** Whatever the database holds; undefined where it is no batch. */
-function batchOf({ _id: batchId, root, leaves, provider, isQualified, issuedAt, tsq, tsr }: Partial<BatchDocument>): Batch | undefined {
-  if (typeof batchId !== 'string' || typeof provider !== 'string' || typeof issuedAt !== 'string' || typeof leaves !== 'number')
-    return undefined;
-  if (!isImprint(root) || !(tsq instanceof Binary) || !(tsr instanceof Binary)) return undefined;
-  const answer = bytesOf(tsr);
-  const tst = tokenOfAnswer(answer);
-  return tst && { batchId, root, leaves, provider, isQualified: isQualified === true, issuedAt, tsq: bytesOf(tsq), tsr: answer, tst };
+function claimsOf({ provider, isQualified, issuedAt }: Partial<BatchDocument>): BatchClaims | undefined {
+  if (typeof provider !== 'string' || typeof issuedAt !== 'string') return undefined;
+  return { provider, isQualified: isQualified === true, issuedAt };
 }
 
-export function createBatchStore(db: Db): BatchStore {
+/** Whatever the database holds; undefined where it is no batch. */
+function batchOf(document: Partial<BatchDocument>, renewalTokens: ReadonlyMap<string, Buffer>): Batch | undefined {
+  const { _id: batchId, root, leaves, tsq, tsr, crown, evidence } = document;
+  const claims = claimsOf(document);
+  if (typeof batchId !== 'string' || !claims || typeof leaves !== 'number' || !isImprint(root)) return undefined;
+  if (!(tsq instanceof Binary && tsr instanceof Binary && crown instanceof Binary)) return undefined;
+  const answer = bytesOf(tsr);
+  const tst = tokenOfAnswer(answer);
+  const renewable = evidenceOf(evidence, renewalTokens, digestCharacters[root.algorithm] / 2);
+  return tst && { batchId, root, leaves, ...claims, tsq: bytesOf(tsq), tsr: answer, tst, crown: bytesOf(crown), ...renewable };
+}
+
+const digestOf = (tst: Buffer): string => hash('sha256', tst, 'hex');
+
+/** `renewals`: the tokens that keep batches alive. */
+export function createBatchStore(db: Db, renewals: Pick<RenewalStore, 'findTokens'>): BatchStore {
   const batches: Collection<BatchDocument> = db.collection('batches');
+  const batchLeaves = createBatchLeaves(db);
+
+  async function insertOnce({ batchId, tsq, tsr, tst, crown, term, renewals: _, ...rest }: Batch): Promise<void> {
+    const bytes = { tsq: new Binary(tsq), tsr: new Binary(tsr), crown: new Binary(crown) };
+    try {
+      await batches.insertOne({ _id: batchId, ...rest, ...storedEvidenceOf(term), ...bytes, tokenDigest: digestOf(tst) });
+    } catch (error) {
+      if (!isDuplicateKey(error)) throw error;
+    }
+  }
+
+  async function find(batchIds: readonly string[], projection = {}): Promise<BatchDocument[]> {
+    const ids = [...new Set(batchIds)];
+    return ids.length === 0 ? [] : inStore(() => batches.find({ _id: { $in: ids } }, { projection, maxTimeMS }).toArray());
+  }
+
   return {
-    insertOnce: ({ batchId, tsq, tsr, tst: _, ...rest }) =>
-      inStore(async () => {
-        try {
-          await batches.insertOne({ _id: batchId, ...rest, tsq: new Binary(tsq), tsr: new Binary(tsr) });
-        } catch (error) {
-          if (!isDuplicateKey(error)) throw error;
-        }
-      }),
-    findMany: (batchIds) =>
-      inStore(async () => {
-        if (batchIds.length === 0) return new Map();
-        const found = await batches.find({ _id: { $in: [...new Set(batchIds)] } }, { maxTimeMS }).toArray();
-        return new Map(found.flatMap((document) => batchOf(document) ?? []).map((batch) => [batch.batchId, batch]));
-      }),
+    insertOnce: (batch, leaves) =>
+      inStore(async () => void (await Promise.all([insertOnce(batch), batchLeaves.insertOnce(batch.batchId, leaves)]))),
+    findMany: async (batchIds) => {
+      const found = await find(batchIds);
+      const tokens = await renewals.findTokens(found.flatMap(({ evidence }) => renewalIdsIn(evidence)));
+      return new Map(found.flatMap((document) => batchOf(document, tokens) ?? []).map((batch) => [batch.batchId, batch]));
+    },
+    findClaims: async (batchIds) => {
+      const found = await find(batchIds, { provider: 1, isQualified: 1, issuedAt: 1 });
+      return new Map(found.flatMap((document) => [claimsOf(document) ?? []].flat().map((claims) => [document._id, claims] as const)));
+    },
+    findLeaves: async ({ tst, blind }) => {
+      const found = await inStore(() => batches.findOne({ tokenDigest: digestOf(tst) }, { projection: { _id: 1 }, maxTimeMS }));
+      return found ? batchLeaves.find(found._id, blind) : [];
+    },
   };
 }

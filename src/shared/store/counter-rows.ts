@@ -14,7 +14,7 @@ export interface StampTally {
 }
 
 /** What is counted for everybody to see: by the hour, and for ever. */
-const activities = ['stamps', 'failed', 'verifications', 'workflowsStarted', 'workflowsCompleted'] as const;
+const activities = ['stamps', 'failed', 'verifications', 'workflowsStarted', 'workflowsCompleted', 'renewed'] as const;
 export type Activity = (typeof activities)[number];
 export type ActivityTotals = Readonly<Record<Activity, number>>;
 

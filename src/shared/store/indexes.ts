@@ -2,6 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Db } from 'mongodb';
 import type { Logger } from '../runtime/log.ts';
 import { inStore } from './errors.ts';
+import { collectionsOfSubjects } from './evidence-terms.ts';
+import { renewByField } from './stored-evidence.ts';
 
 const retryMs = 2_000;
 
@@ -16,6 +18,10 @@ async function createIndexes(db: Db): Promise<void> {
   await db
     .collection('stamps')
     .createIndex({ 'caller.product': 1, _id: 1 }, { name: productIndex, partialFilterExpression: { 'caller.product': { $exists: true } } });
+  await db.collection('batches').createIndex({ tokenDigest: 1 });
+  for (const subjects of Object.values(collectionsOfSubjects(db))) {
+    await subjects.createIndex({ [renewByField]: 1 }, { partialFilterExpression: { [renewByField]: { $exists: true } } });
+  }
   await db.collection('counters').createIndex({ date: 1 });
   await db.collection('counters').createIndex({ expiresAt: 1 }, { expireAfterSeconds: 0 });
   await db.collection('outputs').createIndex({ workflowId: 1, hash: 1 });

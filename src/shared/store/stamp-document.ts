@@ -1,8 +1,9 @@
-import type { Binary } from 'mongodb';
+import { Binary } from 'mongodb';
 import type { Caller } from '../domain/caller.ts';
 import { digestCharacters, type Imprint, type Stamp, sha256Imprint } from '../domain/stamp.ts';
 import type { StampTier } from '../domain/tiers.ts';
-import { type Batches, digestsOf, type Found, proofsOf, type StoredProof, storedProofOf, tokenDigestOf } from './stored-proof.ts';
+import { evidenceOf, type StoredEvidence, storedEvidenceOf } from './stored-evidence.ts';
+import { type Batches, batchIdIn, type Found, proofsOf, type StoredProof, storedProofOf, tokenDigestOf } from './stored-proof.ts';
 
 /** Where the content of a sealed stamp lies; the secret of its capability address is stored as a hash only (S11). */
 export interface SealedRef {
@@ -26,11 +27,21 @@ export interface StoredStamp extends Stamp {
 }
 
 /** `_id` is the stamp's id: a UUID version 7, so that its order is time order (S7). */
-export interface StampDocument extends Omit<StoredStamp, 'tokenId' | 'proofs' | 'tokenAsSent'> {
+export interface StampDocument extends Omit<StoredStamp, 'tokenId' | 'imprint' | 'proofs' | 'tokenAsSent'> {
   readonly _id: string;
+  /** Of a leaf, which is to be small, the digest is in bytes. */
+  readonly imprint: Imprint | (Omit<Imprint, 'digest'> & { readonly digest: Binary });
   readonly proofs: readonly [StoredProof, ...StoredProof[]];
-  /** SHA-256 of each RFC 3161 `token`, hex; of a leaf, the half of its blind. By it a raw token is found again. Mock tokens know their id. */
+  /** SHA-256 of each RFC 3161 `token`, hex: by it a raw token is found again. Mock tokens know their id, and leaves are found by their batch. */
   readonly tokenDigest?: string | readonly string[] | undefined;
+  /** Of the first proof, where that is a token of its own. */
+  readonly evidence?: StoredEvidence | undefined;
+}
+
+/** What documents refer to: batches, and DER tokens of renewals, by their ids. */
+export interface SharedProofs {
+  readonly batches: Batches;
+  readonly renewalTokens: ReadonlyMap<string, Buffer>;
 }
 
 /** A stamp as version 0.2.0 wrote it: one proof, spread over the document. Such documents are read as they are. */
@@ -48,12 +59,13 @@ export interface FlatStampDocument extends Omit<StampDocument, 'imprint' | 'proo
 /** The ids of the batches that a document refers to. */
 export function batchIdsIn(document: StampDocument | FlatStampDocument): string[] {
   const proofs: unknown = isFlat(document) ? [] : document.proofs;
-  return Array.isArray(proofs) ? proofs.flatMap((proof) => (typeof proof?.batchId === 'string' ? [proof.batchId] : [])) : [];
+  return Array.isArray(proofs) ? proofs.flatMap((proof) => batchIdIn(proof) ?? []) : [];
 }
 
 /** An imprint that is missing reads as an empty digest, which no token is for. */
 function imprintOf(stored: unknown): Imprint {
-  const { algorithm, digest } = (stored ?? {}) as Partial<Imprint>;
+  const { algorithm, digest: written } = (stored ?? {}) as Partial<StampDocument['imprint']>;
+  const digest = written instanceof Binary ? Buffer.from(written.buffer).toString('hex') : written;
   const isImprint = typeof digest === 'string' && algorithm !== undefined && Object.hasOwn(digestCharacters, algorithm);
   return isImprint ? { algorithm, digest } : sha256Imprint('');
 }
@@ -61,12 +73,14 @@ function imprintOf(stored: unknown): Imprint {
 const isFlat = (document: StampDocument | FlatStampDocument): document is FlatStampDocument =>
   !('proofs' in document) && !('imprint' in document);
 
-export function documentOf({ tokenId, proofs: [first, ...others], tokenAsSent, ...rest }: StoredStamp): StampDocument {
-  const sent = tokenAsSent === undefined ? [] : [tokenDigestOf(tokenAsSent)];
-  const digests = [...[first, ...others].flatMap(digestsOf), ...sent];
+export function documentOf({ tokenId, imprint, proofs: [first, ...others], tokenAsSent, ...rest }: StoredStamp): StampDocument {
+  const tokens = [first, ...others].filter(({ kind }) => kind === 'token').map(({ token }) => token);
+  const digests = [...tokens, ...(tokenAsSent === undefined ? [] : [tokenAsSent])].map(tokenDigestOf);
   return {
     _id: tokenId,
     ...rest,
+    imprint: first.kind === 'leaf' ? { ...imprint, digest: new Binary(Buffer.from(imprint.digest, 'hex')) } : imprint,
+    ...(first.kind === 'token' && storedEvidenceOf(first.term)),
     proofs: [storedProofOf(first), ...others.map(storedProofOf)],
     tokenDigest: digests.length > 1 ? digests : digests[0],
   };
@@ -87,6 +101,8 @@ export const summaryFields = {
   tier: 1,
   caller: 1,
   imprint: 1,
+  'proofs.kind': 1,
+  'proofs.batch': 1,
   'proofs.issuedAt': 1,
   'proofs.provider': 1,
   'proofs.isQualified': 1,
@@ -99,9 +115,10 @@ export const summaryFields = {
 /** The time in a UUID of version 7 (RFC 9562 §5.7), for a record that has lost its own. */
 const timeOfId = (tokenId: string): string => new Date(Number.parseInt(tokenId.replaceAll('-', '').slice(0, 12), 16) || 0).toISOString();
 
-export function summaryOf(document: StampDocument | FlatStampDocument): StampSummary {
+/** @param batches what is recorded of those that the document may refer to, by id */
+export function summaryOf(document: StampDocument | FlatStampDocument, batches: ReadonlyMap<string, Found>): StampSummary {
   const { _id: tokenId, tier, caller } = document;
-  const recorded: Found = isFlat(document) ? { ...document } : { ...document.proofs?.[0] };
+  const recorded: Found = isFlat(document) ? { ...document } : { ...document.proofs?.[0], ...batches.get(batchIdsIn(document)[0] ?? '') };
   const { issuedAt, provider, isQualified } = recorded;
   return {
     tokenId,
@@ -115,15 +132,31 @@ export function summaryOf(document: StampDocument | FlatStampDocument): StampSum
 }
 
 /** Reads any document; of one that is damaged, or whose batch is not there, a stamp that proves nothing (V1). */
-export function stampOf(document: StampDocument | FlatStampDocument, batches: Batches): StoredStamp {
-  if (!isFlat(document)) {
-    const { _id: tokenId, proofs, imprint: stored, tokenDigest: _, ...rest } = document;
-    const imprint = imprintOf(stored);
-    return { tokenId, ...rest, imprint, proofs: proofsOf(proofs, imprint, batches) };
-  }
-  const { _id: tokenId, hash: digest, token, provider, isQualified, issuedAt, tsq, tsr, tokenDigest: _, ...rest } = document;
+export function stampOf(document: StampDocument | FlatStampDocument, { batches, renewalTokens }: SharedProofs): StoredStamp {
+  const { evidence, stored, claimed, ...rest } = isFlat(document) ? flatOf(document) : nestedOf(document);
+  const imprint = imprintOf(claimed);
+  const [first, ...others] = proofsOf(stored, imprint, batches);
+  const renewable = first.kind === 'token' ? evidenceOf(evidence, renewalTokens, digestCharacters[imprint.algorithm] / 2) : {};
+  return { ...rest, imprint, proofs: [{ ...first, ...renewable }, ...others] };
+}
+
+function nestedOf({ _id: tokenId, proofs, imprint, tokenDigest: _, ...rest }: StampDocument) {
+  return { tokenId, ...rest, stored: proofs, claimed: imprint };
+}
+
+function flatOf({
+  _id: tokenId,
+  hash: digest,
+  token,
+  provider,
+  isQualified,
+  issuedAt,
+  tsq,
+  tsr,
+  tokenDigest: _,
+  ...rest
+}: FlatStampDocument) {
   const kind = tsq && tsr ? 'token' : 'mock';
-  const imprint = imprintOf({ algorithm: 'sha256', digest });
-  const proofs = proofsOf([{ kind, token, provider, isQualified, issuedAt, tsq, tsr }], imprint, batches);
-  return { tokenId, imprint, ...rest, proofs };
+  const stored = [{ kind, token, provider, isQualified, issuedAt, tsq, tsr }];
+  return { tokenId, ...rest, stored, claimed: { algorithm: 'sha256', digest } as const };
 }

@@ -1,8 +1,10 @@
 import type { Collection, Db } from 'mongodb';
+import { leafMarksOf } from '../domain/leaf-record.ts';
 import type { BatchStore } from './batches.ts';
 import { maxTimeMS } from './connection.ts';
 import { duplicatePositions, inStore } from './errors.ts';
 import { createProductListing } from './product-listing.ts';
+import type { RenewalStore } from './renewals.ts';
 import type { StampDirectory } from './stamp-directory.ts';
 import {
   batchIdsIn,
@@ -15,6 +17,7 @@ import {
   summaryFields,
   summaryOf,
 } from './stamp-document.ts';
+import { renewalIdsIn } from './stored-evidence.ts';
 import { tokenDigestOf } from './stored-proof.ts';
 
 export type { SealedRef, StampSummary, StoredStamp } from './stamp-document.ts';
@@ -37,14 +40,27 @@ export interface StampStore {
   scan(): AsyncIterable<StampSummary>;
 }
 
-/** `directory`: what is known of where a product's stamps are. `batches`: what stamps share. */
-export function createStampStore(db: Db, directory: Pick<StampDirectory, 'marks'>, batches: Pick<BatchStore, 'findMany'>): StampStore {
+/** `directory`: what is known of where a product's stamps are. `batches`, `renewals`: what stamps share. */
+export function createStampStore(
+  db: Db,
+  directory: Pick<StampDirectory, 'marks'>,
+  batches: Omit<BatchStore, 'insertOnce'>,
+  renewals: Pick<RenewalStore, 'findTokens'>,
+): StampStore {
   const stamps: Collection<StampDocument | FlatStampDocument> = db.collection('stamps');
   const listOfProduct = createProductListing(stamps);
 
   async function stampsOf(documents: readonly (StampDocument | FlatStampDocument)[]): Promise<StoredStamp[]> {
-    const shared = await batches.findMany(documents.flatMap(batchIdsIn));
-    return documents.map((document) => stampOf(document, shared));
+    const [shared, renewalTokens] = await Promise.all([
+      batches.findMany(documents.flatMap(batchIdsIn)),
+      renewals.findTokens(documents.flatMap(({ evidence }) => renewalIdsIn(evidence))),
+    ]);
+    return documents.map((document) => stampOf(document, { batches: shared, renewalTokens }));
+  }
+
+  async function summariesOf(documents: readonly (StampDocument | FlatStampDocument)[]): Promise<StampSummary[]> {
+    const claims = await batches.findClaims(documents.flatMap(batchIdsIn));
+    return documents.map((document) => summaryOf(document, claims));
   }
 
   const findMany = async (tokenIds: readonly string[]) =>
@@ -73,14 +89,16 @@ export function createStampStore(db: Db, directory: Pick<StampDirectory, 'marks'
     },
     findMany,
     findIdByToken: async (token) => {
-      const found = await inStore(() => stamps.findOne({ tokenDigest: tokenDigestOf(token) }, { maxTimeMS }));
-      if (!found || batchIdsIn(found).length === 0) return found?._id ?? null;
-      // The blind of a record is found by; whether these are the octets of the record is another question (V2).
-      const [stamp] = await stampsOf([found]);
-      return stamp?.proofs.some((proof) => proof.token === token) ? stamp.tokenId : null;
+      const leaf = leafMarksOf(Buffer.from(token, 'base64'));
+      if (!leaf) {
+        const found = await inStore(() => stamps.findOne({ tokenDigest: tokenDigestOf(token) }, { projection: { _id: 1 }, maxTimeMS }));
+        return found?._id ?? null;
+      }
+      // Whose leaf it is is one question; whether these are the octets of its record, another (V2).
+      const candidates = await findMany(await batches.findLeaves(leaf));
+      return candidates.find(({ proofs }) => proofs.some((proof) => proof.token === token))?.tokenId ?? null;
     },
-    listByProduct: (product, page) =>
-      inStore(async () => (await listOfProduct(await directory.marks(product), product, page)).map(summaryOf)),
+    listByProduct: (product, page) => inStore(async () => summariesOf(await listOfProduct(await directory.marks(product), product, page))),
     scan: async function* () {
       for (let after = ''; ; ) {
         const page = await inStore(() =>
@@ -91,7 +109,7 @@ export function createStampStore(db: Db, directory: Pick<StampDirectory, 'marks'
             .limit(scanPage)
             .toArray(),
         );
-        yield* page.map(summaryOf);
+        yield* await summariesOf(page);
         const last = page.at(-1);
         if (!last) return;
         after = last._id;

@@ -6,11 +6,13 @@ import { type BatchStore, createBatchStore } from './batches.ts';
 import { connectStore } from './connection.ts';
 import { type CounterStore, createCounterStore } from './counters.ts';
 import { inStore } from './errors.ts';
+import { createEvidenceTermStore, type EvidenceTermStore } from './evidence-terms.ts';
 import { createIdempotencyStore, type IdempotencyStore } from './idempotency.ts';
 import { ensureIndexes } from './indexes.ts';
 import { createKeyStore, type KeyStore } from './keys.ts';
 import { createOutputStore, type OutputStore } from './outputs.ts';
 import { createRefusalStore, type RefusalStore } from './refusals.ts';
+import { createRenewalStore, type RenewalStore } from './renewals.ts';
 import { createSealedContentStore, type SealedContentStore } from './sealed-content.ts';
 import { createStampDirectory, type StampDirectory } from './stamp-directory.ts';
 import { createStampStore, type StampStore } from './stamps.ts';
@@ -20,6 +22,8 @@ import { createWorkflowStore, type WorkflowStore } from './workflows.ts';
 export interface Store {
   readonly stamps: StampStore;
   readonly batches: BatchStore;
+  readonly renewals: RenewalStore;
+  readonly evidenceTerms: EvidenceTermStore;
   readonly refusals: RefusalStore;
   readonly stampDirectory: StampDirectory;
   readonly counters: CounterStore;
@@ -47,12 +51,15 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
   const { db, close } = connectStore(MONGODB_URL, log);
   const keys = createKeyStore(db, MASTER_KEY);
   const stampDirectory = createStampDirectory(db, systemClock);
-  const batches = createBatchStore(db);
+  const renewals = createRenewalStore(db);
+  const batches = createBatchStore(db, renewals);
   const closing = new AbortController();
   const checks = db.collection<{ _id: string; at?: Date }>('checks');
   return {
-    stamps: createStampStore(db, stampDirectory, batches),
+    stamps: createStampStore(db, stampDirectory, batches, renewals),
     batches,
+    renewals,
+    evidenceTerms: createEvidenceTermStore(db),
     refusals: createRefusalStore(db),
     stampDirectory,
     counters: createCounterStore(db),

@@ -1,4 +1,5 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
+import { crownOf } from '../../shared/domain/leaf-path.ts';
 import { leafRecordOf } from '../../shared/domain/leaf-record.ts';
 import { type Batch, digestCharacters, type Imprint, type LeafProof, type TokenProof } from '../../shared/domain/stamp.ts';
 import { buildHashTree } from '../../shared/rfc3161/index.ts';
@@ -23,20 +24,22 @@ export function plantTree(imprints: readonly [Imprint, ...Imprint[]]): BatchTree
     imprints.map(({ digest }) => [Buffer.from(digest, 'hex')]),
     imprints.map((_, i) => random.subarray(i * octets, (i + 1) * octets)),
   );
+  const crown = crownOf(tree.levels);
   const batchId = randomUUIDv7();
   const root: Imprint = { algorithm, digest: tree.root.toString('hex') };
   return {
     batchId,
     root,
-    batchOf: ({ provider, isQualified, issuedAt, token, tsq, tsr }) => {
+    batchOf: ({ provider, isQualified, issuedAt, token, tsq, tsr, term }) => {
       const tst = Buffer.from(token, 'base64');
-      return { batchId, root, leaves: imprints.length, provider, isQualified, issuedAt, tsq, tsr, tst };
+      return { batchId, root, leaves: imprints.length, provider, isQualified, issuedAt, tsq, tsr, tst, crown, term };
     },
     proofsOf: (batch) =>
       imprints.map((imprint, i) => {
         const path = tree.reducedHashtreeOf(i).slice(1).flat();
         const { provider, isQualified, issuedAt } = batch;
-        return { kind: 'leaf', provider, isQualified, issuedAt, token: leafRecordOf(imprint, batch, path).toString('base64'), batch, path };
+        const token = leafRecordOf(imprint, batch, path).toString('base64');
+        return { kind: 'leaf', provider, isQualified, issuedAt, token, batch, index: i, path };
       }),
   };
 }

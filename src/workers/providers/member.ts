@@ -4,6 +4,7 @@ import type { TokenProof } from '../../shared/domain/stamp.ts';
 import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import { checkProvider, type ProviderCheck } from './check.ts';
+import { withDeadline } from './deadline.ts';
 import { createHealthRecord, type OnCall, recordCall } from './health.ts';
 import { type StampSubject, TimeUnavailableError, TsaRefusedError } from './provider.ts';
 import type { Rfc3161Provider } from './rfc3161.ts';
@@ -64,10 +65,8 @@ export function createMember(provider: Rfc3161Provider, clock: Clock, onCall: On
     };
     return recordCall({ record, clock, onCall: tell, provider: provider.name }, stamp, blame);
   };
-  const guard = (subject: StampSubject, shareMs: number, tell: OnCall): Promise<TokenProof> => {
-    const signal = AbortSignal.timeout(Math.max(1, Math.floor(shareMs)));
-    return guarded.execute(() => call(subject, shareMs, signal, tell), signal);
-  };
+  const guard = (subject: StampSubject, shareMs: number, tell: OnCall): Promise<TokenProof> =>
+    withDeadline(shareMs, (signal) => guarded.execute(() => call(subject, shareMs, signal, tell), signal));
   return {
     provider,
     ask: (subject, shareMs, stamps) => guard(subject, shareMs, (ended) => onCall({ ...ended, stamps })),

@@ -1,16 +1,15 @@
 import type { KeyObject } from 'node:crypto';
-import type { Batch } from '../../shared/domain/stamp.ts';
 import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
-import type { TrustedProvider, TrustSettings } from '../../shared/trust/trusted-providers.ts';
+import type { TrustedProvider } from '../../shared/trust/trusted-providers.ts';
 import { readCredentials } from './credentials.ts';
 import { isDoubtful, type OnCall, withHealthRecord } from './health.ts';
 import type { ClockWatch, SecondOpinion } from './key/clock-watch.ts';
 import { openKeyProvider } from './key/open-key.ts';
 import { createMockProvider } from './mock.ts';
-import { createProviderPool } from './pool.ts';
+import { createProviderPool, type KeepBatch } from './pool.ts';
 import type { TimestampProvider } from './provider.ts';
 import { createRfc3161Provider, type Rfc3161Provider } from './rfc3161.ts';
 import { createTsaClient } from './tsa-client.ts';
@@ -54,22 +53,22 @@ export function openTsas(providers: readonly TrustedProvider[], { clock, log }: 
  */
 export function openProvider(deps: {
   config: Config;
-  trust: TrustSettings;
+  /** Of the providers file; none with the mock. */
+  tsas: readonly Rfc3161Provider[];
   mockKey: () => Promise<KeyObject>;
   clock: Clock;
   log: Logger;
   onCall?: OnCall;
-  keepBatch: (batch: Batch) => Promise<void>;
+  keepBatch: KeepBatch;
 }): OpenedProvider {
-  const { config, trust, mockKey, clock, log, onCall, keepBatch } = deps;
+  const { config, tsas, mockKey, clock, log, onCall, keepBatch } = deps;
   if (config.TSP === 'mock') {
     const { provider, record, check } = withHealthRecord(createMockProvider({ key: mockKey, clock }), clock, onCall);
     const watch = watchProviders({ check: async () => (isDoubtful(record.read()) ? [await check()] : []), log });
     return { provider, health: () => [record.read()], close: watch.stop };
   }
-  const providers = openTsas(trust.providers, { clock, log });
   const pool = createProviderPool({
-    providers,
+    providers: tsas,
     deadlineMs: deadlineMsOf(config.STAMP_WAIT_MS),
     clock,
     log,

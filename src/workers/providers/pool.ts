@@ -1,8 +1,9 @@
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import type { Batch, Proof } from '../../shared/domain/stamp.ts';
+import type { Proof } from '../../shared/domain/stamp.ts';
 import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
+import type { BatchStore } from '../../shared/store/batches.ts';
 import { plantTree } from './batch.ts';
 import type { ProviderCheck } from './check.ts';
 import { type Collector, createCollector } from './collector.ts';
@@ -35,6 +36,8 @@ export interface ProviderPool extends TimestampProvider {
   close(): void;
 }
 
+export type KeepBatch = BatchStore['insertOnce'];
+
 /** A stamp on its way through the providers that may make it. */
 interface Pending {
   readonly subject: StampSubject;
@@ -58,7 +61,7 @@ export function createProviderPool(options: {
   log: Logger;
   onCall?: OnCall;
   /** Keeps a batch: it is there when a leaf of it is given out. @throws ServiceError `store_unavailable` */
-  keepBatch: (batch: Batch) => Promise<void>;
+  keepBatch: KeepBatch;
 }): ProviderPool {
   const { providers, deadlineMs, clock, log, onCall = () => undefined, keepBatch } = options;
   const members = providers.map((provider) => createMember(provider, clock, onCall));
@@ -133,8 +136,10 @@ export function createProviderPool(options: {
       try {
         const answer = await member.ask({ tokenId: tree.batchId, imprint: tree.root, tier: 'basic' }, shareMs, group.length);
         const batch = tree.batchOf(answer);
-        await keepBatch(batch);
-        return tree.proofsOf(batch);
+        const proofs = tree.proofsOf(batch);
+        const leaves = group.map(({ subject: { tokenId } }, i) => ({ tokenId, blind: proofs[i]!.path[0]! }));
+        await keepBatch(batch, leaves);
+        return proofs;
       } catch (error) {
         noteFailure(error, member, { batchId: tree.batchId, stamps: group.length }, group);
       }

@@ -16,6 +16,8 @@ import {
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { AggregateSettings } from '../../shared/trust/aggregate-entry.ts';
 import type { ProviderSettings } from '../../shared/trust/providers-file.ts';
+import { evidenceTermOf } from '../renewal/evidence-term.ts';
+import { withDeadline } from './deadline.ts';
 import type { ClockWatch, SecondOpinion } from './key/clock-watch.ts';
 import { type StampSubject, TsaRefusedError } from './provider.ts';
 import { TransportError, type TsaClient } from './tsa-client.ts';
@@ -111,7 +113,7 @@ export function createRfc3161Provider(deps: {
 
   async function exchange(tsq: Buffer, signal: AbortSignal): Promise<{ tsr: Buffer; verified: Verified }> {
     const sentAtMs = clock();
-    const tsr = await client.ask(tsq, AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]));
+    const tsr = await withDeadline(timeoutMs, (own) => client.ask(tsq, own), signal);
     const receivedAtMs = clock();
     const result = verifyResponse(tsr, {
       request: tsq,
@@ -170,6 +172,7 @@ export function createRfc3161Provider(deps: {
         token: verified.token.toString('base64'),
         tsq,
         tsr,
+        term: evidenceTermOf(verified),
       };
     },
     readToken: ({ token }) => {

@@ -110,7 +110,10 @@ class Qstamp:
         metadata: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> list[Outcome[StampToken]]:
-        """Stamps many hashes, up to 1 000 in one request. The outcomes are in their order; each succeeds or fails for itself."""
+        """Stamps many hashes, up to 1 000 in one request. The outcomes are in their order; each succeeds or fails for itself.
+
+        Raises where nothing was made.
+        """
         return self._run(operations.stamp_many(self._settings, hashes, tier, metadata, idempotency_key))
 
     def verify(self, stamp_id: str) -> VerificationResult:

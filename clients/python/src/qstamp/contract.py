@@ -60,6 +60,8 @@ class VerificationResult:
     """what the token vouches for; null where it vouches for nothing"""
     tsp_provider: str | None
     is_qualified: bool | None
+    holds_until: str | None = None
+    """only of an evidence record that is valid: when the certificates of its last token end. The service renews its own records before"""
     reason: str | None
     """a stable code, a colon, one sentence; null when valid"""
     advice: str | None = None

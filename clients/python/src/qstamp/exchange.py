@@ -52,7 +52,7 @@ class Outcome(Generic[T]):
     """What became of one of many: made, or why it was not."""
 
     made: T | None = None
-    error: ServiceError | None = None
+    error: QstampError | None = None
 
     def result(self) -> T:
         """What was made. Raises the error where nothing was."""

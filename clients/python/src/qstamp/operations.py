@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Union
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar, Union
 from urllib.parse import quote
 
 from .content import Bytes, FileSource, checked_hash, read_whole, sha256_of, sha256_of_file
@@ -13,11 +14,13 @@ from .errors import QstampError
 from .exchange import Call, Outcome, Settings, keyed, send, send_list
 from .steps import Steps, Work
 
+T = TypeVar("T")
+
 HashToStamp = Union[str, tuple[str, Mapping[str, str]]]
 """One of many: its hash, or its hash and metadata."""
 
-MOST_ITEMS = 1000
-"""Of one request."""
+# The most items of one request; as an agent and in a workflow fewer, so that they fit into the limits of a minute.
+MOST_OF_A_PRODUCT, MOST_OF_AN_AGENT, MOST_OF_A_WORKFLOW = 1000, 500, 100
 
 
 def _stamps_under(settings: Settings) -> str:
@@ -28,14 +31,23 @@ def _authorization(settings: Settings) -> dict[str, str]:
     return {} if settings.service_token is None else {"x-service-token": settings.service_token}
 
 
-def key_of_piece(key: str | None, index: int) -> str | None:
-    """The key of each request that a list takes, the same again for the same key."""
-    return None if key is None else f"{key}:{index}"
+def send_in_pieces(
+    settings: Settings, items: Sequence[Any], size: int, key: str | None, call_of: Callable[[str | None], Call], kind: type[T]
+) -> Steps[list[Outcome[T]]]:
+    """Sends a list in pieces, one after the other.
 
-
-def pieces_of(items: Sequence[Any]) -> Iterable[tuple[int, Sequence[Any]]]:
-    """A list in pieces that one request takes."""
-    return ((index, items[start : start + MOST_ITEMS]) for index, start in enumerate(range(0, len(items), MOST_ITEMS)))
+    When a piece is refused as one, it and all that come after it have that error: what was made before is told all the same.
+    """
+    outcomes: list[Outcome[T]] = []
+    for index, start in enumerate(range(0, len(items), size)):
+        call = replace(call_of(None if key is None else f"{key}:{index}"), body=items[start : start + size])
+        try:
+            outcomes += yield from send_list(settings, call, kind)
+        except QstampError as error:
+            if index == 0:
+                raise
+            return outcomes + [Outcome(error=error)] * (len(items) - len(outcomes))
+    return outcomes
 
 
 def stamp(
@@ -84,11 +96,11 @@ def stamp_many(
         sha256, own = (each, metadata) if isinstance(each, str) else each
         return {"hash": checked_hash(sha256), "tier": tier, **({} if own is None else {"metadata": dict(own)})}
 
-    outcomes: list[Outcome[StampToken]] = []
-    for index, body in pieces_of([item(each) for each in hashes]):
-        headers = {**_authorization(settings), **keyed(key_of_piece(key, index))}
-        outcomes += yield from send_list(settings, Call("POST", f"{_stamps_under(settings)}/stamps", headers, body), StampToken)
-    return outcomes
+    def call(key_of_piece: str | None) -> Call:
+        return Call("POST", f"{_stamps_under(settings)}/stamps", {**_authorization(settings), **keyed(key_of_piece)})
+
+    size = MOST_OF_AN_AGENT if settings.service_token is None else MOST_OF_A_PRODUCT
+    return send_in_pieces(settings, [item(each) for each in hashes], size, key, call, StampToken)
 
 
 def verify(settings: Settings, stamp_id: str) -> Steps[VerificationResult]:

@@ -17,8 +17,8 @@ from .contract import (
     WorkflowState,
 )
 from .errors import QstampError
-from .exchange import Call, Outcome, Settings, keyed, send, send_list
-from .operations import key_of_piece, pieces_of
+from .exchange import Call, Outcome, Settings, keyed, send
+from .operations import MOST_OF_A_WORKFLOW, send_in_pieces
 from .steps import Steps, Wait, Work
 
 _LOOK = 2.0
@@ -64,11 +64,11 @@ class WorkflowOperations:
         return (yield from send(self.settings, self._post("stamp", key, output.as_body()), WorkflowStampResponse))
 
     def stamp_many(self, outputs: Iterable[OutputToStamp], key: str | None) -> Steps[list[Outcome[WorkflowStampResponse]]]:
-        outcomes: list[Outcome[WorkflowStampResponse]] = []
-        for index, body in pieces_of([output.as_body() for output in outputs]):
-            call = self._post("stamps", key_of_piece(key, index), body)
-            outcomes += yield from send_list(self.settings, call, WorkflowStampResponse)
-        return outcomes
+        def call(key_of_piece: str | None) -> Call:
+            return self._post("stamps", key_of_piece)
+
+        items = [output.as_body() for output in outputs]
+        return send_in_pieces(self.settings, items, MOST_OF_A_WORKFLOW, key, call, WorkflowStampResponse)
 
     def state(self) -> Steps[WorkflowState]:
         return send(self.settings, Call("GET", self._path, self._authorization), WorkflowState)

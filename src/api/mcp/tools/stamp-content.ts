@@ -1,5 +1,5 @@
 import { stampContentArguments } from '../../../shared/contract/mcp.ts';
-import { type StampRequest, stampRequestFor } from '../../../shared/contract/stamp.ts';
+import { type StampRequest, stampRequestFor, stampToken } from '../../../shared/contract/stamp.ts';
 import type { Stamping } from '../../services/stamping.ts';
 import { stampFor, stampingAnnotations } from './stamp.ts';
 import { createTool, type Tool } from './tool.ts';
@@ -19,6 +19,8 @@ export function createStampContentTool(deps: { readonly stamping: Stamping; read
       'content to yourself, compute its SHA-256 and call service_stamp_hash instead.',
     annotations: { ...stampingAnnotations, title: 'Store and stamp content' },
     arguments: contentOrder,
+    answer: stampToken,
+    isOfContract: true,
     run: async (sealed, call) => stampFor(call, stamping, sealed),
   });
 }

@@ -1,5 +1,5 @@
 import { stampHashArguments } from '../../../shared/contract/mcp.ts';
-import { type StampRequest, stampRequestFor } from '../../../shared/contract/stamp.ts';
+import { type StampRequest, stampRequestFor, stampToken } from '../../../shared/contract/stamp.ts';
 import type { Stamping } from '../../services/stamping.ts';
 import { stampFor, stampingAnnotations } from './stamp.ts';
 import { createTool, type Tool } from './tool.ts';
@@ -17,6 +17,8 @@ export function createStampHashTool({ stamping }: { readonly stamping: Stamping 
       'is_qualified (whether it is a qualified time-stamp of eIDAS) and verify_url. Keep token_id or token; either verifies the stamp.',
     annotations: { ...stampingAnnotations, title: 'Stamp a hash' },
     arguments: hashOrder,
+    answer: stampToken,
+    isOfContract: true,
     run: async (order, call) => stampFor(call, stamping, order),
   });
 }

@@ -3,14 +3,19 @@ import { ServiceError } from '../../../shared/domain/service-error.ts';
 import { errorBody } from '../../http/errors.ts';
 import { type Fault, faultOf, validationFault } from '../../http/outcome.ts';
 import { type ValidationItem, validationItems } from '../../http/validation-items.ts';
-import { inputSchemaOf } from './input-schema.ts';
+import type { CallGuards } from '../call-guards.ts';
+import { answerSchemaOf, inputSchemaOf } from './json-schema.ts';
 
 /** Who calls a tool, and with what beside the arguments. */
 export interface ToolCall {
-  readonly product: string;
+  /** Of the service token; undefined only where the tool needs none. */
+  readonly product: string | undefined;
+  /** Under what a caller without a service token is known. */
+  readonly agent: string;
   readonly requestId: string;
-  /** `_meta.idempotency_key` of the call (S9). */
+  /** `_meta.idempotency_key` of the call, or the header (S9, M10). */
   readonly idempotencyKey: string | undefined;
+  readonly guards: CallGuards;
   /** To be called when an earlier call with the same key did what this one asks for: the answer is the same, its header says so. */
   readonly onReplayed: () => void;
   /** Takes what the call was refused for or failed by. */
@@ -24,11 +29,25 @@ export interface ToolResult {
   readonly isError: boolean;
 }
 
+/** Something to open or to fetch that a result leads to, at an absolute address. */
+export interface ResourceLink {
+  readonly uri: string;
+  readonly name: string;
+  readonly mimeType: string;
+}
+
+/** A result; and what it leads to, for revisions that know links. */
+export interface CalledTool {
+  readonly result: ToolResult;
+  readonly links: readonly ResourceLink[];
+}
+
 /** What `tools/list` says of a tool (M2). */
 export interface ToolDefinition {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: Readonly<Record<string, unknown>>;
+  readonly outputSchema?: Readonly<Record<string, unknown>>;
   readonly annotations: {
     readonly title: string;
     readonly readOnlyHint: boolean;
@@ -39,33 +58,51 @@ export interface ToolDefinition {
 }
 
 export interface Tool {
+  /** For clients of the first revision. */
   readonly definition: ToolDefinition;
+  /** The same with its `outputSchema` in any case. */
+  readonly modernDefinition: ToolDefinition;
+  /** Whether only callers with a service token may use it. */
+  readonly needsToken: boolean;
   /** Failures that an assistant can correct or wait for are results with `isError` (M6). Only a defect of ours is thrown. */
-  call(given: unknown, call: ToolCall): Promise<ToolResult>;
+  call(given: unknown, call: ToolCall): Promise<CalledTool>;
 }
 
-export interface ToolOptions<Schema extends z.ZodType> extends Omit<ToolDefinition, 'inputSchema'> {
+export interface ToolOptions<Schema extends z.ZodType, Answer extends z.ZodType>
+  extends Pick<ToolDefinition, 'name' | 'description' | 'annotations'> {
   readonly arguments: Schema;
-  readonly run: (given: z.output<Schema>, call: ToolCall) => Promise<Readonly<Record<string, unknown>>>;
+  /** What it answers where nothing failed. */
+  readonly answer: Answer;
+  /** One of the three of the interface, whose definition stays as it was for clients of the first revision (M2). */
+  readonly isOfContract?: true;
+  /** Default: yes. */
+  readonly needsToken?: false;
+  readonly run: (given: z.output<Schema>, call: ToolCall) => Promise<z.output<Answer> & object>;
+  readonly links?: (answer: z.output<Answer>) => readonly ResourceLink[];
 }
 
 /** A tool whose arguments keep a contract; its JSON Schema comes from the same contract. */
-export function createTool<Schema extends z.ZodType>(options: ToolOptions<Schema>): Tool {
-  const { name, description, annotations, arguments: contract, run } = options;
+export function createTool<Schema extends z.ZodType, Answer extends z.ZodType>(options: ToolOptions<Schema, Answer>): Tool {
+  const { name, description, annotations, arguments: contract, answer, isOfContract, needsToken = true, run, links = () => [] } = options;
+  const inputSchema = inputSchemaOf(contract);
+  const modernDefinition = { name, description, inputSchema, outputSchema: answerSchemaOf(answer), annotations };
   return {
-    definition: { name, description, inputSchema: inputSchemaOf(contract), annotations },
+    definition: isOfContract ? { name, description, inputSchema, annotations } : modernDefinition,
+    modernDefinition,
+    needsToken,
     call: async (given, call) => {
       try {
         const parsed = contract.safeParse(given);
         if (!parsed.success) {
           const detail = faultsOf(parsed.error, given);
           call.note(validationFault(detail));
-          return resultOf({ detail }, true);
+          return failed({ detail });
         }
-        return resultOf(await run(parsed.data, call), false);
+        const answered = await run(parsed.data, call);
+        return { result: resultOf(answered as Readonly<Record<string, unknown>>, false), links: links(answered) };
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error;
-        return resultOf(failureOf(error, call), true);
+        return failed(failureOf(error, call));
       }
     },
   };
@@ -74,6 +111,8 @@ export function createTool<Schema extends z.ZodType>(options: ToolOptions<Schema
 function resultOf(value: Readonly<Record<string, unknown>>, isError: boolean): ToolResult {
   return { content: [{ type: 'text', text: JSON.stringify(value) }], structuredContent: value, isError };
 }
+
+const failed = (value: Readonly<Record<string, unknown>>): CalledTool => ({ result: resultOf(value, true), links: [] });
 
 /** The items of a 422 (E1) without their `input`: the assistant knows what it sent, and each word costs it money. */
 function faultsOf(error: z.ZodError, given: unknown): Omit<ValidationItem, 'input'>[] {

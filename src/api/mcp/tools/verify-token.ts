@@ -1,4 +1,5 @@
 import { verifyTokenArguments } from '../../../shared/contract/mcp.ts';
+import { verificationResult } from '../../../shared/contract/verify.ts';
 import type { Verification } from '../../services/verification.ts';
 import { createTool, type Tool } from './tool.ts';
 
@@ -11,6 +12,8 @@ export function createVerifyTokenTool({ verification }: { readonly verification:
       'it with the SHA-256 of the content in question), tsp_provider and is_qualified; when false, a reason.',
     annotations: { title: 'Verify a time-stamp', readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
     arguments: verifyTokenArguments,
+    answer: verificationResult,
+    isOfContract: true,
     run: async ({ token_id, token }) => (typeof token_id === 'string' ? verification.byId(token_id) : verification.raw(token ?? '')),
   });
 }

@@ -9,6 +9,8 @@ export type ReducedHashtree = readonly (readonly Buffer[])[];
 /** A tree and the way of each of its leaves. */
 export interface HashTree {
   readonly root: Buffer;
+  /** From the leaves up; the last one holds the root alone. A node without a sibling is the same one level up. */
+  readonly levels: readonly (readonly Buffer[])[];
   /** Of the group with this index. */
   reducedHashtreeOf(index: number): ReducedHashtree;
 }
@@ -38,6 +40,7 @@ export function buildHashTree(algorithm: DigestAlgorithm, groups: readonly (read
   for (let level = levels[0]!; level.length > 1; levels.push(level)) level = parentsOf(algorithm, level);
   return {
     root: levels.at(-1)![0]!,
+    levels,
     reducedHashtreeOf: (index) => {
       const [group, blind] = [groups[index], blinds[index]];
       if (group === undefined || blind === undefined) throw new RangeError(`the tree has no group ${index}`);

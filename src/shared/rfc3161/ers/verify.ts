@@ -7,7 +7,7 @@ import { judgeSigner, type SignerRules, verifyToken } from '../tsp/verify.ts';
 import type { DigestAlgorithm } from '../x509/algorithms.ts';
 import type { TrustStore } from '../x509/trust-store.ts';
 import { type Coverage, coverageOf } from './coverage.ts';
-import type { ReducedHashtree } from './hash-tree.ts';
+import type { ArchiveTimeStampParts } from './encode.ts';
 import { type ArchiveTimeStamp, type EvidenceRecord, readRecord } from './record.ts';
 
 /** Judging an evidence record (RFC 4998 §5.3). */
@@ -46,10 +46,11 @@ export function recordAlgorithms(given: Uint8Array): readonly DigestAlgorithm[] 
   }
 }
 
-/** The hash tree of a record’s first token; undefined: there is none, or the record cannot be read. Never throws, whatever the bytes. */
-export function firstHashtreeOf(given: Uint8Array): ReducedHashtree | undefined {
+/** The first token of a record, DER, and its hash tree; undefined: the record cannot be read. Never throws, whatever the bytes. */
+export function firstTimeStampOf(given: Uint8Array): ArchiveTimeStampParts | undefined {
   try {
-    return readRecord(viewOf(given)).chains[0].timeStamps[0].reducedHashtree;
+    const { reducedHashtree, token } = readRecord(viewOf(given)).chains[0].timeStamps[0];
+    return { reducedHashtree, token: token.opened.bytes };
   } catch (error) {
     if (error instanceof Refusal) return undefined;
     throw error;

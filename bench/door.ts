@@ -1,0 +1,113 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { goProgram } from '../scripts/stack/go-program.ts';
+import { newMasterKey } from '../scripts/stack/master-key.ts';
+import { findFreePort } from '../scripts/stack/ports.ts';
+import { createTemporaryContext, startStack } from '../scripts/stack/stack.ts';
+import { encodeRequest } from '../src/shared/rfc3161/index.ts';
+import { pem } from '../src/tsa/certificate.ts';
+import { createPki } from '../src/tsa/pki.ts';
+import { cpuSecondsBelow } from './cpu-time.ts';
+import { type LoadResult, load } from './load.ts';
+import { type RunningProcesses, startProcesses, startProgram } from './processes.ts';
+import { median } from './rate.ts';
+
+/**
+ * `npm run bench -- door`: the RFC 3161 door with a P-256 key of its own, which verifies and stores what it issues, beside sigstore's own
+ * TSA with a P-256 key in memory, which stores nothing. In turns; exits 1 below half of its rate.
+ */
+
+const sigstore = 'github.com/sigstore/timestamp-authority/v2/cmd/timestamp-server@v2.1.3';
+const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
+const seconds = Number(process.env.BENCH_SECONDS ?? 5);
+const connections = Number(process.env.BENCH_CONNECTIONS ?? 64);
+const warmUpSeconds = Number(process.env.BENCH_WARM_UP ?? 8);
+
+interface Contender {
+  readonly name: string;
+  readonly start: () => Promise<Pick<RunningProcesses, 'url' | 'stop'>>;
+}
+
+/** Settings of a service that stamps with a key of its own, made in `dir`. */
+function ownKeySettings(dir: string): NodeJS.ProcessEnv {
+  mkdirSync(dir);
+  const { signer, intermediate, rootPem } = createPki({ nowMs: Date.now() });
+  writeFileSync(join(dir, 'tsa.key'), signer.privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
+  writeFileSync(join(dir, 'tsa.pem'), [signer, intermediate].map(({ certificate }) => pem('CERTIFICATE', certificate)).join(''));
+  writeFileSync(join(dir, 'root.pem'), rootPem);
+  const files = { key_file: 'tsa.key', certificates_file: 'tsa.pem', trust_anchors_file: 'root.pem' };
+  const file = join(dir, 'providers.json');
+  writeFileSync(file, JSON.stringify([{ name: 'own-tsa', type: 'key', ...files, policy_oid: '2.999.1', clock: 'unchecked' }]));
+  return { TSP: 'file', TSP_PROVIDERS_FILE: file, TSA_DOOR: 'public', RATE_TSA_PER_MINUTE: '0' };
+}
+
+async function startSigstore(program: string): Promise<Pick<RunningProcesses, 'url' | 'stop'>> {
+  const port = await findFreePort();
+  const options = ['serve', '--port', String(port), '--host', '127.0.0.1', '--timestamp-signer', 'memory', '--disable-ntp-monitoring'];
+  const running = startProgram(program, [...options, '--log-type', 'prod', '--include-chain-in-response', '--use-http-201']);
+  const url = `http://127.0.0.1:${port}`;
+  while (!(await fetch(`${url}/ping`).catch(() => undefined))?.ok) await delay(50);
+  return { url, stop: running.stop };
+}
+
+interface Result extends LoadResult {
+  /** Of all processes that it takes, for each time-stamp. */
+  readonly cpuMicroseconds: number;
+}
+
+async function measure({ start }: Contender): Promise<Result> {
+  const running = await start();
+  const request = {
+    url: `${running.url}/api/v1/timestamp`,
+    headers: { 'content-type': 'application/timestamp-query' },
+    body: encodeRequest({ imprint: { algorithm: 'sha256', digest: randomBytes(32) }, nonce: randomBytes(16) }),
+    connections,
+  };
+  try {
+    await load({ ...request, seconds: warmUpSeconds });
+    const [cpuBefore, startedAt] = [cpuSecondsBelow(), performance.now()];
+    const result = await load({ ...request, seconds });
+    const stamps = (result.perSecond * (performance.now() - startedAt)) / 1_000;
+    return { ...result, cpuMicroseconds: ((cpuSecondsBelow() - cpuBefore) * 1e6) / stamps };
+  } finally {
+    await running.stop();
+  }
+}
+
+const { context, dispose } = createTemporaryContext(AbortSignal.timeout(20 * 60_000), { durable: true });
+const stack = await startStack(context);
+try {
+  const program = await goProgram(context, sigstore);
+  const servers = { REDIS_URL: stack.redisUrl, MONGODB_URL: stack.mongoUrl, MASTER_KEY: newMasterKey() };
+  const environment = { ...process.env, PORT: '0', LOG_LEVEL: 'error', ...servers, ...ownKeySettings(join(context.dataDir, 'key')) };
+  const contenders: readonly Contender[] = [
+    { name: 'sigstore timestamp-server', start: () => startSigstore(program) },
+    { name: 'qstamp', start: () => startProcesses(['src/workers/main.ts', 'src/api/main.ts'], environment) },
+  ];
+  const results = new Map<string, Result[]>(contenders.map(({ name }) => [name, []]));
+  for (let round = 0; round < rounds; round += 1) {
+    for (const contender of contenders) results.get(contender.name)?.push(await measure(contender));
+  }
+  const of = (name: string, member: keyof Result) => median((results.get(name) ?? []).map((result) => result[member]));
+  console.log(`\n${connections} connections, median of ${rounds} rounds of ${seconds} s, contenders in turn`);
+  console.table(
+    contenders.map(({ name }) => ({
+      TSA: name,
+      'time-stamps/s': Math.round(of(name, 'perSecond')),
+      'p50 ms': Number(of(name, 'p50Ms').toFixed(2)),
+      'p99 ms': Number(of(name, 'p99Ms').toFixed(2)),
+      'p99 / p50': (of(name, 'p99Ms') / of(name, 'p50Ms')).toFixed(1),
+      'CPU µs each': Math.round(of(name, 'cpuMicroseconds')),
+      failed: of(name, 'failed'),
+    })),
+  );
+  const ratio = of('qstamp', 'perSecond') / of('sigstore timestamp-server', 'perSecond');
+  console.log('CPU: of all processes that it takes, Redis and the database too; the generator of the load not counted');
+  console.log(`qstamp, which verifies and stores each: ${ratio.toFixed(2)} of sigstore's TSA, which does neither`);
+  process.exitCode = ratio < 0.5 ? 1 : 0;
+} finally {
+  await stack.stop();
+  dispose();
+}

@@ -1,0 +1,118 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Db, MongoClient } from 'mongodb';
+import { newMasterKey } from '../../scripts/stack/master-key.ts';
+import { type RunningProcesses, startProcesses } from '../processes.ts';
+
+/** Whom stamps are made by. */
+export interface Contender {
+  readonly name: string;
+  /** Undefined: the mock provider. */
+  readonly tsa?: { readonly isAggregating: boolean /** How far the TSA is away, milliseconds. */; readonly awayMs: number };
+}
+
+export interface Servers {
+  readonly redisUrl: string;
+  readonly mongoUrl: string;
+}
+
+/** A development TSA in a process of its own, and the providers files that lead to it. */
+export async function startTsa() {
+  const dir = mkdtempSync(join(tmpdir(), 'qstamp-bench-tsa-'));
+  const environment = { ...process.env, PORT: '0', LOG_LEVEL: 'error', TSA_STATE_DIR: dir };
+  const tsa = await startProcesses(['src/tsa/main.ts'], environment);
+  return {
+    /** Settings of a service that asks it. */
+    settingsFor: ({ name, tsa: wanted }: Contender): NodeJS.ProcessEnv => {
+      if (!wanted) return { TSP: 'mock' };
+      const { isAggregating, awayMs } = wanted;
+      const url = awayMs > 0 ? `${tsa.url}/?fault=slow:${awayMs}` : tsa.url;
+      const file = join(dir, `${name.replaceAll(' ', '-')}.json`);
+      const entry = { name: 'local-tsa', url, trust_anchors_file: 'root.pem', ...(isAggregating && { aggregate: {} }) };
+      writeFileSync(file, JSON.stringify([entry]));
+      return { TSP: 'file', TSP_PROVIDERS_FILE: file };
+    },
+    stop: async () => {
+      await tsa.stop();
+      rmSync(dir, { recursive: true });
+    },
+  };
+}
+
+/** What a database holds. */
+export interface Stored {
+  readonly stamps: number;
+  /** What TSAs signed: batches, and stamps with a token of their own. */
+  readonly asks: number;
+  /** Of the collections of stamps and batches, with their indexes. */
+  readonly bytes: number;
+}
+
+/** A service with a database of its own: one worker and one API. */
+export interface RunningService extends RunningProcesses {
+  readonly stored: () => Promise<Stored>;
+  /** Addresses of the verdicts on some of its stamps. */
+  readonly verdicts: () => Promise<string[]>;
+  /** Seconds of CPU that worker and API have used. */
+  readonly cpuSeconds: () => { readonly worker: number; readonly api: number };
+}
+
+/** Ticks of a hundredth of a second, in user and system mode (proc(5)). */
+function cpuSecondsOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
+/** Bytes of a collection, with its indexes. */
+export async function sizeOf(db: Db, name: string): Promise<number> {
+  const stats: { storageSize?: number; totalIndexSize?: number } = await db.command({ collStats: name }).catch(() => ({}));
+  return Number(stats.storageSize ?? 0) + Number(stats.totalIndexSize ?? 0);
+}
+
+let started = 0;
+
+export async function startService({ redisUrl, mongoUrl }: Servers, settings: NodeJS.ProcessEnv): Promise<RunningService> {
+  const mongo = new URL(mongoUrl);
+  started += 1;
+  mongo.pathname = `/bench_tsa_${started}`;
+  const environment = {
+    ...process.env,
+    PORT: '0',
+    LOG_LEVEL: 'error',
+    REDIS_URL: redisUrl,
+    MONGODB_URL: mongo.href,
+    MASTER_KEY: newMasterKey(),
+  };
+  const limits = { RATE_VERIFY_PER_MINUTE: '0' };
+  const running = await startProcesses(['src/workers/main.ts', 'src/api/main.ts'], { ...environment, ...limits, ...settings });
+  const client = await MongoClient.connect(mongo.href, { retryWrites: false });
+  const db = client.db(mongo.pathname.slice(1));
+  return {
+    ...running,
+    stored: async () => {
+      const stamps = db.collection('stamps');
+      const [total, leaves, batches, ofStamps, ofBatches] = await Promise.all([
+        stamps.countDocuments(),
+        stamps.countDocuments({ 'proofs.kind': 'leaf' }),
+        db.collection('batches').countDocuments(),
+        sizeOf(db, 'stamps'),
+        Promise.all([sizeOf(db, 'batches'), sizeOf(db, 'batch_leaves')]),
+      ]);
+      return { stamps: total, asks: total - leaves + batches, bytes: ofStamps + ofBatches[0] + ofBatches[1] };
+    },
+    verdicts: async () => {
+      const found = await db
+        .collection<{ _id: string }>('stamps')
+        .find({}, { projection: { _id: 1 } })
+        .limit(20_000)
+        .toArray();
+      return found.map(({ _id }) => `/api/v1/verify/v1/token/${_id}`);
+    },
+    cpuSeconds: () => ({ worker: cpuSecondsOf(running.pids[0] ?? 0), api: cpuSecondsOf(running.pids[1] ?? 0) }),
+    stop: async () => {
+      await client.close();
+      await running.stop();
+    },
+  };
+}

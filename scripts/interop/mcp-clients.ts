@@ -1,0 +1,91 @@
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { parse } from 'yaml';
+import { findProgram } from '../stack/administrator.ts';
+import { cached, recipeKey } from '../stack/cache.ts';
+import { checkoutDir, type StackContext } from '../stack/context.ts';
+import { CommandError, runCommand } from '../stack/run-command.ts';
+
+const conformance = '@modelcontextprotocol/conformance@0.2.0-alpha.12';
+const pythonClient = 'mcp==2.3.0';
+
+/** What the conformance suite is allowed to fail: whole scenarios, or single checks of one. */
+interface Expected {
+  readonly server: readonly string[];
+  readonly checks: Readonly<Record<string, readonly string[]>>;
+}
+interface Check {
+  readonly name: string;
+  readonly status: string;
+}
+
+export interface McpMeeting {
+  readonly name: string;
+  /** Things that were right. */
+  readonly right: number;
+  readonly faults: readonly string[];
+}
+
+/** The suite in one era; `specVersion` is the one that it speaks. */
+async function meetConformance(context: StackContext, url: string, specVersion: string): Promise<McpMeeting> {
+  const place = await cached(context, 'mcp-conformance', recipeKey(conformance), async (folder) => {
+    writeFileSync(join(folder, 'package.json'), '{"private":true}');
+    await runCommand('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', conformance], { ...context, cwd: folder });
+  });
+  const results = join(context.dataDir, `mcp-${specVersion}`);
+  mkdirSync(results);
+  const expectedFile = join(checkoutDir, 'test/interop/mcp-conformance.yaml');
+  const program = join(place, 'node_modules/@modelcontextprotocol/conformance/dist/index.js');
+  const options = ['--url', `${url}/mcp`, '--suite', 'all', '--spec-version', specVersion, '-o', results];
+  // It ends with 1 where something failed, which its results tell better.
+  await runCommand(process.execPath, [program, 'server', ...options], context).catch((error) => {
+    if (!(error instanceof CommandError)) throw error;
+  });
+  const expected = parse(readFileSync(expectedFile, 'utf8')) as Expected;
+  const faults: string[] = [];
+  let right = 0;
+  for (const file of globSync('*/checks.json', { cwd: results })) {
+    const scenario = basename(join(file, '..'))
+      .replace(/^server-/, '')
+      .replace(/-\d{4}-\d{2}-\d{2}T.*$/, '');
+    for (const { name, status } of JSON.parse(readFileSync(join(results, file), 'utf8')) as Check[]) {
+      const single = expected.checks[scenario];
+      const isAllowed = single ? single.includes(name) : expected.server.includes(scenario);
+      if (status === 'SUCCESS') right += 1;
+      else if (status === 'FAILURE' && !isAllowed) faults.push(`${scenario}: ${name}`);
+    }
+  }
+  return { name: `conformance, ${specVersion}`, right, faults };
+}
+
+/** PyPI `mcp` in one era. */
+async function meetPython(context: StackContext, url: string, mode: 'auto' | 'legacy'): Promise<McpMeeting> {
+  const name = `PyPI mcp, ${mode}`;
+  const python = findProgram('python3');
+  if (python === undefined) return { name, right: 0, faults: ['there is no python3 on PATH'] };
+  const place = await cached(context, 'interop-mcp', recipeKey(pythonClient), async (folder) => {
+    await runCommand(python, ['-m', 'venv', folder], context);
+    await runCommand(join(folder, 'bin/python'), ['-m', 'pip', 'install', '--quiet', pythonClient], context);
+  });
+  const lines: string[] = [];
+  const onLine = (line: string) => void (line.endsWith(': ok') && lines.push(line));
+  try {
+    await runCommand(join(place, 'bin/python'), ['test/interop/mcp-client.py', url, mode], {
+      signal: context.signal,
+      cwd: checkoutDir,
+      onLine,
+    });
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    return { name, right: lines.length, faults: [error.message] };
+  }
+  return { name, right: lines.length, faults: [] };
+}
+
+/** Strangers of the Model Context Protocol in both eras. The SDKs and the Inspector are met by `npm test` (test/e2e/mcp-clients.test.ts). */
+export const mcpStrangers: readonly { readonly name: string; meet(context: StackContext, url: string): Promise<McpMeeting> }[] = [
+  { name: 'mcp-conformance', meet: (context, url) => meetConformance(context, url, '2026-07-28') },
+  { name: 'mcp-conformance', meet: (context, url) => meetConformance(context, url, '2025-11-25') },
+  { name: 'mcp-python', meet: (context, url) => meetPython(context, url, 'auto') },
+  { name: 'mcp-python', meet: (context, url) => meetPython(context, url, 'legacy') },
+];

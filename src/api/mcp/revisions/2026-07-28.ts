@@ -1,0 +1,153 @@
+import { version } from '../../../shared/contract/version.ts';
+import type { CallTool } from '../call-tool.ts';
+import { errorResponse, idOf, isObject, RpcError, type RpcMessage, readMessage, resultResponse, rpcErrors, rpcFault } from '../json-rpc.ts';
+import type { Tool } from '../tools/tool.ts';
+import type { McpAnswer, McpHeaders, McpRequest, Revision, RpcContext } from './revision.ts';
+
+const protocolVersion = '2026-07-28';
+const metaOf = (params: unknown): unknown => (isObject(params) ? params._meta : undefined);
+const versionKey = 'io.modelcontextprotocol/protocolVersion';
+const capabilitiesKey = 'io.modelcontextprotocol/clientCapabilities';
+const serverInfo = { name: 'qstamp', title: 'qstamp time-stamps', version };
+
+const headerOf = (headers: McpHeaders, name: string): string | undefined => {
+  const given = headers[name];
+  return typeof given === 'string' ? given.trim() : undefined;
+};
+
+const namesVersion = (message: unknown): boolean => {
+  const meta = isObject(message) ? metaOf(message.params) : undefined;
+  return isObject(meta) && Object.hasOwn(meta, versionKey);
+};
+
+/**
+ * Whether a request is of this revision or a later one (M11): it names its version in `_meta`, or this one in its header, and is no
+ * `initialize`, by which only clients of earlier revisions open.
+ */
+export function isModern({ body, headers }: McpRequest): boolean {
+  if (Array.isArray(body)) return body.some(namesVersion);
+  if (namesVersion(body)) return true;
+  const isOpening = isObject(body) && body.method === 'initialize';
+  return headerOf(headers, 'mcp-protocol-version') === protocolVersion && !isOpening;
+}
+
+/** Faults and their status: what is wrong with the request as such is an error of HTTP, what a method says of it is not. */
+class ModernRefusal extends Error {
+  readonly status: number;
+  readonly fault: RpcError;
+  constructor(status: number, fault: RpcError) {
+    super(fault.message);
+    this.status = status;
+    this.fault = fault;
+  }
+}
+
+const refusal = (status: number, code: RpcError['code'], message: string, data?: Readonly<Record<string, unknown>>) =>
+  new ModernRefusal(status, new RpcError(code, message, data));
+const mismatch = (why: string) => refusal(400, rpcErrors.headerMismatch, `Bad Request: ${why}`);
+
+/** A value of a header, decoded where it is not ASCII: `=?base64?…?=`. Undefined where that is no base64 of UTF-8. */
+function decodedHeader(value: string): string | undefined {
+  const encoded = /^=\?base64\?(.*)\?=$/.exec(value)?.[1];
+  if (encoded === undefined) return value;
+  const bytes = Buffer.from(encoded, 'base64');
+  if (bytes.toString('base64') !== encoded) return undefined;
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** @throws ModernRefusal 400 where `_meta` lacks what each request must carry, or names a version that we do not speak. */
+function checkEnvelope({ params }: RpcMessage, headers: McpHeaders): void {
+  const meta = metaOf(params);
+  const given = isObject(meta) ? meta : {};
+  const isMissing = (wanted: string) => refusal(400, rpcErrors.invalidParams, `Invalid params: _meta must have ${wanted}`);
+  const { [versionKey]: claimed, [capabilitiesKey]: capabilities } = given;
+  if (typeof claimed !== 'string') throw isMissing(`"${versionKey}", a string`);
+  if (!isObject(capabilities)) throw isMissing(`"${capabilitiesKey}", an object`);
+  const inHeader = headerOf(headers, 'mcp-protocol-version');
+  if (inHeader !== undefined && inHeader !== claimed) throw mismatch(`the header MCP-Protocol-Version is not ${versionKey} of _meta`);
+  if (claimed !== protocolVersion) {
+    const data = { supported: [protocolVersion], requested: claimed };
+    throw refusal(400, rpcErrors.unsupportedVersion, `Unsupported protocol version: this is ${protocolVersion}`, data);
+  }
+  if (inHeader === undefined) throw mismatch('the header MCP-Protocol-Version is missing');
+}
+
+/** @throws ModernRefusal 400 where the headers, by which proxies judge, do not say what the body does. */
+function checkHeaders({ method, params }: RpcMessage, headers: McpHeaders): void {
+  if (headerOf(headers, 'mcp-method') !== method) throw mismatch('the header Mcp-Method must be the method of the body');
+  const name = method === 'tools/call' && isObject(params) ? params.name : undefined;
+  if (typeof name !== 'string') return;
+  const given = headerOf(headers, 'mcp-name');
+  if (given === undefined || decodedHeader(given) !== name) throw mismatch('the header Mcp-Name must be params.name of the body');
+}
+
+/** How long a list may be kept: it changes with a release only. */
+const listTtlMs = 3_600_000;
+const cached = { ttlMs: listTtlMs, cacheScope: 'public' } as const;
+
+const instructions =
+  'Time-stamps prove that a file existed at a time. Compute the SHA-256 of a file yourself and send only that. Use stamp_file_hashes for files that stand alone. ' +
+  'For a piece of work with a client use a workflow: workflow_start once, workflow_stamp_output for each result in order, workflow_complete at the end, and give the ' +
+  'client the page and the bundle. verify_file_hash checks a file later.';
+
+/** The revision of 2026-07-28 (M11, M12): each request stands by itself, and nothing is kept between two of them. */
+export function createModernRevision(tools: readonly Tool[], callTool: CallTool): Revision {
+  const definitions = tools.map(({ modernDefinition }) => modernDefinition);
+  type Method = (params: unknown, context: RpcContext) => object | Promise<object>;
+  const methods = new Map<string, Method>([
+    ['server/discover', () => ({ supportedVersions: [protocolVersion], capabilities: { tools: {} }, instructions, ...cached })],
+    ['tools/list', () => ({ tools: definitions, ...cached })],
+    [
+      'tools/call',
+      async (params, context) => {
+        const { result, links } = await callTool(params, context);
+        return { ...result, content: [...result.content, ...links.map((link) => ({ type: 'resource_link', ...link }))] };
+      },
+    ],
+  ]);
+
+  async function answerRequest(
+    message: RpcMessage & { id: NonNullable<RpcMessage['id']> | null },
+    request: McpRequest,
+    context: RpcContext,
+  ) {
+    checkEnvelope(message, request.headers);
+    checkHeaders(message, request.headers);
+    const run = methods.get(message.method);
+    if (!run) throw refusal(404, rpcErrors.methodNotFound, 'Method not found');
+    const result = await run(message.params, context);
+    const _meta = { 'io.modelcontextprotocol/serverInfo': serverInfo };
+    return { status: 200, body: resultResponse(message.id, { resultType: 'complete', ...result, _meta }) };
+  }
+
+  function refuse(id: unknown, error: unknown, context: RpcContext): McpAnswer {
+    if (error instanceof ModernRefusal || error instanceof RpcError) {
+      const fault = error instanceof ModernRefusal ? error.fault : error;
+      const status = error instanceof ModernRefusal ? error.status : fault.code === rpcErrors.unauthorized ? 401 : 200;
+      context.note(rpcFault(fault));
+      return { status, body: errorResponse(idOf({ id }), fault) };
+    }
+    context.note({ outcome: 'failed', code: 'internal_error', err: error });
+    const data = { code: 'internal_error', request_id: context.requestId };
+    return { status: 200, body: errorResponse(idOf({ id }), new RpcError(rpcErrors.internalError, 'Internal error', data)) };
+  }
+
+  return {
+    answer: async (request, context) => {
+      const { body } = request;
+      try {
+        if (Array.isArray(body)) throw refusal(400, rpcErrors.invalidRequest, 'Invalid Request: this revision has no batches');
+        const message = readMessage(body);
+        const { id } = message;
+        return id === undefined ? { status: 202 } : await answerRequest({ ...message, id }, request, context);
+      } catch (error) {
+        const isShapeless = error instanceof RpcError && error.code === rpcErrors.invalidRequest;
+        return refuse(isObject(body) ? body.id : null, isShapeless ? new ModernRefusal(400, error) : error, context);
+      }
+    },
+  };
+}

@@ -1,0 +1,29 @@
+import { evidencePath, verifyPath, workflowPath } from '../../../shared/domain/addresses.ts';
+import type { ResourceLink } from './tool.ts';
+
+/** Where the service is reached: answers of tools leave it, so their addresses are absolute. */
+export interface Links {
+  absolute(path: string): string;
+  workflowPage(workflowId: string): ResourceLink;
+  bundle(workflowId: string): ResourceLink;
+  /** The page of a stamp, and its evidence record where the provider is a TSA. */
+  stamp(tokenId: string, provider: string | null): readonly ResourceLink[];
+}
+
+/** The provider that makes no evidence. */
+const mock = 'mock';
+
+export function createLinks(baseUrl: () => string): Links {
+  const absolute = (path: string) => (path.startsWith('/') ? `${baseUrl()}${path}` : path);
+  return {
+    absolute,
+    workflowPage: (id) => ({ uri: absolute(workflowPath(id)), name: `Page of workflow ${id}`, mimeType: 'text/html' }),
+    bundle: (id) => ({ uri: absolute(evidencePath(id, 'zip')), name: `workflow-${id}.zip`, mimeType: 'application/zip' }),
+    stamp: (tokenId, provider) => [
+      { uri: absolute(verifyPath(tokenId)), name: `Page of stamp ${tokenId}`, mimeType: 'text/html' },
+      ...(provider === mock || provider === null
+        ? []
+        : [{ uri: absolute(`${verifyPath(tokenId)}/evidence`), name: `${tokenId}.ers`, mimeType: 'application/octet-stream' }]),
+    ],
+  };
+}

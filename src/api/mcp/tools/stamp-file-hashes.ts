@@ -1,0 +1,63 @@
+import { stampFilesAnswer, stampFilesArguments } from '../../../shared/contract/mcp.ts';
+import type { StampToken } from '../../../shared/contract/stamp.ts';
+import { sha256Imprint } from '../../../shared/domain/stamp.ts';
+import type { Outcome, StampBatch } from '../../services/stamp-batch.ts';
+import type { Links } from './links.ts';
+import { stampingAnnotations } from './stamp.ts';
+import { createTool, type Tool } from './tool.ts';
+
+/** Of more files no links are given: an assistant has to read them all. */
+const mostLinked = 10;
+
+export function createStampFilesTool({ stampBatch, links }: { readonly stampBatch: StampBatch; readonly links: Links }): Tool {
+  function describe(file: { name?: string | undefined; sha256_hex: string }, outcome: Outcome<StampToken>) {
+    const named = { name: file.name ?? null, sha256_hex: file.sha256_hex };
+    if ('made' in outcome) {
+      const { token_id, issued_at, tsp_provider, is_qualified, verify_url } = outcome.made;
+      return { ...named, token_id, issued_at, tsp_provider, is_qualified, verify_url: links.absolute(verify_url), error: null };
+    }
+    const { code, message, members } = outcome.error;
+    const pending = typeof members.verify_url === 'string' ? links.absolute(members.verify_url) : null;
+    return {
+      ...named,
+      token_id: null,
+      issued_at: null,
+      tsp_provider: null,
+      is_qualified: null,
+      verify_url: pending,
+      error: { code, detail: message },
+    };
+  }
+
+  return createTool({
+    name: 'stamp_file_hashes',
+    description:
+      'Obtain trusted time-stamps for files, up to 500 at once: proof that each existed at the time of its stamp. Compute the SHA-256 of each file yourself ' +
+      '(for example with sha256sum) and give the 64 hexadecimal characters in lower case; never send a file. Returns for each file, in the same order, token_id and verify_url (keep ' +
+      'them: they verify the stamp later), issued_at, tsp_provider and is_qualified, or an error. Use workflow_start instead where a client is to see a whole piece of work. Needs no token.',
+    annotations: { ...stampingAnnotations, title: 'Stamp files by their hashes' },
+    arguments: stampFilesArguments,
+    answer: stampFilesAnswer,
+    needsToken: false,
+    run: async ({ files, tier }, { product, agent, requestId, idempotencyKey, guards, onReplayed }) => {
+      const { outcomes, isReplayed } = await stampBatch({
+        entries: files.map(({ sha256_hex }, index) => ({
+          index,
+          order: { imprint: sha256Imprint(sha256_hex), content: undefined, tier, metadata: undefined },
+        })),
+        caller: product === undefined ? { kind: 'agent' } : { kind: 'mcp', product },
+        callerId: product === undefined ? agent : `product:${product}`,
+        requestId,
+        idempotencyKey,
+        paymentClaim: undefined,
+        passLimit: () => guards.stamps(files.length),
+      });
+      if (isReplayed) onReplayed();
+      const described = (await Promise.all(outcomes)).map((outcome, index) => describe(files[index]!, outcome));
+      const failed = described.filter(({ error }) => error !== null).length;
+      return { stamped: described.length - failed, failed, files: described };
+    },
+    links: ({ files }) =>
+      files.length > mostLinked ? [] : files.flatMap(({ token_id, tsp_provider }) => (token_id ? links.stamp(token_id, tsp_provider) : [])),
+  });
+}

@@ -1,0 +1,189 @@
+import { createHash } from 'node:crypto';
+import { type ClosingRecord, hashOfClosingText } from '../shared/contract/closing-record.ts';
+import { blockSize, bundleFiles, type SealName, sealFiles } from '../shared/contract/evidence-bundle.ts';
+import { rfc3339Of } from '../shared/domain/gen-time.ts';
+import { createTreeHeadBuilder, type TreeHead } from '../shared/domain/merkle.ts';
+import { verifyInclusion } from '../shared/domain/merkle-proof.ts';
+import { type ChainEnd, chainStart, checkLink } from '../shared/domain/output-chain.ts';
+import type { ReasonCode } from '../shared/domain/reasons.ts';
+import { bytesOfSha256, isSha256Hex } from '../shared/domain/sha256-hex.ts';
+import { isSameImprint, sha256Imprint } from '../shared/domain/stamp.ts';
+import { firstTokenOf, type TrustStore, type Verified } from '../shared/rfc3161/index.ts';
+import { BundleFault, type OpenedBundle } from './bundle-read.ts';
+import { imprintOf, type Judgement, judgeToken } from './judge-token.ts';
+
+/** A file that is looked for: where it stands in the bundle, and when its own time-stamp was made. */
+export interface FoundOutput {
+  readonly sequenceNumber: number;
+  /** Undefined where nobody whom the reader trusts vouches for that time-stamp. */
+  readonly stampedAt: string | undefined;
+}
+
+export interface BundleJudgement {
+  readonly record: ClosingRecord;
+  /** Of the root; undefined where it is a mock stamp. */
+  readonly root: Judgement | undefined;
+  readonly closing: Judgement | undefined;
+  /** How many outputs' own time-stamps were proved, were not, or are none that a stranger could check. */
+  readonly own: { readonly valid: number; readonly notProved: number; readonly none: number };
+  /** By the SHA-256 of a file, lower-case hex. */
+  readonly found: ReadonlyMap<string, readonly FoundOutput[]>;
+}
+
+/** A token of a bundle is refused. `what`: which one, for people. */
+export class StampRefused extends Error {
+  override readonly name = 'StampRefused';
+  readonly code: ReasonCode;
+  readonly what: string;
+
+  constructor(code: ReasonCode, what: string) {
+    super(`${what}: ${code}`);
+    this.code = code;
+    this.what = what;
+  }
+}
+
+export interface BundleContext {
+  readonly trust: TrustStore;
+  /** Milliseconds since the epoch. */
+  readonly nowMs: number;
+  /** SHA-256 of the files that are looked for, lower-case hex. */
+  readonly wanted: ReadonlySet<string>;
+  /** Called after each output. */
+  readonly onOutput: (sequenceNumber: number) => void;
+}
+
+/** The judgement of a token or record that must be for this SHA-256. @throws StampRefused */
+function judgeStamp(bytes: Buffer, digest: string, what: string, { trust, nowMs }: BundleContext): Judgement {
+  const expected = sha256Imprint(digest);
+  const judged = judgeToken(bytes, trust, nowMs, [expected]);
+  if (judged.verdict === 'not_valid') throw new StampRefused(judged.reason ?? 'unknown_format', what);
+  if (judged.stated && !isSameImprint(imprintOf(judged.stated), expected)) throw new StampRefused('imprint_mismatch', what);
+  return judged;
+}
+
+async function judgeSeal(bundle: OpenedBundle, name: SealName, digest: string, context: BundleContext): Promise<Judgement | undefined> {
+  const { hasToken, hasRecord } = bundle.seals[name];
+  const files = sealFiles(name);
+  const what = name === 'root' ? 'the time-stamp of the Merkle root' : 'the time-stamp of the closing record';
+  if (!hasToken) return undefined;
+  const token = await bundle.bytesOf(files.token);
+  if (!hasRecord) return judgeStamp(token, digest, what, context);
+  const record = await bundle.bytesOf(files.record);
+  const judged = judgeStamp(record, digest, what, context);
+  if (!firstTokenOf(record).equals(token)) throw new BundleFault('bundle_malformed', `${files.token} is not the token in ${files.record}.`);
+  return judged;
+}
+
+const breaks = (sentence: string): BundleFault => new BundleFault('chain_mismatch', sentence);
+const form = (sentence: string): BundleFault => new BundleFault('bundle_malformed', sentence);
+
+async function nextOf(lines: AsyncGenerator<string>): Promise<string | undefined> {
+  const { done, value } = await lines.next();
+  return done ? undefined : value;
+}
+
+function checkProof(line: string | undefined, number: number, outputHash: string, head: TreeHead): void {
+  const [listed, ...path] = (line ?? '').split(' ');
+  if (listed !== String(number)) throw form(`The inclusion proof of output ${number} is missing.`);
+  const isPath = path.every(isSha256Hex);
+  const proof = { treeSize: head.treeSize, leafIndex: number - 1, inclusionPath: isPath ? path.map(bytesOfSha256) : [] };
+  if (!isPath || !verifyInclusion(bytesOfSha256(outputHash), proof, head).ok)
+    throw new StampRefused('inclusion_proof_invalid', `output ${number}`);
+}
+
+/**
+ * Judges a bundle by what is in it and the reader's own trust: the seals, then in one pass each output with its link, its proof and its own
+ * time-stamp, then chain and root.
+ *
+ * @throws BundleFault, StampRefused; CommandFailure and Error as the reader of the zip file does
+ */
+export async function judgeBundle(bundle: OpenedBundle, context: BundleContext): Promise<BundleJudgement> {
+  const { record, recordText } = bundle;
+  for (const name of [bundleFiles.readme, bundleFiles.script, bundleFiles.opensslSettings, bundleFiles.closingRecord])
+    await bundle.check(name);
+  const closing = await judgeSeal(bundle, 'closing-record', hashOfClosingText(recordText), context);
+  const root = await judgeSeal(bundle, 'root', record.merkle_root, context);
+  checkTimes(record, root?.stated, closing?.stated);
+  const preimage = await bundle.bytesOf(bundleFiles.rootPreimage);
+  if (createHash('sha256').update(preimage).digest('hex') !== record.merkle_root)
+    throw new BundleFault('root_mismatch', 'The SHA-256 of root.bin is not the Merkle root.');
+  const { own, found } = await judgeOutputs(bundle, context);
+  for (const name of [bundleFiles.trustAnchors, bundleFiles.otherCertificates, bundleFiles.revocationLists]) await bundle.check(name);
+  return { record, root, closing, own, found };
+}
+
+function checkTimes({ completed_at }: ClosingRecord, root: Verified | undefined, closing: Verified | undefined): void {
+  if (root && root.genTime.getTime() !== Date.parse(completed_at))
+    throw new BundleFault('time_mismatch', 'The Merkle root was stamped at another time than the closing record says.');
+  if (root && closing && Math.floor(closing.genTime.getTime() / 1000) < Math.floor(root.genTime.getTime() / 1000))
+    throw new BundleFault('time_mismatch', 'The closing record was stamped before the Merkle root.');
+}
+
+async function judgeOutputs(bundle: OpenedBundle, context: BundleContext): Promise<Pick<BundleJudgement, 'own' | 'found'>> {
+  const { record } = bundle;
+  const head = { treeSize: record.output_count, rootHash: bytesOfSha256(record.merkle_root) };
+  const tree = createTreeHeadBuilder();
+  const own = { valid: 0, notProved: 0, none: 0 };
+  const found = new Map<string, FoundOutput[]>();
+  let end: ChainEnd = chainStart(record.briefing_hash);
+  const outputs = bundle.linesOf(bundleFiles.outputs);
+  let proofs: AsyncGenerator<string> | undefined;
+  let stamps: AsyncGenerator<string> | undefined;
+  for (let number = 1; number <= record.output_count; number += 1) {
+    if (number % blockSize === 1) {
+      proofs = bundle.linesOf(bundleFiles.proofs(number));
+      stamps = bundle.linesOf(bundleFiles.stamps(number));
+    }
+    const line = await nextOf(outputs);
+    if (line === undefined) throw breaks(`The closing record is of ${record.output_count} outputs, and outputs.txt has ${number - 1}.`);
+    const [listed, outputHash = '', chainHash = ''] = line.split(' ');
+    const link = { sequenceNumber: number, outputHash, chainHash };
+    if (listed !== String(number) || line.split(' ').length !== 5 || checkLink(end, link))
+      throw breaks(`The chain breaks at output ${number}.`);
+    end = { sequenceNumber: number, chainHash };
+    tree.append(bytesOfSha256(outputHash));
+    checkProof(await nextOf(proofs!), number, outputHash, head);
+    const stampedAt = judgeOwn(await nextOf(stamps!), number, outputHash);
+    if (context.wanted.has(outputHash)) found.set(outputHash, [...(found.get(outputHash) ?? []), { sequenceNumber: number, stampedAt }]);
+    if (number % blockSize === 0 || number === record.output_count) {
+      if ((await nextOf(proofs!)) !== undefined || (await nextOf(stamps!)) !== undefined)
+        throw form(`There are more proofs or stamps than outputs up to ${number}.`);
+    }
+    context.onOutput(number);
+  }
+  if ((await nextOf(outputs)) !== undefined)
+    throw breaks(`The closing record is of ${record.output_count} outputs, and outputs.txt has more.`);
+  if (end.chainHash !== record.chain_hash) throw breaks('The chain ends with another hash than the closing record says.');
+  if (tree.head().rootHash.toString('hex') !== record.merkle_root)
+    throw new BundleFault('root_mismatch', 'The Merkle root of the outputs is another one than the closing record says.');
+  return { own, found };
+
+  /** Undefined of a record that nobody renewed: nothing is wrong with it, and the root covers the output all the same. */
+  function judgeOwnStamp(token: Buffer, number: number, outputHash: string): Judgement | undefined {
+    try {
+      return judgeStamp(token, outputHash, `the own time-stamp of output ${number}`, context);
+    } catch (error) {
+      if (error instanceof StampRefused && error.code === 'evidence_expired') return undefined;
+      throw error;
+    }
+  }
+
+  /** When the output's own time-stamp was made; undefined where nobody vouches for it. */
+  function judgeOwn(line: string | undefined, number: number, outputHash: string): string | undefined {
+    const [listed, kind, token = ''] = (line ?? '').split(' ');
+    if (listed !== String(number)) throw form(`The stamp of output ${number} is missing.`);
+    if (kind === 'none') {
+      own.none += 1;
+      return undefined;
+    }
+    if (kind !== 'token' && kind !== 'record') throw form(`The stamp of output ${number} is of an unknown kind.`);
+    const judged = judgeOwnStamp(Buffer.from(token, 'base64'), number, outputHash);
+    if (judged?.verdict === 'valid' && judged.stated) {
+      own.valid += 1;
+      return rfc3339Of(judged.stated.genTimeText);
+    }
+    own.notProved += 1;
+    return undefined;
+  }
+}

@@ -1,0 +1,61 @@
+/**
+ * Paths of the leaves of a hash tree (RFC 4998 §4.2), kept in two parts: the upper nodes are stored once for all leaves, and each leaf keeps
+ * only its blind and the siblings below them.
+ */
+
+/** Where a leaf is. */
+export interface LeafPlace {
+  /** From 0. */
+  readonly index: number;
+  /** How many the tree has. */
+  readonly leaves: number;
+}
+
+/** The crown begins at the lowest level with so many nodes at most: 8 KB of SHA-256, or less. */
+const crownWidth = 128;
+
+const widthAt = (leaves: number, height: number): number => Math.ceil(leaves / 2 ** height);
+
+function heightsOf(leaves: number): { readonly crown: number; readonly root: number } {
+  let root = 0;
+  while (widthAt(leaves, root) > 1) root += 1;
+  let crown = 0;
+  while (widthAt(leaves, crown) > crownWidth) crown += 1;
+  return { crown, root };
+}
+
+/** The heights at which a leaf has a sibling: an odd node moves up alone. */
+function siblingHeights({ index, leaves }: LeafPlace, from: number, to: number): number[] {
+  const heights = Array.from({ length: to - from }, (_, i) => from + i);
+  return heights.filter((height) => (Math.floor(index / 2 ** height) ^ 1) < widthAt(leaves, height));
+}
+
+/** The nodes from the crown's lowest level up to the children of the root, one after the other. @param levels of the whole tree, from the leaves up */
+export function crownOf(levels: readonly (readonly Buffer[])[]): Buffer {
+  const { crown, root } = heightsOf(levels[0]?.length ?? 0);
+  return Buffer.concat(levels.slice(crown, root).flat());
+}
+
+/** What a leaf keeps of its path: the blind and the siblings below the crown, one after the other. */
+export function lowerPathOf(place: LeafPlace, path: readonly Buffer[]): Buffer {
+  const siblings = siblingHeights(place, 0, heightsOf(place.leaves).crown).length;
+  return Buffer.concat(path.slice(0, 1 + siblings));
+}
+
+/** Blind and siblings up to the root; undefined where the parts do not fit the place. @param octets of a digest */
+export function wholePathOf(place: LeafPlace, lower: Buffer, crown: Buffer, octets: number): Buffer[] | undefined {
+  const { index, leaves } = place;
+  if (!(Number.isInteger(index) && Number.isInteger(leaves) && index >= 0 && index < leaves && leaves <= 2 ** 32)) return undefined;
+  const heights = heightsOf(leaves);
+  const isWhole = lower.length === octets * (1 + siblingHeights(place, 0, heights.crown).length);
+  const nodeAt = (bytes: Buffer, i: number) => bytes.subarray(i * octets, (i + 1) * octets);
+  const offsets = new Map<number, number>();
+  let nodes = 0;
+  for (let height = heights.crown; height < heights.root; nodes += widthAt(leaves, height), height += 1) offsets.set(height, nodes);
+  if (!isWhole || crown.length !== nodes * octets) return undefined;
+  const siblings = siblingHeights(place, heights.crown, heights.root);
+  return [
+    ...Array.from({ length: lower.length / octets }, (_, i) => nodeAt(lower, i)),
+    ...siblings.map((height) => nodeAt(crown, offsets.get(height)! + (Math.floor(index / 2 ** height) ^ 1))),
+  ];
+}

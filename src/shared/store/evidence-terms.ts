@@ -1,0 +1,132 @@
+import type { AnyBulkWriteOperation, Collection, Db, Filter } from 'mongodb';
+import type { EvidenceTerm } from '../domain/stamp.ts';
+import { maxTimeMS } from './connection.ts';
+import { inStore } from './errors.ts';
+import { never, renewByField, type StoredEvidence } from './stored-evidence.ts';
+
+/** What is renewed: a stamp with a token of its own, or a batch for all its leaves. */
+export const subjectKinds = ['stamp', 'batch'] as const;
+export type SubjectKind = (typeof subjectKinds)[number];
+
+/** A subject with its way to the root of a renewal: blind, then siblings. */
+export interface RenewedSubject {
+  readonly kind: SubjectKind;
+  readonly id: string;
+  /** How many renewals it had before. */
+  readonly renewals: number;
+  readonly path: readonly Buffer[];
+}
+
+/** Of the collection `checks`. */
+interface NoteDocument {
+  readonly _id: string;
+  readonly walk?: TermWalk;
+  readonly state?: EvidenceState;
+}
+const walkId = 'evidence-walk';
+const stateId = 'evidence';
+
+/** Documents of version 0.2.0 have the answer of the TSA at their root, as batches do. */
+const hasToken = { $or: [{ 'proofs.tsr': { $exists: true } }, { tsr: { $exists: true } }] };
+
+interface SubjectDocument {
+  readonly _id: string;
+  readonly evidence?: StoredEvidence;
+}
+
+export const collectionsOfSubjects = (db: Db): Readonly<Record<SubjectKind, Collection<SubjectDocument>>> => ({
+  stamp: db.collection('stamps'),
+  batch: db.collection('batches'),
+});
+
+/** Until when evidence holds, and what is due to be renewed. Every write may be repeated. */
+export interface EvidenceTermStore {
+  /** The ids of those that must be renewed by `until`, `limit` at most, in no order. @throws ServiceError `store_unavailable` */
+  findDue(kind: SubjectKind, until: Date, limit: number): Promise<string[]>;
+  /** Takes subjects out of what is due for good: there is nothing that could be renewed. @throws ServiceError `store_unavailable` */
+  lapse(kind: SubjectKind, ids: readonly string[], at: Date): Promise<void>;
+  /** Writes what was found out of subjects. @throws ServiceError `store_unavailable` */
+  setTerms(kind: SubjectKind, terms: ReadonlyMap<string, EvidenceTerm>): Promise<void>;
+  /** The next ids after `after`, in their order, of what has a token and, unless `isAnew`, no term. @throws ServiceError `store_unavailable` */
+  listTokens(kind: SubjectKind, after: string, limit: number, isAnew: boolean): Promise<string[]>;
+  /** How far the walk came that gives a term to whatever has none. @throws ServiceError `store_unavailable` */
+  readWalk(): Promise<TermWalk | undefined>;
+  writeWalk(walk: TermWalk): Promise<void>;
+  /** Counts what is due by `until` and what has ended, and notes it with the time of the run. @throws ServiceError `store_unavailable` */
+  noteRun(at: Date, until: Date): Promise<EvidenceState>;
+  /** As the last run saw it; undefined before the first. @throws ServiceError `store_unavailable` */
+  readState(): Promise<EvidenceState | undefined>;
+}
+
+export interface TermWalk {
+  /** Of the algorithm policy by which terms are found. */
+  readonly revision: string;
+  /** Whether what has a term is looked at too: the policy was another one before. */
+  readonly isAnew: boolean;
+  /** The last id that was looked at; undefined: all were. */
+  readonly after: Readonly<Partial<Record<SubjectKind, string>>>;
+}
+
+/** What is kept alive by renewals, in stamps and batches. */
+export interface EvidenceState {
+  readonly lastRunAt: Date;
+  /** To be renewed, and no TSA could do it. */
+  readonly due: number;
+  /** Ended without a renewal. */
+  readonly lapsed: number;
+}
+
+export function createEvidenceTermStore(db: Db): EvidenceTermStore {
+  const subjects = collectionsOfSubjects(db);
+  const write = async (kind: SubjectKind, operations: AnyBulkWriteOperation<SubjectDocument>[]) => {
+    if (operations.length > 0) await inStore(() => subjects[kind].bulkWrite(operations, { ordered: false }));
+  };
+  const notes = db.collection<NoteDocument>('checks');
+  const count = async (filter: Filter<SubjectDocument>): Promise<number> => {
+    const counts = await Promise.all(subjectKinds.map((kind) => inStore(() => subjects[kind].countDocuments(filter, { maxTimeMS }))));
+    return counts.reduce((sum, one) => sum + one, 0);
+  };
+  const ids = { projection: { _id: 1 }, maxTimeMS } as const;
+  return {
+    findDue: (kind, until, limit) =>
+      inStore(async () => {
+        const found = await subjects[kind]
+          .find({ [renewByField]: { $lte: until } }, ids)
+          .limit(limit)
+          .toArray();
+        return found.map(({ _id }) => _id);
+      }),
+    lapse: async (kind, lapsed, at) => {
+      const update = { $set: { [renewByField]: never, 'evidence.lapsedAt': at } } as const;
+      if (lapsed.length > 0) await inStore(() => subjects[kind].updateMany({ _id: { $in: [...lapsed] } }, update));
+    },
+    setTerms: (kind, terms) =>
+      write(
+        kind,
+        [...terms].map(([_id, { endsAt, renewBy }]) => ({
+          updateOne: {
+            filter: { _id },
+            update: { $set: { 'evidence.endsAt': endsAt, [renewByField]: renewBy }, $unset: { 'evidence.lapsedAt': '' } },
+          },
+        })),
+      ),
+    listTokens: (kind, after, limit, isAnew) =>
+      inStore(async () => {
+        const wanted = { _id: { $gt: after }, ...hasToken, ...(isAnew ? {} : { evidence: { $exists: false } }) };
+        const found = subjects[kind].find(wanted, ids).hint({ _id: 1 }).sort({ _id: 1 }).limit(limit);
+        return (await found.toArray()).map(({ _id }) => _id);
+      }),
+    readWalk: () => inStore(async () => (await notes.findOne({ _id: walkId }, { maxTimeMS }))?.walk),
+    writeWalk: (walk) => inStore(async () => void (await notes.updateOne({ _id: walkId }, { $set: { walk } }, { upsert: true }))),
+    noteRun: async (lastRunAt, until) => {
+      const state = {
+        lastRunAt,
+        due: await count({ [renewByField]: { $lte: until } }),
+        lapsed: await count({ [renewByField]: never }),
+      };
+      await inStore(() => notes.updateOne({ _id: stateId }, { $set: { state } }, { upsert: true }));
+      return state;
+    },
+    readState: () => inStore(async () => (await notes.findOne({ _id: stateId }, { maxTimeMS }))?.state),
+  };
+}

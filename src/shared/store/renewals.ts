@@ -1,0 +1,133 @@
+import { Binary, type Collection, type Db } from 'mongodb';
+import type { EvidenceTerm, ImprintAlgorithm } from '../domain/stamp.ts';
+import { maxTimeMS } from './connection.ts';
+import { inStore, isDuplicateKey } from './errors.ts';
+import { collectionsOfSubjects, type RenewedSubject, type SubjectKind } from './evidence-terms.ts';
+
+/** A token over the evidence of many stamps and batches, and what is still to be written of it (RFC 4998 §5.2). */
+export interface OpenRenewal {
+  readonly renewalId: string;
+  readonly algorithm: ImprintAlgorithm;
+  readonly provider: string;
+  readonly issuedAt: string;
+  readonly term: EvidenceTerm;
+  /** DER of TimeStampReq, TimeStampResp and the TimeStampToken in it. */
+  readonly tsq: Buffer;
+  readonly tsr: Buffer;
+  readonly tst: Buffer;
+  /** In the order of the leaves of its tree. */
+  readonly members: readonly RenewalMember[];
+}
+
+/** One leaf of the tree. */
+export interface RenewalMember {
+  readonly kind: SubjectKind;
+  /** Of the stamp, or of the batch. */
+  readonly id: string;
+  /** How many renewals it had: the token is over these, and is nothing to it once it has another one. */
+  readonly renewals: number;
+  /** The hash of what must be covered, and the blind beside it. */
+  readonly group: Buffer;
+  readonly blind: Buffer;
+  /** False: the token is of no use to it, it is a leaf of the tree only. */
+  readonly isRenewed: boolean;
+}
+
+/** Renewals are written in steps: first the token with all its members, then the way of each member, and last that nothing is left. */
+export interface RenewalStore {
+  /** DER tokens by the ids of renewals; absent are those that are unknown. @throws ServiceError `store_unavailable` */
+  findTokens(renewalIds: readonly string[]): Promise<ReadonlyMap<string, Buffer>>;
+  /** Writes a renewal that nobody knows of yet. @throws ServiceError `store_unavailable` */
+  begin(renewal: OpenRenewal): Promise<void>;
+  /** The oldest renewal that was not finished; undefined: there is none. @throws ServiceError `store_unavailable` */
+  findUnfinished(): Promise<OpenRenewal | undefined>;
+  /**
+   * Gives members their way to the root of the renewal, unless they have it, or another renewal, already; answers how many were given it.
+   *
+   * @throws ServiceError `store_unavailable`
+   */
+  give(renewal: Pick<OpenRenewal, 'renewalId' | 'term'>, members: readonly RenewedSubject[]): Promise<number>;
+  /** Notes that every member has been seen to. @throws ServiceError `store_unavailable` */
+  finish(renewalId: string): Promise<void>;
+}
+
+interface MemberDocument extends Omit<RenewalMember, 'group' | 'blind'> {
+  readonly group: Binary;
+  readonly blind: Binary;
+}
+
+interface RenewalDocument extends Omit<OpenRenewal, 'renewalId' | 'tsq' | 'tsr' | 'tst' | 'members'> {
+  readonly _id: string;
+  readonly tsq: Binary;
+  readonly tsr: Binary;
+  readonly tst: Binary;
+  readonly isOpen?: true;
+  readonly members?: readonly MemberDocument[];
+}
+
+/** A token never changes once it is written, and thousands of stamps share it. */
+const mostRemembered = 1_000;
+const subjectsPerWrite = 500;
+
+const bytesOf = (binary: Binary): Buffer => Buffer.from(binary.buffer);
+
+export function createRenewalStore(db: Db): RenewalStore {
+  const renewals: Collection<RenewalDocument> = db.collection('renewals');
+  const subjects = collectionsOfSubjects(db);
+  const remembered = new Map<string, Buffer>();
+
+  function remember(id: string, token: Buffer): void {
+    const oldest = remembered.keys().next();
+    if (remembered.size >= mostRemembered && !oldest.done) remembered.delete(oldest.value);
+    remembered.set(id, token);
+  }
+
+  return {
+    findTokens: async (renewalIds) => {
+      const missing = [...new Set(renewalIds)].filter((id) => !remembered.has(id));
+      if (missing.length > 0) {
+        const found = await inStore(() => renewals.find({ _id: { $in: missing } }, { projection: { tst: 1 }, maxTimeMS }).toArray());
+        for (const { _id, tst } of found) if (tst instanceof Binary) remember(_id, bytesOf(tst));
+      }
+      return new Map(renewalIds.flatMap((id) => (remembered.has(id) ? [[id, remembered.get(id)!]] : [])));
+    },
+    begin: ({ renewalId, tsq, tsr, tst, members, ...rest }) =>
+      inStore(async () => {
+        const written = members.map(({ group, blind, ...member }) => ({ ...member, group: new Binary(group), blind: new Binary(blind) }));
+        const bytes = { tsq: new Binary(tsq), tsr: new Binary(tsr), tst: new Binary(tst) };
+        try {
+          await renewals.insertOne({ _id: renewalId, ...rest, ...bytes, isOpen: true, members: written });
+        } catch (error) {
+          if (!isDuplicateKey(error)) throw error;
+        }
+      }),
+    findUnfinished: () =>
+      inStore(async () => {
+        const found = await renewals.findOne({ isOpen: true }, { maxTimeMS });
+        if (!found) return undefined;
+        const { _id: renewalId, algorithm, provider, issuedAt, term, tsq, tsr, tst, members = [] } = found;
+        const read = members.map(({ group, blind, ...member }) => ({ ...member, group: bytesOf(group), blind: bytesOf(blind) }));
+        return { renewalId, algorithm, provider, issuedAt, term, tsq: bytesOf(tsq), tsr: bytesOf(tsr), tst: bytesOf(tst), members: read };
+      }),
+    give: async ({ renewalId, term }, members) => {
+      let given = 0;
+      for (const [kind, ofKind] of Map.groupBy(members, (member) => member.kind)) {
+        for (let first = 0; first < ofKind.length; first += subjectsPerWrite) {
+          const operations = ofKind.slice(first, first + subjectsPerWrite).map(({ id, renewals: count, path }) => ({
+            updateOne: {
+              filter: { _id: id, 'evidence.renewals': count === 0 ? { $exists: false } : { $size: count } },
+              update: {
+                $push: { 'evidence.renewals': { id: renewalId, path: new Binary(Buffer.concat(path)) } },
+                $set: { 'evidence.endsAt': term.endsAt, 'evidence.renewBy': term.renewBy },
+              },
+            },
+          }));
+          given += (await inStore(() => subjects[kind].bulkWrite(operations, { ordered: false }))).modifiedCount;
+        }
+      }
+      return given;
+    },
+    finish: (renewalId) =>
+      inStore(async () => void (await renewals.updateOne({ _id: renewalId }, { $unset: { isOpen: '', members: '' } }))),
+  };
+}

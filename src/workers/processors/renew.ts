@@ -1,0 +1,41 @@
+import type { Metrics } from '../../shared/runtime/metrics.ts';
+import type { CounterStore } from '../../shared/store/counters.ts';
+import type { EvidenceTermStore } from '../../shared/store/evidence-terms.ts';
+import { type FindTermsDeps, findTerms } from '../renewal/find-terms.ts';
+import { type RenewalDeps, type RenewalOutcome, renewEvidence } from '../renewal/renew-evidence.ts';
+
+export interface RenewProcessorDeps extends RenewalDeps, FindTermsDeps {
+  readonly evidenceTerms: EvidenceTermStore;
+  readonly counters: Pick<CounterStore, 'count'>;
+  readonly metrics?: Pick<Metrics, 'renewed'>;
+}
+
+/**
+ * Renews the evidence that is due, and notes what is left. What a run did before it failed is counted too.
+ *
+ * @throws ServiceError `store_unavailable`, ProviderError: the job is tried again and goes on.
+ */
+export function createRenewProcessor(deps: RenewProcessorDeps): () => Promise<RenewalOutcome & { due: number }> {
+  const { evidenceTerms, counters, metrics, renewBeforeMs, clock, log } = deps;
+
+  async function note(done: RenewalOutcome): Promise<number> {
+    if (done.renewed > 0) await counters.count({ renewed: done.renewed }, clock());
+    const { due } = await evidenceTerms.noteRun(new Date(clock()), new Date(clock() + renewBeforeMs));
+    metrics?.renewed({ ...done, due });
+    if (done.renewed + done.lapsed + done.asks + due > 0)
+      log.info({ ...done, due }, 'evidence was looked through for what is to be renewed');
+    return due;
+  }
+
+  return async () => {
+    const done = { renewed: 0, lapsed: 0, asks: 0 };
+    try {
+      await findTerms(deps);
+      await renewEvidence(deps, done);
+    } catch (error) {
+      await note(done).catch((cause: unknown) => log.debug({ err: cause }, 'a run of renewals was not noted'));
+      throw error;
+    }
+    return { ...done, due: await note(done) };
+  };
+}

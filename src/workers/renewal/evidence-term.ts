@@ -1,0 +1,34 @@
+import { type KeyObject, X509Certificate } from 'node:crypto';
+import type { EvidenceTerm } from '../../shared/domain/stamp.ts';
+import type { Verified } from '../../shared/rfc3161/index.ts';
+import { type AlgorithmEnd, type AlgorithmPolicy, algorithmPolicy } from './algorithm-policy.ts';
+
+/** Certificates of TSAs are few, and each signs many tokens. */
+const mostRemembered = 256;
+const keys = new Map<string, KeyObject>();
+
+function keyOf({ fingerprint, der }: Verified['chain'][number]): KeyObject {
+  const known = keys.get(fingerprint);
+  if (known) return known;
+  const key = new X509Certificate(der).publicKey;
+  if (keys.size >= mostRemembered) keys.clear();
+  keys.set(fingerprint, key);
+  return key;
+}
+
+/** How long a token holds by itself, by its certificates and by the policy. */
+export function evidenceTermOf(
+  { chain, imprint }: Pick<Verified, 'chain' | 'imprint'>,
+  policy: AlgorithmPolicy = algorithmPolicy,
+): EvidenceTerm {
+  const endsAt = Math.min(...chain.map(({ notAfter }) => notAfter.getTime()));
+  const isConcerned = ({ concerns }: AlgorithmEnd): boolean => {
+    if ('hash' in concerns) return concerns.hash === imprint.algorithm;
+    return chain.map(keyOf).some((key) => {
+      const bits = key.asymmetricKeyDetails?.modulusLength ?? Number.POSITIVE_INFINITY;
+      return key.asymmetricKeyType === concerns.key && (bits < concerns.belowBits || concerns.belowBits === Number.POSITIVE_INFINITY);
+    });
+  };
+  const ends = policy.ends.filter(isConcerned).map(({ from }) => from.getTime());
+  return { endsAt: new Date(endsAt), renewBy: new Date(Math.min(endsAt, ...ends)) };
+}

@@ -1,0 +1,54 @@
+import { randomBytes, randomUUIDv7 } from 'node:crypto';
+import { digestCharacters, type EvidenceTerm, type ImprintAlgorithm } from '../../shared/domain/stamp.ts';
+import { buildHashTree, type HashTree } from '../../shared/rfc3161/index.ts';
+import type { RenewedSubject } from '../../shared/store/evidence-terms.ts';
+import type { OpenRenewal, RenewalMember } from '../../shared/store/renewals.ts';
+import { ProviderError, type TimestampProvider } from '../providers/provider.ts';
+
+/** What is to be covered by the next token. */
+export interface Candidate extends Omit<RenewalMember, 'blind' | 'isRenewed'> {
+  /** Of the hashes to cover. */
+  readonly algorithm: ImprintAlgorithm;
+  readonly term: EvidenceTerm;
+}
+
+type Grown = Pick<OpenRenewal, 'algorithm'> & { readonly members: readonly Pick<RenewalMember, 'group' | 'blind'>[] };
+
+const treeOf = ({ algorithm, members }: Grown): HashTree =>
+  buildHashTree(
+    algorithm,
+    members.map(({ group }) => [group]),
+    members.map(({ blind }) => blind),
+  );
+
+/** Those that a renewal is for, with their ways to its root. */
+export function renewedBy(renewal: OpenRenewal): RenewedSubject[] {
+  const tree = treeOf(renewal);
+  return renewal.members.flatMap(({ kind, id, renewals, isRenewed }, index) =>
+    // The first list is the group itself: the record of a subject says what that is.
+    isRenewed ? [{ kind, id, renewals, path: tree.reducedHashtreeOf(index).slice(1).flat() }] : [],
+  );
+}
+
+/**
+ * Asks once for a token over all candidates. It is of no use to those whose own token it does not outlive, or that end before it.
+ *
+ * @throws ProviderError
+ */
+export async function signTree(
+  provider: TimestampProvider,
+  candidates: readonly Candidate[],
+  wanted: { readonly algorithm: ImprintAlgorithm; readonly requiresQualified: boolean },
+): Promise<OpenRenewal> {
+  const { algorithm, requiresQualified } = wanted;
+  const leaves = candidates.map((candidate) => ({ ...candidate, blind: randomBytes(digestCharacters[algorithm] / 2) }));
+  const digest = treeOf({ algorithm, members: leaves }).root.toString('hex');
+  const renewalId = randomUUIDv7();
+  const proof = await provider.stamp({ tokenId: renewalId, imprint: { algorithm, digest }, tier: 'basic', requiresQualified });
+  if (proof.kind !== 'token' || proof.term === undefined)
+    throw new ProviderError('evidence is renewed by tokens of a TSA: the mock provider makes none');
+  const { provider: name, issuedAt, term, tsq, tsr } = proof;
+  const isRenewed = (own: EvidenceTerm) => own.renewBy < term.renewBy && Date.parse(issuedAt) <= own.endsAt.getTime();
+  const members = leaves.map(({ term: own, algorithm: _, ...leaf }) => ({ ...leaf, isRenewed: isRenewed(own) }));
+  return { renewalId, algorithm, provider: name, issuedAt, term, tsq, tsr, tst: Buffer.from(proof.token, 'base64'), members };
+}

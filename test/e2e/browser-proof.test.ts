@@ -1,0 +1,191 @@
+import type { Page } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
+import { axeFindings } from '../support/axe.ts';
+import { evidenceFor } from '../support/page-record.ts';
+import { contentOf, sha256Of, workflowSamples } from '../support/page-samples.ts';
+import { useSamplePages } from '../support/sample-pages.ts';
+
+const pages = useSamplePages();
+const { visit } = pages;
+
+const { qualified, long } = workflowSamples;
+const settled = (page: Page) => page.locator('#in-browser-proof[data-state]').waitFor();
+const stateOf = (page: Page) => page.getAttribute('#in-browser-proof', 'data-state');
+
+type Json = { outputs: { sequence_number: number; output_hash: string; chain_hash: string }[] };
+
+/** Serves something else than what is published at an address, and loads the page again. */
+async function tampered(page: Page, address: string, change: (published: Buffer) => Buffer | string) {
+  await page.route(address, async (route) => {
+    const published = await route.fetch();
+    await route.fulfill({ response: published, body: change(await published.body()) });
+  });
+  await page.reload();
+  await settled(page);
+}
+
+const outputsWith = (change: (published: Json) => void) => (published: Buffer) => {
+  const json = JSON.parse(published.toString()) as Json;
+  change(json);
+  return JSON.stringify(json);
+};
+
+describe('the browser proves, too (V9, W8, W9, W18)', () => {
+  it('recomputes chain, outputs, root and closing record, looks into both tokens, and says what it did and what it left', async () => {
+    const { result, complaints } = await visit('/workflow/qualified', {}, async (page) => {
+      await settled(page);
+      return {
+        state: await stateOf(page),
+        all: await page.innerText('main'),
+        steps: await page.locator('#in-browser-proof li').allInnerTexts(),
+      };
+    });
+    expect(result.state).toBe('proved');
+    expect(result.all).toContain('Recomputed by your browser, too, and it fits');
+    expect(result.steps.map((step) => step.trim())).toEqual([
+      'Chain. 7 chain hashes were recomputed, one after the other, from the hash of the briefing on.',
+      'Outputs. Each output on this page is the published one of its number, and a path of up to 3 hashes leads from its leaf to the root.',
+      'Merkle root. Recomputed from the leaves of all outputs, it is the one that this page shows.',
+      'Time-stamp of the Merkle root. The token in it is for exactly this hash, and names the time that this page shows.',
+      expect.stringContaining('Closing record. Its SHA-256 is the one that this page shows'),
+      'Time-stamp of the closing record. The token in it is for exactly this hash, and names the time that this page shows.',
+    ]);
+    expect(result.all).toContain(
+      'Left to others: the signatures of the time-stamps, the certificates behind them, and the stamps of single outputs.',
+    );
+    expect(result.all).toContain('verify.sh');
+    expect(complaints).toEqual([]);
+  });
+
+  it.each([
+    ['one', 'Chain. The chain hash of the output was recomputed from the hash of the briefing on.', 'partial'],
+    ['closedEmpty', 'Chain. There is no output to link.', 'partial'],
+    ['pending', 'No root is stamped yet that would cover them all.', 'proved'],
+    ['print', 'Chain. 130 chain hashes were recomputed', 'partial'],
+    ['completed', 'Not checked: a stamp of the mock provider holds no token to look into.', 'partial'],
+  ])('of %s says what fits', async (name, said, state) => {
+    await visit(`/workflow/${name}`, {}, async (page) => {
+      await settled(page);
+      expect(await page.innerText('#in-browser-proof')).toContain(said);
+      expect(await stateOf(page)).toBe(state);
+      expect(await axeFindings(page)).toEqual([]);
+    });
+  });
+
+  it('needs nobody once it is loaded: files are compared over all pages without a connection', async () => {
+    await visit(`/workflow/${long.workflowId}`, {}, async (page) => {
+      await settled(page);
+      await page.context().setOffline(true);
+      try {
+        await page.setInputFiles('#file', { name: 'far.bin', mimeType: 'a/b', buffer: contentOf(249) });
+        await page.getByText('far.bin is output 249. Its leaf and a path of 6 hashes lead to the root').waitFor();
+      } finally {
+        await page.context().setOffline(false);
+      }
+    });
+  });
+
+  const other = sha256Of('other');
+  const rootSeal = { ...qualified.root!, hash: other };
+  it.each<[what: string, address: string, change: (published: Buffer) => Buffer | string, said: string]>([
+    [
+      'a hash',
+      '**/outputs.json*',
+      outputsWith(({ outputs }) => void Object.assign(outputs[2]!, { output_hash: other })),
+      'The chain breaks at output 3',
+    ],
+    [
+      'a chain hash',
+      '**/outputs.json*',
+      outputsWith(({ outputs }) => void Object.assign(outputs[6]!, { chain_hash: other })),
+      'The chain breaks at output 7',
+    ],
+    [
+      'an output missing',
+      '**/outputs.json*',
+      outputsWith(({ outputs }) => void outputs.splice(3, 1)),
+      'Output 4 is missing, or stands in another place.',
+    ],
+    [
+      'the last output missing',
+      '**/outputs.json*',
+      outputsWith(({ outputs }) => void outputs.pop()),
+      'This page tells of 7 outputs, and 6 are published.',
+    ],
+    [
+      'a hash that is none',
+      '**/outputs.json*',
+      outputsWith(({ outputs }) => void Object.assign(outputs[0]!, { output_hash: '<b>' })),
+      'The chain breaks at output 1',
+    ],
+    [
+      'the time-stamp of another root',
+      '**/root/evidence',
+      () => evidenceFor(rootSeal),
+      'The time-stamp of the Merkle root is for another hash.',
+    ],
+    [
+      'a time-stamp of another time',
+      '**/root/evidence',
+      () => evidenceFor(qualified.closingRecord!),
+      'The time-stamp of the Merkle root is for another hash.',
+    ],
+    [
+      'an older time-stamp of the record',
+      '**/closing-record/evidence',
+      () =>
+        evidenceFor({ ...qualified.closingRecord!, stamp: { ...qualified.closingRecord!.stamp, stampedAt: '2026-11-20T10:02:30.501Z' } }),
+      'The time-stamp of the closing record names another time than this page.',
+    ],
+    ['rubbish for a time-stamp', '**/root/evidence', () => 'rubbish', 'The time-stamp of the Merkle root is none that can be read.'],
+    [
+      'another closing record',
+      '**/closing-record.json',
+      (published) => published.toString().replace('"tier":"qualified"', '"tier":"standard"'),
+      'The SHA-256 of the published closing record is not the one that this page shows.',
+    ],
+  ])('%s: says so first and large, and claims nothing more', async (_what, address, change, said) => {
+    await visit('/workflow/qualified', {}, async (page) => {
+      await tampered(page, address, change);
+      const text = await page.innerText('main');
+      expect(text.trimStart()).toMatch(/^Your browser finds that this record does not hold/);
+      expect(text).toContain(said);
+      expect(text).toContain('Does not hold');
+      expect(text).not.toMatch(/Completed\n|Completed on|covers these outputs|and it fits|Checked for this page|Qualified\n|Stamped/);
+      expect(await stateOf(page)).toBe('broken');
+    });
+  });
+
+  it('a page that shows something else than what was closed: an output, the root, a time, the number of outputs', async () => {
+    for (const [from, to, said] of [
+      [sha256Of(contentOf(2)), other, 'Output 2 on this page is not the one that is published.'],
+      [qualified.root!.hash, other, 'The Merkle root of the published outputs is not the one that this page shows.'],
+      [qualified.startedAt, '2026-11-20T09:12:44Z', 'The closing record names another start.'],
+      ['&quot;total&quot;:7', '&quot;total&quot;:8', 'This page tells of 8 outputs, and 7 are published.'],
+    ] as const) {
+      await visit('/workflow/qualified', {}, async (page) => {
+        await tampered(page, '**/workflow/qualified', (html) => html.toString().replaceAll(from, to));
+        expect(await page.innerText('.alarm.failure')).toContain(said);
+      });
+    }
+  });
+
+  it('what could not be loaded is not called good', async () => {
+    await visit('/workflow/qualified', {}, async (page) => {
+      await page.route('**/root/evidence', (route) => route.fulfill({ status: 503 }));
+      await page.reload();
+      await settled(page);
+      expect(await stateOf(page)).toBe('partial');
+      expect(await page.innerText('main')).toContain('Recomputed by your browser in part');
+      expect(await page.innerText('#in-browser-proof')).toContain(
+        'Not checked: its evidence record could not be loaded: the service answered 503.',
+      );
+    });
+  });
+
+  it('W14: without JavaScript the page says nothing of it', async () => {
+    const { result } = await visit('/workflow/qualified', { javaScriptEnabled: false }, (page) => page.innerText('main'));
+    expect(result).not.toContain('our browser');
+    expect(result).toContain('Completed');
+  });
+});

@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { verify } from '../../src/cli/commands/verify.ts';
+import { type Bundle, type BundleLab, runScript, startBundleLab, withSums, zipped } from '../support/bundle-lab.ts';
+import { folderWith } from '../support/cli-in-process.ts';
+
+/** Bundles of a service whose provider signs batches: seals and stamps are evidence records (S14). */
+
+const ends: (() => void | Promise<void>)[] = [];
+let lab: BundleLab;
+let files: Bundle;
+let other: Bundle;
+beforeAll(async () => {
+  // Whatever is asked for within a second shares one token.
+  lab = await startBundleLab((close) => void ends.push(close), { aggregate: { window_ms: 1_000 } });
+  const isBatched = (bundle: Bundle) => bundle.has('root.ers') && bundle.has('closing-record.ers');
+  for (let attempt = 0; attempt < 5 && !(files && isBatched(files)); attempt += 1) {
+    const made = await Promise.all([lab.completed(['a', 'b', 'c']), lab.completed(['x', 'y', 'z'])]);
+    [files, other] = made.map((each) => each.files) as [Bundle, Bundle];
+  }
+});
+afterAll(async () => {
+  for (const end of ends.reverse()) await end();
+});
+
+async function judge(bent: Bundle) {
+  const { run } = folderWith([verify], { 'bundle.zip': await zipped(bent), 'root.pem': lab.tsa.pki.rootPem, b: 'b' });
+  const { code, stdout } = await run(['verify', '--json', '--ca', 'root.pem', 'bundle.zip', 'b']);
+  return {
+    code,
+    said: stdout
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as Record<string, unknown>),
+  };
+}
+
+test('W22: evidence records are in the bundle, each with its token beside it, and both verifiers are green', async () => {
+  expect([...files.keys()]).toEqual(expect.arrayContaining(['root.tst', 'root.ers', 'closing-record.tst', 'closing-record.ers']));
+  expect(String(files.get('stamps/1.txt'))).toMatch(/^1 record \S+\n2 record \S+\n3 record \S+\n$/);
+  const { code, output } = await runScript(new Map([...files, ['../b', Buffer.from('b')]]), 'b');
+  expect(output).toMatch(/\nb: output \d, stamped by itself at 20/);
+  expect(output).toMatch(/\nEVERYTHING THAT WAS CHECKED HOLDS: [^\n]*\n$/);
+  expect(code).toBe(0);
+  expect(await judge(files)).toMatchObject({ code: 0, said: [{ verdict: 'valid', own_stamps: { valid: 3 } }, { verdict: 'valid' }] });
+});
+
+const swapped = (name: string) => withSums(new Map(files).set(name, other.get(name)!));
+const bentLine = () => {
+  const [first = '', second = '', third = ''] = String(files.get('stamps/1.txt')).split('\n');
+  const numbered = (number: number, line: string) => `${number}${line.slice(1)}`;
+  return withSums(new Map(files).set('stamps/1.txt', Buffer.from([numbered(1, second), numbered(2, first), third, ''].join('\n'))));
+};
+
+test.each([
+  ['the record of the root is that of another workflow', () => swapped('root.ers'), /root.ers is over other hashes/],
+  ['the record of the closing record is that of another', () => swapped('closing-record.ers'), /closing-record.ers is over other hashes/],
+  ['the record of an output is that of another', bentLine, /the stamp of output 1 is over other hashes/],
+  [
+    'a hash of the tree is another one',
+    () => {
+      const record = Buffer.from(files.get('root.ers')!);
+      // The blind stands behind the imprint: each is an OCTET STRING of 32 in a list of its own.
+      const imprint = record.indexOf(Buffer.from('04200', 'hex').subarray(0, 2));
+      record[imprint + 2 + 32 + 4]! ^= 1;
+      return withSums(new Map(files).set('root.ers', record));
+    },
+    /time-stamp of the Merkle root does not verify/,
+  ],
+  [
+    'the token beside the record is another one',
+    () => withSums(new Map(files).set('root.tst', files.get('closing-record.tst')!)),
+    /root.tst is not the token in root.ers/,
+  ],
+  ['the record is rubbish', () => withSums(new Map(files).set('root.ers', Buffer.from('rubbish'))), /root.ers is no evidence record/],
+] as const)('W22: both verifiers are red where %s', async (_what, bend, says) => {
+  const { code, output } = await runScript(bend());
+  expect(output).toMatch(says);
+  expect([code, output.includes('EVERYTHING')]).toEqual([1, false]);
+  expect(await judge(bend())).toMatchObject({ code: 1, said: [{ verdict: 'not_valid' }, { verdict: 'not_valid' }] });
+});

@@ -1,0 +1,159 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { verify } from '../../src/cli/commands/verify.ts';
+import { workflowBundle } from '../../src/cli/commands/workflow-bundle.ts';
+import { createPki } from '../../src/tsa/pki.ts';
+import { type Bundle, type BundleLab, startBundleLab, zipped } from '../support/bundle-lab.ts';
+import { manipulations } from '../support/bundle-manipulations.ts';
+import { folderWith } from '../support/cli-in-process.ts';
+import { sha256 } from '../support/requests.ts';
+import { startService } from '../support/service.ts';
+import { completeWorkflow, type StartedWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
+
+const ends: (() => void | Promise<void>)[] = [];
+let lab: BundleLab;
+let good: { readonly workflow: StartedWorkflow; readonly zip: Buffer; readonly files: Bundle };
+let other: typeof good;
+beforeAll(async () => {
+  lab = await startBundleLab((close) => void ends.push(close));
+  [good, other] = await Promise.all([lab.completed(['a', 'b', 'c']), lab.completed(['x', 'y', 'z'])]);
+});
+afterAll(async () => {
+  for (const end of ends.reverse()) await end();
+});
+
+const stranger = createPki({ nowMs: Date.now() - 3_600_000 }).rootPem;
+const inFolder = (files: Readonly<Record<string, string | Uint8Array>> = {}) =>
+  folderWith([verify, workflowBundle], { 'root.pem': lab.tsa.pki.rootPem, 'other.pem': stranger, b: 'b', x: 'x', ...files });
+
+async function judge(zip: Uint8Array, files: readonly string[] = [], ca = 'root.pem') {
+  const outcome = await inFolder({ 'bundle.zip': zip }).run(['verify', '--json', '--ca', ca, 'bundle.zip', ...files]);
+  return {
+    ...outcome,
+    said: outcome.stdout
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as Record<string, unknown>),
+  };
+}
+
+describe('W22: qstamp workflow bundle', () => {
+  test('saves the bundle of any workflow by its id, and of one’s own', async () => {
+    const own = JSON.stringify({
+      qstamp: 1,
+      kind: 'workflow',
+      service: lab.service.url,
+      workflow_id: good.workflow.id,
+      workflow_token: good.workflow.token,
+      expires_at: '2030-01-01T00:00:00Z',
+    });
+    const { run, path } = inFolder({ 'qstamp-workflow.json': own });
+    const saved = `workflow-${good.workflow.id}.zip`;
+    expect(await run(['workflow', 'bundle'], { url: lab.service.url })).toMatchObject({ code: 0, stdout: expect.stringContaining(saved) });
+    expect(readFileSync(path(saved)).equals(good.zip)).toBe(true);
+    const named = await run(['workflow', 'bundle', other.workflow.id, '--out', 'other.zip'], { url: lab.service.url });
+    expect(named.code).toBe(0);
+    expect(readFileSync(path('other.zip')).equals(other.zip)).toBe(true);
+    writeFileSync(path('mine.zip'), 'mine');
+    const kept = await run(['workflow', 'bundle', other.workflow.id, '--out', 'mine.zip'], { url: lab.service.url });
+    expect([kept.code, readFileSync(path('mine.zip'), 'utf8')]).toEqual([5, 'mine']);
+    expect((await run(['workflow', 'bundle', crypto.randomUUID()], { url: lab.service.url })).code).toBe(3);
+  });
+});
+
+describe('W22: qstamp verify BUNDLE.zip FILE..., where nobody listens', () => {
+  test('judges the bundle by the reader’s own trust, and tells each file its number', async () => {
+    const { code, said } = await judge(good.zip, ['b']);
+    expect(code).toBe(0);
+    expect(said).toMatchObject([
+      {
+        subject: 'bundle.zip',
+        verdict: 'valid',
+        valid: true,
+        reason: null,
+        issued_at: expect.stringMatching(/^20.*Z$/),
+        claimed: { workflow_id: good.workflow.id, output_count: 3, tier: 'standard' },
+        own_stamps: { valid: 3, not_proved: 0, none: 0 },
+        not_checked: [expect.stringContaining('was revoked'), expect.stringContaining('was revoked')],
+      },
+      { subject: 'b', verdict: 'valid', sequence_numbers: [2], content_sha256: sha256('b'), claimed: { output_count: 3 } },
+    ]);
+    const { stdout } = await inFolder({ 'bundle.zip': good.zip }).run(['verify', '--ca', 'root.pem', 'bundle.zip', 'b']);
+    expect(stdout).toMatch(/^bundle\.zip: valid, 3 outputs in this order existed at 20\S*\n {2}a record stamped at 20/);
+    expect(stdout).toMatch(/\nb: valid, existed at 20\S*; output 2 of 3 in bundle\.zip\n$/);
+  });
+
+  test('a file that is no output is not valid, and the bundle stays what it is', async () => {
+    const { code, said } = await judge(good.zip, ['x', 'b']);
+    expect(code).toBe(1);
+    expect(said.map(({ verdict }) => verdict)).toEqual(['valid', 'not_valid', 'valid']);
+    expect(said[1]).toMatchObject({ reason: expect.stringMatching(/^not_in_bundle: /), sequence_numbers: [] });
+  });
+
+  test('nothing is proved to whom trusts somebody else, whatever certificates the bundle brings', async () => {
+    const { code, said } = await judge(good.zip, ['b'], 'other.pem');
+    expect(code).toBe(1);
+    expect(said).toMatchObject([
+      { verdict: 'not_proved', reason: expect.stringMatching(/^untrusted_root: /), issued_at: null, claimed: null },
+      { verdict: 'not_proved', issued_at: null, claimed: null },
+    ]);
+  });
+
+  test('a bundle of the mock provider holds, and proves nothing', async () => {
+    const service = await startService({ settings: { RATE_WORKFLOW_START_PER_HOUR: '0' } });
+    const workflow = await startWorkflow(service);
+    await stampOutput(service, workflow, { output_hash: sha256('b') });
+    await completeWorkflow(service, workflow);
+    const zip = Buffer.from(await (await service.fetch(`/workflow/${workflow.id}/evidence.zip`)).arrayBuffer());
+    const { code, said } = await judge(zip, ['b']);
+    expect(code).toBe(1);
+    expect(said).toMatchObject([
+      { verdict: 'not_proved', own_stamps: { valid: 0, none: 1 } },
+      { verdict: 'not_proved', sequence_numbers: [1] },
+    ]);
+  });
+
+  test.each(manipulations)('is not valid where $what', async ({ bend, reason }) => {
+    const { code, said } = await judge(await zipped(bend(good.files, other.files)), ['b']);
+    expect(said[0]).toMatchObject({ verdict: 'not_valid', valid: false, reason: expect.stringMatching(new RegExp(`^${reason}`)) });
+    expect(said[1]).toMatchObject({ verdict: 'not_valid', issued_at: null });
+    expect(code).toBe(1);
+  });
+
+  const rubbish: [what: string, says: string, make: () => Promise<Uint8Array>][] = [
+    ['zeros', 'it is no zip file', async () => Buffer.alloc(10_000)],
+    ['an empty file', 'it is no zip file', async () => Buffer.alloc(0)],
+    ['a bundle that is cut off', 'no evidence bundle', async () => good.zip.subarray(0, -100)],
+    ['another zip file', 'it has no closing-record.json', () => zipped(new Map([['a', Buffer.from('a')]]))],
+    [
+      'a file that unpacks to far more than it holds',
+      'outputs.txt unpacks to far more',
+      () => zipped(new Map(good.files).set('outputs.txt', Buffer.alloc(80_000_000))),
+    ],
+    [
+      'a file twice',
+      'is in it twice',
+      async () => zipped(new Map([...good.files, ['README.TXT', Buffer.from('All is well.\n')] as const])),
+    ],
+    [
+      'a large closing record',
+      'closing-record.json is too large',
+      () => zipped(new Map(good.files).set('closing-record.json', Buffer.alloc(9_000_000, 'abcdefgh'))),
+    ],
+  ];
+  test.each(rubbish)('refuses %s in one sentence', async (_what, says, make) => {
+    const { code, said, stderr } = await judge(await make());
+    expect([code, stderr, said.length]).toEqual([1, '', 1]);
+    expect(said[0]?.error).toMatchObject({ message: expect.stringContaining(says) });
+  });
+
+  test('a zip file that was stamped itself is judged by its stamp', async () => {
+    const { run } = inFolder({ 'bundle.zip': good.zip, 'bundle.zip.tst': good.files.get('root.tst')! });
+    expect(await run(['verify', '--ca', 'root.pem', 'bundle.zip'])).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('imprint_mismatch'),
+    });
+    expect((await run(['verify', 'missing.zip'])).code).toBe(5);
+    expect((await inFolder({ 'bundle.zip': good.zip }).run(['verify', '--online', 'bundle.zip'])).code).toBe(2);
+  });
+});

@@ -1,0 +1,81 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { checkoutDir } from '../../scripts/stack/context.ts';
+import { encodeRecord } from '../../src/shared/rfc3161/index.ts';
+import { createFault } from '../../src/tsa/faults.ts';
+import { createRecordLab, hash, imprintOf } from '../support/record-lab.ts';
+import { sha256, stampInternal } from '../support/requests.ts';
+import { startService } from '../support/service.ts';
+import { providersSettings, startTsa } from '../support/tsa-service.ts';
+
+const script = join(checkoutDir, 'docs/ers-root.sh');
+
+function temporaryFolder(): string {
+  const dir = mkdtempSync(join(tmpdir(), 'qstamp-ers-'));
+  onTestFinished(() => rmSync(dir, { recursive: true }));
+  return dir;
+}
+
+/** Runs a program of the docs with the tools of every system; the service runs in this process and must not be held up. */
+async function shell(program: string, cwd: string): Promise<{ code: number | null; said: string }> {
+  const child = spawn('/bin/sh', ['-c', program], { cwd, env: { PATH: '/usr/bin:/bin' } });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (said += text));
+  return { code: await new Promise((resolve) => child.once('close', resolve)), said };
+}
+
+const rootOf = (cwd: string) => shell(`sh ${script} record.ers document`, cwd);
+
+test('the script of the docs has twelve lines at most', () => {
+  expect(readFileSync(script, 'utf8').trimEnd().split('\n').length).toBeLessThanOrEqual(12);
+});
+
+test('RFC 4998 §4.3: the script of the docs finds the root of any hash tree of ours, and of those with groups', async () => {
+  const lab = createRecordLab();
+  const dir = temporaryFolder();
+  const document = randomBytes(20);
+  writeFileSync(join(dir, 'document'), document);
+  const digest = hash('sha256', document);
+  for (const lists of [
+    [[digest]],
+    [[digest], [randomBytes(32)]],
+    [[randomBytes(32), digest, randomBytes(32)], [randomBytes(32)], [randomBytes(32), randomBytes(32)]],
+  ]) {
+    const sorted = (hashes: readonly Buffer[]) => (hashes.length === 1 ? hashes[0]! : hash('sha256', ...[...hashes].sort(Buffer.compare)));
+    const root = lists.slice(1).reduce((node, list) => sorted([node, ...list]), sorted(lists[0]!));
+    writeFileSync(join(dir, 'record.ers'), encodeRecord('sha256', { reducedHashtree: lists, token: lab.stamp(imprintOf(root)) }));
+    expect(await rootOf(dir)).toEqual({ code: 0, said: `${root.toString('hex')}\n` });
+  }
+  writeFileSync(join(dir, 'record.ers'), encodeRecord('sha256', { token: lab.stamp(imprintOf(digest)) }));
+  expect(await rootOf(dir)).toEqual({ code: 0, said: `${digest.toString('hex')}\n` });
+});
+
+test('S14: OpenSSL accepts the token of a batch over the root that the script of the docs finds, and over none for another file', async () => {
+  const tsa = await startTsa();
+  const service = await startService({ settings: providersSettings([{ tsa, aggregate: {}, max_concurrent: 1 }]) });
+  tsa.server.failNext(createFault('slow:300'));
+  const contents = Array.from({ length: 12 }, (_, index) => `contract ${index}`);
+  const answers = await Promise.all(contents.map((content) => stampInternal(service, { hash: sha256(content) })));
+  const block = /```sh\n(curl[^`]*ers-root\.sh.*?)```/s.exec(readFileSync(join(checkoutDir, 'docs/verification.md'), 'utf8'))?.[1] ?? '';
+  expect(block).toContain('openssl ts -verify');
+  const dir = temporaryFolder();
+  writeFileSync(join(dir, 'root.pem'), tsa.pki.rootPem);
+  const verify = async (index: number, content: string) => {
+    writeFileSync(join(dir, 'contract.pdf'), content);
+    const variables = `url=${service.url}; token_id=${answers[index]!.body.token_id}\n`;
+    return shell(variables + block.replace('ers-root.sh', script), dir);
+  };
+  const heads = await Promise.all(answers.map(({ body }) => service.fetch(`/api/v1/verify/v1/token/${body.token_id}/token`)));
+  const batched = contents.flatMap((_, index) => (heads[index]!.headers.has('Qstamp-Batch') ? [index] : []));
+  expect(batched.length).toBeGreaterThan(2);
+  for (const index of [batched.at(0)!, batched.at(1)!, batched.at(-1)!])
+    expect(await verify(index, contents[index]!)).toMatchObject({ code: 0, said: expect.stringContaining('Verification: OK') });
+  expect(await verify(batched[0]!, 'another contract')).toMatchObject({
+    code: 1,
+    said: expect.stringContaining('message imprint mismatch'),
+  });
+});

@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startMailServer } from '../support/mail.ts';
+import { callTool, modernCall, postMcp, postModern, rpc, type ToolResult } from '../support/mcp.ts';
+import { getJson, internalHeaders, type JsonObject, randomHash, sha256, stampInternal, verifyById } from '../support/requests.ts';
+import { type Service, startService } from '../support/service.ts';
+
+let service: Service;
+let closeMail: () => Promise<void>;
+beforeAll(async () => {
+  const mail = await startMailServer({ keep: true });
+  closeMail = () => mail.close();
+  const settings = { SMTP_URL: mail.url, MAIL_FROM: 'qstamp@qstamp.example', RATE_WORKFLOW_START_PER_HOUR: '0', LOG_LEVEL: 'trace' };
+  service = await startService({ keep: true, settings });
+});
+afterAll(async () => {
+  await service.stop();
+  await closeMail();
+});
+
+/** Both eras, by callers without a service token. */
+const eras: [string, (name: string, given: JsonObject) => Promise<ToolResult>][] = [
+  [
+    '2024-11-05',
+    async (name, given) => ((await postMcp(service, rpc('tools/call', { name, arguments: given }))).body as { result: ToolResult }).result,
+  ],
+  ['2026-07-28', async (name, given) => ((await postModern(service, modernCall(name, given))).body as { result: ToolResult }).result],
+];
+
+describe.each(eras)('M13: a whole workflow by tools alone, without a service token, in %s', (era, call) => {
+  const done = async (name: string, given: JsonObject) => {
+    const { isError, structuredContent, content } = await call(name, given);
+    expect(structuredContent, name).not.toHaveProperty('code');
+    expect(isError, name).toBe(false);
+    return { ...structuredContent, links: content.slice(1).map((link) => (link as unknown as { uri: string }).uri) } as JsonObject & {
+      links: string[];
+    };
+  };
+
+  test('started, worked in, looked at, completed, bundled, and its files verified', async () => {
+    const started = await done('workflow_start', { user_email: 'client@example.com', agent_id: 'assistant', briefing_hash: randomHash() });
+    const { workflow_id, workflow_token, page_url } = started;
+    expect(page_url).toBe(`${service.url}/workflow/${workflow_id}`);
+    const files = ['first', 'second'].map(sha256);
+    for (const [index, output_hash] of files.entries()) {
+      const stamped = await done('workflow_stamp_output', { workflow_id, workflow_token, output_hash, output_type: 'text' });
+      expect(stamped).toMatchObject({ sequence_number: index + 1, verify_url: `${page_url}#output-${index + 1}` });
+    }
+    expect(await done('workflow_status', { workflow_id })).toMatchObject({ status: 'pending', output_count: 2 });
+    expect(await done('workflow_status', { workflow_id, workflow_token })).toMatchObject({ agent_id: 'assistant' });
+    const early = await call('workflow_bundle', { workflow_id });
+    expect(early).toMatchObject({ isError: true, structuredContent: { code: 'conflict' } });
+    expect(await done('verify_file_hash', { sha256_hex: files[0]!, workflow_id })).toMatchObject({
+      verified: false,
+      sequence_number: 1,
+      reason: expect.stringMatching(/^workflow_open: /),
+    });
+
+    const completed = await done('workflow_complete', { workflow_id, workflow_token });
+    expect(completed).toMatchObject({ status: 'completed', output_count: 2 });
+    expect((await done('workflow_complete', { workflow_id, workflow_token })).completed_at).toBe(completed.completed_at);
+    const { bundle_url, output_count, links } = await done('workflow_bundle', { workflow_id });
+    expect([bundle_url, output_count]).toEqual([`${service.url}/workflow/${workflow_id}/evidence.zip`, 2]);
+    expect(links).toEqual(era === '2024-11-05' ? [] : [bundle_url, page_url]);
+    const zip = await fetch(String(bundle_url));
+    expect([zip.status, zip.headers.get('content-type')]).toEqual([200, 'application/zip']);
+    await zip.body?.cancel();
+    expect(await done('verify_file_hash', { sha256_hex: files[1]!, workflow_id })).toMatchObject({
+      verified: true,
+      sequence_number: 2,
+      reason: null,
+    });
+    expect(await done('verify_file_hash', { sha256_hex: randomHash(), workflow_id })).toMatchObject({
+      verified: false,
+      reason: expect.stringMatching(/^not_an_output: /),
+    });
+    expect(service.output()).not.toContain(String(workflow_token));
+  });
+
+  test('files are stamped and verified', async () => {
+    const hashes = [randomHash(), randomHash()];
+    const { stamped, failed, files } = await done('stamp_file_hashes', {
+      files: [{ name: 'a', sha256_hex: hashes[0]! }, { sha256_hex: hashes[1]! }],
+    });
+    expect({ stamped, failed }).toEqual({ stamped: 2, failed: 0 });
+    const [first, second] = files as JsonObject[];
+    expect([first, second]).toMatchObject([
+      { name: 'a', sha256_hex: hashes[0] },
+      { name: null, sha256_hex: hashes[1] },
+    ]);
+    expect((await verifyById(service, first?.token_id)).body).toMatchObject({ valid: true, content_sha256: hashes[0] });
+    const given = { sha256_hex: hashes[0]!, token_id: String(first?.token_id) };
+    expect(await done('verify_file_hash', given)).toMatchObject({ verified: true, issued_at: first?.issued_at, url: first?.verify_url });
+    expect(await done('verify_file_hash', { ...given, sha256_hex: hashes[1]! })).toMatchObject({
+      verified: false,
+      reason: expect.stringMatching(/^imprint_mismatch: /),
+    });
+  });
+});
+
+describe('M13: what the tools refuse', () => {
+  const refused = async (name: string, given: JsonObject) => {
+    const { isError, structuredContent } = await callTool(service, name, given);
+    expect(isError).toBe(true);
+    return structuredContent;
+  };
+  const workflow_id = '01890a5d-ac96-774b-bcce-b302099a8057';
+
+  test.each([
+    ['stamp_file_hashes', {}, 'files'],
+    ['stamp_file_hashes', { files: [] }, 'files'],
+    ['stamp_file_hashes', { files: [{ sha256_hex: 'x' }] }, 'sha256_hex'],
+    ['workflow_start', { user_email: 'no', agent_id: 'a', briefing_hash: randomHash() }, 'user_email'],
+    ['workflow_status', {}, 'workflow_id'],
+    ['workflow_stamp_output', { workflow_id, output_hash: randomHash(), output_type: 'text' }, 'workflow_token'],
+    ['workflow_complete', { workflow_id: 'x', workflow_token: 'x' }, 'workflow_id'],
+    ['verify_file_hash', { sha256_hex: randomHash() }, 'exactly one'],
+    ['verify_file_hash', { sha256_hex: randomHash(), token: 'x', workflow_id }, 'exactly one'],
+  ])('M6: %s %j names %s', async (name, given, named) => {
+    expect(JSON.stringify((await refused(name, given)).detail)).toContain(named);
+  });
+
+  test('E5: a wrong workflow token and an unknown workflow', async () => {
+    const { structuredContent: started } = await callTool(service, 'workflow_start', {
+      user_email: 'a@example.com',
+      agent_id: 'a',
+      briefing_hash: randomHash(),
+    });
+    const output = { output_hash: randomHash(), output_type: 'text', workflow_token: 'wrong' };
+    expect(await refused('workflow_stamp_output', { ...output, workflow_id: started.workflow_id })).toMatchObject({ code: 'unauthorized' });
+    expect(await refused('workflow_stamp_output', { ...output, workflow_id })).toMatchObject({ code: 'not_found' });
+    expect(await refused('workflow_bundle', { workflow_id })).toMatchObject({ code: 'not_found' });
+  });
+
+  test('S9: keys make calls safe to repeat, starts and outputs too', async () => {
+    const start = { user_email: 'a@example.com', agent_id: 'a', briefing_hash: randomHash() };
+    const key = { idempotency_key: `key-${randomHash()}` };
+    const [first, again] = [await callTool(service, 'workflow_start', start, key), await callTool(service, 'workflow_start', start, key)];
+    expect(again).toEqual(first);
+    const { workflow_id, workflow_token } = first.structuredContent;
+    const output = { workflow_id, workflow_token, output_hash: randomHash(), output_type: 'text' };
+    for (let times = 0; times < 2; times += 1) {
+      expect((await callTool(service, 'workflow_stamp_output', output, key)).structuredContent.sequence_number).toBe(1);
+    }
+  });
+
+  test('R1, R2: callers without a service token are limited as in REST, by the same counters; a product is not', async () => {
+    const limited = await startService({ settings: { RATE_AGENT_PER_MINUTE: '3', RATE_WORKFLOW_START_PER_HOUR: '1' } });
+    const files = (count: number) => ({ files: Array.from({ length: count }, () => ({ sha256_hex: randomHash() })) });
+    const stamp = async (count: number, headers = {}) => {
+      const { body } = await postMcp(limited, rpc('tools/call', { name: 'stamp_file_hashes', arguments: files(count) }), headers);
+      return (body as { result: ToolResult }).result.structuredContent;
+    };
+    expect(await stamp(4)).toMatchObject({ code: 'rate_limited', retry_after_seconds: expect.any(Number) });
+    expect(await stamp(3)).toMatchObject({ stamped: 3 });
+    expect(await stamp(1)).toMatchObject({ code: 'rate_limited' });
+    expect(await stamp(4, internalHeaders)).toMatchObject({ stamped: 4 });
+    const { body: rows } = await getJson(limited, '/api/v1/internal/stats/daily?days=1', internalHeaders);
+    expect((rows as unknown as JsonObject[]).map(({ caller_kind, stamps }) => [caller_kind, stamps])).toEqual(
+      expect.arrayContaining([
+        ['agent', 3],
+        ['mcp', 4],
+      ]),
+    );
+    expect((await stampInternal(limited, { hash: randomHash() })).status).toBe(201);
+  });
+});

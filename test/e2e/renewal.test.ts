@@ -1,0 +1,221 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { expect, onTestFinished, test } from 'vitest';
+import { readRecord } from '../../src/shared/rfc3161/ers/record.ts';
+import { createTrustStore, type SigningIdentity, verifyRecord } from '../../src/shared/rfc3161/index.ts';
+import { issueCrl } from '../../src/tsa/certificate.ts';
+import { createFault } from '../../src/tsa/faults.ts';
+import { createPki, issueSigner } from '../../src/tsa/pki.ts';
+import { collectionOf, openDatabase } from '../support/database.ts';
+import { inherited } from '../support/environment.ts';
+import { eventually, getJson, randomHash, stampInternal, verifyById, verifyRaw } from '../support/requests.ts';
+import { freshRedisUrl } from '../support/servers.ts';
+import { addWorkerProcess, type Service, startPart, startService } from '../support/service.ts';
+import { providersSettings, type RunningTsa, startTsa } from '../support/tsa-service.ts';
+
+const dayMs = 24 * 3_600_000;
+const run = promisify(execFile);
+
+/** A TSA whose certificate ends in a month, until it takes another one. */
+async function startOldTsa(): Promise<RunningTsa & { readonly old: SigningIdentity; rollOver(): void }> {
+  const nowMs = Date.now();
+  const pki = createPki({ nowMs });
+  const tsa = await startTsa({ pki: { ...pki, signer: issueSigner(pki.intermediate, { nowMs, notAfterMs: nowMs + 30 * dayMs }) } });
+  return {
+    ...tsa,
+    old: tsa.pki.signer,
+    pki,
+    rollOver: () => tsa.server.failAlways({ name: 'another certificate', identity: () => pki.signer }),
+  };
+}
+
+const startRenewable = (tsa: RunningTsa, members: object = {}) => startService({ settings: providersSettings([{ tsa, ...members }]) });
+
+async function stampSome(service: Service, count: number) {
+  const answers = await Promise.all(Array.from({ length: count }, () => stampInternal(service, { hash: randomHash() })));
+  return answers.map(({ body }) => ({ tokenId: String(body.token_id), hash: String(body.content_sha256), token: String(body.token) }));
+}
+type Stamped = Awaited<ReturnType<typeof stampSome>>[number];
+
+const renew = async ({ settings }: Service) =>
+  (await run(process.execPath, ['scripts/renew.ts'], { env: { ...inherited, ...settings, LOG_LEVEL: 'warn' } })).stdout;
+
+async function recordOf(service: Service, { tokenId }: Stamped): Promise<Buffer> {
+  const answer = await service.fetch(`/api/v1/verify/v1/token/${tokenId}/evidence`);
+  expect(answer.status).toBe(200);
+  return Buffer.from(await answer.arrayBuffer());
+}
+
+const tokensIn = (record: Buffer) => readRecord(record).chains.flatMap(({ timeStamps }) => timeStamps.length);
+
+/** As a stranger judges it, who trusts the root alone. */
+const judge = (tsa: RunningTsa, record: Buffer, { hash }: Stamped, nowMs = Date.now()) =>
+  verifyRecord(record, {
+    trust: createTrustStore({ anchors: [tsa.pki.root.certificate] }),
+    nowMs,
+    digests: [{ algorithm: 'sha256', digest: Buffer.from(hash, 'hex') }],
+  });
+
+test('S14: evidence is renewed before the certificate of its TSA ends: one request for all, and the token stays as it was', async () => {
+  const tsa = await startOldTsa();
+  const service = await startRenewable(tsa);
+  const stamps = await stampSome(service, 9);
+  const [first] = stamps as [Stamped];
+  expect((await verifyById(service, first.tokenId)).body).toMatchObject({ valid: true });
+
+  expect(await renew(service)).toBe('0 renewed with 1 requests, 9 still due, 0 found to have ended\n');
+  expect(tokensIn(await recordOf(service, first))).toEqual([1]);
+
+  tsa.rollOver();
+  const asked = tsa.server.received.length;
+  expect(await renew(service)).toBe('9 renewed with 1 requests, 0 still due, 0 found to have ended\n');
+  expect(tsa.server.received.length).toBe(asked + 1);
+  for (const stamp of stamps) {
+    const record = await recordOf(service, stamp);
+    expect(tokensIn(record)).toEqual([2]);
+    expect(judge(tsa, record, stamp)).toMatchObject({ ok: true });
+    // A year later the certificate of the first token has ended; the record has not.
+    expect(judge(tsa, record, stamp, Date.now() + 365 * dayMs)).toMatchObject({ ok: true });
+    const { body } = await verifyById(service, stamp.tokenId);
+    expect(body).toMatchObject({ valid: true, content_sha256: stamp.hash });
+    expect(Date.parse(String(body.holds_until))).toBeGreaterThan(Date.now() + 365 * dayMs);
+    const raw = await service.fetch(`/api/v1/verify/v1/token/${stamp.tokenId}/token`);
+    expect(Buffer.from(await raw.arrayBuffer()).toString('base64')).toBe(stamp.token);
+    expect((await verifyRaw(service, stamp.token)).body).toMatchObject({ valid: true, token_id: stamp.tokenId });
+    expect((await verifyRaw(service, record.toString('base64'))).body).toMatchObject({ valid: true });
+  }
+  expect(await renew(service)).toBe('0 renewed with 0 requests, 0 still due, 0 found to have ended\n');
+  await eventually(async () => {
+    const { body } = await getJson(service, '/api/v1/status');
+    return (
+      (body.evidence as { due: number }).due === 0 &&
+      (body.counters as Record<string, Record<string, number>>).lifetime!.evidence_renewed === 9
+    );
+  });
+});
+
+test('S14: a worker that is killed while it renews leaves nothing renewed twice, and nothing out', async () => {
+  const tsa = await startOldTsa();
+  const service = await startRenewable(tsa);
+  const stamps = await stampSome(service, 40);
+  tsa.rollOver();
+  // A worker on another queue looks for what is due as soon as it starts.
+  const elsewhere = { settings: { ...service.settings, REDIS_URL: await freshRedisUrl() } };
+  const asked = tsa.server.received.length;
+  const killed = await addWorkerProcess(elsewhere);
+  await eventually(async () => tsa.server.received.length > asked + 1, 20_000, 1);
+  await killed.kill();
+  await addWorkerProcess(elsewhere);
+  const db = await openDatabase(service);
+  const left = () => collectionOf(db, 'stamps').countDocuments({ 'evidence.renewals': { $exists: false } });
+  await eventually(async () => (await left()) === 0, 30_000);
+  for (const stamp of stamps) expect(tokensIn(await recordOf(service, stamp))).toEqual([2]);
+  expect(await collectionOf(db, 'renewals').countDocuments({ isOpen: true })).toBe(0);
+});
+
+test('S14: a batch is renewed once for all its leaves, three times as once', async () => {
+  const tsa = await startOldTsa();
+  const service = await startRenewable(tsa, { aggregate: {}, max_concurrent: 1 });
+  tsa.server.failNext(createFault('slow:300'));
+  const stamps = await stampSome(service, 20);
+  const db = await openDatabase(service);
+  const batches = collectionOf(db, 'batches');
+  expect(await batches.countDocuments()).toBeGreaterThan(0);
+  tsa.rollOver();
+  const subjects = (await batches.countDocuments()) + (await collectionOf(db, 'stamps').countDocuments({ 'proofs.kind': 'token' }));
+  for (const times of [1, 2, 3]) {
+    const asked = tsa.server.received.length;
+    expect(await renew(service)).toBe(`${subjects} renewed with 1 requests, 0 still due, 0 found to have ended\n`);
+    expect(tsa.server.received.length).toBe(asked + 1);
+    for (const stamp of [stamps.at(0)!, stamps.at(10)!, stamps.at(-1)!]) {
+      const record = await recordOf(service, stamp);
+      expect(tokensIn(record)).toEqual([1 + times]);
+      expect(judge(tsa, record, stamp)).toMatchObject({ ok: true });
+      expect((await verifyById(service, stamp.tokenId)).body).toMatchObject({ valid: true, content_sha256: stamp.hash });
+      expect((await verifyRaw(service, stamp.token)).body).toMatchObject({ valid: true, token_id: stamp.tokenId });
+    }
+    // The same certificate would be of no use another time.
+    const inOneDay = new Date(Date.now() + dayMs);
+    for (const name of ['stamps', 'batches']) {
+      await collectionOf(db, name).updateMany({ 'evidence.renewBy': { $exists: true } }, { $set: { 'evidence.renewBy': inOneDay } });
+    }
+  }
+});
+
+test('S16: a stamp whose TSA is found to have lost its key holds by its renewal, and one whose renewals are void by its token', async () => {
+  const tsa = await startOldTsa();
+  const service = await startRenewable(tsa);
+  const [renewed] = (await stampSome(service, 1)) as [Stamped];
+  tsa.rollOver();
+  await renew(service);
+  const [later] = (await stampSome(service, 1)) as [Stamped];
+  // A list tells whole seconds.
+  const nowMs = Date.now() + 2_000;
+  const lists = (serialNumber: Buffer) =>
+    issueCrl(
+      { number: 1n, thisUpdateMs: nowMs, nextUpdateMs: nowMs + dayMs, revoked: [{ serialNumber, revokedAtMs: nowMs, reason: 1 }] },
+      tsa.pki.intermediate,
+    );
+  const verifyWith = async (crl: Buffer, stamp: Stamped) => {
+    const settings = { ...service.settings, ...providersSettings([{ tsa, crl }]), PORT: '0' };
+    const api = await startPart('api', settings);
+    onTestFinished(async () => void (await api.stop()));
+    return (await fetch(`${api.url}/api/v1/verify/v1/token/${stamp.tokenId}`)).json();
+  };
+  // The key of the first token is lost: its time is proved by the renewal, made before.
+  expect(await verifyWith(lists(tsa.old.serialNumber), renewed)).toMatchObject({ valid: true });
+  // That of the renewal: the first token is what it was.
+  expect(await verifyWith(lists(tsa.pki.signer.serialNumber), renewed)).toMatchObject({ valid: true });
+  expect(await verifyWith(lists(tsa.pki.signer.serialNumber), later)).toMatchObject({
+    valid: false,
+    reason: expect.stringMatching(/^certificate_revoked/),
+  });
+});
+
+test('S16: a renewal that was changed in the database is found', async () => {
+  const tsa = await startOldTsa();
+  const service = await startRenewable(tsa);
+  const stamps = (await stampSome(service, 2)) as [Stamped, Stamped];
+  tsa.rollOver();
+  await renew(service);
+  const db = await openDatabase(service);
+  const [one, other] = await Promise.all(stamps.map(({ tokenId }) => collectionOf(db, 'stamps').findOne({ _id: tokenId })));
+  await collectionOf(db, 'stamps').updateOne({ _id: stamps[0].tokenId }, { $set: { evidence: other!.evidence } });
+  await collectionOf(db, 'stamps').updateOne({ _id: stamps[1].tokenId }, { $set: { 'evidence.renewals': [{ id: 'nobody', path: 7 }] } });
+  expect(one).not.toEqual(other);
+  expect((await verifyById(service, stamps[0].tokenId)).body).toMatchObject({
+    valid: false,
+    reason: expect.stringMatching(/^evidence_root_mismatch/),
+  });
+  expect((await verifyById(service, stamps[1].tokenId)).body).toMatchObject({
+    valid: false,
+    reason: expect.stringMatching(/^record_damaged/),
+  });
+  expect((await service.fetch(`/api/v1/verify/v1/token/${stamps[1].tokenId}/evidence`)).status).toBe(404);
+});
+
+test('S16: evidence whose certificate has ended is not renewed any more, and counted', async () => {
+  const tsa = await startOldTsa();
+  const service = await startRenewable(tsa);
+  const [stamp] = (await stampSome(service, 1)) as [Stamped];
+  tsa.rollOver();
+  const db = await openDatabase(service);
+  const past = new Date(Date.now() - dayMs);
+  await collectionOf(db, 'stamps').updateMany({}, { $set: { 'evidence.endsAt': past, 'evidence.renewBy': past } });
+  expect(await renew(service)).toBe('0 renewed with 0 requests, 0 still due, 1 found to have ended\n');
+  expect(await renew(service)).toBe('0 renewed with 0 requests, 0 still due, 0 found to have ended\n');
+  await eventually(async () => ((await getJson(service, '/api/v1/status')).body.evidence as { lapsed: number }).lapsed === 1);
+  expect((await verifyById(service, stamp.tokenId)).body).toMatchObject({ valid: true });
+});
+
+test('S16: what an earlier version stored without its term is renewed too', async () => {
+  const tsa = await startOldTsa();
+  const service = await startRenewable(tsa);
+  const stamps = await stampSome(service, 3);
+  tsa.rollOver();
+  const db = await openDatabase(service);
+  await collectionOf(db, 'stamps').updateMany({}, { $unset: { evidence: '' } });
+  await collectionOf(db, 'checks').deleteOne({ _id: 'evidence-walk' });
+  expect(await renew(service)).toBe('3 renewed with 1 requests, 0 still due, 0 found to have ended\n');
+  for (const stamp of stamps) expect(judge(tsa, await recordOf(service, stamp), stamp)).toMatchObject({ ok: true });
+});

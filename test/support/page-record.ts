@@ -1,0 +1,93 @@
+import type { FastifyInstance } from 'fastify';
+import type { StampedHash, WorkflowPage } from '../../src/api/pages/workflow-model.ts';
+import { canonicalTextOf, closingRecordOf, hashOfClosingText } from '../../src/shared/contract/closing-record.ts';
+import { createTreeHeadBuilder } from '../../src/shared/domain/merkle.ts';
+import { chainStart, extendChain } from '../../src/shared/domain/output-chain.ts';
+import { createTrustStore, encodeRecord, issueResponse, verifyToken } from '../../src/shared/rfc3161/index.ts';
+import { createPki } from '../../src/tsa/pki.ts';
+import { ask } from './tsa-lab.ts';
+
+/** What the workflows of the sample pages publish, so that a browser can recompute them (W18, W20). */
+
+/** Of a workflow's page: what its closing record is made of. */
+type Facts = Pick<WorkflowPage, 'workflowId' | 'tier' | 'briefingHash' | 'startedAt' | 'emailVerifiedAt' | 'completedAt'>;
+
+export interface PublishedOutput {
+  readonly sequence_number: number;
+  readonly output_hash: string;
+  readonly chain_hash: string;
+}
+
+export function publishedOutputs(briefingHash: string, hashes: readonly string[]): PublishedOutput[] {
+  let end = chainStart(briefingHash);
+  return hashes.map((hash) => {
+    end = extendChain(end, hash);
+    return { sequence_number: end.sequenceNumber, output_hash: hash, chain_hash: end.chainHash };
+  });
+}
+
+export function rootOf(hashes: readonly string[]): string {
+  const tree = createTreeHeadBuilder();
+  for (const hash of hashes) tree.append(Buffer.from(hash, 'hex'));
+  return tree.head().rootHash.toString('hex');
+}
+
+/** The canonical text of the closing record of a sample; the times are the page's. */
+export function closingTextOf(facts: Facts, hashes: readonly string[]): string {
+  const date = (time: string | null) => (time === null ? undefined : new Date(time));
+  return canonicalTextOf(
+    closingRecordOf({
+      workflowId: facts.workflowId,
+      tier: facts.tier,
+      briefingHash: facts.briefingHash,
+      createdAt: new Date(facts.startedAt),
+      confirmedAt: date(facts.emailVerifiedAt),
+      completedAt: date(facts.completedAt) ?? new Date(0),
+      outputCount: hashes.length,
+      chainHash: publishedOutputs(facts.briefingHash, hashes).at(-1)?.chain_hash ?? facts.briefingHash,
+      merkleRoot: rootOf(hashes),
+      commitments: undefined,
+    }),
+  );
+}
+
+/** The hashes that a workflow of these outputs is closed with. */
+export const sealHashes = (facts: Facts, hashes: readonly string[]) => ({
+  root: rootOf(hashes),
+  closingRecord: hashOfClosingText(closingTextOf(facts, hashes)),
+});
+
+/** A token of a development TSA for a hash, of a time. */
+export function tokenFor(hash: string, stampedAt: string): Buffer {
+  const timeMs = Date.parse(stampedAt);
+  const pki = createPki({ nowMs: timeMs - 86_400_000 });
+  const { der } = ask({ digest: Buffer.from(hash, 'hex'), nonce: undefined });
+  const answer = issueResponse({ identity: pki.signer, policies: ['2.999.1'], accuracy: { seconds: 1 } }, der, { timeMs, serial: 1n });
+  const verdict = verifyToken(answer, { trust: createTrustStore({ anchors: [pki.root.certificate] }), nowMs: timeMs });
+  if (!verdict.ok) throw new Error(verdict.code);
+  return Buffer.from(verdict.token);
+}
+
+/** An evidence record (RFC 4998) over such a token. */
+export const evidenceFor = ({ hash, stamp }: StampedHash): Buffer => encodeRecord('sha256', { token: tokenFor(hash, stamp.stampedAt) });
+
+/** Serves what a sample publishes beside its page, at `path`; returns the page that names these addresses. */
+export function servePublished(app: FastifyInstance, path: string, model: WorkflowPage, hashes: readonly string[]): WorkflowPage {
+  const outputs = publishedOutputs(model.briefingHash, hashes);
+  app.get<{ Querystring: { first: string } }>(`${path}/outputs.json`, ({ query }) => {
+    const first = Number(query.first);
+    return { outputs: outputs.slice(first - 1, first + 999) };
+  });
+  app.get(`${path}/closing-record.json`, (_, reply) => reply.type('application/json').send(closingTextOf(model, hashes)));
+  const served = (name: string, seal: StampedHash | null): StampedHash | null => {
+    if (!seal) return null;
+    app.get(`${path}/${name}/evidence`, (_, reply) => reply.type('application/octet-stream').send(evidenceFor(seal)));
+    return { ...seal, stamp: { ...seal.stamp, verifyUrl: `${path}/${name}` } };
+  };
+  return {
+    ...model,
+    root: served('root', model.root),
+    closingRecord: served('closing-record', model.closingRecord),
+    published: { outputsUrl: `${path}/outputs.json`, closingRecordUrl: model.closingRecord && `${path}/closing-record.json` },
+  };
+}

@@ -1,0 +1,9 @@
+import { sendJson, startStub } from './cli-in-process.ts';
+
+/** A model that speaks chat completions: it has one file written, and then says that it is done. `seen` has what it was asked. */
+export const startScriptedModel = (file: { readonly name: string; readonly content: string }, says: string) =>
+  startStub((response, _request, attempt) => {
+    const called = { name: 'write_file', arguments: JSON.stringify(file) };
+    const calls = { role: 'assistant', content: null, tool_calls: [{ id: 'call-1', type: 'function', function: called }] };
+    sendJson(response, 200, { choices: [{ message: attempt === 1 ? calls : { role: 'assistant', content: says } }] });
+  });

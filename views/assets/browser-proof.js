@@ -1,0 +1,201 @@
+// @ts-check
+// The browser proves, too: it recomputes the record of a workflow from what is published, and compares it with this page and with the imprints
+// in the tokens.
+import { hexOf } from './hex.js';
+import { announce, bold, find, icon } from './page-parts.js';
+import { LoadFault, loadClosingRecord, loadEvidence, loadOutputs } from './published-record.js';
+import { checkClosingRecord, checkCount, checkImprint, checkRoot, checkRows, createChainCheck } from './record-check.js';
+
+/** @typedef {import('./record-check.js').Shown} Shown */
+/** @typedef {import('./merkle-tree.js').MerkleTree} MerkleTree */
+
+/** More outputs than these, some 300 octets each, are loaded only when the reader says so. */
+const mostUnasked = 10_000;
+/** The page answers in between. */
+const sliceMs = 12;
+
+/** @param {number} number */
+const count = (number) => number.toLocaleString('en-GB');
+
+/** Addresses may be absolute; the host is the one that served the page. @param {string} address */
+const here = (address) => {
+  const { pathname, search } = new URL(address, location.href);
+  return pathname + search;
+};
+
+/** Loads the outputs and walks their chain. @param {Shown} shown @param {(text: string) => void} progress */
+async function walkChain(shown, progress) {
+  const chain = createChainCheck(shown.briefingHash);
+  let sliceEnd = performance.now() + sliceMs;
+  for await (const outputs of loadOutputs(here(shown.outputsUrl), shown.total)) {
+    for (const output of outputs) {
+      chain.append(output);
+      if (performance.now() < sliceEnd) continue;
+      progress(`Recomputing: ${count(chain.tree.size)} of ${count(shown.total)} outputs …`);
+      await new Promise((resolve) => setTimeout(resolve));
+      sliceEnd = performance.now() + sliceMs;
+    }
+    if (chain.fault) break;
+  }
+  return chain;
+}
+
+/**
+ * One step: what it finds is told in a sentence, also where something could not be loaded. Returns the faults.
+ *
+ * @param {string} name
+ * @param {() => Promise<{ faults: string[], done: string }>} work
+ */
+async function takeStep(name, work) {
+  const item = document.createElement('li');
+  const text = document.createElement('p');
+  /** @param {string} iconName @param {(string | Node)[]} parts */
+  const say = (iconName, ...parts) => {
+    text.replaceChildren(bold(`${name}.`), ' ', ...parts);
+    item.replaceChildren(icon(iconName), text);
+  };
+  find('#in-browser-proof .results').append(item);
+  try {
+    const { faults, done } = await work();
+    item.classList.add(faults.length === 0 ? 'is-match' : 'is-other');
+    say(faults.length === 0 ? 'check' : 'cross', faults.length === 0 ? done : faults.join(' '));
+    return faults;
+  } catch (error) {
+    if (!(error instanceof LoadFault)) throw error;
+    item.classList.add('is-unchecked');
+    say('warning', bold('Not checked:'), ` ${error.message}.`);
+    return [];
+  }
+}
+
+/**
+ * @param {string} what
+ * @param {{ hash: string, stampedAt: string, evidenceUrl: string | null }} stamped
+ */
+const checkStamp = (what, stamped) =>
+  takeStep(`Time-stamp of the ${what}`, async () => {
+    if (stamped.evidenceUrl === null) throw new LoadFault('a stamp of the mock provider holds no token to look into');
+    const evidence = await loadEvidence(here(stamped.evidenceUrl), 'its evidence record');
+    return {
+      faults: checkImprint(evidence, stamped, what),
+      done: 'The token in it is for exactly this hash, and names the time that this page shows.',
+    };
+  });
+
+/** All steps. Returns the tree, where the chain holds, and what does not fit. @param {Shown} shown @param {(text: string) => void} progress */
+async function prove(shown, progress) {
+  const { root, closingRecord, total, rows } = shown;
+  /** @type {ReturnType<typeof createChainCheck> | undefined} */
+  let chain;
+  const faults = await takeStep('Chain', async () => {
+    chain = await walkChain(shown, progress);
+    const links =
+      total === 1 ? 'The chain hash of the output was recomputed' : `${count(total)} chain hashes were recomputed, one after the other,`;
+    return {
+      faults: chain.fault ? [chain.fault] : checkCount(chain, shown),
+      done: total === 0 ? 'There is no output to link.' : `${links} from the hash of the briefing on.`,
+    };
+  });
+  const tree = chain && !chain.fault ? chain.tree : undefined;
+  if (tree && rows.length > 0) {
+    const levels = Math.ceil(Math.log2(tree.size));
+    const path = levels === 0 ? 'its leaf is the root' : `a path of up to ${levels} hashes leads from its leaf to the root`;
+    const done = `${rows.length === 1 ? 'The output' : 'Each output'} on this page is the published one of its number, and ${path}.`;
+    faults.push(...(await takeStep('Outputs', async () => ({ faults: checkRows(tree, shown), done }))));
+  }
+  if (tree && root) {
+    const done = 'Recomputed from the leaves of all outputs, it is the one that this page shows.';
+    faults.push(...(await takeStep('Merkle root', async () => ({ faults: checkRoot(tree, root.hash), done }))));
+  }
+  if (root) faults.push(...(await checkStamp('Merkle root', root)));
+  if (chain && closingRecord) {
+    const walked = chain;
+    const closed = await takeStep('Closing record', async () => ({
+      faults: checkClosingRecord(await loadClosingRecord(here(closingRecord.url)), shown, walked),
+      done: 'Its SHA-256 is the one that this page shows; workflow, tier, briefing, times, number of outputs, chain and root in it are those of this page.',
+    }));
+    faults.push(...closed);
+  }
+  if (closingRecord) faults.push(...(await checkStamp('closing record', closingRecord)));
+  return { tree, faults };
+}
+
+/** What does not fit comes first and large, and the page claims nothing any more (V9). @param {string[]} faults */
+function tellFaults(faults) {
+  const article = find('.certificate');
+  const alarm = document.createElement('section');
+  alarm.className = 'alarm failure';
+  alarm.setAttribute('aria-labelledby', 'disproved');
+  const title = document.createElement('h2');
+  title.id = 'disproved';
+  title.append(icon('cross'), 'Your browser finds that this record does not hold');
+  const said = document.createElement('p');
+  said.textContent =
+    'It recomputed the record from what is published here, and that does not fit. It proves nothing; what is below is shown as it was found.';
+  const list = document.createElement('ul');
+  for (const fault of faults.slice(0, 20)) list.append(Object.assign(document.createElement('li'), { textContent: fault }));
+  if (faults.length > 20)
+    list.append(Object.assign(document.createElement('li'), { textContent: `And ${count(faults.length - 20)} more.` }));
+  alarm.append(title, said, list);
+  article.prepend(alarm);
+  for (const claim of article.querySelectorAll('.claim, .mark-qualified, .mark-not_qualified')) claim.remove();
+  for (const name of /** @type {NodeListOf<HTMLElement>} */ (article.querySelectorAll('[data-unclaimed]'))) {
+    name.textContent = name.dataset.unclaimed ?? '';
+  }
+  const state = find('p.state', article);
+  state.className = 'state state-broken';
+  state.replaceChildren(icon('cross'), bold('Does not hold'));
+  announce(title.textContent ?? '');
+}
+
+/** Beside what the service claims; where it claims nothing, nothing is added. @param {boolean} isWhole */
+function tellSummary(isWhole) {
+  const line = document.querySelector('.title .in-browser');
+  if (!(line instanceof HTMLElement)) return;
+  const link = document.createElement('a');
+  link.href = '#in-browser';
+  link.textContent = 'what it did';
+  line.replaceChildren(isWhole ? 'Recomputed by your browser, too, and it fits: ' : 'Recomputed by your browser in part: ', link, '.');
+  line.hidden = false;
+}
+
+/** Where there are many outputs, the reader says when to load them. @param {HTMLElement} section @param {Shown} shown */
+async function askedFor(section, { total }) {
+  if (total <= mostUnasked) return;
+  const button = document.createElement('button');
+  button.textContent = `Recompute all ${count(total)} outputs`;
+  const size = Math.ceil((total * 300) / 1_000_000);
+  find('.progress', section).replaceChildren(button, ` About ${size} MB are loaded for it.`);
+  await new Promise((resolve) => button.addEventListener('click', resolve, { once: true }));
+}
+
+/**
+ * Recomputes the record and tells what was found.
+ *
+ * @returns {Promise<MerkleTree | undefined>} the tree of all outputs, where the record fits: everything that is asked about them is answered offline
+ */
+export async function proveInBrowser() {
+  const section = find('#in-browser-proof');
+  /** @type {Shown} */
+  const shown = JSON.parse(section.dataset.shown ?? '');
+  section.hidden = false;
+  const line = find('.progress', section);
+  await askedFor(section, shown);
+  line.textContent = 'Recomputing …';
+  const { tree, faults } = await prove(shown, (text) => {
+    line.textContent = text;
+  });
+  const isWhole = section.querySelector('.is-unchecked') === null;
+  line.hidden = true;
+  if (faults.length > 0) tellFaults(faults);
+  else tellSummary(isWhole);
+  section.dataset.state = faults.length > 0 ? 'broken' : isWhole ? 'proved' : 'partial';
+  return faults.length > 0 ? undefined : tree;
+}
+
+/** How a path leads from an output to the root, in words. @param {MerkleTree} tree @param {number} number */
+export function pathWords(tree, number) {
+  const hashes = tree.pathOf(number - 1).length;
+  const steps = hashes === 0 ? 'Its leaf is' : `Its leaf and a path of ${hashes} ${hashes === 1 ? 'hash' : 'hashes'} lead to`;
+  return ` ${steps} the root ${hexOf(tree.root()).slice(0, 8)}….`;
+}

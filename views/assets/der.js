@@ -1,0 +1,39 @@
+// @ts-check
+// As much of DER (X.690) as it takes to find the imprint in a time-stamp token. It reads what the service verified before it stored it, and judges
+// no form.
+
+/** @typedef {{ tag: number, octets: Uint8Array, contents: Uint8Array }} Element */
+
+/** What is no DER, or not the structure that is looked for. */
+export class DerFault extends Error {}
+
+/** The first element of some octets. @param {Uint8Array} octets @returns {Element} */
+export function readElement(octets) {
+  const [tag, short] = octets;
+  if (tag === undefined || short === undefined || (tag & 0x1f) === 0x1f) throw new DerFault('no element');
+  const lengthOctets = short < 0x80 ? 0 : short & 0x7f;
+  if (short === 0x80 || lengthOctets > 4) throw new DerFault('no definite length');
+  let length = short;
+  if (lengthOctets > 0) length = octets.subarray(2, 2 + lengthOctets).reduce((sum, octet) => sum * 256 + octet, 0);
+  const start = 2 + lengthOctets;
+  if (start + length > octets.length) throw new DerFault('cut off');
+  return { tag, octets: octets.subarray(0, start + length), contents: octets.subarray(start, start + length) };
+}
+
+/** The elements inside one. @param {Element} element @returns {Element[]} */
+export function childrenOf({ contents }) {
+  const children = [];
+  for (let at = 0; at < contents.length; ) {
+    const child = readElement(contents.subarray(at));
+    children.push(child);
+    at += child.octets.length;
+  }
+  return children;
+}
+
+/** The first of several elements with a tag. @param {Element[]} elements @param {number} tag */
+export function withTag(elements, tag) {
+  const found = elements.find((element) => element.tag === tag);
+  if (!found) throw new DerFault('something is missing');
+  return found;
+}

@@ -1,0 +1,70 @@
+// @ts-check
+import { childrenOf, DerFault, readElement, withTag } from './der.js';
+import { hexOf, isSame } from './hex.js';
+import { sha256 } from './sha256.js';
+
+const sequence = 0x30;
+const octetString = 0x04;
+const oid = 0x06;
+const generalizedTime = 0x18;
+/** Contents of the OIDs id-sha256 (RFC 5754 §2.2) and id-ct-TSTInfo (RFC 3161 §2.4.2), hexadecimal. */
+const oids = { sha256: '608648016503040201', tstInfo: '2a864886f70d0109100104' };
+
+/** @param {import('./der.js').Element} element */
+const only = (element) => childrenOf(element)[0] ?? raise();
+/** @returns {never} */
+const raise = () => {
+  throw new DerFault('something is missing');
+};
+
+/** TSTInfo (RFC 3161 §2.4.2) in a TimeStampToken, which is a ContentInfo of SignedData (RFC 5652 §5.1). @param {import('./der.js').Element} token */
+function tstInfoOf(token) {
+  const signedData = only(withTag(childrenOf(token), 0xa0));
+  const content = childrenOf(withTag(childrenOf(signedData), sequence));
+  if (hexOf(withTag(content, oid).contents) !== oids.tstInfo) throw new DerFault('no time-stamp token');
+  return readElement(withTag([only(withTag(content, 0xa0))], octetString).contents);
+}
+
+/** Each list's hashes in binary ascending order, one after the other, hashed unless there is but one (RFC 4998 §4.2). @param {Uint8Array[]} hashes */
+function hashOfList(hashes) {
+  if (hashes.length === 1) return hashes[0];
+  const sorted = [...hashes].sort((a, b) => (hexOf(a) < hexOf(b) ? -1 : 1));
+  const joined = new Uint8Array(sorted.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const hash of sorted) {
+    joined.set(hash, at);
+    at += hash.length;
+  }
+  return sha256(joined);
+}
+
+/** The root of a reduced hash tree (RFC 4998 §4.3). @param {Uint8Array[][]} lists */
+const rootOf = ([first, ...others]) => others.reduce((root, list) => hashOfList([root, ...list]), hashOfList(first));
+
+/** `20261121093101.4Z` as RFC 3339. @param {string} text */
+const timeOf = (text) => text.replace(/^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)((?:\.\d+)?)Z$/, '$1-$2-$3T$4:$5:$6$7Z');
+
+/**
+ * What the first time-stamp of an evidence record (RFC 4998) vouches for, by hashing only: its signature and its certificates are judged by others.
+ *
+ * @param {Uint8Array} octets
+ * @param {Uint8Array} digest the SHA-256 that it should be for
+ * @returns {{ isFor: boolean, genTime: string }} whether the token is for the digest; its genTime, RFC 3339
+ * @throws {DerFault} where it is no evidence record, or with another algorithm than SHA-256
+ */
+export function readImprint(octets, digest) {
+  const record = childrenOf(readElement(octets));
+  const chains = record.at(-1) ?? raise();
+  const timeStamp = childrenOf(only(only(chains)));
+  const tree = timeStamp.find(({ tag }) => tag === 0xa2);
+  const members = childrenOf(tstInfoOf(withTag(timeStamp, sequence)));
+  const imprint = childrenOf(withTag(members, sequence));
+  if (hexOf(only(withTag(imprint, sequence)).contents) !== oids.sha256) throw new DerFault('its imprint is no SHA-256');
+  const hashed = withTag(imprint, octetString).contents;
+  const lists = tree ? childrenOf(tree).map((list) => childrenOf(list).map(({ contents }) => contents)) : [[digest]];
+  const isFirst = lists[0]?.some((hash) => isSame(hash, digest)) ?? false;
+  return {
+    isFor: isFirst && isSame(rootOf(lists), hashed),
+    genTime: timeOf(new TextDecoder().decode(withTag(members, generalizedTime).contents)),
+  };
+}

@@ -1,0 +1,154 @@
+// @ts-check
+// The record of a workflow recomputed: chain (W8), Merkle root (W9) and closing record (W18). Pure: it loads nothing and shows nothing. Each finding is a
+// sentence about what does not fit.
+import { readImprint } from './evidence-imprint.js';
+import { hexOf, isSame, octetsOf } from './hex.js';
+import { createMerkleTree, rootOfPath } from './merkle-tree.js';
+import { sha256 } from './sha256.js';
+
+/**
+ * What the page shows of a workflow; times are RFC 3339. `rootEvidence` and `recordEvidence` are the addresses of evidence records, null for the
+ * mock provider, whose stamps have none.
+ *
+ * @typedef {object} Shown
+ * @property {string} workflowId
+ * @property {string} status
+ * @property {string} tier
+ * @property {string} briefingHash
+ * @property {string} startedAt
+ * @property {string | null} confirmedAt
+ * @property {string | null} completedAt
+ * @property {number} total how many outputs there are
+ * @property {{ number: number, hash: string }[]} rows the outputs on this page
+ * @property {string} outputsUrl
+ * @property {{ hash: string, stampedAt: string, evidenceUrl: string | null } | null} root
+ * @property {{ hash: string, stampedAt: string, evidenceUrl: string | null, url: string } | null} closingRecord
+ */
+
+/** @param {number} number */
+const count = (number) => number.toLocaleString('en-GB');
+
+/** Walks the chain from the briefing on, and builds the tree on the way. @param {string} briefingHash */
+export function createChainCheck(briefingHash) {
+  const tree = createMerkleTree();
+  const link = new Uint8Array(72);
+  let chain = octetsOf(briefingHash);
+  /** @type {string | undefined} */
+  let fault;
+  return {
+    tree,
+    get fault() {
+      return fault;
+    },
+    /** The chain hash of the last output; before the first one the briefing hash. */
+    get end() {
+      return chain && hexOf(chain);
+    },
+    /** Takes the next output; nothing after a fault. @param {import('./published-record.js').PublishedOutput} output */
+    append(output) {
+      if (fault) return;
+      const number = tree.size + 1;
+      const octets = octetsOf(output.output_hash);
+      if (output.sequence_number !== number) fault = `Output ${count(number)} is missing, or stands in another place.`;
+      else if (!octets || !chain) fault = brokenAt(number);
+      if (fault || !octets || !chain) return;
+      link.set(chain);
+      link.set(octets, 32);
+      new DataView(link.buffer).setBigUint64(64, BigInt(number));
+      chain = sha256(link);
+      if (hexOf(chain) === output.chain_hash) tree.append(octets);
+      else fault = brokenAt(number);
+    },
+  };
+}
+
+/** @param {number} number */
+const brokenAt = (number) => `The chain breaks at output ${count(number)}: its hash, its number or the link before was changed.`;
+
+/** @param {ReturnType<typeof createChainCheck>} chain @param {Shown} shown @returns {string[]} */
+export function checkCount({ tree, fault }, { total, status }) {
+  const isShort = status === 'completed' ? tree.size !== total : tree.size < total;
+  return fault || !isShort ? [] : [`This page tells of ${count(total)} outputs, and ${count(tree.size)} are published.`];
+}
+
+/** That each output on the page is the one of its number, and that a path leads from it to the root. @param {import('./merkle-tree.js').MerkleTree} tree @param {Shown} shown */
+export function checkRows(tree, { rows }) {
+  const root = tree.root();
+  const faults = [];
+  for (const { number, hash } of rows) {
+    const octets = octetsOf(hash);
+    const found = octets && number <= tree.size && rootOfPath(octets, number - 1, tree.size, tree.pathOf(number - 1));
+    if (!found || !isSame(found, root)) faults.push(`Output ${count(number)} on this page is not the one that is published.`);
+  }
+  return faults;
+}
+
+/** @param {import('./merkle-tree.js').MerkleTree} tree @param {string} rootHash */
+export const checkRoot = (tree, rootHash) =>
+  hexOf(tree.root()) === rootHash ? [] : ['The Merkle root of the published outputs is not the one that this page shows.'];
+
+const members = { tier: 'tier', created_at: 'start', confirmed_at: 'opening of the link', completed_at: 'completion' };
+
+/** @param {string | null} a @param {string | null} b */
+const isSameTime = (a, b) => a === b || (a !== null && b !== null && Date.parse(a) === Date.parse(b));
+
+/**
+ * The closing record against its hash, its form (RFC 8785), the page and the chain.
+ *
+ * @param {Uint8Array} octets
+ * @param {Shown} shown
+ * @param {ReturnType<typeof createChainCheck>} chain
+ */
+export function checkClosingRecord(octets, shown, chain) {
+  if (hexOf(sha256(octets)) !== shown.closingRecord?.hash)
+    return ['The SHA-256 of the published closing record is not the one that this page shows.'];
+  const text = new TextDecoder().decode(octets);
+  const record = parseRecord(text);
+  if (!record) return ['The closing record is not in its canonical form.'];
+  const isShown = {
+    workflow_id: record.workflow_id === shown.workflowId,
+    tier: record.tier === shown.tier,
+    briefing_hash: record.briefing_hash === shown.briefingHash,
+    created_at: isSameTime(record.created_at, shown.startedAt),
+    confirmed_at: isSameTime(record.confirmed_at, shown.confirmedAt),
+    completed_at: isSameTime(record.completed_at, shown.completedAt),
+    output_count: record.output_count === shown.total,
+    merkle_root: record.merkle_root === shown.root?.hash,
+    chain_hash: chain.fault !== undefined || record.chain_hash === chain.end,
+  };
+  return Object.entries(isShown)
+    .filter(([, isSameHere]) => !isSameHere)
+    .map(
+      ([member]) =>
+        `The closing record names another ${members[/** @type {keyof typeof members} */ (member)] ?? member.replaceAll('_', ' ')}.`,
+    );
+}
+
+/** Members without objects: in canonical JSON they stand in the order of their names (RFC 8785 §3.2.3). @param {string} text */
+function parseRecord(text) {
+  try {
+    const record = JSON.parse(text);
+    const sorted = Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)));
+    return JSON.stringify(sorted) === text ? record : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * That the token in an evidence record is for a hash, and of the time that the page shows.
+ *
+ * @param {Uint8Array} evidence
+ * @param {{ hash: string, stampedAt: string }} shown
+ * @param {string} what `Merkle root` or `closing record`
+ */
+export function checkImprint(evidence, { hash, stampedAt }, what) {
+  try {
+    const digest = octetsOf(hash);
+    const { isFor, genTime } = readImprint(evidence, digest ?? new Uint8Array());
+    if (!isFor) return [`The time-stamp of the ${what} is for another hash.`];
+    return isSameTime(genTime, stampedAt) ? [] : [`The time-stamp of the ${what} names another time than this page.`];
+  } catch {
+    return [`The time-stamp of the ${what} is none that can be read.`];
+  }
+}
