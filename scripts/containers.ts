@@ -16,7 +16,7 @@ import { runToTerminal } from './stack/run-to-terminal.ts';
 import { createTemporaryContext, startStack } from './stack/stack.ts';
 
 /** Tests that break servers of their own, and such as share one. */
-const testFiles = ['test/e2e/servers.test.ts', 'test/api/edges-rate-limits.test.ts', 'test/e2e/stamping.test.ts'];
+const testFiles = ['test/e2e/servers.test.ts', 'test/e2e/stamping.test.ts'];
 
 const rows: { readonly title: string; readonly result: string; readonly isGood: boolean }[] = [];
 
