@@ -16,7 +16,7 @@ import { createViewEngine } from '../shared/views/engine.ts';
 import { operatorOf } from '../shared/views/operator.ts';
 import { withMailRecord } from './mail/mail-record.ts';
 import { createMailTransport } from './mail/transport.ts';
-import { openProvider } from './providers/open-provider.ts';
+import { openProvider, openTsas } from './providers/open-provider.ts';
 import { createProcessors } from './registry.ts';
 import { createDirectoryKeeper } from './stamping/directory-keeper.ts';
 import { withSpaceRecord } from './stamping/space-record.ts';
@@ -27,6 +27,8 @@ const dayMs = 86_400_000;
 /** Opens everything that a worker process needs, and takes jobs. `lifecycle` closes it again. */
 export async function openWorker({ config, log, lifecycle }: ProcessContext<Config>): Promise<{ url?: string }> {
   const trust = loadTrustSettings(config);
+  // Before anything that may have to be waited for: a key that is not fit ends the process at once.
+  const tsas = openTsas(trust.providers, { clock: systemClock, log });
   const store = openStore(config, log);
   lifecycle.onClose('store', () => store.close());
   await store.openKeys();
@@ -40,7 +42,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
   const metrics = createMetrics({ clock: systemClock });
   const { provider, health, close } = openProvider({
     config,
-    trust,
+    tsas,
     mockKey: () => store.keys.secret('mock-provider'),
     clock: systemClock,
     log,

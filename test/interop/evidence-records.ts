@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { buffer } from 'node:stream/consumers';
+import { createContainer } from '../../src/shared/archive/asics.ts';
 import {
   addTimeStamp,
   buildHashTree,
@@ -6,13 +8,14 @@ import {
   hashTreeRenewalOf,
   issueResponse,
   type Renewal,
+  renewRecord,
   timeStampRenewalOf,
 } from '../../src/shared/rfc3161/index.ts';
 import { DIGEST_OCTETS, type DigestAlgorithm } from '../../src/shared/rfc3161/x509/algorithms.ts';
 import { emptyCrl, randomSerial } from '../../src/tsa/pki.ts';
 import { createRecordLab, hash, imprintOf, type RecordLab } from '../support/record-lab.ts';
 import { type BouncyCastle, startBouncyCastle } from './bouncy-castle.ts';
-import { startDss } from './dss.ts';
+import { type Dss, startDss } from './dss.ts';
 
 /** What one side made and the other judged. */
 export interface Meeting {
@@ -27,6 +30,12 @@ const documentsOf = (count: number) => Array.from({ length: count }, () => rando
 const taken = (what: string, verdict: string): Meeting => ({ what, verdict, isRight: verdict === 'taken' });
 const refused = (what: string, verdict: string): Meeting => ({ what, verdict, isRight: verdict.startsWith('refused') });
 
+/** The folder of each stranger's packages. */
+export interface Jars {
+  readonly bouncyCastle: string;
+  readonly dss: string;
+}
+
 /** A stranger who judges records. */
 interface Stranger {
   readonly name: string;
@@ -36,13 +45,8 @@ interface Stranger {
 
 /**
  * Records made here are judged by Bouncy Castle and by DSS, and records of Bouncy Castle here; all trust one root. DSS also judges containers.
- *
- * @param jars the folder of each stranger's packages
  */
-export async function exchangeRecords(
-  java: string,
-  jars: { readonly bouncyCastle: string; readonly dss: string },
-): Promise<readonly Meeting[]> {
+export async function exchangeRecords(java: string, jars: Jars): Promise<readonly Meeting[]> {
   const lab = createRecordLab();
   const { root, intermediate } = lab.tsa.pki;
   // Bouncy Castle takes no time that lies ahead of its clock.
@@ -62,7 +66,7 @@ export async function exchangeRecords(
       for (const stranger of strangers) {
         ours.push(...(await directOnes(lab, stranger)), ...(await batches(lab, stranger)), ...(await renewals(lab, stranger)));
       }
-      return [...ours, ...(await foreignOnes(lab, castle))];
+      return [...ours, ...(await containers(lab, dss)), ...(await foreignOnes(lab, castle))];
     } finally {
       await dss.close();
     }
@@ -121,7 +125,7 @@ function renewedOf(lab: RecordLab, record: Buffer, isAmongOthers: boolean): Buff
   const random = () => randomBytes(DIGEST_OCTETS[algorithm]);
   const tree = buildHashTree(algorithm, [[random()], firstList, [random()]], [random(), random(), random()]);
   const token = stampNow(lab, { imprint: imprintOf(tree.root, algorithm) });
-  return addTimeStamp(record, { token, reducedHashtree: tree.reducedHashtreeOf(1) }, 'last_chain');
+  return renewRecord(record, [{ token, path: tree.reducedHashtreeOf(1).slice(1).flat() }])!;
 }
 
 async function renewals(lab: RecordLab, stranger: Stranger): Promise<readonly Meeting[]> {
@@ -146,6 +150,30 @@ async function renewals(lab: RecordLab, stranger: Stranger): Promise<readonly Me
   }
   return meetings;
 }
+
+/** ASiC-S containers with a token, and with records: direct, batched and renewed. */
+async function containers(lab: RecordLab, dss: Dss): Promise<readonly Meeting[]> {
+  const documents = documentsOf(3);
+  const [document] = documents as [Buffer, ...Buffer[]];
+  const token = stampNow(lab, { imprint: imprintOf(hash('sha256', document)) });
+  const batched = batchOf(lab, documents, 'sha256')(0);
+  const proofs = {
+    'its token': token,
+    'its record': encodeRecord('sha256', { token }),
+    'its record of a batch': batched,
+    'its renewed record': renewedOf(lab, batched, true),
+  };
+  const meetings: Meeting[] = [];
+  for (const [what, proof] of Object.entries(proofs)) {
+    meetings.push(taken(`a container to DSS, with ${what}`, await dss.judgeContainer(await containerOf(document, proof))));
+    const other = await containerOf(randomBytes(20), proof);
+    meetings.push(refused(`a container to DSS, with ${what}, another document`, await dss.judgeContainer(other)));
+  }
+  return meetings;
+}
+
+const containerOf = (content: Buffer, proof: Buffer): Promise<Buffer> =>
+  buffer(createContainer((zip, options) => zip.addBuffer(content, 'document.bin', options), proof).outputStream);
 
 async function foreignOnes(lab: RecordLab, castle: BouncyCastle): Promise<readonly Meeting[]> {
   const judge = (record: Buffer, document: Buffer) => {

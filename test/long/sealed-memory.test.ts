@@ -1,13 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { peakMebibytes } from '../support/process-memory.ts';
 import { sha256, stampAgent } from '../support/requests.ts';
 import { startProcesses } from '../support/service.ts';
 
 const mebibyte = 1024 * 1024;
-
-/** The most memory that a process has held so far, in MiB. */
-const peakMebibytes = (pid: number): number => Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
 
 test.runIf(process.platform === 'linux')(
   'many uploads of 10 MiB at once pass in bounded memory, and come back byte for byte (S3, S11)',

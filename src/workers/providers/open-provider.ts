@@ -3,7 +3,7 @@ import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
-import type { TrustedProvider, TrustSettings } from '../../shared/trust/trusted-providers.ts';
+import type { TrustedProvider } from '../../shared/trust/trusted-providers.ts';
 import { readCredentials } from './credentials.ts';
 import { isDoubtful, type OnCall, withHealthRecord } from './health.ts';
 import type { ClockWatch, SecondOpinion } from './key/clock-watch.ts';
@@ -53,22 +53,22 @@ export function openTsas(providers: readonly TrustedProvider[], { clock, log }: 
  */
 export function openProvider(deps: {
   config: Config;
-  trust: TrustSettings;
+  /** Of the providers file; none with the mock. */
+  tsas: readonly Rfc3161Provider[];
   mockKey: () => Promise<KeyObject>;
   clock: Clock;
   log: Logger;
   onCall?: OnCall;
   keepBatch: KeepBatch;
 }): OpenedProvider {
-  const { config, trust, mockKey, clock, log, onCall, keepBatch } = deps;
+  const { config, tsas, mockKey, clock, log, onCall, keepBatch } = deps;
   if (config.TSP === 'mock') {
     const { provider, record, check } = withHealthRecord(createMockProvider({ key: mockKey, clock }), clock, onCall);
     const watch = watchProviders({ check: async () => (isDoubtful(record.read()) ? [await check()] : []), log });
     return { provider, health: () => [record.read()], close: watch.stop };
   }
-  const providers = openTsas(trust.providers, { clock, log });
   const pool = createProviderPool({
-    providers,
+    providers: tsas,
     deadlineMs: deadlineMsOf(config.STAMP_WAIT_MS),
     clock,
     log,
