@@ -210,3 +210,29 @@ test('the quickstart of the README is ten lines long, and runs in plain Node', a
   expect(stamped).toMatch(/^\d{4}-.*Z http:\S+$/);
   expect(await (await fetch(page)).text()).toContain('my-agent');
 });
+
+test('its types are whole: a strict program without types of Node, and with a library of 2022, compiles by them', async () => {
+  const program = `import { Pending, Qstamp, type StampToken, verifyWebhook } from '@qstamp/client';
+    const qstamp = new Qstamp({ url: 'http://127.0.0.1:8080' });
+    export const stamp: Promise<StampToken> = qstamp.stampText('a', { tier: 'plus' });
+    export const address = stamp.catch((error: unknown) => (error instanceof Pending ? error.address : undefined));
+    export const many = qstamp.stampMany(['a']).then((all) => all.map(({ made, error }) => made?.token_id ?? error?.message));
+    export const payload = verifyWebhook('', new Headers(), { secret: '' });
+    // @ts-expect-error there is no such tier
+    export const wrong = qstamp.stampText('a', { tier: 'gold' });`;
+  writeFileSync(join(installed.folder, 'program.ts'), program);
+  const language = [
+    '--target',
+    'es2022',
+    '--lib',
+    'es2022,dom,dom.iterable',
+    '--module',
+    'esnext',
+    '--moduleResolution',
+    'bundler',
+    '--types',
+    '',
+  ];
+  const args = ['--ignoreConfig', '--noEmit', '--strict', ...language, 'program.ts'];
+  await runCommand(process.execPath, [join(checkoutDir, 'node_modules/typescript/bin/tsc'), ...args], { cwd: installed.folder });
+});

@@ -182,7 +182,35 @@ def refusal(code, **more):
     return {"detail": "A sentence.", "code": code, "request_id": "request-1", **more}
 
 
+class Losing(httpx.HTTPTransport):
+    """Does what is asked, and loses the first answer to each request on its way back."""
+
+    answered: set[str] = set()
+
+    def handle_request(self, request):
+        response = super().handle_request(request)
+        key = request.headers.get("idempotency-key", "")
+        if key in self.answered:
+            return response
+        self.answered.add(key)
+        response.close()
+        raise httpx.ReadError("the connection was cut")
+
+
 class Retries(unittest.TestCase):
+    def test_nothing_is_made_twice_when_answers_are_lost(self):
+        def count():
+            listed = httpx.get(f"{url}/api/v1/internal/v1/stamps", params={"limit": 1}, headers={"x-service-token": service_token})
+            return listed.json()["total"]
+
+        before = count()
+        with connect(http=httpx.Client(transport=Losing())) as client:
+            client.stamp_text("once")
+            with client.workflow(**START) as workflow:
+                self.assertEqual([workflow.stamp_text(text).sequence_number for text in ("one", "two")], [1, 2])
+            self.assertEqual(workflow.state().output_count, 2)
+        self.assertEqual(count() - before, 1)
+
     def test_the_same_key_after_retry_after_and_lost_connections(self):
         busy = httpx.Response(503, json=refusal("overloaded"), headers={"retry-after": "1"})
         cut, proxy = httpx.ReadError("cut"), httpx.Response(502, text="<h1>Bad Gateway</h1>")

@@ -44,7 +44,7 @@ test('counters that never answer hold up neither a stamp nor a failure (E9)', as
   const made = make([good, bad], { isRetry: false });
   await vi.advanceTimersByTimeAsync(1_000);
   const { stored, failed } = await made;
-  expect([stored.map(({ tokenId }) => tokenId), failed]).toEqual([[good.tokenId], [bad]]);
+  expect([stored.map(({ tokenId }) => tokenId), failed]).toEqual([[good.tokenId], [{ item: bad, code: 'provider_failed' }]]);
 });
 
 test('refused and failed are told apart: only what a provider failed at is counted, and the log has a number for each (W19)', async () => {
@@ -63,7 +63,7 @@ test('refused and failed are told apart: only what a provider failed at is count
   const [failed, refused] = [itemOf('a'), { ...itemOf('b'), requiresQualified: true }];
   expect(await make([failed, refused], { isRetry: false })).toEqual({
     stored: [],
-    failed: [failed],
+    failed: [{ item: failed, code: 'provider_failed' }],
     refused: [{ item: refused, code: 'tier_unavailable' }],
     owed: [],
   });

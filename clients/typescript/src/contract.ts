@@ -68,7 +68,7 @@ export interface VerificationResult {
   readonly imprint: Imprint | null;
   readonly tsp_provider: string | null;
   readonly is_qualified: boolean | null;
-  /** when the certificates behind its evidence end; the service renews the evidence before. Absent where it is not valid, and with the mock provider */
+  /** only of an evidence record that is valid: when the certificates of its last token end. The service renews its own records before */
   readonly holds_until?: string;
   /** a stable code, a colon, one sentence; null when valid */
   readonly reason: string | null;

@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 import { type Content, type FileSource, sha256Of, sha256OfFile } from './content.ts';
 import type {
   WorkflowCompleteResponse,

@@ -4,7 +4,6 @@ import { evidenceRecordOf } from '../../shared/domain/evidence.ts';
 import { adviceOf, type ReasonCode, reasonOf } from '../../shared/domain/reasons.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { type Batch, digestCharacters, imprintOfDigest } from '../../shared/domain/stamp.ts';
-import { evidenceEndOf } from '../../shared/rfc3161/index.ts';
 import type { RefusalStore } from '../../shared/store/refusals.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';
@@ -59,7 +58,7 @@ const resultOf = ({ issuedAt, imprint, provider, isQualified, verified }: Vouche
   imprint,
   tsp_provider: provider ?? null,
   is_qualified: isQualified,
-  ...(verified && { holds_until: evidenceEndOf(verified).toISOString() }),
+  ...(verified?.record && { holds_until: verified.record.holdsUntil.toISOString() }),
   reason: null,
 });
 

@@ -50,7 +50,7 @@ export const verificationResult = z
     holds_until: dateTime
       .optional()
       .describe(
-        'when the certificates behind its evidence end; the service renews the evidence before. Absent where it is not valid, and with the mock provider',
+        'only of an evidence record that is valid: when the certificates of its last token end. The service renews its own records before',
       ),
     reason: z.string().nullable().describe('a stable code, a colon, one sentence; null when valid'),
     advice: z.string().optional().describe('one sentence: what can be done about the reason; only where there is something'),

@@ -20,7 +20,7 @@ export {
 } from './ers/encode.ts';
 export { buildHashTree, type HashTree, type ReducedHashtree } from './ers/hash-tree.ts';
 export { firstTokenOf } from './ers/record.ts';
-export { evidenceEndOf, renewalImprintOf, renewRecord } from './ers/renew.ts';
+export { renewalImprintOf, renewRecord } from './ers/renew.ts';
 // To judge one, or whatever proves a time.
 export {
   type EvidenceContext,

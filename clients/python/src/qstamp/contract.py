@@ -61,7 +61,7 @@ class VerificationResult:
     tsp_provider: str | None
     is_qualified: bool | None
     holds_until: str | None = None
-    """when the certificates behind its evidence end; the service renews the evidence before. Absent where it is not valid, and with the mock provider"""
+    """only of an evidence record that is valid: when the certificates of its last token end. The service renews its own records before"""
     reason: str | None
     """a stable code, a colon, one sentence; null when valid"""
     advice: str | None = None

@@ -1,6 +1,5 @@
 import { Refusal } from '../refusal/refusal.ts';
 import type { Imprint } from '../tsp/imprint.ts';
-import type { Verified } from '../tsp/types.ts';
 import { addTimeStamp, timeStampRenewalOf } from './encode.ts';
 
 /** Time-stamp renewals of many records at once: one token over a tree, in which each record is a group (RFC 4998 §5.2). */
@@ -32,7 +31,3 @@ function unlessRefused<T>(make: () => T): T | undefined {
     throw error;
   }
 }
-
-/** When the certificates behind a token, or behind the last token of a record, end: evidence must be renewed before. */
-export const evidenceEndOf = ({ chain, record }: Pick<Verified, 'chain' | 'record'>): Date =>
-  record?.holdsUntil ?? new Date(Math.min(...chain.map(({ notAfter }) => notAfter.getTime())));
