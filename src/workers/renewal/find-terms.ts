@@ -6,7 +6,7 @@ import { algorithmPolicy } from './algorithm-policy.ts';
 import { evidenceTermOf } from './evidence-term.ts';
 import { readSubjects, type Subject, type SubjectSources } from './renewal-subjects.ts';
 
-const perStep = 500;
+const perStep = 1_000;
 
 export interface FindTermsDeps extends SubjectSources {
   readonly evidenceTerms: Pick<EvidenceTermStore, 'listTokens' | 'readWalk' | 'writeWalk' | 'setTerms'>;
@@ -37,7 +37,7 @@ export async function findTerms({ evidenceTerms, tokenJudge, log, ...sources }: 
   let unknown = 0;
   for (const kind of subjectKinds) {
     for (let after = walk.after[kind]; after !== undefined; after = walk.after[kind]) {
-      const ids = await evidenceTerms.listTokens(kind, after, perStep, walk.isAnew);
+      const { ids, next } = await evidenceTerms.listTokens(kind, after, perStep, walk.isAnew);
       const terms = new Map<string, EvidenceTerm>();
       for await (const subject of readSubjects(sources, kind, ids)) {
         const term = await termOf(subject);
@@ -46,7 +46,7 @@ export async function findTerms({ evidenceTerms, tokenJudge, log, ...sources }: 
       }
       await evidenceTerms.setTerms(kind, terms);
       const { [kind]: _, ...others } = walk.after;
-      walk = { ...walk, after: ids.length < perStep ? others : { ...others, [kind]: ids.at(-1)! } };
+      walk = { ...walk, after: next === undefined ? others : { ...others, [kind]: next } };
       await evidenceTerms.writeWalk(walk);
     }
   }
