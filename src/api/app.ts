@@ -8,6 +8,7 @@ import { batchBodyLimit } from './http/batch-body.ts';
 import { createBodyMemory } from './http/body-memory.ts';
 import { addressSender, createBodyReader } from './http/body-reader.ts';
 import { createByteBudget } from './http/byte-budget.ts';
+import { createCallbackRule } from './http/callback-url.ts';
 import { createHopTrust } from './http/client-address.ts';
 import { registerErrorHandler } from './http/errors.ts';
 import { shareTurns } from './http/fair-turns.ts';
@@ -81,8 +82,20 @@ function createServer(log: FastifyBaseLogger, trustProxy: string[]): FastifyInst
 
 /** Puts plugins and routes together, in an order that matters: hooks count only for routes registered after them. Does not listen. */
 export async function buildApp({ config, log, services, limits, metrics }: AppDeps): Promise<FastifyInstance> {
-  const { stamping, stampBatch, tsaDoor, verification, stampPages, statistics, sealedDownload, workflows, health, status, pricing } =
-    services;
+  const {
+    untilKnown,
+    stamping,
+    stampBatch,
+    tsaDoor,
+    verification,
+    stampPages,
+    statistics,
+    sealedDownload,
+    workflows,
+    health,
+    status,
+    pricing,
+  } = services;
   const sealedMaxBytes = config.SEALED_MAX_BYTES;
   const identifyProduct = createServiceTokens(config.SERVICE_TOKENS);
   const identifyAtDoor = config.TSA_DOOR === 'token' ? createServicePasswords(config.SERVICE_TOKENS) : undefined;
@@ -114,12 +127,14 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   registerOpenApi(app);
 
   registerHealthRoutes(app, { health });
-  registerInternalRoutes(app, { requireProduct, stamping, verification, statistics, sealedMaxBytes });
+  const judgeCallback = createCallbackRule(config);
+  registerInternalRoutes(app, { judgeCallback, requireProduct, stamping, verification, statistics, sealedMaxBytes });
   const agentLimit = limits.by({ name: 'agent', points: config.RATE_AGENT_PER_MINUTE, durationSeconds: 60, key: addressKey });
   registerAgentRoutes(app, { stamping, limited: agentLimit, sealedMaxBytes });
   const batches = { reader, budget: createByteBudget({ maxBytes: batchAnswerBytes }) };
   registerStampBatchRoutes(app, { ...batches, stampBatch, requireProduct, agentLimit });
   registerVerifyRoutes(app, {
+    untilKnown,
     verification,
     stampPages,
     limits,
@@ -137,6 +152,8 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
     perMinute: config.RATE_VERIFY_PER_MINUTE,
   });
   registerWorkflowRoutes(app, {
+    identifyProduct,
+    judgeCallback,
     workflows,
     limits,
     mistakes,

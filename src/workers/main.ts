@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { version } from '../shared/contract/version.ts';
 import { readBacklog } from '../shared/queue/backlog.ts';
 import { connectWorker, disconnect } from '../shared/queue/connection.ts';
 import { consumeJobs, scheduleJob } from '../shared/queue/consumer.ts';
 import { startHeartbeat } from '../shared/queue/heartbeat.ts';
+import { createJobSender } from '../shared/queue/job-sender.ts';
 import { createOutputOrder } from '../shared/queue/output-order.ts';
 import { sendReplies } from '../shared/queue/replies.ts';
 import { systemClock } from '../shared/runtime/clock.ts';
@@ -20,6 +22,8 @@ import { openProvider, openTsas } from './providers/open-provider.ts';
 import { createProcessors } from './registry.ts';
 import { createDirectoryKeeper } from './stamping/directory-keeper.ts';
 import { withSpaceRecord } from './stamping/space-record.ts';
+import { createAnnouncements } from './webhooks/announcements.ts';
+import { createWebhookSender } from './webhooks/sender.ts';
 
 const sweepEveryMs = 3_600_000;
 const dayMs = 86_400_000;
@@ -55,7 +59,17 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     metrics,
   });
   const { stamps, isFull } = withSpaceRecord(store.stamps, { clock: systemClock, onChange: () => heartbeat.beat() });
+  const jobs = createJobSender({ redis, log });
+  lifecycle.onClose('jobs', () => jobs.close());
   const processors = createProcessors({
+    ...createAnnouncements({ jobs, clock: systemClock }),
+    stampKey: () => store.keys.secret('stamp-metadata'),
+    sendWebhook: createWebhookSender({
+      secrets: config.WEBHOOK_SECRET ?? [],
+      isOpen: config.NODE_ENV !== 'production',
+      clock: systemClock,
+      userAgent: `qstamp/${version}`,
+    }),
     provider,
     stamps,
     batches: store.batches,

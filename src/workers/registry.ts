@@ -7,14 +7,18 @@ import { createOtpMailProcessor, type OtpMailDeps } from './processors/otp-mail.
 import { createRenewProcessor, type RenewProcessorDeps } from './processors/renew.ts';
 import { createStampProcessor, type StampProcessorDeps } from './processors/stamp.ts';
 import { createSweepProcessor } from './processors/sweep.ts';
-import { createWorkflowCompletionProcessor } from './processors/workflow-completion.ts';
+import { createWebhookProcessor, type WebhookDeps } from './processors/webhook.ts';
+import { createWorkflowCompletionProcessor, type WorkflowCompletionDeps } from './processors/workflow-completion.ts';
 import { createOutputAppender } from './stamping/output-appender.ts';
 import { createStampMaker, type StampMakerDeps } from './stamping/stamp-maker.ts';
 
 export type WorkerDeps = StampMakerDeps &
   Pick<StampProcessorDeps, 'refusals' | 'sealedContents' | 'sendReplies' | 'waitMs'> &
   OtpMailDeps &
-  Omit<RenewProcessorDeps, 'stamps' | 'counters'> & {
+  Omit<RenewProcessorDeps, 'stamps' | 'counters'> &
+  Omit<WebhookDeps, 'stamps' | 'workflows'> &
+  Pick<StampProcessorDeps, 'announce'> &
+  Pick<WorkflowCompletionDeps, 'announceCompleted'> & {
     readonly stamps: StampStore;
     readonly counters: CounterStore;
     readonly outputs: OutputStore;
@@ -28,7 +32,16 @@ export function createProcessors(deps: WorkerDeps): JobProcessors {
   const makeStamps = createStampMaker({ provider, stamps, directory, counters, clock, log });
   const appendOutputs = createOutputAppender({ outputs, workflows, order: outputOrder, log });
   return {
-    stamp: createStampProcessor({ makeStamps, appendOutputs, refusals, sealedContents, sendReplies, clock, waitMs }),
+    stamp: createStampProcessor({
+      makeStamps,
+      appendOutputs,
+      refusals,
+      sealedContents,
+      sendReplies,
+      announce: deps.announce,
+      clock,
+      waitMs,
+    }),
     sweep: createSweepProcessor({ sealedContents, stamps, clock, log }),
     'qstamp-renew': async () => void (await createRenewProcessor(deps)()),
     'otp-mail': createOtpMailProcessor({
@@ -43,6 +56,15 @@ export function createProcessors(deps: WorkerDeps): JobProcessors {
       clock,
       log,
     }),
-    'workflow-completion': createWorkflowCompletionProcessor({ workflows, outputs, counters, makeStamps, clock, log }),
+    'workflow-completion': createWorkflowCompletionProcessor({
+      workflows,
+      outputs,
+      counters,
+      makeStamps,
+      announceCompleted: deps.announceCompleted,
+      clock,
+      log,
+    }),
+    webhook: createWebhookProcessor(deps),
   };
 }

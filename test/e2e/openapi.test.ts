@@ -123,6 +123,7 @@ describe('GET /openapi.json', () => {
     expect(headers.map(({ name, description = '' }) => [name, description.length > 20])).toEqual([
       ['idempotency-key', true],
       ['x-payment-transaction', true],
+      ['prefer', true],
     ]);
     const files = operations().filter(({ operation }) => operation.operationId.startsWith('download'));
     expect(files.length).toBeGreaterThan(5);
@@ -145,6 +146,7 @@ describe('GET /openapi.json', () => {
     const statuses = (path: string) => Object.keys(document.paths[path]?.post?.responses ?? {}).sort();
     expect(statuses('/api/v1/internal/v1/stamp')).toEqual([
       '201',
+      '202',
       '401',
       '409',
       '413',
@@ -156,7 +158,19 @@ describe('GET /openapi.json', () => {
       '504',
       'default',
     ]);
-    expect(statuses('/api/v1/agent/v1/stamp/basic')).toEqual(['201', '409', '413', '415', '422', '429', '502', '503', '504', 'default']);
+    expect(statuses('/api/v1/agent/v1/stamp/basic')).toEqual([
+      '201',
+      '202',
+      '409',
+      '413',
+      '415',
+      '422',
+      '429',
+      '502',
+      '503',
+      '504',
+      'default',
+    ]);
   });
 
   test('shows an example of every JSON body, and each keeps its schema', () => {

@@ -39,14 +39,15 @@ test('W9: 100 000 outputs complete in bounded memory, and their page is shown in
     }));
     await store.outputs.append({ workflowId: workflow.id, briefingHash: workflow.briefingHash }, outputs);
   }
-  expect((await completeWorkflow(service, workflow)).body.output_count).toBe(total);
+  const completed = await completeWorkflow(service, workflow);
+  expect(completed.body.output_count, JSON.stringify(completed.body)).toBe(total);
 
   const html = await (await service.fetch(`/workflow/${workflow.id}?page=1000`)).text();
   expect(html).toContain(rootOf(hashes));
   expect(html).toContain('id="output-100000"');
   // A page does not wait for a long chain: it is found once the chain was recomputed behind the pages before.
   const find = async () => (await service.fetch(`/workflow/${workflow.id}?find=${hashes[77_776]}`)).text();
-  await eventually(async () => (await find()).includes('data-found="77777"'));
+  await eventually(async () => (await find()).includes('data-found="77777"'), 60_000);
   const { status, body } = await getJson(service, `/api/v1/workflow/${workflow.id}/proof?output_hash=${hashes[77_776]}`);
   expect([status, body.sequence_number, body.tree_size, body.root_hash]).toEqual([200, 77_777, total, rootOf(hashes)]);
 

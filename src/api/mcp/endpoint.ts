@@ -43,7 +43,7 @@ export function registerMcp(
     requireProduct: RequireProduct;
     mistakes: Pick<Mistakes, 'wrongToken'>;
     isForeign: IsForeign;
-    stamping: Stamping;
+    stamping: Pick<Stamping, 'stamp'>;
     verification: Pick<Verification, 'byId' | 'raw'>;
     sealedMaxBytes: number;
     story?: McpStory;

@@ -1,14 +1,14 @@
 import type { FastifyInstance } from 'fastify';
-import { idempotencyHeaders } from '../../shared/contract/parameters.ts';
+import { idempotencyHeaders, preferHeaders } from '../../shared/contract/parameters.ts';
 import { agentHeaders, stampRequestFor } from '../../shared/contract/stamp.ts';
 import { type StampTier, stampTiers } from '../../shared/domain/tiers.ts';
 import { addressKey, type LimitHook } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import type { OperationContract } from '../openapi/operation.ts';
 import type { Stamping } from '../services/stamping.ts';
-import { sendStamp, stampAnswers, stampBodyLimit, stampErrors } from './stamping.ts';
+import { answerStamp, stampAnswers, stampBodyLimit, stampErrors } from './stamping.ts';
 
-const headers = idempotencyHeaders.extend(agentHeaders.shape);
+const headers = idempotencyHeaders.extend({ ...agentHeaders.shape, ...preferHeaders.shape });
 
 const meanings = {
   basic: 'Only the hash is stamped.',
@@ -41,7 +41,7 @@ export function registerAgentRoutes(app: FastifyInstance, deps: { stamping: Stam
     const options = { bodyLimit: stampBodyLimit(sealedMaxBytes), onRequest: limitUnkeyed, config: { contract } };
     app.post(`/api/v1/agent/v1/stamp/${tier}`, options, async (request, reply) => {
       const { headers: given, body: order } = parse(request);
-      const answer = await stamping.stamp({
+      return answerStamp(request, reply, stamping, {
         order,
         caller: { kind: 'agent' },
         callerId: `agent:${addressKey(request)}`,
@@ -50,7 +50,6 @@ export function registerAgentRoutes(app: FastifyInstance, deps: { stamping: Stam
         paymentClaim: given['x-payment-transaction'],
         ...(given['idempotency-key'] !== undefined && { passLimit: () => limited(request, reply) }),
       });
-      return sendStamp(reply, answer);
     });
   }
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { idempotencyHeaders } from '../../shared/contract/parameters.ts';
+import { idempotencyHeaders, preferHeaders } from '../../shared/contract/parameters.ts';
 import { type StampListResponse, stampListResponse, stampRequestFor } from '../../shared/contract/stamp.ts';
 import { dailyQuery, dailyStatsResponse, listQuery } from '../../shared/contract/stats.ts';
 import { verificationResult, verifyRequest } from '../../shared/contract/verify.ts';
@@ -10,7 +10,7 @@ import { json, type OperationContract } from '../openapi/operation.ts';
 import type { Stamping } from '../services/stamping.ts';
 import type { Statistics } from '../services/statistics.ts';
 import type { Verification } from '../services/verification.ts';
-import { sendStamp, stampAnswers, stampBodyLimit, stampErrors } from './stamping.ts';
+import { answerStamp, stampAnswers, stampBodyLimit, stampErrors } from './stamping.ts';
 import { tokenBodyLimit } from './verify.ts';
 
 const shared = { tag: 'Internal', authentication: 'service' } as const;
@@ -55,15 +55,17 @@ export function registerInternalRoutes(
     verification: Verification;
     statistics: Statistics;
     sealedMaxBytes: number;
+    /** Why an address is no fit target of a webhook (N2). */
+    judgeCallback: (url: string) => string | undefined;
   },
 ): void {
-  const { requireProduct, stamping, verification, statistics, sealedMaxBytes } = deps;
+  const { requireProduct, stamping, verification, statistics, sealedMaxBytes, judgeCallback } = deps;
   const stampContract = {
     ...shared,
     id: 'stampInternal',
     summary: 'Stamp a hash, or content in tier sealed',
-    headers: idempotencyHeaders,
-    body: stampRequestFor({ sealedMaxBytes }),
+    headers: idempotencyHeaders.extend(preferHeaders.shape),
+    body: stampRequestFor({ sealedMaxBytes, judgeCallback }),
     answers: stampAnswers,
     errors: [...stampErrors, 'rate_limited'],
   } satisfies OperationContract;
@@ -74,7 +76,7 @@ export function registerInternalRoutes(
   app.post('/api/v1/internal/v1/stamp', stampOptions, async (request, reply) => {
     const product = await requireProduct(request, reply);
     const { headers, body: order } = parseStamp(request);
-    const answer = await stamping.stamp({
+    return answerStamp(request, reply, stamping, {
       order,
       caller: { kind: 'internal', product },
       callerId: `product:${product}`,
@@ -82,7 +84,6 @@ export function registerInternalRoutes(
       idempotencyKey: headers['idempotency-key'],
       paymentClaim: undefined,
     });
-    return sendStamp(reply, answer);
   });
 
   app.post(

@@ -78,7 +78,7 @@ export function registerVerifyUserRoutes(
     if (isPrefetch(request)) throw new ServiceError('prefetch_refused', 'This link is answered when a person opens it, not before.');
     const wantsJson = prefersJson(request.headers.accept);
     const workflowId = path.workflow_id;
-    const outcome = await mistakes.guard(request, reply, () => workflows.verifyUser(workflowId, query.challenge));
+    const outcome = await mistakes.guard(request, reply, () => workflows.verifyUser(workflowId, query.challenge, request.id));
     if (outcome?.kind === 'wrong') await mistakes.wrongToken(request, reply);
     if (!outcome) {
       await mistakes.unknownId(request, reply);

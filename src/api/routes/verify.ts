@@ -1,11 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { preferHeaders } from '../../shared/contract/parameters.ts';
 import { rawVerifyRequest, tokenIdPath, verificationResult } from '../../shared/contract/verify.ts';
 import { prefersPage } from '../http/accept.ts';
 import type { Mistakes } from '../http/mistakes.ts';
 import { baseUrlOf } from '../http/origin.ts';
+import { readPrefer } from '../http/prefer.ts';
 import { addressKey, type RateLimits } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { bytes, json, type OperationContract } from '../openapi/operation.ts';
+import type { UntilKnown } from '../services/outcome-wait.ts';
 import type { StampPages } from '../services/stamp-pages.ts';
 import { type ExchangePart, isUnknownId, type Verification } from '../services/verification.ts';
 
@@ -22,6 +25,7 @@ const byIdContract = {
   description:
     'The stored token is checked cryptographically each time; an id that is not known answers `valid` false. A browser gets a page.',
   path: tokenIdPath,
+  headers: preferHeaders,
   answers: {
     200: { description: 'Whether it is valid, and why not.', content: { 'application/json': verificationResult, 'text/html': null } },
   },
@@ -100,9 +104,10 @@ export function registerVerifyRoutes(
     mistakes: Mistakes;
     perMinute: number;
     publicBaseUrl: string | undefined;
+    untilKnown: UntilKnown;
   },
 ): void {
-  const { verification, stampPages, limits, mistakes, perMinute, publicBaseUrl } = deps;
+  const { untilKnown, verification, stampPages, limits, mistakes, perMinute, publicBaseUrl } = deps;
   const onRequest = limits.by({ name: 'verify', points: perMinute, durationSeconds: 60, key: addressKey });
 
   const countUnknown = async (request: FastifyRequest, reply: FastifyReply, isUnknown: boolean) => {
@@ -112,7 +117,9 @@ export function registerVerifyRoutes(
     const { token_id } = parseById(request).path;
     reply.header('Vary', 'Accept');
     if (!prefersPage(request.headers.accept)) {
-      const result = await verification.byId(token_id);
+      const { waitSeconds } = readPrefer(request.headers.prefer);
+      if (waitSeconds > 0) reply.header('Preference-Applied', `wait=${waitSeconds}`);
+      const result = await untilKnown(token_id, waitSeconds, () => request.raw.destroyed || reply.raw.destroyed);
       await countUnknown(request, reply, isUnknownId(result));
       return result;
     }

@@ -2,12 +2,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { evidenceDocument } from '../../shared/contract/evidence-bundle.ts';
 import { workflowIdPath } from '../../shared/contract/workflow.ts';
 import type { ByteBudget } from '../http/byte-budget.ts';
-import type { Mistakes } from '../http/mistakes.ts';
-import { addressKey, type RateLimits } from '../http/rate-limits.ts';
 import { reserveForReply } from '../http/reply-memory.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { bytes, json, type OperationContract } from '../openapi/operation.ts';
-import type { Workflows } from '../services/workflows/workflows.ts';
+import { createPublicWorkflow, type PublicWorkflowDeps, unlisted } from './public-workflow.ts';
 
 const tag = 'Workflow';
 const errors = ['not_found', 'rate_limited', 'overloaded', 'store_unavailable'] as const;
@@ -41,18 +39,14 @@ const parse = createRequestParser({ path: workflowIdPath });
 const bundleBytes = 16 * 1024 * 1024;
 
 /** The evidence of a completed workflow (W22). */
-export function registerWorkflowEvidenceRoutes(
-  app: FastifyInstance,
-  deps: { workflows: Workflows; budget: ByteBudget; limits: RateLimits; mistakes: Mistakes; perMinute: number },
-): void {
-  const { workflows, budget, limits, mistakes, perMinute } = deps;
-  const onRequest = limits.by({ name: 'verify', points: perMinute, durationSeconds: 60, key: addressKey });
+export function registerWorkflowEvidenceRoutes(app: FastifyInstance, deps: PublicWorkflowDeps & { readonly budget: ByteBudget }): void {
+  const { workflows, budget } = deps;
+  const { onRequest, find: findPublic } = createPublicWorkflow(deps);
 
   async function find(request: FastifyRequest, reply: FastifyReply) {
-    const { workflow_id } = parse(request).path;
-    const workflow = await mistakes.count(request, reply, () => workflows.find(workflow_id));
+    const workflow = await findPublic(request, reply, parse(request).path.workflow_id);
     await reserveForReply(budget, reply, bundleBytes);
-    reply.header('Cache-Control', 'no-cache').header('X-Robots-Tag', 'noindex, nofollow');
+    unlisted(reply);
     return workflow;
   }
 

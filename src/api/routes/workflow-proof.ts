@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { workflowIdPath } from '../../shared/contract/workflow.ts';
 import {
   consistencyProof,
@@ -7,11 +7,9 @@ import {
   inclusionProof,
   inclusionQuery,
 } from '../../shared/contract/workflow-proof.ts';
-import type { Mistakes } from '../http/mistakes.ts';
-import { addressKey, type RateLimits } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { json, type OperationContract } from '../openapi/operation.ts';
-import type { Workflows } from '../services/workflows/workflows.ts';
+import { createPublicWorkflow, type PublicWorkflowDeps } from './public-workflow.ts';
 
 const tag = 'Workflow';
 const errors = ['not_found', 'rate_limited', 'overloaded', 'store_unavailable'] as const;
@@ -56,26 +54,20 @@ const parseByHash = createRequestParser(byHashContract);
 const parseConsistency = createRequestParser(consistencyContract);
 
 /** Merkle proofs over the outputs of a workflow (W21). */
-export function registerWorkflowProofRoutes(
-  app: FastifyInstance,
-  deps: { workflows: Workflows; limits: RateLimits; mistakes: Mistakes; perMinute: number },
-): void {
-  const { workflows, limits, mistakes, perMinute } = deps;
-  const onRequest = limits.by({ name: 'verify', points: perMinute, durationSeconds: 60, key: addressKey });
-
-  const find = (request: FastifyRequest, reply: FastifyReply, workflowId: string) =>
-    mistakes.count(request, reply, () => workflows.find(workflowId));
+export function registerWorkflowProofRoutes(app: FastifyInstance, deps: PublicWorkflowDeps): void {
+  const { proofs } = deps.workflows;
+  const { onRequest, find } = createPublicWorkflow(deps);
 
   app.get('/api/v1/workflow/:workflow_id/proof/:number', { onRequest, config: { contract: byNumberContract } }, async (request, reply) => {
     const { workflow_id, number } = parseByNumber(request).path;
-    return workflows.proofs.inclusion(await find(request, reply, workflow_id), number);
+    return proofs.inclusion(await find(request, reply, workflow_id), number);
   });
   app.get('/api/v1/workflow/:workflow_id/proof', { onRequest, config: { contract: byHashContract } }, async (request, reply) => {
     const { path, query } = parseByHash(request);
-    return workflows.proofs.inclusionOf(await find(request, reply, path.workflow_id), query.output_hash);
+    return proofs.inclusionOf(await find(request, reply, path.workflow_id), query.output_hash);
   });
   app.get('/api/v1/workflow/:workflow_id/consistency', { onRequest, config: { contract: consistencyContract } }, async (request, reply) => {
     const { path, query } = parseConsistency(request);
-    return workflows.proofs.consistency(await find(request, reply, path.workflow_id), query);
+    return proofs.consistency(await find(request, reply, path.workflow_id), query);
   });
 }

@@ -1,12 +1,10 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { closingRecord } from '../../shared/contract/closing-record.ts';
 import { workflowIdPath } from '../../shared/contract/workflow.ts';
 import { workflowOutputs, workflowOutputsQuery } from '../../shared/contract/workflow-record.ts';
-import type { Mistakes } from '../http/mistakes.ts';
-import { addressKey, type RateLimits } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { json, type OperationContract } from '../openapi/operation.ts';
-import type { Workflows } from '../services/workflows/workflows.ts';
+import { createPublicWorkflow, type PublicWorkflowDeps, unlisted } from './public-workflow.ts';
 
 const tag = 'Workflow';
 const errors = ['not_found', 'rate_limited', 'store_unavailable'] as const;
@@ -36,25 +34,17 @@ const parseOutputs = createRequestParser(outputsContract);
 const parsePath = createRequestParser({ path: workflowIdPath });
 
 /** What a workflow publishes for those who check it by themselves (W8, W18). */
-export function registerWorkflowRecordRoutes(
-  app: FastifyInstance,
-  deps: { workflows: Workflows; limits: RateLimits; mistakes: Mistakes; perMinute: number },
-): void {
-  const { workflows, limits, mistakes, perMinute } = deps;
-  const onRequest = limits.by({ name: 'verify', points: perMinute, durationSeconds: 60, key: addressKey });
-  const find = (request: FastifyRequest, reply: FastifyReply) => {
-    const { workflow_id } = parsePath(request).path;
-    return mistakes.count(request, reply, () => workflows.find(workflow_id));
-  };
+export function registerWorkflowRecordRoutes(app: FastifyInstance, deps: PublicWorkflowDeps): void {
+  const { published } = deps.workflows;
+  const { onRequest, find } = createPublicWorkflow(deps);
 
   app.get('/workflow/:workflow_id/outputs.json', { onRequest, config: { contract: outputsContract } }, async (request, reply) => {
-    const { query } = parseOutputs(request);
-    reply.header('Cache-Control', 'no-cache').header('X-Robots-Tag', 'noindex, nofollow');
-    return workflows.published.outputs(await find(request, reply), query);
+    const { path, query } = parseOutputs(request);
+    return published.outputs(await find(request, unlisted(reply), path.workflow_id), query);
   });
 
   app.get('/workflow/:workflow_id/closing-record.json', { onRequest, config: { contract: recordContract } }, async (request, reply) => {
-    reply.header('Cache-Control', 'no-cache').header('X-Robots-Tag', 'noindex, nofollow');
-    return reply.type('application/json; charset=utf-8').send(workflows.published.closingRecord(await find(request, reply)));
+    const workflow = await find(request, unlisted(reply), parsePath(request).path.workflow_id);
+    return reply.type('application/json; charset=utf-8').send(published.closingRecord(workflow));
   });
 }

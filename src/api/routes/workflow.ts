@@ -7,7 +7,8 @@ import type { ByteBudget } from '../http/byte-budget.ts';
 import type { Mistakes } from '../http/mistakes.ts';
 import { baseUrlOf } from '../http/origin.ts';
 import { addressKey, type CountingLimits } from '../http/rate-limits.ts';
-import { createRequestParser } from '../http/validation.ts';
+import type { IdentifyProduct } from '../http/service-token.ts';
+import { createRequestParser, RequestValidationError } from '../http/validation.ts';
 import type { Workflows } from '../services/workflows/workflows.ts';
 import { registerWorkflowBatch } from './workflow-batch.ts';
 import { completeContract, redactContract, resendContract, stampContract, startContract, stateContract } from './workflow-contracts.ts';
@@ -45,12 +46,15 @@ export function registerWorkflowRoutes(
     mistakes: Mistakes;
     publicBaseUrl: string | undefined;
     startsPerHour: number;
+    identifyProduct: IdentifyProduct;
+    judgeCallback: (url: string) => string | undefined;
     stampsPerMinute: number;
     reader: BodyReader;
     budget: ByteBudget;
   },
 ): void {
   const { workflows, limits, mistakes, publicBaseUrl, startsPerHour, stampsPerMinute, reader, budget } = deps;
+  const { identifyProduct, judgeCallback } = deps;
   const limitStarts = limits.by({ name: 'workflow-start', points: startsPerHour, durationSeconds: hourSeconds, key: addressKey });
   const limitStamps = limits.by({
     name: 'workflow-stamp',
@@ -64,6 +68,14 @@ export function registerWorkflowRoutes(
     durationSeconds: hourSeconds,
     key: (request) => parsePath(request).path.workflow_id,
   });
+  /** @throws RequestValidationError where webhooks are not for this caller, or not there (N4) */
+  function checkCallback(request: FastifyRequest, url: string | null | undefined): void {
+    if (typeof url !== 'string') return;
+    const fault = identifyProduct(request) === undefined ? 'callback_url is taken from callers with a service token' : judgeCallback(url);
+    if (fault === undefined) return;
+    const item = { type: 'value_error', loc: ['body', 'callback_url'], msg: `Value error, ${fault}`, input: url, ctx: { error: {} } };
+    throw new RequestValidationError([item]);
+  }
   const open = (request: FastifyRequest, reply: FastifyReply) => {
     const { workflow_id } = parsePath(request).path;
     return mistakes.guard(request, reply, () => workflows.open(workflow_id, workflowToken(request)));
@@ -71,6 +83,7 @@ export function registerWorkflowRoutes(
 
   app.post('/api/v1/workflow/start', { config: { contract: startContract } }, async (request, reply) => {
     const { headers, body } = parseStart(request);
+    checkCallback(request, body.callback_url);
     const started = await workflows.start({
       request: body,
       callerId: `workflow-start:${addressKey(request)}`,

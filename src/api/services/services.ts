@@ -14,11 +14,12 @@ import { type ActivityCounter, countVerifications } from './activity.ts';
 import { createHealthService, type HealthService } from './health.ts';
 import { createIdempotency } from './idempotency.ts';
 import { createMailStateReader } from './mail-state.ts';
+import { createOutcomeWait, type UntilKnown } from './outcome-wait.ts';
 import { pricingOf } from './pricing.ts';
 import type { ReplyWaiter } from './reply-waiter.ts';
 import { createSealedDownload, type SealedDownload } from './sealed-download.ts';
 import { createStampBatch, type StampBatch } from './stamp-batch.ts';
-import { createItemMaker } from './stamp-item.ts';
+import { createItemMaker, createStampEncryption } from './stamp-item.ts';
 import type { StampJudge } from './stamp-judge.ts';
 import { createStampPages, type StampPages } from './stamp-pages.ts';
 import { createStamping, type Stamping } from './stamping.ts';
@@ -57,6 +58,7 @@ export interface Services {
   readonly stampBatch: StampBatch;
   readonly tsaDoor: TsaDoor;
   readonly verification: Verification;
+  readonly untilKnown: UntilKnown;
   readonly statistics: Statistics;
   readonly sealedDownload: SealedDownload;
   readonly workflows: Workflows;
@@ -119,14 +121,17 @@ export function createServices(ports: ServicePorts): Services {
     waitMs: config.STAMP_WAIT_MS,
     addressOf: (path) => `${config.PUBLIC_BASE_URL ?? ''}${path}`,
   });
-  const makeItem = createItemMaker({ metadataKey, clock });
+  const encryptedOf = createStampEncryption(metadataKey);
+  const makeItem = createItemMaker({ encryptedOf, clock });
   const accepting = { queue, writes, waiter, stamps, stampJudge, idempotency, makeItem };
-  const stamping = createStamping({ ...accepting, sealedContents, sealedMaxBytes });
+  const stamping = createStamping({ ...accepting, encryptedOf, clock, waitMs: config.STAMP_WAIT_MS, sealedContents, sealedMaxBytes });
+  const verification = countVerifications(createVerification({ stamps, refusals, stampJudge }), activity);
   return {
     stamping,
     stampBatch: createStampBatch(accepting),
     tsaDoor: createTsaDoor({ stamping, readHeartbeats, trust, clock }),
-    verification: countVerifications(createVerification({ stamps, refusals, stampJudge }), activity),
+    verification,
+    untilKnown: createOutcomeWait({ verification, stamps, clock }),
     statistics: createStatistics({ stamps, counters, clock }),
     sealedDownload: createSealedDownload({ stamps, sealedContents }),
     workflows,

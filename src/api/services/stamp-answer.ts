@@ -1,4 +1,4 @@
-import { contentSha256Of, type StampOrder, type StampToken } from '../../shared/contract/stamp.ts';
+import { type StampOrder, type StampToken, stampTokenOf } from '../../shared/contract/stamp.ts';
 import { sealedPath, verifyPath } from '../../shared/domain/addresses.ts';
 import type { RequestFault } from '../../shared/domain/request-fault.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
@@ -33,20 +33,7 @@ export class RequestRefusedError extends Error {
 export function stampAnswerOf(order: StampOrder, tokenId: string, secret: string | undefined, { reply, isAccepted }: Heard): StampToken {
   const verify_url = verifyPath(tokenId);
   const sealed_storage_url = secret === undefined ? null : sealedPath(tokenId, secret);
-  if (reply?.outcome === 'stamped') {
-    return {
-      token_id: tokenId,
-      issued_at: reply.issuedAt,
-      content_sha256: contentSha256Of(order.imprint),
-      imprint: order.imprint,
-      token: reply.token,
-      tier: order.tier,
-      tsp_provider: reply.provider,
-      is_qualified: reply.isQualified,
-      verify_url,
-      sealed_storage_url,
-    };
-  }
+  if (reply?.outcome === 'stamped') return stampTokenOf({ ...order, tokenId }, reply, sealed_storage_url);
   if (reply?.fault !== undefined) throw new RequestRefusedError(reply.fault);
   if (reply?.code === 'time_unavailable') throw new TimeNotAvailableError();
   if (reply) throw new ServiceError('provider_failed', 'No provider could make the stamp.');

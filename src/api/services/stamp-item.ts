@@ -15,12 +15,18 @@ export interface Asker {
 /** The item of an order without its content: metadata is encrypted under a key of the stamp (S4). @throws ServiceError `store_unavailable` */
 export type MakeItem = (order: StampOrder, tokenId: string, asker: Asker) => Promise<StampItem>;
 
-/** `metadataKey`: from it the key of each stamp's metadata is derived. */
-export function createItemMaker({ metadataKey, clock }: { metadataKey: () => Promise<KeyObject>; clock: Clock }): MakeItem {
-  async function encryptedOf(tokenId: string, metadata: object): Promise<string> {
+/** Encrypts what a caller says about a stamp under a key of that stamp. @throws ServiceError `store_unavailable` */
+export type EncryptForStamp = (tokenId: string, said: object) => Promise<string>;
+
+/** `metadataKey`: from it the key of each stamp is derived. */
+export const createStampEncryption =
+  (metadataKey: () => Promise<KeyObject>): EncryptForStamp =>
+  async (tokenId, said) => {
     const cipher = { key: deriveKey(await metadataKey(), tokenId), nonce: randomBytes(nonceBytes) };
-    return encryptMetadata(cipher, tokenId, metadata);
-  }
+    return encryptMetadata(cipher, tokenId, said);
+  };
+
+export function createItemMaker({ encryptedOf, clock }: { encryptedOf: EncryptForStamp; clock: Clock }): MakeItem {
   return async ({ imprint, tier, metadata }, tokenId, { caller, requestId, paymentClaim }) => ({
     tokenId,
     imprint,

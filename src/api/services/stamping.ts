@@ -1,8 +1,10 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
-import type { StampOrder, StampToken } from '../../shared/contract/stamp.ts';
+import type { AcceptedStamp, StampOrder, StampToken } from '../../shared/contract/stamp.ts';
+import { sealedPath, verifyPath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { Asked, StampItem } from '../../shared/queue/stamp-job.ts';
 import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import { acceptAndWait } from './accept-and-wait.ts';
@@ -10,7 +12,7 @@ import { type Idempotency, type PassLimit, passLimitOnce } from './idempotency.t
 import type { ReplyWaiter } from './reply-waiter.ts';
 import { digestOfSecret, sealContent } from './sealed-envelope.ts';
 import { judgedReplyOf, stampAnswerOf } from './stamp-answer.ts';
-import type { Asker, MakeItem } from './stamp-item.ts';
+import type { Asker, EncryptForStamp, MakeItem } from './stamp-item.ts';
 import type { StampJudge } from './stamp-judge.ts';
 import type { WriteWatch } from './write-watch.ts';
 
@@ -45,6 +47,9 @@ export interface StampingDeps {
   readonly sealedContents: SealedContentStore;
   readonly idempotency: Idempotency;
   readonly makeItem: MakeItem;
+  readonly encryptedOf: EncryptForStamp;
+  readonly clock: Clock;
+  readonly waitMs: number;
   readonly sealedMaxBytes: number;
 }
 
@@ -58,10 +63,22 @@ export interface Stamping {
    * the command has `asked`.
    */
   stamp(command: StampCommand): Promise<StampAnswer>;
+  /**
+   * Accepts the same and waits only until that is sure (N1); a stamp that is there already is the answer.
+   *
+   * @throws ServiceError as `stamp`, but for `provider_failed`: what was promised is tried until it is made
+   */
+  accept(command: StampCommand): Promise<StampAnswer | AcceptedAnswer>;
+}
+
+export interface AcceptedAnswer {
+  readonly accepted: AcceptedStamp;
+  readonly isReplayed: boolean;
 }
 
 export function createStamping(deps: StampingDeps): Stamping {
   const { queue, writes, waiter, stamps, stampJudge, sealedContents, idempotency, makeItem, sealedMaxBytes } = deps;
+  const { encryptedOf, clock, waitMs } = deps;
 
   async function identify({ idempotencyKey: key, callerId: caller, order, passLimit }: StampCommand) {
     const freshId = randomUUIDv7();
@@ -84,23 +101,52 @@ export function createStamping(deps: StampingDeps): Stamping {
         secretSha256: digestOfSecret(secret),
         bytes: content.length,
       };
-    return { ...(await makeItem(order, tokenId, command)), ...(sealed && { sealed }), ...(asked && { asked }) };
+    const sealed_storage_url = secret === undefined ? null : sealedPath(tokenId, secret);
+    const callback = order.callbackUrl !== undefined && (await encryptedOf(tokenId, { url: order.callbackUrl, sealed_storage_url }));
+    return {
+      ...(await makeItem(order, tokenId, command)),
+      ...(sealed && { sealed }),
+      ...(asked && { asked }),
+      ...(callback !== false && { callback }),
+    };
+  }
+
+  /** What the request is, and the stamp that an earlier one has made. */
+  async function begin(command: StampCommand) {
+    const { content } = command.order;
+    if (content && content.length > sealedMaxBytes) {
+      throw new ServiceError('payload_too_large', `The content is larger than the ${sealedMaxBytes} bytes allowed.`);
+    }
+    queue.checkCapacity();
+    writes.checkStore();
+    const identified = await identify(command);
+    return { ...identified, existing: identified.isRepeated ? await stamps.find(identified.tokenId) : null };
   }
 
   return {
     stamp: async (command) => {
-      const { order } = command;
-      if (order.content && order.content.length > sealedMaxBytes) {
-        throw new ServiceError('payload_too_large', `The content is larger than the ${sealedMaxBytes} bytes allowed.`);
-      }
-      queue.checkCapacity();
-      writes.checkStore();
-      const { tokenId, secret, isRepeated } = await identify(command);
-      const existing = isRepeated ? await stamps.find(tokenId) : null;
+      const { tokenId, secret, isRepeated, existing } = await begin(command);
       const heard = existing
         ? { reply: await judgedReplyOf(stampJudge, existing), isAccepted: true }
         : await acceptAndWait({ queue, waiter }, await itemOf(command, tokenId, secret));
-      return { stamp: stampAnswerOf(order, tokenId, secret, heard), isReplayed: isRepeated };
+      return { stamp: stampAnswerOf(command.order, tokenId, secret, heard), isReplayed: isRepeated };
+    },
+    accept: async (command) => {
+      const { tokenId, secret, isRepeated, existing } = await begin(command);
+      if (existing) {
+        const reply = await judgedReplyOf(stampJudge, existing);
+        return { stamp: stampAnswerOf(command.order, tokenId, secret, { reply, isAccepted: true }), isReplayed: isRepeated };
+      }
+      const until = clock() + waitMs;
+      const item = { ...(await itemOf(command, tokenId, secret)), isPromised: true };
+      const acceptance = await queue.accept(item, () => clock() < until);
+      // Nobody knows whether the queue has it (E11).
+      if (acceptance === 'unanswered') stampAnswerOf(command.order, tokenId, secret, { reply: undefined, isAccepted: false });
+      const sealed_storage_url = secret === undefined ? null : sealedPath(tokenId, secret);
+      return {
+        accepted: { token_id: tokenId, status: 'accepted', verify_url: verifyPath(tokenId), sealed_storage_url },
+        isReplayed: isRepeated,
+      };
     },
   };
 }

@@ -102,7 +102,7 @@ const workflowToken = text({ min: 1, max: 255, pattern: '^[\\x21-\\x7e]+$' }).de
 const workflowId = anyUuid.describe('as workflow_start answered it');
 const pageUrl = z.string().describe('for your user and the client to open');
 
-export const workflowStartArguments = workflowStartRequest;
+export const workflowStartArguments = workflowStartRequest.omit({ callback_url: true });
 export const workflowStartAnswer = workflowStartResponse.extend({ page_url: pageUrl });
 
 export const workflowStatusArguments = z.object({

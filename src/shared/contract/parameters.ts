@@ -108,3 +108,13 @@ export const idempotencyHeaders = z.object({
     .optional()
     .describe('a word of your own for this request: sent again with it, the first answer comes again and nothing is done twice'),
 });
+
+/** Headers of operations that a client may prefer not to wait for, or to wait for longer (RFC 7240, N1). */
+export const preferHeaders = z.object({
+  prefer: z
+    .string()
+    .optional()
+    .describe(
+      '`respond-async`: 202 as soon as the request is accepted; where an outcome is asked for, `wait=10`: wait so many seconds for it',
+    ),
+});

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { verifyPath } from '../domain/addresses.ts';
 import { ServiceError } from '../domain/service-error.ts';
 import { type Imprint, imprintAlgorithms, sha256Imprint } from '../domain/stamp.ts';
 import { type StampTier, stampTiers } from '../domain/tiers.ts';
@@ -20,6 +21,11 @@ export function decodeCanonicalBase64(encoded: string): Buffer | undefined {
 
 const content = text().meta({ contentEncoding: 'base64', description: 'canonical base64 of the content; only in tier sealed' });
 
+/** Of the receiver of a webhook (N2). */
+export const callbackUrl = text({ min: 1, max: 2048 }).describe(
+  'where a signed webhook tells of it once it is done: of callers with a service token only; https, and no private address',
+);
+
 /** The body of the stamp operations as it is sent. */
 export const stampFields = z
   .object({
@@ -27,6 +33,7 @@ export const stampFields = z
     content_b64: content.nullish(),
     tier: stampTier.default('basic'),
     metadata: metadata(text()).nullish().describe(`stored, never signed; at most ${maxMetadataBytes} bytes as UTF-8 JSON`),
+    callback_url: callbackUrl.nullish(),
   })
   .meta({ id: 'StampRequest', description: 'one of hash and content_b64 must be given' });
 export type StampRequest = z.input<typeof stampFields>;
@@ -38,6 +45,8 @@ export interface StampOrder {
   readonly content: Buffer | undefined;
   readonly tier: StampTier;
   readonly metadata: Readonly<Record<string, string>> | undefined;
+  /** Where a webhook is to tell of the stamp (N2). */
+  readonly callbackUrl?: string;
 }
 
 /** What decides beside the body: the tier of an agent path, which wins over the body's (S5), and the limit of S3. */
@@ -47,6 +56,8 @@ export interface StampRules {
   readonly sealedMaxBytes?: number;
   /** No content at all, whatever the tier (L1). */
   readonly takesNoContent?: true;
+  /** Why an address is no fit target of a webhook; undefined where it is. Without this rule webhooks are not for this caller (N2). */
+  readonly judgeCallback?: (url: string) => string | undefined;
 }
 
 type Judged = { readonly order: StampOrder } | { readonly issue: PydanticIssue; readonly path: string[] };
@@ -54,8 +65,12 @@ type Judged = { readonly order: StampOrder } | { readonly issue: PydanticIssue; 
 function judge(fields: z.output<typeof stampFields>, rules: StampRules): Judged {
   const tier = rules.tier ?? fields.tier;
   const { hash, content_b64: encoded } = fields;
-  const order = { tier, metadata: fields.metadata ?? undefined };
+  const { callback_url: callbackUrl } = fields;
+  const order = { tier, metadata: fields.metadata ?? undefined, ...(typeof callbackUrl === 'string' && { callbackUrl }) };
   const refuse = (sentence: string, path: string[] = []): Judged => ({ issue: valueError(sentence), path });
+  const { judgeCallback = () => 'callback_url is taken from callers with a service token, in requests for one stamp' } = rules;
+  const fault = typeof callbackUrl === 'string' ? judgeCallback(callbackUrl) : undefined;
+  if (fault !== undefined) return refuse(fault, ['callback_url']);
 
   if (typeof encoded !== 'string') {
     if (typeof hash === 'string') return { order: { ...order, imprint: sha256Imprint(hash), content: undefined } };
@@ -126,6 +141,24 @@ export const stampToken = z
   .meta({ id: 'StampToken' });
 export type StampToken = z.output<typeof stampToken>;
 
+/** The answer about a stamp (201). `sealedUrl`: the secret address of its content. */
+export const stampTokenOf = (
+  { tokenId, imprint, tier }: { readonly tokenId: string; readonly imprint: Imprint; readonly tier: StampTier },
+  proof: { readonly issuedAt: string; readonly token: string; readonly provider: string; readonly isQualified: boolean },
+  sealedUrl: string | null,
+): StampToken => ({
+  token_id: tokenId,
+  issued_at: proof.issuedAt,
+  content_sha256: contentSha256Of(imprint),
+  imprint,
+  token: proof.token,
+  tier,
+  tsp_provider: proof.provider,
+  is_qualified: proof.isQualified,
+  verify_url: verifyPath(tokenId),
+  sealed_storage_url: sealedUrl,
+});
+
 /** 504: accepted, and not finished in time (E11). */
 export const pendingStamp = errorResponse
   .extend({
@@ -145,6 +178,17 @@ const stampListItem = z
     is_qualified: z.boolean(),
   })
   .meta({ id: 'StampListItem' });
+
+/** 202: accepted, and to be made (N1). */
+export const acceptedStamp = z
+  .object({
+    token_id: uuid,
+    status: z.literal('accepted'),
+    verify_url: z.string().describe('where the outcome is told; `Prefer: wait=10` waits for it there'),
+    sealed_storage_url: z.string().nullable(),
+  })
+  .meta({ id: 'AcceptedStamp' });
+export type AcceptedStamp = z.output<typeof acceptedStamp>;
 
 export const stampListResponse = z.object({ items: z.array(stampListItem), total: z.int() }).meta({ id: 'StampListResponse' });
 export type StampListResponse = z.output<typeof stampListResponse>;

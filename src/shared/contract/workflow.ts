@@ -5,6 +5,7 @@ import { linkMailStates, workflowStatuses } from '../domain/workflow-state.ts';
 import { email } from './email.ts';
 import { dateTime, metadata, sha256Hex, text, uuid } from './fields.ts';
 import { anyUuid } from './parameters.ts';
+import { callbackUrl } from './stamp.ts';
 
 /** A closed set, because it changes behaviour (W1, W2). */
 const workflowTier = z.enum(workflowTiers).meta({ id: 'WorkflowTier' });
@@ -27,6 +28,7 @@ export const workflowStartRequest = z
     briefing_hash: sha256Of('briefing'),
     briefing_metadata: metadata(z.unknown()).nullish(),
     tier: workflowTier.default('standard'),
+    callback_url: callbackUrl.nullish(),
   })
   .meta({ id: 'WorkflowStartRequest' });
 export type WorkflowStartRequest = z.output<typeof workflowStartRequest>;

@@ -20,6 +20,7 @@ const unlimited = 1_000_000;
 const retries: Readonly<Record<string, { readonly first: number; readonly longest: number }>> = {
   'otp-mail': { first: 1_000, longest: 300_000 },
   'workflow-completion': { first: 200, longest: 60_000 },
+  webhook: { first: 1_000, longest: 900_000 },
   // Evidence is renewed months before it ends.
   'qstamp-renew': { first: 30_000, longest: 3_600_000 },
 };

@@ -6,7 +6,7 @@ import { type JobName, type JobPayload, jobContracts } from './jobs.ts';
 import { checkConnection, openQueue } from './open-queue.ts';
 
 /** The kinds of job that are sent one by one. */
-type SentJob = Extract<JobName, 'otp-mail' | 'workflow-completion'>;
+type SentJob = Extract<JobName, 'otp-mail' | 'workflow-completion' | 'webhook'>;
 
 export interface JobSender {
   /** @throws ServiceError `queue_unavailable` without a connection. */
@@ -23,7 +23,7 @@ export interface JobSender {
 
 /** The API's end of the queues in which jobs travel alone. */
 export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): JobSender {
-  const names: readonly SentJob[] = ['otp-mail', 'workflow-completion'];
+  const names: readonly SentJob[] = ['otp-mail', 'workflow-completion', 'webhook'];
   const queues = new Map(
     names.map((name) => [name, openQueue(jobContracts[name].queue, { redis, log, retryKind: name, removeOnFail: true })] as const),
   );

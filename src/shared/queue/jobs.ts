@@ -14,6 +14,14 @@ const otpMailSchema = z.object({
 /** Payload of the job that closes a workflow. `acceptedAt` decides whether that was in time (W5). */
 const workflowCompletionSchema = z.object({ workflowId: z.uuid(), acceptedAt: z.number().int(), requestId: z.string() });
 
+const webhookBase = { acceptedAt: z.number().int(), requestId: z.string() };
+
+/** Payload of the job that sends a webhook (N3). Of a stamp: where to, encrypted under its key; of a workflow that is in its record. */
+const webhookSchema = z.discriminatedUnion('event', [
+  z.object({ ...webhookBase, event: z.literal('stamp.made'), tokenId: z.uuid(), callback: z.string() }),
+  z.object({ ...webhookBase, event: z.enum(['workflow.confirmed', 'workflow.completed']), workflowId: z.uuid() }),
+]);
+
 /** Every kind of job: the queue that it travels in and the contract of its payload. Ids and hashes only (rule 6). */
 export const jobContracts = {
   stamp: { queue: stampQueueName, payload: stampJobSchema },
@@ -21,13 +29,14 @@ export const jobContracts = {
   'qstamp-renew': { queue: 'renewals', payload: z.object({}) },
   'otp-mail': { queue: 'emails', payload: otpMailSchema },
   'workflow-completion': { queue: 'workflows', payload: workflowCompletionSchema },
+  webhook: { queue: 'webhooks', payload: webhookSchema },
 } as const satisfies Record<string, { queue: string; payload: z.ZodType }>;
 
 /**
  * How many jobs of these queues a worker runs at a time, where that is fewer than of stamps: mail servers must not be flooded, a root takes much
  * computing, and two renewals at once would ask twice for the same.
  */
-export const queueConcurrency: Readonly<Record<string, number>> = { emails: 8, workflows: 8, renewals: 1 };
+export const queueConcurrency: Readonly<Record<string, number>> = { emails: 8, workflows: 8, renewals: 1, webhooks: 32 };
 
 export type JobName = keyof typeof jobContracts;
 export type JobPayload<Name extends JobName> = z.output<(typeof jobContracts)[Name]['payload']>;

@@ -57,6 +57,10 @@ const stampItemSchema = z.object({
   requiresQualified: z.boolean().optional(),
   output: outputRefSchema.optional(),
   asked: askedSchema.optional(),
+  /** Its caller was promised the stamp and waits for nothing (N1). */
+  isPromised: z.boolean().optional(),
+  /** Where a webhook tells of it (N2), encrypted under a key of this stamp. */
+  callback: z.string().optional(),
 });
 export type StampItem = z.infer<typeof stampItemSchema>;
 

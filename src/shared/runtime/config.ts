@@ -59,6 +59,21 @@ const masterKey = z
   .regex(/^[A-Za-z0-9+/]{43}=$/, 'takes 32 bytes as base64, as `openssl rand -base64 32` prints them')
   .transform((text): KeyObject => createSecretKey(text, 'base64'));
 
+/** Keys as Standard Webhooks writes them: 24 to 64 bytes in base64 behind `whsec_`; several while one is replaced. */
+const webhookSecrets = z.string().transform((text, context): Buffer[] => {
+  const secrets = text.split(/[\s,]+/).filter(Boolean);
+  const keys = secrets.map((secret) => Buffer.from(secret.replace(/^whsec_/, ''), 'base64'));
+  const isRight =
+    secrets.every((secret) => /^whsec_[A-Za-z0-9+/]+={0,2}$/.test(secret)) && keys.every(({ length }) => length >= 24 && length <= 64);
+  if (!isRight || keys.length === 0) {
+    context.addIssue({
+      code: 'custom',
+      message: 'takes whsec_ and 24 to 64 bytes as base64, as `echo whsec_$(openssl rand -base64 32)` prints them',
+    });
+  }
+  return keys;
+});
+
 /** An IP address, or one with the length of a prefix. */
 function isAddressOrCidr(text: string): boolean {
   const [address = '', prefix, ...rest] = text.split('/');
@@ -107,6 +122,7 @@ export const settingsSchema = z.object({
   SMTP_URL: url(['smtp:', 'smtps:'])
     .refine((text) => /^smtps?:\/\/[^/?#]/.test(text), 'takes an address with a host')
     .optional(),
+  WEBHOOK_SECRET: webhookSecrets.optional(),
   MAIL_FROM: z.string().min(3, 'takes an e-mail address, with a name before it or without').optional(),
   WORKFLOW_TTL_HOURS: setting(1, 87_600, 168),
   OTP_TTL_MINUTES: setting(1, 10_080, 30),
@@ -151,7 +167,15 @@ const providerSettingNames = {
 export type ProviderConfig = Pick<Config, Exclude<keyof typeof providerSettingNames, 'NODE_ENV'>> & Partial<Pick<Config, 'NODE_ENV'>>;
 
 /** Settings that hold a secret: each may be read from the file that `<NAME>_FILE` names, and is never printed. */
-export const secretSettings = ['REDIS_URL', 'MONGODB_URL', 'MASTER_KEY', 'NEW_MASTER_KEY', 'SERVICE_TOKENS', 'SMTP_URL'] as const;
+export const secretSettings = [
+  'REDIS_URL',
+  'MONGODB_URL',
+  'MASTER_KEY',
+  'NEW_MASTER_KEY',
+  'SERVICE_TOKENS',
+  'SMTP_URL',
+  'WEBHOOK_SECRET',
+] as const;
 
 /** A setting that the process cannot start with. The message is one line and names the variable. */
 export class ConfigError extends Error {

@@ -4,9 +4,7 @@ import { maxTimeMS } from './connection.ts';
 import { productIndex } from './indexes.ts';
 import { type IdRange, inRange } from './product-stamps.ts';
 import { blockSize } from './stamp-directory.ts';
-import { type FlatStampDocument, type StampDocument, summaryFields } from './stamp-document.ts';
-
-type AnyStamp = StampDocument | FlatStampDocument;
+import { type AnyStamp, summaryFields } from './stamp-document.ts';
 
 interface Page {
   readonly limit: number;

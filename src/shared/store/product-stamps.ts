@@ -2,6 +2,7 @@ import type { Collection } from 'mongodb';
 import { firstIdAt, timeOfId } from '../domain/stamp-id.ts';
 import { maxTimeMS } from './connection.ts';
 import { productIndex } from './indexes.ts';
+import type { AnyStamp } from './stamp-document.ts';
 
 /** The ids between two others. */
 export interface IdRange {
@@ -9,11 +10,6 @@ export interface IdRange {
   readonly after: string;
   /** In it; without it the range is open. */
   readonly until?: string | undefined;
-}
-
-interface OfProduct {
-  readonly _id: string;
-  readonly caller: { readonly product?: string | undefined };
 }
 
 export const inRange = (product: string, { after, until }: IdRange) => ({
@@ -29,16 +25,15 @@ const spanGrowth = 4;
  * The newest ids of a product within the range, at most `most`, oldest first. It reads spans of time, newest first, which it makes shorter where there is
  * much and longer where there is little: nothing is sorted by the store, and memory is bounded.
  */
-export async function newestIds<Document extends OfProduct>(
-  stamps: Collection<Document>,
+export async function newestIds(
+  stamps: Collection<AnyStamp>,
   product: string,
   { after, until }: { readonly after: string; readonly until: string },
   most: number,
 ): Promise<string[]> {
   /** The ids in a span, or undefined when they are too many and it could be shorter. */
   async function readSpan(span: IdRange, isShortest: boolean): Promise<string[] | undefined> {
-    const collection = stamps as unknown as Collection<OfProduct>;
-    const found = collection
+    const found = stamps
       .find(inRange(product, span), { projection: { _id: 1 }, maxTimeMS, batchSize: 10_000 })
       .hint(productIndex)
       .limit(isShortest ? 0 : mostInSpan + 1);

@@ -4,7 +4,7 @@ import type { Clock } from '../runtime/clock.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
 import { newestIds } from './product-stamps.ts';
-import type { StampDocument } from './stamp-document.ts';
+import type { AnyStamp } from './stamp-document.ts';
 
 /** Stamps between two marks. */
 export const blockSize = 250;
@@ -49,7 +49,7 @@ const usable = ({ marks, rewoundTo }: DirectoryRecord): readonly string[] =>
 
 export function createStampDirectory(db: Db, clock: Clock): StampDirectory {
   const directory: Collection<DirectoryRecord> = db.collection('stamp_directory');
-  const stamps: Collection<StampDocument> = db.collection('stamps');
+  const stamps: Collection<AnyStamp> = db.collection('stamps');
 
   const find = (product: string) => directory.findOne({ _id: product }, { maxTimeMS });
 

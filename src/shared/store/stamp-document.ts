@@ -56,8 +56,11 @@ export interface FlatStampDocument extends Omit<StampDocument, 'imprint' | 'proo
   readonly tsr?: Binary | undefined;
 }
 
+/** A stamp as it may be found. */
+export type AnyStamp = StampDocument | FlatStampDocument;
+
 /** The ids of the batches that a document refers to. */
-export function batchIdsIn(document: StampDocument | FlatStampDocument): string[] {
+export function batchIdsIn(document: AnyStamp): string[] {
   const proofs: unknown = isFlat(document) ? [] : document.proofs;
   return Array.isArray(proofs) ? proofs.flatMap((proof) => batchIdIn(proof) ?? []) : [];
 }
@@ -70,8 +73,7 @@ function imprintOf(stored: unknown): Imprint {
   return isImprint ? { algorithm, digest } : sha256Imprint('');
 }
 
-const isFlat = (document: StampDocument | FlatStampDocument): document is FlatStampDocument =>
-  !('proofs' in document) && !('imprint' in document);
+const isFlat = (document: AnyStamp): document is FlatStampDocument => !('proofs' in document) && !('imprint' in document);
 
 export function documentOf({ tokenId, imprint, proofs: [first, ...others], tokenAsSent, ...rest }: StoredStamp): StampDocument {
   const tokens = [first, ...others].filter(({ kind }) => kind === 'token').map(({ token }) => token);
@@ -116,7 +118,7 @@ export const summaryFields = {
 const timeOfId = (tokenId: string): string => new Date(Number.parseInt(tokenId.replaceAll('-', '').slice(0, 12), 16) || 0).toISOString();
 
 /** @param batches what is recorded of those that the document may refer to, by id */
-export function summaryOf(document: StampDocument | FlatStampDocument, batches: ReadonlyMap<string, Found>): StampSummary {
+export function summaryOf(document: AnyStamp, batches: ReadonlyMap<string, Found>): StampSummary {
   const { _id: tokenId, tier, caller } = document;
   const recorded: Found = isFlat(document) ? { ...document } : { ...document.proofs?.[0], ...batches.get(batchIdsIn(document)[0] ?? '') };
   const { issuedAt, provider, isQualified } = recorded;
@@ -132,7 +134,7 @@ export function summaryOf(document: StampDocument | FlatStampDocument, batches: 
 }
 
 /** Reads any document; of one that is damaged, or whose batch is not there, a stamp that proves nothing (V1). */
-export function stampOf(document: StampDocument | FlatStampDocument, { batches, renewalTokens }: SharedProofs): StoredStamp {
+export function stampOf(document: AnyStamp, { batches, renewalTokens }: SharedProofs): StoredStamp {
   const { evidence, stored, claimed, ...rest } = isFlat(document) ? flatOf(document) : nestedOf(document);
   const imprint = imprintOf(claimed);
   const [first, ...others] = proofsOf(stored, imprint, batches);

@@ -7,10 +7,9 @@ import { createProductListing } from './product-listing.ts';
 import type { RenewalStore } from './renewals.ts';
 import type { StampDirectory } from './stamp-directory.ts';
 import {
+  type AnyStamp,
   batchIdsIn,
   documentOf,
-  type FlatStampDocument,
-  type StampDocument,
   type StampSummary,
   type StoredStamp,
   stampOf,
@@ -47,10 +46,10 @@ export function createStampStore(
   batches: Omit<BatchStore, 'insertOnce'>,
   renewals: Pick<RenewalStore, 'findTokens'>,
 ): StampStore {
-  const stamps: Collection<StampDocument | FlatStampDocument> = db.collection('stamps');
+  const stamps: Collection<AnyStamp> = db.collection('stamps');
   const listOfProduct = createProductListing(stamps);
 
-  async function stampsOf(documents: readonly (StampDocument | FlatStampDocument)[]): Promise<StoredStamp[]> {
+  async function stampsOf(documents: readonly AnyStamp[]): Promise<StoredStamp[]> {
     const [shared, renewalTokens] = await Promise.all([
       batches.findMany(documents.flatMap(batchIdsIn)),
       renewals.findTokens(documents.flatMap(({ evidence }) => renewalIdsIn(evidence))),
@@ -58,7 +57,7 @@ export function createStampStore(
     return documents.map((document) => stampOf(document, { batches: shared, renewalTokens }));
   }
 
-  async function summariesOf(documents: readonly (StampDocument | FlatStampDocument)[]): Promise<StampSummary[]> {
+  async function summariesOf(documents: readonly AnyStamp[]): Promise<StampSummary[]> {
     const claims = await batches.findClaims(documents.flatMap(batchIdsIn));
     return documents.map((document) => summaryOf(document, claims));
   }

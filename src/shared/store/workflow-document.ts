@@ -22,6 +22,8 @@ interface PersonalWords {
   readonly agentId: string;
   /** JSON: names in it are no field names of ours. */
   readonly briefingMetadata?: string | undefined;
+  /** Where webhooks tell of the workflow (N4); it may hold a secret. */
+  readonly callbackUrl?: string | undefined;
 }
 
 /** What a closed chain comes to. */
@@ -117,8 +119,9 @@ export function plainWordsOf({ email, agentId, briefingMetadata, redactedAt }: W
 }
 
 export function documentOf(serviceKey: KeyObject, workflow: NewWorkflow): WorkflowDocument {
-  const { email, agentId, briefingMetadata, ...fields } = workflow;
-  return { ...fields, status: 'pending', ...encryptWords(serviceKey, fields._id, { email, agentId, briefingMetadata }) };
+  const { email, agentId, briefingMetadata, callbackUrl, ...fields } = workflow;
+  const words = { email, agentId, briefingMetadata, callbackUrl };
+  return { ...fields, status: 'pending', ...encryptWords(serviceKey, fields._id, words) };
 }
 
 /** @throws Error when a byte of what is encrypted was changed */

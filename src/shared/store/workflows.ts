@@ -1,19 +1,16 @@
 import type { KeyObject } from 'node:crypto';
 import type { Collection, Db } from 'mongodb';
 import { maxWrongTries } from '../domain/challenge.ts';
-import type { CommitmentSalts } from '../domain/commitment.ts';
 import type { LinkMailState, WorkflowSnapshot } from '../domain/workflow-state.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
+import { createWorkflowClosing, type WorkflowClosing } from './workflow-closing.ts';
 import {
-  type ChainSum,
   documentOf,
-  encryptSalts,
   encryptWords,
   type NewWorkflow,
   plainWordsOf,
   recordOf,
-  type StoredClosingRecord,
   type WorkflowDocument,
   type WorkflowRecord,
 } from './workflow-document.ts';
@@ -49,7 +46,7 @@ const counting = (challengeId: string) => ({ $or: [{ challengeId }, { challengeI
 const offeredDigests = { $cond: [{ $gt: ['$challenge.digest', null] }, ['$challenge.digest'], []] };
 
 /** Every transition is one atomic step on one document; undefined or null where the workflow is not in a state to take it. */
-export interface WorkflowStore {
+export interface WorkflowStore extends WorkflowClosing {
   /** Writes a new workflow in state `pending`, unless its id is taken: then what is stored stays. */
   create(workflow: NewWorkflow): Promise<{ stored: WorkflowRecord; isNew: boolean }>;
   find(workflowId: string): Promise<WorkflowRecord | null>;
@@ -74,21 +71,6 @@ export interface WorkflowStore {
    * challenge that could be answered.
    */
   answerChallenge(workflowId: string, digest: string, now: Date): Promise<WorkflowRecord | null>;
-  /** Closes a workflow that has not expired by `now`, under the id that its root's stamp is to have; a closed one is returned as it is. */
-  beginClosing(workflowId: string, rootTokenId: string, now: Date): Promise<WorkflowRecord | null>;
-  setRoot(workflowId: string, root: ChainSum): Promise<void>;
-  /**
-   * Writes the closing record, unless one is there, and returns the workflow as it is then. Its salts rest under the workflow's key, and
-   * nowhere when the workflow was redacted meanwhile.
-   */
-  setClosingRecord(
-    workflow: WorkflowRecord,
-    record: StoredClosingRecord,
-    salts: CommitmentSalts | undefined,
-  ): Promise<WorkflowRecord | null>;
-  countRootFailure(workflowId: string): Promise<void>;
-  /** Whether this call completed it. */
-  complete(workflowId: string, completedAt: Date): Promise<boolean>;
   /** Destroys the workflow's key, and with it the address, the agent's id and what callers said in words of their own; forgets the challenge (W10). */
   redact(workflowId: string, now: Date): Promise<void>;
 }
@@ -198,41 +180,7 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
         ),
       );
     },
-    beginClosing: async (workflowId, rootTokenId, now) => {
-      const closed = await read(() =>
-        workflows.findOneAndUpdate(
-          { _id: workflowId, status: { $in: ['pending', 'active'] }, expiresAt: { $gt: now } },
-          { $set: { status: 'closing', closing: { rootTokenId, at: now } }, $unset: { challenge: '' } },
-          { returnDocument: 'after', maxTimeMS },
-        ),
-      );
-      if (closed) return closed;
-      const stored = await find(workflowId);
-      return stored?.closing ? stored : null;
-    },
-    setRoot: (workflowId, root) => inStore(async () => void (await workflows.updateOne({ _id: workflowId }, { $set: { root } }))),
-    setClosingRecord: async ({ _id: workflowId, wordsKey }, record, salts) => {
-      await inStore(async () => {
-        const unwritten = { _id: workflowId, closingRecord: { $exists: false } };
-        if (wordsKey && salts) {
-          const encryptedSalts = encryptSalts(wordsKey, workflowId, salts);
-          const unredacted = { ...unwritten, redactedAt: { $exists: false } };
-          await workflows.updateOne(unredacted, { $set: { closingRecord: record, encryptedSalts } });
-        }
-        await workflows.updateOne(unwritten, { $set: { closingRecord: record } });
-      });
-      return find(workflowId);
-    },
-    countRootFailure: (workflowId) =>
-      inStore(async () => void (await workflows.updateOne({ _id: workflowId }, { $inc: { rootFailures: 1 } }))),
-    complete: (workflowId, completedAt) =>
-      inStore(async () => {
-        const { modifiedCount } = await workflows.updateOne(
-          { _id: workflowId, status: 'closing' },
-          { $set: { status: 'completed', completedAt } },
-        );
-        return modifiedCount === 1;
-      }),
+    ...createWorkflowClosing({ workflows, read, find }),
     redact: (workflowId, now) => {
       const forgotten = {
         wrappedKey: '',

@@ -14,6 +14,8 @@ export interface StampProcessorDeps {
   readonly refusals: Pick<RefusalStore, 'insertOnce'>;
   readonly sealedContents: SealedContentStore;
   readonly sendReplies: (replyTo: string, replies: readonly StampReply[]) => Promise<void>;
+  /** Has a webhook sent for each of these stamps, whose callers asked for one (N3). @throws where the queue does not surely have them all */
+  readonly announce: (items: readonly StampItem[]) => Promise<void>;
   readonly clock: Clock;
   /** How long callers wait, milliseconds. */
   readonly waitMs: number;
@@ -30,7 +32,7 @@ const patience = 0.9;
  * @throws ServiceError `store_unavailable`, ProviderError: the job, or what is left of it, is tried again.
  */
 export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, run: JobRun) => Promise<void> {
-  const { makeStamps, appendOutputs, refusals, sealedContents, sendReplies, clock, waitMs } = deps;
+  const { makeStamps, appendOutputs, refusals, sealedContents, sendReplies, announce, clock, waitMs } = deps;
 
   async function removeContents(items: readonly StampItem[]): Promise<void> {
     for (const { sealed } of items) if (sealed) await sealedContents.remove(sealed.contentId);
@@ -71,8 +73,11 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
   }
 
   return async ({ replyTo, isRepeated = false, items }, run) => {
-    const isFinal = ({ acceptedAt }: StampItem) => clock() - acceptedAt < patience * waitMs;
+    const isFinal = ({ acceptedAt, isPromised = false }: StampItem) => !isPromised && clock() - acceptedAt < patience * waitMs;
     const { stored, failed, refused, owed } = await makeStamps(items, { isRetry: run.isRetry || isRepeated, isFinal });
+    const storedIds = new Set(stored.map(({ tokenId }) => tokenId));
+    // Before the replies: this job is done again where the queue does not take them.
+    await announce(items.filter(({ tokenId, callback }) => callback !== undefined && storedIds.has(tokenId)));
     const at = new Date(clock());
     const ofTsa = refused.filter(({ code }) => code === 'request_refused');
     // Before the replies: one that is lost leaves its caller with a 504, whose address tells the outcome.

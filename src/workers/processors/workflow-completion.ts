@@ -19,6 +19,8 @@ export interface WorkflowCompletionDeps {
   readonly outputs: OutputStore;
   readonly counters: CounterStore;
   readonly makeStamps: MakeStamps;
+  /** Has a webhook sent once the workflow is completed (N3). @throws where the queue does not surely have it */
+  readonly announceCompleted: (workflow: WorkflowRecord, requestId: string) => Promise<void>;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -33,7 +35,7 @@ const freshSalt = (): string => randomBytes(saltBytes).toString('hex');
  * @throws ProviderError no provider stamped the root or the closing record; ServiceError `store_unavailable`: the job is tried again.
  */
 export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps): (job: JobPayload<'workflow-completion'>) => Promise<void> {
-  const { workflows, outputs, counters, makeStamps, clock, log } = deps;
+  const { workflows, outputs, counters, makeStamps, announceCompleted, clock, log } = deps;
 
   async function rootOf(workflow: WorkflowRecord, rootTokenId: string): Promise<ClosedChain> {
     const { root } = workflow;
@@ -95,6 +97,7 @@ export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps):
     const { tokenId, text } = await recordOf(workflow, root, rootStamp);
     if (!(await stamp(job, workflow, tokenId, hashOfClosingText(text)))) return;
     const completedAt = readClosingRecord(text)?.completed_at ?? rootStamp.proofs[0].issuedAt;
+    await announceCompleted(workflow, requestId);
     if (!(await workflows.complete(workflowId, new Date(completedAt)))) return;
     log.info({ requestId, workflowId, outputs: root.outputCount }, 'a workflow was completed');
     try {

@@ -5,7 +5,7 @@ import { stampFor, stampingAnnotations } from './stamp.ts';
 import { createTool, type Tool } from './tool.ts';
 
 /** Always tier sealed (M3). */
-export function createStampContentTool(deps: { readonly stamping: Stamping; readonly sealedMaxBytes: number }): Tool {
+export function createStampContentTool(deps: { readonly stamping: Pick<Stamping, 'stamp'>; readonly sealedMaxBytes: number }): Tool {
   const { stamping, sealedMaxBytes } = deps;
   const order = stampRequestFor({ tier: 'sealed', sealedMaxBytes });
   const contentOrder = stampContentArguments

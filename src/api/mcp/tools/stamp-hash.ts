@@ -8,7 +8,7 @@ const hashOrder = stampHashArguments
   .transform(({ sha256_hex, tier, metadata }): StampRequest => ({ hash: sha256_hex, tier, metadata }))
   .pipe(stampRequestFor());
 
-export function createStampHashTool({ stamping }: { readonly stamping: Stamping }): Tool {
+export function createStampHashTool({ stamping }: { readonly stamping: Pick<Stamping, 'stamp'> }): Tool {
   return createTool({
     name: 'service_stamp_hash',
     description:

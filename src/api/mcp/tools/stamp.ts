@@ -6,7 +6,7 @@ import type { ToolCall } from './tool.ts';
 export const stampingAnnotations = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true } as const;
 
 /** Stamps for the product whose token the call carries. @throws ServiceError as `Stamping.stamp` does. */
-export async function stampFor(call: ToolCall, stamping: Stamping, order: StampOrder): Promise<StampToken> {
+export async function stampFor(call: ToolCall, stamping: Pick<Stamping, 'stamp'>, order: StampOrder): Promise<StampToken> {
   const { product, requestId, idempotencyKey } = call;
   const { stamp, isReplayed } = await stamping.stamp({
     order,

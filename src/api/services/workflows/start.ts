@@ -88,6 +88,7 @@ export function createWorkflowStart(deps: StartDeps) {
       agentId: request.agent_id,
       briefingHash: request.briefing_hash,
       briefingMetadata: request.briefing_metadata ? JSON.stringify(request.briefing_metadata) : undefined,
+      callbackUrl: request.callback_url ?? undefined,
       tier: request.tier,
       challengeId: randomUUID(),
       createdAt: new Date(now),

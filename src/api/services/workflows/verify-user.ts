@@ -1,3 +1,4 @@
+import { randomUUIDv7 } from 'node:crypto';
 import {
   type ChallengeRefusal,
   challengeRefusal,
@@ -6,6 +7,7 @@ import {
   maxWrongTries,
 } from '../../../shared/domain/challenge.ts';
 import { answerTo, type WorkflowRefusal } from '../../../shared/domain/workflow-state.ts';
+import type { JobSender } from '../../../shared/queue/job-sender.ts';
 import type { Clock } from '../../../shared/runtime/clock.ts';
 import { snapshotOf, type WorkflowStore } from '../../../shared/store/workflows.ts';
 
@@ -23,7 +25,17 @@ const isGone = (refusal: WorkflowRefusal): refusal is Extract<WorkflowRefusal, {
  *
  * @throws ServiceError `store_unavailable`
  */
-export function createUserVerification({ workflows, clock }: { workflows: WorkflowStore; clock: Clock }) {
+export function createUserVerification(deps: { workflows: WorkflowStore; jobs: Pick<JobSender, 'send'>; clock: Clock }) {
+  const { workflows, jobs, clock } = deps;
+
+  /** Ahead of the answer, which may be given only once: the job finds out whether it was right (N4). @throws ServiceError `queue_unavailable` */
+  async function announce(workflowId: string, requestId: string, acceptedAt: number): Promise<void> {
+    const workflow = await workflows.find(workflowId);
+    if (!workflow?.callbackUrl || workflow.emailVerifiedAt) return;
+    const job = { event: 'workflow.confirmed', workflowId, acceptedAt, requestId } as const;
+    await jobs.send('webhook', job, `confirmed-${randomUUIDv7()}`);
+  }
+
   /** Why nothing could be answered; `wrong` where a challenge could be, but this was none. */
   async function explain(workflowId: string, digest: string, nowMs: number): Promise<ChallengeOutcome | null> {
     const workflow = await workflows.find(workflowId);
@@ -39,10 +51,11 @@ export function createUserVerification({ workflows, clock }: { workflows: Workfl
     return kind ? { kind } : { kind: 'wrong', triesLeft: maxWrongTries - wrongTries };
   }
 
-  return async (workflowId: string, given: string): Promise<ChallengeOutcome | null> => {
+  return async (workflowId: string, given: string, requestId: string): Promise<ChallengeOutcome | null> => {
     const digest = digestOfChallenge(given);
     const nowMs = clock();
     if (isWellFormedChallenge(given)) {
+      await announce(workflowId, requestId, nowMs);
       const answered = await workflows.answerChallenge(workflowId, digest, new Date(nowMs));
       if (answered?.challenge?.usedAt) return { kind: 'verified' };
       if (answered?.challenge) return { kind: 'wrong', triesLeft: maxWrongTries - answered.challenge.wrongTries };

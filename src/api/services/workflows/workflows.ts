@@ -73,7 +73,7 @@ export function createWorkflows(deps: WorkflowsDeps) {
     start: createWorkflowStart({ workflows, counters, mailer, jobs, idempotency, clock, log, ttlMs, addressOf }),
     state: createWorkflowState({ outputs, clock, addressOf }),
     resend: createResend({ workflows, mailer, idempotency, clock, addressOf }),
-    verifyUser: createUserVerification({ workflows, clock }),
+    verifyUser: createUserVerification({ workflows, jobs, clock }),
     ...createOutputStamping({ queue, writes, waiter, outputs, idempotency, clock, servesQualified, addressOf }),
     complete: createCompletion({ workflows, stamps, markStamp, jobs, clock, waitMs, servesQualified, addressOf }),
     redact: createRedaction({ workflows, outputs, clock }),

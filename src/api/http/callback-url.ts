@@ -1,0 +1,23 @@
+import { isIP } from 'node:net';
+import type { Config } from '../../shared/runtime/config.ts';
+import { isPrivateAddress } from '../../shared/runtime/private-address.ts';
+
+/** The rule for targets of webhooks (N2): the worker holds to it again when it connects, since a name may come to mean another address. */
+export function createCallbackRule({
+  WEBHOOK_SECRET: secrets,
+  NODE_ENV,
+}: Pick<Config, 'WEBHOOK_SECRET' | 'NODE_ENV'>): (url: string) => string | undefined {
+  const isOpen = NODE_ENV !== 'production';
+  return (given) => {
+    if (secrets === undefined) return 'callback_url cannot be used: no webhooks are sent here, WEBHOOK_SECRET is not set';
+    const url = URL.canParse(given) ? new URL(given) : undefined;
+    if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
+      return 'callback_url must be an address that starts with https://, without user and password';
+    }
+    if (url.protocol !== 'https:' && !isOpen) return 'callback_url must start with https://';
+    const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+    const isPrivate = isIP(host) ? isPrivateAddress(host) : /(^|\.)(localhost|local|internal)\.?$/i.test(host);
+    if (isPrivate && !isOpen) return 'callback_url must not lead to a private address';
+    return undefined;
+  };
+}

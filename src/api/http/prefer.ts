@@ -1,0 +1,18 @@
+/** What a client would like, and we may do (RFC 7240). */
+export interface Preferences {
+  /** `respond-async`: an answer as soon as the request is accepted. */
+  readonly respondAsync: boolean;
+  /** `wait`: for so many seconds; 0 where it says nothing sensible. */
+  readonly waitSeconds: number;
+}
+
+/** Preferences that are not known, or are no tokens, are ignored (RFC 7240 §2); of one that comes twice the first counts. */
+export function readPrefer(given: string | readonly string[] | undefined): Preferences {
+  const said = new Map<string, string>();
+  for (const preference of [given ?? []].flat().join(',').split(',')) {
+    const [name = '', value = ''] = (preference.split(';', 1)[0] ?? '').split('=').map((part) => part.trim().toLowerCase());
+    if (!said.has(name)) said.set(name, value.replace(/^"(.*)"$/, '$1'));
+  }
+  const wait = said.get('wait') ?? '';
+  return { respondAsync: said.has('respond-async'), waitSeconds: /^\d{1,9}$/.test(wait) ? Number(wait) : 0 };
+}

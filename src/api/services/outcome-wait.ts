@@ -1,0 +1,48 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { VerificationResult } from '../../shared/contract/verify.ts';
+import { timeOfId } from '../../shared/domain/stamp-id.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
+import type { StampStore } from '../../shared/store/stamps.ts';
+import { isUnknownId, type Verification } from './verification.ts';
+
+/** Verifies a stamp by its id, once it is there or the time is up (N1). `hasLeft`: whether the client is gone. @throws ServiceError `store_unavailable` */
+export type UntilKnown = (tokenId: string, waitSeconds: number, hasLeft: () => boolean) => Promise<VerificationResult>;
+
+/** The longest that anybody waits, in seconds, and how many of a process do so at once; who comes beyond that is answered at once. */
+const longestSeconds = 30;
+const mostWaiting = 512;
+/** Only of what was accepted so lately is anything to be expected. */
+const youngMs = 24 * 3_600_000;
+
+const firstLookMs = 50;
+const longestLookMs = 500;
+
+export function createOutcomeWait(deps: {
+  verification: Pick<Verification, 'byId'>;
+  stamps: Pick<StampStore, 'find'>;
+  clock: Clock;
+}): UntilKnown {
+  const { verification, stamps, clock } = deps;
+  let waiting = 0;
+
+  async function untilThere(tokenId: string, until: number, hasLeft: () => boolean): Promise<void> {
+    for (let lookMs = firstLookMs; clock() < until && !hasLeft(); lookMs = Math.min(lookMs * 1.5, longestLookMs)) {
+      await delay(Math.min(lookMs, Math.max(1, until - clock())));
+      if ((await stamps.find(tokenId)) !== null) return;
+    }
+  }
+
+  return async (tokenId, waitSeconds, hasLeft) => {
+    const result = await verification.byId(tokenId);
+    const age = clock() - timeOfId(tokenId);
+    const isExpected = isUnknownId(result) && age < youngMs && age > -youngMs;
+    if (waitSeconds === 0 || !isExpected || waiting >= mostWaiting) return result;
+    waiting += 1;
+    try {
+      await untilThere(tokenId, clock() + Math.min(waitSeconds, longestSeconds) * 1_000, hasLeft);
+    } finally {
+      waiting -= 1;
+    }
+    return verification.byId(tokenId);
+  };
+}

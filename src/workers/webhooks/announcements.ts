@@ -1,0 +1,26 @@
+import type { JobSender } from '../../shared/queue/job-sender.ts';
+import type { StampItem } from '../../shared/queue/stamp-job.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
+import type { WorkflowRecord } from '../../shared/store/workflows.ts';
+
+/** Queues webhooks ahead of what ends the job that they tell of: either they are in the queue, or that job is done again (N3). */
+export function createAnnouncements({ jobs, clock }: { jobs: Pick<JobSender, 'send'>; clock: Clock }) {
+  async function send(...job: Parameters<typeof jobs.send<'webhook'>>): Promise<void> {
+    if ((await jobs.send(...job)) === 'unanswered') throw new Error('the queue did not say whether it took a webhook');
+  }
+
+  return {
+    announce: async (items: readonly StampItem[]): Promise<void> => {
+      const acceptedAt = clock();
+      await Promise.all(
+        items.map(({ tokenId, callback = '', requestId }) =>
+          send('webhook', { event: 'stamp.made', tokenId, callback, acceptedAt, requestId }, `stamp-${tokenId}`),
+        ),
+      );
+    },
+    announceCompleted: async ({ _id: workflowId, callbackUrl }: WorkflowRecord, requestId: string): Promise<void> => {
+      if (callbackUrl === undefined) return;
+      await send('webhook', { event: 'workflow.completed', workflowId, acceptedAt: clock(), requestId }, `completed-${workflowId}`);
+    },
+  };
+}

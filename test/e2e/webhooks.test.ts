@@ -1,0 +1,248 @@
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { verifyWebhook } from '../../clients/typescript/src/webhook.ts';
+import { startMailServer } from '../support/mail.ts';
+import {
+  eventually,
+  internalHeaders,
+  type JsonObject,
+  postJson,
+  randomHash,
+  stampAgent,
+  stampInternal,
+  verifyById,
+} from '../support/requests.ts';
+import { type Service, startService } from '../support/service.ts';
+import { completeWorkflow, openLink, stampOutput, startRequest } from '../support/workflows.ts';
+
+const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+const newSecret = `whsec_${Buffer.alloc(24, 9).toString('base64')}`;
+
+let service: Service;
+let linkFor: (workflowId: unknown) => Promise<string>;
+let closeMail: () => Promise<void>;
+beforeAll(async () => {
+  const mail = await startMailServer({ keep: true });
+  closeMail = () => mail.close();
+  linkFor = (workflowId) => mail.linkFor(workflowId);
+  const settings = {
+    WEBHOOK_SECRET: `${secret} ${newSecret}`,
+    SMTP_URL: mail.url,
+    MAIL_FROM: 'q@qstamp.example',
+    RATE_WORKFLOW_START_PER_HOUR: '0',
+  };
+  service = await startService({ keep: true, settings });
+});
+afterAll(async () => {
+  await service.stop();
+  await closeMail();
+});
+
+interface Received {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** A receiver whose answers are these statuses, the last one for ever; `hang` answers nothing. */
+async function startReceiver(...statuses: (number | 'hang')[]) {
+  const received: Received[] = [];
+  const server = createServer((request, response) => {
+    let body = '';
+    request.setEncoding('utf8').on('data', (chunk) => (body += chunk));
+    request.on('end', () => {
+      received.push({ headers: request.headers, body });
+      const status = statuses.length > 1 ? statuses.shift() : (statuses[0] ?? 204);
+      if (status === 'hang') return;
+      response
+        .writeHead(Number(status), { location: `http://127.0.0.1:${(server.address() as AddressInfo).port}/elsewhere` })
+        .end('x'.repeat(100_000));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook?who=me`, received };
+}
+
+/** Three verifiers: npm `standardwebhooks` with either secret, and our own client. */
+async function verified({ headers, body }: Received): Promise<JsonObject> {
+  const named = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+  for (const each of [secret, newSecret]) expect(new Webhook(each).verify(body, named)).toEqual(JSON.parse(body));
+  expect(() => new Webhook(secret).verify(`${body} `, named)).toThrow();
+  return (await verifyWebhook(body, named, { secret })) as JsonObject;
+}
+
+const arrived = (received: readonly Received[], count = 1) => eventually(async () => received.length >= count && received);
+
+describe('N1: Prefer: respond-async', () => {
+  test('is 202 at once with id and address, where the stamp is told later', async () => {
+    const idle = await startService({ workers: 0 });
+    const hash = randomHash();
+    const { status, headers, body } = await stampInternal(idle, { hash }, { prefer: 'respond-async' });
+    expect(status).toBe(202);
+    expect([headers.get('preference-applied'), headers.get('location')]).toEqual(['respond-async', body.verify_url]);
+    expect(body).toEqual({
+      token_id: expect.any(String),
+      status: 'accepted',
+      verify_url: `/api/v1/verify/v1/token/${body.token_id}`,
+      sealed_storage_url: null,
+    });
+    const agent = await stampAgent(idle, 'sealed', { content_b64: 'aGVsbG8=' }, { prefer: 'wait=1, respond-async' });
+    expect([agent.status, agent.body.sealed_storage_url]).toEqual([202, expect.stringContaining('/api/v1/sealed/')]);
+    const waited = idle.fetch(String(body.verify_url), { headers: { prefer: 'wait=20' } });
+    await idle.startWorker();
+    const answer = await waited;
+    expect(answer.headers.get('preference-applied')).toBe('wait=20');
+    expect(await answer.json()).toMatchObject({ valid: true, content_sha256: hash });
+  });
+
+  test('S9: with its key again it is 202 under the same id, and 201 once the stamp is there', async () => {
+    const headers = { 'idempotency-key': `key-${randomHash()}`, prefer: 'respond-async' };
+    const request = { hash: randomHash() };
+    const { status, body } = await stampInternal(service, request, headers);
+    expect(status).toBe(202);
+    await eventually(async () => (await verifyById(service, body.token_id)).body.valid === true);
+    const again = await stampInternal(service, request, headers);
+    expect([again.status, again.body.token_id, again.headers.get('idempotent-replayed')]).toEqual([201, body.token_id, 'true']);
+  });
+
+  test('Prefer: wait ends with the time, and does not wait for what nobody was promised', async () => {
+    const { body } = await stampInternal(service, { hash: randomHash() });
+    const unknown = `${String(body.token_id).slice(0, -4)}0000`;
+    const askedAt = Date.now();
+    const answer = await service.fetch(`/api/v1/verify/v1/token/${unknown}`, { headers: { prefer: 'wait=1' } });
+    expect(await answer.json()).toMatchObject({ valid: false, reason: expect.stringContaining('unknown_token_id') });
+    expect(Date.now() - askedAt).toBeGreaterThan(900);
+    const old = await service.fetch('/api/v1/verify/v1/token/01890a5d-ac96-774b-bcce-b302099a8057', { headers: { prefer: 'wait=1000' } });
+    expect(old.status).toBe(200);
+  });
+});
+
+describe('N2, N3: webhooks of stamps', () => {
+  test('tell exactly the answer of the 201, signed', async () => {
+    const { url, received } = await startReceiver();
+    const { status, body } = await stampInternal(service, { hash: randomHash(), tier: 'plus', callback_url: url });
+    expect(status).toBe(201);
+    const [webhook] = await arrived(received);
+    expect(webhook?.headers).toMatchObject({
+      'content-type': 'application/json',
+      'qstamp-event': 'stamp.made',
+      'webhook-id': `stamp_${body.token_id}`,
+    });
+    expect(await verified(webhook!)).toEqual(body);
+    expect(JSON.stringify(body)).toBe(webhook?.body);
+  });
+
+  test('tell the secret address of sealed content too; a replay tells nothing again', async () => {
+    const { url, received } = await startReceiver();
+    const request = { content_b64: 'aGVsbG8=', tier: 'sealed', callback_url: url };
+    const key = { 'idempotency-key': `key-${randomHash()}` };
+    const { body } = await stampInternal(service, request, { ...key, prefer: 'respond-async' });
+    expect(await verified((await arrived(received))[0]!)).toMatchObject({
+      token_id: body.token_id,
+      sealed_storage_url: body.sealed_storage_url,
+    });
+    expect((await stampInternal(service, request, key)).status).toBe(201);
+    expect(received).toHaveLength(1);
+  });
+
+  test('are sent again, under the same id, until they are taken; a redirection is not followed', async () => {
+    const { url, received } = await startReceiver(500, 302, 200);
+    await stampInternal(service, { hash: randomHash(), callback_url: url }, { prefer: 'respond-async' });
+    const webhooks = await arrived(received, 3);
+    expect(new Set(webhooks.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
+    for (const webhook of webhooks) await verified(webhook);
+  });
+
+  test('do not hold up stamps: a receiver that hangs keeps nobody waiting', async () => {
+    const { url, received } = await startReceiver('hang');
+    const answers = await Promise.all(Array.from({ length: 40 }, () => stampInternal(service, { hash: randomHash(), callback_url: url })));
+    expect(answers.every(({ status }) => status === 201)).toBe(true);
+    expect((await stampInternal(service, { hash: randomHash() })).status).toBe(201);
+    await arrived(received, 32);
+  });
+
+  test('are not lost while no worker runs', async () => {
+    const idle = await startService({ workers: 0, settings: { WEBHOOK_SECRET: secret, STAMP_WAIT_MS: '100' } });
+    const { url, received } = await startReceiver();
+    const { status, body } = await stampInternal(idle, { hash: randomHash(), callback_url: url });
+    expect(status).toBe(504);
+    await idle.startWorker();
+    const [webhook] = await arrived(received);
+    expect(JSON.parse(webhook?.body ?? '')).toMatchObject({ token_id: body.token_id });
+  });
+});
+
+describe('N2: what is no fit target', () => {
+  const refused = async (callback_url: unknown, at = service, headers = {}) => {
+    const { status, body } = await stampInternal(at, { hash: randomHash(), callback_url }, headers);
+    return { status, detail: body.detail as { loc: unknown; msg: string }[] };
+  };
+
+  test.each(['no address', 'ftp://example.com/', 'https://user:password@example.com/', '', 7])('%j is 422', async (url) => {
+    const { status, detail } = await refused(url);
+    expect([status, detail[0]?.loc]).toEqual([422, ['body', 'callback_url']]);
+  });
+
+  test('agents, batches and workflows without a service token get 422 that says who may', async () => {
+    const callback_url = 'https://example.com/';
+    const { status, body } = await stampAgent(service, 'basic', { hash: randomHash(), callback_url });
+    expect([status, JSON.stringify(body)]).toEqual([422, expect.stringContaining('service token')]);
+    const many = await postJson(service, '/api/v1/internal/v1/stamps', [{ hash: randomHash(), callback_url }], internalHeaders);
+    expect(JSON.stringify(many.body)).toContain('one stamp');
+    const start = await postJson(service, '/api/v1/workflow/start', startRequest({ callback_url }));
+    expect([start.status, JSON.stringify(start.body)]).toEqual([422, expect.stringContaining('service token')]);
+  });
+
+  test('without a secret it is 422; in production only https and no private address will do', async () => {
+    const silent = await startService({ workers: 0 });
+    expect((await refused('https://example.com/', silent)).detail[0]?.msg).toContain('WEBHOOK_SECRET');
+    const token = 'x'.repeat(40);
+    const settings = { NODE_ENV: 'production', TSP: 'mock', SERVICE_TOKENS: `test:${token}`, WEBHOOK_SECRET: secret };
+    const strict = await startService({ workers: 0, settings });
+    const private_ = [
+      '127.0.0.1',
+      '10.1.2.3',
+      '169.254.169.254',
+      '[::1]',
+      '[::ffff:10.0.0.1]',
+      '[fd00::1]',
+      'localhost',
+      '0x7f.1',
+      '2130706433',
+    ];
+    for (const host of private_) {
+      const { status, detail } = await refused(`https://${host}/`, strict, { 'x-service-token': token });
+      expect([host, status, detail[0]?.msg]).toEqual([host, 422, expect.stringContaining('private')]);
+    }
+    expect((await refused('http://example.com/', strict, { 'x-service-token': token })).detail[0]?.msg).toContain('https://');
+  });
+});
+
+test('N4: a workflow tells that its link was opened, and that it is completed', async () => {
+  const { url, received } = await startReceiver();
+  const user_email = `${randomHash().slice(0, 12)}@example.com`;
+  const started = await postJson(service, '/api/v1/workflow/start', startRequest({ user_email, callback_url: url }), internalHeaders);
+  expect(started.status).toBe(201);
+  const { workflow_id, workflow_token } = started.body;
+  const workflow = {
+    id: String(workflow_id),
+    token: '',
+    briefingHash: '',
+    headers: { authorization: `Workflow ${workflow_token}` },
+    answer: started,
+  };
+  expect((await openLink(await linkFor(workflow_id))).status).toBe(200);
+  const [confirmed] = await arrived(received);
+  expect(confirmed?.headers['qstamp-event']).toBe('workflow.confirmed');
+  expect(await verified(confirmed!)).toEqual({ workflow_id, status: 'active' });
+  await stampOutput(service, workflow);
+  const { body } = await completeWorkflow(service, workflow);
+  const [, completed] = await arrived(received, 2);
+  expect(completed?.headers['qstamp-event']).toBe('workflow.completed');
+  expect(await verified(completed!)).toEqual(body);
+});
