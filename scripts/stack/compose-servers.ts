@@ -5,7 +5,7 @@ import { type ComposeServer, composeHealthCheck, composeImage } from './compose-
 import { checkoutDir, type StackContext } from './context.ts';
 import { withLock } from './lock.mjs';
 import { createManagedProcess } from './managed-process.ts';
-import { findFreePort } from './ports.ts';
+import { expectConnection, findFreePort } from './ports.ts';
 import { StepError } from './progress.mjs';
 import { CommandError, runCommand } from './run-command.ts';
 import type { ServerOptions, StackServer } from './server.ts';
@@ -84,7 +84,10 @@ export async function startComposeServer(
     env,
     logFile: join(dataDir, 'logs', `${name}.log`),
     stopSignal: 'SIGINT',
-    checkReady: async () => void (await inside(composeHealthCheck(name))),
+    checkReady: async () => {
+      await inside(composeHealthCheck(name));
+      await expectConnection(port);
+    },
   });
   await server.start(signal);
   const url = urlAt(port, (await inside(['cat', passwordFile])).trim());

@@ -10,8 +10,8 @@ import { StepError } from './progress.mjs';
 import { runCommand } from './run-command.ts';
 import { findVersion } from './version.ts';
 
-const moduleFiles = ['go.mod', 'go.sum', 'main.go'];
-const moduleDir = join(import.meta.dirname, 'gateway');
+export const moduleFiles = ['go.mod', 'go.sum', 'main.go'];
+export const moduleDir = join(import.meta.dirname, 'gateway');
 const title = 'Building the MongoDB gateway (go build)';
 /** From this version on Go fetches by itself the toolchain that go.mod asks for. */
 const oldestGo = [1, 21] as const;
@@ -32,7 +32,7 @@ const goSettings = (folder: string) => ({
 const passedOn = ['GOPROXY', 'GOSUMDB', 'GONOSUMDB', 'GOPRIVATE', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY'];
 
 /** Go of this machine when it is new enough, else Go of the same Debian as PostgreSQL's tree. */
-async function findGo(context: StackContext, work: string): Promise<Go> {
+export async function findGo(context: StackContext, work: string): Promise<Go> {
   const { signal } = context;
   const program = findProgram('go');
   if (program !== undefined && (await findVersion(program, oldestGo, context, ['version'])).usable) {

@@ -102,12 +102,14 @@ async function startPatiently(postgres: ManagedProcess, signal: AbortSignal | un
   }
 }
 
+/** A data directory `pg` with the extension in it, to be copied. */
+export const findTemplate = (context: StackContext, tree: string): Promise<string> =>
+  cached(context, 'documentdb-data', recipeKey(treeKey, configuration), (place) => makeTemplate(context, tree, place));
+
 /** PostgreSQL with DocumentDB, its data in `<dataDir>/documentdb/pg`. */
 export async function preparePostgres(context: StackContext, tree: string): Promise<{ postgres: ManagedProcess; port: number }> {
   const { dataDir, durable, signal } = context;
-  const template = await cached(context, 'documentdb-data', recipeKey(treeKey, configuration), (place) =>
-    makeTemplate(context, tree, place),
-  );
+  const template = await findTemplate(context, tree);
   const folder = join(dataDir, 'documentdb');
   mkdirSync(folder, { recursive: true });
   if (!existsSync(join(folder, 'pg'))) {

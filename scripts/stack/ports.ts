@@ -21,3 +21,14 @@ export async function findFreePort(preferred?: number): Promise<number> {
     });
   });
 }
+
+/** Resolves when something takes connections at this port of 127.0.0.1. @throws what the system says where nothing does. */
+export function expectConnection(port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = net.connect({ port, host: '127.0.0.1' }, () => {
+      socket.destroy();
+      resolve();
+    });
+    socket.once('error', reject);
+  });
+}

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { neededImages } from '../../scripts/containers/base-images.ts';
+import { standIns } from '../../scripts/containers/stand-ins.ts';
 import { type ServiceProcess, serviceProcesses } from '../../scripts/service-processes.ts';
 import { containerCommands } from '../../scripts/stack/compose-file.ts';
 import { checkoutDir } from '../../scripts/stack/context.ts';
@@ -165,6 +167,12 @@ describe('docker-compose.yml', () => {
       expect(compose.volumes).toHaveProperty(name);
     }
   });
+});
+
+test('npm run test:containers has something to stand for every image that cannot be pulled', () => {
+  const images = neededImages();
+  expect(images).toHaveLength(5);
+  for (const image of images) expect(standIns).toHaveProperty([image.slice(0, image.lastIndexOf(':'))]);
 });
 
 describe('deploy/make-secrets.sh', () => {

@@ -106,7 +106,7 @@ test('way 2: npm start has compose run its own Redis, in the foreground, with a 
      case " $* " in
      *" version "*) echo 2.40.3 ;;
      *" cat "*) echo secret ;;
-     *" up "*) exec "${process.execPath}" -e "process.on('SIGINT', () => process.exit(0)); setInterval(() => {}, 1000)" ;;
+     *" up "*) exec "${process.execPath}" -e "process.on('SIGINT', () => process.exit(0)); require('node:net').createServer().listen(+process.env.START_REDIS_PORT, '127.0.0.1')" ;;
      esac`,
   );
   const server = await startRedis({ ...context, durable: true });

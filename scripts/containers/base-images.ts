@@ -1,0 +1,85 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { removeTree } from '../stack/administrator.ts';
+import { recipeKey } from '../stack/cache.ts';
+import { composeImage } from '../stack/compose-file.ts';
+import { checkoutDir, type StackContext } from '../stack/context.ts';
+import { findDocumentDbTree, makeTree, treeKey } from '../stack/documentdb-tree.ts';
+import { CommandError, runCommand } from '../stack/run-command.ts';
+import type { Podman } from './podman.ts';
+import { type StandIn, standIns } from './stand-ins.ts';
+
+/** An image that is needed, and how it was come by. */
+export interface BaseImage {
+  readonly name: string;
+  readonly source: string;
+}
+
+const debianPackages = ['redis-server', 'prometheus', 'libstdc++6', 'ca-certificates', 'passwd'];
+const label = 'qstamp.stand-in';
+
+/** The images that our Dockerfile begins with and our compose file runs beside our own. */
+export function neededImages(): string[] {
+  const node = /^FROM (\S+) AS build$/m.exec(readFileSync(join(checkoutDir, 'deploy/Dockerfile'), 'utf8'))?.[1] ?? '';
+  return [node, ...['redis', 'mongodb', 'mail', 'prometheus'].map(composeImage)];
+}
+
+/** Makes an image of a whole tree, unless it is there. */
+async function importTree(context: StackContext, { podman, env }: Podman, from: StandIn['from']): Promise<string> {
+  const key = from === 'debian' ? recipeKey(...debianPackages) : treeKey;
+  const image = `localhost/qstamp-${from}:${key}`;
+  if ((await podman(['image', 'ls', '--quiet', image])) !== '') return image;
+  const work = join(context.dataDir, `tree-${from}`);
+  mkdirSync(work);
+  if (from === 'debian') await makeTree(context, work, { packages: debianPackages }, 'Unpacking a small Debian (mmdebstrap)');
+  const tree = from === 'debian' ? join(work, 'root') : await findDocumentDbTree(context);
+  await context.progress.step(`Making an image of it (${from})`, () =>
+    runCommand('sh', ['-c', 'tar -C "$1" -c . | podman import --quiet - "$2"', 'sh', tree, image], {
+      signal: context.signal,
+      env: { ...process.env, ...env },
+    }),
+  );
+  await removeTree(work);
+  return image;
+}
+
+async function makeStandIn(context: StackContext, engine: Podman, name: string, standIn: StandIn, key: string): Promise<void> {
+  const from = await importTree(context, engine, standIn.from);
+  const folder = join(context.dataDir, `image-${key}`);
+  mkdirSync(folder);
+  await standIn.prepare?.(context, folder);
+  writeFileSync(join(folder, 'Containerfile'), [`FROM ${from}`, ...standIn.recipe, `LABEL ${label}=${key}`, ''].join('\n'));
+  await context.progress.step(`Making ${name}`, ({ update }) =>
+    engine.podman(['build', '--format=docker', `--tag=docker.io/${name.includes('/') ? '' : 'library/'}${name}`, folder], update),
+  );
+  await removeTree(folder);
+}
+
+/** The image is there afterwards: pulled, or made of what this machine can get; made ones are kept for the next run. */
+async function getImage(context: StackContext, engine: Podman, name: string): Promise<BaseImage> {
+  const standIn = standIns[name.slice(0, name.lastIndexOf(':'))];
+  if (standIn === undefined) throw new Error(`nothing can stand for ${name}`);
+  const key = recipeKey(standIn.from, ...standIn.recipe, ...debianPackages, treeKey);
+  const format = `{{index .Config.Labels "${label}"}}`;
+  const present = await engine.podman(['image', 'inspect', '--format', format, name]).catch(() => undefined);
+  if (present === '' || present === '<no value>') return { name, source: 'pulled' };
+  if (present !== key) {
+    try {
+      await context.progress.step(`Pulling ${name}`, () =>
+        engine.podman(['pull', '--quiet', `docker.io/${name.includes('/') ? '' : 'library/'}${name}`]),
+      );
+      return { name, source: 'pulled' };
+    } catch (error) {
+      if (!(error instanceof CommandError)) throw error;
+      await makeStandIn(context, engine, name, standIn, key);
+    }
+  }
+  return { name, source: `cannot be pulled here; stands for it: ${standIn.what}` };
+}
+
+/** Gets every image that is needed, one after the other. */
+export async function getBaseImages(context: StackContext, engine: Podman): Promise<BaseImage[]> {
+  const images: BaseImage[] = [];
+  for (const name of neededImages()) images.push(await getImage(context, engine, name));
+  return images;
+}

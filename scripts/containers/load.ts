@@ -1,0 +1,89 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ProviderFailed, Qstamp } from '../../clients/typescript/src/index.ts';
+import type { Deployment } from './deployment.ts';
+
+const clients = 16;
+/** As often as seconds that a TSA may be away. */
+const mostRefusals = 60;
+
+/** One that was made under load. */
+export interface Load extends Stamped {
+  /** How often its client was told 502 before. */
+  readonly refusals: number;
+}
+
+export interface Stamped {
+  readonly hash: string;
+  readonly id: string;
+}
+
+/** A client as a caller would write it: it repeats a request, under the same idempotency key, until it is told 201. */
+export const clientOf = ({ url, serviceToken }: Deployment): Qstamp =>
+  new Qstamp({ url, serviceToken, maxRetries: 100, timeoutMs: 20_000 });
+
+/** Stamps a hash, again after each 502, which says that no TSA answered and nothing was stamped. Answers how often that was told. */
+async function stampPatiently(qstamp: Qstamp, hash: string): Promise<Load> {
+  for (let refusals = 0; ; refusals += 1) {
+    try {
+      return { hash, id: (await qstamp.stampHash(hash)).token_id, refusals };
+    } catch (error) {
+      if (!(error instanceof ProviderFailed) || refusals === mostRefusals) throw error;
+      await delay(1_000);
+    }
+  }
+}
+
+/** Stamps so many fresh hashes by sixteen clients at once; `meanwhile` begins when a fifth of them are done. */
+export async function stampUnderLoad(deployment: Deployment, count: number, meanwhile: () => Promise<void>): Promise<Load[]> {
+  const qstamp = clientOf(deployment);
+  const hashes = Array.from({ length: count }, () => createHash('sha256').update(randomBytes(16)).digest('hex'));
+  const waiting = [...hashes];
+  const stamped: Load[] = [];
+  let broken: Promise<void> | undefined;
+  const ends = await Promise.allSettled(
+    Array.from({ length: clients }, async () => {
+      for (let hash = waiting.pop(); hash !== undefined; hash = waiting.pop()) {
+        stamped.push(await stampPatiently(qstamp, hash));
+        if (stamped.length >= count / 5) broken ??= meanwhile();
+      }
+    }),
+  );
+  await broken;
+  const failure = ends.find((end) => end.status === 'rejected');
+  if (failure !== undefined) throw failure.reason;
+  return stamped;
+}
+
+interface Listed {
+  readonly items: readonly { readonly token_id: string; readonly content_sha256: string }[];
+  readonly total: number;
+}
+
+/** Every stamp that the service has of the product. */
+async function listAll({ url, serviceToken }: Deployment): Promise<Listed['items']> {
+  const items: Listed['items'][number][] = [];
+  for (;;) {
+    const answer = await fetch(`${url}/api/v1/internal/v1/stamps?limit=500&offset=${items.length}`, {
+      headers: { 'x-service-token': serviceToken },
+    });
+    const page = (await answer.json()) as Listed;
+    items.push(...page.items);
+    if (page.items.length === 0 || items.length >= page.total) return items;
+  }
+}
+
+/** @throws Error where one that was told 201 is not there, stands there twice, or does not verify. Of many, every tenth is verified. */
+export async function expectEachOnce(deployment: Deployment, stamped: readonly Stamped[]): Promise<void> {
+  const ids = new Map<string, string[]>();
+  for (const { content_sha256, token_id } of await listAll(deployment))
+    ids.set(content_sha256, [...(ids.get(content_sha256) ?? []), token_id]);
+  const lost = stamped.filter(({ hash, id }) => !ids.get(hash)?.includes(id));
+  const doubled = stamped.filter(({ hash }) => (ids.get(hash)?.length ?? 0) > 1);
+  if (lost.length + doubled.length > 0) throw new Error(`${lost.length} of ${stamped.length} stamps are lost, ${doubled.length} doubled`);
+  const qstamp = clientOf(deployment);
+  for (const { id } of stamped.filter((_, index) => index % 10 === 0)) {
+    const { valid, reason } = await qstamp.verify(id);
+    if (!valid) throw new Error(`${id} is not valid: ${reason}`);
+  }
+}

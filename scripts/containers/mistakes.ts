@@ -1,0 +1,61 @@
+import { createServer } from 'node:net';
+import { CommandError } from '../stack/run-command.ts';
+import type { Deployment } from './deployment.ts';
+import type { Trial } from './trials.ts';
+
+const services = ['api', 'worker', 'redis', 'mongodb', 'mail', 'prometheus'];
+
+/** Runs `up` with a mistake in it: it must fail, the check must say so in one line, and nothing may be left running. */
+async function expectRefused(deployment: Deployment, env: NodeJS.ProcessEnv, line: RegExp): Promise<string> {
+  const { compose, inspect } = deployment;
+  try {
+    await compose(['up', '--detach'], env);
+    throw new Error('it was started');
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+  }
+  const said = (await compose(['logs', '--no-log-prefix', 'check'])).trim().split('\n').filter(Boolean);
+  if (said.length !== 1 || !line.test(said[0] ?? '')) throw new Error(`it said:\n${said.join('\n')}`);
+  const running = (await Promise.all(services.map(inspect))).flat().filter(({ State }) => State.Running);
+  if (running.length > 0) throw new Error(`${running.map(({ Name }) => Name).join(', ')} runs`);
+  await compose(['down', '--volumes']);
+  return `"${said[0]}", and nothing runs`;
+}
+
+/** What can be wrong before anything is started. */
+export const mistakes: readonly Trial[] = [
+  {
+    title: 'docker compose build',
+    run: async ({ compose }) => {
+      await compose(['build']);
+      return 'done';
+    },
+  },
+  {
+    title: 'no secret file',
+    run: (deployment) =>
+      expectRefused(deployment, { SERVICE_TOKENS_FILE: '/config/nothing' }, /^SERVICE_TOKENS_FILE: got "\/config\/nothing"/),
+  },
+  {
+    title: 'a providers file that is not there',
+    run: (deployment) =>
+      expectRefused(
+        deployment,
+        { TSP: 'file', TSP_PROVIDERS_FILE: '/config/providers.json' },
+        /^TSP_PROVIDERS_FILE: \/config\/providers\.json/,
+      ),
+  },
+  {
+    title: 'port taken',
+    run: async (deployment) => {
+      const other = createServer((socket) => void socket.destroy());
+      const { port } = new URL(deployment.url);
+      await new Promise<void>((resolve) => other.listen(Number(port), '127.0.0.1', resolve));
+      try {
+        return await expectRefused(deployment, {}, /^PORT: got "\d+", which another process listens on/);
+      } finally {
+        other.close();
+      }
+    },
+  },
+];

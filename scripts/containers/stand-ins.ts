@@ -1,0 +1,126 @@
+import { cpSync, mkdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { recipeKey } from '../stack/cache.ts';
+import { checkoutDir, type StackContext } from '../stack/context.ts';
+import { findGateway } from '../stack/documentdb-gateway.ts';
+import { findTemplate } from '../stack/documentdb-postgres.ts';
+import { findDocumentDbTree } from '../stack/documentdb-tree.ts';
+import { runCommand } from '../stack/run-command.ts';
+import { findGatewayWithPasswords } from './documentdb-gateway.ts';
+
+/** What is made where an image cannot be pulled. */
+export interface StandIn {
+  /** For the table. */
+  readonly what: string;
+  /** The tree that it begins with. */
+  readonly from: 'debian' | 'documentdb';
+  /** What comes after FROM, and in which everything that matters stands. */
+  readonly recipe: readonly string[];
+  /** Puts what the recipe copies into the folder. */
+  prepare?(context: StackContext, folder: string): Promise<void>;
+}
+
+const here = join(import.meta.dirname, 'stand-ins');
+const inModules = (name: string) => join(checkoutDir, 'node_modules', name);
+
+/** npm as it runs us, for the image of Node: its package holds none. */
+async function findNpm({ signal }: StackContext): Promise<string> {
+  const ours = process.env.npm_execpath;
+  if (ours?.endsWith('npm-cli.js')) return dirname(dirname(ours));
+  return join(await runCommand('npm', ['root', '--global', '--loglevel=error'], { signal }), 'npm');
+}
+
+const certificates = '/etc/ssl/certs/ca-certificates.crt';
+
+async function prepareNode(context: StackContext, folder: string): Promise<void> {
+  const node = inModules(`node-${process.platform}-${process.arch}`);
+  cpSync(join(node, 'bin/node'), join(folder, 'node'));
+  cpSync(join(node, 'LICENSE'), join(folder, 'LICENSE'));
+  cpSync(await findNpm(context), join(folder, 'npm'), { recursive: true, dereference: true });
+  // Of this machine: what it needs to reach its registry, it needs inside a build too.
+  cpSync(certificates, join(folder, 'ca-certificates.crt'));
+}
+
+/** Packages of node_modules and all that they need. */
+function copyPackages(names: readonly string[], folder: string, copied = new Set<string>()): void {
+  for (const name of names.filter((each) => !copied.has(each))) {
+    copied.add(name);
+    cpSync(inModules(name), join(folder, name), { recursive: true });
+    const { dependencies = {} }: { dependencies?: Record<string, string> } = JSON.parse(
+      readFileSync(join(inModules(name), 'package.json'), 'utf8'),
+    );
+    copyPackages(Object.keys(dependencies), folder, copied);
+  }
+}
+
+const registry = process.env.npm_config_registry;
+
+/** By the name that the Dockerfile and docker-compose.yml ask for, without its version. */
+export const standIns: Readonly<Record<string, StandIn>> = {
+  node: {
+    what: "Debian and the Node of the npm package, which is Node's own build of that version",
+    from: 'debian',
+    recipe: [
+      'COPY node /usr/local/bin/node',
+      'COPY LICENSE /usr/local/LICENSE',
+      'COPY npm /usr/local/lib/node_modules/npm',
+      `COPY ca-certificates.crt ${certificates}`,
+      'RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm && useradd --uid 1000 --create-home node',
+      `ENV NODE_EXTRA_CA_CERTS=${certificates}${registry ? ` npm_config_registry=${registry}` : ''}`,
+      'CMD ["node"]',
+    ],
+    prepare: prepareNode,
+  },
+  redis: {
+    what: "Debian's own Redis",
+    from: 'debian',
+    recipe: ['RUN mkdir -p /data && chown 999:999 /data', 'VOLUME /data', 'WORKDIR /data', 'USER 999:999', 'CMD ["redis-server"]'],
+  },
+  mongo: {
+    what: 'DocumentDB on PostgreSQL 18 behind the FerretDB gateway, with passwords',
+    from: 'documentdb',
+    recipe: [
+      'COPY gateway gateway-with-passwords mongod mongosh /usr/local/bin/',
+      'COPY --chown=999:999 template /usr/share/documentdb/template',
+      'RUN mkdir -p /data/db && chown -R 999:999 /data',
+      'VOLUME /data/db',
+      'USER 999:999',
+      'CMD ["mongod"]',
+      ...['mongod', 'mongosh'].map((name) => `LABEL ${name}=${recipeKey(readFileSync(join(here, 'mongo', name), 'utf8'))}`),
+    ],
+    prepare: async (context, folder) => {
+      for (const name of ['mongod', 'mongosh']) cpSync(join(here, 'mongo', name), join(folder, name));
+      cpSync(await findGateway(context), join(folder, 'gateway'));
+      cpSync(await findGatewayWithPasswords(context), join(folder, 'gateway-with-passwords'));
+      const template = join(await findTemplate(context, await findDocumentDbTree(context)), 'pg');
+      // As root it belongs to us, else to the user of the tree.
+      await runCommand('cp', ['-r', template, join(folder, 'template')], context);
+    },
+  },
+  'axllent/mailpit': {
+    what: 'smtp-server of npm, with the two addresses of Mailpit that are asked here',
+    from: 'debian',
+    recipe: [
+      'COPY node /usr/local/bin/node',
+      'COPY mail /mail',
+      'CMD ["node", "/mail/mailpit.mjs"]',
+      `LABEL program=${recipeKey(readFileSync(join(here, 'mailpit.mjs'), 'utf8'))}`,
+    ],
+    prepare: async (_context, folder) => {
+      cpSync(join(inModules(`node-${process.platform}-${process.arch}`), 'bin/node'), join(folder, 'node'));
+      mkdirSync(join(folder, 'mail'));
+      cpSync(join(here, 'mailpit.mjs'), join(folder, 'mail/mailpit.mjs'));
+      copyPackages(['smtp-server', 'postal-mime'], join(folder, 'mail/node_modules'));
+    },
+  },
+  'prom/prometheus': {
+    what: "Debian's own Prometheus",
+    from: 'debian',
+    recipe: [
+      'RUN mkdir -p /prometheus && chown 65534:65534 /prometheus',
+      'VOLUME /prometheus',
+      'USER 65534:65534',
+      'ENTRYPOINT ["/bin/prometheus"]',
+    ],
+  },
+};
