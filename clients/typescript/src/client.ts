@@ -11,6 +11,7 @@ import {
   keyedHeaders,
   keyOfPiece,
   mostItems,
+  type SingleOptions,
   type StampOptions,
   type StartOptions,
 } from './requests.ts';
@@ -50,7 +51,7 @@ export class Qstamp {
   }
 
   /** Stamps a SHA-256. */
-  async stampHash(sha256: string, options: StampOptions = {}): Promise<StampToken> {
+  async stampHash(sha256: string, options: SingleOptions = {}): Promise<StampToken> {
     return this.#stamp({ hash: checkedHash(sha256) }, options);
   }
 
@@ -92,7 +93,9 @@ export class Qstamp {
     const { briefing, briefing_hash, ...rest } = { briefing: undefined, briefing_hash: undefined, ...fields };
     const bytes = typeof briefing === 'string' ? new TextEncoder().encode(briefing) : briefing;
     const hash = bytes === undefined ? checkedHash(briefing_hash ?? '') : await sha256Of(bytes);
-    const headers = keyedHeaders(idempotencyKey === undefined ? {} : { idempotencyKey });
+    // Who is to be told by a webhook must be known.
+    const known = rest.callback_url ? this.#authorization : {};
+    const headers = { ...known, ...keyedHeaders(idempotencyKey === undefined ? {} : { idempotencyKey }) };
     const body = { ...rest, briefing_hash: hash };
     const call = { method: 'POST', path: '/api/v1/workflow/start', headers, body, signal } as const;
     return this.openWorkflow(await this.#exchange.send<WorkflowStartResponse>(call));
@@ -124,10 +127,13 @@ export class Qstamp {
     return this.#serviceToken === undefined ? {} : { 'x-service-token': this.#serviceToken };
   }
 
-  #stamp(content: { hash: string; content_b64?: string }, { tier = 'basic', metadata, ...options }: StampOptions): Promise<StampToken> {
+  #stamp(
+    content: { hash: string; content_b64?: string },
+    { tier = 'basic', metadata, callback_url, ...options }: SingleOptions,
+  ): Promise<StampToken> {
     const path = this.#serviceToken === undefined ? `${this.#stampsUnder}/stamp/${tier}` : `${this.#stampsUnder}/stamp`;
     const headers = { ...this.#authorization, ...keyedHeaders(options) };
-    const body = { ...content, tier, ...(metadata && { metadata }) };
+    const body = { ...content, tier, ...(metadata && { metadata }), ...(callback_url !== undefined && { callback_url }) };
     return this.#exchange.send({ method: 'POST', path, headers, body, signal: options.signal });
   }
 }

@@ -9,6 +9,7 @@ export interface WorkflowStartRequest {
   readonly briefing_hash: string;
   readonly briefing_metadata?: Readonly<Record<string, unknown>> | null;
   readonly tier?: WorkflowTier;
+  readonly callback_url?: string | null;
 }
 
 export type WorkflowTier = 'standard' | 'verified' | 'qualified';

@@ -19,6 +19,15 @@ export {
   WebhookRefused,
 } from './errors.ts';
 export type { Outcome } from './outcomes.ts';
-export type { CallOptions, ContentOptions, HashToStamp, KeyedOptions, OutputOptions, StampOptions, StartOptions } from './requests.ts';
+export type {
+  CallOptions,
+  ContentOptions,
+  HashToStamp,
+  KeyedOptions,
+  OutputOptions,
+  SingleOptions,
+  StampOptions,
+  StartOptions,
+} from './requests.ts';
 export { type HeadersGiven, verifyWebhook, type WebhookOptions } from './webhook.ts';
 export { type OutputToStamp, Workflow, type WorkflowAccess } from './workflow.ts';

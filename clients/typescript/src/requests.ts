@@ -23,7 +23,13 @@ export interface StampOptions extends KeyedOptions {
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-export interface ContentOptions extends StampOptions {
+/** Of one stamp. */
+export interface SingleOptions extends StampOptions {
+  /** Where a signed webhook tells of the stamp; with a service token only. */
+  readonly callback_url?: string;
+}
+
+export interface ContentOptions extends SingleOptions {
   /** Sends the content too, in tier `sealed`: the service keeps it, encrypted. Else only its hash leaves. */
   readonly sendContent?: boolean;
 }

@@ -23,6 +23,9 @@ export const startContract = {
   tag,
   id: 'startWorkflow',
   summary: 'Start a workflow; a link that confirms the e-mail address is mailed',
+  // Only who has `callback_url` told of it must be known (N2).
+  authentication: 'service',
+  isTokenOptional: true,
   headers: idempotencyHeaders,
   body: workflowStartRequest,
   answers: { 201: json('The workflow; its token is answered only here.', workflowStartResponse, replayed) },

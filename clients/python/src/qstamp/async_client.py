@@ -62,10 +62,11 @@ class AsyncQstamp:
         tier: StampTier | None = None,
         metadata: Mapping[str, str] | None = None,
         send_content: bool = False,
+        callback_url: str | None = None,
         idempotency_key: str | None = None,
     ) -> StampToken:
         """Stamps a file: its path, or one that is open for reading bytes."""
-        return await self._run(operations.stamp_file(self._settings, file, tier, metadata, send_content, idempotency_key))
+        return await self._run(operations.stamp_file(self._settings, file, tier, metadata, callback_url, send_content, idempotency_key))
 
     async def stamp_bytes(
         self,
@@ -74,10 +75,11 @@ class AsyncQstamp:
         tier: StampTier | None = None,
         metadata: Mapping[str, str] | None = None,
         send_content: bool = False,
+        callback_url: str | None = None,
         idempotency_key: str | None = None,
     ) -> StampToken:
         """Stamps bytes."""
-        return await self._run(operations.stamp_bytes(self._settings, content, tier, metadata, send_content, idempotency_key))
+        return await self._run(operations.stamp_bytes(self._settings, content, tier, metadata, callback_url, send_content, idempotency_key))
 
     async def stamp_text(
         self,
@@ -86,10 +88,11 @@ class AsyncQstamp:
         tier: StampTier | None = None,
         metadata: Mapping[str, str] | None = None,
         send_content: bool = False,
+        callback_url: str | None = None,
         idempotency_key: str | None = None,
     ) -> StampToken:
         """Stamps a text, as UTF-8."""
-        return await self._run(operations.stamp_bytes(self._settings, text.encode(), tier, metadata, send_content, idempotency_key))
+        return await self._run(operations.stamp_bytes(self._settings, text.encode(), tier, metadata, callback_url, send_content, idempotency_key))
 
     async def stamp_hash(
         self,
@@ -97,10 +100,11 @@ class AsyncQstamp:
         *,
         tier: StampTier = "basic",
         metadata: Mapping[str, str] | None = None,
+        callback_url: str | None = None,
         idempotency_key: str | None = None,
     ) -> StampToken:
         """Stamps a SHA-256."""
-        return await self._run(operations.stamp_hash(self._settings, sha256, tier, metadata, idempotency_key))
+        return await self._run(operations.stamp_hash(self._settings, sha256, tier, metadata, callback_url, idempotency_key))
 
     async def stamp_many(
         self,
@@ -137,10 +141,11 @@ class AsyncQstamp:
         briefing_hash: str | None = None,
         briefing_metadata: Mapping[str, Any] | None = None,
         tier: WorkflowTier = "standard",
+        callback_url: str | None = None,
         idempotency_key: str | None = None,
     ) -> AsyncWorkflow:
         """Starts a workflow: the client gets a mail with a link. Of the briefing only the hash is sent."""
-        fields = {"user_email": user_email, "agent_id": agent_id, "briefing_metadata": briefing_metadata, "tier": tier}
+        fields = {"user_email": user_email, "agent_id": agent_id, "briefing_metadata": briefing_metadata, "tier": tier, "callback_url": callback_url}
         started = await self._run(operations.start_workflow(self._settings, briefing, briefing_hash, fields, idempotency_key))
         return self.open_workflow(started.workflow_id, started.workflow_token)
 
@@ -158,6 +163,7 @@ class AsyncQstamp:
         briefing_hash: str | None = None,
         briefing_metadata: Mapping[str, Any] | None = None,
         tier: WorkflowTier = "standard",
+        callback_url: str | None = None,
         idempotency_key: str | None = None,
     ) -> AsyncIterator[AsyncWorkflow]:
         """Starts a workflow and completes it at the end of the block. When the block raises, it stays open."""
@@ -168,6 +174,7 @@ class AsyncQstamp:
             briefing_hash=briefing_hash,
             briefing_metadata=briefing_metadata,
             tier=tier,
+            callback_url=callback_url,
             idempotency_key=idempotency_key,
         )
         yield workflow

@@ -51,42 +51,55 @@ def send_in_pieces(
 
 
 def stamp(
-    settings: Settings, content: Mapping[str, str], tier: StampTier, metadata: Mapping[str, str] | None, key: str | None
+    settings: Settings, content: Mapping[str, str], tier: StampTier, metadata: Mapping[str, str] | None, callback_url: str | None, key: str | None
 ) -> Steps[StampToken]:
     under = _stamps_under(settings)
     path = f"{under}/stamp/{tier}" if settings.service_token is None else f"{under}/stamp"
-    body = {**content, "tier": tier, **({} if metadata is None else {"metadata": dict(metadata)})}
+    body: dict[str, Any] = {**content, "tier": tier, **({} if metadata is None else {"metadata": dict(metadata)})}
+    body |= {} if callback_url is None else {"callback_url": callback_url}
     return send(settings, Call("POST", path, {**_authorization(settings), **keyed(key)}, body), StampToken)
 
 
 def stamp_hash(
-    settings: Settings, sha256: str, tier: StampTier, metadata: Mapping[str, str] | None, key: str | None
+    settings: Settings, sha256: str, tier: StampTier, metadata: Mapping[str, str] | None, callback_url: str | None, key: str | None
 ) -> Steps[StampToken]:
-    return stamp(settings, {"hash": checked_hash(sha256)}, tier, metadata, key)
+    return stamp(settings, {"hash": checked_hash(sha256)}, tier, metadata, callback_url, key)
 
 
 def stamp_file(
-    settings: Settings, file: FileSource, tier: StampTier | None, metadata: Mapping[str, str] | None, send_content: bool, key: str | None
+    settings: Settings,
+    file: FileSource,
+    tier: StampTier | None,
+    metadata: Mapping[str, str] | None,
+    callback_url: str | None,
+    send_content: bool,
+    key: str | None,
 ) -> Steps[StampToken]:
     if send_content:
         content = yield Work(lambda: read_whole(file))
-        return (yield from stamp_bytes(settings, content, tier, metadata, True, key))
+        return (yield from stamp_bytes(settings, content, tier, metadata, callback_url, True, key))
     sha256 = yield Work(lambda: sha256_of_file(file))
-    return (yield from stamp_hash(settings, sha256, tier or "basic", metadata, key))
+    return (yield from stamp_hash(settings, sha256, tier or "basic", metadata, callback_url, key))
 
 
 def stamp_bytes(
-    settings: Settings, content: Bytes, tier: StampTier | None, metadata: Mapping[str, str] | None, send_content: bool, key: str | None
+    settings: Settings,
+    content: Bytes,
+    tier: StampTier | None,
+    metadata: Mapping[str, str] | None,
+    callback_url: str | None,
+    send_content: bool,
+    key: str | None,
 ) -> Steps[StampToken]:
     if isinstance(content, str):
         raise QstampError("the content must be bytes; stamp_text takes a text, stamp_file a path")
     sha256 = yield Work(lambda: sha256_of(content))
     if not send_content:
-        return (yield from stamp_hash(settings, sha256, tier or "basic", metadata, key))
+        return (yield from stamp_hash(settings, sha256, tier or "basic", metadata, callback_url, key))
     if tier not in (None, "sealed"):
         raise QstampError("content is sent in tier sealed only")
     sent = {"hash": sha256, "content_b64": base64.b64encode(content).decode()}
-    return (yield from stamp(settings, sent, "sealed", metadata, key))
+    return (yield from stamp(settings, sent, "sealed", metadata, callback_url, key))
 
 
 def stamp_many(
@@ -125,4 +138,6 @@ def start_workflow(
     content = briefing.encode() if isinstance(briefing, str) else briefing
     hashed = checked_hash(briefing_hash or "") if content is None else sha256_of(content)
     body = {**{name: value for name, value in fields.items() if value is not None}, "briefing_hash": hashed}
-    return send(settings, Call("POST", "/api/v1/workflow/start", keyed(key), body), WorkflowStartResponse)
+    # Who is to be told by a webhook must be known.
+    known = _authorization(settings) if "callback_url" in body else {}
+    return send(settings, Call("POST", "/api/v1/workflow/start", {**known, **keyed(key)}, body), WorkflowStartResponse)
