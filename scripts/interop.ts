@@ -1,7 +1,7 @@
 /**
  * `npm run interop`: strangers use a running service. Foreign generators make clients of `/openapi.json`, and these call every operation;
  * time-stamp clients are given the address of the RFC 3161 door; two of the Model Context Protocol use `/mcp`; Bouncy Castle and DSS judge our evidence records, and we those of Bouncy
- * Castle; our own clients run in Python, Deno and Bun. What they need is installed once, into the cache. Redis and MongoDB are those of
+ * Castle; scitt-cose, pymerkle, jq and OpenSSL judge what a workflow proves; our own clients run in Python, Deno and Bun. What they need is installed once, into the cache. Redis and MongoDB are those of
  * `REDIS_URL` and `MONGODB_URL`, or servers of its own. Names as arguments: only these strangers.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -13,6 +13,7 @@ import { generators, meetClient } from './interop/generated-clients.ts';
 import { mcpStrangers } from './interop/mcp-clients.ts';
 import { meetOurClients, ourClients } from './interop/our-clients.ts';
 import { meetTimeStampClients, timeStampClients } from './interop/time-stamp-clients.ts';
+import { meetTransparencyStrangers, transparencyStrangers } from './interop/transparency.ts';
 import { runScript } from './stack/interrupt.ts';
 import { startMailCatcher } from './stack/mail-catcher.ts';
 import { newMasterKey } from './stack/master-key.ts';
@@ -113,6 +114,9 @@ await runScript(async (signal) => {
     const met = await meetTimeStampClients(chosen(timeStampClients), context, { url, rootFile });
     isGood &&= met.isGood;
     if (met.rows.length > 0) context.progress.say(['', ...met.rows].join('\n'));
+    const transparency = await meetTransparencyStrangers(chosen(transparencyStrangers), context, { url, rootFile });
+    isGood &&= transparency.isGood;
+    if (transparency.rows.length > 0) context.progress.say(['', ...transparency.rows].join('\n'));
     const ours = await meetOurClients(chosen(ourClients), context, { url, document: JSON.parse(document) });
     isGood &&= ours.isGood;
     if (ours.rows.length > 0) context.progress.say(['', ...ours.rows].join('\n'));

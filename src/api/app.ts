@@ -28,6 +28,7 @@ import { registerMcp } from './mcp/endpoint.ts';
 import { registerOpenApi } from './openapi/register.ts';
 import { registerViews } from './pages/views.ts';
 import { registerAgentRoutes } from './routes/agent.ts';
+import { registerCoseRoutes } from './routes/cose.ts';
 import { registerHealthRoutes } from './routes/health.ts';
 import { registerInternalRoutes } from './routes/internal.ts';
 import { registerPageRoutes } from './routes/pages.ts';
@@ -92,6 +93,7 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
     statistics,
     sealedDownload,
     workflows,
+    cose,
     health,
     status,
     pricing,
@@ -165,6 +167,7 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   registerWorkflowRecordRoutes(app, { workflows, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
   registerWorkflowProofRoutes(app, { workflows, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
   registerWorkflowEvidenceRoutes(app, { workflows, budget, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
+  registerCoseRoutes(app, { cose, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
   registerVerifyUserRoutes(app, { workflows, mistakes });
   registerPageRoutes(app, {
     workflows,

@@ -89,6 +89,8 @@ export const scenario: readonly Step[] = [
   { operation: 'downloadTimeStampRequest', ...byId, bytes: '' },
   { operation: 'downloadTimeStampToken', ...byId, bytes: '' },
   { operation: 'downloadEvidenceRecord', ...byId, bytes: '' },
+  { operation: 'downloadCoseHeaders', ...byId, bytes: '' },
+  { operation: 'downloadReceiptKey', status: 200, bytes: '' },
 
   {
     operation: 'startWorkflow',

@@ -23,7 +23,8 @@ const twins: readonly Twin[] = [
   // `TSP=local` is a setting.
   { found: /\bTSPs?\b(?!=)/, name: 'provider, or TSA' },
   { found: /\bfinali[sz](e|ed|es|ing|ation)\b/i, name: 'complete' },
-  { found: /\b(attestations?|receipts?)\b/i, name: 'proof, or time-stamp token' },
+  // COSE has receipts of its own (RFC 9942).
+  { found: /\b(attestations?|(?<!COSE )receipts?)\b/i, name: 'proof, or time-stamp token' },
   { found: /\bcapabilit(y|ies)\b/i, name: 'secret address' },
   { found: /\b(address|agent|metadata)\b.* (was|were|is|are) removed\b|\bremoved on request\b/i, name: 'erased' },
   { found: /\b(verification|confirmation) (e-?)?(mail|link)s?\b/i, name: 'the mail with the link, the link in the mail' },

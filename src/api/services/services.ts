@@ -11,6 +11,7 @@ import type { Logger } from '../../shared/runtime/log.ts';
 import type { Store } from '../../shared/store/store.ts';
 import { canServeQualified, namesOf, type TrustSettings } from '../../shared/trust/trusted-providers.ts';
 import { type ActivityCounter, countVerifications } from './activity.ts';
+import { type CoseEvidence, createCoseEvidence } from './cose/headers.ts';
 import { createHealthService, type HealthService } from './health.ts';
 import { createIdempotency } from './idempotency.ts';
 import { createMailStateReader } from './mail-state.ts';
@@ -62,6 +63,7 @@ export interface Services {
   readonly statistics: Statistics;
   readonly sealedDownload: SealedDownload;
   readonly workflows: Workflows;
+  readonly cose: CoseEvidence;
   readonly stampPages: StampPages;
   readonly health: HealthService;
   readonly status: StatusService;
@@ -135,6 +137,7 @@ export function createServices(ports: ServicePorts): Services {
     statistics: createStatistics({ stamps, counters, clock }),
     sealedDownload: createSealedDownload({ stamps, sealedContents }),
     workflows,
+    cose: createCoseEvidence({ stamps, outputs, workflows: store.workflows, proveSealedChain: workflows.proveSealedChain, keys }),
     stampPages: createStampPages({ stamps, refusals, stampJudge, clock }),
     health: createHealthService({ version, clock, pingRedis, pingStore: store.ping, writes, readHeartbeats }),
     status: createStatusService({

@@ -23,7 +23,7 @@ interface PlainKey {
 type Keys = Collection<WrappedKey | PlainKey>;
 
 /** In the order in which they are made: of two processes with different master keys, one makes the first and the other makes none. */
-const keyNames = ['mock-provider', 'idempotency', 'challenge', 'workflows', 'stamp-metadata'] as const;
+const keyNames = ['mock-provider', 'idempotency', 'challenge', 'workflows', 'stamp-metadata', 'cose-receipts'] as const;
 export type KeyName = (typeof keyNames)[number];
 
 /** Keys of the service itself, made once for a database and shared by every process on it. */

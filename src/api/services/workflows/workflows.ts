@@ -86,6 +86,7 @@ export function createWorkflows(deps: WorkflowsDeps) {
       const request = { caller: `workflow:${workflow._id}`, key, operation: `workflow_${operation}`, content: null };
       return (await idempotency.bind(request, workflow._id)).isRepeated;
     },
+    proveSealedChain,
     proofs: createTreeProofs({ proveSealedChain, outputs, addressOf }),
     evidence: createEvidence({ proveSealedChain, outputs, stamps, stampJudge, revocationLists }),
     published: createPublished({ outputs, clock, addressOf }),
