@@ -50,7 +50,9 @@ def client_for(token):
 
 
 def model_of(annotation, value):
-    """The value as the class that the client takes for it."""
+    """The value as the class that the client takes for it; of a list, each member."""
+    if typing.get_origin(annotation) is list and isinstance(value, list):
+        return [model_of(typing.get_args(annotation)[0], member) for member in value]
     for choice in (annotation, *typing.get_args(annotation)):
         if hasattr(choice, "from_dict"):
             return choice.from_dict(value)

@@ -171,10 +171,6 @@ function describeParameters(
   }));
 }
 
-/** Lines are one text for generators, and whoever reads it knows the schema from beside it. */
-const describeBody = (type: string, schema: JsonSchema, example: unknown): MediaObject =>
-  type === 'application/x-ndjson' ? { schema: { type: 'string' } } : { schema, ...(example !== undefined && { example }) };
-
 function describeOperation(collector: SchemaCollector, { contract }: DescribedRoute): OperationObject {
   const parameters = [
     ...describeParameters(collector, 'path', contract.path),
@@ -193,7 +189,9 @@ function describeOperation(collector: SchemaCollector, { contract }: DescribedRo
     ...(body && {
       requestBody: {
         required: true,
-        content: Object.fromEntries((contract.bodyTypes ?? ['application/json']).map((type) => [type, describeBody(type, body, example)])),
+        content: Object.fromEntries(
+          (contract.bodyTypes ?? ['application/json']).map((type) => [type, { schema: body, ...(example !== undefined && { example }) }]),
+        ),
       },
     }),
     responses: describeAnswers(collector, contract),

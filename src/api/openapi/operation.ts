@@ -31,7 +31,7 @@ export interface OperationContract extends RequestContract {
   readonly isTokenOptional?: true;
   /** Of this operation's body, where the one of its schema does not fit. */
   readonly bodyExample?: object | undefined;
-  /** Where the body is no JSON, or not only. */
+  /** Where the body is no JSON. Of one that may be lines too only the JSON is described: generators make wrong code of a choice. */
   readonly bodyTypes?: readonly string[];
   /** The body is documented here and judged by rules of another protocol: no 422. */
   readonly isJudgedElsewhere?: true;

@@ -23,7 +23,6 @@ const shared = {
     'An array, or a line for each item (`application/x-ndjson`), answered in kind and in order; lines come as stamps are made. Each item is stamped or ' +
     'fails for itself. All are of one tier, and none has content. One Idempotency-Key covers them all.',
   body: stampBatchBody,
-  bodyTypes: ['application/json', 'application/x-ndjson'],
   bodyExample: [{ hash }, { hash, metadata: { project: 'aurora' } }],
   answers: batchAnswersOf(stampBatchAnswer),
   errors: [...stampErrors.filter((code) => code !== 'provider_failed'), 'rate_limited'],

@@ -26,7 +26,6 @@ const contract = {
   path: workflowIdPath,
   headers: idempotencyHeaders,
   body: outputBatchBody,
-  bodyTypes: ['application/json', 'application/x-ndjson'],
   bodyExample: [{ output_hash: hash, output_type: 'image' }],
   answers: batchAnswersOf(outputBatchAnswer),
   errors: stampContract.errors.filter((code) => code !== 'stamp_pending' && code !== 'provider_failed'),

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { contentsOf } from '../asn1/der.ts';
+import { contentsOf, derOf } from '../asn1/der.ts';
 import { oidOf } from '../asn1/der-values.ts';
 import { membersOf } from '../asn1/members.ts';
 import { OID } from '../asn1/oids.ts';
@@ -66,6 +66,16 @@ export function checkSignature(signerInfo: SignerInfo, signer: Certificate, swor
     refuse('signer_identifier_mismatch', 'The signature is by another certificate than the SignerInfo names.');
   }
   refuse('signature_invalid', 'The signature over the signed attributes does not hold.');
+}
+
+/** All that `checkSignature` depends on, as a SHA-256 in hex: where it was found good once, it is good. */
+export function signatureMarkOf(
+  { signatureAlgorithmDer, digestAlgorithmDer, signature, ...rest }: SignerInfo,
+  signer: Certificate,
+): string {
+  const parts = [derOf(signatureAlgorithmDer), derOf(digestAlgorithmDer), derOf(rest.signedAttributes), signature];
+  const lengths = Buffer.from(parts.map(({ length }) => length).join());
+  return hash('sha256', Buffer.concat([Buffer.from(signer.fingerprint), lengths, ...parts]), 'hex');
 }
 
 function isSignatureBy(certificate: Certificate, algorithm: SignatureAlgorithm, signed: Buffer, signature: Buffer): boolean {

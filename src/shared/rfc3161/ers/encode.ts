@@ -1,4 +1,5 @@
 import { contextConstructed, integer, octetString, sequence } from '../asn1/der-writer.ts';
+import { TAG } from '../asn1/tags.ts';
 import { digestIdentifier } from '../issue/sign.ts';
 import type { Imprint } from '../tsp/imprint.ts';
 import type { DigestAlgorithm } from '../x509/algorithms.ts';
@@ -17,8 +18,22 @@ export interface ArchiveTimeStampParts {
 }
 
 function encodeTimeStamp({ reducedHashtree, token }: ArchiveTimeStampParts): Buffer {
-  const lists = reducedHashtree?.map((list) => sequence(...[...list].sort(Buffer.compare).map((hash) => octetString(hash))));
+  const lists = reducedHashtree?.map(encodeList);
   return sequence(...(lists === undefined ? [] : [contextConstructed(2, ...lists)]), token);
+}
+
+/** PartialHashtree. One hash in each list is what batches are made of, thousands at a time. */
+function encodeList(list: readonly Buffer[]): Buffer {
+  const [only] = list;
+  if (list.length > 1 || only === undefined || only.length > 64)
+    return sequence(...[...list].sort(Buffer.compare).map((hash) => octetString(hash)));
+  const out = Buffer.allocUnsafe(only.length + 4);
+  out[0] = TAG.sequence;
+  out[1] = only.length + 2;
+  out[2] = TAG.octetString;
+  out[3] = only.length;
+  out.set(only, 4);
+  return out;
 }
 
 const encodeWith = (algorithms: readonly DigestAlgorithm[], chains: readonly Buffer[]): Buffer =>

@@ -1,6 +1,6 @@
 import { derOf } from '../asn1/der.ts';
 import { checkUnsignedAttributes, signedAttributesOf } from '../cms/attributes.ts';
-import { checkAlgorithmProtection, checkContentType, checkMessageDigest, checkSignature } from '../cms/signature.ts';
+import { checkAlgorithmProtection, checkContentType, checkMessageDigest, checkSignature, signatureMarkOf } from '../cms/signature.ts';
 import { type SignedData, signedDataOf } from '../cms/signed-data.ts';
 import { embeddedOf, signerCertificateOf } from '../cms/signer.ts';
 import { checkNamedChain, checkSigningCertificate, signingCertificatesOf, swornSignerOf } from '../cms/signing-certificate.ts';
@@ -99,7 +99,9 @@ export function judgeSigner(
   checkAlgorithmProtection(attributes, signerInfo);
   checkUnsignedAttributes(signerInfo);
   const named = signingCertificatesOf(attributes);
-  checkSignature(signerInfo, signer, swornSignerOf(named, embedded.certificates));
+  // A batch has one signature for thousands of stamps: the very same octets by the same certificate are not computed again.
+  const mark = signatureMarkOf(signerInfo, signer);
+  if (!trust.knowsSignature(mark)) checkSignature(signerInfo, signer, swornSignerOf(named, embedded.certificates));
   checkSigningCertificate(named, signer);
   checkPurpose(signer);
   if (tstInfo.tsa !== undefined) checkTsaName(tstInfo.tsa, signer);
@@ -111,6 +113,7 @@ export function judgeSigner(
       checkNamedChain(named, candidate, known);
     }),
   );
+  trust.noteSignature(mark);
   const { bytes: token, grantedWithMods } = opened;
   return verifiedOf({ tstInfo, chain, company, token, grantedWithMods, isImprintChecked }, trust);
 }

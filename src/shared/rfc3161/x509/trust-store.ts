@@ -17,7 +17,7 @@ export interface TrustMaterial {
   readonly areCaPurposesIgnored?: boolean;
 }
 
-/** What is trusted, with what has been learnt about it: certificates that were read, chains that lead to an anchor. */
+/** What is trusted, with what has been learnt about it: certificates that were read, chains that lead to an anchor, good signatures. */
 export interface TrustStore {
   /** SHA-256 of the DER of each anchor, hex. */
   readonly anchorFingerprints: readonly string[];
@@ -35,6 +35,9 @@ export interface TrustStore {
    * @throws Refusal when there is none
    */
   chainOf(signer: Certificate, embedded: readonly Certificate[], accept: (chain: Chain) => void): Chain;
+  /** Whether a signature with this mark (`signatureMarkOf`) was found good, by a signer whom a chain of this store leads to. */
+  knowsSignature(mark: string): boolean;
+  noteSignature(mark: string): void;
 }
 
 /** The configured material is no certificate or list. `message` says which. */
@@ -68,6 +71,7 @@ export function createTrustStore({ anchors, intermediates = [], crls = [], areCa
   const configured = new Map(certificates.map((certificate) => [certificate.fingerprint, certificate]));
   const met = new Map<string, Certificate>();
   const knownChains = new Map<string, Chain>();
+  const goodSignatures = new Map<string, true>();
 
   return {
     anchorFingerprints: trusted.map((anchor) => anchor.fingerprint),
@@ -90,6 +94,8 @@ export function createTrustStore({ anchors, intermediates = [], crls = [], areCa
       for (const certificate of chain) remember(met, certificate.fingerprint, certificate);
       return chain;
     },
+    knowsSignature: (mark) => goodSignatures.has(mark),
+    noteSignature: (mark) => remember(goodSignatures, mark, true),
   };
 }
 

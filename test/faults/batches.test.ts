@@ -1,0 +1,89 @@
+import { expect, test } from 'vitest';
+import { createFault } from '../../src/tsa/faults.ts';
+import { collectionOf, openDatabase } from '../support/database.ts';
+import { tries } from '../support/depth.ts';
+import { eventually, expectStamped, type JsonAnswer, listStampIds, randomHash, stampInternal, verifyById } from '../support/requests.ts';
+import { freshDatabase, startPrivateMongo } from '../support/servers.ts';
+import { addWorkerProcess, type Service, startProcesses, startService } from '../support/service.ts';
+import { providersSettings, startTsa } from '../support/tsa-service.ts';
+
+const stampMany = (service: Service, count: number): Promise<JsonAnswer[]> =>
+  Promise.all(Array.from({ length: count }, () => stampInternal(service, { hash: randomHash() })));
+
+/** Each answer has one stamp, none has two, and each leaf is valid and in one batch, which is there. */
+async function expectEachOnce(service: Service, answers: readonly JsonAnswer[]): Promise<void> {
+  expect(new Set(answers.map(({ status }) => status)).difference(new Set([201, 504]))).toEqual(new Set());
+  await expectStamped(service, answers, 60_000);
+  expect((await listStampIds(service)).toSorted()).toEqual(answers.map(({ body }) => String(body.token_id)).toSorted());
+  const db = await openDatabase(service);
+  const stamps = await collectionOf(db, 'stamps').find().toArray();
+  expect(stamps.map(({ proofs }) => (proofs as unknown[]).length)).toEqual(stamps.map(() => 1));
+  for (const { status, body } of answers) {
+    const { body: verified } = await verifyById(service, body.token_id);
+    expect(verified).toMatchObject({ valid: true, ...(status === 201 && { issued_at: body.issued_at }) });
+  }
+}
+
+test('S7, S14: workers killed between the answer of the TSA and the write lose no stamp and make none twice', async () => {
+  const tsa = await startTsa();
+  const settings = providersSettings([{ tsa, aggregate: { max_leaves: 12 }, timeout_ms: 3_000 }]);
+  const service = await startProcesses({ workers: 2, settings: { ...settings, STAMP_WAIT_MS: '20000' } });
+  const answers: JsonAnswer[] = [];
+  let isDone = false;
+  const clients = Array.from({ length: 16 }, async () => {
+    for (let request = 0; request < tries(15, 3) || !isDone; request += 1)
+      answers.push(await stampInternal(service, { hash: randomHash() }));
+  });
+  for (const worker of [...service.workers]) {
+    // Asked, and so about to be answered: whatever the worker does next is cut off somewhere.
+    const asked = tsa.server.received.length;
+    await eventually(async () => tsa.server.received.length > asked, 20_000, 1);
+    await worker.kill();
+    await addWorkerProcess(service);
+  }
+  isDone = true;
+  await Promise.all(clients);
+  await expectEachOnce(service, answers);
+}, 300_000);
+
+test('S14, E9: a TSA that lies about a batch costs nobody his stamp where another is configured, else only that batch', async () => {
+  const [liar, second] = [await startTsa(), await startTsa()];
+  const aggregate = { max_leaves: 10, window_ms: 1_000 };
+  const service = await startService({
+    settings: providersSettings([
+      { tsa: liar, aggregate },
+      { tsa: second, aggregate },
+    ]),
+  });
+  const [before, beforeSecond] = [liar.server.received.length, second.server.received.length];
+  liar.server.failNext(createFault('other_imprint'));
+  const answers = await stampMany(service, 10);
+  expect(new Set(answers.map(({ body }) => body.tsp_provider))).toEqual(new Set(['tsa-2']));
+  expect([liar.server.received.length - before, second.server.received.length - beforeSecond]).toEqual([1, 1]);
+  await expectEachOnce(service, answers);
+
+  const lonely = await startService({ settings: providersSettings([{ tsa: liar, aggregate }]) });
+  liar.server.failNext(createFault('bad_signature'));
+  expect((await stampMany(lonely, 10)).map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 502));
+  expect((await stampMany(lonely, 10)).map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 201));
+  expect(await listStampIds(lonely)).toHaveLength(10);
+});
+
+test('S14, E10: a store that is away when the TSA answers gets each stamp once it is back, with one batch', async () => {
+  const mongo = await startPrivateMongo();
+  try {
+    const tsa = await startTsa();
+    const settings = { ...providersSettings([{ tsa, aggregate: { max_leaves: 20, window_ms: 1_000 } }]), STAMP_WAIT_MS: '4000' };
+    const service = await startService({ settings: { ...settings, MONGODB_URL: freshDatabase(mongo.url) } });
+    const asked = tsa.server.received.length;
+    tsa.server.failNext(createFault('slow:700'));
+    const waiting = stampMany(service, 20);
+    await eventually(async () => tsa.server.received.length > asked, 20_000, 5);
+    await mongo.kill();
+    const answers = await waiting;
+    await mongo.start();
+    await expectEachOnce(service, answers);
+  } finally {
+    await mongo.dispose();
+  }
+}, 120_000);

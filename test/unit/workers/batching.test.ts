@@ -1,0 +1,189 @@
+import { randomBytes, randomUUIDv7 } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { pino } from 'pino';
+import { expect, test } from 'vitest';
+import { ServiceError } from '../../../src/shared/domain/service-error.ts';
+import type { Batch, Imprint, TokenProof } from '../../../src/shared/domain/stamp.ts';
+import { encodeRequest } from '../../../src/shared/rfc3161/index.ts';
+import type { AggregateSettings } from '../../../src/shared/trust/aggregate-entry.ts';
+import { createCollector } from '../../../src/workers/providers/collector.ts';
+import { createProviderPool } from '../../../src/workers/providers/pool.ts';
+import { ProviderError, type StampSubject } from '../../../src/workers/providers/provider.ts';
+import type { Rfc3161Provider } from '../../../src/workers/providers/rfc3161.ts';
+
+const all: AggregateSettings = { maxLeaves: 4_096, windowMs: 0, callers: ['internal'] };
+const some = (count: number, more: Partial<StampSubject> = {}): StampSubject[] =>
+  Array.from({ length: count }, () => ({
+    tokenId: randomUUIDv7(),
+    imprint: { algorithm: 'sha256', digest: randomBytes(32).toString('hex') },
+    tier: 'basic',
+    callerKind: 'internal',
+    ...more,
+  }));
+
+/** A TSA that signs whatever it is asked for, unless told to fail. */
+function tsaThat(name: string, options: Partial<Rfc3161Provider> & { answer?: () => Promise<unknown> } = {}) {
+  const asked: Imprint[] = [];
+  const { answer = async () => undefined, ...more } = options;
+  let underWay = 0;
+  let mostUnderWay = 0;
+  const provider: Rfc3161Provider = {
+    name,
+    isQualified: false,
+    policyOid: undefined,
+    maxConcurrent: 4,
+    aggregate: all,
+    timeoutMs: 5_000,
+    chain: () => undefined,
+    close: () => undefined,
+    readToken: () => {
+      throw new Error('nobody reads these tokens');
+    },
+    stamp: async ({ imprint }): Promise<TokenProof> => {
+      asked.push(imprint);
+      underWay += 1;
+      mostUnderWay = Math.max(underWay, mostUnderWay);
+      try {
+        await answer();
+      } finally {
+        underWay -= 1;
+      }
+      const token = encodeRequest({
+        imprint: { algorithm: imprint.algorithm, digest: Buffer.from(imprint.digest, 'hex') },
+        nonce: undefined,
+      });
+      return {
+        kind: 'token',
+        provider: name,
+        isQualified: false,
+        issuedAt: '2026-11-21T12:00:00Z',
+        token: token.toString('base64'),
+        tsq: token,
+        tsr: token,
+      };
+    },
+    ...more,
+  };
+  return { provider, asked, mostUnderWay: () => mostUnderWay };
+}
+
+const fails = { answer: () => Promise.reject(new Error('it lies')) };
+
+function poolOf(providers: readonly Rfc3161Provider[], keep: () => Promise<void> = async () => undefined) {
+  const kept: { batch: Batch; tokenIds: string[] }[] = [];
+  const pool = createProviderPool({
+    providers,
+    deadlineMs: 3_000,
+    clock: Date.now,
+    log: pino({ level: 'silent' }),
+    keepBatch: async (batch, leaves) => {
+      await keep();
+      kept.push({ batch, tokenIds: leaves.map(({ tokenId }) => tokenId) });
+    },
+  });
+  return { pool, kept };
+}
+
+test('S14: what waits together is one request; alone, a stamp is a plain token', async () => {
+  const tsa = tsaThat('one');
+  const { pool, kept } = poolOf([tsa.provider]);
+  expect(await pool.stamp(some(1)[0]!)).toMatchObject({ kind: 'token' });
+  const subjects = some(50);
+  const proofs = await Promise.all(subjects.map((subject) => pool.stamp(subject)));
+  expect([proofs.map(({ kind }) => kind), tsa.asked.length, kept.length]).toEqual([subjects.map(() => 'leaf'), 2, 1]);
+  expect(kept[0]).toMatchObject({ batch: { leaves: 50, root: tsa.asked[1] }, tokenIds: subjects.map(({ tokenId }) => tokenId) });
+});
+
+test('S14: when a TSA lies about a batch, the next one is asked for the same root: no imprint is in two trees', async () => {
+  const [liar, second] = [tsaThat('liar', fails), tsaThat('second')];
+  const { pool, kept } = poolOf([liar.provider, second.provider]);
+  const proofs = await Promise.all(some(20).map((subject) => pool.stamp(subject)));
+  expect(new Set(proofs.map(({ provider }) => provider))).toEqual(new Set(['second']));
+  expect([liar.asked.length, second.asked, kept.length]).toEqual([1, liar.asked, 1]);
+});
+
+test('S14: a TSA that makes no batches is asked for each stamp of one that failed; a lie costs only its own batch', async () => {
+  const [liar, plain] = [tsaThat('liar', fails), tsaThat('plain', { aggregate: undefined })];
+  const { pool, kept } = poolOf([liar.provider, plain.provider]);
+  const proofs = await Promise.all(some(5).map((subject) => pool.stamp(subject)));
+  expect([proofs.map(({ kind }) => kind), plain.asked.length, kept]).toEqual([Array.from({ length: 5 }, () => 'token'), 5, []]);
+
+  let lies = 1;
+  const once = tsaThat('once', { answer: async () => (lies-- > 0 ? Promise.reject(new Error('a lie')) : undefined) });
+  const { pool: alone } = poolOf([once.provider]);
+  const first = await Promise.allSettled(some(3).map((subject) => alone.stamp(subject)));
+  expect(first.map((outcome) => outcome.status === 'rejected' && outcome.reason instanceof ProviderError)).toEqual([true, true, true]);
+  expect(await Promise.all(some(3).map((subject) => alone.stamp(subject)))).toHaveLength(3);
+});
+
+test('E10: a batch that cannot be stored gives no leaf, and no TSA is to blame', async () => {
+  const away = () => Promise.reject(new ServiceError('store_unavailable', 'away'));
+  const tsa = tsaThat('one');
+  const { pool } = poolOf([tsa.provider, tsaThat('two').provider], away);
+  const outcomes = await Promise.allSettled(some(4).map((subject) => pool.stamp(subject)));
+  expect(outcomes.map((outcome) => outcome.status === 'rejected' && outcome.reason instanceof ServiceError)).toEqual([
+    true,
+    true,
+    true,
+    true,
+  ]);
+  expect([tsa.asked.length, pool.health().map(({ status }) => status)]).toEqual([1, ['operational', 'operational']]);
+});
+
+test('S14: algorithms, and stamps that must be qualified, go into trees of their own; time-stamp clients into none', async () => {
+  const tsa = tsaThat('one', { isQualified: true });
+  const { pool, kept } = poolOf([tsa.provider]);
+  const sha512 = { algorithm: 'sha512', digest: randomBytes(64).toString('hex') } as const;
+  const asked = { nonce: 1n, policy: undefined, hasNullParameters: false };
+  const subjects = [
+    ...some(3),
+    ...some(3, { imprint: sha512 }),
+    ...some(3, { requiresQualified: true }),
+    ...some(2, { callerKind: 'tsa', asked }),
+    ...some(2, { callerKind: 'agent' }),
+  ];
+  const proofs = await Promise.all(subjects.map((subject) => pool.stamp(subject)));
+  expect(kept.map(({ batch }) => [batch.root.algorithm, batch.leaves]).sort()).toEqual([
+    ['sha256', 3],
+    ['sha256', 3],
+    ['sha512', 3],
+  ]);
+  expect(proofs.slice(9).map(({ kind }) => kind)).toEqual(['token', 'token', 'token', 'token']);
+});
+
+test('S14: no batch is larger, and no more requests are under way, than the providers file allows', async () => {
+  const tsa = tsaThat('one', { maxConcurrent: 2, aggregate: { ...all, maxLeaves: 10 }, answer: () => delay(5) });
+  const { pool, kept } = poolOf([tsa.provider]);
+  await Promise.all(some(95).map((subject) => pool.stamp(subject)));
+  expect([tsa.mostUnderWay(), kept.every(({ batch }) => batch.leaves <= 10), tsa.asked.length]).toEqual([2, true, 10]);
+});
+
+test('what comes while a group is under way goes together, and waits no longer than it may', async () => {
+  const groups: number[] = [];
+  const open = Array.from({ length: 4 }, () => Promise.withResolvers<void>());
+  const collector = createCollector<number, number>({
+    maxItems: 100,
+    maxUnderWay: 2,
+    windowMs: 0,
+    patienceMs: 20,
+    send: async (items) => {
+      groups.push(items.length);
+      await open[groups.length - 1]!.promise;
+      return items;
+    },
+  });
+  const first = collector.add(1);
+  await delay(5);
+  const others = [collector.add(2), collector.add(3)];
+  await delay(60);
+  expect(groups).toEqual([1, 2]);
+  const last = collector.add(4);
+  await delay(60);
+  expect(groups).toEqual([1, 2]);
+  open[1]!.resolve();
+  expect(await Promise.all(others)).toEqual([2, 3]);
+  await delay(60);
+  expect(groups).toEqual([1, 2, 1]);
+  for (const { resolve } of open) resolve();
+  expect(await Promise.all([first, last])).toEqual([1, 4]);
+});
