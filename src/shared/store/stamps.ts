@@ -3,6 +3,7 @@ import { leafMarksOf } from '../domain/leaf-record.ts';
 import type { BatchStore } from './batches.ts';
 import { maxTimeMS } from './connection.ts';
 import { duplicatePositions, inStore } from './errors.ts';
+import { joinReads } from './joined-reads.ts';
 import { createProductListing } from './product-listing.ts';
 import type { RenewalStore } from './renewals.ts';
 import type { StampDirectory } from './stamp-directory.ts';
@@ -82,10 +83,7 @@ export function createStampStore(
           };
         }
       }),
-    find: async (tokenId) => {
-      const found = await inStore(() => stamps.findOne({ _id: tokenId }, { maxTimeMS }));
-      return found && ((await stampsOf([found]))[0] ?? null);
-    },
+    find: joinReads(findMany, ({ tokenId }) => tokenId),
     findMany,
     findIdByToken: async (token) => {
       const leaf = leafMarksOf(Buffer.from(token, 'base64'));
