@@ -13,10 +13,16 @@ const typescriptGenerator = ['@hey-api/openapi-ts@0.95.0', 'typescript@5.9.3'];
 /** This generator handles the media types of time-stamps and certificates as files only when it is told to. */
 const pythonConfig = {
   content_type_overrides: Object.fromEntries(
-    ['timestamp-reply', 'timestamp-query', 'timestamp-token', 'pem-certificate-chain', 'zip', 'vnd.etsi.asic-s+zip'].map((type) => [
-      `application/${type}`,
-      'application/octet-stream',
-    ]),
+    [
+      'timestamp-reply',
+      'timestamp-query',
+      'timestamp-token',
+      'pem-certificate-chain',
+      'x-pem-file',
+      'cbor',
+      'zip',
+      'vnd.etsi.asic-s+zip',
+    ].map((type) => [`application/${type}`, 'application/octet-stream']),
   ),
 };
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { getJson, internalHeaders, type JsonAnswer, postJson, randomHash } from '../support/requests.ts';
 import { type Service, startService } from '../support/service.ts';
-import { type StartedWorkflow, startWorkflow } from '../support/workflows.ts';
+import { completeWorkflow, redactWorkflow, type StartedWorkflow, startWorkflow } from '../support/workflows.ts';
 
 let service: Service;
 let workflow: StartedWorkflow;
@@ -65,6 +65,16 @@ test('R5: links of mails are limited beyond the tries of one workflow', async ()
   const path = () => `/api/v1/workflow/${randomUUID()}/verify-user?challenge=${'0'.repeat(64)}`;
   const { statuses } = await five((address) => getJson(service, path(), { ...address, accept: 'application/json' }));
   expect(statuses).toEqual([404, 404, 404, 429, 429]);
+});
+
+test('R5: so are links where none could be right any more; of a redacted workflow nobody can tell, and none counts', async () => {
+  const path = (id: string) => `/api/v1/workflow/${id}/verify-user?challenge=${'A'.repeat(43)}`;
+  const ask = (id: string) => (address: Record<string, string>) => getJson(service, path(id), { ...address, accept: 'application/json' });
+  const [closed, redacted] = [await startWorkflow(service), await startWorkflow(service)];
+  expect((await completeWorkflow(service, closed)).status).toBe(200);
+  expect((await five(ask(closed.id))).statuses).toEqual([410, 410, 410, 429, 429]);
+  await redactWorkflow(service, redacted);
+  expect((await five(ask(redacted.id))).statuses).toEqual([410, 410, 410, 410, 410]);
 });
 
 test('R5: unknown ids are counted, and a stamp that exists is still verified', async () => {

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
+import { verify } from '../../src/cli/commands/verify.ts';
 import { readRecord } from '../../src/shared/rfc3161/ers/record.ts';
 import { createTrustStore, type SigningIdentity, verifyRecord } from '../../src/shared/rfc3161/index.ts';
 import { loadConfig } from '../../src/shared/runtime/config.ts';
@@ -14,12 +15,15 @@ import { createPki, issueSigner } from '../../src/tsa/pki.ts';
 import { createRenewProcessor } from '../../src/workers/processors/renew.ts';
 import { openTsas } from '../../src/workers/providers/open-provider.ts';
 import { createProviderPool } from '../../src/workers/providers/pool.ts';
+import { runScript, unzip, zipped } from '../support/bundle-lab.ts';
+import { folderWith } from '../support/cli-in-process.ts';
 import { collectionOf, openDatabase } from '../support/database.ts';
 import { inherited } from '../support/environment.ts';
-import { eventually, getJson, randomHash, stampInternal, verifyById, verifyRaw } from '../support/requests.ts';
+import { eventually, getJson, randomHash, sha256, stampAgent, stampInternal, verifyById, verifyRaw } from '../support/requests.ts';
 import { freshRedisUrl } from '../support/servers.ts';
 import { addWorkerProcess, type Service, startPart, startService } from '../support/service.ts';
 import { providersSettings, type RunningTsa, startTsa } from '../support/tsa-service.ts';
+import { completeWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
 
 const dayMs = 24 * 3_600_000;
 const run = promisify(execFile);
@@ -258,4 +262,42 @@ test('S16: what an earlier version stored without its term is renewed too', asyn
   await collectionOf(db, 'checks').deleteOne({ _id: 'evidence-walk' });
   expect(await renew(service)).toBe('3 renewed with 1 requests, 0 still due, 0 found to have ended');
   for (const stamp of stamps) expect(judge(tsa, await recordOf(service, stamp), stamp)).toMatchObject({ ok: true });
+});
+
+test('S16: the bundle of a workflow and the container of a sealed stamp hold the renewed evidence, with all that signed it', async () => {
+  const tsa = await startOldTsa();
+  const service = await startRenewable(tsa);
+  const workflow = await startWorkflow(service);
+  for (const content of ['a', 'b']) {
+    expect(await stampOutput(service, workflow, { output_hash: sha256(content) })).toMatchObject({ status: 201 });
+  }
+  expect(await completeWorkflow(service, workflow)).toMatchObject({ status: 200 });
+  const { body } = await stampAgent(service, 'sealed', { content_b64: Buffer.from('confidential').toString('base64') });
+  const zipAt = async (path: string) => Buffer.from(await (await service.fetch(path)).arrayBuffer());
+  const bundleNow = async () => unzip(await zipAt(`/workflow/${workflow.id}/evidence.zip`));
+  const before = await bundleNow();
+  expect(before.has('root.ers')).toBe(false);
+  tsa.rollOver();
+  expect(await renew(service)).toBe('5 renewed with 1 requests, 0 still due, 0 found to have ended');
+
+  const files = await bundleNow();
+  for (const name of ['root', 'closing-record']) {
+    expect(files.get(`${name}.tst`)).toEqual(before.get(`${name}.tst`));
+    expect(tokensIn(files.get(`${name}.ers`)!)).toEqual([2]);
+  }
+  expect(String(files.get('stamps/1.txt'))).toMatch(/^1 record \S+\n2 record \S+\n$/);
+  expect(String(files.get('certificates/others.pem')).match(/BEGIN CERTIFICATE/g)).toHaveLength(3);
+  const container = await unzip(await zipAt(`${body.sealed_storage_url}/container`));
+  expect(tokensIn(container.get('META-INF/evidencerecord.ers')!)).toEqual([2]);
+
+  const { run } = folderWith([verify], {
+    'bundle.zip': await zipped(files),
+    'sealed.asics': await zipAt(`${body.sealed_storage_url}/container`),
+    'root.pem': tsa.pki.rootPem,
+  });
+  const { stdout } = await run(['verify', '--json', '--ca', 'root.pem', 'bundle.zip']);
+  expect(JSON.parse(stdout)).toMatchObject({ verdict: 'valid', own_stamps: { valid: 2 } });
+  expect(await run(['verify', '--ca', 'root.pem', 'sealed.asics'])).toMatchObject({ code: 0 });
+  expect((await runScript(files)).output).toContain('NOT CHECKED: the renewals in root.ers');
+  expect(await runScript(files)).toMatchObject({ code: 0 });
 });

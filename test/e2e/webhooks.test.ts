@@ -1,9 +1,11 @@
+import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { verifyWebhook } from '../../clients/typescript/src/webhook.ts';
-import { startMailServer } from '../support/mail.ts';
+import { type MailServer, startMailServer } from '../support/mail.ts';
+import { dumpRedis } from '../support/redis-dump.ts';
 import {
   eventually,
   internalHeaders,
@@ -15,18 +17,15 @@ import {
   verifyById,
 } from '../support/requests.ts';
 import { type Service, startService } from '../support/service.ts';
-import { completeWorkflow, openLink, stampOutput, startRequest } from '../support/workflows.ts';
+import { completeWorkflow, openLink, postEmpty, stampOutput, startRequest } from '../support/workflows.ts';
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const newSecret = `whsec_${Buffer.alloc(24, 9).toString('base64')}`;
 
 let service: Service;
-let linkFor: (workflowId: unknown) => Promise<string>;
-let closeMail: () => Promise<void>;
+let mail: MailServer;
 beforeAll(async () => {
-  const mail = await startMailServer({ keep: true });
-  closeMail = () => mail.close();
-  linkFor = (workflowId) => mail.linkFor(workflowId);
+  mail = await startMailServer({ keep: true });
   const settings = {
     WEBHOOK_SECRET: `${secret} ${newSecret}`,
     SMTP_URL: mail.url,
@@ -37,7 +36,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await service.stop();
-  await closeMail();
+  await mail.close();
 });
 
 interface Received {
@@ -236,7 +235,7 @@ test('N4: a workflow tells that its link was opened, and that it is completed', 
     headers: { authorization: `Workflow ${workflow_token}` },
     answer: started,
   };
-  expect((await openLink(await linkFor(workflow_id))).status).toBe(200);
+  expect((await openLink(await mail.linkFor(workflow_id))).status).toBe(200);
   const [confirmed] = await arrived(received);
   expect(confirmed?.headers['qstamp-event']).toBe('workflow.confirmed');
   expect(await verified(confirmed!)).toEqual({ workflow_id, status: 'active' });
@@ -245,4 +244,34 @@ test('N4: a workflow tells that its link was opened, and that it is completed', 
   const [, completed] = await arrived(received, 2);
   expect(completed?.headers['qstamp-event']).toBe('workflow.completed');
   expect(await verified(completed!)).toEqual(body);
+});
+
+test('N4: only the right challenge queues a webhook: ten wrong ones, a new link and the right one make one', async () => {
+  const { url, received } = await startReceiver();
+  const user_email = `${randomHash().slice(0, 12)}@example.com`;
+  const started = await postJson(service, '/api/v1/workflow/start', startRequest({ user_email, callback_url: url }), internalHeaders);
+  const { workflow_id, workflow_token } = started.body;
+  const links = (count: number) =>
+    eventually(async () => {
+      const mailed = mail.mails.flatMap((one) => one.links).filter((link) => link.includes(String(workflow_id)));
+      return mailed.length >= count && mailed;
+    });
+  const tryOther = async (link = '') =>
+    (await openLink(link.replace(/challenge=.*/, `challenge=${randomBytes(32).toString('base64url')}`))).status;
+  /** Keys of BullMQ's jobs that tell of this workflow. */
+  const queued = async () =>
+    (await dumpRedis(service.settings.REDIS_URL ?? '')).split('\n').filter((line) => /:webhooks:confirmed-/.test(line)).length;
+
+  const [first] = await links(1);
+  const statuses: number[] = [];
+  for (let count = 0; count < 10; count += 1) statuses.push(await tryOther(first));
+  expect(statuses).toEqual([403, 403, 403, 403, 403, 410, 410, 410, 410, 410]);
+  const headers = { authorization: `Workflow ${workflow_token}` };
+  expect((await postEmpty(service, `/api/v1/workflow/${workflow_id}/resend`, headers)).status).toBe(202);
+  const [, second = ''] = await links(2);
+  expect([await tryOther(second), await queued()]).toEqual([403, 0]);
+  expect((await openLink(second)).status).toBe(200);
+  await arrived(received);
+  await eventually(async () => (await queued()) === 0);
+  expect(received.map((one) => one.headers['qstamp-event'])).toEqual(['workflow.confirmed']);
 });

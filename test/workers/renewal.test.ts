@@ -23,9 +23,13 @@ function openStores(count: number): Store[] {
   return stores;
 }
 
-const termOf = (days: number) => ({ endsAt: new Date(LAB_NOW_MS + days * DAY_MS), renewBy: new Date(LAB_NOW_MS + days * DAY_MS) });
+const termOf = (days: number, fitDays = days) => ({
+  endsAt: new Date(LAB_NOW_MS + days * DAY_MS),
+  renewBy: new Date(LAB_NOW_MS + fitDays * DAY_MS),
+});
 
-function proofOf(digest: Buffer, days: number, timeMs = LAB_NOW_MS): TokenProof {
+/** `fitDays`: for how long its algorithms are fit. */
+function proofOf(digest: Buffer, days: number, timeMs = LAB_NOW_MS, fitDays = days): TokenProof {
   const { asked, answer } = lab.tsa.specimen({ ask: { digest }, timeMs });
   const claims = {
     provider: 'tsa-1',
@@ -33,15 +37,15 @@ function proofOf(digest: Buffer, days: number, timeMs = LAB_NOW_MS): TokenProof 
     issuedAt: new Date(timeMs).toISOString(),
     token: tokenIn(answer)!.toString('base64'),
   };
-  return { kind: 'token', ...claims, tsq: Buffer.from(asked.der), tsr: answer, term: termOf(days) };
+  return { kind: 'token', ...claims, tsq: Buffer.from(asked.der), tsr: answer, term: termOf(days, fitDays) };
 }
 
-function stampOf(days: number): StoredStamp {
+function stampOf(days: number, fitDays = days): StoredStamp {
   const digest = randomBytes(32);
   return {
     tokenId: randomUUIDv7(),
     imprint: { algorithm: 'sha256', digest: digest.toString('hex') },
-    proofs: [proofOf(digest, days)],
+    proofs: [proofOf(digest, days, LAB_NOW_MS, fitDays)],
     tier: 'basic',
     caller: { kind: 'internal', product: 'test' },
     acceptedAt: new Date(LAB_NOW_MS),
@@ -50,10 +54,10 @@ function stampOf(days: number): StoredStamp {
 }
 
 /** A TSA whose certificate lasts for so many days, an hour later. */
-const providerOf = (days: number): TimestampProvider => ({
+const providerOf = (days: number, fitDays = days): TimestampProvider => ({
   name: 'tsa-1',
   isQualified: false,
-  stamp: async ({ imprint }: StampSubject) => proofOf(Buffer.from(imprint.digest, 'hex'), days, LAB_NOW_MS + 3_600_000),
+  stamp: async ({ imprint }: StampSubject) => proofOf(Buffer.from(imprint.digest, 'hex'), days, LAB_NOW_MS + 3_600_000, fitDays),
 });
 
 async function renew(
@@ -125,4 +129,38 @@ test('S16: more stamps than one tree holds take few requests, and each keeps its
   expect(await renew(store, providerOf(1_000), 32)).toEqual({ renewed: 70, lapsed: 0, asks: 3 });
   expect(await renewalsOf(store, stamps)).toEqual(Array(70).fill(1));
   expect(await store.evidenceTerms.findDue('stamp', new Date(LAB_NOW_MS + 90 * DAY_MS), 10)).toEqual([]);
+});
+
+test('S16: where every key of the TSA is unfit, certificates that last longer are taken once the own ones are about to end', async () => {
+  const [store] = openStores(1) as [Store];
+  const [ends, lasts] = [stampOf(20, -10), stampOf(200, -10)];
+  await store.stamps.insertOnce([ends, lasts]);
+  expect(await renew(store, providerOf(1_000, -10))).toEqual({ renewed: 1, lapsed: 0, asks: 1 });
+  expect(await renewalsOf(store, [ends])).toEqual([1]);
+  expect(await renewalsOf(store, [lasts])).toEqual([0]);
+  expect(await renew(store, providerOf(1_000, -10))).toEqual({ renewed: 0, lapsed: 0, asks: 1 });
+  // Both are due by their algorithms: a TSA with a fit key renews them.
+  expect(await renew(store, providerOf(1_000))).toEqual({ renewed: 2, lapsed: 0, asks: 1 });
+});
+
+test('S16: after a token that renews nobody, none is bought in this run that would be of no use either', async () => {
+  const [store] = openStores(1) as [Store];
+  const stamps = Array.from({ length: 70 }, () => stampOf(60));
+  await store.stamps.insertOnce(stamps);
+  expect(await renew(store, providerOf(40), 16)).toEqual({ renewed: 0, lapsed: 0, asks: 1 });
+  expect(await renew(store, providerOf(1_000), 16)).toEqual({ renewed: 70, lapsed: 0, asks: 5 });
+});
+
+test('S16: evidence that was renewed since it was read does not lapse', async () => {
+  const [store] = openStores(1) as [Store];
+  const [renewed, ended] = [stampOf(30), stampOf(-1)];
+  await store.stamps.insertOnce([renewed, ended]);
+  expect(await renew(store)).toMatchObject({ renewed: 1, lapsed: 1 });
+  const until = new Date(LAB_NOW_MS + 2_000 * DAY_MS);
+  const asRead = { id: renewed.tokenId, term: termOf(30), renewals: 0 };
+  expect(await store.evidenceTerms.lapse('stamp', [asRead], new Date())).toBe(0);
+  expect(await store.evidenceTerms.lapse('stamp', [{ ...asRead, renewals: 1 }], new Date())).toBe(0);
+  expect(await store.evidenceTerms.findDue('stamp', until, 10)).toEqual([renewed.tokenId]);
+  expect(await store.evidenceTerms.lapse('stamp', [{ ...asRead, term: termOf(1_000), renewals: 1 }], new Date())).toBe(1);
+  expect(await store.evidenceTerms.findDue('stamp', until, 10)).toEqual([]);
 });

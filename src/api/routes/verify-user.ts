@@ -79,7 +79,8 @@ export function registerVerifyUserRoutes(
     const wantsJson = prefersJson(request.headers.accept);
     const workflowId = path.workflow_id;
     const outcome = await mistakes.guard(request, reply, () => workflows.verifyUser(workflowId, query.challenge, request.id));
-    if (outcome?.kind === 'wrong') await mistakes.wrongToken(request, reply);
+    const isMistake = outcome?.kind === 'wrong' || (outcome && 'isGuess' in outcome && outcome.isGuess);
+    if (isMistake) await mistakes.wrongToken(request, reply);
     if (!outcome) {
       await mistakes.unknownId(request, reply);
       const detail = 'There is no workflow with this id.';

@@ -4,7 +4,9 @@ import { createContainer } from '../../shared/archive/asics.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
+import { createHeldEvidenceReader } from './held-evidence.ts';
 import { digestOfSecret, openContent } from './sealed-envelope.ts';
+import type { StampJudge } from './stamp-judge.ts';
 
 /** Asked for the memory that a content takes before it is read. */
 export type Reserve = (bytes: number) => Promise<void>;
@@ -14,7 +16,7 @@ export interface SealedDownload {
   /** @throws ServiceError `not_found` for an unknown id, a wrong secret and a stamp without content alike. */
   content(tokenId: string, secret: string, reserve: Reserve): Promise<{ content: Buffer; hash: string }>;
   /**
-   * Content and proof as an ASiC-S container (EN 319 162-1), the same octets each time.
+   * Content and proof as an ASiC-S container (EN 319 162-1), the same octets each time until the evidence is renewed.
    *
    * @throws ServiceError as `content`; `not_found` for a stamp of the mock provider
    */
@@ -23,7 +25,11 @@ export interface SealedDownload {
 
 const notFound = () => new ServiceError('not_found', 'There is no content at this address.');
 
-export function createSealedDownload(deps: { stamps: StampStore; sealedContents: SealedContentStore }): SealedDownload {
+export function createSealedDownload(deps: {
+  stamps: StampStore;
+  sealedContents: SealedContentStore;
+  stampJudge: Pick<StampJudge, 'judgeStamp'>;
+}): SealedDownload {
   async function open(tokenId: string, secret: string, reserve: Reserve) {
     const stamp = await deps.stamps.find(tokenId);
     if (!stamp?.sealed || !timingSafeEqual(Buffer.from(digestOfSecret(secret)), Buffer.from(stamp.sealed.secretSha256))) throw notFound();
@@ -43,11 +49,12 @@ export function createSealedDownload(deps: { stamps: StampStore; sealedContents:
     },
     container: async (tokenId, secret, reserve) => {
       const { content, stamp } = await open(tokenId, secret, reserve);
-      const [{ kind, token }] = stamp.proofs;
-      if (token === '') throw new ServiceError('not_found', 'The record of this stamp is damaged: there is nothing to pack.');
-      if (kind === 'mock')
+      if (stamp.proofs[0].token === '')
+        throw new ServiceError('not_found', 'The record of this stamp is damaged: there is nothing to pack.');
+      const held = await createHeldEvidenceReader(deps)(stamp);
+      if (held === undefined)
         throw new ServiceError('not_found', 'This stamp was made by the mock provider: there is no time-stamp token to pack.');
-      const zip = createContainer((to, options) => to.addBuffer(content, `${tokenId}.bin`, options), Buffer.from(token, 'base64'));
+      const zip = createContainer((to, options) => to.addBuffer(content, `${tokenId}.bin`, options), held.bytes);
       return Readable.from(zip.outputStream, { objectMode: false });
     },
   };

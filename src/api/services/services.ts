@@ -135,7 +135,7 @@ export function createServices(ports: ServicePorts): Services {
     verification,
     untilKnown: createOutcomeWait({ verification, stamps, clock }),
     statistics: createStatistics({ stamps, counters, clock }),
-    sealedDownload: createSealedDownload({ stamps, sealedContents }),
+    sealedDownload: createSealedDownload({ stamps, sealedContents, stampJudge }),
     workflows,
     cose: createCoseEvidence({ stamps, outputs, workflows: store.workflows, proveSealedChain: workflows.proveSealedChain, keys }),
     stampPages: createStampPages({ stamps, refusals, stampJudge, clock }),

@@ -17,6 +17,15 @@ export interface RenewedSubject {
   readonly path: readonly Buffer[];
 }
 
+/** A subject whose evidence cannot be renewed, as it was read. */
+export interface LapsedSubject {
+  readonly id: string;
+  /** Undefined: it could not be read. */
+  readonly term: Pick<EvidenceTerm, 'endsAt'> | undefined;
+  /** How many were read. */
+  readonly renewals: number;
+}
+
 /** With both ends: DocumentDB takes no partial index for a range that is open (a look through 20 000 stamps: 2 s, by the index 5 ms). */
 const renewBy = (until: Date) => ({ [renewByField]: { $gt: new Date(0), $lte: until } });
 
@@ -42,6 +51,9 @@ interface SubjectDocument {
   readonly evidence?: StoredEvidence;
 }
 
+/** That one bulk write changes. */
+export const subjectsPerWrite = 500;
+
 export const collectionsOfSubjects = (db: Db): Readonly<Record<SubjectKind, Collection<SubjectDocument>>> => ({
   stamp: db.collection('stamps'),
   batch: db.collection('batches'),
@@ -51,8 +63,13 @@ export const collectionsOfSubjects = (db: Db): Readonly<Record<SubjectKind, Coll
 export interface EvidenceTermStore {
   /** The ids of those that must be renewed by `until`, `limit` at most, in no order. @throws ServiceError `store_unavailable` */
   findDue(kind: SubjectKind, until: Date, limit: number): Promise<string[]>;
-  /** Takes subjects out of what is due for good: there is nothing that could be renewed. @throws ServiceError `store_unavailable` */
-  lapse(kind: SubjectKind, ids: readonly string[], at: Date): Promise<void>;
+  /**
+   * Takes subjects out of what is due for good: there is nothing that could be renewed. Those that got another term or renewal since they
+   * were read stay. Answers how many were taken out.
+   *
+   * @throws ServiceError `store_unavailable`
+   */
+  lapse(kind: SubjectKind, subjects: readonly LapsedSubject[], at: Date): Promise<number>;
   /** Writes what was found out of subjects. @throws ServiceError `store_unavailable` */
   setTerms(kind: SubjectKind, terms: ReadonlyMap<string, EvidenceTerm>): Promise<void>;
   /**
@@ -108,7 +125,15 @@ export function createEvidenceTermStore(db: Db): EvidenceTermStore {
       }),
     lapse: async (kind, lapsed, at) => {
       const update = { $set: { [renewByField]: never, 'evidence.lapsedAt': at } } as const;
-      if (lapsed.length > 0) await inStore(() => subjects[kind].updateMany({ _id: { $in: [...lapsed] } }, update));
+      let taken = 0;
+      for (let first = 0; first < lapsed.length; first += subjectsPerWrite) {
+        const operations = lapsed.slice(first, first + subjectsPerWrite).map(({ id, term, renewals }) => {
+          const had = renewals === 0 ? { 'evidence.renewals.0': { $exists: false } } : { 'evidence.renewals': { $size: renewals } };
+          return { updateOne: { filter: { _id: id, ...had, ...(term && { 'evidence.endsAt': term.endsAt }) }, update } };
+        });
+        taken += (await inStore(() => subjects[kind].bulkWrite(operations, { ordered: false }))).modifiedCount;
+      }
+      return taken;
     },
     setTerms: (kind, terms) =>
       write(

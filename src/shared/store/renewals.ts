@@ -2,7 +2,7 @@ import { Binary, type Collection, type Db } from 'mongodb';
 import type { EvidenceTerm, ImprintAlgorithm } from '../domain/stamp.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
-import { collectionsOfSubjects, type RenewedSubject, type SubjectKind } from './evidence-terms.ts';
+import { collectionsOfSubjects, type RenewedSubject, type SubjectKind, subjectsPerWrite } from './evidence-terms.ts';
 
 /** A token over the evidence of many stamps and batches, and what is still to be written of it (RFC 4998 §5.2). */
 export interface OpenRenewal {
@@ -67,7 +67,6 @@ interface RenewalDocument extends Omit<OpenRenewal, 'renewalId' | 'tsq' | 'tsr' 
 
 /** A token never changes once it is written, and thousands of stamps share it. */
 const mostRemembered = 1_000;
-const subjectsPerWrite = 500;
 
 const bytesOf = (binary: Binary): Buffer => Buffer.from(binary.buffer);
 

@@ -24,7 +24,7 @@ const clock = z.union(
     z.literal('unchecked'),
     z.strictObject({
       ntp: z.array(timeServer).min(1, 'takes a time server at least').max(16),
-      max_drift_ms: z.int().min(1).max(60_000).default(1_000),
+      max_drift_ms: z.int().min(1).max(60_000).nullish(),
     }),
   ],
   'takes {"ntp": ["host or host:port", …], "max_drift_ms": 1 to 60000}, or "unchecked"',
@@ -43,6 +43,15 @@ export const keyMembers = {
 };
 
 type KeyEntry = z.output<z.ZodObject<typeof keyMembers>>;
+
+/** A token states no accuracy that its clock is not held to. Left out, the drift is as much as may be. */
+export function checkDrift({ value, issues }: z.core.ParsePayload<Pick<KeyEntry, 'accuracy_ms' | 'clock'>>): void {
+  const { accuracy_ms: accuracyMs, clock } = value;
+  const maxDriftMs = typeof clock === 'object' ? clock?.max_drift_ms : undefined;
+  if (!maxDriftMs || maxDriftMs <= accuracyMs) return;
+  const message = `takes no more than accuracy_ms, which is ${accuracyMs}: tokens would state an accuracy that nobody confirms`;
+  issues.push({ code: 'custom', path: ['clock', 'max_drift_ms'], message, input: maxDriftMs });
+}
 
 /** `unchecked`: asked for by name. */
 export type ClockCheck = { readonly ntp: readonly TimeServer[]; readonly maxDriftMs: number } | 'unchecked' | undefined;
@@ -66,6 +75,8 @@ export interface KeySettings {
   readonly maxAccuracySeconds: undefined;
 }
 
+/** How far a clock may be off where nothing else is configured. */
+const usualDriftMs = 1_000;
 /** Long for a signature, but a worker that comes up may first wait for its time servers. */
 const timeoutMs = 5_000;
 /** A signature waits for nobody, so there is nothing to bound. */
@@ -89,7 +100,7 @@ export function keySettingsOf(
       ? deps.readCertificates(entry.trust_anchors_file, 'trust_anchors_file')
       : topOf(certificatesPem),
     accuracyMs: entry.accuracy_ms,
-    clock: clockOf(entry.clock),
+    clock: clockOf(entry),
     timeoutMs,
     maxConcurrent,
     acceptGrantedWithMods: false,
@@ -102,7 +113,7 @@ function topOf(pem: string): string {
   return pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)?.at(-1) ?? pem;
 }
 
-function clockOf(given: KeyEntry['clock']): ClockCheck {
+function clockOf({ clock: given, accuracy_ms: accuracyMs }: KeyEntry): ClockCheck {
   if (given === 'unchecked' || !given) return given ?? undefined;
-  return { ntp: given.ntp, maxDriftMs: given.max_drift_ms };
+  return { ntp: given.ntp, maxDriftMs: given.max_drift_ms ?? Math.min(accuracyMs, usualDriftMs) };
 }

@@ -5,7 +5,7 @@ import { mockProviderName } from '../domain/mock-token.ts';
 import { createTrustStore, type TrustMaterial, TrustMaterialError } from '../rfc3161/index.ts';
 import { ConfigError } from '../runtime/config.ts';
 import { type AggregateSettings, aggregate } from './aggregate-entry.ts';
-import { type KeySettings, keyMembers, keySettingsOf } from './key-entry.ts';
+import { checkDrift, type KeySettings, keyMembers, keySettingsOf } from './key-entry.ts';
 
 const auth = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('none') }),
@@ -38,7 +38,7 @@ const tsaEntry = z.strictObject({
   aggregate,
 });
 
-const keyEntry = z.strictObject({ type: z.literal('key'), name, policy_oid: oid, aggregate, ...keyMembers });
+const keyEntry = z.strictObject({ type: z.literal('key'), name, policy_oid: oid, aggregate, ...keyMembers }).check(checkDrift);
 
 /** Without a `type` it is a TSA that is asked over HTTP. */
 const entry = z.preprocess(

@@ -6,7 +6,7 @@ import { type EvidenceTermStore, type SubjectKind, subjectKinds } from '../../sh
 import type { OpenRenewal, RenewalStore } from '../../shared/store/renewals.ts';
 import type { TimestampProvider } from '../providers/provider.ts';
 import { readSubjects, type Subject, type SubjectSources } from './renewal-subjects.ts';
-import { type Candidate, renewedBy, signTree } from './renewal-tree.ts';
+import { type Candidate, isOfUse, renewedBy, signTree } from './renewal-tree.ts';
 
 /** The most records that one request is for. */
 const mostLeavesOfAll = 4_096;
@@ -35,6 +35,7 @@ export interface RenewalOutcome {
 
 /** What goes into one tree: of one algorithm, and all for the same kind of TSA. */
 interface Gathering {
+  readonly key: string;
   readonly algorithm: Candidate['algorithm'];
   readonly requiresQualified: boolean;
   readonly candidates: Candidate[];
@@ -50,6 +51,10 @@ interface Gathering {
 export async function renewEvidence(deps: RenewalDeps, done: RenewalOutcome): Promise<void> {
   const { evidenceTerms, renewals, provider, servesQualified, renewBeforeMs, mostLeaves = mostLeavesOfAll, clock, log } = deps;
 
+  const dueBy = () => new Date(clock() + renewBeforeMs);
+  /** Of each kind of gathering the last token that renewed nobody: for those that it was of no use to, no other is asked for in this run. */
+  const useless = new Map<string, OpenRenewal>();
+
   async function write(renewal: OpenRenewal): Promise<void> {
     const { renewalId, provider: name, term } = renewal;
     const renewed = await renewals.give(renewal, renewedBy(renewal));
@@ -58,11 +63,12 @@ export async function renewEvidence(deps: RenewalDeps, done: RenewalOutcome): Pr
     log.info({ renewalId, provider: name, renewed, holdsUntil: term.endsAt.toISOString() }, 'evidence was renewed');
   }
 
-  async function sign({ algorithm, requiresQualified, candidates }: Gathering): Promise<void> {
+  async function sign({ key, algorithm, requiresQualified, candidates }: Gathering): Promise<void> {
     done.asks += 1;
-    const renewal = await signTree(provider, candidates, { algorithm, requiresQualified });
+    const renewal = await signTree(provider, candidates, { algorithm, requiresQualified, dueBy: dueBy() });
     if (!renewal.members.some(({ isRenewed }) => isRenewed)) {
       const facts = { provider: renewal.provider, waiting: candidates.length, holdsUntil: renewal.term.endsAt.toISOString() };
+      useless.set(key, renewal);
       log.warn(facts, 'evidence cannot be renewed: the certificates of the TSA do not last longer than those of the evidence');
       return;
     }
@@ -72,16 +78,16 @@ export async function renewEvidence(deps: RenewalDeps, done: RenewalOutcome): Pr
 
   async function lapse(kind: SubjectKind, subjects: readonly Subject[]): Promise<void> {
     if (subjects.length === 0) return;
-    const ids = subjects.map(({ id }) => id);
-    await evidenceTerms.lapse(kind, ids, new Date(clock()));
-    done.lapsed += ids.length;
-    log.error({ kind, lapsed: ids.length, first: ids[0] }, 'evidence has ended without a renewal, or is damaged');
+    const lapsed = await evidenceTerms.lapse(kind, subjects, new Date(clock()));
+    if (lapsed === 0) return;
+    done.lapsed += lapsed;
+    log.error({ kind, lapsed, first: subjects[0]!.id }, 'evidence has ended without a renewal, or is damaged');
   }
 
   /** One look at what is due; whether there may be more that can be renewed. */
   async function pass(): Promise<boolean> {
     const before = done.renewed;
-    const until = new Date(clock() + renewBeforeMs);
+    const until = dueBy();
     const gatherings = new Map<string, Gathering>();
     let isMore = false;
     for (const kind of subjectKinds) {
@@ -96,7 +102,9 @@ export async function renewEvidence(deps: RenewalDeps, done: RenewalOutcome): Pr
         }
         const requiresQualified = servesQualified && subject.isQualified;
         const key = `${candidate.algorithm} ${requiresQualified}`;
-        const gathering = gatherings.get(key) ?? { algorithm: candidate.algorithm, requiresQualified, candidates: [] };
+        const tried = useless.get(key);
+        if (tried && !isOfUse(tried, candidate.term, until)) continue;
+        const gathering = gatherings.get(key) ?? { key, algorithm: candidate.algorithm, requiresQualified, candidates: [] };
         gatherings.set(key, gathering);
         if (gathering.candidates.push(candidate) < mostLeaves) continue;
         gatherings.delete(key);

@@ -31,16 +31,27 @@ export function renewedBy(renewal: OpenRenewal): RenewedSubject[] {
 }
 
 /**
- * Asks once for a token over all candidates. It is of no use to those whose own token it does not outlive, or that end before it.
+ * Whether a token is of use to evidence of the term `own`: it is there before that ends, and holds longer by certificates and algorithms.
+ * Where its algorithms are fit no longer than those of the evidence, longer certificates are taken once the own ones end by `dueBy`:
+ * else the evidence ends while the TSA has no better key.
+ */
+export function isOfUse({ term, issuedAt }: Pick<OpenRenewal, 'term' | 'issuedAt'>, own: EvidenceTerm, dueBy: Date): boolean {
+  if (Date.parse(issuedAt) > own.endsAt.getTime()) return false;
+  return own.renewBy < term.renewBy || (own.endsAt <= dueBy && own.endsAt < term.endsAt);
+}
+
+/**
+ * Asks once for a token over all candidates. Those that it is of no use to are not renewed.
  *
+ * @param wanted `dueBy`: what ends until then must be renewed
  * @throws ProviderError
  */
 export async function signTree(
   provider: TimestampProvider,
   candidates: readonly Candidate[],
-  wanted: { readonly algorithm: ImprintAlgorithm; readonly requiresQualified: boolean },
+  wanted: { readonly algorithm: ImprintAlgorithm; readonly requiresQualified: boolean; readonly dueBy: Date },
 ): Promise<OpenRenewal> {
-  const { algorithm, requiresQualified } = wanted;
+  const { algorithm, requiresQualified, dueBy } = wanted;
   const leaves = candidates.map((candidate) => ({ ...candidate, blind: randomBytes(digestCharacters[algorithm] / 2) }));
   const digest = treeOf({ algorithm, members: leaves }).root.toString('hex');
   const renewalId = randomUUIDv7();
@@ -48,7 +59,6 @@ export async function signTree(
   if (proof.kind !== 'token' || proof.term === undefined)
     throw new ProviderError('evidence is renewed by tokens of a TSA: the mock provider makes none');
   const { provider: name, issuedAt, term, tsq, tsr } = proof;
-  const isRenewed = (own: EvidenceTerm) => own.renewBy < term.renewBy && Date.parse(issuedAt) <= own.endsAt.getTime();
-  const members = leaves.map(({ term: own, algorithm: _, ...leaf }) => ({ ...leaf, isRenewed: isRenewed(own) }));
+  const members = leaves.map(({ term: own, algorithm: _, ...leaf }) => ({ ...leaf, isRenewed: isOfUse({ term, issuedAt }, own, dueBy) }));
   return { renewalId, algorithm, provider: name, issuedAt, term, tsq, tsr, tst: Buffer.from(proof.token, 'base64'), members };
 }

@@ -8,7 +8,7 @@ const log = createLogger({ level: 'silent', process: 'worker' });
 const minute = 60_000;
 
 /** A clock with time servers that say how far they are ahead of the true time, which goes on with the fake timers. */
-function lab(offsets: readonly (number | undefined)[], maxDriftMs = 1_000) {
+function lab(offsets: readonly (number | undefined)[], maxDriftMs = 1_000, delayMs = 4) {
   let driftMs = 0;
   const trueNow = () => Date.now();
   const time = { wall: () => trueNow() + driftMs, steady: () => performance.now() };
@@ -20,7 +20,7 @@ function lab(offsets: readonly (number | undefined)[], maxDriftMs = 1_000) {
     const ahead = said[index];
     if (ahead instanceof Error) throw ahead;
     if (ahead === undefined) throw new TimeServerError('it does not answer');
-    return { offsetMs: trueNow() + ahead - time.wall(), delayMs: 4 };
+    return { offsetMs: trueNow() + ahead - time.wall(), delayMs };
   };
   const servers = offsets.map((_, index) => ({ name: String(index), host: 'x', port: 123 }));
   const watch = watchClock({ provider: 'own', servers, maxDriftMs, time, askServer, log });
@@ -50,9 +50,9 @@ describe('the clock that a key of one’s own stamps by', () => {
   test('is confirmed while time servers agree with it, and not beyond the drift', async () => {
     for (const [ahead, state] of [
       [0, 'ok'],
-      [999, 'ok'],
-      [-999, 'ok'],
-      [1_001, 'off'],
+      [997, 'ok'],
+      [-997, 'ok'],
+      [1_003, 'off'],
       [-86_400_000, 'off'],
     ] as const) {
       const { watch } = lab([ahead]);
@@ -144,6 +144,22 @@ describe('the clock that a key of one’s own stamps by', () => {
     expect(asked[0]).toBeGreaterThan(50);
     await vi.advanceTimersByTimeAsync(5 * minute);
     expect(asked[1]! - before!).toBeGreaterThanOrEqual(1);
+  });
+
+  test('is as uncertain as an answer was long under way: only what is surely within the drift confirms it', async () => {
+    for (const [ahead, delayMs, state] of [
+      [0, 1_900, 'ok'],
+      [49, 1_900, 'ok'],
+      [51, 1_900, 'unknown'],
+      [-1_900, 1_900, 'unknown'],
+      [-1_960, 1_900, 'off'],
+      [0, 2_001, 'unknown'],
+    ] as const) {
+      const { watch } = lab([ahead], 1_000, delayMs);
+      await settled();
+      expect([ahead, delayMs, watch.read().state]).toEqual([ahead, delayMs, state]);
+      watch.close();
+    }
   });
 
   test('hears nothing of a time server whose answer was under way for too long to tell', async () => {

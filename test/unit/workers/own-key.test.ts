@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ConfigError } from '../../../src/shared/runtime/config.ts';
 import { createLogger } from '../../../src/shared/runtime/log.ts';
+import { loadProvidersFile } from '../../../src/shared/trust/providers-file.ts';
 import { loadTrustSettings } from '../../../src/shared/trust/trusted-providers.ts';
 import { openKeyProvider } from '../../../src/workers/providers/key/open-key.ts';
 import { openTsas } from '../../../src/workers/providers/open-provider.ts';
@@ -115,6 +116,27 @@ describe('a key of one’s own', () => {
     expect(refusalOf(key, { clock: { ntp: [] } })).toContain('(own-tsa).clock.ntp: takes a time server at least');
     expect(refusalOf(key, { clock: 'sometimes' })).toContain('(own-tsa).clock: takes {"ntp": ');
     expect(refusalOf(key, { clock: { ntp: ['a b'] } })).toContain('(own-tsa).clock');
+  });
+
+  test('T7: states no accuracy that is finer than the drift its clock is held to', () => {
+    const key = makeOwnKey();
+    const ntp = ['127.0.0.1:9'];
+    const refused = (members: object) =>
+      expect(refusalOf(key, members)).toMatch(
+        /^TSP_PROVIDERS_FILE: .*\(own-tsa\)\.clock\.max_drift_ms: takes no more than accuracy_ms, which is \d+: .*$/,
+      );
+    refused({ accuracy_ms: 1, clock: { ntp, max_drift_ms: 1_000 } });
+    refused({ clock: { ntp, max_drift_ms: 1_001 } });
+    for (const members of [
+      { accuracy_ms: 100, clock: { ntp, max_drift_ms: 100 } },
+      { clock: { ntp, max_drift_ms: 1_000 } },
+      { accuracy_ms: 1, clock: { ntp } },
+      { accuracy_ms: 1, clock: 'unchecked' },
+    ]) {
+      expect(refusalOf(key, members)).toBe('accepted');
+    }
+    const { TSP_PROVIDERS_FILE } = ownKeySettings(key, { accuracy_ms: 20, clock: { ntp } });
+    expect(loadProvidersFile(TSP_PROVIDERS_FILE ?? '')).toMatchObject([{ accuracyMs: 20, clock: { maxDriftMs: 20 } }]);
   });
 
   test('stamps in production only by a clock that is checked, unless it is asked for by name', () => {

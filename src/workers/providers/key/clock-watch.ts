@@ -58,7 +58,8 @@ function medianOf(values: readonly number[]): number | null {
 
 /**
  * Compares the clock of this machine with time servers and with what other TSAs say. Each has a voice, and the clock is confirmed while
- * more of them find it within `maxDriftMs` than beyond; who is too coarse to tell says nothing. With nobody to say so it is not confirmed.
+ * more of them find it within `maxDriftMs` than beyond, whatever is uncertain of what they say; who is too coarse to tell says nothing.
+ * With nobody to say so it is not confirmed.
  */
 export function watchClock(deps: {
   provider: string;
@@ -86,7 +87,8 @@ export function watchClock(deps: {
     const said = fresh.flatMap(({ trueMinusSteadyMs, uncertaintyMs }) => {
       const driftMs = wallMs - steadyMs - trueMinusSteadyMs;
       const isBeyond = Math.abs(driftMs) > maxDriftMs + uncertaintyMs;
-      return isBeyond || uncertaintyMs <= maxDriftMs ? [{ driftMs, isBeyond }] : [];
+      const isWithin = Math.abs(driftMs) + uncertaintyMs <= maxDriftMs;
+      return isBeyond || isWithin ? [{ driftMs, isBeyond }] : [];
     });
     const within = said.filter(({ isBeyond }) => !isBeyond).length;
     const state = said.length === 0 ? 'unknown' : 2 * within > said.length ? 'ok' : 'off';
@@ -107,7 +109,8 @@ export function watchClock(deps: {
     try {
       const { offsetMs, delayMs } = await askServer(server, answerWithinMs);
       if (delayMs > 2 * maxDriftMs) throw new TimeServerError(`its answer took ${Math.round(delayMs)} ms: too long to tell`);
-      note(server.name, offsetMs, 0);
+      // It may have been under way on one of the two ways alone (RFC 5905 §8).
+      note(server.name, offsetMs, Math.max(0, delayMs) / 2);
       return true;
     } catch (error) {
       if (!(error instanceof TimeServerError)) throw error;

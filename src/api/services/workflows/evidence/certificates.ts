@@ -1,10 +1,10 @@
 import type { Imprint } from '../../../../shared/domain/stamp.ts';
 import { type CertificateIdentity, createTrustStore, isCrlOf, pemOf } from '../../../../shared/rfc3161/index.ts';
+import type { HeldEvidence } from '../../held-evidence.ts';
 import type { StampJudge } from '../../stamp-judge.ts';
 
-/** A token or an evidence record, as it is stored, and the name of its provider. */
-export interface Evidenced {
-  readonly bytes: Buffer;
+/** A token or an evidence record, as it is given, and the name of its provider. */
+export interface Evidenced extends HeldEvidence {
   readonly provider: string;
   readonly imprint: Imprint;
 }
@@ -19,7 +19,7 @@ export interface BundledCertificate {
 
 /** The chains of many tokens: each certificate once, and the lists of those that signed some of them. */
 export interface CertificateCollector {
-  /** Judges the token only where none was seen of its signer. */
+  /** Judges only where no token was seen of the first signer, or a renewal was not seen. */
   add(evidenced: Evidenced): Promise<void>;
   /** In the order of their fingerprints, which is the same each time. */
   certificates(): readonly BundledCertificate[];
@@ -40,6 +40,7 @@ export function createCertificateCollector(deps: {
   const signers: Buffer[] = [];
   const anchors = new Map<string, CertificateIdentity>();
   const others = new Map<string, CertificateIdentity>();
+  const renewals = new Set<string>();
   let judged = 0;
 
   function keep(chain: readonly CertificateIdentity[]): void {
@@ -55,12 +56,14 @@ export function createCertificateCollector(deps: {
       .sort((a, b) => byText(a.fingerprint, b.fingerprint));
 
   return {
-    add: async ({ bytes, provider, imprint }) => {
-      if (judged >= mostJudged || signers.some((signer) => bytes.includes(signer))) return;
+    add: async ({ bytes, first, renewalIds, provider, imprint }) => {
+      const isKnown = () => signers.some((signer) => first.includes(signer)) && renewalIds.every((id) => renewals.has(id));
+      if (judged >= mostJudged || isKnown()) return;
       judged += 1;
       const judgement = await stampJudge.judgeToken(bytes.toString('base64'), provider, imprint);
       if (!judgement.ok || !judgement.verified) return;
       for (const { chain } of judgement.verified.record?.tokens ?? [judgement.verified]) keep(chain);
+      for (const id of renewalIds) renewals.add(id);
     },
     certificates: () => [
       ...shown('trust_anchor', anchors),

@@ -3,11 +3,12 @@ import type { OutputLine } from '../../../../shared/contract/evidence-bundle.ts'
 import { hashBytes } from '../../../../shared/domain/merkle.ts';
 import { ServiceError } from '../../../../shared/domain/service-error.ts';
 import { bytesOfSha256 } from '../../../../shared/domain/sha256-hex.ts';
-import { type Proof, sha256Imprint } from '../../../../shared/domain/stamp.ts';
+import { sha256Imprint } from '../../../../shared/domain/stamp.ts';
 import { isRecord } from '../../../../shared/rfc3161/index.ts';
 import type { OutputStore } from '../../../../shared/store/outputs.ts';
-import type { StampStore } from '../../../../shared/store/stamps.ts';
+import type { StampStore, StoredStamp } from '../../../../shared/store/stamps.ts';
 import type { WorkflowRecord } from '../../../../shared/store/workflows.ts';
+import { createHeldEvidenceReader, type HeldEvidence } from '../../held-evidence.ts';
 import type { StampJudge } from '../../stamp-judge.ts';
 import type { RecomputedChain } from '../chain-proof.ts';
 import type { Seal } from '../closing-proof.ts';
@@ -22,15 +23,8 @@ import { zipOf } from './zip.ts';
 const outputsPage = 1_000;
 const stampsPage = 100;
 
-function stampOf(proof: Proof | undefined): EvidenceStamp {
-  if (proof === undefined || proof.kind === 'mock' || proof.token === '') return { kind: 'none', bytes: Buffer.alloc(0) };
-  const bytes = Buffer.from(proof.token, 'base64');
-  return { kind: isRecord(bytes) ? 'record' : 'token', bytes };
-}
-
-function sealOf({ hash, stamp: { tokenId, stampedAt }, stored }: Seal): EvidenceSeal {
-  return { ...stampOf(stored?.proofs[0]), stampId: tokenId, issuedAt: stampedAt, hash };
-}
+const stampOf = (held: HeldEvidence | undefined): EvidenceStamp =>
+  held === undefined ? { kind: 'none', bytes: Buffer.alloc(0) } : { kind: isRecord(held.bytes) ? 'record' : 'token', bytes: held.bytes };
 
 /** RFC 9162 §2.1.1: what is hashed last. */
 function rootPreimageOf(chain: RecomputedChain): Buffer {
@@ -51,7 +45,7 @@ export function createEvidence(deps: {
   proveSealedChain: ProveSealedChain;
   outputs: Pick<OutputStore, 'list'>;
   stamps: Pick<StampStore, 'findMany'>;
-  stampJudge: Pick<StampJudge, 'judgeToken'>;
+  stampJudge: Pick<StampJudge, 'judgeToken' | 'judgeStamp'>;
   revocationLists: readonly Buffer[];
 }) {
   const { proveSealedChain, outputs, stamps } = deps;
@@ -67,15 +61,22 @@ export function createEvidence(deps: {
     const { text: recordText } = workflow.closingRecord;
     const record = readClosingRecord(recordText);
     if (!record || !seals.root || !seals.closingRecord) throw brokenRecord();
-    const [root, closing] = [sealOf(seals.root), sealOf(seals.closingRecord)];
     const size = chain.end.sequenceNumber;
     const certificates = createCertificateCollector(deps);
-    const collect = async ({ kind, bytes }: EvidenceStamp, hash: string, provider: string) => {
-      if (kind !== 'none') await certificates.add({ bytes, provider, imprint: sha256Imprint(hash) });
+    const readHeld = createHeldEvidenceReader(deps);
+    const read = async (stored: StoredStamp | null | undefined, hash: string): Promise<EvidenceStamp> => {
+      const held = stored ? await readHeld(stored) : undefined;
+      if (stored && held) await certificates.add({ ...held, provider: stored.proofs[0].provider, imprint: sha256Imprint(hash) });
+      return stampOf(held);
     };
-    for (const { stored, hash } of [seals.root, seals.closingRecord]) {
-      await collect(stampOf(stored?.proofs[0]), hash, stored?.proofs[0].provider ?? '');
-    }
+    const sealOf = async ({ hash, stamp: { tokenId, stampedAt }, stored }: Seal): Promise<EvidenceSeal> => ({
+      ...(await read(stored, hash)),
+      stampId: tokenId,
+      issuedAt: stampedAt,
+      hash,
+    });
+    const root = await sealOf(seals.root);
+    const closing = await sealOf(seals.closingRecord);
 
     async function* pages(first: number, last: number, length: number): AsyncGenerator<OutputLine[]> {
       for (let next = first; next <= last; next += length) {
@@ -108,10 +109,7 @@ export function createEvidence(deps: {
         for await (const page of pages(first, Math.min(last, size), stampsPage)) {
           const found = new Map((await stamps.findMany(page.map(({ stampId }) => stampId))).map((stamp) => [stamp.tokenId, stamp]));
           for (const line of page) {
-            const proof = found.get(line.stampId)?.proofs[0];
-            const stamp = stampOf(proof);
-            await collect(stamp, line.outputHash, proof?.provider ?? '');
-            yield { ...line, ...stamp };
+            yield { ...line, ...(await read(found.get(line.stampId), line.outputHash)) };
           }
         }
       },
