@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type ClosingRecord, hashOfClosingText } from '../shared/contract/closing-record.ts';
-import { blockSize, bundleFiles, type SealName, sealFiles } from '../shared/contract/evidence-bundle.ts';
+import { blockSize, bundleFiles, opensslSettingsText, type SealName, sealFiles } from '../shared/contract/evidence-bundle.ts';
 import { rfc3339Of } from '../shared/domain/gen-time.ts';
 import { createTreeHeadBuilder, type TreeHead } from '../shared/domain/merkle.ts';
 import { verifyInclusion } from '../shared/domain/merkle-proof.ts';
@@ -100,8 +100,9 @@ function checkProof(line: string | undefined, number: number, outputHash: string
  */
 export async function judgeBundle(bundle: OpenedBundle, context: BundleContext): Promise<BundleJudgement> {
   const { record, recordText } = bundle;
-  for (const name of [bundleFiles.readme, bundleFiles.script, bundleFiles.opensslSettings, bundleFiles.closingRecord])
-    await bundle.check(name);
+  for (const name of [bundleFiles.readme, bundleFiles.script, bundleFiles.closingRecord]) await bundle.check(name);
+  if ((await bundle.bytesOf(bundleFiles.opensslSettings)).toString('latin1') !== opensslSettingsText)
+    throw form('openssl.cnf is not the one that belongs to a bundle.');
   const closing = await judgeSeal(bundle, 'closing-record', hashOfClosingText(recordText), context);
   const root = await judgeSeal(bundle, 'root', record.merkle_root, context);
   checkTimes(record, root?.stated, closing?.stated);

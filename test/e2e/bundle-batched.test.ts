@@ -1,6 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findProgram } from '../../scripts/stack/administrator.ts';
 import { verify } from '../../src/cli/commands/verify.ts';
-import { type Bundle, type BundleLab, runScript, startBundleLab, withSums, zipped } from '../support/bundle-lab.ts';
+import { forgedAlgorithms, forgedTree } from '../support/bundle-forgeries.ts';
+import { type Bundle, type BundleLab, runScript, runScriptBy, startBundleLab, withSums, zipped } from '../support/bundle-lab.ts';
 import { folderWith } from '../support/cli-in-process.ts';
 
 /** Bundles of a service whose provider signs batches: seals and stamps are evidence records (S14). */
@@ -77,4 +79,32 @@ test.each([
   expect(output).toMatch(says);
   expect([code, output.includes('EVERYTHING')]).toEqual([1, false]);
   expect(await judge(bend())).toMatchObject({ code: 1, said: [{ verdict: 'not_valid' }, { verdict: 'not_valid' }] });
+});
+
+const shells = ['sh', 'bash'].map((name) => findProgram(name)).filter((path) => path !== undefined);
+const digestOfRoot = () => (JSON.parse(String(files.get('closing-record.json'))) as { merkle_root: string }).merkle_root;
+const digestOfFirst = () => String(files.get('outputs.txt')).split(' ')[1]!;
+const rootForged = (forge: typeof forgedTree) => withSums(new Map(files).set('root.ers', forge(files.get('root.ers')!, digestOfRoot())));
+const firstForged = (forge: typeof forgedTree) => {
+  const [first = '', ...rest] = String(files.get('stamps/1.txt')).split('\n');
+  const record = forge(Buffer.from(first.split(' ')[2]!, 'base64'), digestOfFirst()).toString('base64');
+  return withSums(new Map(files).set('stamps/1.txt', Buffer.from([`1 record ${record}`, ...rest].join('\n'))));
+};
+
+describe.each(shells)('W22: what a record prints as is not taken for its elements, nor for a command, by %s', (shell) => {
+  test('a good bundle is green', async () => {
+    expect(await runScriptBy(shell, files)).toMatchObject({ code: 0, output: expect.stringContaining('EVERYTHING') });
+  });
+
+  test.each([
+    ['a parameter of an algorithm', 'root', () => rootForged(forgedAlgorithms), /root.ers has parts that this script does not know/],
+    ['a hash', 'root', () => rootForged(forgedTree), /root.ers has parts that this script does not know/],
+    ['a parameter of an algorithm', 'an output', () => firstForged(forgedAlgorithms), /stamp of output 1 has parts that/],
+    ['a hash', 'an output', () => firstForged(forgedTree), /stamp of output 1 has parts that/],
+  ] as const)('%s in the record of %s', async (_part, _of, forge, says) => {
+    const { code, output, left } = await runScriptBy(shell, forge());
+    expect(output).toMatch(says);
+    expect([code, output.includes('EVERYTHING'), left.sort()]).toEqual([1, false, ['bundle', 'programs']]);
+    expect(await judge(forge())).toMatchObject({ code: 1, said: [{ verdict: 'not_valid' }, { verdict: 'not_valid' }] });
+  });
 });

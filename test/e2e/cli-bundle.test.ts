@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { verify } from '../../src/cli/commands/verify.ts';
 import { workflowBundle } from '../../src/cli/commands/workflow-bundle.ts';
 import { createPki } from '../../src/tsa/pki.ts';
+import { forgeries } from '../support/bundle-forgeries.ts';
 import { type Bundle, type BundleLab, startBundleLab, zipped } from '../support/bundle-lab.ts';
 import { manipulations } from '../support/bundle-manipulations.ts';
 import { folderWith } from '../support/cli-in-process.ts';
@@ -118,6 +119,17 @@ describe('W22: qstamp verify BUNDLE.zip FILE..., where nobody listens', () => {
     expect(said[0]).toMatchObject({ verdict: 'not_valid', valid: false, reason: expect.stringMatching(new RegExp(`^${reason}`)) });
     expect(said[1]).toMatchObject({ verdict: 'not_valid', issued_at: null });
     expect(code).toBe(1);
+  });
+
+  test.each(forgeries)('trusts nobody more, and takes no settings, where $what', async ({ what, forge }) => {
+    const zip = await zipped(forge(good.files));
+    if (/^openssl.cnf|X509|TRUSTED/.test(what)) {
+      expect(await judge(zip)).toMatchObject({ code: 1, said: [{ reason: expect.stringMatching(/^bundle_malformed: /) }] });
+      return;
+    }
+    // The anchors of a bundle are nothing to whom trusts by his own.
+    expect(await judge(zip)).toMatchObject({ code: 0, said: [{ verdict: 'valid' }] });
+    expect(await judge(zip, [], 'other.pem')).toMatchObject({ code: 1, said: [{ verdict: 'not_proved' }] });
   });
 
   const rubbish: [what: string, says: string, make: () => Promise<Uint8Array>][] = [

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { evidenceDocument } from '../../src/shared/contract/evidence-bundle.ts';
+import { evidenceDocument, opensslSettingsText } from '../../src/shared/contract/evidence-bundle.ts';
+import { forgeries } from '../support/bundle-forgeries.ts';
 import {
   type Bundle,
   type BundleLab,
@@ -124,5 +125,17 @@ describe('W22: verify.sh, where nothing is but sh, openssl and sha256sum', () =>
     expect(output).toContain('DOES NOT HOLD: ');
     expect(output).not.toContain('EVERYTHING');
     expect(code).toBe(1);
+  });
+
+  test.each(forgeries)('is red where $what', async ({ forge, says }) => {
+    const { code, output } = await runScript(forge(good.files));
+    expect(output).toMatch(says);
+    expect(output).not.toContain('EVERYTHING');
+    expect(code).toBe(1);
+  });
+
+  test('knows the openssl.cnf that it comes with by its SHA-256', () => {
+    expect(textOf('verify.sh')).toContain(` = ${sha256(opensslSettingsText)} ]`);
+    expect(textOf('openssl.cnf')).toBe(opensslSettingsText);
   });
 });

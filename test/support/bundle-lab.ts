@@ -1,6 +1,6 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -73,7 +73,10 @@ export interface ScriptRun {
 }
 
 /** Runs `verify.sh` of these files with a PATH where nothing is but openssl and sha256sum. */
-export async function runScript(files: Bundle, ...args: readonly string[]): Promise<ScriptRun> {
+export const runScript = (files: Bundle, ...args: readonly string[]): Promise<ScriptRun> => runScriptBy('/bin/sh', files, ...args);
+
+/** The same in a shell of the caller's choice; `left` is what is in the folder where it ran. */
+export async function runScriptBy(shell: string, files: Bundle, ...args: readonly string[]): Promise<ScriptRun & { left: string[] }> {
   const folder = mkdtempSync(join(tmpdir(), 'qstamp-bundle-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const programs = join(folder, 'programs');
@@ -86,8 +89,8 @@ export async function runScript(files: Bundle, ...args: readonly string[]): Prom
   }
   return new Promise((resolve) => {
     const options = { env: { PATH: programs }, cwd: folder, encoding: 'utf8' } as const;
-    execFile('/bin/sh', [at('verify.sh'), ...args], options, (error, stdout, stderr) => {
-      resolve({ code: error ? Number(error.code) : 0, output: `${stdout}${stderr}` });
+    execFile(shell, [at('verify.sh'), ...args], options, (error, stdout, stderr) => {
+      resolve({ code: error ? Number(error.code) : 0, output: `${stdout}${stderr}`, left: readdirSync(folder) });
     });
   });
 }

@@ -19,9 +19,14 @@ fail() { printf 'DOES NOT HOLD: %s\n' "$*"; exit 1; }
 usage() { echo 'usage: sh verify.sh [--ca FILE] [--all] [FILE...]'; exit 2; }
 
 case $0 in */*) here=${0%/*} ;; *) here=. ;; esac
-# The settings of this machine are not needed, and in an empty place there are none.
+# The settings of this machine are not needed, and in an empty place there are none. Settings may name a library to load, so
+# openssl is given none but the one text that has this SHA-256.
 OPENSSL_CONF=$here/openssl.cnf
 export OPENSSL_CONF
+[ -r "$OPENSSL_CONF" ] || fail 'there is no openssl.cnf'
+settings=$(sha256sum < "$OPENSSL_CONF") || fail 'sha256sum does not work'
+[ "${settings%% *}" = a6be571dd0995058cf2c6f2a69f4a0534dd0a7edf194a5216c8c8bb355ec8b80 ] ||
+  fail 'openssl.cnf is not the one that belongs to a bundle'
 
 anchors=$here/certificates/anchors.pem own_anchors=no all=no
 while [ $# -gt 0 ]; do
@@ -48,7 +53,9 @@ is_hash() { # 64 lower-case hexadecimal digits
   case $1 in *[!0-9a-f]*) return 1 ;; esac
 }
 
-octets_of() { # hexadecimal digits -> $octets
+octets_of() { # pairs of lower-case hexadecimal digits -> $octets
+  case $1 in *[!0-9a-f]*) fail 'a hash has another form' ;; esac # what comes to eval is nothing else
+  [ $((${#1} % 2)) -eq 0 ] || fail 'a hash has another form'
   rest=$1 octets=''
   while [ -n "$rest" ]; do
     next=${rest#??}
@@ -229,14 +236,36 @@ untrusted=''
 if has_certificate "$here/certificates/others.pem"; then untrusted=$here/certificates/others.pem; fi
 [ -r "$anchors" ] || fail "$anchors cannot be read"
 
+check_anchors() { # openssl trusts no other certificates than those that are listed in the end
+  is_inside=no together=''
+  while IFS= read -r line; do
+    together=$together$line$nl
+    case $is_inside$line in
+      'no-----BEGIN CERTIFICATE-----') is_inside=yes ;;
+      'yes-----END CERTIFICATE-----') is_inside=no ;;
+      # Anywhere: openssl takes a long line in parts.
+      *-----BEGIN*) fail 'certificates/anchors.pem holds a block that is no certificate in plain form' ;;
+      no | no'#'*) ;;
+      yes | yes*[!0-9A-Za-z+/=]* | no*) fail 'certificates/anchors.pem holds more than certificates and comments' ;;
+      *) [ ${#line} -le 76 ] || fail 'certificates/anchors.pem has a line that is too long' ;;
+    esac
+  done < "$anchors"
+  [ "$is_inside" = no ] || fail 'certificates/anchors.pem ends within a certificate'
+  # A shell drops zero octets, and the last line where it has no end.
+  sum=$(printf '%s' "$together" | sha256sum)
+  sha256_of_file "$anchors"
+  [ "${sum%% *}" = "$digest" ] || fail 'certificates/anchors.pem is no text whose every line has an end'
+}
+[ "$own_anchors" = yes ] || check_anchors
+
 reason_in() { # what openssl printed -> $why: its last reason
   why=${1##*:}
   why=${why%%"$nl"*}
 }
 
 time_of() { # what openssl prints of a token, what it is called -> $time (2026-11-22T07:10:07Z), $seconds since 1970
-  case $1 in *'Time stamp: '*) ;; *) fail "$2 is no time-stamp token" ;; esac
-  line=${1#*'Time stamp: '}
+  case $1 in *"$nl"'Time stamp: '*) ;; *) fail "$2 is no time-stamp token" ;; esac
+  line=${1#*"$nl"'Time stamp: '}
   line=${line%%"$nl"*}
   what=$2
   set -- $line # e.g. Nov 22 07:10:07.5 2026 GMT
@@ -249,6 +278,7 @@ time_of() { # what openssl prints of a token, what it is called -> $time (2026-1
   case $d in ?) d=0$d ;; esac
   time=$y-$m-${d}T${clock}Z
   h=${clock%%:*} s=${clock##*:} min=${clock#*:} min=${min%:*}
+  case $d:$h:$min:$s:$y in [0-9][0-9]:[0-9][0-9]:[0-9][0-9]:[0-9][0-9]:[1-9][0-9][0-9][0-9]) ;; *) fail "the time in $what cannot be read" ;; esac
   m=${m#0} d=${d#0} h=${h#0} min=${min#0} s=${s#0}
   # Days since 1970, counted in years that begin in March.
   if [ "$m" -gt 2 ]; then m=$((m - 3)); else m=$((m + 9)) y=$((y - 1)); fi
@@ -306,37 +336,63 @@ hash_list() { # hashes -> $node: their hash in ascending order; one alone stands
   node=$digest
 }
 
-read_evidence() { # what asn1parse prints, the hash, what it is called -> $node: what the token must be for, $token_place, $renewals
-  evidence=$3 token_place='' is_tree=no renewals=-1 lists='' list=''
-  while IFS= read -r line; do
-    case $line in
-      *':d=3 '*'cons: SEQUENCE'*) renewals=$((renewals + 1)) is_tree=no ;;
-      *':d=4 '*'cons: cont [ 2 ]'*) [ "$renewals" -gt 0 ] || is_tree=yes ;;
-      *':d=4 '*'cons: SEQUENCE'*) is_tree=no
-        if [ -z "$token_place" ]; then token_place=${line%%:*} token_place=${token_place##* }; fi ;;
-      *':d=5 '*'cons: SEQUENCE'*) [ "$is_tree" = no ] || lists="$lists$nl" ;;
-      *':d=6 '*'[HEX DUMP]:'*) [ "$is_tree" = no ] || lists="$lists ${line##*:}" ;;
+element() { # a line of asn1parse -> $place, $depth, $after_header, $end, $type and what it holds
+  line=$1
+  set -- $1 # e.g. 31:d=6  hl=2 l=  32 prim: OCTET STRING      [HEX DUMP]:...
+  [ $# -ge 5 ] || fail "$evidence is no evidence record"
+  place=${1%%:*} depth=${1#*:d=} header=${2#hl=} length=${3#l=}
+  [ "$1 $2 $3" = "$place:d=$depth hl=$header l=$length" ] || fail "$evidence is no evidence record"
+  shift 3
+  if [ -z "$length" ]; then length=$1; shift; fi
+  for number in "$place" "$depth" "$header" "$length"; do
+    case $number in '' | *[!0-9]* | 0?* | ?????????*) fail "$evidence is no evidence record" ;; esac
+  done
+  type=$* after_header=$((place + header)) end=$((place + header + length))
+}
+
+# Up to the first token, element by element: each must be one that may stand there, and begin where the one before ends, so that no text
+# within an element passes for elements. Nothing is read of what stands behind.
+read_evidence() { # what asn1parse prints, the hash, what it is called -> $node: what the token must be for, $token_place, $has_renewals
+  evidence=$3 token_place='' lists='' rest=$1$nl where=start next_place=0
+  while [ -z "$token_place" ]; do
+    element "${rest%%"$nl"*}"
+    rest=${rest#*"$nl"}
+    [ "$place" = "$next_place" ] || fail "$evidence is no evidence record"
+    case $type in cons:*) next_place=$after_header ;; *) next_place=$end ;; esac
+    case $where:$depth:$type in
+      start:0:'cons: SEQUENCE') where=record record_end=$end ;;
+      record:1:'prim: INTEGER :01') where=version ;;
+      version:1:'cons: SEQUENCE') where=algorithms ;;
+      algorithms:2:'cons: SEQUENCE' | algorithms:3:'prim: NULL' | algorithm:5:'prim: NULL') ;;
+      algorithms:3:'prim: OBJECT :'* | algorithm:5:'prim: OBJECT :'*)
+        case ${type#'prim: OBJECT :'} in *[!0-9A-Za-z.-]*) fail "$evidence is no evidence record" ;; esac ;;
+      algorithms:1:'cons: SEQUENCE') where=sequence ;;
+      sequence:2:'cons: SEQUENCE') where=chain ;;
+      chain:3:'cons: SEQUENCE') where=stamp ;;
+      stamp:4:'cons: cont [ 0 ]') where=algorithm ;;
+      stamp:4:'cons: cont [ 2 ]' | algorithm:4:'cons: cont [ 2 ]') where=tree ;;
+      tree:5:'cons: SEQUENCE') lists="$lists$nl" where=list ;;
+      list:5:'cons: SEQUENCE') lists="$lists$nl" ;;
+      list:6:'prim: OCTET STRING [HEX DUMP]:'*)
+        lowercase "${type##*:}"
+        is_hash "$hash" || fail "$evidence has a hash of another form"
+        lists="$lists $hash" ;;
+      stamp:4:'cons: SEQUENCE' | algorithm:4:'cons: SEQUENCE' | list:4:'cons: SEQUENCE') token_place=$place ;;
+      *) fail "$evidence has parts that this script does not know" ;;
     esac
-  done << EOF
-$1
-EOF
-  [ -n "$token_place" ] || fail "$evidence is no evidence record"
+  done
+  has_renewals=no
+  [ "$end" -eq "$record_end" ] || has_renewals=yes
   node=$2
   [ -n "$lists" ] || return 0
   is_first=yes
   while IFS= read -r list; do
-    lower=''
-    for hash in $list; do
-      [ ${#hash} -eq 64 ] || fail "$evidence has a hash of another length"
-      lowercase "$hash"
-      lower="$lower $hash"
-    done
     if [ "$is_first" = yes ]; then
-      case "$lower " in *" $2 "*) ;; *) fail "$evidence is over other hashes" ;; esac
+      case "$list " in *" $2 "*) ;; *) fail "$evidence is over other hashes" ;; esac
       is_first=no
-      hash_list $lower
+      hash_list $list
     else
-      hash_list "$node" $lower
+      hash_list "$node" $list
     fi
   done << EOF
 ${lists#"$nl"}
@@ -356,7 +412,7 @@ judge_seal() { # name of the files, the hash, what it is called, whether it is a
   base64='' node=$2 sealed=$1 called=$3
   if [ "$4" = yes ]; then
     read_evidence "$(openssl asn1parse -inform DER -in "$here/$1.ers" 2>&-)" "$2" "$sealed.ers"
-    [ "$renewals" -eq 0 ] || not_checked="$not_checked${nl}NOT CHECKED: the renewals in $sealed.ers: qstamp verify does"
+    [ "$has_renewals" = no ] || not_checked="$not_checked${nl}NOT CHECKED: the renewals in $sealed.ers: qstamp verify does"
     inner=$(openssl asn1parse -inform DER -in "$here/$sealed.ers" -strparse "$token_place" -noout -out - 2>&- | sha256sum)
     sha256_of_file "$here/$sealed.tst"
     [ "${inner%% *}" = "$digest" ] || fail "$sealed.tst is not the token in $sealed.ers"
@@ -481,7 +537,7 @@ if [ "$is_proved" = no ]; then
 fi
 
 tell_anchor() { # PEM of a certificate
-  printf '%s' "$1" | openssl x509 -noout -subject -fingerprint -sha256
+  printf '%s' "$1" | openssl x509 -noout -subject -fingerprint -sha256 || fail 'a certificate that is trusted cannot be read'
 }
 if [ "$own_anchors" = no ]; then
   echo 'Trusted, because this bundle says so: compare the fingerprints with what the time-stamping authority publishes'

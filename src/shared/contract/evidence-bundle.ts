@@ -13,6 +13,9 @@ export const blockOf = (number: number): number => Math.floor((number - 1) / blo
 export const blocksOf = (outputCount: number): readonly number[] =>
   Array.from({ length: Math.ceil(outputCount / blockSize) }, (_, index) => index * blockSize + 1);
 
+/** The one text that `openssl.cnf` has: settings of OpenSSL may name a library to load, and `verify.sh` knows the SHA-256 of this. */
+export const opensslSettingsText = '# Nothing is set: verify.sh takes this in place of the settings of the machine.\n';
+
 export const bundleFiles = {
   readme: 'README.txt',
   script: 'verify.sh',

@@ -5,6 +5,7 @@ import {
   blockSize,
   blocksOf,
   bundleFiles,
+  opensslSettingsText,
   outputLineOf,
   proofLineOf,
   type SealName,
@@ -69,7 +70,7 @@ function filesOf(evidence: Evidence): readonly BundleFile[] {
   return [
     text(bundleFiles.readme, () => readme),
     { ...text(bundleFiles.script, verifyScript), mode: 0o100755 },
-    text(bundleFiles.opensslSettings, () => '# Nothing is set: verify.sh takes this in place of the settings of the machine.\n'),
+    text(bundleFiles.opensslSettings, () => opensslSettingsText),
     text(bundleFiles.closingRecord, () => recordText),
     ...sealParts('closing-record', closing),
     { name: bundleFiles.rootPreimage, read: () => [rootPreimage] },
