@@ -264,40 +264,49 @@ test('S16: what an earlier version stored without its term is renewed too', asyn
   for (const stamp of stamps) expect(judge(tsa, await recordOf(service, stamp), stamp)).toMatchObject({ ok: true });
 });
 
-test('S16: the bundle of a workflow and the container of a sealed stamp hold the renewed evidence, with all that signed it', async () => {
-  const tsa = await startOldTsa();
-  const service = await startRenewable(tsa);
-  const workflow = await startWorkflow(service);
-  for (const content of ['a', 'b']) {
-    expect(await stampOutput(service, workflow, { output_hash: sha256(content) })).toMatchObject({ status: 201 });
-  }
-  expect(await completeWorkflow(service, workflow)).toMatchObject({ status: 200 });
-  const { body } = await stampAgent(service, 'sealed', { content_b64: Buffer.from('confidential').toString('base64') });
-  const zipAt = async (path: string) => Buffer.from(await (await service.fetch(path)).arrayBuffer());
-  const bundleNow = async () => unzip(await zipAt(`/workflow/${workflow.id}/evidence.zip`));
-  const before = await bundleNow();
-  expect(before.has('root.ers')).toBe(false);
-  tsa.rollOver();
-  expect(await renew(service)).toBe('5 renewed with 1 requests, 0 still due, 0 found to have ended');
+test.each([
+  ['tokens', {}],
+  ['batches', { aggregate: { window_ms: 1_000 } }],
+])(
+  'S16: bundles of workflows and containers of sealed stamps hold the renewed evidence of %s, with all that signed it',
+  async (of, members) => {
+    const tsa = await startOldTsa();
+    const service = await startRenewable(tsa, members);
+    const workflow = await startWorkflow(service);
+    const outputs = await Promise.all(['a', 'b'].map((content) => stampOutput(service, workflow, { output_hash: sha256(content) })));
+    expect(outputs).toMatchObject([{ status: 201 }, { status: 201 }]);
+    expect(await completeWorkflow(service, workflow)).toMatchObject({ status: 200 });
+    const { body } = await stampAgent(service, 'sealed', { content_b64: Buffer.from('confidential').toString('base64') });
+    const zipAt = async (path: string) => Buffer.from(await (await service.fetch(path)).arrayBuffer());
+    const bundleNow = async () => unzip(await zipAt(`/workflow/${workflow.id}/evidence.zip`));
+    const before = await bundleNow();
+    const kind = of === 'tokens' ? 'token' : 'record';
+    expect(String(before.get('stamps/1.txt'))).toMatch(new RegExp(`^1 ${kind} \\S+\n2 ${kind} \\S+\n$`));
+    tsa.rollOver();
+    expect(await renew(service)).toMatch(/^[45] renewed with 1 requests, 0 still due, 0 found to have ended$/);
 
-  const files = await bundleNow();
-  for (const name of ['root', 'closing-record']) {
-    expect(files.get(`${name}.tst`)).toEqual(before.get(`${name}.tst`));
-    expect(tokensIn(files.get(`${name}.ers`)!)).toEqual([2]);
-  }
-  expect(String(files.get('stamps/1.txt'))).toMatch(/^1 record \S+\n2 record \S+\n$/);
-  expect(String(files.get('certificates/others.pem')).match(/BEGIN CERTIFICATE/g)).toHaveLength(3);
-  const container = await unzip(await zipAt(`${body.sealed_storage_url}/container`));
-  expect(tokensIn(container.get('META-INF/evidencerecord.ers')!)).toEqual([2]);
+    const files = await bundleNow();
+    for (const name of ['root', 'closing-record']) {
+      expect(files.get(`${name}.tst`)).toEqual(before.get(`${name}.tst`));
+      expect(tokensIn(files.get(`${name}.ers`)!)).toEqual([2]);
+      const hash = sha256(files.get({ root: 'root.bin', 'closing-record': 'closing-record.json' }[name]!)!);
+      const stamped = { tokenId: '', token: '', hash };
+      expect(judge(tsa, files.get(`${name}.ers`)!, stamped, Date.now() + 365 * dayMs)).toMatchObject({ ok: true });
+    }
+    expect(String(files.get('stamps/1.txt'))).toMatch(/^1 record \S+\n2 record \S+\n$/);
+    expect(String(files.get('certificates/others.pem')).match(/BEGIN CERTIFICATE/g)).toHaveLength(3);
+    const container = await unzip(await zipAt(`${body.sealed_storage_url}/container`));
+    expect(tokensIn(container.get('META-INF/evidencerecord.ers')!)).toEqual([2]);
 
-  const { run } = folderWith([verify], {
-    'bundle.zip': await zipped(files),
-    'sealed.asics': await zipAt(`${body.sealed_storage_url}/container`),
-    'root.pem': tsa.pki.rootPem,
-  });
-  const { stdout } = await run(['verify', '--json', '--ca', 'root.pem', 'bundle.zip']);
-  expect(JSON.parse(stdout)).toMatchObject({ verdict: 'valid', own_stamps: { valid: 2 } });
-  expect(await run(['verify', '--ca', 'root.pem', 'sealed.asics'])).toMatchObject({ code: 0 });
-  expect((await runScript(files)).output).toContain('NOT CHECKED: the renewals in root.ers');
-  expect(await runScript(files)).toMatchObject({ code: 0 });
-});
+    const { run } = folderWith([verify], {
+      'bundle.zip': await zipped(files),
+      'sealed.asics': await zipAt(`${body.sealed_storage_url}/container`),
+      'root.pem': tsa.pki.rootPem,
+    });
+    const { stdout } = await run(['verify', '--json', '--ca', 'root.pem', 'bundle.zip']);
+    expect(JSON.parse(stdout)).toMatchObject({ verdict: 'valid', own_stamps: { valid: 2 } });
+    expect(await run(['verify', '--ca', 'root.pem', 'sealed.asics'])).toMatchObject({ code: 0 });
+    expect((await runScript(files)).output).toContain('NOT CHECKED: the renewals in root.ers');
+    expect(await runScript(files)).toMatchObject({ code: 0 });
+  },
+);
