@@ -50,8 +50,10 @@ describe('a TSA behind the door', () => {
     for (let asked = 0; asked < 6; asked++) expect(statusOf(await postToDoor(door.service, der))).toBe('rejection badAlg');
     door.tsa.server.failAlways(undefined);
     expect((await stampInternal(door.service, { hash: randomHash() })).status).toBe(201);
-    const { body } = await getJson(door.service, '/health/');
-    expect(body).toMatchObject({ status: 'ok', checks: { provider: 'ok' } });
+    // The worker tells of its provider each second: until then nobody has asked it.
+    await expect
+      .poll(async () => (await getJson(door.service, '/health/')).body, { timeout: 10_000 })
+      .toMatchObject({ status: 'ok', checks: { provider: 'ok' } });
   });
 
   test('shows its certificates from the signer to the root', async () => {
