@@ -62,6 +62,7 @@ export { SCHEMES, type SignatureScheme } from './issue/sign.ts';
 // Why something was refused.
 export { REFUSALS, type RefusalCode } from './refusal/codes.ts';
 export type { Refused } from './refusal/refusal.ts';
+export { type AnswerSpans, answerSpansOf } from './tsp/answer-spans.ts';
 // To ask a TSA, and to be asked.
 export type { Imprint } from './tsp/imprint.ts';
 export { PKI_FAILURE, PKI_STATUS, type PkiFailure, REQUEST_FAULTS, type RequestFault } from './tsp/pki-status.ts';
