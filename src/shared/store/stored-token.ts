@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { Binary } from 'mongodb';
-import { answerSpansOf } from '../domain/leaf-record.ts';
 import type { TokenProof } from '../domain/stamp.ts';
+import { partsOfAnswer } from '../domain/tsa-answer.ts';
 
 /**
  * What is stored of a TSA's answer. Its certificates, which are most of it and the same in all answers of a TSA, are cut out and kept once
@@ -19,7 +19,7 @@ export interface StoredAnswer {
 
 /** @param sets takes the certificates that were cut out, by their ids */
 export function storedAnswerOf({ token, tsq, tsr }: Pick<TokenProof, 'token' | 'tsq' | 'tsr'>, sets: Map<string, Buffer>): StoredAnswer {
-  const spans = answerSpansOf(tsr);
+  const spans = partsOfAnswer(tsr);
   const asked = { tsq: new Binary(tsq) };
   if (!spans || tsr.toString('base64', spans.token.start) !== token) return { ...asked, tsr: new Binary(tsr), token };
   const tokenAt = spans.token.start;

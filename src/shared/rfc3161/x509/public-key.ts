@@ -102,11 +102,11 @@ export async function isSignatureOfAside(
   });
 }
 
-function verifyInputOf(key: PublicKey, algorithm: SignatureAlgorithm): VerifyKeyObjectInput {
+function verifyInputOf(key: PublicKey, algorithm: SignatureAlgorithm): KeyObject | VerifyKeyObjectInput {
   // Plain RSA keys make both kinds of signature, PSS keys only theirs.
   const fits = key.family === algorithm.family || (key.family === 'rsa' && algorithm.family === 'rsa-pss');
   if (!fits) refuse('signature_algorithm_mismatch', `A key for ${key.family} makes no signature of ${algorithm.family}.`);
-  if (algorithm.family !== 'rsa-pss') return { key: key.key };
+  if (algorithm.family !== 'rsa-pss') return key.key;
   if (key.pss !== undefined && (key.pss.digest !== algorithm.digest || key.pss.saltLength > algorithm.saltLength)) {
     refuse('signature_algorithm_mismatch', 'The key does not allow the parameters of the signature.');
   }
