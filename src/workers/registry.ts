@@ -43,6 +43,7 @@ export function createProcessors(deps: WorkerDeps): JobProcessors {
       waitMs,
     }),
     sweep: createSweepProcessor({ sealedContents, stamps, clock, log }),
+    'counter-fold': () => counters.fold(clock()),
     'qstamp-renew': async () => void (await createRenewProcessor(deps)()),
     'otp-mail': createOtpMailProcessor({
       workflows,

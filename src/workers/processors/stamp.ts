@@ -74,7 +74,7 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
 
   return async ({ replyTo, isRepeated = false, items }, run) => {
     const isFinal = ({ acceptedAt, isPromised = false }: StampItem) => !isPromised && clock() - acceptedAt < patience * waitMs;
-    const { stored, failed, refused, owed } = await makeStamps(items, { isRetry: run.isRetry || isRepeated, isFinal });
+    const { stored, failed, refused, owed, counted } = await makeStamps(items, { ...run, isRepeated, isFinal });
     const storedIds = new Set(stored.map(({ tokenId }) => tokenId));
     // Before the replies: this job is done again where the queue does not take them.
     await announce(items.filter(({ tokenId, callback }) => callback !== undefined && storedIds.has(tokenId)));
@@ -97,6 +97,7 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
     const contentInUse = new Set(stored.map(({ sealed }) => sealed?.contentId));
     for (const { sealed } of owed) contentInUse.add(sealed?.contentId);
     await removeContents(items.filter(({ sealed }) => sealed && !contentInUse.has(sealed.contentId)));
+    await counted;
     if (owed.length === 0) return;
     await run.keepOnly({ replyTo, items: owed });
     throw new ProviderError(`${owed.length} stamps are owed to callers who no longer wait`);
