@@ -89,10 +89,9 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
       ...failed.map(({ item: { tokenId }, code }) => ({ outcome: 'failed', tokenId, code }) as const),
       ...refused.map(({ item: { tokenId }, code, fault }): StampReply => ({ outcome: 'failed', tokenId, code, fault })),
     ];
-    await Promise.all([
-      ...(replies.length > 0 ? [sendReplies(replyTo, replies)] : []),
-      ...appendings.map((appending) => appendAndReply(replyTo, appending)),
-    ]);
+    // The end of the job is sent behind them, on the same connection: it need not wait until Redis has taken them.
+    if (replies.length > 0) void sendReplies(replyTo, replies);
+    await Promise.all(appendings.map((appending) => appendAndReply(replyTo, appending)));
 
     const contentInUse = new Set(stored.map(({ sealed }) => sealed?.contentId));
     for (const { sealed } of owed) contentInUse.add(sealed?.contentId);
