@@ -2,7 +2,7 @@ import type { Collection, Db } from 'mongodb';
 import type { CallerKind } from '../domain/caller.ts';
 import { quantile } from '../domain/latency-histogram.ts';
 import { maxTimeMS } from './connection.ts';
-import { createLedgerWriter, type FoldedRecord, foldLedgers, ledgersOf, rowsOfLedgers } from './count-ledger.ts';
+import { createLedgerWriter, ledgersOf, rowsOfLedgers } from './count-ledger.ts';
 import {
   type ActivityTotals,
   type CounterRecord,
@@ -18,6 +18,7 @@ import {
   totalsOf,
 } from './counter-rows.ts';
 import { inStore } from './errors.ts';
+import { type FoldedRecord, foldLedgers } from './ledger-folding.ts';
 import type { StampSummary } from './stamps.ts';
 
 export { type Activity, type ActivityTotals, type StampTally, utcDay } from './counter-rows.ts';
