@@ -59,6 +59,8 @@ interface OpenLedger {
   /** Marks of jobs that are under way, and those of jobs that are done. */
   readonly marks: Set<string>;
   readonly released: Set<string>;
+  /** Writes under way. */
+  writes: number;
 }
 
 interface Update {
@@ -70,6 +72,11 @@ interface Update {
 /** MongoDB takes no empty operator. */
 export const filled = (update: object): UpdateFilter<Ledger> =>
   Object.fromEntries(Object.entries(update).filter(([, fields]) => Object.keys(fields).length > 0));
+
+/** A mark that is taken says that the write has been made. */
+const toleratingKnown = (mark: string | undefined) => (error: unknown) => {
+  if (mark === undefined || !isDuplicateKey(error)) throw error;
+};
 
 export function createLedgerWriter(ledgers: Ledgers): LedgerWriter {
   const open = new Map<string, OpenLedger>();
@@ -84,6 +91,7 @@ export function createLedgerWriter(ledgers: Ledgers): LedgerWriter {
       known: new Set(),
       marks: new Set(),
       released: new Set(),
+      writes: 0,
     };
     open.set(current.id, current);
     clearTimeout(timer);
@@ -140,13 +148,12 @@ export function createLedgerWriter(ledgers: Ledgers): LedgerWriter {
     const first = counts.find(({ mark }) => mark !== undefined)?.mark;
     // A write whose answer was lost may come again: it finds its first mark, and all others came with that.
     const filter = { _id: ledger.id, ...(first !== undefined && { [`jobs.${first}`]: { $exists: false } }) };
-    await inStore(async () => {
-      try {
-        await ledgers.updateOne(filter, filled(update), { upsert: true });
-      } catch (error) {
-        if (first === undefined || !isDuplicateKey(error)) throw error;
-      }
-    });
+    ledger.writes += 1;
+    try {
+      await inStore(() => ledgers.updateOne(filter, filled(update), { upsert: true }).catch(toleratingKnown(first)));
+    } finally {
+      ledger.writes -= 1;
+    }
     for (const row of rows) ledger.known.add(row);
     for (const mark of released) ledger.released.delete(mark);
   }
@@ -160,7 +167,8 @@ export function createLedgerWriter(ledgers: Ledgers): LedgerWriter {
   }
 
   async function closeEnded(): Promise<void> {
-    const isEnded = (ledger: OpenLedger) => ledger.marks.size === 0 || performance.now() - ledger.beganAt > longestJobMs;
+    const isEnded = (ledger: OpenLedger) =>
+      (ledger.marks.size === 0 && ledger.writes === 0) || performance.now() - ledger.beganAt > longestJobMs;
     const ended = [...open.values()].filter((ledger) => ledger !== current && isEnded(ledger));
     for (const { id, released } of ended) {
       const $unset = Object.fromEntries([...released].map((mark) => [`jobs.${mark}`, '' as const]));
