@@ -46,15 +46,16 @@ export function createStampJudge(deps: {
     return given && stored && withoutCertificates(Buffer.from(stored, 'base64')).equals(given) ? stored : undefined;
   }
 
-  async function judgeGiven(token: string, provider?: string, expected?: Imprint): Promise<Judgement> {
-    const judgement = await tokenJudge.judge(token, provider, expected);
+  async function judgeGiven(token: string, provider?: string, expected?: Imprint, others?: readonly Imprint[]): Promise<Judgement> {
+    const judgement = await tokenJudge.judge(token, provider, expected, others);
     if (judgement.ok || judgement.code !== 'signer_certificate_missing' || provider !== undefined) return judgement;
     const stored = await storedFormOf(token);
     return stored === undefined ? judgement : tokenJudge.judge(stored, undefined, expected);
   }
 
-  async function judgeToken(token: string, provider?: string, expected?: Imprint): Promise<Judgement> {
-    const judgement = await judgeGiven(token, provider, expected);
+  /** `others`: of the same document as `expected`, in other algorithms. */
+  async function judgeToken(token: string, provider?: string, expected?: Imprint, others?: readonly Imprint[]): Promise<Judgement> {
+    const judgement = await judgeGiven(token, provider, expected, others);
     if (!judgement.ok && judgement.code === 'verifier_failed') log.error({ err: judgement.cause }, 'the verifier failed on a token');
     return judgement;
   }

@@ -23,6 +23,11 @@ export const rawVerifyRequest = z
   .object({
     token,
     hash: digestHex.nullish().describe('when given, it must be the digest that the token holds, in the algorithm of the token'),
+    hashes: z
+      .array(digestHex)
+      .max(lengths.length)
+      .nullish()
+      .describe('the file’s hashes in more algorithms: needed of an evidence record that was renewed by another one than it began with'),
   })
   .meta({ id: 'RawVerifyRequest' });
 export type RawVerifyRequest = z.output<typeof rawVerifyRequest>;
