@@ -1,4 +1,4 @@
-import { evidenceRecordOf, renewalsOf } from '../../shared/domain/evidence.ts';
+import { evidenceRecordOf, newImprintsOf, renewalsOf } from '../../shared/domain/evidence.ts';
 import type { ReasonCode } from '../../shared/domain/reasons.ts';
 import { type Imprint, isSameImprint } from '../../shared/domain/stamp.ts';
 import { type StampedReply, stampedReplyOf } from '../../shared/queue/stamp-job.ts';
@@ -76,7 +76,8 @@ export function createStampJudge(deps: {
   async function judgeRenewed(stamp: StoredStamp): Promise<Judgement | undefined> {
     const record = evidenceRecordOf(stamp);
     if (record === undefined) return { ok: false, code: 'record_damaged' };
-    const judgement = await judgeToken(record.toString('base64'), stamp.proofs[0].provider, stamp.imprint);
+    const [proof] = stamp.proofs;
+    const judgement = await judgeToken(record.toString('base64'), proof.provider, stamp.imprint, newImprintsOf(proof));
     if (judgement.ok || !renewalsWithoutUse.has(judgement.code)) return judgement;
     log.warn({ tokenId: stamp.tokenId, code: judgement.code }, 'the renewals of a stamp are of no use');
     return undefined;

@@ -104,7 +104,7 @@ describe('hash-tree renewal (RFC 4998 §5.2)', () => {
   it('is asked for once what came before has ended: without it nobody can say that it was in time', () => {
     const before = renewed(first, hashTreeRenewalOf(first, both[1]!), { timeMs: at(9) }, 'sha512');
     expect(lab.judge(before, known, { nowMs: at(10) })).toMatchObject({ ok: true });
-    expect(lab.judge(before, known, { nowMs: at(11) })).toMatchObject({ ok: false, code: 'evidence_hash_needed' });
+    expect(lab.judge(before, known, { nowMs: at(11) })).toMatchObject({ ok: false, code: 'evidence_new_hash_needed' });
     expect(lab.judge(before, both, { nowMs: at(11) })).toMatchObject({ ok: true });
     const late = renewed(first, hashTreeRenewalOf(first, both[1]!), { timeMs: at(11) }, 'sha512');
     expect(lab.judge(late, both, { nowMs: at(12) })).toMatchObject({ ok: false, code: 'evidence_renewed_late' });

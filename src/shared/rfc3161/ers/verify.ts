@@ -73,7 +73,7 @@ export function verifyRecord(given: Uint8Array, context: RecordContext): VerifyR
     const coverage = coverageOf(record, digests);
     checkOrder(coverage.timeStamps);
     // A later chain may well have been in time: only the document's digest of its algorithm can show it.
-    const ended = coverage.hasLaterChains ? 'evidence_hash_needed' : 'evidence_expired';
+    const ended = coverage.hasLaterChains ? 'evidence_new_hash_needed' : 'evidence_expired';
     const tokens = coverage.timeStamps.map((timeStamp, i) => {
       const next = coverage.timeStamps[i + 1];
       return judgeTimeStamp(timeStamp, { next, ended, isRenewal: i > 0 }, context);
