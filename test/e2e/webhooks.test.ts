@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { createServer, type IncomingHttpHeaders } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { verifyWebhook } from '../../clients/typescript/src/webhook.ts';
 import { type MailServer, startMailServer } from '../support/mail.ts';
 import { dumpRedis } from '../support/redis-dump.ts';
@@ -17,9 +15,9 @@ import {
   verifyById,
 } from '../support/requests.ts';
 import { type Service, startService } from '../support/service.ts';
+import { arrived, type ReceivedWebhook, webhookSecret as secret, startReceiver } from '../support/webhook-receiver.ts';
 import { completeWorkflow, openLink, postEmpty, stampOutput, startRequest } from '../support/workflows.ts';
 
-const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const newSecret = `whsec_${Buffer.alloc(24, 9).toString('base64')}`;
 
 let service: Service;
@@ -39,43 +37,13 @@ afterAll(async () => {
   await mail.close();
 });
 
-interface Received {
-  readonly headers: IncomingHttpHeaders;
-  readonly body: string;
-}
-
-/** A receiver whose answers are these statuses, the last one for ever; `hang` answers nothing. */
-async function startReceiver(...statuses: (number | 'hang')[]) {
-  const received: Received[] = [];
-  const server = createServer((request, response) => {
-    let body = '';
-    request.setEncoding('utf8').on('data', (chunk) => (body += chunk));
-    request.on('end', () => {
-      received.push({ headers: request.headers, body });
-      const status = statuses.length > 1 ? statuses.shift() : (statuses[0] ?? 204);
-      if (status === 'hang') return;
-      response
-        .writeHead(Number(status), { location: `http://127.0.0.1:${(server.address() as AddressInfo).port}/elsewhere` })
-        .end('x'.repeat(100_000));
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook?who=me`, received };
-}
-
 /** Three verifiers: npm `standardwebhooks` with either secret, and our own client. */
-async function verified({ headers, body }: Received): Promise<JsonObject> {
+async function verified({ headers, body }: ReceivedWebhook): Promise<JsonObject> {
   const named = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
   for (const each of [secret, newSecret]) expect(new Webhook(each).verify(body, named)).toEqual(JSON.parse(body));
   expect(() => new Webhook(secret).verify(`${body} `, named)).toThrow();
   return (await verifyWebhook(body, named, { secret })) as JsonObject;
 }
-
-const arrived = (received: readonly Received[], count = 1) => eventually(async () => received.length >= count && received);
 
 describe('N1: Prefer: respond-async', () => {
   test('is 202 at once with id and address, where the stamp is told later', async () => {
@@ -157,13 +125,22 @@ describe('N2, N3: webhooks of stamps', () => {
     for (const webhook of webhooks) await verified(webhook);
   });
 
-  test('do not hold up stamps: a receiver that hangs keeps nobody waiting', async () => {
-    const { url, received } = await startReceiver('hang');
-    const answers = await Promise.all(Array.from({ length: 40 }, () => stampInternal(service, { hash: randomHash(), callback_url: url })));
-    expect(answers.every(({ status }) => status === 201)).toBe(true);
-    expect((await stampInternal(service, { hash: randomHash() })).status).toBe(201);
-    await arrived(received, 32);
-  });
+  test('N5: of a receiver that hangs, others and stamps learn nothing: it has eight deliveries at a time', async () => {
+    const [hanging, other] = [await startReceiver('hang'), await startReceiver()];
+    const stampFor = (callback_url: string, count: number) =>
+      Promise.all(Array.from({ length: count }, () => stampInternal(service, { hash: randomHash(), callback_url })));
+    expect((await stampFor(hanging.url, 120)).every(({ status }) => status === 201)).toBe(true);
+    await arrived(hanging.received, 8);
+    const startedAt = Date.now();
+    await stampFor(other.url, 30);
+    await arrived(other.received, 30);
+    // Before the first of the other's has been waited for to the end.
+    expect(Date.now() - startedAt).toBeLessThan(9_000);
+    expect(hanging.received).toHaveLength(8);
+    hanging.answer(204);
+    const ids = () => new Set(hanging.received.map(({ headers }) => headers['webhook-id'])).size;
+    await eventually(async () => ids() === 120, 60_000);
+  }, 100_000);
 
   test('are not lost while no worker runs', async () => {
     const idle = await startService({ workers: 0, settings: { WEBHOOK_SECRET: secret, STAMP_WAIT_MS: '100' } });

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Job, Queue, Worker } from 'bullmq';
+import { DelayedError, type Job, Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from '../runtime/log.ts';
 import { createFinishedCount } from './backlog.ts';
 import { keyPrefix } from './connection.ts';
-import { type JobName, type JobProcessors, type JobRun, jobContracts, queueConcurrency } from './jobs.ts';
+import { type JobName, type JobProcessors, type JobRun, jobContracts, NotItsTurnError, queueConcurrency } from './jobs.ts';
 
 /** A killed worker's jobs start again after at most `lockMs` + `stalledCheckMs` (docs/architecture.md "Facts that bite"). */
 const lockMs = 5_000;
@@ -76,9 +76,17 @@ export function consumeJobs(options: {
   const finished = createFinishedCount({ redis, log });
   const running = new Set<Promise<void>>();
 
-  function process(job: Job): Promise<void> {
+  async function putOff(job: Job, lock: string | undefined, error: unknown): Promise<never> {
+    if (!(error instanceof NotItsTurnError)) throw error;
+    await job.moveToDelayed(Date.now() + error.waitMs, lock);
+    throw new DelayedError();
+  }
+
+  function process(job: Job, lock?: string): Promise<void> {
     if (!Object.hasOwn(jobContracts, job.name)) return Promise.reject(new UnknownJobError(`no processor for a job named ${job.name}`));
-    const ended = run(job.name as JobName, job).finally(() => running.delete(ended));
+    const ended = run(job.name as JobName, job)
+      .catch((error) => putOff(job, lock, error))
+      .finally(() => running.delete(ended));
     running.add(ended);
     return ended;
   }

@@ -14,7 +14,12 @@ const otpMailSchema = z.object({
 /** Payload of the job that closes a workflow. `acceptedAt` decides whether that was in time (W5). */
 const workflowCompletionSchema = z.object({ workflowId: z.uuid(), acceptedAt: z.number().int(), requestId: z.string() });
 
-const webhookBase = { acceptedAt: z.number().int(), requestId: z.string() };
+const webhookBase = {
+  acceptedAt: z.number().int(),
+  requestId: z.string(),
+  /** When it was sent for the first time, and not taken. */
+  firstTriedAt: z.number().int().optional(),
+};
 
 /** Payload of the job that sends a webhook (N3). Of a stamp: where to, encrypted under its key; of a workflow that is in its record. */
 const webhookSchema = z.discriminatedUnion('event', [
@@ -34,9 +39,9 @@ export const jobContracts = {
 
 /**
  * How many jobs of these queues a worker runs at a time, where that is fewer than of stamps: mail servers must not be flooded, a root takes much
- * computing, and two renewals at once would ask twice for the same.
+ * computing, and two renewals at once would ask twice for the same. Webhooks mostly wait for strangers.
  */
-export const queueConcurrency: Readonly<Record<string, number>> = { emails: 8, workflows: 8, renewals: 1, webhooks: 32 };
+export const queueConcurrency: Readonly<Record<string, number>> = { emails: 8, workflows: 8, renewals: 1, webhooks: 128 };
 
 export type JobName = keyof typeof jobContracts;
 export type JobPayload<Name extends JobName> = z.output<(typeof jobContracts)[Name]['payload']>;
@@ -48,6 +53,17 @@ export interface JobRun {
   readonly isRetry: boolean;
   /** Replaces the payload by what is left of it, for the next attempt; then the processor throws. */
   keepOnly(payload: object): Promise<void>;
+}
+
+/** Thrown by a processor whose job cannot be done before others: it waits so long outside the worker, and that counts as no attempt. */
+export class NotItsTurnError extends Error {
+  override readonly name = 'NotItsTurnError';
+  readonly waitMs: number;
+
+  constructor(waitMs: number) {
+    super(`the job is to wait ${waitMs} ms`);
+    this.waitMs = waitMs;
+  }
 }
 
 /** One entry for each kind of job; the type makes a missing one a compile error. */
