@@ -163,7 +163,7 @@ test('S17: content that cannot help is refused, each with its code, and changes 
   expect(await bring(service, stamp.tokenId, '')).toMatchObject({ status: 409 });
   expect(await bring(service, stamp.tokenId, '{"hash":"a"}', { 'content-type': 'application/json' })).toMatchObject({ status: 415 });
   const db = await openDatabase(service);
-  await collectionOf(db, 'stamps').updateOne({ _id: stamp.tokenId }, { $set: { 'proofs.0.token': 'AAAA' } });
+  await collectionOf(db, 'stamps').updateOne({ _id: stamp.tokenId }, { $set: { 'proofs.0.issuedAt': '2020-01-01T00:00:00.000Z' } });
   expect(await bring(service, stamp.tokenId, 'content')).toMatchObject({ status: 409, body: { code: 'conflict' } });
   expect(await collectionOf(db, 'new_digests').countDocuments()).toBe(0);
 });
