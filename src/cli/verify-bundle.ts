@@ -1,5 +1,6 @@
 import { bundleFiles } from '../shared/contract/evidence-bundle.ts';
 import { type TrustMaterial, TrustMaterialError, type TrustStore } from '../shared/rfc3161/index.ts';
+import { keepHeapSmall } from '../shared/runtime/small-heap.ts';
 import { openTrust } from './anchors.ts';
 import { asBundleFault, BundleFault, isBundlePath, mostSmallBytes, type OpenedBundle, openBundle } from './bundle-read.ts';
 import { tellBrokenBundle, tellBundle, tellFound, verdictOf } from './bundle-text.ts';
@@ -61,6 +62,8 @@ export async function verifyBundle(
   { terminal, stdin, anchorsFolder }: Context,
 ): Promise<ExitCode> {
   if (values.online) throw misuse('--online asks for stamps and not for bundles');
+  // Until the command ends.
+  keepHeapSmall();
   const codes: ExitCode[] = [];
   const digests = new Map<string, string>();
   for (const file of files) {

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
 import { Binary, type Collection, type Db } from 'mongodb';
-import { type LeafMarks, tokenOfAnswer } from '../domain/leaf-record.ts';
+import type { LeafMarks } from '../domain/leaf-record.ts';
 import { type Batch, digestCharacters, type Imprint } from '../domain/stamp.ts';
+import { tokenOfAnswer } from '../domain/tsa-answer.ts';
 import { createBatchLeaves, type NewLeaf } from './batch-leaves.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey } from './errors.ts';

@@ -3,6 +3,7 @@ import { systemClock } from '../runtime/clock.ts';
 import type { Config } from '../runtime/config.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type BatchStore, createBatchStore } from './batches.ts';
+import { createCertificateSetStore } from './certificate-sets.ts';
 import { connectStore } from './connection.ts';
 import { type CounterStore, createCounterStore } from './counters.ts';
 import { inStore } from './errors.ts';
@@ -56,7 +57,7 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
   const closing = new AbortController();
   const checks = db.collection<{ _id: string; at?: Date }>('checks');
   return {
-    stamps: createStampStore(db, stampDirectory, batches, renewals),
+    stamps: createStampStore(db, stampDirectory, batches, renewals, createCertificateSetStore(db)),
     batches,
     renewals,
     evidenceTerms: createEvidenceTermStore(db),

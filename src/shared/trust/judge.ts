@@ -10,7 +10,7 @@ import {
   type TrustStore,
   type Verified,
   type VerifyResult,
-  verifyEvidence,
+  verifyEvidenceAside,
 } from '../rfc3161/index.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { TrustedProvider, TrustSettings } from './trusted-providers.ts';
@@ -111,9 +111,12 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
   /** A renewal may be any TSA's that is trusted; whose a record is, its first token says. */
   const renewalTrust = [...trust.providers.map((provider) => provider.trust), trust.extraTrust];
 
-  const verifyWith = ({ bytes, expected }: Presented, store: TrustStore, acceptGrantedWithMods: boolean): VerifyResult => {
+  const verifyWith = ({ bytes, expected }: Presented, store: TrustStore, acceptGrantedWithMods: boolean): Promise<VerifyResult> => {
     const context = { trust: store, nowMs: clock(), acceptGrantedWithMods, renewalTrust };
-    return verifyEvidence(bytes, isRecord(bytes) && expected !== undefined ? { ...context, expected: derImprintOf(expected) } : context);
+    return verifyEvidenceAside(
+      bytes,
+      isRecord(bytes) && expected !== undefined ? { ...context, expected: derImprintOf(expected) } : context,
+    );
   };
 
   /**
@@ -124,14 +127,14 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
    * refused if one of them knows that a certificate was revoked. None of them may be left out because of what is not signed: the status
    * of an answer is judged after everything else, and each store has the certificates and revocation lists of all.
    */
-  function judgeTst(presented: Presented, providerName: string | undefined): Judgement {
+  async function judgeTst(presented: Presented, providerName: string | undefined): Promise<Judgement> {
     const named = trust.providers.filter(({ settings }) => settings.name === providerName);
     const candidates = named.length > 0 ? named : trust.providers;
     const isConfigured = providerName === undefined || named.length > 0;
     const refusals: Refused[] = [];
     const trusting: { provider: TrustedProvider; result: Verified }[] = [];
     for (const provider of candidates) {
-      const result = verifyWith(presented, provider.trust, true);
+      const result = await verifyWith(presented, provider.trust, true);
       if (result.ok) trusting.push({ provider, result });
       else refusals.push(result);
       // What is wrong with the encoding is wrong for everybody.
@@ -154,7 +157,7 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
     if (otherPolicy) return vouchedBy(otherPolicy.result, { trust: otherPolicy.provider.trust, provider: undefined, ...unknown });
     if (trusting.length > 0) return { ok: false, code: 'granted_with_mods' };
     if (named.length === 0) {
-      const extra = verifyWith(presented, trust.extraTrust, false);
+      const extra = await verifyWith(presented, trust.extraTrust, false);
       if (extra.ok) return vouchedBy(extra, { trust: trust.extraTrust, provider: providerName, ...unknown });
       refusals.push(extra);
     }

@@ -3,7 +3,7 @@ import { Refusal, refuse, refusedBy } from '../refusal/refusal.ts';
 import type { Imprint } from '../tsp/imprint.ts';
 import { checkTime } from '../tsp/statement.ts';
 import type { TokenContext, Unchecked, Verified, VerifyContext, VerifyResult } from '../tsp/types.ts';
-import { judgeSigner, type SignerRules, verifyToken } from '../tsp/verify.ts';
+import { judgeSigner, type SignerRules, verifyToken, verifyTokenAside } from '../tsp/verify.ts';
 import type { DigestAlgorithm } from '../x509/algorithms.ts';
 import type { TrustStore } from '../x509/trust-store.ts';
 import { type Coverage, coverageOf } from './coverage.ts';
@@ -28,6 +28,11 @@ export type EvidenceContext = TokenContext & Omit<RecordContext, 'digests'>;
 export function verifyEvidence(given: Uint8Array, context: EvidenceContext): VerifyResult {
   if (!isRecord(given)) return verifyToken(given, context);
   return verifyRecord(given, { ...context, digests: context.expected === undefined ? [] : [context.expected] });
+}
+
+/** `verifyEvidence`; the signature of a token is computed in the thread pool. Those of a record are mostly known: its batch has but one. */
+export async function verifyEvidenceAside(given: Uint8Array, context: EvidenceContext): Promise<VerifyResult> {
+  return isRecord(given) ? verifyEvidence(given, context) : verifyTokenAside(given, context);
 }
 
 /** An EvidenceRecord starts with an INTEGER, its version; a ContentInfo and a TimeStampResp do not. */

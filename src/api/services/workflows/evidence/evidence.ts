@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import { readClosingRecord } from '../../../../shared/contract/closing-record.ts';
 import type { OutputLine } from '../../../../shared/contract/evidence-bundle.ts';
 import { hashBytes } from '../../../../shared/domain/merkle.ts';
@@ -5,6 +6,7 @@ import { ServiceError } from '../../../../shared/domain/service-error.ts';
 import { bytesOfSha256 } from '../../../../shared/domain/sha256-hex.ts';
 import { sha256Imprint } from '../../../../shared/domain/stamp.ts';
 import { isRecord } from '../../../../shared/rfc3161/index.ts';
+import { keepHeapSmall } from '../../../../shared/runtime/small-heap.ts';
 import type { OutputStore } from '../../../../shared/store/outputs.ts';
 import type { StampStore, StoredStamp } from '../../../../shared/store/stamps.ts';
 import type { WorkflowRecord } from '../../../../shared/store/workflows.ts';
@@ -116,12 +118,23 @@ export function createEvidence(deps: {
     };
   }
 
+  /** Memory does not grow with the outputs while they are read, nor does what V8 keeps of them. */
+  async function streamed(workflow: WorkflowRecord, write: (evidence: Evidence) => Readable): Promise<Readable> {
+    const done = keepHeapSmall();
+    try {
+      return write(await gather(workflow)).once('close', done);
+    } catch (error) {
+      done();
+      throw error;
+    }
+  }
+
   return {
     /** What is in it. @throws ServiceError `not_found`, and as `ProveSealedChain` */
     gather,
     /** The bundle as a zip file, the same bytes each time. @throws as `gather`; the stream fails where what is stored changes meanwhile */
-    zip: async (workflow: WorkflowRecord) => zipOf(await gather(workflow)),
+    zip: (workflow: WorkflowRecord) => streamed(workflow, zipOf),
     /** The same as one JSON document. @throws as `zip` */
-    document: async (workflow: WorkflowRecord) => documentOf(await gather(workflow)),
+    document: (workflow: WorkflowRecord) => streamed(workflow, documentOf),
   };
 }
