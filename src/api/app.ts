@@ -88,6 +88,7 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
     untilKnown,
     stamping,
     stampBatch,
+    acceptBatch,
     tsaDoor,
     verification,
     stampPages,
@@ -136,7 +137,7 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   const agentLimit = limits.by({ name: 'agent', points: config.RATE_AGENT_PER_MINUTE, durationSeconds: 60, key: addressKey });
   registerAgentRoutes(app, { stamping, limited: agentLimit, sealedMaxBytes });
   const batches = { reader, budget: createByteBudget({ maxBytes: batchAnswerBytes }) };
-  registerStampBatchRoutes(app, { ...batches, stampBatch, requireProduct, agentLimit });
+  registerStampBatchRoutes(app, { ...batches, stampBatch, acceptBatch, judgeCallback, requireProduct, agentLimit });
   registerVerifyRoutes(app, {
     untilKnown,
     verification,

@@ -16,7 +16,7 @@ export type WorkerDeps = StampMakerDeps &
   Pick<StampProcessorDeps, 'refusals' | 'sealedContents' | 'sendReplies' | 'waitMs'> &
   OtpMailDeps &
   Omit<RenewProcessorDeps, 'stamps' | 'counters'> &
-  Omit<WebhookDeps, 'stamps' | 'workflows'> &
+  Omit<WebhookDeps, 'stamps' | 'outputs' | 'workflows'> &
   Pick<StampProcessorDeps, 'announce'> &
   Pick<WorkflowCompletionDeps, 'announceCompleted'> & {
     readonly stamps: StampStore;
@@ -59,6 +59,7 @@ export function createProcessors(deps: WorkerDeps): JobProcessors {
     'workflow-completion': createWorkflowCompletionProcessor({
       workflows,
       outputs,
+      order: outputOrder,
       counters,
       makeStamps,
       announceCompleted: deps.announceCompleted,

@@ -74,6 +74,13 @@ export const scenario: readonly Step[] = [
   },
   { operation: 'stampAgentBatch', body: [{ hash }, { hash: content }], status: 200 },
   { operation: 'stampInternalBatch', token: 'service', body: [{ hash, tier: 'plus' }], status: 200 },
+  {
+    operation: 'stampInternalBatch',
+    token: 'service',
+    headers: { prefer: 'respond-async' },
+    body: [{ hash }, { hash: content }],
+    status: 202,
+  },
   { operation: 'stampAgentPlus', body: { hash }, status: 201, answer: { tier: 'plus' } },
   {
     operation: 'stampAgentSealed',
@@ -114,7 +121,22 @@ export const scenario: readonly Step[] = [
     answer: { sequence_number: 1 },
   },
   { operation: 'stampWorkflowOutputs', ...workflow, body: [{ output_hash: hash, output_type: 'code' }], status: 200 },
-  { operation: 'completeWorkflow', ...workflow, status: 200, answer: { status: 'completed', output_count: 2 } },
+  {
+    operation: 'stampWorkflowOutput',
+    ...workflow,
+    headers: { prefer: 'respond-async' },
+    body: { output_hash: hash, output_type: 'text' },
+    status: 202,
+    answer: { status: 'accepted' },
+  },
+  {
+    operation: 'stampWorkflowOutputs',
+    ...workflow,
+    headers: { prefer: 'respond-async' },
+    body: [{ output_hash: hash, output_type: 'text' }],
+    status: 202,
+  },
+  { operation: 'completeWorkflow', ...workflow, status: 200, answer: { status: 'completed', output_count: 4 } },
   { operation: 'showWorkflowPage', path: workflow.path, status: 200 },
   {
     operation: 'listWorkflowOutputs',

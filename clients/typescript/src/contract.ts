@@ -20,6 +20,7 @@ export interface WorkflowStampRequest {
   /** a label; documented are image, text, audio, video, code, layout */
   readonly output_type: string;
   readonly output_metadata?: Readonly<Record<string, unknown>> | null;
+  readonly callback_url?: string | null;
 }
 
 export type StampTier = 'basic' | 'plus' | 'sealed';

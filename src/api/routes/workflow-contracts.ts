@@ -1,5 +1,6 @@
-import { idempotencyHeaders } from '../../shared/contract/parameters.ts';
+import { idempotencyHeaders, preferHeaders } from '../../shared/contract/parameters.ts';
 import {
+  acceptedOutput,
   workflowCompleteResponse,
   workflowIdPath,
   workflowRedactResponse,
@@ -10,7 +11,7 @@ import {
   workflowStartResponse,
   workflowStateResponse,
 } from '../../shared/contract/workflow.ts';
-import { json, type OperationContract } from '../openapi/operation.ts';
+import { acceptedHeaders, json, type OperationContract } from '../openapi/operation.ts';
 
 const tag = 'Workflow';
 const replayed = { 'Idempotent-Replayed': '`true` where an earlier request with the same Idempotency-Key was answered so.' };
@@ -18,6 +19,8 @@ const replayed = { 'Idempotent-Replayed': '`true` where an earlier request with 
 const commonErrors = ['rate_limited', 'not_found', 'store_unavailable'] as const;
 /** What an operation that goes on with a workflow may be refused with besides (E12, S9). */
 const errorsOfOpenWorkflow = [...commonErrors, 'conflict', 'idempotency_key_reused', 'gone'] as const;
+
+export const outputCallback = '`callback_url` takes the service token too (`X-Service-Token`, beside `Authorization: Workflow …`).';
 
 export const startContract = {
   tag,
@@ -44,12 +47,15 @@ export const stampContract = {
   tag,
   id: 'stampWorkflowOutput',
   summary: 'Stamp an output',
-  description: 'Outputs are numbered 1, 2, 3 … without a gap.',
+  description: `Outputs are numbered 1, 2, 3 … without a gap. ${outputCallback}`,
   authentication: 'workflow',
   path: workflowIdPath,
-  headers: idempotencyHeaders,
+  headers: idempotencyHeaders.extend(preferHeaders.shape),
   body: workflowStampRequest,
-  answers: { 201: json('The output with its number.', workflowStampResponse, replayed) },
+  answers: {
+    201: json('The output with its number.', workflowStampResponse, replayed),
+    202: json('Accepted, where the client prefers not to wait (`Prefer: respond-async`).', acceptedOutput, acceptedHeaders),
+  },
   errors: [...errorsOfOpenWorkflow, 'provider_failed', 'tier_unavailable', 'queue_unavailable', 'overloaded', 'stamp_pending'],
 } satisfies OperationContract;
 

@@ -20,7 +20,7 @@ import { createOutcomeWait, type UntilKnown } from './outcome-wait.ts';
 import { pricingOf } from './pricing.ts';
 import type { ReplyWaiter } from './reply-waiter.ts';
 import { createSealedDownload, type SealedDownload } from './sealed-download.ts';
-import { createStampBatch, type StampBatch } from './stamp-batch.ts';
+import { type AcceptBatch, createStampBatch, type StampBatch } from './stamp-batch.ts';
 import { createItemMaker, createStampEncryption } from './stamp-item.ts';
 import type { StampJudge } from './stamp-judge.ts';
 import { createStampPages, type StampPages } from './stamp-pages.ts';
@@ -58,6 +58,7 @@ export interface ServicePorts {
 export interface Services {
   readonly stamping: Stamping;
   readonly stampBatch: StampBatch;
+  readonly acceptBatch: AcceptBatch;
   readonly tsaDoor: TsaDoor;
   readonly verification: Verification;
   readonly untilKnown: UntilKnown;
@@ -101,7 +102,7 @@ export function createServices(ports: ServicePorts): Services {
     clock,
     ttlMs: config.IDEMPOTENCY_TTL_HOURS * hourMs,
   });
-  const metadataKey = () => keys.secret('stamp-metadata');
+  const encryptedOf = createStampEncryption(() => keys.secret('stamp-metadata'));
   const configured = namesOf(trust);
   const readMailState = createMailStateReader({ readHeartbeats, clock });
   const workflows = createWorkflows({
@@ -123,16 +124,16 @@ export function createServices(ports: ServicePorts): Services {
     log,
     ttlMs: config.WORKFLOW_TTL_HOURS * hourMs,
     waitMs: config.STAMP_WAIT_MS,
+    encryptedOf,
     addressOf: (path) => `${config.PUBLIC_BASE_URL ?? ''}${path}`,
   });
-  const encryptedOf = createStampEncryption(metadataKey);
   const makeItem = createItemMaker({ encryptedOf, clock });
-  const accepting = { queue, writes, waiter, stamps, stampJudge, idempotency, makeItem };
-  const stamping = createStamping({ ...accepting, encryptedOf, clock, waitMs: config.STAMP_WAIT_MS, sealedContents, sealedMaxBytes });
+  const accepting = { queue, writes, waiter, stamps, stampJudge, idempotency, makeItem, clock, waitMs: config.STAMP_WAIT_MS };
+  const stamping = createStamping({ ...accepting, sealedContents, sealedMaxBytes });
   const verification = countVerifications(createVerification({ stamps, refusals, stampJudge }), activity);
   return {
     stamping,
-    stampBatch: createStampBatch(accepting),
+    ...createStampBatch(accepting),
     tsaDoor: createTsaDoor({ stamping, readHeartbeats, trust, clock }),
     verification,
     untilKnown: createOutcomeWait({ verification, stamps, clock }),
