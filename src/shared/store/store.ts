@@ -11,6 +11,7 @@ import { createEvidenceTermStore, type EvidenceTermStore } from './evidence-term
 import { createIdempotencyStore, type IdempotencyStore } from './idempotency.ts';
 import { ensureIndexes } from './indexes.ts';
 import { createKeyStore, type KeyStore } from './keys.ts';
+import { createNewDigestStore, type NewDigestStore } from './new-digests.ts';
 import { createOutputStore, type OutputStore } from './outputs.ts';
 import { createRefusalStore, type RefusalStore } from './refusals.ts';
 import { createRenewalStore, type RenewalStore } from './renewals.ts';
@@ -25,6 +26,7 @@ export interface Store {
   readonly batches: BatchStore;
   readonly renewals: RenewalStore;
   readonly evidenceTerms: EvidenceTermStore;
+  readonly newDigests: NewDigestStore;
   readonly refusals: RefusalStore;
   readonly stampDirectory: StampDirectory;
   readonly counters: CounterStore;
@@ -61,6 +63,7 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
     batches,
     renewals,
     evidenceTerms: createEvidenceTermStore(db),
+    newDigests: createNewDigestStore(db),
     refusals: createRefusalStore(db),
     stampDirectory,
     counters: createCounterStore(db),
