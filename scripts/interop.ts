@@ -14,9 +14,11 @@ import { mcpStrangers } from './interop/mcp-clients.ts';
 import { meetOurClients, ourClients, webhookSecret } from './interop/our-clients.ts';
 import { meetTimeStampClients, timeStampClients } from './interop/time-stamp-clients.ts';
 import { meetTransparencyStrangers, transparencyStrangers } from './interop/transparency.ts';
+import { checkoutDir } from './stack/context.ts';
 import { runScript } from './stack/interrupt.ts';
 import { startMailCatcher } from './stack/mail-catcher.ts';
 import { newMasterKey } from './stack/master-key.ts';
+import { runCommand } from './stack/run-command.ts';
 import { type Service, startService } from './stack/service.ts';
 import { createTemporaryContext, startStack } from './stack/stack.ts';
 
@@ -95,6 +97,8 @@ await runScript(async (signal) => {
           serviceToken: developmentToken.token,
           rootFile: String(tsa.rootFile),
           crlFile: String(tsa.crlFile),
+          renew: () =>
+            runCommand(process.execPath, ['scripts/renew.ts'], { signal, cwd: checkoutDir, env: { ...environment, ...settings } }),
         }),
       );
       const isRight = records.faults.length === 0 && records.right > 0;

@@ -29,6 +29,7 @@ import { registerOpenApi } from './openapi/register.ts';
 import { registerViews } from './pages/views.ts';
 import { registerAgentRoutes } from './routes/agent.ts';
 import { registerCoseRoutes } from './routes/cose.ts';
+import { registerEvidenceRenewalRoutes } from './routes/evidence-renewal.ts';
 import { registerHealthRoutes } from './routes/health.ts';
 import { registerInternalRoutes } from './routes/internal.ts';
 import { registerPageRoutes } from './routes/pages.ts';
@@ -93,6 +94,7 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
     stampPages,
     statistics,
     sealedDownload,
+    evidenceRenewals,
     workflows,
     cose,
     health,
@@ -147,13 +149,9 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   });
   registerVerifyForm(app, { stampPages, reader, limits, perMinute: config.RATE_VERIFY_PER_MINUTE });
   const budget = createByteBudget({ maxBytes: sentBytes });
-  registerSealedRoutes(app, {
-    sealedDownload,
-    budget,
-    limits,
-    mistakes,
-    perMinute: config.RATE_VERIFY_PER_MINUTE,
-  });
+  const ofContent = { sealedDownload, budget, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE };
+  registerSealedRoutes(app, ofContent);
+  registerEvidenceRenewalRoutes(app, { ...ofContent, evidenceRenewals, identifyProduct, reader, sealedMaxBytes });
   registerWorkflowRoutes(app, {
     identifyProduct,
     judgeCallback,

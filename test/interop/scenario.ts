@@ -7,6 +7,8 @@ export interface Step {
   readonly query?: Readonly<Record<string, string | number>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: object;
+  /** In place of it: bytes, base64. */
+  readonly content?: string;
   readonly status: number;
   /** Members of the answer that must be so. */
   readonly answer?: Readonly<Record<string, unknown>>;
@@ -89,6 +91,8 @@ export const scenario: readonly Step[] = [
   },
   { operation: 'downloadSealedContent', path: { token_id: '$sealedId', secret: '$secret' }, status: 200, bytes: content },
   { operation: 'downloadSealedContainer', path: { token_id: '$sealedId', secret: '$secret' }, status: 200, bytes: '' },
+  { operation: 'renewSealedEvidence', path: { token_id: '$sealedId', secret: '$secret' }, status: 202, answer: { is_renewed: false } },
+  { operation: 'renewEvidence', path: byId.path, content, status: 202, answer: { token_id: '$tokenId', is_renewed: false } },
   { operation: 'verifyToken', ...byId, answer: { valid: true, content_sha256: hash } },
   { operation: 'verifyRawToken', body: { token: '$token', hash }, status: 200, answer: { valid: true } },
   { operation: 'verifyForm', body: { token: '$token' }, status: 200 },

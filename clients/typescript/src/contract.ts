@@ -287,6 +287,7 @@ export type ReasonCode =
   | 'evidence_renewed_late'
   | 'evidence_expired'
   | 'evidence_hash_needed'
+  | 'evidence_new_hash_needed'
   | 'verifier_failed'
   | 'mock_token_forged'
   | 'mock_not_rfc3161'

@@ -12,6 +12,7 @@ import type { Store } from '../../shared/store/store.ts';
 import { canServeQualified, namesOf, type TrustSettings } from '../../shared/trust/trusted-providers.ts';
 import { type ActivityCounter, countVerifications } from './activity.ts';
 import { type CoseEvidence, createCoseEvidence } from './cose/headers.ts';
+import { createEvidenceRenewals, type EvidenceRenewals } from './evidence-renewal.ts';
 import { createHealthService, type HealthService } from './health.ts';
 import { createIdempotency } from './idempotency.ts';
 import { createMailStateReader } from './mail-state.ts';
@@ -36,8 +37,8 @@ export interface ServicePorts {
   readonly config: Config;
   readonly store: Omit<
     Store,
-    'stampDirectory' | 'batches' | 'renewals' | 'evidenceTerms' | 'openKeys' | 'checkWrite' | 'ensureIndexes' | 'close'
-  > & { readonly evidenceTerms: Pick<Store['evidenceTerms'], 'readState'> };
+    'stampDirectory' | 'batches' | 'renewals' | 'evidenceTerms' | 'newDigests' | 'orphanBatches' | 'openKeys' | 'checkWrite' | 'ensureIndexes' | 'close'
+  > & { readonly evidenceTerms: Pick<Store['evidenceTerms'], 'readState'>; readonly newDigests: Pick<Store['newDigests'], 'insertOnce'> };
   readonly queue: StampQueue;
   readonly jobs: JobSender;
   readonly waiter: ReplyWaiter;
@@ -63,6 +64,7 @@ export interface Services {
   readonly untilKnown: UntilKnown;
   readonly statistics: Statistics;
   readonly sealedDownload: SealedDownload;
+  readonly evidenceRenewals: EvidenceRenewals;
   readonly workflows: Workflows;
   readonly cose: CoseEvidence;
   readonly stampPages: StampPages;
@@ -137,6 +139,7 @@ export function createServices(ports: ServicePorts): Services {
     untilKnown: createOutcomeWait({ verification, stamps, clock }),
     statistics: createStatistics({ stamps, counters, clock }),
     sealedDownload: createSealedDownload({ stamps, sealedContents, stampJudge }),
+    evidenceRenewals: createEvidenceRenewals({ stamps, newDigests: store.newDigests, stampJudge, clock }),
     workflows,
     cose: createCoseEvidence({ stamps, outputs, workflows: store.workflows, proveSealedChain: workflows.proveSealedChain, keys }),
     stampPages: createStampPages({ stamps, refusals, stampJudge, clock }),
