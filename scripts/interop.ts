@@ -11,7 +11,7 @@ import { scenario } from '../test/interop/scenario.ts';
 import { exchangeWithStrangers } from './interop/evidence-records.ts';
 import { generators, meetClient } from './interop/generated-clients.ts';
 import { mcpStrangers } from './interop/mcp-clients.ts';
-import { meetOurClients, ourClients } from './interop/our-clients.ts';
+import { meetOurClients, ourClients, webhookSecret } from './interop/our-clients.ts';
 import { meetTimeStampClients, timeStampClients } from './interop/time-stamp-clients.ts';
 import { meetTransparencyStrangers, transparencyStrangers } from './interop/transparency.ts';
 import { checkoutDir } from './stack/context.ts';
@@ -66,6 +66,7 @@ await runScript(async (signal) => {
       TSP_PROVIDERS_FILE: batchingFile(String(tsa.providersFile)),
       SMTP_URL: mail.url,
       MAIL_FROM: 'qstamp@localhost',
+      WEBHOOK_SECRET: webhookSecret,
     };
     const url = String((await start('api', settings)).url);
     await start('worker', { ...settings, PUBLIC_BASE_URL: url });

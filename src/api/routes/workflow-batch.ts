@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { acceptedOutputsAnswer, outputBatchAnswer, outputBatchBody } from '../../shared/contract/batch.ts';
-import { idempotencyHeaders, preferHeaders } from '../../shared/contract/parameters.ts';
 import { workflowIdPath, workflowStampRequestFor } from '../../shared/contract/workflow.ts';
 import { reserveAnswer, sendBatch } from '../http/batch-answer.ts';
 import { batchBodyLimit, readBatch, registerBatchBodies } from '../http/batch-body.ts';
@@ -13,7 +12,7 @@ import type { IdentifyProduct } from '../http/service-token.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { acceptedBatchOf, batchAnswersOf, type OperationContract } from '../openapi/operation.ts';
 import type { Workflows } from '../services/workflows/workflows.ts';
-import { outputCallback, stampContract } from './workflow-contracts.ts';
+import { outputHeaders, stampContract } from './workflow-contracts.ts';
 
 const hash = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';
 
@@ -23,10 +22,10 @@ const contract = {
   summary: 'Stamp up to 1 000 outputs',
   description:
     'An array, or a line for each output (`application/x-ndjson`), answered in kind and in order. Outputs are numbered in the order given; one that ' +
-    `fails takes no number. One Idempotency-Key covers them all, and so does \`Prefer: respond-async\`. ${outputCallback}`,
+    `fails takes no number. One Idempotency-Key covers them all, and so does \`Prefer: respond-async\`.`,
   authentication: 'workflow',
   path: workflowIdPath,
-  headers: idempotencyHeaders.extend(preferHeaders.shape),
+  headers: outputHeaders,
   body: outputBatchBody,
   bodyExample: [{ output_hash: hash, output_type: 'image' }],
   answers: { ...batchAnswersOf(outputBatchAnswer), ...acceptedBatchOf(acceptedOutputsAnswer) },

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { idempotencyHeaders, preferHeaders } from '../../shared/contract/parameters.ts';
 import {
   acceptedOutput,
@@ -20,7 +21,10 @@ const commonErrors = ['rate_limited', 'not_found', 'store_unavailable'] as const
 /** What an operation that goes on with a workflow may be refused with besides (E12, S9). */
 const errorsOfOpenWorkflow = [...commonErrors, 'conflict', 'idempotency_key_reused', 'gone'] as const;
 
-export const outputCallback = '`callback_url` takes the service token too (`X-Service-Token`, beside `Authorization: Workflow …`).';
+/** Headers of operations that stamp outputs. */
+export const outputHeaders = idempotencyHeaders.extend(preferHeaders.shape).extend({
+  'x-service-token': z.string().optional().describe('of the product, beside the workflow token: `callback_url` takes it'),
+});
 
 export const startContract = {
   tag,
@@ -47,10 +51,10 @@ export const stampContract = {
   tag,
   id: 'stampWorkflowOutput',
   summary: 'Stamp an output',
-  description: `Outputs are numbered 1, 2, 3 … without a gap. ${outputCallback}`,
+  description: 'Outputs are numbered 1, 2, 3 … without a gap.',
   authentication: 'workflow',
   path: workflowIdPath,
-  headers: idempotencyHeaders.extend(preferHeaders.shape),
+  headers: outputHeaders,
   body: workflowStampRequest,
   answers: {
     201: json('The output with its number.', workflowStampResponse, replayed),
