@@ -7,8 +7,8 @@ import { reserveAnswer, sendBatch } from '../http/batch-answer.ts';
 import { type Batch, batchBodyLimit, readBatch, registerBatchBodies } from '../http/batch-body.ts';
 import { beforeBody } from '../http/before-body.ts';
 import type { BodyReader } from '../http/body-reader.ts';
-import type { ByteBudget } from '../http/byte-budget.ts';
 import { addressKey, type CountingLimit } from '../http/rate-limits.ts';
+import type { ReplyMemory } from '../http/reply-memory.ts';
 import type { RequireProduct } from '../http/service-token.ts';
 import { createRequestParser, RequestValidationError } from '../http/validation.ts';
 import { batchAnswersOf, type OperationContract } from '../openapi/operation.ts';
@@ -62,12 +62,12 @@ export function registerStampBatchRoutes(
     stampBatch: StampBatch;
     requireProduct: RequireProduct;
     reader: BodyReader;
-    budget: ByteBudget;
+    replyMemory: ReplyMemory;
     /** Shared with the other agent operations. */
     agentLimit: CountingLimit;
   },
 ): void {
-  const { stampBatch, requireProduct, reader, budget, agentLimit } = deps;
+  const { stampBatch, requireProduct, reader, replyMemory, agentLimit } = deps;
 
   async function answer(
     request: FastifyRequest,
@@ -75,7 +75,7 @@ export function registerStampBatchRoutes(
     batch: Batch<StampOrder>,
     asked: Omit<Parameters<StampBatch>[0], 'entries' | 'requestId'>,
   ) {
-    await reserveAnswer(reply, budget, batch.size);
+    await reserveAnswer(reply, replyMemory, batch.size);
     const entries = batch.entries.map(({ index, item: order }) => ({ index, order }));
     return sendBatch(request, reply, batch, await stampBatch({ ...asked, entries, requestId: request.id }));
   }

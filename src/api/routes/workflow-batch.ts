@@ -6,8 +6,8 @@ import { reserveAnswer, sendBatch } from '../http/batch-answer.ts';
 import { batchBodyLimit, readBatch, registerBatchBodies } from '../http/batch-body.ts';
 import { beforeBody } from '../http/before-body.ts';
 import type { BodyReader } from '../http/body-reader.ts';
-import type { ByteBudget } from '../http/byte-budget.ts';
 import type { CountingLimit } from '../http/rate-limits.ts';
+import type { ReplyMemory } from '../http/reply-memory.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { batchAnswersOf, type OperationContract } from '../openapi/operation.ts';
 import type { Workflows } from '../services/workflows/workflows.ts';
@@ -41,10 +41,10 @@ export function registerWorkflowBatch(
     open: (request: FastifyRequest, reply: FastifyReply) => ReturnType<Workflows['open']>;
     limit: CountingLimit;
     reader: BodyReader;
-    budget: ByteBudget;
+    replyMemory: ReplyMemory;
   },
 ): void {
-  const { workflows, open, limit, reader, budget } = deps;
+  const { workflows, open, limit, reader, replyMemory } = deps;
   const onRequest = beforeBody((request, reply) => workflowIdPath.safeParse(request.params).success && open(request, reply));
   app.register(async (scope) => {
     registerBatchBodies(scope, reader);
@@ -53,7 +53,7 @@ export function registerWorkflowBatch(
       const workflow = await open(request, reply);
       const { headers } = parse(request);
       const batch = readBatch(request, workflowStampRequest);
-      await reserveAnswer(reply, budget, batch.size);
+      await reserveAnswer(reply, replyMemory, batch.size);
       const stamped = await workflows.stampOutputs({
         workflow,
         entries: batch.entries.map(({ index, item }) => ({ index, request: item })),

@@ -3,10 +3,10 @@ import { idempotencyHeaders } from '../../shared/contract/parameters.ts';
 import { type WorkflowRedactResponse, workflowIdPath, workflowStampRequest } from '../../shared/contract/workflow.ts';
 import { beforeBody } from '../http/before-body.ts';
 import type { BodyReader } from '../http/body-reader.ts';
-import type { ByteBudget } from '../http/byte-budget.ts';
 import type { Mistakes } from '../http/mistakes.ts';
 import { baseUrlOf } from '../http/origin.ts';
 import { addressKey, type CountingLimits } from '../http/rate-limits.ts';
+import type { ReplyMemory } from '../http/reply-memory.ts';
 import type { IdentifyProduct } from '../http/service-token.ts';
 import { createRequestParser, RequestValidationError } from '../http/validation.ts';
 import type { Workflows } from '../services/workflows/workflows.ts';
@@ -50,10 +50,10 @@ export function registerWorkflowRoutes(
     judgeCallback: (url: string) => string | undefined;
     stampsPerMinute: number;
     reader: BodyReader;
-    budget: ByteBudget;
+    replyMemory: ReplyMemory;
   },
 ): void {
-  const { workflows, limits, mistakes, publicBaseUrl, startsPerHour, stampsPerMinute, reader, budget } = deps;
+  const { workflows, limits, mistakes, publicBaseUrl, startsPerHour, stampsPerMinute, reader, replyMemory } = deps;
   const { identifyProduct, judgeCallback } = deps;
   const limitStarts = limits.by({ name: 'workflow-start', points: startsPerHour, durationSeconds: hourSeconds, key: addressKey });
   const limitStamps = limits.by({
@@ -111,7 +111,7 @@ export function registerWorkflowRoutes(
     return sendAnswer(reply, 201, stamped);
   });
 
-  registerWorkflowBatch(app, { workflows, open, limit: limitStamps, reader, budget });
+  registerWorkflowBatch(app, { workflows, open, limit: limitStamps, reader, replyMemory });
 
   app.get('/api/v1/workflow/:workflow_id', { config: { contract: stateContract } }, async (request, reply) => {
     const token = workflowToken(request);
