@@ -191,7 +191,7 @@ test('S17: the command sends the file, and saves the record once it covers the n
   await run(['stamp', 'a']);
   expect(await run(['renew', 'a'])).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/^a: its sha512 is covered from the next daily run/),
+    stdout: expect.stringMatching(/^a: its SHA-512 is covered from the next daily run/),
   });
   await renew(service);
   const { stdout, code } = await run(['renew', '--json', 'a', 'unstamped']);
@@ -201,4 +201,23 @@ test('S17: the command sends the file, and saves the record once it covers the n
   expect(await run(['verify', '--ca', 'root.pem', 'a.ers'])).toMatchObject({ code: 0 });
   writeFileSync(path('a'), 'changed');
   expect(await run(['renew', 'a'])).toMatchObject({ code: 3, stderr: expect.stringContaining('not the content that was stamped') });
+});
+
+test('E1: `hashes` of raw verification is a list of three hashes at most, each of a length that is one', async () => {
+  const service = await startService();
+  const faultOf = async (hashes: unknown) => {
+    const { status, body } = await postJson(service, '/api/v1/verify/v1/raw', { token: 'AAAA', hashes });
+    return status === 200
+      ? status
+      : (body.detail as { type: string; loc: unknown[]; msg: string }[]).map(({ type, loc }) => [type, ...loc]);
+  };
+  const one = 'a'.repeat(64);
+  expect(await faultOf(null)).toBe(200);
+  expect(await faultOf([one, 'b'.repeat(96), 'c'.repeat(128)])).toBe(200);
+  expect(await faultOf(5)).toEqual([['list_type', 'body', 'hashes']]);
+  expect(await faultOf([one, one, one, one])).toEqual([['too_long', 'body', 'hashes']]);
+  expect(await faultOf([one, 7, 'A'.repeat(64)])).toEqual([
+    ['string_type', 'body', 'hashes', 1],
+    ['string_pattern_mismatch', 'body', 'hashes', 2],
+  ]);
 });
