@@ -29,6 +29,7 @@ import { registerOpenApi } from './openapi/register.ts';
 import { registerViews } from './pages/views.ts';
 import { registerAgentRoutes } from './routes/agent.ts';
 import { registerCoseRoutes } from './routes/cose.ts';
+import { registerEvidenceRenewalRoutes } from './routes/evidence-renewal.ts';
 import { registerHealthRoutes } from './routes/health.ts';
 import { registerInternalRoutes } from './routes/internal.ts';
 import { registerPageRoutes } from './routes/pages.ts';
@@ -87,11 +88,13 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
     untilKnown,
     stamping,
     stampBatch,
+    acceptBatch,
     tsaDoor,
     verification,
     stampPages,
     statistics,
     sealedDownload,
+    evidenceRenewals,
     workflows,
     cose,
     health,
@@ -135,7 +138,7 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   const agentLimit = limits.by({ name: 'agent', points: config.RATE_AGENT_PER_MINUTE, durationSeconds: 60, key: addressKey });
   registerAgentRoutes(app, { stamping, limited: agentLimit, sealedMaxBytes });
   const batches = { reader, replyMemory: createReplyMemory({ maxBytes: batchAnswerBytes, readerOf: senderOf }) };
-  registerStampBatchRoutes(app, { ...batches, stampBatch, requireProduct, agentLimit });
+  registerStampBatchRoutes(app, { ...batches, stampBatch, acceptBatch, judgeCallback, requireProduct, agentLimit });
   registerVerifyRoutes(app, {
     untilKnown,
     verification,
@@ -146,14 +149,10 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
     publicBaseUrl: config.PUBLIC_BASE_URL,
   });
   registerVerifyForm(app, { stampPages, reader, limits, perMinute: config.RATE_VERIFY_PER_MINUTE });
-  const replyMemory = createReplyMemory({ maxBytes: sentBytes });
-  registerSealedRoutes(app, {
-    sealedDownload,
-    replyMemory,
-    limits,
-    mistakes,
-    perMinute: config.RATE_VERIFY_PER_MINUTE,
-  });
+  const replyMemory = createReplyMemory({ maxBytes: sentBytes, readerOf: senderOf });
+  const ofContent = { sealedDownload, replyMemory, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE };
+  registerSealedRoutes(app, ofContent);
+  registerEvidenceRenewalRoutes(app, { ...ofContent, evidenceRenewals, identifyProduct, reader, sealedMaxBytes });
   registerWorkflowRoutes(app, {
     identifyProduct,
     judgeCallback,

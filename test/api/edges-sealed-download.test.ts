@@ -31,6 +31,7 @@ test('a client that leaves before its content was found takes no memory for it',
       guard: (_request, _reply, work) => work(),
     },
     sealedDownload: {
+      digests: async () => [],
       container: async () => Readable.from([]),
       content: async (_id, _secret, reserve) => {
         asked.resolve();

@@ -2,6 +2,7 @@ import { ServiceError } from '../domain/service-error.ts';
 import { systemClock } from '../runtime/clock.ts';
 import type { Config } from '../runtime/config.ts';
 import type { Logger } from '../runtime/log.ts';
+import { createBatchLeaves } from './batch-leaves.ts';
 import { type BatchStore, createBatchStore } from './batches.ts';
 import { createCertificateSetStore } from './certificate-sets.ts';
 import { connectStore } from './connection.ts';
@@ -11,6 +12,8 @@ import { createEvidenceTermStore, type EvidenceTermStore } from './evidence-term
 import { createIdempotencyStore, type IdempotencyStore } from './idempotency.ts';
 import { ensureIndexes } from './indexes.ts';
 import { createKeyStore, type KeyStore } from './keys.ts';
+import { createNewDigestStore, type NewDigestStore } from './new-digests.ts';
+import { createOrphanBatchStore, type OrphanBatchStore } from './orphan-batches.ts';
 import { createOutputStore, type OutputStore } from './outputs.ts';
 import { createRefusalStore, type RefusalStore } from './refusals.ts';
 import { createRenewalStore, type RenewalStore } from './renewals.ts';
@@ -25,6 +28,8 @@ export interface Store {
   readonly batches: BatchStore;
   readonly renewals: RenewalStore;
   readonly evidenceTerms: EvidenceTermStore;
+  readonly newDigests: NewDigestStore;
+  readonly orphanBatches: OrphanBatchStore;
   readonly refusals: RefusalStore;
   readonly stampDirectory: StampDirectory;
   readonly counters: CounterStore;
@@ -61,6 +66,8 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
     batches,
     renewals,
     evidenceTerms: createEvidenceTermStore(db),
+    newDigests: createNewDigestStore(db),
+    orphanBatches: createOrphanBatchStore(db, createBatchLeaves(db)),
     refusals: createRefusalStore(db),
     stampDirectory,
     counters: createCounterStore(db),
