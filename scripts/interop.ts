@@ -11,12 +11,14 @@ import { scenario } from '../test/interop/scenario.ts';
 import { exchangeWithStrangers } from './interop/evidence-records.ts';
 import { generators, meetClient } from './interop/generated-clients.ts';
 import { mcpStrangers } from './interop/mcp-clients.ts';
-import { meetOurClients, ourClients } from './interop/our-clients.ts';
+import { meetOurClients, ourClients, webhookSecret } from './interop/our-clients.ts';
 import { meetTimeStampClients, timeStampClients } from './interop/time-stamp-clients.ts';
 import { meetTransparencyStrangers, transparencyStrangers } from './interop/transparency.ts';
+import { checkoutDir } from './stack/context.ts';
 import { runScript } from './stack/interrupt.ts';
 import { startMailCatcher } from './stack/mail-catcher.ts';
 import { newMasterKey } from './stack/master-key.ts';
+import { runCommand } from './stack/run-command.ts';
 import { type Service, startService } from './stack/service.ts';
 import { createTemporaryContext, startStack } from './stack/stack.ts';
 
@@ -64,6 +66,7 @@ await runScript(async (signal) => {
       TSP_PROVIDERS_FILE: batchingFile(String(tsa.providersFile)),
       SMTP_URL: mail.url,
       MAIL_FROM: 'qstamp@localhost',
+      WEBHOOK_SECRET: webhookSecret,
     };
     const url = String((await start('api', settings)).url);
     await start('worker', { ...settings, PUBLIC_BASE_URL: url });
@@ -94,6 +97,8 @@ await runScript(async (signal) => {
           serviceToken: developmentToken.token,
           rootFile: String(tsa.rootFile),
           crlFile: String(tsa.crlFile),
+          renew: () =>
+            runCommand(process.execPath, ['scripts/renew.ts'], { signal, cwd: checkoutDir, env: { ...environment, ...settings } }),
         }),
       );
       const isRight = records.faults.length === 0 && records.right > 0;

@@ -6,6 +6,7 @@ import {
   buildHashTree,
   encodeRecord,
   hashTreeRenewalOf,
+  type Imprint,
   issueResponse,
   type Renewal,
   renewRecord,
@@ -114,9 +115,13 @@ async function batches(lab: RecordLab, stranger: Stranger): Promise<readonly Mee
   return meetings;
 }
 
-/** The token that renews a record, over what the record needs alone or in one tree with that of others, as the service asks for it. */
-function renewedOf(lab: RecordLab, record: Buffer, isAmongOthers: boolean): Buffer {
-  const renewal = timeStampRenewalOf(record);
+/**
+ * The token that renews a record, over what the record needs alone or in one tree with that of others, as the service asks for it.
+ *
+ * @param newDigest of the document: a hash-tree renewal, in one tree with others
+ */
+function renewedOf(lab: RecordLab, record: Buffer, isAmongOthers: boolean, newDigest?: Imprint): Buffer {
+  const renewal = newDigest ? hashTreeRenewalOf(record, newDigest) : timeStampRenewalOf(record);
   const { algorithm, firstList } = renewal;
   if (!isAmongOthers) {
     const reducedHashtree = firstList.length > 1 ? [firstList] : undefined;
@@ -125,7 +130,7 @@ function renewedOf(lab: RecordLab, record: Buffer, isAmongOthers: boolean): Buff
   const random = () => randomBytes(DIGEST_OCTETS[algorithm]);
   const tree = buildHashTree(algorithm, [[random()], firstList, [random()]], [random(), random(), random()]);
   const token = stampNow(lab, { imprint: imprintOf(tree.root, algorithm) });
-  return renewRecord(record, [{ token, path: tree.reducedHashtreeOf(1).slice(1).flat() }])!;
+  return renewRecord(record, [{ token, path: tree.reducedHashtreeOf(1).slice(1).flat(), newDigest }])!;
 }
 
 async function renewals(lab: RecordLab, stranger: Stranger): Promise<readonly Meeting[]> {
@@ -143,9 +148,13 @@ async function renewals(lab: RecordLab, stranger: Stranger): Promise<readonly Me
       }
       meetings.push(refused(`${what}, renewed 3 times, another document`, await stranger.judge(record, randomBytes(20))));
       const rehashed = hashTreeRenewalOf(record, imprintOf(hash('sha512', document), 'sha512'));
-      record = addTimeStamp(record, { token: stampNow(lab, rehashed) }, 'sha512');
+      record = isAmongOthers
+        ? renewedOf(lab, record, true, imprintOf(hash('sha512', document), 'sha512'))
+        : addTimeStamp(record, { token: stampNow(lab, rehashed) }, 'sha512');
       meetings.push(taken(`${what}, with a chain of SHA-512`, await stranger.judge(record, document)));
       meetings.push(refused(`${what}, with a chain of SHA-512, another document`, await stranger.judge(record, randomBytes(20))));
+      record = renewedOf(lab, record, isAmongOthers);
+      meetings.push(taken(`${what}, with a chain of SHA-512, renewed`, await stranger.judge(record, document)));
     }
   }
   return meetings;

@@ -44,6 +44,7 @@ export function createMemoryStore(): Store {
       scan: none,
     },
     evidenceTerms: { readState: async () => undefined },
+    newDigests: { insertOnce: async () => undefined },
     refusals: { insertOnce: async () => undefined, has: async () => false },
     sealedContents: {
       put: async (_tokenId, bytes) => {

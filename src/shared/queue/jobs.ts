@@ -23,7 +23,7 @@ const webhookBase = {
 
 /** Payload of the job that sends a webhook (N3). Of a stamp: where to, encrypted under its key; of a workflow that is in its record. */
 const webhookSchema = z.discriminatedUnion('event', [
-  z.object({ ...webhookBase, event: z.literal('stamp.made'), tokenId: z.uuid(), callback: z.string() }),
+  z.object({ ...webhookBase, event: z.enum(['stamp.made', 'output.made']), tokenId: z.uuid(), callback: z.string() }),
   z.object({ ...webhookBase, event: z.enum(['workflow.confirmed', 'workflow.completed']), workflowId: z.uuid() }),
 ]);
 

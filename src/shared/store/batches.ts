@@ -54,7 +54,7 @@ function batchOf(document: Partial<BatchDocument>, renewalTokens: ReadonlyMap<st
   if (!(tsq instanceof Binary && tsr instanceof Binary && crown instanceof Binary)) return undefined;
   const answer = bytesOf(tsr);
   const tst = tokenOfAnswer(answer);
-  const renewable = evidenceOf(evidence, renewalTokens, digestCharacters[root.algorithm] / 2);
+  const renewable = evidenceOf(evidence, renewalTokens, root.algorithm);
   return tst && { batchId, root, leaves, ...claims, tsq: bytesOf(tsq), tsr: answer, tst, crown: bytesOf(crown), ...renewable };
 }
 

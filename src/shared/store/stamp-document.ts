@@ -1,8 +1,8 @@
 import { Binary } from 'mongodb';
 import type { Caller } from '../domain/caller.ts';
-import { digestCharacters, type Imprint, type Stamp, sha256Imprint } from '../domain/stamp.ts';
+import { digestCharacters, type Imprint, type Proof, type Stamp, sha256Imprint } from '../domain/stamp.ts';
 import type { StampTier } from '../domain/tiers.ts';
-import { evidenceOf, type StoredEvidence, storedEvidenceOf } from './stored-evidence.ts';
+import { evidenceOf, ownEvidenceOf, type StoredEvidence, storedEvidenceOf } from './stored-evidence.ts';
 import { batchIdIn, type Found, proofsOf, type SharedParts, type StoredProof, storedProofOf, tokenDigestOf } from './stored-proof.ts';
 import { certificateSetIdIn } from './stored-token.ts';
 
@@ -35,7 +35,7 @@ export interface StampDocument extends Omit<StoredStamp, 'tokenId' | 'imprint' |
   readonly proofs: readonly [StoredProof, ...StoredProof[]];
   /** SHA-256 of each RFC 3161 `token`, hex: by it a raw token is found again. Mock tokens know their id, and leaves are found by their batch. */
   readonly tokenDigest?: string | readonly string[] | undefined;
-  /** Of the first proof, where that is a token of its own. */
+  /** Of the first proof, where that is a token of its own, or a leaf that has more than its batch (S17). */
   readonly evidence?: StoredEvidence | undefined;
 }
 
@@ -147,8 +147,13 @@ export function stampOf(document: AnyStamp, { renewalTokens, ...shared }: Shared
   const { evidence, stored, claimed, ...rest } = isFlat(document) ? flatOf(document) : nestedOf(document);
   const imprint = imprintOf(claimed);
   const [first, ...others] = proofsOf(stored, imprint, shared);
-  const renewable = first.kind === 'token' ? evidenceOf(evidence, renewalTokens, digestCharacters[imprint.algorithm] / 2) : {};
-  return { ...rest, imprint, proofs: [{ ...first, ...renewable }, ...others] };
+  return { ...rest, imprint, proofs: [withEvidence(first), ...others] };
+
+  function withEvidence(proof: Proof): Proof {
+    if (proof.kind === 'token') return { ...proof, ...evidenceOf(evidence, renewalTokens, imprint.algorithm) };
+    const own = proof.kind === 'leaf' ? ownEvidenceOf(evidence, renewalTokens, imprint.algorithm) : undefined;
+    return own === undefined ? proof : ({ ...proof, own } as Proof);
+  }
 }
 
 function nestedOf({ _id: tokenId, proofs, imprint, tokenDigest: _, ...rest }: StampDocument) {

@@ -3,6 +3,7 @@ import { answerWithin } from '../runtime/answer-within.ts';
 import { systemClock } from '../runtime/clock.ts';
 import type { Config } from '../runtime/config.ts';
 import type { Logger } from '../runtime/log.ts';
+import { createBatchLeaves } from './batch-leaves.ts';
 import { type BatchStore, createBatchStore } from './batches.ts';
 import { createCertificateSetStore } from './certificate-sets.ts';
 import { connectStore } from './connection.ts';
@@ -12,6 +13,8 @@ import { createEvidenceTermStore, type EvidenceTermStore } from './evidence-term
 import { createIdempotencyStore, type IdempotencyStore } from './idempotency.ts';
 import { ensureIndexes } from './indexes.ts';
 import { createKeyStore, type KeyStore } from './keys.ts';
+import { createNewDigestStore, type NewDigestStore } from './new-digests.ts';
+import { createOrphanBatchStore, type OrphanBatchStore } from './orphan-batches.ts';
 import { createOutputStore, type OutputStore } from './outputs.ts';
 import { createRefusalStore, type RefusalStore } from './refusals.ts';
 import { createRenewalStore, type RenewalStore } from './renewals.ts';
@@ -29,6 +32,8 @@ export interface Store {
   readonly batches: BatchStore;
   readonly renewals: RenewalStore;
   readonly evidenceTerms: EvidenceTermStore;
+  readonly newDigests: NewDigestStore;
+  readonly orphanBatches: OrphanBatchStore;
   readonly refusals: RefusalStore;
   readonly stampDirectory: StampDirectory;
   readonly counters: CounterStore;
@@ -66,6 +71,8 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
     batches,
     renewals,
     evidenceTerms: createEvidenceTermStore(db),
+    newDigests: createNewDigestStore(db),
+    orphanBatches: createOrphanBatchStore(db, createBatchLeaves(db)),
     refusals: createRefusalStore(db),
     stampDirectory,
     counters,

@@ -46,9 +46,10 @@ export interface TokenJudge {
   /**
    * Judges any text; a token is canonical base64 of a mock token, a TimeStampToken, a TimeStampResp or an EvidenceRecord. With `provider`,
    * the name that the stamp is recorded under, only that provider's trust anchors count; without it, all that are configured. An evidence
-   * record may cover several hashes: `expected` says of which it is asked (S14). Of other tokens it is not used.
+   * record may cover several hashes: `expected` says of which it is asked (S14), and `otherDigests` what the same document's are in the
+   * algorithms of later chains (S17). Of other tokens they are not used.
    */
-  judge(token: string, provider?: string, expected?: Imprint): Promise<Judgement>;
+  judge(token: string, provider?: string, expected?: Imprint, otherDigests?: readonly Imprint[]): Promise<Judgement>;
 }
 
 /** Every DER structure of RFC 3161 starts with a SEQUENCE. */
@@ -57,6 +58,7 @@ const sequenceTag = 0x30;
 interface Presented {
   readonly bytes: Buffer;
   readonly expected: Imprint | undefined;
+  readonly otherDigests: readonly Imprint[];
 }
 
 const derImprintOf = ({ algorithm, digest }: Imprint): DerImprint => ({ algorithm, digest: Buffer.from(digest, 'hex') });
@@ -111,12 +113,14 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
   /** A renewal may be any TSA's that is trusted; whose a record is, its first token says. */
   const renewalTrust = [...trust.providers.map((provider) => provider.trust), trust.extraTrust];
 
-  const verifyWith = ({ bytes, expected }: Presented, store: TrustStore, acceptGrantedWithMods: boolean): Promise<VerifyResult> => {
+  const verifyWith = (
+    { bytes, expected, otherDigests }: Presented,
+    store: TrustStore,
+    acceptGrantedWithMods: boolean,
+  ): Promise<VerifyResult> => {
     const context = { trust: store, nowMs: clock(), acceptGrantedWithMods, renewalTrust };
-    return verifyEvidenceAside(
-      bytes,
-      isRecord(bytes) && expected !== undefined ? { ...context, expected: derImprintOf(expected) } : context,
-    );
+    if (!isRecord(bytes) || expected === undefined) return verifyEvidenceAside(bytes, context);
+    return verifyEvidenceAside(bytes, { ...context, expected: derImprintOf(expected), otherDigests: otherDigests.map(derImprintOf) });
   };
 
   /**
@@ -165,13 +169,13 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
   }
 
   return {
-    judge: async (token, provider, expected) => {
+    judge: async (token, provider, expected, otherDigests = []) => {
       const bytes = Buffer.from(token, 'base64');
       if (token === '' || bytes.toString('base64') !== token) return { ok: false, code: 'not_base64' };
       if (looksLikeMockToken(bytes))
         return provider === undefined || provider === mockProviderName ? judgeMock(bytes) : { ok: false, code: 'mock_not_rfc3161' };
       if (provider === mockProviderName || bytes[0] !== sequenceTag) return { ok: false, code: 'unknown_format' };
-      return judgeTst({ bytes, expected }, provider);
+      return judgeTst({ bytes, expected, otherDigests }, provider);
     },
   };
 }

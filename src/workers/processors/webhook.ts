@@ -1,12 +1,13 @@
 import type { KeyObject } from 'node:crypto';
 import { stampTokenOf } from '../../shared/contract/stamp.ts';
 import { callbackSchema } from '../../shared/contract/webhook.ts';
-import type { WorkflowCompleteResponse } from '../../shared/contract/workflow.ts';
+import { type WorkflowCompleteResponse, workflowStampResponseOf } from '../../shared/contract/workflow.ts';
 import { workflowPath } from '../../shared/domain/addresses.ts';
 import { decryptMetadata, deriveKey } from '../../shared/domain/encryption.ts';
 import { type JobPayload, type JobRun, NotItsTurnError } from '../../shared/queue/jobs.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
+import type { OutputStore } from '../../shared/store/outputs.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import type { WorkflowStore } from '../../shared/store/workflows.ts';
 import type { TokenJudge } from '../../shared/trust/judge.ts';
@@ -15,6 +16,7 @@ import { type SendWebhook, WebhookError } from '../webhooks/sender.ts';
 
 export interface WebhookDeps {
   readonly stamps: Pick<StampStore, 'find'>;
+  readonly outputs: Pick<OutputStore, 'findByTokens'>;
   readonly workflows: Pick<WorkflowStore, 'find'>;
   readonly stampKey: () => Promise<KeyObject>;
   readonly tokenJudge: TokenJudge;
@@ -35,7 +37,7 @@ class NotYetError extends Error {
 }
 
 type WebhookJob = JobPayload<'webhook'>;
-type StampJob = Extract<WebhookJob, { event: 'stamp.made' }>;
+type StampJob = Extract<WebhookJob, { tokenId: string }>;
 
 /** Where a webhook goes, and what makes its body: that is looked up once it is its turn. Undefined: there is nothing to be told. */
 interface Addressed {
@@ -51,8 +53,9 @@ interface Addressed {
  * @throws WebhookError, NotYetError when it is to be tried again; NotItsTurnError; ServiceError `store_unavailable`
  */
 export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run: Pick<JobRun, 'keepOnly'>) => Promise<void> {
-  const { stamps, workflows, stampKey, tokenJudge, sendWebhook, publicBaseUrl = '', clock, log } = deps;
+  const { stamps, outputs, workflows, stampKey, tokenJudge, sendWebhook, publicBaseUrl = '', clock, log } = deps;
   const turns = createReceiverTurns({ clock });
+  const addressOf = (path: string) => `${publicBaseUrl}${path}`;
 
   async function bodyOfStamp(tokenId: string, sealedUrl: string | null): Promise<string | undefined> {
     const stored = await stamps.find(tokenId);
@@ -65,10 +68,16 @@ export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run
     return undefined;
   }
 
-  async function ofStamp({ tokenId, callback }: StampJob): Promise<Addressed | undefined> {
+  async function bodyOfOutput(tokenId: string): Promise<string | undefined> {
+    const [output] = await outputs.findByTokens([tokenId]);
+    return output && JSON.stringify(workflowStampResponseOf(output, addressOf));
+  }
+
+  async function ofStamp({ tokenId, callback, event }: StampJob): Promise<Addressed | undefined> {
     const said = decryptMetadata(deriveKey(await stampKey(), tokenId), tokenId, callback);
     if (said === undefined) return undefined;
     const { url, sealed_storage_url } = callbackSchema.parse(JSON.parse(said));
+    if (event === 'output.made') return { url, id: `output_${tokenId}`, body: () => bodyOfOutput(tokenId) };
     return { url, id: `stamp_${tokenId}`, body: () => bodyOfStamp(tokenId, sealed_storage_url) };
   }
 
@@ -85,7 +94,7 @@ export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run
       workflow_id: workflowId,
       status: 'completed',
       output_count: root?.outputCount ?? 0,
-      verify_url: `${publicBaseUrl}${workflowPath(workflowId)}`,
+      verify_url: addressOf(workflowPath(workflowId)),
       completed_at: completedAt.toISOString(),
     };
     const answer = event === 'workflow.completed' ? completed : { workflow_id: workflowId, status: 'active' };
@@ -101,7 +110,7 @@ export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run
   }
 
   return async (job, run) => {
-    const webhook = job.event === 'stamp.made' ? await ofStamp(job) : await ofWorkflow(job);
+    const webhook = 'tokenId' in job ? await ofStamp(job) : await ofWorkflow(job);
     if (!webhook) return;
     const { url, id, body: makeBody } = webhook;
     const turn = turns.begin(new URL(url).host);

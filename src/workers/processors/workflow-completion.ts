@@ -3,7 +3,8 @@ import { canonicalTextOf, closingRecordOf, hashOfClosingText, readClosingRecord 
 import { commitmentsOf, saltBytes } from '../../shared/domain/commitment.ts';
 import { sha256Imprint } from '../../shared/domain/stamp.ts';
 import { needsQualifiedProvider } from '../../shared/domain/tiers.ts';
-import type { JobPayload, JobRun } from '../../shared/queue/jobs.ts';
+import { type JobPayload, type JobRun, NotItsTurnError } from '../../shared/queue/jobs.ts';
+import type { OutputOrder } from '../../shared/queue/output-order.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { CounterStore } from '../../shared/store/counters.ts';
@@ -17,6 +18,7 @@ import type { MakeStamps } from '../stamping/stamp-maker.ts';
 export interface WorkflowCompletionDeps {
   readonly workflows: WorkflowStore;
   readonly outputs: OutputStore;
+  readonly order: Pick<OutputOrder, 'hasEarlier'>;
   readonly counters: CounterStore;
   readonly makeStamps: MakeStamps;
   /** Has a webhook sent once the workflow is completed (N3). @throws where the queue does not surely have it */
@@ -24,6 +26,11 @@ export interface WorkflowCompletionDeps {
   readonly clock: Clock;
   readonly log: Logger;
 }
+
+/** How long outputs that were accepted before are waited for, and how often they are looked for. */
+const patienceMs = 3_600_000;
+const shortestLookMs = 25;
+const longestLookMs = 5_000;
 
 const freshSalt = (): string => randomBytes(saltBytes).toString('hex');
 
@@ -33,16 +40,23 @@ interface Running {
 }
 
 /**
- * Completes a workflow in steps that each may be repeated: it is closed under the id that the root's stamp will have; the chain is closed,
+ * Completes a workflow in steps that each may be repeated: outputs that were accepted before join (N6); it is closed under the id that the root's stamp will have; the chain is closed,
  * the root computed, stored and stamped (W9); the closing record is written with the time of that stamp, and stamped (W18); and the workflow
  * is completed. Wherever a run ends, the next one goes on.
  *
- * @throws ProviderError no provider stamped the root or the closing record; ServiceError `store_unavailable`: the job is tried again.
+ * @throws NotItsTurnError while outputs are on their way; ProviderError no provider stamped the root or the closing record; ServiceError `store_unavailable`: the job is tried again.
  */
 export function createWorkflowCompletionProcessor(
   deps: WorkflowCompletionDeps,
 ): (job: JobPayload<'workflow-completion'>, run: JobRun) => Promise<void> {
-  const { workflows, outputs, counters, makeStamps, announceCompleted, clock, log } = deps;
+  const { workflows, outputs, order, counters, makeStamps, announceCompleted, clock, log } = deps;
+
+  /** Outputs that were accepted before still join. @throws NotItsTurnError while they are on their way */
+  async function letOutputsJoin({ workflowId, acceptedAt }: JobPayload<'workflow-completion'>): Promise<void> {
+    const waitedMs = clock() - acceptedAt;
+    if (waitedMs > patienceMs || !(await order.hasEarlier(workflowId, acceptedAt))) return;
+    throw new NotItsTurnError(Math.min(Math.max(waitedMs / 4, shortestLookMs), longestLookMs));
+  }
 
   async function rootOf(workflow: WorkflowRecord, rootTokenId: string): Promise<ClosedChain> {
     const { root } = workflow;
@@ -97,6 +111,7 @@ export function createWorkflowCompletionProcessor(
 
   return async (job, run) => {
     const { workflowId, acceptedAt, requestId } = job;
+    await letOutputsJoin(job);
     const workflow = await workflows.beginClosing(workflowId, randomUUIDv7(), new Date(acceptedAt));
     if (!workflow?.closing || workflow.status === 'completed') return;
     const root = await rootOf(workflow, workflow.closing.rootTokenId);

@@ -1,7 +1,7 @@
 import { type KeyType, X509Certificate } from 'node:crypto';
+import { type AlgorithmEnd, type AlgorithmPolicy, algorithmPolicy } from '../../shared/domain/algorithm-policy.ts';
 import type { EvidenceTerm } from '../../shared/domain/stamp.ts';
 import type { Verified } from '../../shared/rfc3161/index.ts';
-import { type AlgorithmEnd, type AlgorithmPolicy, algorithmPolicy } from './algorithm-policy.ts';
 
 /** Certificates of TSAs are few, and each signs many tokens. */
 const mostRemembered = 256;

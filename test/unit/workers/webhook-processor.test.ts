@@ -16,6 +16,7 @@ function createLab() {
   const workflow = { callbackUrl: 'https://example.com/', emailVerifiedAt: new Date(now) };
   const process = createWebhookProcessor({
     stamps: { find: async () => null },
+    outputs: { findByTokens: async () => [] },
     workflows: { find: async () => workflow as never },
     stampKey: async () => createSecretKey(Buffer.alloc(32)),
     tokenJudge: { judge: async () => ({ ok: false }) as never } as never,
