@@ -19,6 +19,10 @@ export interface Podman {
   /** What makes Docker's clients, testcontainers and `podman` itself use it. */
   readonly env: Readonly<Record<string, string>>;
   podman(args: readonly string[], onLine?: (line: string) => void): Promise<string>;
+  /** SIGKILL to what answers at the socket: containers go on. */
+  crash(): Promise<void>;
+  /** Has it answer again. */
+  revive(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -136,6 +140,8 @@ export async function startPodman(context: StackContext): Promise<Podman> {
       TESTCONTAINERS_HOST_OVERRIDE: '127.0.0.1',
     },
     podman,
+    crash: service.kill,
+    revive: () => service.start(signal),
     stop: async () => {
       await endHealth();
       await removeAll();
