@@ -1,7 +1,7 @@
 /**
  * `npm run interop`: strangers use a running service. Foreign generators make clients of `/openapi.json`, and these call every operation;
- * time-stamp clients are given the address of the RFC 3161 door; two of the Model Context Protocol use `/mcp`; Bouncy Castle and DSS judge our evidence records, and we those of Bouncy
- * Castle; scitt-cose, pymerkle, jq and OpenSSL judge what a workflow proves; our own clients run in Python, Deno and Bun. What they need is installed once, into the cache. Redis and MongoDB are those of
+ * time-stamp clients are given the address of the RFC 3161 door; two of the Model Context Protocol use `/mcp`; Bouncy Castle, DSS and digidoc4j judge our evidence records and containers, and we
+ * those of Bouncy Castle; scitt-cose, pymerkle, jq and OpenSSL judge what a workflow proves; our own clients run in Python, Deno and Bun. What they need is installed once, into the cache. Redis and MongoDB are those of
  * `REDIS_URL` and `MONGODB_URL`, or servers of its own. Names as arguments: only these strangers.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -11,12 +11,14 @@ import { scenario } from '../test/interop/scenario.ts';
 import { exchangeWithStrangers } from './interop/evidence-records.ts';
 import { generators, meetClient } from './interop/generated-clients.ts';
 import { mcpStrangers } from './interop/mcp-clients.ts';
-import { meetOurClients, ourClients } from './interop/our-clients.ts';
+import { meetOurClients, ourClients, webhookSecret } from './interop/our-clients.ts';
 import { meetTimeStampClients, timeStampClients } from './interop/time-stamp-clients.ts';
 import { meetTransparencyStrangers, transparencyStrangers } from './interop/transparency.ts';
+import { checkoutDir } from './stack/context.ts';
 import { runScript } from './stack/interrupt.ts';
 import { startMailCatcher } from './stack/mail-catcher.ts';
 import { newMasterKey } from './stack/master-key.ts';
+import { runCommand } from './stack/run-command.ts';
 import { type Service, startService } from './stack/service.ts';
 import { createTemporaryContext, startStack } from './stack/stack.ts';
 
@@ -64,6 +66,7 @@ await runScript(async (signal) => {
       TSP_PROVIDERS_FILE: batchingFile(String(tsa.providersFile)),
       SMTP_URL: mail.url,
       MAIL_FROM: 'qstamp@localhost',
+      WEBHOOK_SECRET: webhookSecret,
     };
     const url = String((await start('api', settings)).url);
     await start('worker', { ...settings, PUBLIC_BASE_URL: url });
@@ -88,19 +91,25 @@ await runScript(async (signal) => {
     }
     if (rows.length > 0) context.progress.say(['', 'client                  calls that were right  result', ...rows].join('\n'));
     if (chosen([{ name: 'evidence-records' }]).length > 0) {
-      const records = await context.progress.step('Bouncy Castle and DSS', () =>
+      const records = await context.progress.step('Bouncy Castle, DSS and digidoc4j', () =>
         exchangeWithStrangers(context, {
           url,
           serviceToken: developmentToken.token,
           rootFile: String(tsa.rootFile),
           crlFile: String(tsa.crlFile),
+          renew: () =>
+            runCommand(process.execPath, ['scripts/renew.ts'], { signal, cwd: checkoutDir, env: { ...environment, ...settings } }),
         }),
       );
       const isRight = records.faults.length === 0 && records.right > 0;
       isGood &&= isRight;
       const verdict = isRight ? 'passed' : 'FAILED';
       context.progress.say(
-        [`\nevidence records, judged rightly on both sides: ${records.right}  ${verdict}`, ...records.faults].join('\n'),
+        [
+          `\nevidence records and containers, judged rightly on both sides: ${records.right}  ${verdict}`,
+          ...records.notes,
+          ...records.faults,
+        ].join('\n'),
       );
     }
     for (const stranger of chosen(mcpStrangers)) {

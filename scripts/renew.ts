@@ -32,13 +32,15 @@ const renew = createRenewProcessor({
   tokenJudge: createTokenJudge({ trust, mockKey: () => store.keys.secret('mock-provider'), clock: systemClock }),
   servesQualified: canServeQualified(trust),
   renewBeforeMs: config.RENEW_BEFORE_DAYS * dayMs,
+  isByCommand: true,
   clock: systemClock,
   log,
 });
 
 try {
-  const { renewed, lapsed, asks, due } = await renew();
+  const { renewed, lapsed, asks, due, unknown } = await renew();
   console.log(`${renewed} renewed with ${asks} requests, ${due} still due, ${lapsed} found to have ended`);
+  if (unknown > 0) console.log(`${unknown} cannot be judged, perhaps for want of a trust anchor, and are not renewed`);
 } catch (error) {
   if (!(error instanceof ServiceError) && !(error instanceof ProviderError)) throw error;
   console.error(`${error.message} What was renewed until now stays so; run this again.`);

@@ -4,6 +4,7 @@ import { parseSettings, settingsSchema, withSecretFiles } from '../src/shared/ru
 import { loadOrExit } from '../src/shared/runtime/lifecycle.ts';
 import { createLogger } from '../src/shared/runtime/log.ts';
 import { createBatchStore } from '../src/shared/store/batches.ts';
+import { createCertificateSetStore } from '../src/shared/store/certificate-sets.ts';
 import { connectStore } from '../src/shared/store/connection.ts';
 import { createCounterStore, tallyOfRecord } from '../src/shared/store/counters.ts';
 import { createRenewalStore } from '../src/shared/store/renewals.ts';
@@ -18,7 +19,13 @@ const renewals = createRenewalStore(db);
 let seen = 0;
 
 async function* tallies() {
-  for await (const stamp of createStampStore(db, directory, createBatchStore(db, renewals), renewals).scan()) {
+  for await (const stamp of createStampStore(
+    db,
+    directory,
+    createBatchStore(db, renewals),
+    renewals,
+    createCertificateSetStore(db),
+  ).scan()) {
     seen += 1;
     if (seen % 10_000 === 0) console.log(`${seen} stamps counted`);
     yield tallyOfRecord(stamp);

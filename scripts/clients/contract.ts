@@ -1,9 +1,10 @@
 import { statusOf } from '../../src/api/http/error-status.ts';
 import { createSchemaCollector, type JsonSchema } from '../../src/api/openapi/schemas.ts';
 import { httpValidationError } from '../../src/shared/contract/error.ts';
-import { stampTier, stampToken } from '../../src/shared/contract/stamp.ts';
+import { acceptedStamp, stampTier, stampToken } from '../../src/shared/contract/stamp.ts';
 import { verificationResult } from '../../src/shared/contract/verify.ts';
 import {
+  acceptedOutput,
   workflowCompleteResponse,
   workflowRedactResponse,
   workflowResendResponse,
@@ -32,9 +33,11 @@ const answers = [
   stampTier,
   httpValidationError,
   stampToken,
+  acceptedStamp,
   verificationResult,
   workflowStartResponse,
   workflowStampResponse,
+  acceptedOutput,
   workflowStateResponse,
   workflowCompleteResponse,
   workflowResendResponse,

@@ -12,6 +12,9 @@ import { startContractProxy } from './contract-proxy.ts';
 const pythonPackages = ['hatchling==1.33.0', 'mypy==2.4.1', 'httpx==0.28.1', 'standardwebhooks==1.1.0'];
 const runtimes = { deno: 'deno@2.9.6', bun: 'bun@1.4.4' } as const;
 
+/** What webhooks to our clients are signed with. */
+export const webhookSecret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+
 /** A client of ours where it is used: tests of its own that print a line each, `name: ok` or what is wrong. */
 interface OurClient {
   readonly name: string;
@@ -33,7 +36,7 @@ const python: OurClient = {
     await runCommand(tool, ['-m', 'pip', 'wheel', '--quiet', '--no-deps', '--no-build-isolation', '-w', app, source], context);
     const [wheel = ''] = globSync('*.whl', { cwd: app });
     await runCommand(tool, ['-m', 'pip', 'install', '--quiet', '--no-deps', '--target', join(app, 'site'), join(app, wheel)], context);
-    const env = { ...process.env, PYTHONPATH: join(app, 'site') };
+    const env = { ...process.env, PYTHONPATH: join(app, 'site'), WEBHOOK_SECRET: webhookSecret };
     const examples = join(checkoutDir, 'examples');
     const typed = [join(source, 'src'), join(examples, 'agent-loop/agent-loop.py')];
     const forTypes = { ...env, MYPYPATH: join(source, 'src') };

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { StampRequest } from '../shared/contract/stamp.ts';
+import { type EvidenceRenewal, evidenceRenewal } from '../shared/contract/verify.ts';
 import {
   type WorkflowCompleteResponse,
   type WorkflowResendResponse,
@@ -35,6 +36,10 @@ export interface Client {
   stamp(request: StampRequest & { tier: string }, key: string): Promise<StampAnswer>;
   /** DER of a stamp's time-stamp token; undefined where it has none, as stamps of the mock provider. */
   fetchToken(tokenId: string): Promise<Buffer | undefined>;
+  /** DER of a stamp's evidence record. */
+  fetchRecord(tokenId: string): Promise<Buffer>;
+  /** Has the evidence record cover the content's hash of a new algorithm (S17). */
+  renewEvidence(tokenId: string, content: Blob): Promise<EvidenceRenewal>;
   verifyById(tokenId: string): Promise<VerifyAnswer>;
   /** `digest`: hex, of the algorithm of the token's own imprint (V7). */
   verifyToken(token: string, digest?: string): Promise<VerifyAnswer>;
@@ -68,6 +73,9 @@ export function createClient({ baseUrl, serviceToken }: ClientOptions): Client {
       ...(body && { body }),
     }) as const;
 
+  const download = (tokenId: string, part: 'token' | 'evidence') =>
+    bytes({ method: 'GET', path: `${stampPath(tokenId)}/${part}`, headers: { accept: '*/*' } });
+
   return {
     baseUrl: base,
     addressOf,
@@ -78,14 +86,18 @@ export function createClient({ baseUrl, serviceToken }: ClientOptions): Client {
     },
     fetchToken: async (tokenId) => {
       try {
-        const download = (part: string) => bytes({ method: 'GET', path: `${stampPath(tokenId)}/${part}`, headers: { accept: '*/*' } });
-        const { body, headers } = await download('token');
+        const { body, headers } = await download(tokenId, 'token');
         // That token is for the root of a batch: the way from this stamp's hash to it is in the record.
-        return headers.has('qstamp-batch') ? (await download('evidence')).body : body;
+        return headers.has('qstamp-batch') ? (await download(tokenId, 'evidence')).body : body;
       } catch (error) {
         if (error instanceof CommandFailure && error.details.status === 404) return undefined;
         throw error;
       }
+    },
+    fetchRecord: async (tokenId) => (await download(tokenId, 'evidence')).body,
+    renewEvidence: (tokenId, content) => {
+      const headers = serviceToken === undefined ? {} : { 'x-service-token': serviceToken };
+      return json({ method: 'POST', path: `${stampPath(tokenId)}/evidence`, body: content, headers }, evidenceRenewal);
     },
     verifyById: (tokenId) => json({ method: 'GET', path: stampPath(tokenId) }, verifyAnswer),
     verifyToken: (token, hash) =>

@@ -19,8 +19,14 @@ export interface Judgement {
   readonly stated: Verified | undefined;
 }
 
-/** Refusals that say only that the reader's anchors do not reach the token: with others it may be valid. */
-const outOfReach: readonly ReasonCode[] = ['untrusted_root', 'trust_store_empty', 'signer_certificate_missing', 'verifier_failed'];
+/** Refusals that say only that the reader's anchors, or hashes, do not reach the token: with others it may be valid. */
+const outOfReach: readonly ReasonCode[] = [
+  'untrusted_root',
+  'trust_store_empty',
+  'signer_certificate_missing',
+  'evidence_new_hash_needed',
+  'verifier_failed',
+];
 
 /**
  * Judges a token at its own genTime (V5), or an evidence record, by the anchors of `trust`. Never throws, whatever the bytes.

@@ -7,6 +7,7 @@ import { type Client, createClient } from './client.ts';
 import type { Command, Context } from './command.ts';
 import { type Asked, parseCommandLine } from './command-line.ts';
 import { pack } from './commands/pack.ts';
+import { renew } from './commands/renew.ts';
 import { stamp } from './commands/stamp.ts';
 import { trustAdd } from './commands/trust-add.ts';
 import { trustList } from './commands/trust-list.ts';
@@ -27,6 +28,7 @@ const commands: readonly Command[] = [
   stamp,
   verify,
   pack,
+  renew,
   trustAdd,
   trustList,
   trustRemove,

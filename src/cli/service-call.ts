@@ -7,6 +7,7 @@ import { parseJson } from './json-file.ts';
 export interface Call {
   readonly method: 'GET' | 'POST';
   readonly path: string;
+  /** Sent as JSON; a Blob as the bytes that it is. */
   readonly body?: object;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -47,13 +48,15 @@ const items = z.array(z.object({ loc: z.array(z.union([z.string(), z.number()]))
 export function createServiceCalls(base: string): ServiceCalls {
   const addressOf = (path: string) => (URL.canParse(path) ? path : `${base}${path}`);
 
-  const send = ({ method, path, body, headers }: Call, signal: AbortSignal): Promise<Response> =>
-    fetch(addressOf(path), {
+  const send = ({ method, path, body, headers }: Call, signal: AbortSignal): Promise<Response> => {
+    const type = body instanceof Blob ? 'application/octet-stream' : 'application/json';
+    return fetch(addressOf(path), {
       method,
-      headers: { accept: 'application/json', ...(body && { 'content-type': 'application/json' }), ...headers },
-      ...(body && { body: JSON.stringify(body) }),
+      headers: { accept: 'application/json', ...(body && { 'content-type': type }), ...headers },
+      ...(body && { body: body instanceof Blob ? body : JSON.stringify(body) }),
       signal,
     });
+  };
 
   const failedOf = async (response: Response): Promise<Failed> => ({
     status: response.status,

@@ -1,3 +1,4 @@
+import { keepHeapSmall } from '../shared/archive/small-heap.ts';
 import { bundleFiles } from '../shared/contract/evidence-bundle.ts';
 import { type TrustMaterial, TrustMaterialError, type TrustStore } from '../shared/rfc3161/index.ts';
 import { openTrust } from './anchors.ts';
@@ -61,6 +62,8 @@ export async function verifyBundle(
   { terminal, stdin, anchorsFolder }: Context,
 ): Promise<ExitCode> {
   if (values.online) throw misuse('--online asks for stamps and not for bundles');
+  // Until the command ends.
+  keepHeapSmall();
   const codes: ExitCode[] = [];
   const digests = new Map<string, string>();
   for (const file of files) {

@@ -1,6 +1,7 @@
 import type { JobProcessors } from '../shared/queue/jobs.ts';
 import type { OutputOrder } from '../shared/queue/output-order.ts';
 import type { CounterStore } from '../shared/store/counters.ts';
+import type { OrphanBatchStore } from '../shared/store/orphan-batches.ts';
 import type { OutputStore } from '../shared/store/outputs.ts';
 import type { StampStore } from '../shared/store/stamps.ts';
 import { createOtpMailProcessor, type OtpMailDeps } from './processors/otp-mail.ts';
@@ -16,10 +17,11 @@ export type WorkerDeps = StampMakerDeps &
   Pick<StampProcessorDeps, 'refusals' | 'sealedContents' | 'sendReplies' | 'waitMs'> &
   OtpMailDeps &
   Omit<RenewProcessorDeps, 'stamps' | 'counters'> &
-  Omit<WebhookDeps, 'stamps' | 'workflows'> &
+  Omit<WebhookDeps, 'stamps' | 'outputs' | 'workflows'> &
   Pick<StampProcessorDeps, 'announce'> &
   Pick<WorkflowCompletionDeps, 'announceCompleted'> & {
     readonly stamps: StampStore;
+    readonly orphanBatches: OrphanBatchStore;
     readonly counters: CounterStore;
     readonly outputs: OutputStore;
     readonly outputOrder: OutputOrder;
@@ -42,7 +44,8 @@ export function createProcessors(deps: WorkerDeps): JobProcessors {
       clock,
       waitMs,
     }),
-    sweep: createSweepProcessor({ sealedContents, stamps, clock, log }),
+    sweep: createSweepProcessor({ sealedContents, stamps, orphanBatches: deps.orphanBatches, clock, log }),
+    'counter-fold': () => counters.fold(clock()),
     'qstamp-renew': async () => void (await createRenewProcessor(deps)()),
     'otp-mail': createOtpMailProcessor({
       workflows,
@@ -59,6 +62,7 @@ export function createProcessors(deps: WorkerDeps): JobProcessors {
     'workflow-completion': createWorkflowCompletionProcessor({
       workflows,
       outputs,
+      order: outputOrder,
       counters,
       makeStamps,
       announceCompleted: deps.announceCompleted,

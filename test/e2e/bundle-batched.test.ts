@@ -52,6 +52,14 @@ const bentLine = () => {
   const numbered = (number: number, line: string) => `${number}${line.slice(1)}`;
   return withSums(new Map(files).set('stamps/1.txt', Buffer.from([numbered(1, second), numbered(2, first), third, ''].join('\n'))));
 };
+const followed = (name: string) => withSums(new Map(files).set(name, Buffer.concat([files.get(name)!, Buffer.from('0500', 'hex')])));
+const followedLine = () => {
+  const text = String(files.get('stamps/1.txt'));
+  const longer = (token: string) => Buffer.concat([Buffer.from(token, 'base64'), Buffer.from('0500', 'hex')]).toString('base64');
+  return withSums(
+    new Map(files).set('stamps/1.txt', Buffer.from(text.replace(/^(2 record )(\S+)$/m, (_, start, token) => start + longer(token)))),
+  );
+};
 
 test.each([
   ['the record of the root is that of another workflow', () => swapped('root.ers'), /root.ers is over other hashes/],
@@ -73,6 +81,13 @@ test.each([
     () => withSums(new Map(files).set('root.tst', files.get('closing-record.tst')!)),
     /root.tst is not the token in root.ers/,
   ],
+  ['octets follow the record of the root', () => followed('root.ers'), /root.ers is followed by other octets/],
+  [
+    'octets follow the record of the closing record',
+    () => followed('closing-record.ers'),
+    /closing-record.ers is followed by other octets/,
+  ],
+  ['octets follow the record of an output', followedLine, /the stamp of output 2 is followed by other octets/],
   ['the record is rubbish', () => withSums(new Map(files).set('root.ers', Buffer.from('rubbish'))), /root.ers is no evidence record/],
 ] as const)('W22: both verifiers are red where %s', async (_what, bend, says) => {
   const { code, output } = await runScript(bend());

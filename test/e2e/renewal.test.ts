@@ -1,104 +1,25 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { verify } from '../../src/cli/commands/verify.ts';
-import { readRecord } from '../../src/shared/rfc3161/ers/record.ts';
-import { createTrustStore, type SigningIdentity, verifyRecord } from '../../src/shared/rfc3161/index.ts';
-import { loadConfig } from '../../src/shared/runtime/config.ts';
-import { openStore } from '../../src/shared/store/store.ts';
-import { createTokenJudge } from '../../src/shared/trust/judge.ts';
-import { canServeQualified, loadTrustSettings } from '../../src/shared/trust/trusted-providers.ts';
 import { issueCrl } from '../../src/tsa/certificate.ts';
 import { createFault } from '../../src/tsa/faults.ts';
-import { createPki, issueSigner } from '../../src/tsa/pki.ts';
-import { createRenewProcessor } from '../../src/workers/processors/renew.ts';
-import { openTsas } from '../../src/workers/providers/open-provider.ts';
-import { createProviderPool } from '../../src/workers/providers/pool.ts';
 import { runScript, unzip, zipped } from '../support/bundle-lab.ts';
 import { folderWith } from '../support/cli-in-process.ts';
 import { collectionOf, openDatabase } from '../support/database.ts';
 import { inherited } from '../support/environment.ts';
-import { eventually, getJson, randomHash, sha256, stampAgent, stampInternal, verifyById, verifyRaw } from '../support/requests.ts';
+import { dayMs, judge, recordOf, renew, type Stamped, stampSome, startOldTsa, startRenewable, tokensIn } from '../support/renewal-lab.ts';
+import { eventually, getJson, sha256, stampAgent, verifyById, verifyRaw } from '../support/requests.ts';
 import { freshRedisUrl } from '../support/servers.ts';
-import { addWorkerProcess, type Service, startPart, startService } from '../support/service.ts';
-import { providersSettings, type RunningTsa, startTsa } from '../support/tsa-service.ts';
+import { addWorkerProcess, type Service, startPart } from '../support/service.ts';
+import { providersSettings, startTsa } from '../support/tsa-service.ts';
 import { completeWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
 
-const dayMs = 24 * 3_600_000;
 const run = promisify(execFile);
-
-/** A TSA whose certificate ends in a month, until it takes another one. */
-async function startOldTsa(): Promise<RunningTsa & { readonly old: SigningIdentity; rollOver(): void }> {
-  const nowMs = Date.now();
-  const pki = createPki({ nowMs });
-  const tsa = await startTsa({ pki: { ...pki, signer: issueSigner(pki.intermediate, { nowMs, notAfterMs: nowMs + 30 * dayMs }) } });
-  return {
-    ...tsa,
-    old: tsa.pki.signer,
-    pki,
-    rollOver: () => tsa.server.failAlways({ name: 'another certificate', identity: () => pki.signer }),
-  };
-}
-
-/** A service whose worker has looked for what is due once, as it does when it starts: from now on only the test does. */
-async function startRenewable(tsa: RunningTsa, members: object = {}): Promise<Service> {
-  const service = await startService({ settings: providersSettings([{ tsa, ...members }]) });
-  const notes = collectionOf(await openDatabase(service), 'checks');
-  await eventually(async () => (await notes.findOne({ _id: 'evidence' })) !== null);
-  return service;
-}
-
-async function stampSome(service: Service, count: number) {
-  const answers = await Promise.all(Array.from({ length: count }, () => stampInternal(service, { hash: randomHash() })));
-  return answers.map(({ body }) => ({ tokenId: String(body.token_id), hash: String(body.content_sha256), token: String(body.token) }));
-}
-type Stamped = Awaited<ReturnType<typeof stampSome>>[number];
 
 /** The command, as an operator runs it. */
 const renewByCommand = async ({ settings }: Service) =>
   (await run(process.execPath, ['scripts/renew.ts'], { env: { ...inherited, ...settings, LOG_LEVEL: 'warn' } })).stdout.trim();
-
-/** The same in the process of the test, which costs less. */
-async function renew({ settings }: Service): Promise<string> {
-  const config = loadConfig(settings);
-  const log = pino({ level: 'silent' });
-  const trust = loadTrustSettings(config);
-  const store = openStore(config, log);
-  const providers = openTsas(trust.providers, { clock: Date.now, log });
-  const run = createRenewProcessor({
-    ...store,
-    provider: createProviderPool({ providers, deadlineMs: 10_000, clock: Date.now, log, keepBatch: store.batches.insertOnce }),
-    tokenJudge: createTokenJudge({ trust, mockKey: () => store.keys.secret('mock-provider'), clock: Date.now }),
-    servesQualified: canServeQualified(trust),
-    renewBeforeMs: config.RENEW_BEFORE_DAYS * dayMs,
-    clock: Date.now,
-    log,
-  });
-  try {
-    const { renewed, lapsed, asks, due } = await run();
-    return `${renewed} renewed with ${asks} requests, ${due} still due, ${lapsed} found to have ended`;
-  } finally {
-    for (const provider of providers) provider.close();
-    await store.close();
-  }
-}
-
-async function recordOf(service: Service, { tokenId }: Stamped): Promise<Buffer> {
-  const answer = await service.fetch(`/api/v1/verify/v1/token/${tokenId}/evidence`);
-  expect(answer.status).toBe(200);
-  return Buffer.from(await answer.arrayBuffer());
-}
-
-const tokensIn = (record: Buffer) => readRecord(record).chains.flatMap(({ timeStamps }) => timeStamps.length);
-
-/** As a stranger judges it, who trusts the root alone. */
-const judge = (tsa: RunningTsa, record: Buffer, { hash }: Stamped, nowMs = Date.now()) =>
-  verifyRecord(record, {
-    trust: createTrustStore({ anchors: [tsa.pki.root.certificate] }),
-    nowMs,
-    digests: [{ algorithm: 'sha256', digest: Buffer.from(hash, 'hex') }],
-  });
 
 test('S14: evidence is renewed before the certificate of its TSA ends: one request for all, and the token stays as it was', async () => {
   const tsa = await startOldTsa();
@@ -310,3 +231,25 @@ test.each([
     expect(await runScript(files)).toMatchObject({ code: 0 });
   },
 );
+
+test('S16: what cannot be judged for want of a trust anchor is counted, and renewed once the anchor is back', async () => {
+  const tsa = await startOldTsa();
+  const service = await startRenewable(tsa);
+  const stamps = await stampSome(service, 3);
+  tsa.rollOver();
+  const db = await openDatabase(service);
+  await collectionOf(db, 'stamps').updateMany({}, { $unset: { evidence: '' } });
+  await collectionOf(db, 'checks').deleteOne({ _id: 'evidence-walk' });
+  const stranger = await startTsa();
+  const withoutAnchor = { ...service, settings: { ...service.settings, ...providersSettings([{ tsa: stranger, name: 'tsa-1' }]) } };
+  for (const _ of [1, 2]) {
+    expect(await renew(withoutAnchor)).toBe('0 renewed with 0 requests, 0 still due, 0 found to have ended');
+    await eventually(async () => ((await getJson(service, '/api/v1/status')).body.evidence as { unknown: number }).unknown === 3);
+  }
+  expect(await (await service.fetch('/status', { headers: { accept: 'text/html' } })).text()).toMatch(
+    /3 time-stamps\s+not renewed because/,
+  );
+  expect(await renew(service)).toBe('3 renewed with 1 requests, 0 still due, 0 found to have ended');
+  for (const stamp of stamps) expect(judge(tsa, await recordOf(service, stamp), stamp)).toMatchObject({ ok: true });
+  await eventually(async () => ((await getJson(service, '/api/v1/status')).body.evidence as { unknown: number }).unknown === 0);
+});

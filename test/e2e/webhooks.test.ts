@@ -1,25 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { createServer, type IncomingHttpHeaders } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { verifyWebhook } from '../../clients/typescript/src/webhook.ts';
 import { type MailServer, startMailServer } from '../support/mail.ts';
 import { dumpRedis } from '../support/redis-dump.ts';
-import {
-  eventually,
-  internalHeaders,
-  type JsonObject,
-  postJson,
-  randomHash,
-  stampAgent,
-  stampInternal,
-  verifyById,
-} from '../support/requests.ts';
+import { eventually, internalHeaders, type JsonObject, postJson, randomHash, stampAgent, stampInternal } from '../support/requests.ts';
 import { type Service, startService } from '../support/service.ts';
+import { arrived, type ReceivedWebhook, webhookSecret as secret, startReceiver } from '../support/webhook-receiver.ts';
 import { completeWorkflow, openLink, postEmpty, stampOutput, startRequest } from '../support/workflows.ts';
 
-const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const newSecret = `whsec_${Buffer.alloc(24, 9).toString('base64')}`;
 
 let service: Service;
@@ -39,87 +28,13 @@ afterAll(async () => {
   await mail.close();
 });
 
-interface Received {
-  readonly headers: IncomingHttpHeaders;
-  readonly body: string;
-}
-
-/** A receiver whose answers are these statuses, the last one for ever; `hang` answers nothing. */
-async function startReceiver(...statuses: (number | 'hang')[]) {
-  const received: Received[] = [];
-  const server = createServer((request, response) => {
-    let body = '';
-    request.setEncoding('utf8').on('data', (chunk) => (body += chunk));
-    request.on('end', () => {
-      received.push({ headers: request.headers, body });
-      const status = statuses.length > 1 ? statuses.shift() : (statuses[0] ?? 204);
-      if (status === 'hang') return;
-      response
-        .writeHead(Number(status), { location: `http://127.0.0.1:${(server.address() as AddressInfo).port}/elsewhere` })
-        .end('x'.repeat(100_000));
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook?who=me`, received };
-}
-
 /** Three verifiers: npm `standardwebhooks` with either secret, and our own client. */
-async function verified({ headers, body }: Received): Promise<JsonObject> {
+async function verified({ headers, body }: ReceivedWebhook): Promise<JsonObject> {
   const named = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
   for (const each of [secret, newSecret]) expect(new Webhook(each).verify(body, named)).toEqual(JSON.parse(body));
   expect(() => new Webhook(secret).verify(`${body} `, named)).toThrow();
   return (await verifyWebhook(body, named, { secret })) as JsonObject;
 }
-
-const arrived = (received: readonly Received[], count = 1) => eventually(async () => received.length >= count && received);
-
-describe('N1: Prefer: respond-async', () => {
-  test('is 202 at once with id and address, where the stamp is told later', async () => {
-    const idle = await startService({ workers: 0 });
-    const hash = randomHash();
-    const { status, headers, body } = await stampInternal(idle, { hash }, { prefer: 'respond-async' });
-    expect(status).toBe(202);
-    expect([headers.get('preference-applied'), headers.get('location')]).toEqual(['respond-async', body.verify_url]);
-    expect(body).toEqual({
-      token_id: expect.any(String),
-      status: 'accepted',
-      verify_url: `/api/v1/verify/v1/token/${body.token_id}`,
-      sealed_storage_url: null,
-    });
-    const agent = await stampAgent(idle, 'sealed', { content_b64: 'aGVsbG8=' }, { prefer: 'wait=1, respond-async' });
-    expect([agent.status, agent.body.sealed_storage_url]).toEqual([202, expect.stringContaining('/api/v1/sealed/')]);
-    const waited = idle.fetch(String(body.verify_url), { headers: { prefer: 'wait=20' } });
-    await idle.startWorker();
-    const answer = await waited;
-    expect(answer.headers.get('preference-applied')).toBe('wait=20');
-    expect(await answer.json()).toMatchObject({ valid: true, content_sha256: hash });
-  });
-
-  test('S9: with its key again it is 202 under the same id, and 201 once the stamp is there', async () => {
-    const headers = { 'idempotency-key': `key-${randomHash()}`, prefer: 'respond-async' };
-    const request = { hash: randomHash() };
-    const { status, body } = await stampInternal(service, request, headers);
-    expect(status).toBe(202);
-    await eventually(async () => (await verifyById(service, body.token_id)).body.valid === true);
-    const again = await stampInternal(service, request, headers);
-    expect([again.status, again.body.token_id, again.headers.get('idempotent-replayed')]).toEqual([201, body.token_id, 'true']);
-  });
-
-  test('Prefer: wait ends with the time, and does not wait for what nobody was promised', async () => {
-    const { body } = await stampInternal(service, { hash: randomHash() });
-    const unknown = `${String(body.token_id).slice(0, -4)}0000`;
-    const askedAt = Date.now();
-    const answer = await service.fetch(`/api/v1/verify/v1/token/${unknown}`, { headers: { prefer: 'wait=1' } });
-    expect(await answer.json()).toMatchObject({ valid: false, reason: expect.stringContaining('unknown_token_id') });
-    expect(Date.now() - askedAt).toBeGreaterThan(900);
-    const old = await service.fetch('/api/v1/verify/v1/token/01890a5d-ac96-774b-bcce-b302099a8057', { headers: { prefer: 'wait=1000' } });
-    expect(old.status).toBe(200);
-  });
-});
 
 describe('N2, N3: webhooks of stamps', () => {
   test('tell exactly the answer of the 201, signed', async () => {
@@ -157,13 +72,22 @@ describe('N2, N3: webhooks of stamps', () => {
     for (const webhook of webhooks) await verified(webhook);
   });
 
-  test('do not hold up stamps: a receiver that hangs keeps nobody waiting', async () => {
-    const { url, received } = await startReceiver('hang');
-    const answers = await Promise.all(Array.from({ length: 40 }, () => stampInternal(service, { hash: randomHash(), callback_url: url })));
-    expect(answers.every(({ status }) => status === 201)).toBe(true);
-    expect((await stampInternal(service, { hash: randomHash() })).status).toBe(201);
-    await arrived(received, 32);
-  });
+  test('N5: of a receiver that hangs, others and stamps learn nothing: it has eight deliveries at a time', async () => {
+    const [hanging, other] = [await startReceiver('hang'), await startReceiver()];
+    const stampFor = (callback_url: string, count: number) =>
+      Promise.all(Array.from({ length: count }, () => stampInternal(service, { hash: randomHash(), callback_url })));
+    expect((await stampFor(hanging.url, 120)).every(({ status }) => status === 201)).toBe(true);
+    await arrived(hanging.received, 8);
+    const startedAt = Date.now();
+    await stampFor(other.url, 30);
+    await arrived(other.received, 30);
+    // Before the first of the other's has been waited for to the end.
+    expect(Date.now() - startedAt).toBeLessThan(9_000);
+    expect(hanging.received).toHaveLength(8);
+    hanging.answer(204);
+    const ids = () => new Set(hanging.received.map(({ headers }) => headers['webhook-id'])).size;
+    await eventually(async () => ids() === 120, 60_000);
+  }, 100_000);
 
   test('are not lost while no worker runs', async () => {
     const idle = await startService({ workers: 0, settings: { WEBHOOK_SECRET: secret, STAMP_WAIT_MS: '100' } });
@@ -187,12 +111,12 @@ describe('N2: what is no fit target', () => {
     expect([status, detail[0]?.loc]).toEqual([422, ['body', 'callback_url']]);
   });
 
-  test('agents, batches and workflows without a service token get 422 that says who may', async () => {
+  test('agents, their batches and workflows without a service token get 422 that says who may', async () => {
     const callback_url = 'https://example.com/';
     const { status, body } = await stampAgent(service, 'basic', { hash: randomHash(), callback_url });
     expect([status, JSON.stringify(body)]).toEqual([422, expect.stringContaining('service token')]);
-    const many = await postJson(service, '/api/v1/internal/v1/stamps', [{ hash: randomHash(), callback_url }], internalHeaders);
-    expect(JSON.stringify(many.body)).toContain('one stamp');
+    const many = await postJson(service, '/api/v1/agent/v1/stamps', [{ hash: randomHash(), callback_url }]);
+    expect(many.body).toMatchObject([{ index: 0, status: 422, detail: [{ loc: ['body', 0, 'callback_url'] }] }]);
     const start = await postJson(service, '/api/v1/workflow/start', startRequest({ callback_url }));
     expect([start.status, JSON.stringify(start.body)]).toEqual([422, expect.stringContaining('service token')]);
   });

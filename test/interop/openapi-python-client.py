@@ -3,6 +3,7 @@
 import base64
 import importlib
 import inspect
+import io
 import json
 import pathlib
 import re
@@ -14,6 +15,7 @@ folder, base_url, service_token, scenario_file = sys.argv[1:]
 package = pathlib.Path(folder)
 sys.path.insert(0, str(package.parent))
 clients = importlib.import_module(f"{package.name}.client")
+types = importlib.import_module(f"{package.name}.types")
 kept = {"run": str(uuid.uuid4())}
 
 
@@ -53,6 +55,8 @@ def model_of(annotation, value):
     """The value as the class that the client takes for it; of a list, each member."""
     if typing.get_origin(annotation) is list and isinstance(value, list):
         return [model_of(typing.get_args(annotation)[0], member) for member in value]
+    if isinstance(value, types.File):
+        return value
     for choice in (annotation, *typing.get_args(annotation)):
         if hasattr(choice, "from_dict"):
             return choice.from_dict(value)
@@ -66,6 +70,8 @@ def call(step):
     if "body" in step:
         given["body"] = step["body"]
     named = {snake(name): filled(value) for name, value in given.items()}
+    if "content" in step:
+        named["body"] = types.File(payload=io.BytesIO(base64.b64decode(step["content"])))
     models = {name: model_of(parameters[name].annotation, value) for name, value in named.items()}
     return operation(client=client_for(step.get("token")), **models)
 

@@ -45,9 +45,14 @@ async function faultOf({ status, answer = {}, bytes }: Step, { data, error, resp
 }
 
 for (const step of steps) {
-  const { operation, path, query, headers, body, keep = {} } = step;
+  const { operation, path, query, headers, body, content, keep = {} } = step;
   const call = operations[operation];
-  const outcome = await call?.({ path: filled(path), query, headers: filled(headers), body: filled(body) });
+  const outcome = await call?.({
+    path: filled(path),
+    query,
+    headers: filled(headers),
+    body: content === undefined ? filled(body) : new Blob([Buffer.from(content, 'base64')]),
+  });
   const fault = outcome ? await faultOf(step, outcome) : 'the client has no such operation';
   console.log(`${operation}: ${fault ?? 'ok'}`);
   if (fault !== undefined) process.exitCode = 1;

@@ -43,6 +43,11 @@ const steps = {
     });
     expect((await workflow.state()).status, 'completed');
   },
+  'stamp later, and wait for it': async () => {
+    const accepted = await qstamp.later.stampText(text);
+    expect(accepted.status, 'accepted');
+    expect((await qstamp.untilStamped(accepted)).content_sha256, hash);
+  },
   'tell errors apart': async () => {
     expect((await thrown(qstamp.stampText(text, { metadata: { a: 'b'.repeat(5_000) } }))) instanceof InvalidRequest, true);
     const nobody = new Qstamp({ url: 'http://127.0.0.1:9', maxRetries: 1 });

@@ -4,6 +4,7 @@ Prints a line for each test, `name: ok` or what is wrong.
 """
 
 import asyncio
+import dataclasses
 import datetime
 import email.utils
 import hashlib
@@ -151,11 +152,86 @@ class Workflows(unittest.TestCase):
 
     def test_both_clients_have_the_same_methods(self):
         for one, other in ((qstamp.Qstamp, qstamp.AsyncQstamp), (qstamp.Workflow, qstamp.AsyncWorkflow)):
-            public = [name for name in vars(one) if not name.startswith("_")]
-            self.assertEqual(public, [name for name in vars(other) if not name.startswith("_")])
+            public = [name for name in dir(one) if not name.startswith("_")]
+            self.assertEqual(public, [name for name in dir(other) if not name.startswith("_")])
             for name in public:
                 ours, theirs = (inspect.signature(getattr(kind, name)).parameters for kind in (one, other))
                 self.assertEqual(ours, theirs)
+
+
+class Later(unittest.TestCase):
+    def test_who_does_not_wait_gets_id_and_address(self):
+        key = secrets.token_hex(8)
+        with connect() as client, qstamp.Qstamp(url) as agent:
+            for each in (client, agent):
+                accepted = each.later.stamp_text(TEXT, metadata={"run": "7"}, idempotency_key=key)
+                self.assertIsInstance(accepted, qstamp.AcceptedStamp)
+                result = each.until_stamped(accepted, timeout=30)
+                self.assertEqual((result.valid, result.token_id, result.content_sha256), (True, accepted.token_id, HASH))
+                again = each.later.stamp_text(TEXT, metadata={"run": "7"}, idempotency_key=key)
+                self.assertEqual((type(again), again.token_id), (qstamp.StampToken, accepted.token_id))
+            many = client.later.stamp_many([HASH, (HASH, {"long": "x" * 5000}), HASH])
+            self.assertIsInstance(many[1].error, qstamp.InvalidRequest)
+            self.assertTrue(all(client.until_stamped(many[place].result().token_id, timeout=30).valid for place in (0, 2)))
+            with self.assertRaises(TimeoutError):
+                client.until_stamped("01a200f2-0f4b-734d-866a-e67e7c47f5d8", timeout=1.5)
+
+    def test_outputs_join_before_the_workflow_is_completed(self):
+        with connect() as client:
+            with client.workflow(**START) as workflow:
+                self.assertIsInstance(workflow.later.stamp_text("one"), qstamp.AcceptedOutput)
+                many = workflow.later.stamp_many([qstamp.OutputToStamp(output_hash=HASH, output_type="image")] * 5)
+                self.assertTrue(all(isinstance(outcome.result(), qstamp.AcceptedOutput) for outcome in many))
+            self.assertEqual(workflow.state().output_count, 6)
+
+    def test_tasks_do_the_same(self):
+        async def tell():
+            async with qstamp.AsyncQstamp(url, service_token=service_token) as client:
+                accepted = await asyncio.gather(*(client.later.stamp_text(str(number)) for number in range(5)))
+                results = await asyncio.gather(*(client.until_stamped(each, timeout=30) for each in accepted))
+                self.assertTrue(all(result.valid for result in results))
+                async with client.workflow(**START) as workflow:
+                    await workflow.later.stamp_text("one")
+                self.assertEqual((await workflow.state()).output_count, 1)
+
+        asyncio.run(tell())
+
+    def test_a_webhook_tells_what_the_call_answered(self):
+        told = []
+
+        class Receiver(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["content-length"]))
+                told.append(qstamp.verify_webhook(body, self.headers, secret=os.environ["WEBHOOK_SECRET"]))
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        receiver = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+        threading.Thread(target=receiver.serve_forever, daemon=True).start()
+        here = f"http://127.0.0.1:{receiver.server_port}/"
+
+        def until(count):
+            deadline = time.monotonic() + 30
+            while len(told) < count and time.monotonic() < deadline:
+                time.sleep(0.05)
+            return told
+
+        with connect() as client:
+            stamp = client.stamp_text(TEXT, callback_url=here)
+            self.assertEqual(until(1), [dataclasses.asdict(stamp)])
+            ids = {outcome.result().token_id for outcome in client.later.stamp_many([HASH, HASH], callback_url=here)}
+            self.assertEqual({payload["token_id"] for payload in until(3)[1:]}, ids)
+            workflow = client.start_workflow(**START)
+            output = workflow.stamp_text("one", callback_url=here)
+            payload = until(4)[3]
+            self.assertEqual((payload["output_id"], payload["sequence_number"]), (output.output_id, 1))
+            self.assertTrue(payload["verify_url"].endswith(output.verify_url))
+            workflow.stamp_many([qstamp.OutputToStamp(output_hash=HASH, output_type="text", callback_url=here)])
+            self.assertEqual(until(5)[4]["sequence_number"], 2)
+        receiver.shutdown()
 
 
 def answering(*answers):

@@ -7,6 +7,8 @@ export interface Step {
   readonly query?: Readonly<Record<string, string | number>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: object;
+  /** In place of it: bytes, base64. */
+  readonly content?: string;
   readonly status: number;
   /** Members of the answer that must be so. */
   readonly answer?: Readonly<Record<string, unknown>>;
@@ -72,6 +74,13 @@ export const scenario: readonly Step[] = [
   },
   { operation: 'stampAgentBatch', body: [{ hash }, { hash: content }], status: 200 },
   { operation: 'stampInternalBatch', token: 'service', body: [{ hash, tier: 'plus' }], status: 200 },
+  {
+    operation: 'stampInternalBatch',
+    token: 'service',
+    headers: { prefer: 'respond-async' },
+    body: [{ hash }, { hash: content }],
+    status: 202,
+  },
   { operation: 'stampAgentPlus', body: { hash }, status: 201, answer: { tier: 'plus' } },
   {
     operation: 'stampAgentSealed',
@@ -82,6 +91,8 @@ export const scenario: readonly Step[] = [
   },
   { operation: 'downloadSealedContent', path: { token_id: '$sealedId', secret: '$secret' }, status: 200, bytes: content },
   { operation: 'downloadSealedContainer', path: { token_id: '$sealedId', secret: '$secret' }, status: 200, bytes: '' },
+  { operation: 'renewSealedEvidence', path: { token_id: '$sealedId', secret: '$secret' }, status: 202, answer: { is_renewed: false } },
+  { operation: 'renewEvidence', path: byId.path, content, status: 202, answer: { token_id: '$tokenId', is_renewed: false } },
   { operation: 'verifyToken', ...byId, answer: { valid: true, content_sha256: hash } },
   { operation: 'verifyRawToken', body: { token: '$token', hash }, status: 200, answer: { valid: true } },
   { operation: 'verifyForm', body: { token: '$token' }, status: 200 },
@@ -110,7 +121,22 @@ export const scenario: readonly Step[] = [
     answer: { sequence_number: 1 },
   },
   { operation: 'stampWorkflowOutputs', ...workflow, body: [{ output_hash: hash, output_type: 'code' }], status: 200 },
-  { operation: 'completeWorkflow', ...workflow, status: 200, answer: { status: 'completed', output_count: 2 } },
+  {
+    operation: 'stampWorkflowOutput',
+    ...workflow,
+    headers: { prefer: 'respond-async' },
+    body: { output_hash: hash, output_type: 'text' },
+    status: 202,
+    answer: { status: 'accepted' },
+  },
+  {
+    operation: 'stampWorkflowOutputs',
+    ...workflow,
+    headers: { prefer: 'respond-async' },
+    body: [{ output_hash: hash, output_type: 'text' }],
+    status: 202,
+  },
+  { operation: 'completeWorkflow', ...workflow, status: 200, answer: { status: 'completed', output_count: 4 } },
   { operation: 'showWorkflowPage', path: workflow.path, status: 200 },
   {
     operation: 'listWorkflowOutputs',

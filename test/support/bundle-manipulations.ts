@@ -148,6 +148,30 @@ export const manipulations: readonly Manipulation[] = [
     bend: bytesOf('root.tst', flipped),
   },
   {
+    what: 'octets follow the time-stamp of the root',
+    says: /time-stamp of the Merkle root is followed by other octets/,
+    reason: 'der_trailing',
+    bend: bytesOf('root.tst', (bytes) => Buffer.concat([bytes, Buffer.from('30030201ff', 'hex')])),
+  },
+  {
+    what: 'an octet follows the time-stamp of the closing record',
+    says: /time-stamp of the closing record is followed by other octets/,
+    reason: 'der_trailing',
+    bend: bytesOf('closing-record.tst', (bytes) => Buffer.concat([bytes, Buffer.alloc(1)])),
+  },
+  {
+    what: 'octets follow the time-stamp of an output',
+    says: /own time-stamp of output 2 is followed by other octets/,
+    reason: 'der_trailing',
+    bend: edited(
+      'stamps/1.txt',
+      lines(([a, b, c]) => {
+        const [number, kind, token = ''] = b!.split(' ');
+        return [a!, `${number} ${kind} ${Buffer.concat([Buffer.from(token, 'base64'), Buffer.alloc(2)]).toString('base64')}`, c!];
+      }),
+    ),
+  },
+  {
     what: 'the closing record is that of another root, with its time-stamp',
     says: /chain breaks at output 1|Merkle root/,
     reason: 'imprint_mismatch',
@@ -260,6 +284,21 @@ export const manipulations: readonly Manipulation[] = [
     says: /SHA256SUMS (should list .* where it lists|lists) approval.txt/,
     reason: 'bundle_malformed',
     bend: (good) => withSums(new Map(good).set('approval.txt', Buffer.from('The client approves.\n'))),
+  },
+  {
+    what: 'a name commands the terminal',
+    says: /SHA256SUMS (should list .* where it lists|lists) \?\[2J\?\]0;\?\?\?31m\?\?\?all is well/,
+    reason: 'bundle_malformed',
+    bend: (good) => withSums(new Map(good).set('\x1b[2J\x1b]0;\x07\u009b31m\u202eall is well', Buffer.from('.\n'))),
+  },
+  {
+    what: 'a number commands the terminal',
+    says: /outputs.txt has 2\?\[1F where output 2 should be|Merkle root/,
+    reason: 'chain_mismatch',
+    bend: edited(
+      'outputs.txt',
+      lines(([a, b, c]) => [a!, b!.replace('2', '2\x1b[1F'), c!]),
+    ),
   },
   {
     what: 'the proofs are gone',

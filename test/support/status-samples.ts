@@ -39,7 +39,7 @@ const operational: StatusFigures = {
     providers: [mock],
     mail: { status: 'ok' },
     queue: { depth: 0, oldest_job_age_seconds: null, durability: 'every_write' },
-    evidence: { last_run_at: '2026-11-21T03:00:00Z', due: 0, lapsed: 0 },
+    evidence: { last_run_at: '2026-11-21T03:00:00Z', due: 0, lapsed: 0, unknown: 0 },
     counters: { last_24h: counters, lifetime: { ...counters, stamps: 1_204_881, failed: 4_017, verifications: 2_771_004 } },
   },
   components: [

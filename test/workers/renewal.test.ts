@@ -1,14 +1,14 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
-import { evidenceRecordOf } from '../../src/shared/domain/evidence.ts';
-import type { TokenProof } from '../../src/shared/domain/stamp.ts';
+import { evidenceRecordOf, newImprintsOf } from '../../src/shared/domain/evidence.ts';
+import type { Imprint, TokenProof } from '../../src/shared/domain/stamp.ts';
 import { tokenIn } from '../../src/shared/rfc3161/index.ts';
 import type { StoredStamp } from '../../src/shared/store/stamps.ts';
 import { openStore, type Store } from '../../src/shared/store/store.ts';
-import type { StampSubject, TimestampProvider } from '../../src/workers/providers/provider.ts';
-import { type RenewalOutcome, renewEvidence } from '../../src/workers/renewal/renew-evidence.ts';
-import { createRecordLab, imprintOf } from '../support/record-lab.ts';
+import { ProviderError, type StampSubject, type TimestampProvider } from '../../src/workers/providers/provider.ts';
+import { type RenewalDeps, type RenewalOutcome, renewEvidence } from '../../src/workers/renewal/renew-evidence.ts';
+import { createRecordLab, hash, imprintOf } from '../support/record-lab.ts';
 import { freshStore } from '../support/servers.ts';
 import { DAY_MS, LAB_NOW_MS } from '../support/tsa-lab.ts';
 
@@ -30,7 +30,8 @@ const termOf = (days: number, fitDays = days) => ({
 
 /** `fitDays`: for how long its algorithms are fit. */
 function proofOf(digest: Buffer, days: number, timeMs = LAB_NOW_MS, fitDays = days): TokenProof {
-  const { asked, answer } = lab.tsa.specimen({ ask: { digest }, timeMs });
+  const algorithm = digest.length === 64 ? 'sha512' : 'sha256';
+  const { asked, answer } = lab.tsa.specimen({ ask: { digest, hash: algorithm }, timeMs });
   const claims = {
     provider: 'tsa-1',
     isQualified: false,
@@ -40,8 +41,7 @@ function proofOf(digest: Buffer, days: number, timeMs = LAB_NOW_MS, fitDays = da
   return { kind: 'token', ...claims, tsq: Buffer.from(asked.der), tsr: answer, term: termOf(days, fitDays) };
 }
 
-function stampOf(days: number, fitDays = days): StoredStamp {
-  const digest = randomBytes(32);
+function stampOf(days: number, fitDays = days, digest: Buffer = randomBytes(32)): StoredStamp {
   return {
     tokenId: randomUUIDv7(),
     imprint: { algorithm: 'sha256', digest: digest.toString('hex') },
@@ -61,25 +61,26 @@ const providerOf = (days: number, fitDays = days): TimestampProvider => ({
 });
 
 async function renew(
-  store: Pick<Store, 'stamps' | 'batches' | 'evidenceTerms' | 'renewals'>,
+  store: Pick<Store, 'stamps' | 'batches' | 'evidenceTerms' | 'renewals' | 'newDigests'>,
   provider = providerOf(1_000),
-  mostLeaves?: number,
+  options: Partial<RenewalDeps> = {},
 ): Promise<RenewalOutcome> {
   const done = { renewed: 0, lapsed: 0, asks: 0 };
   const clock = () => LAB_NOW_MS + 3_600_000;
-  await renewEvidence(
-    { ...store, provider, servesQualified: false, renewBeforeMs: 90 * DAY_MS, ...(mostLeaves && { mostLeaves }), clock, log: silent },
-    done,
-  );
+  const usual = { servesQualified: false, renewBeforeMs: 90 * DAY_MS, isByCommand: true, clock, log: silent };
+  await renewEvidence({ ...store, provider, ...usual, ...options }, done);
   return done;
 }
 
 /** How many renewals each stamp has; its record is judged with all of them. */
-async function renewalsOf(store: Store, stamps: readonly StoredStamp[]): Promise<number[]> {
-  const stored = await store.stamps.findMany(stamps.map(({ tokenId }) => tokenId));
-  return stored.map((stamp) => {
+async function renewalsOf(store: Store, given: readonly (StoredStamp | ReturnType<typeof broughtStamp>)[]): Promise<number[]> {
+  const stamps = given.map((one) => ('stamp' in one ? one.stamp : one));
+  const found = new Map((await store.stamps.findMany(stamps.map(({ tokenId }) => tokenId))).map((stamp) => [stamp.tokenId, stamp]));
+  return stamps.map(({ tokenId }) => {
+    const stamp = found.get(tokenId)!;
     const digest = Buffer.from(stamp.imprint.digest, 'hex');
-    const verdict = lab.judge(evidenceRecordOf(stamp)!, [imprintOf(digest)], { nowMs: LAB_NOW_MS + 3_600_000 });
+    const others = newImprintsOf(stamp.proofs[0]).map(({ algorithm, digest }) => imprintOf(Buffer.from(digest, 'hex'), algorithm));
+    const verdict = lab.judge(evidenceRecordOf(stamp)!, [imprintOf(digest), ...others], { nowMs: LAB_NOW_MS + 3_600_000 });
     if (!verdict.ok || !verdict.record) throw new Error(`${stamp.tokenId} is refused`);
     return verdict.record.tokens.length - 1;
   });
@@ -126,7 +127,7 @@ test('S16: more stamps than one tree holds take few requests, and each keeps its
   const [store] = openStores(1) as [Store];
   const stamps = Array.from({ length: 70 }, () => stampOf(30));
   await store.stamps.insertOnce(stamps);
-  expect(await renew(store, providerOf(1_000), 32)).toEqual({ renewed: 70, lapsed: 0, asks: 3 });
+  expect(await renew(store, providerOf(1_000), { mostLeaves: 32 })).toEqual({ renewed: 70, lapsed: 0, asks: 3 });
   expect(await renewalsOf(store, stamps)).toEqual(Array(70).fill(1));
   expect(await store.evidenceTerms.findDue('stamp', new Date(LAB_NOW_MS + 90 * DAY_MS), 10)).toEqual([]);
 });
@@ -147,8 +148,8 @@ test('S16: after a token that renews nobody, none is bought in this run that wou
   const [store] = openStores(1) as [Store];
   const stamps = Array.from({ length: 70 }, () => stampOf(60));
   await store.stamps.insertOnce(stamps);
-  expect(await renew(store, providerOf(40), 16)).toEqual({ renewed: 0, lapsed: 0, asks: 1 });
-  expect(await renew(store, providerOf(1_000), 16)).toEqual({ renewed: 70, lapsed: 0, asks: 5 });
+  expect(await renew(store, providerOf(40), { mostLeaves: 16 })).toEqual({ renewed: 0, lapsed: 0, asks: 1 });
+  expect(await renew(store, providerOf(1_000), { mostLeaves: 16 })).toEqual({ renewed: 70, lapsed: 0, asks: 5 });
 });
 
 test('S16: evidence that was renewed since it was read does not lapse', async () => {
@@ -160,7 +161,96 @@ test('S16: evidence that was renewed since it was read does not lapse', async ()
   const asRead = { id: renewed.tokenId, term: termOf(30), renewals: 0 };
   expect(await store.evidenceTerms.lapse('stamp', [asRead], new Date())).toBe(0);
   expect(await store.evidenceTerms.lapse('stamp', [{ ...asRead, renewals: 1 }], new Date())).toBe(0);
-  expect(await store.evidenceTerms.findDue('stamp', until, 10)).toEqual([renewed.tokenId]);
+  expect(await store.evidenceTerms.findDue('stamp', until, 10)).toMatchObject([{ id: renewed.tokenId }]);
   expect(await store.evidenceTerms.lapse('stamp', [{ ...asRead, term: termOf(1_000), renewals: 1 }], new Date())).toBe(1);
   expect(await store.evidenceTerms.findDue('stamp', until, 10)).toEqual([]);
+});
+
+test('S16: what ends first is renewed first', async () => {
+  const [store] = openStores(1) as [Store];
+  const stamps = [60, 10, 40, 50, 20, 30].map((days) => stampOf(days));
+  await store.stamps.insertOnce(stamps);
+  const once = providerOf(1_000);
+  let asks = 0;
+  const provider: TimestampProvider = {
+    ...once,
+    stamp: async (subject) => {
+      asks += 1;
+      if (asks > 1) throw new ProviderError('the TSA is away');
+      return once.stamp(subject);
+    },
+  };
+  await expect(renew(store, provider, { mostLeaves: 3 })).rejects.toThrow('the TSA is away');
+  expect(await renewalsOf(store, stamps)).toEqual([0, 1, 0, 0, 1, 1]);
+});
+
+test('S16: while a TSA has no better key, a token is bought once a week, not each day; a command buys one at once', async () => {
+  const [store] = openStores(1) as [Store];
+  await store.stamps.insertOnce([stampOf(1_000, 60)]);
+  const sameKey = providerOf(1_000, 60);
+  const onDay = (day: number, provider = sameKey, options: Partial<RenewalDeps> = {}) =>
+    renew(store, provider, { isByCommand: false, clock: () => LAB_NOW_MS + 3_600_000 + day * DAY_MS, ...options });
+  const asks = [];
+  for (let day = 0; day < 22; day += 1) asks.push((await onDay(day)).asks);
+  expect(asks.map((count, day) => (count > 0 ? day : undefined)).filter((day) => day !== undefined)).toEqual([0, 7, 14, 21]);
+  expect(await onDay(21, sameKey, { isByCommand: true })).toMatchObject({ asks: 1, renewed: 0 });
+  expect(await onDay(28, providerOf(1_000))).toMatchObject({ asks: 1, renewed: 1 });
+});
+
+test('S16: in the last weeks before its certificates end, a token is asked for each day', async () => {
+  const [store] = openStores(1) as [Store];
+  await store.stamps.insertOnce([stampOf(12)]);
+  const onDay = (day: number) => renew(store, providerOf(12), { isByCommand: false, clock: () => LAB_NOW_MS + 3_600_000 + day * DAY_MS });
+  const asks = [];
+  for (let day = 0; day < 11; day += 1) asks.push((await onDay(day)).asks);
+  expect(asks.slice(-9)).toEqual(Array(9).fill(1));
+});
+
+/** A stamp of a content, and its SHA-512 as the service computed it. */
+function broughtStamp(days: number): { stamp: StoredStamp; newImprint: Imprint } {
+  const content = randomBytes(20);
+  const stamp = stampOf(days, days, hash('sha256', content));
+  return { stamp, newImprint: { algorithm: 'sha512', digest: hash('sha512', content).toString('hex') } };
+}
+
+const bringAll = (store: Store, brought: readonly ReturnType<typeof broughtStamp>[]) =>
+  Promise.all(brought.map(({ stamp: { tokenId }, newImprint }) => store.newDigests.insertOnce({ tokenId, imprint: newImprint })));
+
+test('S17: a run that ends while it covers new hashes is finished by the next one; runs at once cover each once', async () => {
+  const [store, another] = openStores(2) as [Store, Store];
+  const brought = Array.from({ length: 20 }, () => broughtStamp(1_000));
+  await store.stamps.insertOnce(brought.map(({ stamp }) => stamp));
+  await bringAll(store, brought);
+  const failing: Store['renewals'] = {
+    ...store.renewals,
+    give: async (renewal, members) => {
+      await store.renewals.give(renewal, members.slice(0, 7));
+      throw new Error('killed');
+    },
+  };
+  await expect(renew({ ...store, renewals: failing })).rejects.toThrow('killed');
+  const done = await Promise.all([renew(store), renew(another)]);
+  expect(done.reduce((sum, { renewed }) => sum + renewed, 0)).toBe(13);
+  expect(await renewalsOf(store, brought)).toEqual(Array(20).fill(1));
+  expect(await renew(store)).toEqual({ renewed: 0, lapsed: 0, asks: 0 });
+  expect(await store.newDigests.list('', 100)).toEqual([]);
+});
+
+test('S17: a hash that came when the evidence had ended is dropped; one whose stamp was renewed meanwhile waits for the next run', async () => {
+  const [store] = openStores(1) as [Store];
+  const [ended, raced] = [broughtStamp(-1), broughtStamp(30)];
+  await store.stamps.insertOnce([ended.stamp, raced.stamp]);
+  await bringAll(store, [ended, raced]);
+  const slow = providerOf(1_000);
+  const provider: TimestampProvider = {
+    ...slow,
+    stamp: async (subject) => {
+      if (subject.imprint.algorithm === 'sha512') await renew({ ...store, newDigests: { ...store.newDigests, list: async () => [] } });
+      return slow.stamp(subject);
+    },
+  };
+  expect(await renew(store, provider)).toMatchObject({ renewed: 0, asks: 1 });
+  expect(await store.newDigests.list('', 100)).toEqual([{ tokenId: raced.stamp.tokenId, imprint: raced.newImprint }]);
+  expect(await renew(store)).toMatchObject({ renewed: 1, asks: 1 });
+  expect(await renewalsOf(store, [raced])).toEqual([2]);
 });

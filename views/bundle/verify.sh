@@ -15,7 +15,17 @@ export LC_ALL
 nl='
 '
 
-fail() { printf 'DOES NOT HOLD: %s\n' "$*"; exit 1; }
+clean() { # text -> $clean: what of it a terminal takes for letters; it may come from whoever made this bundle
+  clean='' unclean=$(printf '%.300s' "$1") other='[! -~]'
+  while :; do
+    case $unclean in *$other*) ;; *) break ;; esac
+    letters=${unclean%%$other*}
+    clean=$clean$letters? unclean=${unclean#"$letters"?}
+  done
+  clean=$clean$unclean
+}
+
+fail() { clean "$*"; printf 'DOES NOT HOLD: %s\n' "$clean"; exit 1; }
 usage() { echo 'usage: sh verify.sh [--ca FILE] [--all] [FILE...]'; exit 2; }
 
 case $0 in */*) here=${0%/*} ;; *) here=. ;; esac
@@ -296,9 +306,34 @@ token_source() {
   fi
 }
 
+octets_of_base64() { # $base64 -> $length: of what it is decoded to
+  case $base64 in *[!0-9A-Za-z+/=]* | *=[!=]* | *===) length=none; return ;; esac
+  length=${base64%%=*} length=$((${#length} * 3 / 4))
+  [ $((${#base64} % 4)) -eq 0 ] || length=none
+}
+
+# Behind the first element nothing may stand: openssl would not look at it. $1: path, where there is no $base64; $2: where that element
+# ends; $3: what it is called
+nothing_behind() {
+  if [ -n "$base64" ]; then
+    octets_of_base64
+    [ "$length" = "$2" ] || fail "$3 is followed by other octets"
+  else
+    sha256_of_file "$1"
+    first=$(openssl asn1parse -inform DER -in "$1" -length "$2" -noout -out - 2>&- | sha256sum)
+    [ "${first%% *}" = "$digest" ] || fail "$3 is followed by other octets"
+  fi
+}
+
 judge_token() { # path of the token, the hash that it must be for, what it is called -> $time, $seconds
   text=$(token_source 2>&- | openssl ts -reply -in "$1" -token_in -text 2>&1) || fail "$3 is no time-stamp token"
   time_of "$text" "$3"
+  if [ -z "$token_place" ]; then # out of a record comes one element, and nothing more
+    evidence=$3
+    elements=$(token_source 2>&- | openssl asn1parse -inform DER -in "$1" 2>&-)
+    element "${elements%%"$nl"*}" 'time-stamp token'
+    nothing_behind "$1" "$end" "$3"
+  fi
   if [ -n "$untrusted" ]; then more="-untrusted"; else more=''; fi
   answer=$(token_source 2>&- | openssl ts -verify -in "$1" -token_in -digest "$2" -CAfile "$anchors" ${more:+"$more" "$untrusted"} \
     -partial_chain -attime "$seconds" 2>&1) || { reason_in "$answer"; fail "$3 does not verify: $why"; }
@@ -336,26 +371,27 @@ hash_list() { # hashes -> $node: their hash in ascending order; one alone stands
   node=$digest
 }
 
-element() { # a line of asn1parse -> $place, $depth, $after_header, $end, $type and what it holds
-  line=$1
+element() { # a line of asn1parse, what $evidence is to be -> $place, $depth, $after_header, $end, $type and what it holds
+  line=$1 form=$2
   set -- $1 # e.g. 31:d=6  hl=2 l=  32 prim: OCTET STRING      [HEX DUMP]:...
-  [ $# -ge 5 ] || fail "$evidence is no evidence record"
+  [ $# -ge 5 ] || fail "$evidence is no $form"
   place=${1%%:*} depth=${1#*:d=} header=${2#hl=} length=${3#l=}
-  [ "$1 $2 $3" = "$place:d=$depth hl=$header l=$length" ] || fail "$evidence is no evidence record"
+  [ "$1 $2 $3" = "$place:d=$depth hl=$header l=$length" ] || fail "$evidence is no $form"
   shift 3
   if [ -z "$length" ]; then length=$1; shift; fi
   for number in "$place" "$depth" "$header" "$length"; do
-    case $number in '' | *[!0-9]* | 0?* | ?????????*) fail "$evidence is no evidence record" ;; esac
+    case $number in '' | *[!0-9]* | 0?* | ?????????*) fail "$evidence is no $form" ;; esac
   done
   type=$* after_header=$((place + header)) end=$((place + header + length))
 }
 
 # Up to the first token, element by element: each must be one that may stand there, and begin where the one before ends, so that no text
-# within an element passes for elements. Nothing is read of what stands behind.
-read_evidence() { # what asn1parse prints, the hash, what it is called -> $node: what the token must be for, $token_place, $has_renewals
+# within an element passes for elements. Nothing is read of what stands behind. $1: what asn1parse prints; $2: the hash; $3: what it is
+# called; $4: path, where there is no $base64 -> $node: what the token must be for, $token_place, $has_renewals
+read_evidence() {
   evidence=$3 token_place='' lists='' rest=$1$nl where=start next_place=0
   while [ -z "$token_place" ]; do
-    element "${rest%%"$nl"*}"
+    element "${rest%%"$nl"*}" 'evidence record'
     rest=${rest#*"$nl"}
     [ "$place" = "$next_place" ] || fail "$evidence is no evidence record"
     case $type in cons:*) next_place=$after_header ;; *) next_place=$end ;; esac
@@ -381,6 +417,7 @@ read_evidence() { # what asn1parse prints, the hash, what it is called -> $node:
       *) fail "$evidence has parts that this script does not know" ;;
     esac
   done
+  nothing_behind "$4" "$record_end" "$evidence"
   has_renewals=no
   [ "$end" -eq "$record_end" ] || has_renewals=yes
   node=$2
@@ -409,9 +446,9 @@ lowercase() { # hexadecimal digits of asn1parse -> $hash
 }
 
 judge_seal() { # name of the files, the hash, what it is called, whether it is an evidence record -> $time, $seconds
-  base64='' node=$2 sealed=$1 called=$3
+  base64='' token_place='' node=$2 sealed=$1 called=$3
   if [ "$4" = yes ]; then
-    read_evidence "$(openssl asn1parse -inform DER -in "$here/$1.ers" 2>&-)" "$2" "$sealed.ers"
+    read_evidence "$(openssl asn1parse -inform DER -in "$here/$1.ers" 2>&-)" "$2" "$sealed.ers" "$here/$sealed.ers"
     [ "$has_renewals" = no ] || not_checked="$not_checked${nl}NOT CHECKED: the renewals in $sealed.ers: qstamp verify does"
     inner=$(openssl asn1parse -inform DER -in "$here/$sealed.ers" -strparse "$token_place" -noout -out - 2>&- | sha256sum)
     sha256_of_file "$here/$sealed.tst"
@@ -481,7 +518,7 @@ check_output() { # number, output hash -> $own_time; call it with rising numbers
   esac
   [ "$can_pipe" = yes ] || return 0
   if [ "$kind" = record ]; then
-    read_evidence "$(printf '%s' "$base64" | openssl base64 -d -A 2>&- | openssl asn1parse -inform DER 2>&-)" "$2" "the stamp of output $1"
+    read_evidence "$(printf '%s' "$base64" | openssl base64 -d -A 2>&- | openssl asn1parse -inform DER 2>&-)" "$2" "the stamp of output $1" ''
   fi
   judge_token /dev/stdin "$node" "the own time-stamp of output $own_number"
   own_time=$time
@@ -537,7 +574,11 @@ if [ "$is_proved" = no ]; then
 fi
 
 tell_anchor() { # PEM of a certificate
-  printf '%s' "$1" | openssl x509 -noout -subject -fingerprint -sha256 || fail 'a certificate that is trusted cannot be read'
+  told=$(printf '%s' "$1" | openssl x509 -noout -subject -fingerprint -sha256) || fail 'a certificate that is trusted cannot be read'
+  for part in "${told%%"$nl"*}" "${told#*"$nl"}"; do
+    clean "$part"
+    echo "$clean"
+  done
 }
 if [ "$own_anchors" = no ]; then
   echo 'Trusted, because this bundle says so: compare the fingerprints with what the time-stamping authority publishes'

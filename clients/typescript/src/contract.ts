@@ -20,6 +20,7 @@ export interface WorkflowStampRequest {
   /** a label; documented are image, text, audio, video, code, layout */
   readonly output_type: string;
   readonly output_metadata?: Readonly<Record<string, unknown>> | null;
+  readonly callback_url?: string | null;
 }
 
 export type StampTier = 'basic' | 'plus' | 'sealed';
@@ -59,6 +60,14 @@ export interface Imprint {
   readonly digest: string;
 }
 
+export interface AcceptedStamp {
+  readonly token_id: string;
+  readonly status: 'accepted';
+  /** where the outcome is told; `Prefer: wait=10` waits for it there */
+  readonly verify_url: string;
+  readonly sealed_storage_url: string | null;
+}
+
 export interface VerificationResult {
   readonly valid: boolean;
   readonly token_id: string | null;
@@ -96,6 +105,16 @@ export interface WorkflowStampResponse {
   readonly verify_url: string;
   /** the workflow page */
   readonly workflow_anchor_url: string;
+}
+
+export interface AcceptedOutput {
+  /** `stamp_token_id` of the output */
+  readonly token_id: string;
+  readonly status: 'accepted';
+  /** where the stamp is told of; `Prefer: wait=10` waits for it there */
+  readonly verify_url: string;
+  /** where the workflow stands */
+  readonly status_url: string;
 }
 
 export interface WorkflowState {
@@ -268,6 +287,7 @@ export type ReasonCode =
   | 'evidence_renewed_late'
   | 'evidence_expired'
   | 'evidence_hash_needed'
+  | 'evidence_new_hash_needed'
   | 'verifier_failed'
   | 'mock_token_forged'
   | 'mock_not_rfc3161'

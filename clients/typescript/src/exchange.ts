@@ -31,6 +31,8 @@ export interface Answer {
 
 export interface Exchange {
   readonly baseUrl: string;
+  /** How long the service may be asked to wait before it answers, in s: one try is given up soon after. */
+  readonly waitSeconds: number;
   /** The answer of a call that succeeded. @throws ServiceError and its kinds, ServiceUnreachable, UnexpectedAnswer */
   send<T extends object>(call: Call): Promise<T>;
   /** The answers to a list, in its order; it is sent again while some are on their way. @throws as `send`, where all were refused as one */
@@ -40,6 +42,7 @@ export interface Exchange {
 /** After these the same request may succeed; each carries a key or only reads, so that nothing is done twice. */
 const passing = [408, 429, 503, 504];
 const firstBackOffMs = 250;
+const longestWaitSeconds = 10;
 
 /** A wait that a Retry-After asks for, in ms: seconds, or a date (RFC 9110 §10.2.3). */
 function retryAfterMs(headers: Headers): number | undefined {
@@ -119,6 +122,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
 
   return {
     baseUrl,
+    waitSeconds: Math.min(longestWaitSeconds, Math.floor(timeoutMs / 2_000)),
     async send<T extends object>(call: Call): Promise<T> {
       const answer = await ask(call, isPassing);
       if (!isSuccess(answer)) throw refusalOf(answer);

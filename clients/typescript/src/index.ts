@@ -25,9 +25,9 @@ export type {
   HashToStamp,
   KeyedOptions,
   OutputOptions,
-  SingleOptions,
   StampOptions,
   StartOptions,
 } from './requests.ts';
+export type { Stamping } from './stamping.ts';
 export { type HeadersGiven, verifyWebhook, type WebhookOptions } from './webhook.ts';
-export { type OutputToStamp, Workflow, type WorkflowAccess } from './workflow.ts';
+export { type OutputStamping, type OutputToStamp, Workflow, type WorkflowAccess } from './workflow.ts';

@@ -21,21 +21,17 @@ export interface StampOptions extends KeyedOptions {
   readonly tier?: StampTier;
   /** Stored with the stamp, never signed; at most 4 KB. */
   readonly metadata?: Readonly<Record<string, string>>;
-}
-
-/** Of one stamp. */
-export interface SingleOptions extends StampOptions {
-  /** Where a signed webhook tells of the stamp; with a service token only. */
+  /** Where a signed webhook tells of the stamp, of many of each; with a service token only. */
   readonly callback_url?: string;
 }
 
-export interface ContentOptions extends SingleOptions {
+export interface ContentOptions extends StampOptions {
   /** Sends the content too, in tier `sealed`: the service keeps it, encrypted. Else only its hash leaves. */
   readonly sendContent?: boolean;
 }
 
-/** One of many: its hash, or with metadata. */
-export type HashToStamp = string | { readonly hash: string; readonly metadata?: Readonly<Record<string, string>> };
+/** One of many: its hash, or with what is said of it alone. */
+export type HashToStamp = string | ({ readonly hash: string } & Pick<StampOptions, 'metadata' | 'callback_url'>);
 
 /** What a workflow is started with; of the briefing only the hash is sent. */
 export type StartOptions = Omit<WorkflowStartRequest, 'briefing_hash'> &
@@ -43,6 +39,12 @@ export type StartOptions = Omit<WorkflowStartRequest, 'briefing_hash'> &
   ({ readonly briefing: string | Content } | { readonly briefing_hash: string });
 
 export interface OutputOptions extends Omit<WorkflowStampRequest, 'output_hash'>, KeyedOptions {}
+
+/** What is said beside a hash. */
+export const saidOf = ({ metadata, callback_url }: Pick<StampOptions, 'metadata' | 'callback_url'>) => ({
+  ...(metadata && { metadata }),
+  ...(callback_url !== undefined && { callback_url }),
+});
 
 /** A SHA-256 as the service takes it. @throws QstampError for anything else: a wrong hash would be a stamp of nothing */
 export function checkedHash(hash: string): string {

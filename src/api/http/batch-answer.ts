@@ -2,13 +2,13 @@ import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { BatchError } from '../../shared/contract/batch.ts';
 import type { ServiceError } from '../../shared/domain/service-error.ts';
-import type { BatchOutcomes, Outcome } from '../services/stamp-batch.ts';
+import type { BatchOutcomes, OnItsWay, Outcome } from '../services/stamp-batch.ts';
 import { type Batch, ndjsonType } from './batch-body.ts';
-import type { ByteBudget } from './byte-budget.ts';
 import { statusOf } from './error-status.ts';
 import { errorBody, toServiceError } from './errors.ts';
 import { faultOf, noteFault, validationFault } from './outcome.ts';
-import { reserveForReply } from './reply-memory.ts';
+import { readPrefer } from './prefer.ts';
+import { inPieces, type ReplyMemory } from './reply-memory.ts';
 import type { ValidationItem } from './validation-items.ts';
 
 /** What an answered item takes in memory at most, with the token of a TSA in base64. */
@@ -19,17 +19,20 @@ const bytesPerItem = 10 * 1024;
  *
  * @throws ServiceError `overloaded`
  */
-export const reserveAnswer = (reply: FastifyReply, budget: ByteBudget, items: number): Promise<void> =>
-  reserveForReply(budget, reply, items * bytesPerItem);
+export const reserveAnswer = (reply: FastifyReply, memory: ReplyMemory, items: number): Promise<void> =>
+  memory.reserve(reply, items * bytesPerItem);
 
 /** An answered item: as text, and whether it is finished. */
 interface Answered {
   readonly text: string;
-  readonly state: 'made' | 'pending' | 'failed';
+  readonly state: 'made' | 'accepted' | 'pending' | 'failed';
 }
 
-function describe(index: number, outcome: Outcome<object>, request: FastifyRequest): Answered {
+type Told = Outcome<object> | OnItsWay<object>;
+
+function describe(index: number, outcome: Told, request: FastifyRequest): Answered {
   if ('made' in outcome) return { text: JSON.stringify(outcome.made), state: 'made' };
+  if ('accepted' in outcome) return { text: JSON.stringify(outcome.accepted), state: 'accepted' };
   const { error } = outcome;
   const { retryAfterSeconds: wait } = error;
   const told: BatchError = {
@@ -63,7 +66,7 @@ function createNotes(request: FastifyRequest) {
 }
 
 /** All items of a request in their order, made of what was stamped and what was faulty. */
-function answersOf(request: FastifyRequest, batch: Batch<unknown>, outcomes: BatchOutcomes<object>['outcomes']): Promise<Answered>[] {
+function answersOf(request: FastifyRequest, batch: Batch<unknown>, outcomes: readonly Promise<Told>[]): Promise<Answered>[] {
   const notes = createNotes(request);
   const answers = new Map<number, Promise<Answered>>();
   for (const [index, faults] of batch.faulty) {
@@ -71,7 +74,7 @@ function answersOf(request: FastifyRequest, batch: Batch<unknown>, outcomes: Bat
     answers.set(index, Promise.resolve(describeFaulty(index, faults, request)));
   }
   for (const [place, { index }] of batch.entries.entries()) {
-    const answered = outcomes[place]!.catch((error): Outcome<object> => ({ error: toServiceError(error) })).then((outcome) => {
+    const answered = outcomes[place]!.catch((error): Told => ({ error: toServiceError(error) })).then((outcome) => {
       if ('error' in outcome) notes.error(outcome.error);
       return describe(index, outcome, request);
     });
@@ -96,26 +99,31 @@ async function* linesOf(answers: readonly Promise<Answered>[]): AsyncGenerator<s
 }
 
 /**
- * Answers a batch in kind. The status is 200 whatever became of its items, but 504 where time was up before anything was finished (L1): then
- * each item names its address.
+ * Answers a batch in kind. The status is 200 whatever became of its items, but 504 where time was up before anything was finished (L1), and 202
+ * where something is on its way that nobody waits for (N1): then each item names its address.
  */
 export async function sendBatch(
   request: FastifyRequest,
   reply: FastifyReply,
   batch: Batch<unknown>,
-  { outcomes, isReplayed }: BatchOutcomes<object>,
+  { outcomes, isReplayed }: BatchOutcomes<object, Told>,
 ) {
   const answers = answersOf(request, batch, outcomes);
   if (isReplayed) reply.header('Idempotent-Replayed', 'true');
   const statusFor = (states: readonly Answered['state'][]) => {
+    if (states.includes('accepted')) {
+      reply.header('Preference-Applied', 'respond-async');
+      return 202;
+    }
     const isUnfinished = states.includes('pending') && !states.includes('made');
     if (isUnfinished) reply.header('Retry-After', '5');
     return isUnfinished ? 504 : 200;
   };
   if (batch.kind === 'ndjson') {
-    // Something made, whichever it is, decides for 200 at once; only where there is nothing, all are waited for.
-    const firstMade = answers.map((answer) => answer.then(({ state }) => (state === 'made' ? state : Promise.reject(state))));
-    const status = await Promise.any(firstMade).then(
+    // Something made or accepted, whichever it is, decides at once; only where there is nothing, all are waited for.
+    const decisive = readPrefer(request.headers.prefer).respondAsync ? 'accepted' : 'made';
+    const first = answers.map((answer) => answer.then(({ state }) => (state === decisive ? state : Promise.reject(state))));
+    const status = await Promise.any(first).then(
       (state) => statusFor([state]),
       (failure: AggregateError) => statusFor(failure.errors),
     );
@@ -126,8 +134,6 @@ export async function sendBatch(
   }
   const all = await Promise.all(answers);
   const status = statusFor(all.map(({ state }) => state));
-  return reply
-    .code(status)
-    .type('application/json; charset=utf-8')
-    .send(`[${all.map(({ text }) => text).join(',')}]`);
+  const bytes = Buffer.from(`[${all.map(({ text }) => text).join(',')}]`);
+  return reply.code(status).type('application/json; charset=utf-8').header('Content-Length', bytes.length).send(inPieces(bytes));
 }

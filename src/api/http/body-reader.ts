@@ -1,7 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ServiceError } from '../../shared/domain/service-error.ts';
+import type { Imprint } from '../../shared/domain/stamp.ts';
 import { type BodyMemory, createBodyMemory, type Sender } from './body-memory.ts';
+import { type ByteSink, createByteCollector } from './byte-collector.ts';
+import { createDigestSink } from './digest-sink.ts';
 import { discard } from './discard.ts';
 import { createContinuations } from './expect-continue.ts';
 import { addressKey } from './rate-limits.ts';
@@ -16,6 +19,12 @@ export interface BodyReader {
    * memory for it (E8, E10).
    */
   read(request: FastifyRequest, payload: IncomingMessage): Promise<Buffer>;
+  /**
+   * The hashes of a body, which takes no memory however large it is.
+   *
+   * @throws ServiceError as `read`, 413 above `limit` bytes
+   */
+  digest(request: FastifyRequest, payload: IncomingMessage, limit: number): Promise<readonly Imprint[]>;
   /** Lets a body pass that nobody needs. */
   ignore(request: FastifyRequest, payload: IncomingMessage): void;
   /** Throws a refusal, as soon as the client is sure to read it. */
@@ -57,23 +66,35 @@ export function createBodyReader(app: FastifyInstance, options: BodyReaderOption
     payload.resume();
   }
 
+  /** `heldBytes`: the memory that a sink may take. */
+  async function readInto<Received>(
+    request: FastifyRequest,
+    payload: IncomingMessage,
+    { limit, sinkFor }: { limit: number; sinkFor: (mostBytes: number) => { sink: ByteSink<Received>; heldBytes: number } },
+  ): Promise<Received> {
+    const announced = announcedBytes(request);
+    const refusal = refusalOf(request, announced, limit);
+    if (refusal) return refuse(request, payload, refusal);
+    const { sink, heldBytes } = sinkFor(announced ?? limit);
+    if (announced === 0) {
+      ignore(request, payload);
+      return sink.finish();
+    }
+    const lease = memory.open(senderOf(request), heldBytes);
+    replies.get(request)?.raw.once('close', lease.release);
+    continuations.send(request.raw);
+    return receive(payload, { limit, sink, lease, pace });
+  }
+
   return {
     refuse,
     ignore,
-    async read(request, payload) {
-      const { bodyLimit: limit } = request.routeOptions;
-      const announced = announcedBytes(request);
-      const refusal = refusalOf(request, announced, limit);
-      if (refusal) return refuse(request, payload, refusal);
-      if (announced === 0) {
-        ignore(request, payload);
-        return Buffer.alloc(0);
-      }
-      const lease = memory.open(senderOf(request), announced ?? limit);
-      replies.get(request)?.raw.once('close', lease.release);
-      continuations.send(request.raw);
-      return receive(payload, { limit, announced, lease, pace });
-    },
+    read: (request, payload) =>
+      readInto(request, payload, {
+        limit: request.routeOptions.bodyLimit,
+        sinkFor: (mostBytes) => ({ sink: createByteCollector(mostBytes), heldBytes: mostBytes }),
+      }),
+    digest: (request, payload, limit) => readInto(request, payload, { limit, sinkFor: () => ({ sink: createDigestSink(), heldBytes: 0 }) }),
   };
 }
 

@@ -1,16 +1,19 @@
-/** Puts the pieces of a body together in blocks of its own, so that a body in tiny pieces takes no more memory than one in large ones. */
-export interface ByteCollector {
+/** Where the bytes of a body go, piece by piece. */
+export interface ByteSink<Received> {
   /**
    * Adds bytes for as long as `take` grants the memory. Where it does not, `missingBytes` are to be taken and given to `grow`, and
    * `rest` is to be added again.
    */
   add(bytes: Buffer, take: (bytes: number) => boolean): { missingBytes: number; rest: Buffer };
   grow(bytes: number): void;
-  /** All that was added; the collector is empty afterwards. */
-  finish(): Buffer;
+  /** What was made of all that was added; the sink is empty afterwards. */
+  finish(): Received;
   /** Forgets what was added. */
   clear(): void;
 }
+
+/** Puts the pieces of a body together in blocks of its own, so that a body in tiny pieces takes no more memory than one in large ones. */
+export type ByteCollector = ByteSink<Buffer>;
 
 const firstBlockBytes = 16 * 1024;
 const largestBlockBytes = 1024 * 1024;

@@ -1,6 +1,5 @@
-import { isIP } from 'node:net';
 import type { Config } from '../../shared/runtime/config.ts';
-import { isPrivateAddress } from '../../shared/runtime/private-address.ts';
+import { isPrivateHost } from '../../shared/runtime/private-address.ts';
 
 /** The rule for targets of webhooks (N2): the worker holds to it again when it connects, since a name may come to mean another address. */
 export function createCallbackRule({
@@ -15,9 +14,7 @@ export function createCallbackRule({
       return 'callback_url must be an address that starts with https://, without user and password';
     }
     if (url.protocol !== 'https:' && !isOpen) return 'callback_url must start with https://';
-    const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
-    const isPrivate = isIP(host) ? isPrivateAddress(host) : /(^|\.)(localhost|local|internal)\.?$/i.test(host);
-    if (isPrivate && !isOpen) return 'callback_url must not lead to a private address';
+    if (isPrivateHost(url.hostname) && !isOpen) return 'callback_url must not lead to a private address';
     return undefined;
   };
 }

@@ -1,14 +1,14 @@
 import type { Readable } from 'node:stream';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { BodyLease } from './body-memory.ts';
-import { createByteCollector } from './byte-collector.ts';
+import type { ByteSink } from './byte-collector.ts';
 import { discard } from './discard.ts';
 
-export interface ReceiveOptions {
+export interface ReceiveOptions<Received> {
   /** The most bytes; more is refused with 413. */
   readonly limit: number;
-  /** The length that the client has announced, at most `limit`. */
-  readonly announced: number | undefined;
+  /** What becomes of the bytes. */
+  readonly sink: ByteSink<Received>;
   /** Where the memory is taken as the bytes arrive; they stay taken. */
   readonly lease: BodyLease;
   readonly pace?: Pace | undefined;
@@ -25,14 +25,16 @@ export interface Pace {
 const leastPace: Pace = { bytes: 40 * 1024, share: 1 / 12, withinMs: 10_000 };
 
 /**
- * All bytes of a body.
+ * What the sink made of all bytes of a body.
  *
  * @throws ServiceError `payload_too_large`, `request_timeout` when the client is slower than `pace`, `bad_request` when it leaves,
  * `overloaded` when there is no memory for the body.
  */
-export function receive(payload: Readable, { limit, announced, lease, pace = leastPace }: ReceiveOptions): Promise<Buffer> {
-  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-  const collector = createByteCollector(announced ?? limit);
+export function receive<Received>(
+  payload: Readable,
+  { limit, sink, lease, pace = leastPace }: ReceiveOptions<Received>,
+): Promise<Received> {
+  const { promise, resolve, reject } = Promise.withResolvers<Received>();
   let received = 0;
   let receivedBefore = 0;
 
@@ -49,13 +51,13 @@ export function receive(payload: Readable, { limit, announced, lease, pace = lea
   let isDetached = false;
 
   const collect = (bytes: Buffer): void => {
-    const { missingBytes, rest } = collector.add(bytes, lease.take);
+    const { missingBytes, rest } = sink.add(bytes, lease.take);
     if (missingBytes === 0) return;
     payload.pause();
     clearTimeout(clock);
     lease.takeLater(missingBytes).then(() => {
       if (isDetached) return;
-      collector.grow(missingBytes);
+      sink.grow(missingBytes);
       keepPace();
       payload.resume();
       collect(rest);
@@ -69,7 +71,7 @@ export function receive(payload: Readable, { limit, announced, lease, pace = lea
   const onEnd = () => {
     detach();
     lease.complete();
-    resolve(collector.finish());
+    resolve(sink.finish());
   };
   const onClose = () => fail(new ServiceError('bad_request', 'The request ended before its body did.'));
   const detach = () => {
@@ -79,7 +81,7 @@ export function receive(payload: Readable, { limit, announced, lease, pace = lea
   };
   const forget = () => {
     detach();
-    collector.clear();
+    sink.clear();
     lease.release();
   };
   const fail = (error: unknown) => {

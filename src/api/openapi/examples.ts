@@ -1,6 +1,8 @@
 const tokenId = '01938f2e-5a3c-7d41-9c0e-2f6b8a417e55';
 const workflowId = '01938f2e-7b10-4c22-8d33-b0a94e1f6c77';
 const hash = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';
+const sha512 =
+  '9b71d224bd62f3785d96d46ad3ea3d73319bfbc2890caadae2dff72519673ca72323c3d99ba5c11d7c7acc6e14b8c5da0c4663475c2e5c3adef46f73bcdec043';
 const issuedAt = '2026-11-21T12:00:00.000Z';
 const requestId = '7f0c1f1e-3f8d-4a57-9d62-6a1de0b9a3c4';
 const verifyUrl = `/api/v1/verify/v1/token/${tokenId}`;
@@ -55,6 +57,7 @@ const bySchema: Readonly<Record<string, unknown>> = {
     is_qualified: false,
     reason: null,
   },
+  EvidenceRenewal: { token_id: tokenId, imprint: { algorithm: 'sha512', digest: sha512 }, is_renewed: false },
   DailyStats: [
     {
       date: '2026-11-21',
@@ -79,7 +82,7 @@ const bySchema: Readonly<Record<string, unknown>> = {
     providers: [provider],
     mail: { status: 'ok' },
     queue: { depth: 0, oldest_job_age_seconds: null, durability: 'every_write' },
-    evidence: { last_run_at: issuedAt, due: 0, lapsed: 0 },
+    evidence: { last_run_at: issuedAt, due: 0, lapsed: 0, unknown: 0 },
     counters: { last_24h: day, lifetime: { ...day, stamps: 98_213, verifications: 190_114 } },
   },
   Pricing: {

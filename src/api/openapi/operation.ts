@@ -69,6 +69,26 @@ export const batchAnswersOf = (schema: z.ZodType): OperationContract['answers'] 
   };
 };
 
+/** Of a 202 that a client preferred to waiting (N1). */
+export const acceptedHeaders = {
+  Location: 'Where the outcome is told.',
+  'Preference-Applied': '`respond-async`',
+  'Idempotent-Replayed': '`true` where an earlier request with the same Idempotency-Key was accepted.',
+};
+
+/** What a batch is answered where its client prefers not to wait (N1). */
+export const acceptedBatchOf = (schema: z.ZodType): OperationContract['answers'] => ({
+  202: {
+    description:
+      'Accepted, where the client prefers not to wait (`Prefer: respond-async`), and on its way: each item names its address, or says why it is not.',
+    content: { 'application/json': schema, 'application/x-ndjson': null },
+    headers: {
+      'Preference-Applied': acceptedHeaders['Preference-Applied'],
+      'Idempotent-Replayed': acceptedHeaders['Idempotent-Replayed'],
+    },
+  },
+});
+
 export const page = (description: string): AnswerContract => ({ description, content: { 'text/html': null } });
 
 export const bytes = (description: string, mediaType: string): AnswerContract => ({ description, content: { [mediaType]: null } });

@@ -1,4 +1,4 @@
-import { workflowPath } from '../../shared/domain/addresses.ts';
+import { outputsPerPage, workflowPath } from '../../shared/domain/addresses.ts';
 import type { WorkflowTier } from '../../shared/domain/tiers.ts';
 import type { LinkMailState, WorkflowStatus } from '../../shared/domain/workflow-state.ts';
 import type { StampMark } from './stamp-model.ts';
@@ -98,18 +98,6 @@ export interface WorkflowPage {
   readonly isPrintEdition: boolean;
   /** When the page was made. */
   readonly shownAt: string;
-}
-
-/** Outputs on one page: on a screen, and in the print edition. */
-export const outputsPerPage = { screen: 100, print: 1_000 } as const;
-
-/**
- * Where an output is found on a workflow's page. An anchor never reaches the server: beyond the first page the number is asked for as
- * well, so that the output is found without JavaScript.
- */
-export function outputPath(workflowId: string, sequenceNumber: number): string {
-  const asked = sequenceNumber > outputsPerPage.screen ? `?output=${sequenceNumber}` : '';
-  return `${workflowPath(workflowId)}${asked}#output-${sequenceNumber}`;
 }
 
 /** The page that an output is on, and its place there. */

@@ -1,18 +1,19 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { stampBatchAnswer, stampBatchBody } from '../../shared/contract/batch.ts';
-import { idempotencyHeaders } from '../../shared/contract/parameters.ts';
+import { acceptedStampsAnswer, stampBatchAnswer, stampBatchBody } from '../../shared/contract/batch.ts';
+import { idempotencyHeaders, preferHeaders } from '../../shared/contract/parameters.ts';
 import { agentHeaders, type StampOrder, stampRequestFor } from '../../shared/contract/stamp.ts';
 import type { Caller } from '../../shared/domain/caller.ts';
 import { reserveAnswer, sendBatch } from '../http/batch-answer.ts';
 import { type Batch, batchBodyLimit, readBatch, registerBatchBodies } from '../http/batch-body.ts';
 import { beforeBody } from '../http/before-body.ts';
 import type { BodyReader } from '../http/body-reader.ts';
-import type { ByteBudget } from '../http/byte-budget.ts';
+import { readPrefer } from '../http/prefer.ts';
 import { addressKey, type CountingLimit } from '../http/rate-limits.ts';
+import type { ReplyMemory } from '../http/reply-memory.ts';
 import type { RequireProduct } from '../http/service-token.ts';
 import { createRequestParser, RequestValidationError } from '../http/validation.ts';
-import { batchAnswersOf, type OperationContract } from '../openapi/operation.ts';
-import type { StampBatch } from '../services/stamp-batch.ts';
+import { acceptedBatchOf, batchAnswersOf, type OperationContract } from '../openapi/operation.ts';
+import type { AcceptBatch, StampBatch } from '../services/stamp-batch.ts';
 import { stampErrors } from './stamping.ts';
 
 const hash = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';
@@ -21,10 +22,10 @@ const shared = {
   summary: 'Stamp up to 1 000 hashes',
   description:
     'An array, or a line for each item (`application/x-ndjson`), answered in kind and in order; lines come as stamps are made. Each item is stamped or ' +
-    'fails for itself. All are of one tier, and none has content. One Idempotency-Key covers them all.',
+    'fails for itself. All are of one tier, and none has content. One Idempotency-Key covers them all, and so does `Prefer: respond-async`.',
   body: stampBatchBody,
   bodyExample: [{ hash }, { hash, metadata: { project: 'aurora' } }],
-  answers: batchAnswersOf(stampBatchAnswer),
+  answers: { ...batchAnswersOf(stampBatchAnswer), ...acceptedBatchOf(acceptedStampsAnswer) },
   errors: [...stampErrors.filter((code) => code !== 'provider_failed'), 'rate_limited'],
 } as const;
 
@@ -32,7 +33,7 @@ const agentContract = {
   ...shared,
   tag: 'Agent',
   id: 'stampAgentBatch',
-  headers: idempotencyHeaders.extend(agentHeaders.shape),
+  headers: idempotencyHeaders.extend(preferHeaders.shape).extend(agentHeaders.shape),
 } satisfies OperationContract;
 
 const internalContract = {
@@ -40,15 +41,14 @@ const internalContract = {
   tag: 'Internal',
   id: 'stampInternalBatch',
   authentication: 'service',
-  headers: idempotencyHeaders,
+  headers: idempotencyHeaders.extend(preferHeaders.shape),
 } satisfies OperationContract;
 
-const item = stampRequestFor({ takesNoContent: true });
 const parseAgent = createRequestParser({ headers: agentContract.headers });
 const parseInternal = createRequestParser({ headers: internalContract.headers });
 
 /** @throws RequestValidationError where the items are of several tiers */
-function readOrders(request: FastifyRequest): Batch<StampOrder> {
+function readOrders(request: FastifyRequest, item: ReturnType<typeof stampRequestFor>): Batch<StampOrder> {
   const batch = readBatch(request, item);
   if (new Set(batch.entries.map(({ item: { tier } }) => tier)).size < 2) return batch;
   const msg = 'Value error, all items must be of one tier';
@@ -60,14 +60,19 @@ export function registerStampBatchRoutes(
   app: FastifyInstance,
   deps: {
     stampBatch: StampBatch;
+    acceptBatch: AcceptBatch;
+    /** Why an address is no fit target of a webhook (N2). */
+    judgeCallback: (url: string) => string | undefined;
     requireProduct: RequireProduct;
     reader: BodyReader;
-    budget: ByteBudget;
+    replyMemory: ReplyMemory;
     /** Shared with the other agent operations. */
     agentLimit: CountingLimit;
   },
 ): void {
-  const { stampBatch, requireProduct, reader, budget, agentLimit } = deps;
+  const { stampBatch, acceptBatch, judgeCallback, requireProduct, reader, replyMemory, agentLimit } = deps;
+  const agentItem = stampRequestFor({ takesNoContent: true });
+  const internalItem = stampRequestFor({ takesNoContent: true, judgeCallback });
 
   async function answer(
     request: FastifyRequest,
@@ -75,9 +80,10 @@ export function registerStampBatchRoutes(
     batch: Batch<StampOrder>,
     asked: Omit<Parameters<StampBatch>[0], 'entries' | 'requestId'>,
   ) {
-    await reserveAnswer(reply, budget, batch.size);
+    await reserveAnswer(reply, replyMemory, batch.size);
     const entries = batch.entries.map(({ index, item: order }) => ({ index, order }));
-    return sendBatch(request, reply, batch, await stampBatch({ ...asked, entries, requestId: request.id }));
+    const take = readPrefer(request.headers.prefer).respondAsync ? acceptBatch : stampBatch;
+    return sendBatch(request, reply, batch, await take({ ...asked, entries, requestId: request.id }));
   }
 
   app.register(async (scope) => {
@@ -86,7 +92,7 @@ export function registerStampBatchRoutes(
     const agentOptions = { bodyLimit: batchBodyLimit, config: { contract: agentContract } };
     scope.post('/api/v1/agent/v1/stamps', agentOptions, async (request, reply) => {
       const { headers } = parseAgent(request);
-      const batch = readOrders(request);
+      const batch = readOrders(request, agentItem);
       return answer(request, reply, batch, {
         caller: { kind: 'agent' },
         callerId: `agent:${addressKey(request)}`,
@@ -102,7 +108,7 @@ export function registerStampBatchRoutes(
       const product = await requireProduct(request, reply);
       const caller: Caller = { kind: 'internal', product };
       const { headers } = parseInternal(request);
-      return answer(request, reply, readOrders(request), {
+      return answer(request, reply, readOrders(request, internalItem), {
         caller,
         callerId: `product:${product}`,
         idempotencyKey: headers['idempotency-key'],

@@ -2,8 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type AcceptedStamp, acceptedStamp, pendingStamp, type StampToken, stampToken } from '../../shared/contract/stamp.ts';
 import type { ErrorCode } from '../../shared/domain/service-error.ts';
 import { readPrefer } from '../http/prefer.ts';
-import { json } from '../openapi/operation.ts';
-import type { StampAnswer, StampCommand, Stamping } from '../services/stamping.ts';
+import { acceptedHeaders, json } from '../openapi/operation.ts';
+import type { AcceptedAnswer, StampAnswer, StampCommand, Stamping } from '../services/stamping.ts';
 
 /** 201 with the stamp; a stamp that an earlier request made says so (S9). */
 export function sendStamp(reply: FastifyReply, { stamp, isReplayed }: StampAnswer): StampToken {
@@ -22,7 +22,14 @@ export async function answerStamp(
   if (!readPrefer(request.headers.prefer).respondAsync) return sendStamp(reply, await stamping.stamp(command));
   const answer = await stamping.accept(command);
   if ('stamp' in answer) return sendStamp(reply, answer);
-  const { accepted, isReplayed } = answer;
+  return sendAccepted(reply, answer);
+}
+
+/** 202 with the address that tells the outcome (N1). */
+export function sendAccepted<Accepted extends { readonly verify_url: string }>(
+  reply: FastifyReply,
+  { accepted, isReplayed }: AcceptedAnswer<Accepted>,
+): Accepted {
   reply.code(202).header('Preference-Applied', 'respond-async').header('Location', accepted.verify_url);
   if (isReplayed) reply.header('Idempotent-Replayed', 'true');
   return accepted;
@@ -37,11 +44,7 @@ export const stampBodyLimit = (sealedMaxBytes: number): number => Math.ceil(seal
 /** What every stamp operation answers (E9–E11, S9). */
 export const stampAnswers = {
   201: json('The stamp.', stampToken, { 'Idempotent-Replayed': '`true` where an earlier request with the same Idempotency-Key made it.' }),
-  202: json('Accepted, where the client prefers not to wait (`Prefer: respond-async`).', acceptedStamp, {
-    Location: 'Where the outcome is told.',
-    'Preference-Applied': '`respond-async`',
-    'Idempotent-Replayed': '`true` where an earlier request with the same Idempotency-Key was accepted.',
-  }),
+  202: json('Accepted, where the client prefers not to wait (`Prefer: respond-async`).', acceptedStamp, acceptedHeaders),
   504: json('Accepted and not finished in time: it becomes readable at `verify_url`.', pendingStamp, { 'Retry-After': 'Seconds.' }),
 };
 

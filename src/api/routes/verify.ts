@@ -129,8 +129,8 @@ export function registerVerifyRoutes(
     return reply.page('verify', shown);
   });
   app.post('/api/v1/verify/v1/raw', { onRequest, bodyLimit: tokenBodyLimit, config: { contract: rawContract } }, async (request) => {
-    const { token, hash } = parseRaw(request).body;
-    return verification.raw(token, hash);
+    const { token, hash, hashes } = parseRaw(request).body;
+    return verification.raw(token, hash, hashes);
   });
 
   for (const part of Object.keys(downloads) as ExchangePart[]) {

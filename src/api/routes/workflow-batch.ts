@@ -1,17 +1,18 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { outputBatchAnswer, outputBatchBody } from '../../shared/contract/batch.ts';
-import { idempotencyHeaders } from '../../shared/contract/parameters.ts';
-import { workflowIdPath, workflowStampRequest } from '../../shared/contract/workflow.ts';
+import { acceptedOutputsAnswer, outputBatchAnswer, outputBatchBody } from '../../shared/contract/batch.ts';
+import { workflowIdPath, workflowStampRequestFor } from '../../shared/contract/workflow.ts';
 import { reserveAnswer, sendBatch } from '../http/batch-answer.ts';
 import { batchBodyLimit, readBatch, registerBatchBodies } from '../http/batch-body.ts';
 import { beforeBody } from '../http/before-body.ts';
 import type { BodyReader } from '../http/body-reader.ts';
-import type { ByteBudget } from '../http/byte-budget.ts';
+import { readPrefer } from '../http/prefer.ts';
 import type { CountingLimit } from '../http/rate-limits.ts';
+import type { ReplyMemory } from '../http/reply-memory.ts';
+import type { IdentifyProduct } from '../http/service-token.ts';
 import { createRequestParser } from '../http/validation.ts';
-import { batchAnswersOf, type OperationContract } from '../openapi/operation.ts';
+import { acceptedBatchOf, batchAnswersOf, type OperationContract } from '../openapi/operation.ts';
 import type { Workflows } from '../services/workflows/workflows.ts';
-import { stampContract } from './workflow-contracts.ts';
+import { outputHeaders, stampContract } from './workflow-contracts.ts';
 
 const hash = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';
 
@@ -21,13 +22,13 @@ const contract = {
   summary: 'Stamp up to 1 000 outputs',
   description:
     'An array, or a line for each output (`application/x-ndjson`), answered in kind and in order. Outputs are numbered in the order given; one that ' +
-    'fails takes no number. One Idempotency-Key covers them all.',
+    `fails takes no number. One Idempotency-Key covers them all, and so does \`Prefer: respond-async\`.`,
   authentication: 'workflow',
   path: workflowIdPath,
-  headers: idempotencyHeaders,
+  headers: outputHeaders,
   body: outputBatchBody,
   bodyExample: [{ output_hash: hash, output_type: 'image' }],
-  answers: batchAnswersOf(outputBatchAnswer),
+  answers: { ...batchAnswersOf(outputBatchAnswer), ...acceptedBatchOf(acceptedOutputsAnswer) },
   errors: stampContract.errors.filter((code) => code !== 'stamp_pending' && code !== 'provider_failed'),
 } satisfies OperationContract;
 
@@ -37,14 +38,17 @@ const parse = createRequestParser({ path: contract.path, headers: contract.heade
 export function registerWorkflowBatch(
   app: FastifyInstance,
   deps: {
-    workflows: Pick<Workflows, 'stampOutputs'>;
+    workflows: Pick<Workflows, 'stampOutputs' | 'acceptOutputs'>;
     open: (request: FastifyRequest, reply: FastifyReply) => ReturnType<Workflows['open']>;
     limit: CountingLimit;
     reader: BodyReader;
-    budget: ByteBudget;
+    replyMemory: ReplyMemory;
+    identifyProduct: IdentifyProduct;
+    judgeCallback: (url: string) => string | undefined;
   },
 ): void {
-  const { workflows, open, limit, reader, budget } = deps;
+  const { workflows, open, limit, reader, replyMemory, identifyProduct, judgeCallback } = deps;
+  const [ofStranger, ofProduct] = [workflowStampRequestFor(), workflowStampRequestFor(judgeCallback)];
   const onRequest = beforeBody((request, reply) => workflowIdPath.safeParse(request.params).success && open(request, reply));
   app.register(async (scope) => {
     registerBatchBodies(scope, reader);
@@ -52,16 +56,17 @@ export function registerWorkflowBatch(
     scope.post('/api/v1/workflow/:workflow_id/stamps', options, async (request, reply) => {
       const workflow = await open(request, reply);
       const { headers } = parse(request);
-      const batch = readBatch(request, workflowStampRequest);
-      await reserveAnswer(reply, budget, batch.size);
-      const stamped = await workflows.stampOutputs({
+      const batch = readBatch(request, identifyProduct(request) === undefined ? ofStranger : ofProduct);
+      await reserveAnswer(reply, replyMemory, batch.size);
+      const take = readPrefer(request.headers.prefer).respondAsync ? workflows.acceptOutputs : workflows.stampOutputs;
+      const told = await take({
         workflow,
         entries: batch.entries.map(({ index, item }) => ({ index, request: item })),
         requestId: request.id,
         idempotencyKey: headers['idempotency-key'],
         passLimit: () => limit.items(request, reply, batch.size),
       });
-      return sendBatch(request, reply, batch, stamped);
+      return sendBatch(request, reply, batch, told);
     });
   });
 }

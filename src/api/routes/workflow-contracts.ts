@@ -1,5 +1,7 @@
-import { idempotencyHeaders } from '../../shared/contract/parameters.ts';
+import { z } from 'zod';
+import { idempotencyHeaders, preferHeaders } from '../../shared/contract/parameters.ts';
 import {
+  acceptedOutput,
   workflowCompleteResponse,
   workflowIdPath,
   workflowRedactResponse,
@@ -10,7 +12,7 @@ import {
   workflowStartResponse,
   workflowStateResponse,
 } from '../../shared/contract/workflow.ts';
-import { json, type OperationContract } from '../openapi/operation.ts';
+import { acceptedHeaders, json, type OperationContract } from '../openapi/operation.ts';
 
 const tag = 'Workflow';
 const replayed = { 'Idempotent-Replayed': '`true` where an earlier request with the same Idempotency-Key was answered so.' };
@@ -18,6 +20,11 @@ const replayed = { 'Idempotent-Replayed': '`true` where an earlier request with 
 const commonErrors = ['rate_limited', 'not_found', 'store_unavailable'] as const;
 /** What an operation that goes on with a workflow may be refused with besides (E12, S9). */
 const errorsOfOpenWorkflow = [...commonErrors, 'conflict', 'idempotency_key_reused', 'gone'] as const;
+
+/** Headers of operations that stamp outputs. */
+export const outputHeaders = idempotencyHeaders.extend(preferHeaders.shape).extend({
+  'x-service-token': z.string().optional().describe('of the product, beside the workflow token: `callback_url` takes it'),
+});
 
 export const startContract = {
   tag,
@@ -47,9 +54,12 @@ export const stampContract = {
   description: 'Outputs are numbered 1, 2, 3 … without a gap.',
   authentication: 'workflow',
   path: workflowIdPath,
-  headers: idempotencyHeaders,
+  headers: outputHeaders,
   body: workflowStampRequest,
-  answers: { 201: json('The output with its number.', workflowStampResponse, replayed) },
+  answers: {
+    201: json('The output with its number.', workflowStampResponse, replayed),
+    202: json('Accepted, where the client prefers not to wait (`Prefer: respond-async`).', acceptedOutput, acceptedHeaders),
+  },
   errors: [...errorsOfOpenWorkflow, 'provider_failed', 'tier_unavailable', 'queue_unavailable', 'overloaded', 'stamp_pending'],
 } satisfies OperationContract;
 

@@ -1,21 +1,22 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { idempotencyHeaders } from '../../shared/contract/parameters.ts';
-import { type WorkflowRedactResponse, workflowIdPath, workflowStampRequest } from '../../shared/contract/workflow.ts';
+import { type WorkflowRedactResponse, workflowIdPath, workflowStampRequestFor } from '../../shared/contract/workflow.ts';
 import { beforeBody } from '../http/before-body.ts';
 import type { BodyReader } from '../http/body-reader.ts';
-import type { ByteBudget } from '../http/byte-budget.ts';
 import type { Mistakes } from '../http/mistakes.ts';
 import { baseUrlOf } from '../http/origin.ts';
+import { readPrefer } from '../http/prefer.ts';
 import { addressKey, type CountingLimits } from '../http/rate-limits.ts';
+import type { ReplyMemory } from '../http/reply-memory.ts';
 import type { IdentifyProduct } from '../http/service-token.ts';
 import { createRequestParser, RequestValidationError } from '../http/validation.ts';
 import type { Workflows } from '../services/workflows/workflows.ts';
+import { sendAccepted } from './stamping.ts';
 import { registerWorkflowBatch } from './workflow-batch.ts';
 import { completeContract, redactContract, resendContract, stampContract, startContract, stateContract } from './workflow-contracts.ts';
 
 const parseStart = createRequestParser(startContract);
 const parsePath = createRequestParser({ path: workflowIdPath });
-const parseStamp = createRequestParser({ path: workflowIdPath, headers: idempotencyHeaders, body: workflowStampRequest });
 const parseHeaders = createRequestParser({ headers: idempotencyHeaders });
 
 const hourSeconds = 3_600;
@@ -50,11 +51,15 @@ export function registerWorkflowRoutes(
     judgeCallback: (url: string) => string | undefined;
     stampsPerMinute: number;
     reader: BodyReader;
-    budget: ByteBudget;
+    replyMemory: ReplyMemory;
   },
 ): void {
-  const { workflows, limits, mistakes, publicBaseUrl, startsPerHour, stampsPerMinute, reader, budget } = deps;
+  const { workflows, limits, mistakes, publicBaseUrl, startsPerHour, stampsPerMinute, reader, replyMemory } = deps;
   const { identifyProduct, judgeCallback } = deps;
+  const parserFor = (judge?: (url: string) => string | undefined) =>
+    createRequestParser({ path: workflowIdPath, headers: idempotencyHeaders, body: workflowStampRequestFor(judge) });
+  const [parseOfStranger, parseOfProduct] = [parserFor(), parserFor(judgeCallback)];
+  const parseStamp = (request: FastifyRequest) => (identifyProduct(request) === undefined ? parseOfStranger : parseOfProduct)(request);
   const limitStarts = limits.by({ name: 'workflow-start', points: startsPerHour, durationSeconds: hourSeconds, key: addressKey });
   const limitStamps = limits.by({
     name: 'workflow-stamp',
@@ -101,17 +106,19 @@ export function registerWorkflowRoutes(
     if (!workflowIdPath.safeParse(request.params).success) parseStamp(request);
     const workflow = await open(request, reply);
     const { headers, body } = parseStamp(request);
-    const stamped = await workflows.stampOutput({
+    const command = {
       workflow,
       request: body,
       requestId: request.id,
       idempotencyKey: headers['idempotency-key'],
       passLimit: () => limitStamps(request, reply),
-    });
-    return sendAnswer(reply, 201, stamped);
+    };
+    if (!readPrefer(request.headers.prefer).respondAsync) return sendAnswer(reply, 201, await workflows.stampOutput(command));
+    const answer = await workflows.acceptOutput(command);
+    return 'accepted' in answer ? sendAccepted(reply, answer) : sendAnswer(reply, 201, answer);
   });
 
-  registerWorkflowBatch(app, { workflows, open, limit: limitStamps, reader, budget });
+  registerWorkflowBatch(app, { workflows, open, limit: limitStamps, reader, replyMemory, identifyProduct, judgeCallback });
 
   app.get('/api/v1/workflow/:workflow_id', { config: { contract: stateContract } }, async (request, reply) => {
     const token = workflowToken(request);

@@ -1,5 +1,7 @@
+import type { Acceptance } from '../../shared/queue/acceptance.ts';
 import type { StampItem } from '../../shared/queue/stamp-job.ts';
 import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Heard, ReplyWaiter } from './reply-waiter.ts';
 
 interface Ends {
@@ -59,4 +61,34 @@ export async function acceptAllAndWait<Outcome>(
     throw error;
   }
   return outcomes;
+}
+
+interface Promising {
+  readonly queue: StampQueue;
+  readonly clock: Clock;
+  /** How long a queue that does not answer is asked again. */
+  readonly waitMs: number;
+}
+
+const promised = (item: StampItem): StampItem => ({ ...item, isPromised: true });
+
+/** Accepts an item that nobody waits for: it is made for certain (N1). @throws ServiceError `overloaded`, `queue_unavailable` */
+export async function acceptPromised({ queue, clock, waitMs }: Promising, item: StampItem): Promise<Acceptance> {
+  const until = clock() + waitMs;
+  return queue.accept(promised(item), () => clock() < until);
+}
+
+/**
+ * The same for many items: of each, in their order, what the queue said; `queue_unavailable` where it took only others.
+ *
+ * @throws ServiceError `overloaded`, `queue_unavailable`: nothing was accepted
+ */
+export async function acceptAllPromised(
+  { queue, clock, waitMs }: Promising,
+  items: readonly StampItem[],
+): Promise<readonly Promise<Acceptance>[]> {
+  if (items.length === 0) return [];
+  const until = clock() + waitMs;
+  const parts = await queue.acceptAll(items.map(promised), () => clock() < until);
+  return parts.flatMap(({ items: part, acceptance }) => part.map(() => acceptance));
 }

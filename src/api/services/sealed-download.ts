@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { createContainer } from '../../shared/archive/asics.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
+import { type Imprint, imprintAlgorithms } from '../../shared/domain/stamp.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import { createHeldEvidenceReader } from './held-evidence.ts';
@@ -21,6 +22,8 @@ export interface SealedDownload {
    * @throws ServiceError as `content`; `not_found` for a stamp of the mock provider
    */
   container(tokenId: string, secret: string, reserve: Reserve): Promise<Readable>;
+  /** The hashes of the content by every algorithm (S17). @throws ServiceError as `content` */
+  digests(tokenId: string, secret: string, reserve: Reserve): Promise<readonly Imprint[]>;
 }
 
 const notFound = () => new ServiceError('not_found', 'There is no content at this address.');
@@ -46,6 +49,10 @@ export function createSealedDownload(deps: {
     content: async (tokenId, secret, reserve) => {
       const { content, stamp } = await open(tokenId, secret, reserve);
       return { content, hash: stamp.imprint.digest };
+    },
+    digests: async (tokenId, secret, reserve) => {
+      const { content } = await open(tokenId, secret, reserve);
+      return imprintAlgorithms.map((algorithm) => ({ algorithm, digest: createHash(algorithm).update(content).digest('hex') }));
     },
     container: async (tokenId, secret, reserve) => {
       const { content, stamp } = await open(tokenId, secret, reserve);

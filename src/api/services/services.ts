@@ -12,6 +12,7 @@ import type { Store } from '../../shared/store/store.ts';
 import { canServeQualified, namesOf, type TrustSettings } from '../../shared/trust/trusted-providers.ts';
 import { type ActivityCounter, countVerifications } from './activity.ts';
 import { type CoseEvidence, createCoseEvidence } from './cose/headers.ts';
+import { createEvidenceRenewals, type EvidenceRenewals } from './evidence-renewal.ts';
 import { createHealthService, type HealthService } from './health.ts';
 import { createIdempotency } from './idempotency.ts';
 import { createMailStateReader } from './mail-state.ts';
@@ -19,7 +20,7 @@ import { createOutcomeWait, type UntilKnown } from './outcome-wait.ts';
 import { pricingOf } from './pricing.ts';
 import type { ReplyWaiter } from './reply-waiter.ts';
 import { createSealedDownload, type SealedDownload } from './sealed-download.ts';
-import { createStampBatch, type StampBatch } from './stamp-batch.ts';
+import { type AcceptBatch, createStampBatch, type StampBatch } from './stamp-batch.ts';
 import { createItemMaker, createStampEncryption } from './stamp-item.ts';
 import type { StampJudge } from './stamp-judge.ts';
 import { createStampPages, type StampPages } from './stamp-pages.ts';
@@ -36,8 +37,17 @@ export interface ServicePorts {
   readonly config: Config;
   readonly store: Omit<
     Store,
-    'stampDirectory' | 'batches' | 'renewals' | 'evidenceTerms' | 'openKeys' | 'checkWrite' | 'ensureIndexes' | 'close'
-  > & { readonly evidenceTerms: Pick<Store['evidenceTerms'], 'readState'> };
+    | 'stampDirectory'
+    | 'batches'
+    | 'renewals'
+    | 'evidenceTerms'
+    | 'newDigests'
+    | 'orphanBatches'
+    | 'openKeys'
+    | 'checkWrite'
+    | 'ensureIndexes'
+    | 'close'
+  > & { readonly evidenceTerms: Pick<Store['evidenceTerms'], 'readState'>; readonly newDigests: Pick<Store['newDigests'], 'insertOnce'> };
   readonly queue: StampQueue;
   readonly jobs: JobSender;
   readonly waiter: ReplyWaiter;
@@ -57,11 +67,13 @@ export interface ServicePorts {
 export interface Services {
   readonly stamping: Stamping;
   readonly stampBatch: StampBatch;
+  readonly acceptBatch: AcceptBatch;
   readonly tsaDoor: TsaDoor;
   readonly verification: Verification;
   readonly untilKnown: UntilKnown;
   readonly statistics: Statistics;
   readonly sealedDownload: SealedDownload;
+  readonly evidenceRenewals: EvidenceRenewals;
   readonly workflows: Workflows;
   readonly cose: CoseEvidence;
   readonly stampPages: StampPages;
@@ -99,7 +111,7 @@ export function createServices(ports: ServicePorts): Services {
     clock,
     ttlMs: config.IDEMPOTENCY_TTL_HOURS * hourMs,
   });
-  const metadataKey = () => keys.secret('stamp-metadata');
+  const encryptedOf = createStampEncryption(() => keys.secret('stamp-metadata'));
   const configured = namesOf(trust);
   const readMailState = createMailStateReader({ readHeartbeats, clock });
   const workflows = createWorkflows({
@@ -121,21 +133,22 @@ export function createServices(ports: ServicePorts): Services {
     log,
     ttlMs: config.WORKFLOW_TTL_HOURS * hourMs,
     waitMs: config.STAMP_WAIT_MS,
+    encryptedOf,
     addressOf: (path) => `${config.PUBLIC_BASE_URL ?? ''}${path}`,
   });
-  const encryptedOf = createStampEncryption(metadataKey);
   const makeItem = createItemMaker({ encryptedOf, clock });
-  const accepting = { queue, writes, waiter, stamps, stampJudge, idempotency, makeItem };
-  const stamping = createStamping({ ...accepting, encryptedOf, clock, waitMs: config.STAMP_WAIT_MS, sealedContents, sealedMaxBytes });
+  const accepting = { queue, writes, waiter, stamps, stampJudge, idempotency, makeItem, clock, waitMs: config.STAMP_WAIT_MS };
+  const stamping = createStamping({ ...accepting, sealedContents, sealedMaxBytes });
   const verification = countVerifications(createVerification({ stamps, refusals, stampJudge }), activity);
   return {
     stamping,
-    stampBatch: createStampBatch(accepting),
+    ...createStampBatch(accepting),
     tsaDoor: createTsaDoor({ stamping, readHeartbeats, trust, clock }),
     verification,
     untilKnown: createOutcomeWait({ verification, stamps, clock }),
     statistics: createStatistics({ stamps, counters, clock }),
     sealedDownload: createSealedDownload({ stamps, sealedContents, stampJudge }),
+    evidenceRenewals: createEvidenceRenewals({ stamps, newDigests: store.newDigests, stampJudge, clock }),
     workflows,
     cose: createCoseEvidence({ stamps, outputs, workflows: store.workflows, proveSealedChain: workflows.proveSealedChain, keys }),
     stampPages: createStampPages({ stamps, refusals, stampJudge, clock }),

@@ -1,7 +1,8 @@
-import { type StampOrder, type StampToken, stampTokenOf } from '../../shared/contract/stamp.ts';
+import { type AcceptedStamp, type StampOrder, type StampToken, stampTokenOf } from '../../shared/contract/stamp.ts';
 import { sealedPath, verifyPath } from '../../shared/domain/addresses.ts';
 import type { RequestFault } from '../../shared/domain/request-fault.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
+import type { Acceptance } from '../../shared/queue/acceptance.ts';
 import type { StampedReply } from '../../shared/queue/stamp-job.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
 import type { Heard } from './reply-waiter.ts';
@@ -44,6 +45,13 @@ export function stampAnswerOf(order: StampOrder, tokenId: string, secret: string
     retryAfterSeconds: 5,
     members: { token_id: tokenId, verify_url, ...(sealed_storage_url !== null && { sealed_storage_url }) },
   });
+}
+
+/** What is answered before the stamp is made (N1). @throws ServiceError `stamp_pending` where nobody knows whether the queue has it (E11) */
+export function acceptedAnswerOf(order: StampOrder, tokenId: string, secret: string | undefined, acceptance: Acceptance): AcceptedStamp {
+  if (acceptance === 'unanswered') stampAnswerOf(order, tokenId, secret, { reply: undefined, isAccepted: false });
+  const sealed_storage_url = secret === undefined ? null : sealedPath(tokenId, secret);
+  return { token_id: tokenId, status: 'accepted', verify_url: verifyPath(tokenId), sealed_storage_url };
 }
 
 /**

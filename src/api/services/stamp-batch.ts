@@ -1,22 +1,28 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
-import type { StampOrder, StampToken } from '../../shared/contract/stamp.ts';
+import type { AcceptedStamp, StampOrder, StampToken } from '../../shared/contract/stamp.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { idInBatch } from '../../shared/domain/stamp-id.ts';
+import type { Acceptance } from '../../shared/queue/acceptance.ts';
 import type { StampItem } from '../../shared/queue/stamp-job.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
-import { acceptAllAndWait } from './accept-and-wait.ts';
+import { acceptAllAndWait, acceptAllPromised } from './accept-and-wait.ts';
 import { type Idempotency, type IdempotentRequest, type PassLimit, passLimitOnce } from './idempotency.ts';
 import type { Heard } from './reply-waiter.ts';
-import { judgedReplyOf, stampAnswerOf } from './stamp-answer.ts';
+import { acceptedAnswerOf, judgedReplyOf, stampAnswerOf } from './stamp-answer.ts';
 import type { Requester, StampingDeps } from './stamping.ts';
 
 /** Something made, or why it was not. */
 export type Outcome<Made> = { readonly made: Made } | { readonly error: ServiceError };
 
+/** What is on its way, where nobody waits (N1). */
+export interface OnItsWay<Accepted> {
+  readonly accepted: Accepted;
+}
+
 /** The outcomes of a batch, in the order of its entries, each as soon as it is known. */
-export interface BatchOutcomes<Made> {
-  readonly outcomes: readonly Promise<Outcome<Made>>[];
+export interface BatchOutcomes<Made, Told = Outcome<Made>> {
+  readonly outcomes: readonly Promise<Told>[];
   /** Whether an earlier request with the same idempotency key made the batch (L2). */
   readonly isReplayed: boolean;
 }
@@ -27,14 +33,20 @@ export interface StampBatchCommand extends Requester {
 }
 
 /** @throws the error itself where it is none that is told a client */
-export const asOutcome = async <Made>(made: Promise<Made>): Promise<Outcome<Made>> => {
-  try {
-    return { made: await made };
-  } catch (error) {
-    if (error instanceof ServiceError) return { error };
-    throw error;
-  }
-};
+function asError(error: unknown): { readonly error: ServiceError } {
+  if (error instanceof ServiceError) return { error };
+  throw error;
+}
+
+/** @throws as `asError` */
+export const asOutcome = <Made>(made: Promise<Made>): Promise<Outcome<Made>> => made.then((stamp) => ({ made: stamp })).catch(asError);
+
+/** @throws as `asOutcome` */
+export const asAcceptance = <Accepted>(
+  acceptance: Promise<Acceptance>,
+  describe: (acceptance: Acceptance) => Accepted,
+): Promise<OnItsWay<Accepted> | { readonly error: ServiceError }> =>
+  acceptance.then((said) => ({ accepted: describe(said) })).catch(asError);
 
 /** The id of a batch, from which those of its items are derived: a repeated request gets the same ones (L2). */
 export async function identifyBatch(
@@ -57,10 +69,13 @@ export async function identifyBatch(
  */
 export type StampBatch = (command: StampBatchCommand) => Promise<BatchOutcomes<StampToken>>;
 
+/** Accepts the same and waits only until that is sure (N1); stamps that are there already are given. @throws ServiceError as `StampBatch` */
+export type AcceptBatch = (command: StampBatchCommand) => Promise<BatchOutcomes<StampToken, Outcome<StampToken> | OnItsWay<AcceptedStamp>>>;
+
 export function createStampBatch(
-  deps: Pick<StampingDeps, 'queue' | 'writes' | 'waiter' | 'stamps' | 'stampJudge' | 'idempotency' | 'makeItem'>,
-): StampBatch {
-  const { queue, writes, waiter, stamps, stampJudge, idempotency, makeItem } = deps;
+  deps: Pick<StampingDeps, 'queue' | 'writes' | 'waiter' | 'stamps' | 'stampJudge' | 'idempotency' | 'makeItem' | 'clock' | 'waitMs'>,
+): { stampBatch: StampBatch; acceptBatch: AcceptBatch } {
+  const { queue, writes, waiter, stamps, stampJudge, idempotency, makeItem, clock, waitMs } = deps;
 
   /** What an earlier request has stored, judged one after the other: each takes its time. */
   function replay(existing: readonly { readonly order: StampOrder; readonly stored: StoredStamp }[]): Promise<Outcome<StampToken>>[] {
@@ -75,7 +90,8 @@ export function createStampBatch(
     });
   }
 
-  return async (command) => {
+  /** What is to be made for a request, and what is there already. */
+  async function begin(command: StampBatchCommand) {
     const { entries, callerId: caller, idempotencyKey: key, passLimit } = command;
     queue.checkCapacity(entries.length);
     writes.checkStore();
@@ -90,13 +106,40 @@ export function createStampBatch(
     const known = new Set(stored.map(({ tokenId }) => tokenId));
     const fresh = [...orders].filter(([tokenId]) => !known.has(tokenId));
     const items = await Promise.all(fresh.map(([tokenId, order]) => makeItem(order, tokenId, command)));
+    return { orders, items, existing, isReplayed: isRepeated };
+  }
+
+  /** The outcomes in the order of the request. */
+  function inOrder<Told>(
+    { orders, items, existing, isReplayed }: Awaited<ReturnType<typeof begin>>,
+    told: readonly Promise<Told>[],
+  ): BatchOutcomes<StampToken, Told | Outcome<StampToken>> {
+    const byId = new Map<string, Promise<Told | Outcome<StampToken>>>();
+    for (const [index, { tokenId }] of items.entries()) byId.set(tokenId, told[index]!);
+    for (const [index, outcome] of replay(existing).entries()) byId.set(existing[index]!.stored.tokenId, outcome);
+    return { outcomes: [...orders.keys()].map((tokenId) => byId.get(tokenId)!), isReplayed };
+  }
+
+  async function stampBatch(command: StampBatchCommand): Promise<BatchOutcomes<StampToken>> {
+    const begun = await begin(command);
+    const { orders, items } = begun;
     const answerOf = async (heard: Promise<Heard>, { tokenId }: StampItem) =>
       stampAnswerOf(orders.get(tokenId)!, tokenId, undefined, await heard);
     const made = await acceptAllAndWait({ queue, waiter }, items, (heard, item) => asOutcome(answerOf(heard, item)));
+    return inOrder(begun, made);
+  }
 
-    const byId = new Map<string, Promise<Outcome<StampToken>>>();
-    for (const [index, { tokenId }] of items.entries()) byId.set(tokenId, made[index]!);
-    for (const [index, outcome] of replay(existing).entries()) byId.set(existing[index]!.stored.tokenId, outcome);
-    return { outcomes: [...orders.keys()].map((tokenId) => byId.get(tokenId)!), isReplayed: isRepeated };
-  };
+  async function acceptBatch(command: StampBatchCommand) {
+    const begun = await begin(command);
+    const { orders, items } = begun;
+    const accepted = await acceptAllPromised({ queue, clock, waitMs }, items);
+    return inOrder(
+      begun,
+      items.map(({ tokenId }, index) =>
+        asAcceptance(accepted[index]!, (said) => acceptedAnswerOf(orders.get(tokenId)!, tokenId, undefined, said)),
+      ),
+    );
+  }
+
+  return { stampBatch, acceptBatch };
 }

@@ -1,5 +1,6 @@
 import { type KeyObject, randomBytes } from 'node:crypto';
 import type { StampOrder } from '../../shared/contract/stamp.ts';
+import type { Callback } from '../../shared/contract/webhook.ts';
 import type { Caller } from '../../shared/domain/caller.ts';
 import { deriveKey, encryptMetadata, nonceBytes } from '../../shared/domain/encryption.ts';
 import type { StampItem } from '../../shared/queue/stamp-job.ts';
@@ -12,8 +13,13 @@ export interface Asker {
   readonly paymentClaim: string | undefined;
 }
 
-/** The item of an order without its content: metadata is encrypted under a key of the stamp (S4). @throws ServiceError `store_unavailable` */
-export type MakeItem = (order: StampOrder, tokenId: string, asker: Asker) => Promise<StampItem>;
+/**
+ * The item of an order without its content: what the caller says is encrypted under a key of the stamp (S4, N2). `sealedUrl`: the secret address of
+ * its content.
+ *
+ * @throws ServiceError `store_unavailable`
+ */
+export type MakeItem = (order: StampOrder, tokenId: string, asker: Asker, sealedUrl?: string | null) => Promise<StampItem>;
 
 /** Encrypts what a caller says about a stamp under a key of that stamp. @throws ServiceError `store_unavailable` */
 export type EncryptForStamp = (tokenId: string, said: object) => Promise<string>;
@@ -27,7 +33,7 @@ export const createStampEncryption =
   };
 
 export function createItemMaker({ encryptedOf, clock }: { encryptedOf: EncryptForStamp; clock: Clock }): MakeItem {
-  return async ({ imprint, tier, metadata }, tokenId, { caller, requestId, paymentClaim }) => ({
+  return async ({ imprint, tier, metadata, callbackUrl: url }, tokenId, { caller, requestId, paymentClaim }, sealedUrl = null) => ({
     tokenId,
     imprint,
     tier,
@@ -36,5 +42,6 @@ export function createItemMaker({ encryptedOf, clock }: { encryptedOf: EncryptFo
     requestId,
     ...(metadata && { metadata: await encryptedOf(tokenId, metadata) }),
     ...(paymentClaim !== undefined && { paymentClaim }),
+    ...(url !== undefined && { callback: await encryptedOf(tokenId, { url, sealed_storage_url: sealedUrl } satisfies Callback) }),
   });
 }

@@ -1,4 +1,4 @@
-import { evidenceRecordOf, renewalsOf } from '../../shared/domain/evidence.ts';
+import { evidenceRecordOf, newImprintsOf, renewalsOf } from '../../shared/domain/evidence.ts';
 import type { ReasonCode } from '../../shared/domain/reasons.ts';
 import { type Imprint, isSameImprint } from '../../shared/domain/stamp.ts';
 import { type StampedReply, stampedReplyOf } from '../../shared/queue/stamp-job.ts';
@@ -46,15 +46,16 @@ export function createStampJudge(deps: {
     return given && stored && withoutCertificates(Buffer.from(stored, 'base64')).equals(given) ? stored : undefined;
   }
 
-  async function judgeGiven(token: string, provider?: string, expected?: Imprint): Promise<Judgement> {
-    const judgement = await tokenJudge.judge(token, provider, expected);
+  async function judgeGiven(token: string, provider?: string, expected?: Imprint, others?: readonly Imprint[]): Promise<Judgement> {
+    const judgement = await tokenJudge.judge(token, provider, expected, others);
     if (judgement.ok || judgement.code !== 'signer_certificate_missing' || provider !== undefined) return judgement;
     const stored = await storedFormOf(token);
     return stored === undefined ? judgement : tokenJudge.judge(stored, undefined, expected);
   }
 
-  async function judgeToken(token: string, provider?: string, expected?: Imprint): Promise<Judgement> {
-    const judgement = await judgeGiven(token, provider, expected);
+  /** `others`: of the same document as `expected`, in other algorithms. */
+  async function judgeToken(token: string, provider?: string, expected?: Imprint, others?: readonly Imprint[]): Promise<Judgement> {
+    const judgement = await judgeGiven(token, provider, expected, others);
     if (!judgement.ok && judgement.code === 'verifier_failed') log.error({ err: judgement.cause }, 'the verifier failed on a token');
     return judgement;
   }
@@ -75,7 +76,8 @@ export function createStampJudge(deps: {
   async function judgeRenewed(stamp: StoredStamp): Promise<Judgement | undefined> {
     const record = evidenceRecordOf(stamp);
     if (record === undefined) return { ok: false, code: 'record_damaged' };
-    const judgement = await judgeToken(record.toString('base64'), stamp.proofs[0].provider, stamp.imprint);
+    const [proof] = stamp.proofs;
+    const judgement = await judgeToken(record.toString('base64'), proof.provider, stamp.imprint, newImprintsOf(proof));
     if (judgement.ok || !renewalsWithoutUse.has(judgement.code)) return judgement;
     log.warn({ tokenId: stamp.tokenId, code: judgement.code }, 'the renewals of a stamp are of no use');
     return undefined;

@@ -1,18 +1,18 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import type { AcceptedStamp, StampOrder, StampToken } from '../../shared/contract/stamp.ts';
-import { sealedPath, verifyPath } from '../../shared/domain/addresses.ts';
+import { sealedPath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { Asked, StampItem } from '../../shared/queue/stamp-job.ts';
 import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
-import { acceptAndWait } from './accept-and-wait.ts';
+import { acceptAndWait, acceptPromised } from './accept-and-wait.ts';
 import { type Idempotency, type PassLimit, passLimitOnce } from './idempotency.ts';
 import type { ReplyWaiter } from './reply-waiter.ts';
 import { digestOfSecret, sealContent } from './sealed-envelope.ts';
-import { judgedReplyOf, stampAnswerOf } from './stamp-answer.ts';
-import type { Asker, EncryptForStamp, MakeItem } from './stamp-item.ts';
+import { acceptedAnswerOf, judgedReplyOf, stampAnswerOf } from './stamp-answer.ts';
+import type { Asker, MakeItem } from './stamp-item.ts';
 import type { StampJudge } from './stamp-judge.ts';
 import type { WriteWatch } from './write-watch.ts';
 
@@ -47,7 +47,6 @@ export interface StampingDeps {
   readonly sealedContents: SealedContentStore;
   readonly idempotency: Idempotency;
   readonly makeItem: MakeItem;
-  readonly encryptedOf: EncryptForStamp;
   readonly clock: Clock;
   readonly waitMs: number;
   readonly sealedMaxBytes: number;
@@ -68,17 +67,18 @@ export interface Stamping {
    *
    * @throws ServiceError as `stamp`, but for `provider_failed`: what was promised is tried until it is made
    */
-  accept(command: StampCommand): Promise<StampAnswer | AcceptedAnswer>;
+  accept(command: StampCommand): Promise<StampAnswer | AcceptedAnswer<AcceptedStamp>>;
 }
 
-export interface AcceptedAnswer {
-  readonly accepted: AcceptedStamp;
+/** What is promised to a caller who does not wait. */
+export interface AcceptedAnswer<Accepted> {
+  readonly accepted: Accepted;
   readonly isReplayed: boolean;
 }
 
 export function createStamping(deps: StampingDeps): Stamping {
   const { queue, writes, waiter, stamps, stampJudge, sealedContents, idempotency, makeItem, sealedMaxBytes } = deps;
-  const { encryptedOf, clock, waitMs } = deps;
+  const { clock, waitMs } = deps;
 
   async function identify({ idempotencyKey: key, callerId: caller, order, passLimit }: StampCommand) {
     const freshId = randomUUIDv7();
@@ -101,14 +101,8 @@ export function createStamping(deps: StampingDeps): Stamping {
         secretSha256: digestOfSecret(secret),
         bytes: content.length,
       };
-    const sealed_storage_url = secret === undefined ? null : sealedPath(tokenId, secret);
-    const callback = order.callbackUrl !== undefined && (await encryptedOf(tokenId, { url: order.callbackUrl, sealed_storage_url }));
-    return {
-      ...(await makeItem(order, tokenId, command)),
-      ...(sealed && { sealed }),
-      ...(asked && { asked }),
-      ...(callback !== false && { callback }),
-    };
+    const sealedUrl = secret === undefined ? null : sealedPath(tokenId, secret);
+    return { ...(await makeItem(order, tokenId, command, sealedUrl)), ...(sealed && { sealed }), ...(asked && { asked }) };
   }
 
   /** What the request is, and the stamp that an earlier one has made. */
@@ -137,16 +131,8 @@ export function createStamping(deps: StampingDeps): Stamping {
         const reply = await judgedReplyOf(stampJudge, existing);
         return { stamp: stampAnswerOf(command.order, tokenId, secret, { reply, isAccepted: true }), isReplayed: isRepeated };
       }
-      const until = clock() + waitMs;
-      const item = { ...(await itemOf(command, tokenId, secret)), isPromised: true };
-      const acceptance = await queue.accept(item, () => clock() < until);
-      // Nobody knows whether the queue has it (E11).
-      if (acceptance === 'unanswered') stampAnswerOf(command.order, tokenId, secret, { reply: undefined, isAccepted: false });
-      const sealed_storage_url = secret === undefined ? null : sealedPath(tokenId, secret);
-      return {
-        accepted: { token_id: tokenId, status: 'accepted', verify_url: verifyPath(tokenId), sealed_storage_url },
-        isReplayed: isRepeated,
-      };
+      const acceptance = await acceptPromised({ queue, clock, waitMs }, await itemOf(command, tokenId, secret));
+      return { accepted: acceptedAnswerOf(command.order, tokenId, secret, acceptance), isReplayed: isRepeated };
     },
   };
 }

@@ -132,6 +132,7 @@ export function createStatusService(deps: StatusDeps): StatusService {
         last_run_at: evidence?.lastRunAt.toISOString() ?? null,
         due: evidence?.due ?? null,
         lapsed: evidence?.lapsed ?? null,
+        unknown: evidence === undefined ? null : (evidence.unknown ?? 0),
       },
       counters: { last_24h: countersOf(totals?.last24h), lifetime: countersOf(totals?.lifetime) },
     };

@@ -22,8 +22,12 @@ export interface Exchanged {
 export interface Verification {
   /** Loads the stored token and checks it cryptographically, every time; an id that is not known, or whose request was refused, gives `valid: false` (E6, E11). */
   byId(tokenId: string): Promise<VerificationResult>;
-  /** Checks any text as a token, and that it is for `hash` where one is given; whatever it is, the answer is a result (V4). */
-  raw(token: string, hash?: string | null): Promise<VerificationResult>;
+  /**
+   * Checks any text as a token, and that it is for the file whose hashes are given; whatever it is, the answer is a result (V4).
+   *
+   * @param hashes of the file in more algorithms: a record that was renewed by another one needs its hash of that (V7)
+   */
+  raw(token: string, hash?: string | null, hashes?: readonly string[] | null): Promise<VerificationResult>;
   /**
    * The bytes as they were exchanged with the TSA, or the evidence record of them (S14). Of a batched stamp the exchange is that of its batch,
    * and so is the token.
@@ -83,12 +87,15 @@ export function createVerification(deps: {
       const judgement = await stampJudge.judgeStamp(stamp);
       return judgement.ok ? resultOf(judgement, tokenId) : invalid(judgement.code, tokenId);
     },
-    raw: async (token, hash) => {
-      const judgement = await stampJudge.judgeToken(token, undefined, typeof hash === 'string' ? imprintOfDigest(hash) : undefined);
+    raw: async (token, hash, hashes) => {
+      const given = [hash ?? [], hashes ?? []].flat();
+      const [first, ...others] = given.flatMap((one) => imprintOfDigest(one) ?? []);
+      const judgement = await stampJudge.judgeToken(token, undefined, first, others);
       if (!judgement.ok) return invalid(judgement.code);
       const { algorithm, digest } = judgement.imprint;
-      if (typeof hash === 'string' && hash.length !== digestCharacters[algorithm]) return invalid('imprint_algorithm_mismatch');
-      if (typeof hash === 'string' && hash !== digest) return invalid('imprint_mismatch');
+      const own = hash ?? given.find(({ length }) => length === digestCharacters[algorithm]) ?? given[0];
+      if (own !== undefined && own.length !== digestCharacters[algorithm]) return invalid('imprint_algorithm_mismatch');
+      if (own !== undefined && own !== digest) return invalid('imprint_mismatch');
       return resultOf(judgement, await findTokenId(judgement));
     },
     exchange: async (tokenId, part) => {

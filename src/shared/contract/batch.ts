@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { validationError } from './error.ts';
 import { issueOf, uuid } from './fields.ts';
-import { stampFields, stampToken } from './stamp.ts';
-import { workflowStampRequest, workflowStampResponse } from './workflow.ts';
+import { acceptedStamp, stampFields, stampToken } from './stamp.ts';
+import { acceptedOutput, workflowStampRequest, workflowStampResponse } from './workflow.ts';
 
 /** The most items of one batch (L1). */
 export const mostBatchItems = 1_000;
@@ -48,3 +48,6 @@ export type BatchError = z.output<typeof batchError>;
 
 export const stampBatchAnswer = z.array(z.union([stampToken, batchError]));
 export const outputBatchAnswer = z.array(z.union([workflowStampResponse, batchError]));
+/** 202 (N1): what an earlier request has made already is given as it is. */
+export const acceptedStampsAnswer = z.array(z.union([acceptedStamp, stampToken, batchError]));
+export const acceptedOutputsAnswer = z.array(z.union([acceptedOutput, workflowStampResponse, batchError]));

@@ -26,6 +26,9 @@ export const callbackUrl = text({ min: 1, max: 2048 }).describe(
   'where a signed webhook tells of it once it is done: of callers with a service token only; https, and no private address',
 );
 
+/** Said to everybody else. */
+export const callbackNeedsService = 'callback_url is taken from callers with a service token';
+
 /** The body of the stamp operations as it is sent. */
 export const stampFields = z
   .object({
@@ -68,7 +71,7 @@ function judge(fields: z.output<typeof stampFields>, rules: StampRules): Judged 
   const { callback_url: callbackUrl } = fields;
   const order = { tier, metadata: fields.metadata ?? undefined, ...(typeof callbackUrl === 'string' && { callbackUrl }) };
   const refuse = (sentence: string, path: string[] = []): Judged => ({ issue: valueError(sentence), path });
-  const { judgeCallback = () => 'callback_url is taken from callers with a service token, in requests for one stamp' } = rules;
+  const { judgeCallback = () => callbackNeedsService } = rules;
   const fault = typeof callbackUrl === 'string' ? judgeCallback(callbackUrl) : undefined;
   if (fault !== undefined) return refuse(fault, ['callback_url']);
 

@@ -66,6 +66,9 @@ export const statusResponse = z
         last_run_at: dateTime.nullable().describe('when it was last looked for evidence to renew'),
         due: count.nullable().describe('stamps and batches that should have been renewed then, and that no provider could renew'),
         lapsed: count.nullable().describe('stamps and batches whose evidence ended without a renewal'),
+        unknown: count
+          .nullable()
+          .describe('stamps and batches whose evidence could not be judged, and so not renewed; looked at again daily'),
       })
       .describe('null while it cannot be read, and before the first look'),
     counters: z.object({ last_24h: statusCounters.describe('this hour and the 23 before it'), lifetime: statusCounters }),

@@ -23,6 +23,11 @@ export const rawVerifyRequest = z
   .object({
     token,
     hash: digestHex.nullish().describe('when given, it must be the digest that the token holds, in the algorithm of the token'),
+    hashes: z
+      .array(digestHex)
+      .max(lengths.length)
+      .nullish()
+      .describe('the file’s hashes in more algorithms: needed of an evidence record that was renewed by another one than it began with'),
   })
   .meta({ id: 'RawVerifyRequest' });
 export type RawVerifyRequest = z.output<typeof rawVerifyRequest>;
@@ -57,3 +62,19 @@ export const verificationResult = z
   })
   .meta({ id: 'VerificationResult' });
 export type VerificationResult = z.output<typeof verificationResult>;
+
+/** A body that is a content, byte for byte. */
+export const contentBytes = z
+  .string()
+  .meta({ id: 'Content', format: 'binary', description: 'the content that was stamped, byte for byte' });
+
+export const evidenceRenewal = z
+  .object({
+    token_id: uuid,
+    imprint: imprintShown.describe('the content’s hash of the new algorithm'),
+    is_renewed: z
+      .boolean()
+      .describe('whether the evidence record covers that hash already; if not, the next daily run of renewals sees to it'),
+  })
+  .meta({ id: 'EvidenceRenewal' });
+export type EvidenceRenewal = z.output<typeof evidenceRenewal>;

@@ -1,11 +1,12 @@
 import { z } from 'zod';
+import { outputPath, workflowPath } from '../domain/addresses.ts';
 import { redactedEmail } from '../domain/mask-email.ts';
 import { workflowTiers } from '../domain/tiers.ts';
 import { linkMailStates, workflowStatuses } from '../domain/workflow-state.ts';
 import { email } from './email.ts';
-import { dateTime, metadata, sha256Hex, text, uuid } from './fields.ts';
+import { dateTime, issueOf, metadata, sha256Hex, text, uuid, valueError } from './fields.ts';
 import { anyUuid } from './parameters.ts';
-import { callbackUrl } from './stamp.ts';
+import { callbackNeedsService, callbackUrl } from './stamp.ts';
 
 /** A closed set, because it changes behaviour (W1, W2). */
 const workflowTier = z.enum(workflowTiers).meta({ id: 'WorkflowTier' });
@@ -52,9 +53,19 @@ export const workflowStampRequest = z
       examples: [...documentedOutputTypes],
     }),
     output_metadata: metadata(z.unknown()).nullish(),
+    callback_url: callbackUrl.nullish(),
   })
   .meta({ id: 'WorkflowStampRequest' });
 export type WorkflowStampRequest = z.output<typeof workflowStampRequest>;
+
+/** The same for a caller for whom `callback_url` is judged so; without a rule webhooks are not for him (N2). */
+export const workflowStampRequestFor = (judgeCallback: (url: string) => string | undefined = () => callbackNeedsService) =>
+  workflowStampRequest.transform((fields, context): WorkflowStampRequest => {
+    const fault = typeof fields.callback_url === 'string' ? judgeCallback(fields.callback_url) : undefined;
+    if (fault === undefined) return fields;
+    context.addIssue(issueOf(valueError(fault), ['callback_url']));
+    return z.NEVER;
+  });
 
 export const workflowStampResponse = z
   .object({
@@ -66,6 +77,29 @@ export const workflowStampResponse = z
   })
   .meta({ id: 'WorkflowStampResponse' });
 export type WorkflowStampResponse = z.output<typeof workflowStampResponse>;
+
+/** The answer about an output (201). `addressOf` makes an address of ours absolute when it is to be (W13). */
+export const workflowStampResponseOf = (
+  output: { readonly workflowId: string; readonly outputId: string; readonly tokenId: string; readonly sequenceNumber: number },
+  addressOf: (path: string) => string,
+): WorkflowStampResponse => ({
+  output_id: output.outputId,
+  sequence_number: output.sequenceNumber,
+  stamp_token_id: output.tokenId,
+  verify_url: addressOf(outputPath(output.workflowId, output.sequenceNumber)),
+  workflow_anchor_url: addressOf(workflowPath(output.workflowId)),
+});
+
+/** 202: accepted, and to be made and numbered (N6). */
+export const acceptedOutput = z
+  .object({
+    token_id: uuid.describe('`stamp_token_id` of the output'),
+    status: z.literal('accepted'),
+    verify_url: z.string().describe('where the stamp is told of; `Prefer: wait=10` waits for it there'),
+    status_url: z.string().describe('where the workflow stands'),
+  })
+  .meta({ id: 'AcceptedOutput' });
+export type AcceptedOutput = z.output<typeof acceptedOutput>;
 
 export const workflowCompleteResponse = z
   .object({

@@ -6,6 +6,18 @@ export const sealedPath = (tokenId: string, secret: string): string => `/api/v1/
 
 export const workflowPath = (workflowId: string): string => `/workflow/${workflowId}`;
 
+/** Outputs on one page: on a screen, and in the print edition. */
+export const outputsPerPage = { screen: 100, print: 1_000 } as const;
+
+/**
+ * Where an output is found on a workflow's page. An anchor never reaches the server: beyond the first page the number is asked for as
+ * well, so that the output is found without JavaScript.
+ */
+export function outputPath(workflowId: string, sequenceNumber: number): string {
+  const asked = sequenceNumber > outputsPerPage.screen ? `?output=${sequenceNumber}` : '';
+  return `${workflowPath(workflowId)}${asked}#output-${sequenceNumber}`;
+}
+
 /** Where the chain of a workflow is published, a page at a time. */
 export const outputsPath = (workflowId: string): string => `${workflowPath(workflowId)}/outputs.json`;
 

@@ -1,11 +1,29 @@
 import { encodeRecord, renewRecord } from '../rfc3161/index.ts';
-import type { Batch, Proof, Renewal, Stamp } from './stamp.ts';
+import type { Batch, Imprint, ImprintAlgorithm, Proof, Renewal, Stamp } from './stamp.ts';
 
-/** The renewals of a proof; those of a leaf are its batch's. */
+/** The algorithm of a hash-tree renewal: no other that the verifier takes is stronger (S17). */
+export const renewalAlgorithm: ImprintAlgorithm = 'sha512';
+
+/** The renewals of a proof, in the order of time; those of a leaf are its batch's, until it has its own. */
 export const renewalsOf = (proof: Proof): readonly Renewal[] => {
   if (proof.kind === 'mock') return [];
-  return (proof.kind === 'leaf' ? proof.batch.renewals : proof.renewals) ?? [];
+  const { renewals = [] } = proof.kind === 'leaf' ? proof.batch : proof;
+  if (proof.kind === 'token' || proof.own === undefined) return renewals;
+  return [...renewals.slice(0, proof.own.batchRenewals), ...ownRenewalsOf(proof)];
 };
+
+/** Those that are no other stamp's. */
+export const ownRenewalsOf = (proof: Proof): readonly Renewal[] => {
+  if (proof.kind === 'mock') return [];
+  return (proof.kind === 'leaf' ? proof.own?.renewals : proof.renewals) ?? [];
+};
+
+/** The document's digests of other algorithms that the renewals of a proof cover: its record is judged with them. */
+export const newImprintsOf = (proof: Proof): readonly Imprint[] => renewalsOf(proof).flatMap(({ newImprint }) => newImprint ?? []);
+
+/** The algorithm that the last renewal of a stamp is of. */
+export const lastAlgorithmOf = ({ imprint, proofs: [proof] }: Pick<Stamp, 'imprint' | 'proofs'>): ImprintAlgorithm =>
+  (newImprintsOf(proof).at(-1) ?? imprint).algorithm;
 
 /**
  * The EvidenceRecord of a stamp with all its renewals (RFC 4998), DER. Undefined: there is none, as of the mock provider, or something of it
@@ -24,6 +42,11 @@ export function batchRecordOf({ root, tst, renewals = [] }: Batch): Buffer | und
 
 function renewed(record: Buffer, renewals: readonly Renewal[]): Buffer | undefined {
   if (renewals.length === 0) return record;
-  const readable = renewals.flatMap(({ path, tst }) => (tst === undefined ? [] : [{ path, token: tst }]));
+  const readable = renewals.flatMap(({ path, tst, newImprint }) =>
+    tst === undefined ? [] : [{ path, token: tst, newDigest: newDigestOf(newImprint) }],
+  );
   return readable.length < renewals.length ? undefined : renewRecord(record, readable);
 }
+
+const newDigestOf = (imprint: Imprint | undefined) =>
+  imprint && { algorithm: imprint.algorithm, digest: Buffer.from(imprint.digest, 'hex') };

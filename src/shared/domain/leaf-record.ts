@@ -1,13 +1,10 @@
-import { encodeRecord, firstTimeStampOf, isRecord, tokenIn } from '../rfc3161/index.ts';
+import { encodeRecord, firstTimeStampOf, isRecord } from '../rfc3161/index.ts';
 import type { Batch, Imprint } from './stamp.ts';
 
 /** The EvidenceRecord of one imprint of a batch, DER: one hash in each list, first the imprint, then its blind and the siblings (RFC 4998 §4.2). */
 export function leafRecordOf({ algorithm, digest }: Imprint, { tst }: Pick<Batch, 'tst'>, path: readonly Buffer[]): Buffer {
   return encodeRecord(algorithm, { reducedHashtree: [[Buffer.from(digest, 'hex')], ...path.map((hash) => [hash])], token: tst });
 }
-
-/** The TimeStampToken in what a TSA answered for a batch, DER; undefined: there is none. Never throws, whatever the bytes. */
-export const tokenOfAnswer = (tsr: Buffer): Buffer | undefined => tokenIn(tsr);
 
 /** What tells a leaf from all others: the token of its batch, DER, and its blind. */
 export interface LeafMarks {

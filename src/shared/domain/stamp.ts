@@ -5,6 +5,9 @@ export const digestCharacters = { sha256: 64, sha384: 96, sha512: 128 } as const
 export type ImprintAlgorithm = keyof typeof digestCharacters;
 export const imprintAlgorithms = Object.keys(digestCharacters) as [ImprintAlgorithm, ...ImprintAlgorithm[]];
 
+/** As people write it. */
+export const hashNameOf = (algorithm: ImprintAlgorithm): string => algorithm.replace('sha', 'SHA-');
+
 /** What is stamped: a digest and how it was made. The digest is lower-case hexadecimal, so that it travels through JSON as it is. */
 export interface Imprint {
   readonly algorithm: ImprintAlgorithm;
@@ -48,6 +51,8 @@ export interface Renewal {
   readonly path: readonly Buffer[];
   /** DER TimeStampToken; undefined where the record of it is damaged. */
   readonly tst: Buffer | undefined;
+  /** The document's digest of another algorithm, where the token covers that with all before: a hash-tree renewal (S17). */
+  readonly newImprint?: Imprint | undefined;
 }
 
 /** What a TSA signed, and what keeps it alive. */
@@ -86,6 +91,12 @@ export interface Batch extends Renewable {
   readonly crown: Buffer;
 }
 
+/** What a leaf has beside its batch, once a digest of its document is covered that its batch knows nothing of (S17). */
+export interface OwnEvidence extends Renewable {
+  /** How many renewals of the batch come before its own; those after them are not of its record. */
+  readonly batchRenewals: number;
+}
+
 /** A TSA signed the root of a batch, and the path leads there. `token` is an EvidenceRecord (RFC 4998): it is composed, not stored. */
 export interface LeafProof extends ProofOfTime {
   readonly kind: 'leaf';
@@ -94,6 +105,8 @@ export interface LeafProof extends ProofOfTime {
   readonly index: number;
   /** The blind of this leaf, then the sibling on each level; all as long as a digest of the root's algorithm. */
   readonly path: readonly Buffer[];
+  /** Undefined: what renews its batch renews it. */
+  readonly own?: OwnEvidence | undefined;
 }
 
 /** The mock provider's word, which proves nothing to a stranger. */

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Job, Queue, Worker } from 'bullmq';
+import { DelayedError, type Job, Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from '../runtime/log.ts';
 import { createFinishedCount } from './backlog.ts';
 import { keyPrefix } from './connection.ts';
-import { type JobName, type JobProcessors, type JobRun, jobContracts, queueConcurrency } from './jobs.ts';
+import { type JobName, type JobProcessors, type JobRun, jobContracts, NotItsTurnError, queueConcurrency } from './jobs.ts';
 
 /** A killed worker's jobs start again after at most `lockMs` + `stalledCheckMs` (docs/architecture.md "Facts that bite"). */
 const lockMs = 5_000;
@@ -69,16 +69,36 @@ export function consumeJobs(options: {
     await (processors[name] as (payload: unknown, run: JobRun) => Promise<void>)(payload.data, {
       jobId: job.id ?? '',
       isRetry: job.attemptsStarted > 1,
-      keepOnly: (rest) => job.updateData(rest),
+      life: `${job.id}@${job.timestamp}`,
+      keepOnly: async (rest) => {
+        await job.updateData(rest);
+        ended(job, true);
+      },
+      onEnd: (end) => void endings.set(job, [...(endings.get(job) ?? []), end]),
     });
+  }
+
+  const endings = new WeakMap<Job, readonly ((isDone: boolean) => void)[]>();
+
+  function ended(job: Job, isDone: boolean): void {
+    for (const end of endings.get(job) ?? []) end(isDone);
+    endings.delete(job);
   }
 
   const finished = createFinishedCount({ redis, log });
   const running = new Set<Promise<void>>();
 
-  function process(job: Job): Promise<void> {
+  async function putOff(job: Job, lock: string | undefined, error: unknown): Promise<never> {
+    if (!(error instanceof NotItsTurnError)) throw error;
+    await job.moveToDelayed(Date.now() + error.waitMs, lock);
+    throw new DelayedError();
+  }
+
+  function process(job: Job, lock?: string): Promise<void> {
     if (!Object.hasOwn(jobContracts, job.name)) return Promise.reject(new UnknownJobError(`no processor for a job named ${job.name}`));
-    const ended = run(job.name as JobName, job).finally(() => running.delete(ended));
+    const ended = run(job.name as JobName, job)
+      .catch((error) => putOff(job, lock, error))
+      .finally(() => running.delete(ended));
     running.add(ended);
     return ended;
   }
@@ -104,8 +124,12 @@ export function consumeJobs(options: {
           error instanceof UnknownJobError ? unknownJobRetryMs : retryDelayMs(attemptsMade, kind),
       },
     });
-    worker.on('completed', (job) => job.name === 'stamp' && finished.add(job.id ?? ''));
+    worker.on('completed', (job) => {
+      ended(job, true);
+      if (job.name === 'stamp') finished.add(job.id ?? '');
+    });
     worker.on('failed', (job, error) => {
+      if (job) ended(job, false);
       log.warn({ err: error, queue, job: job?.id, attempts: job?.attemptsMade }, 'a job failed');
       onFailed?.(job !== undefined && Object.hasOwn(jobContracts, job.name) ? job.name : 'unknown');
     });
@@ -124,7 +148,12 @@ export function consumeJobs(options: {
 }
 
 /** Makes sure that a job without payload runs every `everyMs`, once for all workers; a run that fails is tried again. */
-export async function scheduleJob(redis: Redis, name: 'sweep' | 'qstamp-renew', everyMs: number, log: Logger): Promise<void> {
+export async function scheduleJob(
+  redis: Redis,
+  name: 'sweep' | 'counter-fold' | 'qstamp-renew',
+  everyMs: number,
+  log: Logger,
+): Promise<void> {
   const queue = new Queue(jobContracts[name].queue, { connection: redis, prefix: keyPrefix });
   queue.on('error', (error) => log.debug({ err: error }, 'queue connection'));
   // Of all workers together, as `queueConcurrency` is of one.

@@ -14,11 +14,16 @@ const otpMailSchema = z.object({
 /** Payload of the job that closes a workflow. `acceptedAt` decides whether that was in time (W5). */
 const workflowCompletionSchema = z.object({ workflowId: z.uuid(), acceptedAt: z.number().int(), requestId: z.string() });
 
-const webhookBase = { acceptedAt: z.number().int(), requestId: z.string() };
+const webhookBase = {
+  acceptedAt: z.number().int(),
+  requestId: z.string(),
+  /** When it was sent for the first time, and not taken. */
+  firstTriedAt: z.number().int().optional(),
+};
 
 /** Payload of the job that sends a webhook (N3). Of a stamp: where to, encrypted under its key; of a workflow that is in its record. */
 const webhookSchema = z.discriminatedUnion('event', [
-  z.object({ ...webhookBase, event: z.literal('stamp.made'), tokenId: z.uuid(), callback: z.string() }),
+  z.object({ ...webhookBase, event: z.enum(['stamp.made', 'output.made']), tokenId: z.uuid(), callback: z.string() }),
   z.object({ ...webhookBase, event: z.enum(['workflow.confirmed', 'workflow.completed']), workflowId: z.uuid() }),
 ]);
 
@@ -26,6 +31,7 @@ const webhookSchema = z.discriminatedUnion('event', [
 export const jobContracts = {
   stamp: { queue: stampQueueName, payload: stampJobSchema },
   sweep: { queue: 'maintenance', payload: z.object({}) },
+  'counter-fold': { queue: 'maintenance', payload: z.object({}) },
   'qstamp-renew': { queue: 'renewals', payload: z.object({}) },
   'otp-mail': { queue: 'emails', payload: otpMailSchema },
   'workflow-completion': { queue: 'workflows', payload: workflowCompletionSchema },
@@ -34,9 +40,9 @@ export const jobContracts = {
 
 /**
  * How many jobs of these queues a worker runs at a time, where that is fewer than of stamps: mail servers must not be flooded, a root takes much
- * computing, and two renewals at once would ask twice for the same.
+ * computing, and two renewals at once would ask twice for the same. Webhooks mostly wait for strangers.
  */
-export const queueConcurrency: Readonly<Record<string, number>> = { emails: 8, workflows: 8, renewals: 1, webhooks: 32 };
+export const queueConcurrency: Readonly<Record<string, number>> = { emails: 8, workflows: 8, renewals: 1, webhooks: 128 };
 
 export type JobName = keyof typeof jobContracts;
 export type JobPayload<Name extends JobName> = z.output<(typeof jobContracts)[Name]['payload']>;
@@ -46,8 +52,23 @@ export interface JobRun {
   readonly jobId: string;
   /** Whether the job was started before: what it makes may be there already. */
   readonly isRetry: boolean;
+  /** The same in all runs of the job, and another one when a job of that id is sent once more after it was done. */
+  readonly life: string;
   /** Replaces the payload by what is left of it, for the next attempt; then the processor throws. */
   keepOnly(payload: object): Promise<void>;
+  /** `ended` is told when the job is surely done as far as this run got, or that it failed and is done again. */
+  onEnd(ended: (isDone: boolean) => void): void;
+}
+
+/** Thrown by a processor whose job cannot be done before others: it waits so long outside the worker, and that counts as no attempt. */
+export class NotItsTurnError extends Error {
+  override readonly name = 'NotItsTurnError';
+  readonly waitMs: number;
+
+  constructor(waitMs: number) {
+    super(`the job is to wait ${waitMs} ms`);
+    this.waitMs = waitMs;
+  }
 }
 
 /** One entry for each kind of job; the type makes a missing one a compile error. */

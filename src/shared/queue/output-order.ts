@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { timeOf } from './backlog.ts';
 import { keyPrefix } from './connection.ts';
 import { type StampItem, stampQueueName } from './stamp-job.ts';
 
@@ -27,6 +28,8 @@ export interface Turn {
 /** The order in which the outputs of a workflow were accepted, as the workers see it (W8). */
 export interface OutputOrder {
   readTurn(workflowId: string, jobIds: ReadonlySet<string>): Promise<Turn>;
+  /** Whether outputs that were accepted before that time (Unix, milliseconds) are on their way still. */
+  hasEarlier(workflowId: string, timeMs: number): Promise<boolean>;
   /** Says that jobs have nothing more to append, or are not to be waited for. */
   leave(workflowId: string, jobIds: readonly string[]): Promise<void>;
 }
@@ -56,5 +59,14 @@ export function createOutputOrder(redis: Redis): OutputOrder {
     }
   }
 
-  return { readTurn, leave };
+  async function hasEarlier(workflowId: string, timeMs: number): Promise<boolean> {
+    for (;;) {
+      const [first] = await redis.zrange(keyOf(workflowId), '0', '0');
+      if (first === undefined || timeOf(first) > timeMs) return false;
+      if ((await redis.exists(jobKeyOf(first))) === 1) return true;
+      await leave(workflowId, [first]);
+    }
+  }
+
+  return { readTurn, hasEarlier, leave };
 }

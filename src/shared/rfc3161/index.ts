@@ -29,6 +29,7 @@ export {
   type RecordContext,
   recordAlgorithms,
   verifyEvidence,
+  verifyEvidenceAside,
   verifyRecord,
 } from './ers/verify.ts';
 // To issue a time-stamp: the steps of `issueResponse`, each with plain data, for a TSA that is to fail at one of them.
@@ -61,6 +62,7 @@ export { SCHEMES, type SignatureScheme } from './issue/sign.ts';
 // Why something was refused.
 export { REFUSALS, type RefusalCode } from './refusal/codes.ts';
 export type { Refused } from './refusal/refusal.ts';
+export { type AnswerSpans, answerSpansOf } from './tsp/answer-spans.ts';
 // To ask a TSA, and to be asked.
 export type { Imprint } from './tsp/imprint.ts';
 export { PKI_FAILURE, PKI_STATUS, type PkiFailure, REQUEST_FAULTS, type RequestFault } from './tsp/pki-status.ts';
@@ -78,7 +80,7 @@ export {
   type VerifiedRecord,
   type VerifyResult,
 } from './tsp/types.ts';
-export { verifyResponse, verifyToken } from './tsp/verify.ts';
+export { verifyResponse, verifyResponseAside, verifyToken } from './tsp/verify.ts';
 // To tell people of certificates, and whether a list speaks of them.
 export type { Certificate } from './x509/certificate.ts';
 export { isCrlOf } from './x509/crl.ts';

@@ -40,8 +40,8 @@ export interface Metrics {
   stamped(call: { provider: string; outcome: 'stamped' | 'failed' | 'refused'; seconds: number; stamps: number }): void;
   mailed(outcome: 'sent' | 'deferred' | 'failed'): void;
   jobFailed(job: string): void;
-  /** What a run of renewals did, and how much is still due. */
-  renewed(run: { renewed: number; lapsed: number; asks: number; due: number }): void;
+  /** What a run of renewals did, how much is still due, and how much cannot be judged. */
+  renewed(run: { renewed: number; lapsed: number; asks: number; due: number; unknown: number }): void;
   /** The text of a scrape, and its media type. */
   read(sources: MetricSources): Promise<{ body: string; contentType: string }>;
 }
@@ -113,6 +113,11 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
     help: 'Stamps and batches whose evidence the last run of this worker should have renewed and could not.',
     registers,
   });
+  const unknown = new Gauge({
+    name: 'qstamp_evidence_unknown',
+    help: 'Stamps and batches whose evidence the last run of this worker could not judge, and so not renew.',
+    registers,
+  });
   const depth = new Gauge({ name: 'qstamp_queue_depth', help: 'Stamps that wait.', registers });
   const age = new Gauge({ name: 'qstamp_queue_oldest_age_seconds', help: 'Age of the oldest stamp that waits.', registers });
   const states = new Gauge({
@@ -164,6 +169,7 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
       renewals.inc({ outcome: 'lapsed' }, run.lapsed);
       renewals.inc({ outcome: 'asked' }, run.asks);
       due.set(run.due);
+      unknown.set(run.unknown);
     },
     read: async (sources) => {
       await collect(sources);

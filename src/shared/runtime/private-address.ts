@@ -1,4 +1,4 @@
-import { BlockList, isIPv4, isIPv6 } from 'node:net';
+import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 
 /** Networks that are not the public Internet (IANA's registries of special-purpose addresses, RFC 6890). */
 const special: readonly (readonly [network: string, prefix: number])[] = [
@@ -36,4 +36,10 @@ open.addSubnet(...publicIpv6, 'ipv6');
 export function isPrivateAddress(address: string): boolean {
   if (isIPv4(address)) return refused.check(address);
   return !isIPv6(address) || !open.check(address, 'ipv6') || refused.check(address, 'ipv6');
+}
+
+/** Whether a host, as `URL.hostname` has it, shows by itself that it is not in the public Internet (RFC 6761, RFC 6762). */
+export function isPrivateHost(hostname: string): boolean {
+  const host = hostname.replace(/^\[(.*)\]$/, '$1');
+  return isIP(host) ? isPrivateAddress(host) : /(^|\.)(localhost|local|internal)\.?$/i.test(host);
 }

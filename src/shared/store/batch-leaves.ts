@@ -20,7 +20,19 @@ const entryBytes = blindBytes + 16;
 
 const idOf = (hex: string): string => hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 
-/** Whose the leaves of a batch are, so that the stamp of a raw record is found (V2). It is read for nothing else. */
+/** Of whatever the database holds. */
+function entriesOf(leaves: unknown): { blind: Buffer; tokenId: string }[] {
+  if (!(leaves instanceof Binary)) return [];
+  const bytes = Buffer.from(leaves.buffer);
+  return Array.from({ length: Math.floor(bytes.length / entryBytes) }, (_, i) => {
+    const [at, end] = [i * entryBytes, (i + 1) * entryBytes];
+    return { blind: bytes.subarray(at, at + blindBytes), tokenId: idOf(bytes.toString('hex', at + blindBytes, end)) };
+  });
+}
+
+export type BatchLeaves = ReturnType<typeof createBatchLeaves>;
+
+/** Whose the leaves of a batch are, so that the stamp of a raw record is found (V2), and a batch that is nobody's. */
 export function createBatchLeaves(db: Db) {
   const collection = db.collection<LeavesDocument>('batch_leaves');
   return {
@@ -36,17 +48,24 @@ export function createBatchLeaves(db: Db) {
         if (!isDuplicateKey(error)) throw error;
       }
     },
+    /** Up to `limit` batches between two ids, in the order of ids, with the ids of their stamps. @throws ServiceError `store_unavailable` */
+    list: async (after: string, before: string, limit: number): Promise<{ batchId: string; tokenIds: string[] }[]> => {
+      const found = await inStore(() =>
+        collection
+          .find({ _id: { $gt: after, $lt: before } }, { maxTimeMS })
+          .sort({ _id: 1 })
+          .limit(limit)
+          .toArray(),
+      );
+      return found.map(({ _id: batchId, leaves }) => ({ batchId, tokenIds: entriesOf(leaves).map(({ tokenId }) => tokenId) }));
+    },
+    remove: (batchId: string): Promise<void> => inStore(async () => void (await collection.deleteOne({ _id: batchId }))),
     /** Ids of stamps. */
     find: async (batchId: string, blind: Buffer): Promise<string[]> => {
       const found = await inStore(() => collection.findOne({ _id: batchId }, { maxTimeMS }));
-      if (!(found?.leaves instanceof Binary)) return [];
-      const bytes = Buffer.from(found.leaves.buffer);
-      const ids: string[] = [];
-      for (let at = 0; at + entryBytes <= bytes.length; at += entryBytes) {
-        if (blind.compare(bytes, at, at + blindBytes, 0, blindBytes) === 0)
-          ids.push(idOf(bytes.toString('hex', at + blindBytes, at + entryBytes)));
-      }
-      return ids;
+      return entriesOf(found?.leaves).flatMap(({ blind: marked, tokenId }) =>
+        blind.subarray(0, blindBytes).equals(marked) ? [tokenId] : [],
+      );
     },
   };
 }

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
 import { Binary, type Collection, type Db } from 'mongodb';
-import { type LeafMarks, tokenOfAnswer } from '../domain/leaf-record.ts';
+import type { LeafMarks } from '../domain/leaf-record.ts';
 import { type Batch, digestCharacters, type Imprint } from '../domain/stamp.ts';
+import { tokenOfAnswer } from '../domain/tsa-answer.ts';
 import { createBatchLeaves, type NewLeaf } from './batch-leaves.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
@@ -53,7 +54,7 @@ function batchOf(document: Partial<BatchDocument>, renewalTokens: ReadonlyMap<st
   if (!(tsq instanceof Binary && tsr instanceof Binary && crown instanceof Binary)) return undefined;
   const answer = bytesOf(tsr);
   const tst = tokenOfAnswer(answer);
-  const renewable = evidenceOf(evidence, renewalTokens, digestCharacters[root.algorithm] / 2);
+  const renewable = evidenceOf(evidence, renewalTokens, root.algorithm);
   return tst && { batchId, root, leaves, ...claims, tsq: bytesOf(tsq), tsr: answer, tst, crown: bytesOf(crown), ...renewable };
 }
 

@@ -1,8 +1,8 @@
 import type { AnyBulkWriteOperation, Collection, Db, Filter } from 'mongodb';
-import type { EvidenceTerm } from '../domain/stamp.ts';
+import type { EvidenceTerm, Imprint } from '../domain/stamp.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
-import { never, renewByField, type StoredEvidence } from './stored-evidence.ts';
+import { never, notKnown, renewByField, type StoredEvidence } from './stored-evidence.ts';
 
 /** What is renewed: a stamp with a token of its own, or a batch for all its leaves. */
 export const subjectKinds = ['stamp', 'batch'] as const;
@@ -15,6 +15,21 @@ export interface RenewedSubject {
   /** How many renewals it had before. */
   readonly renewals: number;
   readonly path: readonly Buffer[];
+  /** As of the member of a renewal. */
+  readonly newImprint?: Imprint | undefined;
+  readonly batchRenewals?: number | undefined;
+}
+
+export interface DueSubject {
+  readonly id: string;
+  readonly endsAt: Date;
+}
+
+/** A token that renewed nobody: the next one would not either, until the TSA has other certificates. */
+export interface UselessToken {
+  readonly issuedAt: string;
+  readonly term: EvidenceTerm;
+  readonly boughtAt: Date;
 }
 
 /** A subject whose evidence cannot be renewed, as it was read. */
@@ -29,19 +44,27 @@ export interface LapsedSubject {
 /** With both ends: DocumentDB takes no partial index for a range that is open (a look through 20 000 stamps: 2 s, by the index 5 ms). */
 const renewBy = (until: Date) => ({ [renewByField]: { $gt: new Date(0), $lte: until } });
 
+const unknown = { [renewByField]: { $gte: notKnown, $lt: never } };
+
 /** Of the collection `checks`. */
 interface NoteDocument {
   readonly _id: string;
   readonly walk?: TermWalk;
   readonly state?: EvidenceState;
+  /** By the kind of token. */
+  readonly useless?: Readonly<Record<string, UselessToken>>;
 }
 const walkId = 'evidence-walk';
 const stateId = 'evidence';
+const uselessId = 'evidence-useless';
 
 /** What shows whether a stamp has a token of its own: of version 0.2.0, which knew no batches, that it is found by one. */
 const tokenFields = { 'proofs.kind': 1, tokenDigest: 1, 'evidence.renewBy': 1 } as const;
 const hasToken = ({ proofs, tokenDigest }: SubjectDocument): boolean =>
   Array.isArray(proofs) ? proofs[0]?.kind === 'token' : tokenDigest !== undefined;
+
+/** A leaf is one once it has evidence of its own. */
+const isSubject = (kind: SubjectKind, one: SubjectDocument): boolean => kind === 'batch' || hasToken(one) || one.evidence !== undefined;
 
 interface SubjectDocument {
   readonly _id: string;
@@ -61,8 +84,12 @@ export const collectionsOfSubjects = (db: Db): Readonly<Record<SubjectKind, Coll
 
 /** Until when evidence holds, and what is due to be renewed. Every write may be repeated. */
 export interface EvidenceTermStore {
-  /** The ids of those that must be renewed by `until`, `limit` at most, in no order. @throws ServiceError `store_unavailable` */
-  findDue(kind: SubjectKind, until: Date, limit: number): Promise<string[]>;
+  /** Those that must be renewed by `until`, `limit` at most: first whose certificates end first. @throws ServiceError `store_unavailable` */
+  findDue(kind: SubjectKind, until: Date, limit: number): Promise<DueSubject[]>;
+  /** Of those that could not be judged the next `limit` ids after `after`. @throws ServiceError `store_unavailable` */
+  findUnknown(kind: SubjectKind, after: string, limit: number): Promise<string[]>;
+  /** Notes that subjects could not be judged: they are not due, and to be looked at again. @throws ServiceError `store_unavailable` */
+  setUnknown(kind: SubjectKind, ids: readonly string[]): Promise<void>;
   /**
    * Takes subjects out of what is due for good: there is nothing that could be renewed. Those that got another term or renewal since they
    * were read stay. Answers how many were taken out.
@@ -84,6 +111,9 @@ export interface EvidenceTermStore {
   writeWalk(walk: TermWalk): Promise<void>;
   /** Counts what is due by `until` and what has ended, and notes it with the time of the run. @throws ServiceError `store_unavailable` */
   noteRun(at: Date, until: Date): Promise<EvidenceState>;
+  /** The last tokens that renewed nobody, by the kind of token. @throws ServiceError `store_unavailable` */
+  readUseless(): Promise<ReadonlyMap<string, UselessToken>>;
+  noteUseless(kind: string, token: UselessToken): Promise<void>;
   /** As the last run saw it; undefined before the first. @throws ServiceError `store_unavailable` */
   readState(): Promise<EvidenceState | undefined>;
 }
@@ -104,6 +134,8 @@ export interface EvidenceState {
   readonly due: number;
   /** Ended without a renewal. */
   readonly lapsed: number;
+  /** Could not be judged, and so not renewed. Absent in what an earlier version noted. */
+  readonly unknown?: number;
 }
 
 export function createEvidenceTermStore(db: Db): EvidenceTermStore {
@@ -120,9 +152,27 @@ export function createEvidenceTermStore(db: Db): EvidenceTermStore {
   return {
     findDue: (kind, until, limit) =>
       inStore(async () => {
-        const found = await subjects[kind].find(renewBy(until), ids).limit(limit).toArray();
+        const found = await subjects[kind]
+          .find(renewBy(until), { projection: { 'evidence.endsAt': 1 }, maxTimeMS })
+          .sort({ 'evidence.endsAt': 1 })
+          .limit(limit)
+          .toArray();
+        return found.map(({ _id: id, evidence }) => ({ id, endsAt: evidence?.endsAt ?? until }));
+      }),
+    findUnknown: (kind, after, limit) =>
+      inStore(async () => {
+        const found = await subjects[kind]
+          .find({ ...unknown, _id: { $gt: after } }, ids)
+          .sort({ _id: 1 })
+          .limit(limit)
+          .toArray();
         return found.map(({ _id }) => _id);
       }),
+    setUnknown: (kind, ids) =>
+      write(
+        kind,
+        ids.map((_id) => ({ updateOne: { filter: { _id }, update: { $set: { [renewByField]: notKnown } } } })),
+      ),
     lapse: async (kind, lapsed, at) => {
       const update = { $set: { [renewByField]: never, 'evidence.lapsedAt': at } } as const;
       let taken = 0;
@@ -152,7 +202,7 @@ export function createEvidenceTermStore(db: Db): EvidenceTermStore {
           .hint({ _id: 1 })
           .sort({ _id: 1 });
         const page = await found.limit(limit).toArray();
-        const ids = page.filter((one) => (kind === 'batch' || hasToken(one)) && (isAnew || !one.evidence)).map(({ _id }) => _id);
+        const ids = page.filter((one) => isSubject(kind, one) && (isAnew || !one.evidence)).map(({ _id }) => _id);
         return { ids, next: page.length < limit ? undefined : page.at(-1)?._id };
       }),
     readWalk: () => inStore(async () => (await notes.findOne({ _id: walkId }, { maxTimeMS }))?.walk),
@@ -162,10 +212,15 @@ export function createEvidenceTermStore(db: Db): EvidenceTermStore {
         lastRunAt,
         due: await count(renewBy(until)),
         lapsed: await count({ [renewByField]: { $gte: never, $exists: true } }),
+        unknown: await count(unknown),
       };
       await inStore(() => notes.updateOne({ _id: stateId }, { $set: { state } }, { upsert: true }));
       return state;
     },
+    readUseless: () =>
+      inStore(async () => new Map(Object.entries((await notes.findOne({ _id: uselessId }, { maxTimeMS }))?.useless ?? {}))),
+    noteUseless: (kind, token) =>
+      inStore(async () => void (await notes.updateOne({ _id: uselessId }, { $set: { [`useless.${kind}`]: token } }, { upsert: true }))),
     readState: () => inStore(async () => (await notes.findOne({ _id: stateId }, { maxTimeMS }))?.state),
   };
 }

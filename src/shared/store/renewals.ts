@@ -1,8 +1,9 @@
 import { Binary, type Collection, type Db } from 'mongodb';
-import type { EvidenceTerm, ImprintAlgorithm } from '../domain/stamp.ts';
+import type { EvidenceTerm, Imprint, ImprintAlgorithm } from '../domain/stamp.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
 import { collectionsOfSubjects, type RenewedSubject, type SubjectKind, subjectsPerWrite } from './evidence-terms.ts';
+import { storedDigestOf } from './stored-evidence.ts';
 
 /** A token over the evidence of many stamps and batches, and what is still to be written of it (RFC 4998 §5.2). */
 export interface OpenRenewal {
@@ -29,6 +30,10 @@ export interface RenewalMember {
   /** The hash of what must be covered, and the blind beside it. */
   readonly group: Buffer;
   readonly blind: Buffer;
+  /** The document's digest that is covered with it (S17). */
+  readonly newImprint?: Imprint | undefined;
+  /** Of a leaf that had no renewal of its own: how many its batch had. */
+  readonly batchRenewals?: number | undefined;
   /** False: the token is of no use to it, it is a leaf of the tree only. */
   readonly isRenewed: boolean;
 }
@@ -112,15 +117,24 @@ export function createRenewalStore(db: Db): RenewalStore {
       let given = 0;
       for (const [kind, ofKind] of Map.groupBy(members, (member) => member.kind)) {
         for (let first = 0; first < ofKind.length; first += subjectsPerWrite) {
-          const operations = ofKind.slice(first, first + subjectsPerWrite).map(({ id, renewals: count, path }) => ({
-            updateOne: {
-              filter: { _id: id, 'evidence.renewals': count === 0 ? { $exists: false } : { $size: count } },
-              update: {
-                $push: { 'evidence.renewals': { id: renewalId, path: new Binary(Buffer.concat(path)) } },
-                $set: { 'evidence.endsAt': term.endsAt, 'evidence.renewBy': term.renewBy },
+          const operations = ofKind.slice(first, first + subjectsPerWrite).map((member) => {
+            const { id, renewals: count, path, newImprint, batchRenewals } = member;
+            const renewal = {
+              id: renewalId,
+              path: new Binary(Buffer.concat(path)),
+              ...(newImprint && { newDigest: storedDigestOf(newImprint) }),
+            };
+            const ofLeaf = batchRenewals === undefined ? {} : { 'evidence.batchRenewals': batchRenewals };
+            return {
+              updateOne: {
+                filter: { _id: id, 'evidence.renewals': count === 0 ? { $exists: false } : { $size: count } },
+                update: {
+                  $push: { 'evidence.renewals': renewal },
+                  $set: { 'evidence.endsAt': term.endsAt, 'evidence.renewBy': term.renewBy, ...ofLeaf },
+                },
               },
-            },
-          }));
+            };
+          });
           given += (await inStore(() => subjects[kind].bulkWrite(operations, { ordered: false }))).modifiedCount;
         }
       }

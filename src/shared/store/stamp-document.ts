@@ -1,9 +1,10 @@
 import { Binary } from 'mongodb';
 import type { Caller } from '../domain/caller.ts';
-import { digestCharacters, type Imprint, type Stamp, sha256Imprint } from '../domain/stamp.ts';
+import { digestCharacters, type Imprint, type Proof, type Stamp, sha256Imprint } from '../domain/stamp.ts';
 import type { StampTier } from '../domain/tiers.ts';
-import { evidenceOf, type StoredEvidence, storedEvidenceOf } from './stored-evidence.ts';
-import { type Batches, batchIdIn, type Found, proofsOf, type StoredProof, storedProofOf, tokenDigestOf } from './stored-proof.ts';
+import { evidenceOf, ownEvidenceOf, type StoredEvidence, storedEvidenceOf } from './stored-evidence.ts';
+import { batchIdIn, type Found, proofsOf, type SharedParts, type StoredProof, storedProofOf, tokenDigestOf } from './stored-proof.ts';
+import { certificateSetIdIn } from './stored-token.ts';
 
 /** Where the content of a sealed stamp lies; the secret of its capability address is stored as a hash only (S11). */
 export interface SealedRef {
@@ -34,13 +35,12 @@ export interface StampDocument extends Omit<StoredStamp, 'tokenId' | 'imprint' |
   readonly proofs: readonly [StoredProof, ...StoredProof[]];
   /** SHA-256 of each RFC 3161 `token`, hex: by it a raw token is found again. Mock tokens know their id, and leaves are found by their batch. */
   readonly tokenDigest?: string | readonly string[] | undefined;
-  /** Of the first proof, where that is a token of its own. */
+  /** Of the first proof, where that is a token of its own, or a leaf that has more than its batch (S17). */
   readonly evidence?: StoredEvidence | undefined;
 }
 
-/** What documents refer to: batches, and DER tokens of renewals, by their ids. */
-export interface SharedProofs {
-  readonly batches: Batches;
+/** What documents refer to: batches, certificates, and DER tokens of renewals, by their ids. */
+export interface SharedProofs extends SharedParts {
   readonly renewalTokens: ReadonlyMap<string, Buffer>;
 }
 
@@ -59,11 +59,16 @@ export interface FlatStampDocument extends Omit<StampDocument, 'imprint' | 'proo
 /** A stamp as it may be found. */
 export type AnyStamp = StampDocument | FlatStampDocument;
 
-/** The ids of the batches that a document refers to. */
-export function batchIdsIn(document: AnyStamp): string[] {
+function proofsIn(document: AnyStamp): readonly unknown[] {
   const proofs: unknown = isFlat(document) ? [] : document.proofs;
-  return Array.isArray(proofs) ? proofs.flatMap((proof) => batchIdIn(proof) ?? []) : [];
+  return Array.isArray(proofs) ? proofs : [];
 }
+
+/** The ids of the batches that a document refers to. */
+export const batchIdsIn = (document: AnyStamp): string[] => proofsIn(document).flatMap((proof) => batchIdIn(proof) ?? []);
+
+/** The ids of the certificates that a document refers to. */
+export const certificateSetIdsIn = (document: AnyStamp): string[] => proofsIn(document).flatMap((proof) => certificateSetIdIn(proof) ?? []);
 
 /** An imprint that is missing reads as an empty digest, which no token is for. */
 function imprintOf(stored: unknown): Imprint {
@@ -75,7 +80,11 @@ function imprintOf(stored: unknown): Imprint {
 
 const isFlat = (document: AnyStamp): document is FlatStampDocument => !('proofs' in document) && !('imprint' in document);
 
-export function documentOf({ tokenId, imprint, proofs: [first, ...others], tokenAsSent, ...rest }: StoredStamp): StampDocument {
+/** What is written of a stamp. @param sets takes the certificates that are kept once for many, by their ids */
+export function documentOf(
+  { tokenId, imprint, proofs: [first, ...others], tokenAsSent, ...rest }: StoredStamp,
+  sets: Map<string, Buffer>,
+): StampDocument {
   const tokens = [first, ...others].filter(({ kind }) => kind === 'token').map(({ token }) => token);
   const digests = [...tokens, ...(tokenAsSent === undefined ? [] : [tokenAsSent])].map(tokenDigestOf);
   return {
@@ -83,7 +92,7 @@ export function documentOf({ tokenId, imprint, proofs: [first, ...others], token
     ...rest,
     imprint: first.kind === 'leaf' ? { ...imprint, digest: new Binary(Buffer.from(imprint.digest, 'hex')) } : imprint,
     ...(first.kind === 'token' && storedEvidenceOf(first.term)),
-    proofs: [storedProofOf(first), ...others.map(storedProofOf)],
+    proofs: [storedProofOf(first, sets), ...others.map((proof) => storedProofOf(proof, sets))],
     tokenDigest: digests.length > 1 ? digests : digests[0],
   };
 }
@@ -134,12 +143,17 @@ export function summaryOf(document: AnyStamp, batches: ReadonlyMap<string, Found
 }
 
 /** Reads any document; of one that is damaged, or whose batch is not there, a stamp that proves nothing (V1). */
-export function stampOf(document: AnyStamp, { batches, renewalTokens }: SharedProofs): StoredStamp {
+export function stampOf(document: AnyStamp, { renewalTokens, ...shared }: SharedProofs): StoredStamp {
   const { evidence, stored, claimed, ...rest } = isFlat(document) ? flatOf(document) : nestedOf(document);
   const imprint = imprintOf(claimed);
-  const [first, ...others] = proofsOf(stored, imprint, batches);
-  const renewable = first.kind === 'token' ? evidenceOf(evidence, renewalTokens, digestCharacters[imprint.algorithm] / 2) : {};
-  return { ...rest, imprint, proofs: [{ ...first, ...renewable }, ...others] };
+  const [first, ...others] = proofsOf(stored, imprint, shared);
+  return { ...rest, imprint, proofs: [withEvidence(first), ...others] };
+
+  function withEvidence(proof: Proof): Proof {
+    if (proof.kind === 'token') return { ...proof, ...evidenceOf(evidence, renewalTokens, imprint.algorithm) };
+    const own = proof.kind === 'leaf' ? ownEvidenceOf(evidence, renewalTokens, imprint.algorithm) : undefined;
+    return own === undefined ? proof : ({ ...proof, own } as Proof);
+  }
 }
 
 function nestedOf({ _id: tokenId, proofs, imprint, tokenDigest: _, ...rest }: StampDocument) {

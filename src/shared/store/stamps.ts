@@ -1,6 +1,7 @@
 import type { Collection, Db } from 'mongodb';
 import { leafMarksOf } from '../domain/leaf-record.ts';
 import type { BatchStore } from './batches.ts';
+import type { CertificateSetStore } from './certificate-sets.ts';
 import { maxTimeMS } from './connection.ts';
 import { duplicatePositions, inStore } from './errors.ts';
 import { joinReads } from './joined-reads.ts';
@@ -10,6 +11,7 @@ import type { StampDirectory } from './stamp-directory.ts';
 import {
   type AnyStamp,
   batchIdsIn,
+  certificateSetIdsIn,
   documentOf,
   type StampSummary,
   type StoredStamp,
@@ -40,22 +42,24 @@ export interface StampStore {
   scan(): AsyncIterable<StampSummary>;
 }
 
-/** `directory`: what is known of where a product's stamps are. `batches`, `renewals`: what stamps share. */
+/** `directory`: what is known of where a product's stamps are. `batches`, `renewals`, `certificateSets`: what stamps share. */
 export function createStampStore(
   db: Db,
   directory: Pick<StampDirectory, 'marks'>,
   batches: Omit<BatchStore, 'insertOnce'>,
   renewals: Pick<RenewalStore, 'findTokens'>,
+  certificateSets: CertificateSetStore,
 ): StampStore {
   const stamps: Collection<AnyStamp> = db.collection('stamps');
   const listOfProduct = createProductListing(stamps);
 
   async function stampsOf(documents: readonly AnyStamp[]): Promise<StoredStamp[]> {
-    const [shared, renewalTokens] = await Promise.all([
+    const [shared, renewalTokens, sets] = await Promise.all([
       batches.findMany(documents.flatMap(batchIdsIn)),
       renewals.findTokens(documents.flatMap(({ evidence }) => renewalIdsIn(evidence))),
+      certificateSets.findMany(documents.flatMap(certificateSetIdsIn)),
     ]);
-    return documents.map((document) => stampOf(document, { batches: shared, renewalTokens }));
+    return documents.map((document) => stampOf(document, { batches: shared, renewalTokens, certificateSets: sets }));
   }
 
   async function summariesOf(documents: readonly AnyStamp[]): Promise<StampSummary[]> {
@@ -69,8 +73,11 @@ export function createStampStore(
   return {
     insertOnce: (given) =>
       inStore(async () => {
+        const sets = new Map<string, Buffer>();
+        const documents = given.map((stamp) => documentOf(stamp, sets));
+        await certificateSets.insertOnce(sets);
         try {
-          await stamps.insertMany(given.map(documentOf), { ordered: false });
+          await stamps.insertMany(documents, { ordered: false });
           return { stored: [...given], added: [...given] };
         } catch (error) {
           const duplicates = duplicatePositions(error);

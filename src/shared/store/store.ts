@@ -1,8 +1,11 @@
 import { ServiceError } from '../domain/service-error.ts';
+import { answerWithin } from '../runtime/answer-within.ts';
 import { systemClock } from '../runtime/clock.ts';
 import type { Config } from '../runtime/config.ts';
 import type { Logger } from '../runtime/log.ts';
+import { createBatchLeaves } from './batch-leaves.ts';
 import { type BatchStore, createBatchStore } from './batches.ts';
+import { createCertificateSetStore } from './certificate-sets.ts';
 import { connectStore } from './connection.ts';
 import { type CounterStore, createCounterStore } from './counters.ts';
 import { inStore } from './errors.ts';
@@ -10,6 +13,8 @@ import { createEvidenceTermStore, type EvidenceTermStore } from './evidence-term
 import { createIdempotencyStore, type IdempotencyStore } from './idempotency.ts';
 import { ensureIndexes } from './indexes.ts';
 import { createKeyStore, type KeyStore } from './keys.ts';
+import { createNewDigestStore, type NewDigestStore } from './new-digests.ts';
+import { createOrphanBatchStore, type OrphanBatchStore } from './orphan-batches.ts';
 import { createOutputStore, type OutputStore } from './outputs.ts';
 import { createRefusalStore, type RefusalStore } from './refusals.ts';
 import { createRenewalStore, type RenewalStore } from './renewals.ts';
@@ -18,12 +23,17 @@ import { createStampDirectory, type StampDirectory } from './stamp-directory.ts'
 import { createStampStore, type StampStore } from './stamps.ts';
 import { createWorkflowStore, type WorkflowStore } from './workflows.ts';
 
+/** A store that is away does not keep a process from stopping, milliseconds. */
+const longestFarewellMs = 1_000;
+
 /** Everything that is kept in MongoDB. */
 export interface Store {
   readonly stamps: StampStore;
   readonly batches: BatchStore;
   readonly renewals: RenewalStore;
   readonly evidenceTerms: EvidenceTermStore;
+  readonly newDigests: NewDigestStore;
+  readonly orphanBatches: OrphanBatchStore;
   readonly refusals: RefusalStore;
   readonly stampDirectory: StampDirectory;
   readonly counters: CounterStore;
@@ -53,16 +63,19 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
   const stampDirectory = createStampDirectory(db, systemClock);
   const renewals = createRenewalStore(db);
   const batches = createBatchStore(db, renewals);
+  const counters = createCounterStore(db);
   const closing = new AbortController();
   const checks = db.collection<{ _id: string; at?: Date }>('checks');
   return {
-    stamps: createStampStore(db, stampDirectory, batches, renewals),
+    stamps: createStampStore(db, stampDirectory, batches, renewals, createCertificateSetStore(db)),
     batches,
     renewals,
     evidenceTerms: createEvidenceTermStore(db),
+    newDigests: createNewDigestStore(db),
+    orphanBatches: createOrphanBatchStore(db, createBatchLeaves(db)),
     refusals: createRefusalStore(db),
     stampDirectory,
-    counters: createCounterStore(db),
+    counters,
     sealedContents: createSealedContentStore(db),
     idempotency: createIdempotencyStore(db),
     keys,
@@ -81,6 +94,7 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
     ensureIndexes: () => ensureIndexes(db, { signal: closing.signal, log }),
     close: async () => {
       closing.abort();
+      await answerWithin(longestFarewellMs, counters.close);
       await close();
     },
   };

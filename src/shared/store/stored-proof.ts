@@ -3,8 +3,9 @@ import { Binary, UUID } from 'mongodb';
 import { lowerPathOf, wholePathOf } from '../domain/leaf-path.ts';
 import { leafRecordOf } from '../domain/leaf-record.ts';
 import { type Batch, digestCharacters, type Imprint, type MockProof, type Proof, type TokenProof } from '../domain/stamp.ts';
+import { answerIn, type StoredAnswer, storedAnswerOf } from './stored-token.ts';
 
-type StoredTokenProof = Omit<TokenProof, 'tsq' | 'tsr' | 'term' | 'renewals'> & { readonly tsq: Binary; readonly tsr: Binary };
+type StoredTokenProof = Omit<TokenProof, 'token' | 'tsq' | 'tsr' | 'term' | 'renewals'> & StoredAnswer;
 
 /** What is stored of a leaf: all else is in the document of its batch. `path`: blind and the siblings below the crown of the tree. */
 interface StoredLeafProof {
@@ -19,14 +20,14 @@ export type StoredProof = MockProof | StoredTokenProof | StoredLeafProof;
 /** What a token is found by: whatever text it is. */
 export const tokenDigestOf = (token: string): string => hash('sha256', token, 'hex');
 
-/** What is written of a proof. */
-export function storedProofOf(proof: Proof): StoredProof {
+/** What is written of a proof. @param sets takes the certificates that are kept once for many */
+export function storedProofOf(proof: Proof, sets: Map<string, Buffer>): StoredProof {
   switch (proof.kind) {
     case 'mock':
       return proof;
     case 'token': {
-      const { term: _, renewals: __, tsq, tsr, ...rest } = proof;
-      return { ...rest, tsq: new Binary(tsq), tsr: new Binary(tsr) };
+      const { term: _, renewals: __, token, tsq, tsr, ...rest } = proof;
+      return { ...rest, ...storedAnswerOf({ token, tsq, tsr }, sets) };
     }
     case 'leaf': {
       const { kind, batch, index, path } = proof;
@@ -47,6 +48,12 @@ const noProof: MockProof = { kind: 'mock', provider: '', isQualified: false, iss
 /** The batches that stamps refer to, by id. */
 export type Batches = ReadonlyMap<string, Batch>;
 
+/** What proofs refer to, by their ids. */
+export interface SharedParts {
+  readonly batches: Batches;
+  readonly certificateSets: ReadonlyMap<string, Buffer>;
+}
+
 /** The id of the batch that something read from the database refers to. */
 export function batchIdIn(proof: unknown): string | undefined {
   const { kind, batch } = (proof ?? {}) as Found;
@@ -64,19 +71,18 @@ function leafOf(stored: Found, imprint: Imprint, batches: Batches): Proof {
   return { kind: 'leaf', provider, isQualified, issuedAt, token, batch, index, path };
 }
 
-function proofOf(stored: Found | null, imprint: Imprint, batches: Batches): Proof {
-  const { kind, provider, issuedAt, token, isQualified, tsq, tsr } = stored ?? {};
+function proofOf(stored: Found | null, imprint: Imprint, { batches, certificateSets }: SharedParts): Proof {
+  const { kind, provider, issuedAt, token, isQualified } = stored ?? {};
   if (stored && kind === 'leaf') return leafOf(stored, imprint, batches);
-  if (typeof provider !== 'string' || typeof issuedAt !== 'string' || typeof token !== 'string') return noProof;
+  if (!stored || typeof provider !== 'string' || typeof issuedAt !== 'string') return noProof;
   const claims = { provider, isQualified: isQualified === true, issuedAt };
-  if (kind === 'mock') return { kind, ...claims, token };
-  return tsq instanceof Binary && tsr instanceof Binary
-    ? { kind: 'token', ...claims, token, tsq: bytesOf(tsq), tsr: bytesOf(tsr) }
-    : noProof;
+  if (kind === 'mock') return typeof token === 'string' ? { kind, ...claims, token } : noProof;
+  const answer = answerIn(stored, certificateSets);
+  return answer ? { kind: 'token', ...claims, ...answer } : noProof;
 }
 
 /** Reads whatever stands where proofs should be. */
-export function proofsOf(stored: unknown, imprint: Imprint, batches: Batches): readonly [Proof, ...Proof[]] {
-  const [first = noProof, ...others] = Array.isArray(stored) ? stored.map((proof) => proofOf(proof, imprint, batches)) : [];
+export function proofsOf(stored: unknown, imprint: Imprint, shared: SharedParts): readonly [Proof, ...Proof[]] {
+  const [first = noProof, ...others] = Array.isArray(stored) ? stored.map((proof) => proofOf(proof, imprint, shared)) : [];
   return [first, ...others];
 }

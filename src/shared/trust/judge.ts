@@ -10,7 +10,7 @@ import {
   type TrustStore,
   type Verified,
   type VerifyResult,
-  verifyEvidence,
+  verifyEvidenceAside,
 } from '../rfc3161/index.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { TrustedProvider, TrustSettings } from './trusted-providers.ts';
@@ -46,9 +46,10 @@ export interface TokenJudge {
   /**
    * Judges any text; a token is canonical base64 of a mock token, a TimeStampToken, a TimeStampResp or an EvidenceRecord. With `provider`,
    * the name that the stamp is recorded under, only that provider's trust anchors count; without it, all that are configured. An evidence
-   * record may cover several hashes: `expected` says of which it is asked (S14). Of other tokens it is not used.
+   * record may cover several hashes: `expected` says of which it is asked (S14), and `otherDigests` what the same document's are in the
+   * algorithms of later chains (S17). Of other tokens they are not used.
    */
-  judge(token: string, provider?: string, expected?: Imprint): Promise<Judgement>;
+  judge(token: string, provider?: string, expected?: Imprint, otherDigests?: readonly Imprint[]): Promise<Judgement>;
 }
 
 /** Every DER structure of RFC 3161 starts with a SEQUENCE. */
@@ -57,6 +58,7 @@ const sequenceTag = 0x30;
 interface Presented {
   readonly bytes: Buffer;
   readonly expected: Imprint | undefined;
+  readonly otherDigests: readonly Imprint[];
 }
 
 const derImprintOf = ({ algorithm, digest }: Imprint): DerImprint => ({ algorithm, digest: Buffer.from(digest, 'hex') });
@@ -111,9 +113,14 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
   /** A renewal may be any TSA's that is trusted; whose a record is, its first token says. */
   const renewalTrust = [...trust.providers.map((provider) => provider.trust), trust.extraTrust];
 
-  const verifyWith = ({ bytes, expected }: Presented, store: TrustStore, acceptGrantedWithMods: boolean): VerifyResult => {
+  const verifyWith = (
+    { bytes, expected, otherDigests }: Presented,
+    store: TrustStore,
+    acceptGrantedWithMods: boolean,
+  ): Promise<VerifyResult> => {
     const context = { trust: store, nowMs: clock(), acceptGrantedWithMods, renewalTrust };
-    return verifyEvidence(bytes, isRecord(bytes) && expected !== undefined ? { ...context, expected: derImprintOf(expected) } : context);
+    if (!isRecord(bytes) || expected === undefined) return verifyEvidenceAside(bytes, context);
+    return verifyEvidenceAside(bytes, { ...context, expected: derImprintOf(expected), otherDigests: otherDigests.map(derImprintOf) });
   };
 
   /**
@@ -124,14 +131,14 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
    * refused if one of them knows that a certificate was revoked. None of them may be left out because of what is not signed: the status
    * of an answer is judged after everything else, and each store has the certificates and revocation lists of all.
    */
-  function judgeTst(presented: Presented, providerName: string | undefined): Judgement {
+  async function judgeTst(presented: Presented, providerName: string | undefined): Promise<Judgement> {
     const named = trust.providers.filter(({ settings }) => settings.name === providerName);
     const candidates = named.length > 0 ? named : trust.providers;
     const isConfigured = providerName === undefined || named.length > 0;
     const refusals: Refused[] = [];
     const trusting: { provider: TrustedProvider; result: Verified }[] = [];
     for (const provider of candidates) {
-      const result = verifyWith(presented, provider.trust, true);
+      const result = await verifyWith(presented, provider.trust, true);
       if (result.ok) trusting.push({ provider, result });
       else refusals.push(result);
       // What is wrong with the encoding is wrong for everybody.
@@ -154,7 +161,7 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
     if (otherPolicy) return vouchedBy(otherPolicy.result, { trust: otherPolicy.provider.trust, provider: undefined, ...unknown });
     if (trusting.length > 0) return { ok: false, code: 'granted_with_mods' };
     if (named.length === 0) {
-      const extra = verifyWith(presented, trust.extraTrust, false);
+      const extra = await verifyWith(presented, trust.extraTrust, false);
       if (extra.ok) return vouchedBy(extra, { trust: trust.extraTrust, provider: providerName, ...unknown });
       refusals.push(extra);
     }
@@ -162,13 +169,13 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
   }
 
   return {
-    judge: async (token, provider, expected) => {
+    judge: async (token, provider, expected, otherDigests = []) => {
       const bytes = Buffer.from(token, 'base64');
       if (token === '' || bytes.toString('base64') !== token) return { ok: false, code: 'not_base64' };
       if (looksLikeMockToken(bytes))
         return provider === undefined || provider === mockProviderName ? judgeMock(bytes) : { ok: false, code: 'mock_not_rfc3161' };
       if (provider === mockProviderName || bytes[0] !== sequenceTag) return { ok: false, code: 'unknown_format' };
-      return judgeTst({ bytes, expected }, provider);
+      return judgeTst({ bytes, expected, otherDigests }, provider);
     },
   };
 }

@@ -10,21 +10,27 @@ export interface RenewProcessorDeps extends RenewalDeps, FindTermsDeps {
   readonly metrics?: Pick<Metrics, 'renewed'>;
 }
 
+/** What is left: due, and not to be judged. */
+export interface RunNotes {
+  readonly due: number;
+  readonly unknown: number;
+}
+
 /**
  * Renews the evidence that is due, and notes what is left. What a run did before it failed is counted too.
  *
  * @throws ServiceError `store_unavailable`, ProviderError: the job is tried again and goes on.
  */
-export function createRenewProcessor(deps: RenewProcessorDeps): () => Promise<RenewalOutcome & { due: number }> {
+export function createRenewProcessor(deps: RenewProcessorDeps): () => Promise<RenewalOutcome & RunNotes> {
   const { evidenceTerms, counters, metrics, renewBeforeMs, clock, log } = deps;
 
-  async function note(done: RenewalOutcome): Promise<number> {
+  async function note(done: RenewalOutcome): Promise<RunNotes> {
     if (done.renewed > 0) await counters.count({ renewed: done.renewed }, clock());
-    const { due } = await evidenceTerms.noteRun(new Date(clock()), new Date(clock() + renewBeforeMs));
-    metrics?.renewed({ ...done, due });
-    if (done.renewed + done.lapsed + done.asks + due > 0)
-      log.info({ ...done, due }, 'evidence was looked through for what is to be renewed');
-    return due;
+    const { due, unknown = 0 } = await evidenceTerms.noteRun(new Date(clock()), new Date(clock() + renewBeforeMs));
+    metrics?.renewed({ ...done, due, unknown });
+    if (done.renewed + done.lapsed + done.asks + due + unknown > 0)
+      log.info({ ...done, due, unknown }, 'evidence was looked through for what is to be renewed');
+    return { due, unknown };
   }
 
   return async () => {
@@ -36,6 +42,6 @@ export function createRenewProcessor(deps: RenewProcessorDeps): () => Promise<Re
       await note(done).catch((cause: unknown) => log.debug({ err: cause }, 'a run of renewals was not noted'));
       throw error;
     }
-    return { ...done, due: await note(done) };
+    return { ...done, ...(await note(done)) };
   };
 }

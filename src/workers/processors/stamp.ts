@@ -14,7 +14,7 @@ export interface StampProcessorDeps {
   readonly refusals: Pick<RefusalStore, 'insertOnce'>;
   readonly sealedContents: SealedContentStore;
   readonly sendReplies: (replyTo: string, replies: readonly StampReply[]) => Promise<void>;
-  /** Has a webhook sent for each of these stamps, whose callers asked for one (N3). @throws where the queue does not surely have them all */
+  /** Has a webhook sent for each of these stamps and outputs whose callers asked for one (N3, N6). @throws where the queue does not surely have them all */
   readonly announce: (items: readonly StampItem[]) => Promise<void>;
   readonly clock: Clock;
   /** How long callers wait, milliseconds. */
@@ -62,8 +62,9 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
     });
   }
 
-  async function appendAndReply(replyTo: string, appending: Appending): Promise<void> {
+  async function appendAndReply({ replyTo, items }: Pick<StampJob, 'replyTo' | 'items'>, appending: Appending): Promise<void> {
     const appended = await appendOutputs(appending);
+    await announce(items.filter(({ tokenId }) => appended.has(tokenId)));
     const replies = appending.outputs.map(({ stamp }): StampReply => {
       const record = appended.get(stamp.tokenId);
       if (!record) return { outcome: 'failed', tokenId: stamp.tokenId, code: 'workflow_closed' };
@@ -74,10 +75,10 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
 
   return async ({ replyTo, isRepeated = false, items }, run) => {
     const isFinal = ({ acceptedAt, isPromised = false }: StampItem) => !isPromised && clock() - acceptedAt < patience * waitMs;
-    const { stored, failed, refused, owed } = await makeStamps(items, { isRetry: run.isRetry || isRepeated, isFinal });
+    const { stored, failed, refused, owed, counted } = await makeStamps(items, { ...run, isRepeated, isFinal });
     const storedIds = new Set(stored.map(({ tokenId }) => tokenId));
     // Before the replies: this job is done again where the queue does not take them.
-    await announce(items.filter(({ tokenId, callback }) => callback !== undefined && storedIds.has(tokenId)));
+    await announce(items.filter(({ tokenId, output }) => !output && storedIds.has(tokenId)));
     const at = new Date(clock());
     const ofTsa = refused.filter(({ code }) => code === 'request_refused');
     // Before the replies: one that is lost leaves its caller with a 504, whose address tells the outcome.
@@ -89,14 +90,14 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
       ...failed.map(({ item: { tokenId }, code }) => ({ outcome: 'failed', tokenId, code }) as const),
       ...refused.map(({ item: { tokenId }, code, fault }): StampReply => ({ outcome: 'failed', tokenId, code, fault })),
     ];
-    await Promise.all([
-      ...(replies.length > 0 ? [sendReplies(replyTo, replies)] : []),
-      ...appendings.map((appending) => appendAndReply(replyTo, appending)),
-    ]);
+    // The end of the job is sent behind them, on the same connection: it need not wait until Redis has taken them.
+    if (replies.length > 0) void sendReplies(replyTo, replies);
+    await Promise.all(appendings.map((appending) => appendAndReply({ replyTo, items }, appending)));
 
     const contentInUse = new Set(stored.map(({ sealed }) => sealed?.contentId));
     for (const { sealed } of owed) contentInUse.add(sealed?.contentId);
     await removeContents(items.filter(({ sealed }) => sealed && !contentInUse.has(sealed.contentId)));
+    await counted;
     if (owed.length === 0) return;
     await run.keepOnly({ replyTo, items: owed });
     throw new ProviderError(`${owed.length} stamps are owed to callers who no longer wait`);

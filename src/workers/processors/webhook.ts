@@ -1,19 +1,22 @@
 import type { KeyObject } from 'node:crypto';
 import { stampTokenOf } from '../../shared/contract/stamp.ts';
 import { callbackSchema } from '../../shared/contract/webhook.ts';
-import type { WorkflowCompleteResponse } from '../../shared/contract/workflow.ts';
+import { type WorkflowCompleteResponse, workflowStampResponseOf } from '../../shared/contract/workflow.ts';
 import { workflowPath } from '../../shared/domain/addresses.ts';
 import { decryptMetadata, deriveKey } from '../../shared/domain/encryption.ts';
-import type { JobPayload } from '../../shared/queue/jobs.ts';
+import { type JobPayload, type JobRun, NotItsTurnError } from '../../shared/queue/jobs.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
+import type { OutputStore } from '../../shared/store/outputs.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import type { WorkflowStore } from '../../shared/store/workflows.ts';
 import type { TokenJudge } from '../../shared/trust/judge.ts';
-import { type SendWebhook, type Webhook, WebhookError } from '../webhooks/sender.ts';
+import { createReceiverTurns } from '../webhooks/receiver-turns.ts';
+import { type SendWebhook, WebhookError } from '../webhooks/sender.ts';
 
 export interface WebhookDeps {
   readonly stamps: Pick<StampStore, 'find'>;
+  readonly outputs: Pick<OutputStore, 'findByTokens'>;
   readonly workflows: Pick<WorkflowStore, 'find'>;
   readonly stampKey: () => Promise<KeyObject>;
   readonly tokenJudge: TokenJudge;
@@ -23,7 +26,7 @@ export interface WebhookDeps {
   readonly log: Logger;
 }
 
-/** How long delivery is tried. */
+/** How long delivery is tried, from the first time on. */
 const tryForMs = 24 * 3_600_000;
 /** The job of a workflow's event is sent before what it tells of is done: one that has not come true by then never does. */
 const comesTrueWithinMs = 60_000;
@@ -33,40 +36,52 @@ class NotYetError extends Error {
   override readonly name = 'NotYetError';
 }
 
+type WebhookJob = JobPayload<'webhook'>;
+type StampJob = Extract<WebhookJob, { tokenId: string }>;
+
+/** Where a webhook goes, and what makes its body: that is looked up once it is its turn. Undefined: there is nothing to be told. */
+interface Addressed {
+  readonly url: string;
+  readonly id: string;
+  readonly body: () => Promise<string | undefined>;
+}
+
 /**
  * Sends a webhook (N3): the answer that the caller would have had, signed. At least once: a receiver knows it again by its id. It is tried again with
- * growing pauses for a day.
+ * growing pauses for a day. Receivers take turns (N5).
  *
- * @throws WebhookError, NotYetError when it is to be tried again; ServiceError `store_unavailable`
+ * @throws WebhookError, NotYetError when it is to be tried again; NotItsTurnError; ServiceError `store_unavailable`
  */
-export function createWebhookProcessor(deps: WebhookDeps): (job: JobPayload<'webhook'>) => Promise<void> {
-  const { stamps, workflows, stampKey, tokenJudge, sendWebhook, publicBaseUrl = '', clock, log } = deps;
+export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run: Pick<JobRun, 'keepOnly'>) => Promise<void> {
+  const { stamps, outputs, workflows, stampKey, tokenJudge, sendWebhook, publicBaseUrl = '', clock, log } = deps;
+  const turns = createReceiverTurns({ clock });
+  const addressOf = (path: string) => `${publicBaseUrl}${path}`;
 
-  async function ofStamp({
-    tokenId,
-    callback,
-    event,
-  }: Extract<JobPayload<'webhook'>, { event: 'stamp.made' }>): Promise<Webhook | undefined> {
+  async function bodyOfStamp(tokenId: string, sealedUrl: string | null): Promise<string | undefined> {
     const stored = await stamps.find(tokenId);
-    const said = decryptMetadata(deriveKey(await stampKey(), tokenId), tokenId, callback);
-    if (!stored || said === undefined) return undefined;
-    const { url, sealed_storage_url } = callbackSchema.parse(JSON.parse(said));
+    if (!stored) return undefined;
     const [proof] = stored.proofs;
     // Told anew, so judged anew (V9).
     const judged = await tokenJudge.judge(proof.token, proof.provider, stored.imprint);
-    if (!judged.ok) {
-      log.error({ tokenId, code: judged.code }, 'a stored stamp does not verify, and no webhook tells of it');
-      return undefined;
-    }
-    const answer = stampTokenOf(stored, { ...proof, isQualified: judged.isQualified }, sealed_storage_url);
-    return { url, id: `stamp_${tokenId}`, event, body: JSON.stringify(answer) };
+    if (judged.ok) return JSON.stringify(stampTokenOf(stored, { ...proof, isQualified: judged.isQualified }, sealedUrl));
+    log.error({ tokenId, code: judged.code }, 'a stored stamp does not verify, and no webhook tells of it');
+    return undefined;
   }
 
-  async function ofWorkflow({
-    workflowId,
-    event,
-    acceptedAt,
-  }: Exclude<JobPayload<'webhook'>, { event: 'stamp.made' }>): Promise<Webhook | undefined> {
+  async function bodyOfOutput(tokenId: string): Promise<string | undefined> {
+    const [output] = await outputs.findByTokens([tokenId]);
+    return output && JSON.stringify(workflowStampResponseOf(output, addressOf));
+  }
+
+  async function ofStamp({ tokenId, callback, event }: StampJob): Promise<Addressed | undefined> {
+    const said = decryptMetadata(deriveKey(await stampKey(), tokenId), tokenId, callback);
+    if (said === undefined) return undefined;
+    const { url, sealed_storage_url } = callbackSchema.parse(JSON.parse(said));
+    if (event === 'output.made') return { url, id: `output_${tokenId}`, body: () => bodyOfOutput(tokenId) };
+    return { url, id: `stamp_${tokenId}`, body: () => bodyOfStamp(tokenId, sealed_storage_url) };
+  }
+
+  async function ofWorkflow({ workflowId, event, acceptedAt }: Exclude<WebhookJob, StampJob>): Promise<Addressed | undefined> {
     const workflow = await workflows.find(workflowId);
     if (!workflow?.callbackUrl) return undefined;
     const { callbackUrl: url, emailVerifiedAt, completedAt, root, status } = workflow;
@@ -79,25 +94,43 @@ export function createWebhookProcessor(deps: WebhookDeps): (job: JobPayload<'web
       workflow_id: workflowId,
       status: 'completed',
       output_count: root?.outputCount ?? 0,
-      verify_url: `${publicBaseUrl}${workflowPath(workflowId)}`,
+      verify_url: addressOf(workflowPath(workflowId)),
       completed_at: completedAt.toISOString(),
     };
     const answer = event === 'workflow.completed' ? completed : { workflow_id: workflowId, status: 'active' };
-    return { url, id: `${event.replace('workflow.', '')}_${workflowId}`, event, body: JSON.stringify(answer) };
+    return { url, id: `${event.replace('workflow.', '')}_${workflowId}`, body: async () => JSON.stringify(answer) };
   }
 
-  return async (job) => {
-    const { event, requestId, acceptedAt } = job;
-    const webhook = job.event === 'stamp.made' ? await ofStamp(job) : await ofWorkflow(job);
+  /** @throws WebhookError where it is to be tried again */
+  async function judgeFailure(job: WebhookJob, startedAt: number, run: Pick<JobRun, 'keepOnly'>, error: WebhookError): Promise<void> {
+    const { firstTriedAt = startedAt } = job;
+    if (error.isFinal || clock() - firstTriedAt >= tryForMs) return;
+    if (job.firstTriedAt === undefined) await run.keepOnly({ ...job, firstTriedAt });
+    throw error;
+  }
+
+  return async (job, run) => {
+    const webhook = 'tokenId' in job ? await ofStamp(job) : await ofWorkflow(job);
     if (!webhook) return;
+    const { url, id, body: makeBody } = webhook;
+    const turn = turns.begin(new URL(url).host);
+    if ('waitMs' in turn) throw new NotItsTurnError(turn.waitMs);
+    const startedAt = clock();
+    const told = { requestId: job.requestId, event: job.event, webhookId: id };
+    let wasTaken: boolean | undefined;
     try {
-      await sendWebhook(webhook);
+      const body = await makeBody();
+      if (body === undefined) return;
+      wasTaken = false;
+      await sendWebhook({ url, id, event: job.event, body });
+      wasTaken = true;
+      log.info({ ...told, outcome: 'done' }, 'a webhook was taken');
     } catch (error) {
       if (!(error instanceof WebhookError)) throw error;
-      if (!error.isFinal && clock() - acceptedAt < tryForMs) throw error;
-      log.error({ requestId, event, webhookId: webhook.id, fault: error.message }, 'a webhook was given up');
-      return;
+      await judgeFailure(job, startedAt, run, error);
+      log.error({ ...told, fault: error.message }, 'a webhook was given up');
+    } finally {
+      turn.end(wasTaken);
     }
-    log.info({ requestId, event, webhookId: webhook.id, outcome: 'done' }, 'a webhook was taken');
   };
 }

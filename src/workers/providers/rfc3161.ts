@@ -10,7 +10,7 @@ import {
   type TrustStore,
   type Verified,
   type VerifyResult,
-  verifyResponse,
+  verifyResponseAside,
   verifyToken,
 } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
@@ -115,7 +115,7 @@ export function createRfc3161Provider(deps: {
     const sentAtMs = clock();
     const tsr = await withDeadline(timeoutMs, (own) => client.ask(tsq, own), signal);
     const receivedAtMs = clock();
-    const result = verifyResponse(tsr, {
+    const result = await verifyResponseAside(tsr, {
       request: tsq,
       trust,
       sentAtMs,

@@ -1,16 +1,23 @@
-import { type KeyObject, X509Certificate } from 'node:crypto';
+import { type KeyType, X509Certificate } from 'node:crypto';
+import { type AlgorithmEnd, type AlgorithmPolicy, algorithmPolicy } from '../../shared/domain/algorithm-policy.ts';
 import type { EvidenceTerm } from '../../shared/domain/stamp.ts';
 import type { Verified } from '../../shared/rfc3161/index.ts';
-import { type AlgorithmEnd, type AlgorithmPolicy, algorithmPolicy } from './algorithm-policy.ts';
 
 /** Certificates of TSAs are few, and each signs many tokens. */
 const mostRemembered = 256;
-const keys = new Map<string, KeyObject>();
+const keys = new Map<string, SigningKey>();
 
-function keyOf({ fingerprint, der }: Verified['chain'][number]): KeyObject {
+interface SigningKey {
+  readonly type: KeyType | undefined;
+  /** Of RSA's modulus; endless for all other keys. */
+  readonly bits: number;
+}
+
+function keyOf({ fingerprint, der }: Verified['chain'][number]): SigningKey {
   const known = keys.get(fingerprint);
   if (known) return known;
-  const key = new X509Certificate(der).publicKey;
+  const { asymmetricKeyType: type, asymmetricKeyDetails: details } = new X509Certificate(der).publicKey;
+  const key = { type, bits: details?.modulusLength ?? Number.POSITIVE_INFINITY };
   if (keys.size >= mostRemembered) keys.clear();
   keys.set(fingerprint, key);
   return key;
@@ -24,10 +31,8 @@ export function evidenceTermOf(
   const endsAt = Math.min(...chain.map(({ notAfter }) => notAfter.getTime()));
   const isConcerned = ({ concerns }: AlgorithmEnd): boolean => {
     if ('hash' in concerns) return concerns.hash === imprint.algorithm;
-    return chain.map(keyOf).some((key) => {
-      const bits = key.asymmetricKeyDetails?.modulusLength ?? Number.POSITIVE_INFINITY;
-      return key.asymmetricKeyType === concerns.key && (bits < concerns.belowBits || concerns.belowBits === Number.POSITIVE_INFINITY);
-    });
+    const { key, belowBits } = concerns;
+    return chain.map(keyOf).some(({ type, bits }) => type === key && (bits < belowBits || belowBits === Number.POSITIVE_INFINITY));
   };
   const ends = policy.ends.filter(isConcerned).map(({ from }) => from.getTime());
   return { endsAt: new Date(endsAt), renewBy: new Date(Math.min(endsAt, ...ends)) };

@@ -1,54 +1,76 @@
+import { algorithmPolicy } from '../../shared/domain/algorithm-policy.ts';
+import type { ReasonCode } from '../../shared/domain/reasons.ts';
 import type { EvidenceTerm } from '../../shared/domain/stamp.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
-import { type EvidenceTermStore, subjectKinds, type TermWalk } from '../../shared/store/evidence-terms.ts';
+import { type EvidenceTermStore, type SubjectKind, subjectKinds, type TermWalk } from '../../shared/store/evidence-terms.ts';
 import type { TokenJudge } from '../../shared/trust/judge.ts';
-import { algorithmPolicy } from './algorithm-policy.ts';
 import { evidenceTermOf } from './evidence-term.ts';
 import { readSubjects, type Subject, type SubjectSources } from './renewal-subjects.ts';
 
 const perStep = 1_000;
 
+/** Nothing that could come back would help such a record. */
+const hasEnded: ReadonlySet<ReasonCode> = new Set(['evidence_expired', 'evidence_renewed_late']);
+
 export interface FindTermsDeps extends SubjectSources {
-  readonly evidenceTerms: Pick<EvidenceTermStore, 'listTokens' | 'readWalk' | 'writeWalk' | 'setTerms'>;
+  readonly evidenceTerms: Pick<EvidenceTermStore, 'findUnknown' | 'listTokens' | 'readWalk' | 'setTerms' | 'setUnknown' | 'writeWalk'>;
   readonly tokenJudge: TokenJudge;
   readonly log: Logger;
 }
 
 /**
- * Finds until when evidence holds that was stored without saying so, by an earlier version; after a change of the algorithm policy, of all. Once
- * it is through there is nothing to do: what is stored since says it. It goes on where it was interrupted.
+ * Finds until when evidence holds that was stored without saying so, by an earlier version; after a change of the algorithm policy, of all; and each time
+ * that of what could not be judged before: its trust anchor may be back. It goes on where it was interrupted.
  *
  * @throws ServiceError `store_unavailable`
  */
 export async function findTerms({ evidenceTerms, tokenJudge, log, ...sources }: FindTermsDeps): Promise<void> {
+  /** A token by itself may have ended and is still valid (V5): its term then says that it is too late. */
+  async function termOf({ record, renewals, token, provider, imprint, newImprints }: Subject): Promise<EvidenceTerm | 'ended' | 'unknown'> {
+    const judged = renewals === 0 ? token : record?.toString('base64');
+    const judgement = judged === undefined ? undefined : await tokenJudge.judge(judged, provider, imprint, newImprints);
+    if (judgement?.ok === false && hasEnded.has(judgement.code)) return 'ended';
+    if (!judgement?.ok || !judgement.verified) return 'unknown';
+    return evidenceTermOf(judgement.verified.record?.tokens.at(-1) ?? judgement.verified);
+  }
+
+  async function judge(kind: SubjectKind, ids: readonly string[]): Promise<void> {
+    const terms = new Map<string, EvidenceTerm>();
+    const unknown = new Set(ids);
+    for await (const subject of readSubjects(
+      sources,
+      ids.map((id) => ({ kind, id })),
+    )) {
+      const term = await termOf(subject);
+      if (term !== 'unknown') unknown.delete(subject.id);
+      if (typeof term === 'object') terms.set(subject.id, term);
+    }
+    await evidenceTerms.setTerms(kind, terms);
+    await evidenceTerms.setUnknown(kind, [...unknown]);
+    if (unknown.size > 0)
+      log.warn({ kind, unknown: unknown.size, first: [...unknown][0] }, 'evidence cannot be judged, and is not renewed');
+  }
+
+  async function judgeUnknown(kind: SubjectKind): Promise<void> {
+    let ids: readonly string[] = [];
+    do {
+      ids = await evidenceTerms.findUnknown(kind, ids.at(-1) ?? '', perStep);
+      await judge(kind, ids);
+    } while (ids.length === perStep);
+  }
+
   const { revision } = algorithmPolicy;
   const last = await evidenceTerms.readWalk();
   const start = Object.fromEntries(subjectKinds.map((kind) => [kind, '']));
   let walk: TermWalk = last?.revision === revision ? last : { revision, isAnew: last !== undefined, after: start };
-
-  /** A token by itself may have ended and is still valid (V5): its term then says that it is too late. */
-  async function termOf({ record, renewals, token, provider, imprint }: Subject): Promise<EvidenceTerm | undefined> {
-    const judged = renewals === 0 ? token : record?.toString('base64');
-    const judgement = judged === undefined ? undefined : await tokenJudge.judge(judged, provider, imprint);
-    if (!judgement?.ok || !judgement.verified) return undefined;
-    return evidenceTermOf(judgement.verified.record?.tokens.at(-1) ?? judgement.verified);
-  }
-
-  let unknown = 0;
   for (const kind of subjectKinds) {
+    await judgeUnknown(kind);
     for (let after = walk.after[kind]; after !== undefined; after = walk.after[kind]) {
       const { ids, next } = await evidenceTerms.listTokens(kind, after, perStep, walk.isAnew);
-      const terms = new Map<string, EvidenceTerm>();
-      for await (const subject of readSubjects(sources, kind, ids)) {
-        const term = await termOf(subject);
-        if (term) terms.set(subject.id, term);
-        else unknown += 1;
-      }
-      await evidenceTerms.setTerms(kind, terms);
+      await judge(kind, ids);
       const { [kind]: _, ...others } = walk.after;
       walk = { ...walk, after: next === undefined ? others : { ...others, [kind]: next } };
       await evidenceTerms.writeWalk(walk);
     }
   }
-  if (unknown > 0) log.warn({ unknown }, 'evidence that is not trusted any more, or is damaged, will not be renewed');
 }

@@ -1,25 +1,33 @@
-import type { EvidenceTerm } from '../../shared/domain/stamp.ts';
+import type { EvidenceTerm, Imprint } from '../../shared/domain/stamp.ts';
 import { renewalImprintOf } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { type EvidenceTermStore, type SubjectKind, subjectKinds } from '../../shared/store/evidence-terms.ts';
+import type { NewDigestStore } from '../../shared/store/new-digests.ts';
 import type { OpenRenewal, RenewalStore } from '../../shared/store/renewals.ts';
 import type { TimestampProvider } from '../providers/provider.ts';
-import { readSubjects, type Subject, type SubjectSources } from './renewal-subjects.ts';
-import { type Candidate, isOfUse, renewedBy, signTree } from './renewal-tree.ts';
+import { createGatherings, type Gathering, keyOf, type TokenKind } from './gatherings.ts';
+import { readSubjects, type Subject, type SubjectRef, type SubjectSources } from './renewal-subjects.ts';
+import { type Candidate, renewedBy, signTree } from './renewal-tree.ts';
+import { createUselessTokens } from './useless-tokens.ts';
 
 /** The most records that one request is for. */
 const mostLeavesOfAll = 4_096;
 /** How many ids of what is due are read at a time. */
 const idsPerRead = 65_536;
+/** How many new digests are read at a time. */
+const digestsPerRead = 1_000;
 
 export interface RenewalDeps extends SubjectSources {
-  readonly evidenceTerms: Pick<EvidenceTermStore, 'findDue' | 'lapse'>;
+  readonly evidenceTerms: Pick<EvidenceTermStore, 'findDue' | 'lapse' | 'readUseless' | 'noteUseless'>;
   readonly renewals: Pick<RenewalStore, 'begin' | 'findUnfinished' | 'give' | 'finish'>;
+  readonly newDigests: Pick<NewDigestStore, 'list' | 'remove'>;
   readonly provider: TimestampProvider;
   /** Whether any provider is qualified: then what is qualified is renewed by such a one. */
   readonly servesQualified: boolean;
   readonly renewBeforeMs: number;
+  /** Asks a TSA whose last token was of no use at once again, as by command: it may have other certificates now. */
+  readonly isByCommand?: boolean;
   /** The most records that one request is for; default 4 096. */
   readonly mostLeaves?: number;
   readonly clock: Clock;
@@ -33,27 +41,20 @@ export interface RenewalOutcome {
   asks: number;
 }
 
-/** What goes into one tree: of one algorithm, and all for the same kind of TSA. */
-interface Gathering {
-  readonly key: string;
-  readonly algorithm: Candidate['algorithm'];
-  readonly requiresQualified: boolean;
-  readonly candidates: Candidate[];
-}
-
 /**
- * Renews what must be renewed within `renewBeforeMs`, a token for up to 4 096 stamps and batches (RFC 4998 §5.2). First it finishes what an earlier run began.
- * It may be killed at any time, and may run twice at once: nothing is renewed by a token that is not over its last one.
+ * Renews what must be renewed within `renewBeforeMs`, and covers the new digests of documents, a token for up to 4 096 stamps and batches (RFC 4998 §5.2).
+ * First it finishes what an earlier run began. It may be killed at any time, and may run twice at once: nothing is renewed by a token that is not over its
+ * last one.
  *
  * @param done is told what was done, as it is done
  * @throws ServiceError `store_unavailable`, ProviderError: what was done until then stays, and the next run goes on.
  */
 export async function renewEvidence(deps: RenewalDeps, done: RenewalOutcome): Promise<void> {
-  const { evidenceTerms, renewals, provider, servesQualified, renewBeforeMs, mostLeaves = mostLeavesOfAll, clock, log } = deps;
+  const { evidenceTerms, renewals, newDigests, provider, servesQualified, renewBeforeMs, clock, log } = deps;
+  const { isByCommand = false, mostLeaves = mostLeavesOfAll } = deps;
 
   const dueBy = () => new Date(clock() + renewBeforeMs);
-  /** Of each kind of gathering the last token that renewed nobody: for those that it was of no use to, no other is asked for in this run. */
-  const useless = new Map<string, OpenRenewal>();
+  const useless = createUselessTokens(isByCommand ? new Map() : await evidenceTerms.readUseless(), clock);
 
   async function write(renewal: OpenRenewal): Promise<void> {
     const { renewalId, provider: name, term } = renewal;
@@ -63,18 +64,24 @@ export async function renewEvidence(deps: RenewalDeps, done: RenewalOutcome): Pr
     log.info({ renewalId, provider: name, renewed, holdsUntil: term.endsAt.toISOString() }, 'evidence was renewed');
   }
 
-  async function sign({ key, algorithm, requiresQualified, candidates }: Gathering): Promise<void> {
+  async function sign({ kind, candidates }: Gathering): Promise<void> {
     done.asks += 1;
-    const renewal = await signTree(provider, candidates, { algorithm, requiresQualified, dueBy: dueBy() });
+    const renewal = await signTree(provider, candidates, { ...kind, dueBy: dueBy() });
     if (!renewal.members.some(({ isRenewed }) => isRenewed)) {
-      const facts = { provider: renewal.provider, waiting: candidates.length, holdsUntil: renewal.term.endsAt.toISOString() };
-      useless.set(key, renewal);
+      const { issuedAt, term } = renewal;
+      await evidenceTerms.noteUseless(keyOf(kind), useless.add(kind, { issuedAt, term }));
+      const facts = { provider: renewal.provider, waiting: candidates.length, holdsUntil: term.endsAt.toISOString() };
       log.warn(facts, 'evidence cannot be renewed: the certificates of the TSA do not last longer than those of the evidence');
       return;
     }
     await renewals.begin(renewal);
     await write(renewal);
   }
+
+  const kindOf = ({ isQualified }: Subject, { algorithm }: Candidate): TokenKind => ({
+    algorithm,
+    requiresQualified: servesQualified && isQualified,
+  });
 
   async function lapse(kind: SubjectKind, subjects: readonly Subject[]): Promise<void> {
     if (subjects.length === 0) return;
@@ -84,48 +91,71 @@ export async function renewEvidence(deps: RenewalDeps, done: RenewalOutcome): Pr
     log.error({ kind, lapsed, first: subjects[0]!.id }, 'evidence has ended without a renewal, or is damaged');
   }
 
+  async function findDue(until: Date): Promise<{ refs: SubjectRef[]; isMore: boolean }> {
+    const found = await Promise.all(
+      subjectKinds.map(async (kind) => (await evidenceTerms.findDue(kind, until, idsPerRead)).map((due) => ({ kind, ...due }))),
+    );
+    const refs = found.flat().sort((a, b) => a.endsAt.getTime() - b.endsAt.getTime());
+    return { refs, isMore: found.some(({ length }) => length === idsPerRead) };
+  }
+
   /** One look at what is due; whether there may be more that can be renewed. */
   async function pass(): Promise<boolean> {
     const before = done.renewed;
     const until = dueBy();
-    const gatherings = new Map<string, Gathering>();
-    let isMore = false;
-    for (const kind of subjectKinds) {
-      const ids = await evidenceTerms.findDue(kind, until, idsPerRead);
-      isMore ||= ids.length === idsPerRead;
-      const lost: Subject[] = [];
-      for await (const subject of readSubjects(deps, kind, ids)) {
-        const candidate = candidateOf(subject, clock());
-        if (candidate === undefined) {
-          lost.push(subject);
-          continue;
-        }
-        const requiresQualified = servesQualified && subject.isQualified;
-        const key = `${candidate.algorithm} ${requiresQualified}`;
-        const tried = useless.get(key);
-        if (tried && !isOfUse(tried, candidate.term, until)) continue;
-        const gathering = gatherings.get(key) ?? { key, algorithm: candidate.algorithm, requiresQualified, candidates: [] };
-        gatherings.set(key, gathering);
-        if (gathering.candidates.push(candidate) < mostLeaves) continue;
-        gatherings.delete(key);
-        await sign(gathering);
-      }
-      await lapse(kind, lost);
+    const { refs, isMore } = await findDue(until);
+    const gatherings = createGatherings(mostLeaves, sign);
+    const lost: Subject[] = [];
+    for await (const subject of readSubjects(deps, refs)) {
+      const candidate = candidateOf(subject, clock());
+      if (candidate === undefined) lost.push(subject);
+      else if (!useless.has(kindOf(subject, candidate), candidate.term, until)) await gatherings.add(kindOf(subject, candidate), candidate);
     }
-    for (const gathering of gatherings.values()) await sign(gathering);
+    for (const [kind, subjects] of Map.groupBy(lost, (subject) => subject.kind)) await lapse(kind, subjects);
+    await gatherings.signAll();
     return isMore && done.renewed > before;
   }
 
+  /** What is covered, or has ended, waits no longer. What this run covers is seen to be so by the next one: another token may have come first. */
+  async function coverNewDigests(): Promise<void> {
+    const gatherings = createGatherings(mostLeaves, sign);
+    for (
+      let page = await newDigests.list('', digestsPerRead);
+      page.length > 0;
+      page = await newDigests.list(page.at(-1)!.tokenId, digestsPerRead)
+    ) {
+      const imprints = new Map(page.map(({ tokenId, imprint }) => [tokenId, imprint]));
+      const settled: string[] = [];
+      const refs = page.map(({ tokenId }) => ({ kind: 'stamp', id: tokenId }) as const);
+      for await (const subject of readSubjects(deps, refs)) {
+        const imprint = imprints.get(subject.id)!;
+        const candidate = candidateOf(subject, clock(), imprint);
+        if (subject.lastAlgorithm === imprint.algorithm || hasEnded(subject, clock())) settled.push(subject.id);
+        else if (candidate) await gatherings.add(kindOf(subject, candidate), candidate);
+      }
+      await newDigests.remove(settled);
+    }
+    await gatherings.signAll();
+  }
+
   for (let open = await renewals.findUnfinished(); open; open = await renewals.findUnfinished()) await write(open);
+  await coverNewDigests();
   while (await pass());
 }
 
-/** Undefined: there is nothing left that a new token could vouch for. */
-function candidateOf({ kind, id, record, renewals, term }: Subject, nowMs: number): Candidate | undefined {
-  const imprint = record && renewalImprintOf(record);
-  if (imprint === undefined || !hasTime(term, nowMs)) return undefined;
-  return { kind, id, renewals, algorithm: imprint.algorithm, group: imprint.digest, term };
+/**
+ * Undefined: there is nothing left that a new token could vouch for.
+ *
+ * @param newImprint of the document, to be covered with all before
+ */
+function candidateOf(subject: Subject, nowMs: number, newImprint?: Imprint): Candidate | undefined {
+  const { kind, id, record, renewals, batchRenewals, term } = subject;
+  const newDigest = newImprint && { algorithm: newImprint.algorithm, digest: Buffer.from(newImprint.digest, 'hex') };
+  const imprint = record && renewalImprintOf(record, newDigest);
+  if (imprint === undefined || term === undefined || hasEnded(subject, nowMs)) return undefined;
+  const ofNewDigest = newImprint && { newImprint, ...(batchRenewals !== undefined && { batchRenewals }) };
+  return { kind, id, renewals, algorithm: imprint.algorithm, group: imprint.digest, term, ...ofNewDigest };
 }
 
-const hasTime = (term: EvidenceTerm | undefined, nowMs: number): term is EvidenceTerm =>
-  term !== undefined && term.endsAt.getTime() > nowMs;
+const hasEnded = ({ term }: { readonly term: EvidenceTerm | undefined }, nowMs: number): boolean =>
+  term !== undefined && term.endsAt.getTime() <= nowMs;

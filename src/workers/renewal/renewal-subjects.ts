@@ -1,20 +1,29 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { batchRecordOf, evidenceRecordOf, renewalsOf } from '../../shared/domain/evidence.ts';
-import type { Batch, EvidenceTerm, Imprint } from '../../shared/domain/stamp.ts';
+import { batchRecordOf, evidenceRecordOf, lastAlgorithmOf, newImprintsOf, ownRenewalsOf } from '../../shared/domain/evidence.ts';
+import type { Batch, EvidenceTerm, Imprint, ImprintAlgorithm, Proof } from '../../shared/domain/stamp.ts';
 import type { BatchStore } from '../../shared/store/batches.ts';
 import type { SubjectKind } from '../../shared/store/evidence-terms.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 
-/** What can be renewed: the token of a stamp, or of a batch for all its leaves. */
-export interface Subject {
+export interface SubjectRef {
   readonly kind: SubjectKind;
   readonly id: string;
+}
+
+/** What can be renewed: the token of a stamp, or of a batch for all its leaves. */
+export interface Subject extends SubjectRef {
   readonly provider: string;
   readonly isQualified: boolean;
   readonly imprint: Imprint;
   readonly term: EvidenceTerm | undefined;
-  /** How many it has had. */
+  /** How many it has had; of a leaf those of its own, beside its batch's. */
   readonly renewals: number;
+  /** Of a leaf without any of its own: how many its batch has had. */
+  readonly batchRenewals: number | undefined;
+  /** That the last renewal is of. */
+  readonly lastAlgorithm: ImprintAlgorithm;
+  /** Digests of the document in other algorithms: the record is judged with them. */
+  readonly newImprints: readonly Imprint[];
   /** DER EvidenceRecord; undefined: damaged, or none. */
   readonly record: Buffer | undefined;
   /** The token without its renewals, base64; undefined: damaged, or none. */
@@ -29,16 +38,15 @@ export interface SubjectSources {
 /** So many are read, and worked on without a pause, at a time: stamps are made in the same process. */
 const perTurn = 64;
 
-/** Reads subjects, a few at a time. @throws ServiceError `store_unavailable` */
-export async function* readSubjects(
-  { stamps, batches }: SubjectSources,
-  kind: SubjectKind,
-  ids: readonly string[],
-): AsyncGenerator<Subject> {
-  for (let first = 0; first < ids.length; first += perTurn) {
-    const some = ids.slice(first, first + perTurn);
-    if (kind === 'stamp') yield* (await stamps.findMany(some)).map(ofStamp);
-    else yield* [...(await batches.findMany(some)).values()].map(ofBatch);
+/** Reads subjects in the order given, a few at a time. @throws ServiceError `store_unavailable` */
+export async function* readSubjects({ stamps, batches }: SubjectSources, refs: readonly SubjectRef[]): AsyncGenerator<Subject> {
+  for (let first = 0; first < refs.length; first += perTurn) {
+    const some = refs.slice(first, first + perTurn);
+    const ids = (wanted: SubjectKind) => some.filter(({ kind }) => kind === wanted).map(({ id }) => id);
+    const [ofBatches, ofStamps] = await Promise.all([batches.findMany(ids('batch')), stamps.findMany(ids('stamp'))]);
+    const found = [...[...ofBatches.values()].map(ofBatch), ...ofStamps.map(ofStamp)];
+    const byId = new Map(found.map((subject) => [subject.id, subject]));
+    yield* some.flatMap(({ id }) => byId.get(id) ?? []);
     await nextTurn();
   }
 }
@@ -46,21 +54,42 @@ export async function* readSubjects(
 function ofStamp(stamp: StoredStamp): Subject {
   const [proof] = stamp.proofs;
   const { provider, isQualified } = proof;
+  const ofBatchAlone = proof.kind === 'leaf' && proof.own === undefined;
   return {
     kind: 'stamp',
     id: stamp.tokenId,
     provider,
     isQualified,
     imprint: stamp.imprint,
-    term: proof.kind === 'token' ? proof.term : undefined,
-    renewals: renewalsOf(proof).length,
+    term: termOf(proof),
+    renewals: ownRenewalsOf(proof).length,
+    batchRenewals: ofBatchAlone ? (proof.batch.renewals?.length ?? 0) : undefined,
+    lastAlgorithm: lastAlgorithmOf(stamp),
+    newImprints: newImprintsOf(proof),
     record: evidenceRecordOf(stamp),
     token: proof.token || undefined,
   };
 }
 
+function termOf(proof: Proof): EvidenceTerm | undefined {
+  if (proof.kind === 'mock') return undefined;
+  return (proof.kind === 'leaf' ? (proof.own ?? proof.batch) : proof).term;
+}
+
 function ofBatch(batch: Batch): Subject {
   const { batchId: id, provider, isQualified, root: imprint, term, renewals = [], tst } = batch;
-  const token = tst.toString('base64');
-  return { kind: 'batch', id, provider, isQualified, imprint, term, renewals: renewals.length, record: batchRecordOf(batch), token };
+  return {
+    kind: 'batch',
+    id,
+    provider,
+    isQualified,
+    imprint,
+    term,
+    renewals: renewals.length,
+    batchRenewals: undefined,
+    lastAlgorithm: imprint.algorithm,
+    newImprints: [],
+    record: batchRecordOf(batch),
+    token: tst.toString('base64'),
+  };
 }

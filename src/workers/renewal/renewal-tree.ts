@@ -24,9 +24,9 @@ const treeOf = ({ algorithm, members }: Grown): HashTree =>
 /** Those that a renewal is for, with their ways to its root. */
 export function renewedBy(renewal: OpenRenewal): RenewedSubject[] {
   const tree = treeOf(renewal);
-  return renewal.members.flatMap(({ kind, id, renewals, isRenewed }, index) =>
+  return renewal.members.flatMap(({ kind, id, renewals, newImprint, batchRenewals, isRenewed }, index) =>
     // The first list is the group itself: the record of a subject says what that is.
-    isRenewed ? [{ kind, id, renewals, path: tree.reducedHashtreeOf(index).slice(1).flat() }] : [],
+    isRenewed ? [{ kind, id, renewals, newImprint, batchRenewals, path: tree.reducedHashtreeOf(index).slice(1).flat() }] : [],
   );
 }
 
@@ -38,6 +38,11 @@ export function renewedBy(renewal: OpenRenewal): RenewedSubject[] {
 export function isOfUse({ term, issuedAt }: Pick<OpenRenewal, 'term' | 'issuedAt'>, own: EvidenceTerm, dueBy: Date): boolean {
   if (Date.parse(issuedAt) > own.endsAt.getTime()) return false;
   return own.renewBy < term.renewBy || (own.endsAt <= dueBy && own.endsAt < term.endsAt);
+}
+
+/** A new digest is covered by any token that is there in time: the certificates of the next one may last longer. */
+function isRenewedBy(token: Pick<OpenRenewal, 'term' | 'issuedAt'>, { newImprint, term }: Candidate, dueBy: Date): boolean {
+  return newImprint === undefined ? isOfUse(token, term, dueBy) : Date.parse(token.issuedAt) <= term.endsAt.getTime();
 }
 
 /**
@@ -59,6 +64,9 @@ export async function signTree(
   if (proof.kind !== 'token' || proof.term === undefined)
     throw new ProviderError('evidence is renewed by tokens of a TSA: the mock provider makes none');
   const { provider: name, issuedAt, term, tsq, tsr } = proof;
-  const members = leaves.map(({ term: own, algorithm: _, ...leaf }) => ({ ...leaf, isRenewed: isOfUse({ term, issuedAt }, own, dueBy) }));
+  const members = leaves.map((leaf) => {
+    const { term: _, algorithm: __, ...member } = leaf;
+    return { ...member, isRenewed: isRenewedBy({ term, issuedAt }, leaf, dueBy) };
+  });
   return { renewalId, algorithm, provider: name, issuedAt, term, tsq, tsr, tst: Buffer.from(proof.token, 'base64'), members };
 }

@@ -10,12 +10,15 @@ export function createAnnouncements({ jobs, clock }: { jobs: Pick<JobSender, 'se
   }
 
   return {
+    /** Of stamps and outputs that were made, those whose callers asked for it. */
     announce: async (items: readonly StampItem[]): Promise<void> => {
       const acceptedAt = clock();
       await Promise.all(
-        items.map(({ tokenId, callback = '', requestId }) =>
-          send('webhook', { event: 'stamp.made', tokenId, callback, acceptedAt, requestId }, `stamp-${tokenId}`),
-        ),
+        items.flatMap(({ tokenId, callback, requestId, output }) => {
+          if (callback === undefined) return [];
+          const [event, jobId] = output ? (['output.made', `output-${tokenId}`] as const) : (['stamp.made', `stamp-${tokenId}`] as const);
+          return [send('webhook', { event, tokenId, callback, acceptedAt, requestId }, jobId)];
+        }),
       );
     },
     announceCompleted: async ({ _id: workflowId, callbackUrl }: WorkflowRecord, requestId: string): Promise<void> => {

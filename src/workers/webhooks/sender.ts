@@ -1,12 +1,9 @@
 import { createHmac } from 'node:crypto';
-import { type LookupAddress, lookup } from 'node:dns';
+import { Resolver } from 'node:dns/promises';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { isIP, type LookupFunction } from 'node:net';
-import { isPrivateAddress } from '../../shared/runtime/private-address.ts';
-
-/** How long a receiver has to answer, from the first octet of ours on. */
-const answerWithinMs = 10_000;
+import type { LookupFunction } from 'node:net';
+import { isPrivateAddress, isPrivateHost } from '../../shared/runtime/private-address.ts';
 
 /** A webhook that was not taken. Nothing in it comes from the receiver but a status. */
 export class WebhookError extends Error {
@@ -43,19 +40,32 @@ export function signedHeaders(
   return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') };
 }
 
+type NameServer = Pick<Resolver, 'resolve4' | 'resolve6'>;
+
+/** Asks DNS itself: the system's `getaddrinfo` holds a thread for as long as a name server is silent, and there are four for everything. */
+const ownResolver = (): NameServer => new Resolver({ timeout: 2_000, tries: 2 });
+
+/** All addresses of a name. @throws WebhookError where there is none, or one of them is private */
+async function publicAddresses(names: NameServer, hostname: string): Promise<{ address: string; family: 4 | 6 }[]> {
+  const [four, six] = await Promise.allSettled([names.resolve4(hostname), names.resolve6(hostname)]);
+  const found = [
+    ...(four.status === 'fulfilled' ? four.value : []).map((address) => ({ address, family: 4 as const })),
+    ...(six.status === 'fulfilled' ? six.value : []).map((address) => ({ address, family: 6 as const })),
+  ];
+  if (found.length === 0) throw new WebhookError('the name of the receiver is not known');
+  if (!found.some(({ address }) => isPrivateAddress(address))) return found;
+  throw new WebhookError('the name of the receiver leads to a private address', { isFinal: true });
+}
+
 /** Resolves a name for the very connection that is made, so that no name can mean another address a moment later. */
-const publicLookup: LookupFunction = (hostname, options, callback) => {
-  lookup(hostname, { ...options, all: true }, (error, found) => {
-    const addresses = (found ?? []) as LookupAddress[];
-    const [first] = addresses;
-    const refusal = addresses.some(({ address }) => isPrivateAddress(address))
-      ? new WebhookError('the name of the receiver leads to a private address', { isFinal: true })
-      : error;
-    if (refusal || !first) return callback(refusal ?? new WebhookError('the name of the receiver is not known'), '', 0);
-    if (options.all) callback(null, addresses);
-    else callback(null, first.address, first.family);
-  });
-};
+const publicLookup =
+  (nameServer: () => NameServer): LookupFunction =>
+  (hostname, { all }, callback) => {
+    publicAddresses(nameServer(), hostname).then(
+      (found) => (all ? callback(null, found) : callback(null, found[0]!.address, found[0]!.family)),
+      (error) => callback(error, '', 0),
+    );
+  };
 
 /** `isOpen`: private addresses and plain HTTP are allowed, as in development. */
 export function createWebhookSender(options: {
@@ -63,14 +73,16 @@ export function createWebhookSender(options: {
   isOpen: boolean;
   clock: () => number;
   userAgent: string;
+  /** How long a receiver has, from the look at its name on; 10 s unless told. */
+  answerWithinMs?: number;
+  nameServer?: () => NameServer;
 }): SendWebhook {
-  const { secrets, isOpen, clock, userAgent } = options;
+  const { secrets, isOpen, clock, userAgent, answerWithinMs = 10_000, nameServer = ownResolver } = options;
 
   function checkTarget({ protocol, hostname }: URL): void {
     if (isOpen) return;
     if (protocol !== 'https:') throw new WebhookError('the receiver has no https address', { isFinal: true });
-    const host = hostname.replace(/^\[(.*)\]$/, '$1');
-    if (isIP(host) && isPrivateAddress(host)) throw new WebhookError('the receiver has a private address', { isFinal: true });
+    if (isPrivateHost(hostname)) throw new WebhookError('the receiver has a private address', { isFinal: true });
   }
 
   return ({ url: given, id, event, body }) =>
@@ -83,7 +95,7 @@ export function createWebhookSender(options: {
         method: 'POST',
         // No connection is kept: the next one is judged anew.
         agent: false,
-        ...(!isOpen && { lookup: publicLookup }),
+        ...(!isOpen && { lookup: publicLookup(nameServer) }),
         signal: AbortSignal.timeout(answerWithinMs),
         headers: {
           ...signedHeaders({ id, body }, secrets, clock()),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { outputPath } from '../../../src/api/pages/workflow-model.ts';
+import { outputPath } from '../../../src/shared/domain/addresses.ts';
 
 test('the address of an output beyond the first page asks the server for it: an anchor alone needs JavaScript there', () => {
   expect(outputPath('w', 100)).toBe('/workflow/w#output-100');

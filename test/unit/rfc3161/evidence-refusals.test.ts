@@ -128,7 +128,12 @@ describe('an evidence record that must be refused', () => {
   });
 
   it('has every code of its own tried here or with the renewals', () => {
-    const tried = new Set<string>([...refused.map(([code]) => code), 'evidence_renewed_late', 'evidence_expired']);
+    const tried = new Set<string>([
+      ...refused.map(([code]) => code),
+      'evidence_new_hash_needed',
+      'evidence_renewed_late',
+      'evidence_expired',
+    ]);
     expect(Object.keys(REFUSALS).filter((code) => code.startsWith('evidence_') && !tried.has(code))).toEqual([]);
   });
 });

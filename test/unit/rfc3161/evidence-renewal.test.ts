@@ -101,6 +101,29 @@ describe('hash-tree renewal (RFC 4998 §5.2)', () => {
     expect(result.ok && result.record?.tokens.length).toBe(2);
   });
 
+  it('is asked for once what came before has ended: without it nobody can say that it was in time', () => {
+    const before = renewed(first, hashTreeRenewalOf(first, both[1]!), { timeMs: at(9) }, 'sha512');
+    expect(lab.judge(before, known, { nowMs: at(10) })).toMatchObject({ ok: true });
+    expect(lab.judge(before, known, { nowMs: at(11) })).toMatchObject({ ok: false, code: 'evidence_new_hash_needed' });
+    expect(lab.judge(before, both, { nowMs: at(11) })).toMatchObject({ ok: true });
+    const late = renewed(first, hashTreeRenewalOf(first, both[1]!), { timeMs: at(11) }, 'sha512');
+    expect(lab.judge(late, both, { nowMs: at(12) })).toMatchObject({ ok: false, code: 'evidence_renewed_late' });
+  });
+
+  it('may change the algorithm again and again, also back to one of before, each in time', () => {
+    const all = [...both, imprintOf(hash('sha384', content), 'sha384')];
+    const ends = [20, 30, 40, 50];
+    const record = (['sha512', 'sha384', 'sha512', 'sha384'] as const).reduce((before, algorithm, i) => {
+      const identity = lab.tsa.signer({ notBeforeMs: at(8 + 10 * i), notAfterMs: at(ends[i]!) });
+      const digest = all.find((one) => one.algorithm === algorithm)!;
+      return renewed(before, hashTreeRenewalOf(before, digest), { timeMs: at(9 + 10 * i), identity }, algorithm);
+    }, first);
+    const result = lab.judge(record, all, { nowMs: at(45) });
+    expect(result).toMatchObject({ ok: true, record: { holdsUntil: new Date(at(50)) } });
+    expect(result.ok && result.record?.tokens.length).toBe(5);
+    expect(lab.judge(record, all, { nowMs: at(51) })).toMatchObject({ ok: false, code: 'evidence_expired' });
+  });
+
   it('is refused with the digest of another document', () => {
     const other = imprintOf(hash('sha512', digest), 'sha512');
     expect(lab.judge(record, [known[0]!, other], { nowMs: at(30) })).toMatchObject({ ok: false, code: 'evidence_link_mismatch' });

@@ -1,17 +1,22 @@
-import { createServer } from 'node:net';
+import { createSocket } from 'node:dgram';
+import { Resolver } from 'node:dns/promises';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { isPrivateAddress } from '../../../src/shared/runtime/private-address.ts';
 import { createWebhookSender } from '../../../src/workers/webhooks/sender.ts';
 
 const webhook = (url: string) => ({ url, id: 'stamp_1', event: 'stamp.made', body: '{}' });
-const senderOf = (isOpen: boolean) => createWebhookSender({ secrets: [Buffer.alloc(24)], isOpen, clock: Date.now, userAgent: 'test' });
+const setup = { secrets: [Buffer.alloc(24)], clock: Date.now, userAgent: 'test' };
+const senderOf = (isOpen: boolean) => createWebhookSender({ ...setup, isOpen });
 
 /** What listens here and how many connections it got; `answer`: what it says to each. */
-async function startListener(answer = '') {
+async function startListener(answer: string | ((socket: Socket) => void) = '') {
   let connections = 0;
   const server = createServer((socket) => {
     connections += 1;
-    socket.on('error', () => undefined).on('data', () => socket.write(answer));
+    const respond = typeof answer === 'string' ? () => void socket.write(answer) : answer;
+    socket.on('error', () => undefined).once('data', () => respond(socket));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void server.close());
@@ -46,6 +51,107 @@ test('N3: of a receiver that lies about its length, or never ends, only the stat
     const { port } = await startListener(`HTTP/1.1 204 OK\r\n${lie}\r\n\r\nffff`);
     await senderOf(true)(webhook(`http://127.0.0.1:${port}/`));
   }
+});
+
+/** Says the same again and again, as fast as it is read, and counts what it has said. */
+function createBabbler(first: string, again: string) {
+  let octets = 0;
+  const babble = (socket: Socket) => {
+    if (socket.destroyed) return;
+    octets += again.length;
+    if (socket.write(again)) setImmediate(babble, socket);
+    else socket.once('drain', () => babble(socket));
+  };
+  const answer = (socket: Socket) => {
+    socket.write(first);
+    babble(socket);
+  };
+  return { answer, octets: () => octets };
+}
+
+test.each([
+  ['header fields without an end', 'HTTP/1.1 200 OK\r\n', `x: ${'y'.repeat(1_000)}\r\n`],
+  ['an endless line', 'HTTP/1.1 200 ', 'y'.repeat(1_000)],
+  ['interim answers without an end', '', 'HTTP/1.1 100 Continue\r\n\r\n'],
+  ['nothing', '', ''],
+])('N3: a receiver that says %s is done with when its time is up, in bounded memory', async (_what, first, again) => {
+  const { answer } = createBabbler(first, again);
+  const { port } = await startListener(again === '' ? () => undefined : answer);
+  const before = process.memoryUsage().rss;
+  const send = createWebhookSender({ ...setup, isOpen: true, answerWithinMs: 1_000 });
+  const startedAt = Date.now();
+  await expect(send(webhook(`http://127.0.0.1:${port}/`))).rejects.toMatchObject({ name: 'WebhookError', isFinal: false });
+  expect(Date.now() - startedAt).toBeLessThan(8_000);
+  expect(process.memoryUsage().rss - before).toBeLessThan(150 * 1024 * 1024);
+});
+
+test('N3: an endless answer is not read', async () => {
+  const { answer, octets } = createBabbler('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', `3e8\r\n${'y'.repeat(1_000)}\r\n`);
+  const { port } = await startListener(answer);
+  await senderOf(true)(webhook(`http://127.0.0.1:${port}/`));
+  expect(octets()).toBeLessThan(16 * 1024 * 1024);
+});
+
+const typeA = 1;
+const typeAaaa = 28;
+
+/** A name server (RFC 1035) that answers each question of a type with the next of these addresses, the last one for ever. */
+async function startNameServer(records: Readonly<Record<number, (readonly string[])[]>>) {
+  const asked: number[] = [];
+  const socket = createSocket('udp4');
+  socket.on('message', (query, { port, address }) => {
+    const end = query.indexOf(0, 12) + 5;
+    const type = query.readUInt16BE(end - 4);
+    asked.push(type);
+    const answers = records[type] ?? [];
+    const addresses = (answers.length > 1 ? answers.shift() : answers[0]) ?? [];
+    const header = Buffer.from(query.subarray(0, 12));
+    header.writeUInt16BE(0x8180, 2);
+    header.writeUInt16BE(addresses.length, 6);
+    header.writeUInt32BE(0, 8);
+    const told = addresses.map((each) => {
+      const octets = type === typeA ? Buffer.from(each.split('.').map(Number)) : Buffer.from(each.replaceAll(':', ''), 'hex');
+      const record = Buffer.from([0xc0, 12, 0, type, 0, 1, 0, 0, 0, 0, 0, octets.length]);
+      return Buffer.concat([record, octets]);
+    });
+    socket.send(Buffer.concat([header, query.subarray(12, end), ...told]), port, address);
+  });
+  socket.bind(0, '127.0.0.1');
+  await once(socket, 'listening');
+  onTestFinished(() => void socket.close());
+  const nameServer = () => {
+    const resolver = new Resolver({ timeout: 1_000, tries: 1 });
+    resolver.setServers([`127.0.0.1:${(socket.address() as AddressInfo).port}`]);
+    return resolver;
+  };
+  return { nameServer, asked };
+}
+
+const loopbackOfIpv6 = `${'0000:'.repeat(7)}0001`;
+/** Of the public Internet, and where nobody answers to this port. */
+const somewhere = '1.2.3.4';
+
+test('N2: a name that is public when it is looked at, and then 127.0.0.1, is asked for once; the next try finds it private', async () => {
+  const { port, count } = await startListener();
+  const { nameServer, asked } = await startNameServer({ [typeA]: [[somewhere], ['127.0.0.1']] });
+  const send = createWebhookSender({ ...setup, isOpen: false, nameServer, answerWithinMs: 500 });
+  const target = webhook(`https://rebinding.example:${port}/`);
+  await expect(send(target)).rejects.toMatchObject({ name: 'WebhookError', isFinal: false });
+  expect(asked.toSorted()).toEqual([typeA, typeAaaa]);
+  await expect(send(target)).rejects.toMatchObject({ isFinal: true, message: expect.stringContaining('private') });
+  expect(count()).toBe(0);
+});
+
+test.each([
+  ['one private address among public ones', { [typeA]: [[somewhere, '10.0.0.1']] }, true],
+  ['a public address and the loopback of IPv6', { [typeA]: [[somewhere]], [typeAaaa]: [[loopbackOfIpv6]] }, true],
+  ['no address', {}, false],
+])('N2: no connection is made to a name with %s', async (_what, records, isFinal) => {
+  const { port, count } = await startListener();
+  const { nameServer } = await startNameServer(records);
+  const send = createWebhookSender({ ...setup, isOpen: false, nameServer });
+  await expect(send(webhook(`https://mixed.example:${port}/`))).rejects.toMatchObject({ name: 'WebhookError', isFinal });
+  expect(count()).toBe(0);
 });
 
 test('N2: what is private', () => {

@@ -5,6 +5,8 @@ from .async_workflow import AsyncWorkflow
 from .client import Qstamp
 from .content import sha256_of, sha256_of_file
 from .contract import (
+    AcceptedOutput,
+    AcceptedStamp,
     ErrorCode,
     Imprint,
     ReasonCode,
@@ -42,6 +44,8 @@ from .workflow import Workflow
 from .workflow_operations import OutputToStamp
 
 __all__ = [
+    "AcceptedOutput",
+    "AcceptedStamp",
     "AsyncQstamp",
     "AsyncWorkflow",
     "Conflict",

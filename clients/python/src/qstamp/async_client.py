@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 
 from . import operations
+from .async_stamping import AsyncStamping
 from .async_workflow import AsyncWorkflow
 from .content import Bytes, FileSource
-from .contract import StampTier, StampToken, VerificationResult, WorkflowTier
-from .exchange import Outcome, Settings
-from .operations import HashToStamp
-from .steps import Steps, run_async
+from .contract import AcceptedOutput, AcceptedStamp, StampToken, VerificationResult, WorkflowTier
+from .exchange import Settings, longest_wait
 from .version import USER_AGENT
 
-T = TypeVar("T")
 
-
-class AsyncQstamp:
-    """A qstamp service. What is stamped is hashed here, and only the hash is sent unless `send_content` asks for more.
+class AsyncQstamp(AsyncStamping[StampToken]):
+    """A qstamp service.
 
     With `service_token` stamps are made for its product, without it as an agent. `timeout` is for one try, in seconds;
     after 429, 503, 504 or a connection that failed there are `max_retries` more, as late as Retry-After says, unless
@@ -39,8 +36,12 @@ class AsyncQstamp:
         max_wait: float = 60.0,
         http: httpx.AsyncClient | None = None,
     ) -> None:
-        self._settings = Settings(url, service_token, max_retries, max_wait)
-        self._http = http or httpx.AsyncClient(timeout=timeout, headers={"user-agent": USER_AGENT})
+        http = http or httpx.AsyncClient(timeout=timeout, headers={"user-agent": USER_AGENT})
+        settings = Settings(url, service_token, max_retries, max_wait, longest_wait(http.timeout))
+        super().__init__(settings, http, operations.STAMPED)
+        self.later: AsyncStamping[AcceptedStamp | StampToken] = AsyncStamping(settings, http, operations.ACCEPTED)
+        """The same calls, answered as soon as the stamp is sure to be made: with its id and address, or, where a key is
+        used again, with the stamp. `until_stamped` waits for it, here or elsewhere."""
 
     async def close(self) -> None:
         """Closes its connections."""
@@ -52,77 +53,14 @@ class AsyncQstamp:
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         await self.close()
 
-    async def _run(self, steps: Steps[T]) -> T:
-        return await run_async(steps, self._http)
-
-    async def stamp_file(
-        self,
-        file: FileSource,
-        *,
-        tier: StampTier | None = None,
-        metadata: Mapping[str, str] | None = None,
-        send_content: bool = False,
-        callback_url: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> StampToken:
-        """Stamps a file: its path, or one that is open for reading bytes."""
-        return await self._run(operations.stamp_file(self._settings, file, tier, metadata, callback_url, send_content, idempotency_key))
-
-    async def stamp_bytes(
-        self,
-        content: Bytes,
-        *,
-        tier: StampTier | None = None,
-        metadata: Mapping[str, str] | None = None,
-        send_content: bool = False,
-        callback_url: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> StampToken:
-        """Stamps bytes."""
-        return await self._run(operations.stamp_bytes(self._settings, content, tier, metadata, callback_url, send_content, idempotency_key))
-
-    async def stamp_text(
-        self,
-        text: str,
-        *,
-        tier: StampTier | None = None,
-        metadata: Mapping[str, str] | None = None,
-        send_content: bool = False,
-        callback_url: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> StampToken:
-        """Stamps a text, as UTF-8."""
-        return await self._run(operations.stamp_bytes(self._settings, text.encode(), tier, metadata, callback_url, send_content, idempotency_key))
-
-    async def stamp_hash(
-        self,
-        sha256: str,
-        *,
-        tier: StampTier = "basic",
-        metadata: Mapping[str, str] | None = None,
-        callback_url: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> StampToken:
-        """Stamps a SHA-256."""
-        return await self._run(operations.stamp_hash(self._settings, sha256, tier, metadata, callback_url, idempotency_key))
-
-    async def stamp_many(
-        self,
-        hashes: Iterable[HashToStamp],
-        *,
-        tier: StampTier = "basic",
-        metadata: Mapping[str, str] | None = None,
-        idempotency_key: str | None = None,
-    ) -> list[Outcome[StampToken]]:
-        """Stamps many hashes, up to 1 000 in one request. The outcomes are in their order; each succeeds or fails for itself.
-
-        Raises where nothing was made.
-        """
-        return await self._run(operations.stamp_many(self._settings, hashes, tier, metadata, idempotency_key))
-
     async def verify(self, stamp_id: str) -> VerificationResult:
         """What the service says of a stamp. To judge it without the service, use the `qstamp` command or a bundle."""
         return await self._run(operations.verify(self._settings, stamp_id))
+
+    async def until_stamped(self, stamp: str | AcceptedStamp | AcceptedOutput | StampToken, *, timeout: float | None = None) -> VerificationResult:
+        """What the service says of a stamp that is on its way, once it is there. Raises TimeoutError after `timeout` seconds."""
+        stamp_id = stamp if isinstance(stamp, str) else stamp.token_id
+        return await self._run(operations.until_stamped(self._settings, stamp_id, timeout))
 
     async def verify_token(self, token: str, *, sha256: str | None = None) -> VerificationResult:
         """What the service says of a time-stamp token; with a hash, whether the token is for that."""

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
 
 import httpx
 
-from .content import Bytes, FileSource, sha256_of, sha256_of_file
+from .async_output_stamping import AsyncOutputStamping
 from .contract import (
+    AcceptedOutput,
     WorkflowCompleteResponse,
     WorkflowRedactResponse,
     WorkflowResendResponse,
     WorkflowStampResponse,
     WorkflowState,
 )
-from .exchange import Outcome, Settings
-from .steps import Steps, run_async
-from .workflow_operations import OutputToStamp, WorkflowOperations
-
-T = TypeVar("T")
+from .exchange import Settings
+from .workflow_operations import ACCEPTED_OUTPUT, NUMBERED, WorkflowOperations
 
 
-class AsyncWorkflow:
+class AsyncWorkflow(AsyncOutputStamping[WorkflowStampResponse]):
     """A workflow under way. Outputs are numbered in the order of the calls, of several tasks too."""
 
     def __init__(self, settings: Settings, http: httpx.AsyncClient, workflow_id: str, workflow_token: str) -> None:
@@ -31,44 +27,11 @@ class AsyncWorkflow:
         self.token = workflow_token
         """A secret: it is told once, and is the only access to this workflow."""
         self.page_url = f"{settings.url}/workflow/{workflow_id}"
-        self._operations = WorkflowOperations(settings, workflow_id, workflow_token)
-        self._http = http
-        self._turn = asyncio.Lock()
-
-    async def _run(self, steps: Steps[T]) -> T:
-        return await run_async(steps, self._http)
-
-    async def _next(self, steps: Steps[T]) -> T:
-        async with self._turn:
-            return await self._run(steps)
-
-    async def stamp_hash(
-        self, sha256: str, *, output_type: str, output_metadata: Mapping[str, Any] | None = None, idempotency_key: str | None = None
-    ) -> WorkflowStampResponse:
-        """Stamps a hash as the next output."""
-        return await self._next(self._operations.stamp(lambda: sha256, output_type, output_metadata, idempotency_key))
-
-    async def stamp_file(
-        self, file: FileSource, *, output_type: str, output_metadata: Mapping[str, Any] | None = None, idempotency_key: str | None = None
-    ) -> WorkflowStampResponse:
-        """Stamps a file as the next output; only its hash is sent."""
-        return await self._next(self._operations.stamp(lambda: sha256_of_file(file), output_type, output_metadata, idempotency_key))
-
-    async def stamp_bytes(
-        self, content: Bytes, *, output_type: str, output_metadata: Mapping[str, Any] | None = None, idempotency_key: str | None = None
-    ) -> WorkflowStampResponse:
-        """Stamps bytes as the next output; only their hash is sent."""
-        return await self._next(self._operations.stamp(lambda: sha256_of(content), output_type, output_metadata, idempotency_key))
-
-    async def stamp_text(
-        self, text: str, *, output_type: str = "text", output_metadata: Mapping[str, Any] | None = None, idempotency_key: str | None = None
-    ) -> WorkflowStampResponse:
-        """Stamps a text, as UTF-8, as the next output; only its hash is sent."""
-        return await self._next(self._operations.stamp(lambda: sha256_of(text.encode()), output_type, output_metadata, idempotency_key))
-
-    async def stamp_many(self, outputs: Iterable[OutputToStamp], *, idempotency_key: str | None = None) -> list[Outcome[WorkflowStampResponse]]:
-        """Stamps many hashes as the next outputs, numbered in this order; each succeeds or fails for itself."""
-        return await self._next(self._operations.stamp_many(outputs, idempotency_key))
+        operations, turn = WorkflowOperations(settings, workflow_id, workflow_token), asyncio.Lock()
+        super().__init__(operations, http, turn, NUMBERED)
+        self.later: AsyncOutputStamping[AcceptedOutput | WorkflowStampResponse] = AsyncOutputStamping(operations, http, turn, ACCEPTED_OUTPUT)
+        """The same calls, answered as soon as the output is sure to be stamped and numbered: with the id of its stamp, or,
+        where a key is used again, with the output. `complete` waits for all of them."""
 
     async def state(self) -> WorkflowState:
         """Where it stands."""

@@ -50,6 +50,15 @@ class Imprint:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AcceptedStamp:
+    token_id: str
+    status: Literal["accepted"]
+    verify_url: str
+    """where the outcome is told; `Prefer: wait=10` waits for it there"""
+    sealed_storage_url: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class VerificationResult:
     valid: bool
     token_id: str | None
@@ -89,6 +98,17 @@ class WorkflowStampResponse:
     """the page of the workflow, with the fragment `#output-<sequence_number>`"""
     workflow_anchor_url: str
     """the workflow page"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AcceptedOutput:
+    token_id: str
+    """`stamp_token_id` of the output"""
+    status: Literal["accepted"]
+    verify_url: str
+    """where the stamp is told of; `Prefer: wait=10` waits for it there"""
+    status_url: str
+    """where the workflow stands"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,6 +285,7 @@ ReasonCode = Literal[
     "evidence_renewed_late",
     "evidence_expired",
     "evidence_hash_needed",
+    "evidence_new_hash_needed",
     "verifier_failed",
     "mock_token_forged",
     "mock_not_rfc3161",

@@ -6,8 +6,8 @@ import json
 import random
 import secrets
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from typing import Any, Generic, TypeVar
 
@@ -32,11 +32,18 @@ class Settings:
     """Tries after the first."""
     max_wait: float = 60.0
     """Who is told to wait longer than this gives up at once, in seconds."""
+    wait: int = 10
+    """How long the service may be asked to wait before it answers, in seconds: one try is given up soon after."""
 
     def __post_init__(self) -> None:
         if not self.url.startswith(("https://", "http://")):
             raise QstampError(f"url must begin with https:// or http://: {self.url}")
         object.__setattr__(self, "url", self.url.rstrip("/"))
+
+
+def longest_wait(timeout: httpx.Timeout) -> int:
+    """`Settings.wait` of a client with this timeout."""
+    return 10 if timeout.read is None else min(10, int(timeout.read / 2))
 
 
 @dataclass(frozen=True)
@@ -127,25 +134,48 @@ def _refusal(response: httpx.Response) -> ServiceError:
     return error_of(response.status_code, body if isinstance(body, dict) else {}, _retry_after(response))
 
 
-def send(settings: Settings, call: Call, kind: type[T]) -> Steps[T]:
+@dataclass(frozen=True)
+class Manner(Generic[T]):
+    """How something is asked for: with which headers, and how what is answered is read."""
+
+    read: Callable[[object], T]
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+WITHOUT_WAITING = {"prefer": "respond-async"}
+"""Prefers an answer before the stamp is made (RFC 7240)."""
+
+
+def is_accepted(body: object) -> bool:
+    """Whether an answer says that something is on its way."""
+    return isinstance(body, dict) and body.get("status") == "accepted"
+
+
+def ask(settings: Settings, call: Call, manner: Manner[T]) -> Steps[T]:
     """The answer of a call that succeeded. Raises ServiceError and its kinds, ServiceUnreachable, UnexpectedAnswer."""
-    response = yield from _ask(settings, call, _is_passing)
+    response = yield from _ask(settings, replace(call, headers={**call.headers, **manner.headers}), _is_passing)
     if not response.is_success:
         raise _refusal(response)
-    return read(kind, _json(response))
+    return manner.read(_json(response))
 
 
-def send_list(settings: Settings, call: Call, kind: type[T]) -> Steps[list[Outcome[T]]]:
-    """The outcomes of a list, in its order; it is sent again while some are on their way. Raises as `send`, where all were refused as one."""
-    response = yield from _ask(settings, call, lambda each: _is_passing(each) or _is_unfinished(each))
+def send(settings: Settings, call: Call, kind: type[T]) -> Steps[T]:
+    """The same of a call that has one kind of answer."""
+    return ask(settings, call, Manner(lambda body: read(kind, body)))
+
+
+def ask_list(settings: Settings, call: Call, manner: Manner[T]) -> Steps[list[Outcome[T]]]:
+    """The outcomes of a list, in its order; it is sent again while some are on their way. Raises as `ask`, where all were refused as one."""
+    asked = replace(call, headers={**call.headers, **manner.headers})
+    response = yield from _ask(settings, asked, lambda each: _is_passing(each) or _is_unfinished(each))
     # A list of which nothing is finished comes with 504: each item names its address.
     items = _json(response)
     if isinstance(items, list):
-        return [_outcome(item, kind) for item in items]
+        return [_outcome(item, manner.read) for item in items]
     raise UnexpectedAnswer(f"what answers at {settings.url}{call.path} is not this service") if response.is_success else _refusal(response)
 
 
-def _outcome(item: Any, kind: type[T]) -> Outcome[T]:
+def _outcome(item: Any, read_one: Callable[[object], T]) -> Outcome[T]:
     if isinstance(item, dict) and "index" in item and "status" in item:
         return Outcome(error=error_of(item["status"], item, item.get("retry_after_seconds")))
-    return Outcome(made=read(kind, item))
+    return Outcome(made=read_one(item))

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
 
 import httpx
 
-from .content import Bytes, FileSource, sha256_of, sha256_of_file
 from .contract import (
+    AcceptedOutput,
     WorkflowCompleteResponse,
     WorkflowRedactResponse,
     WorkflowResendResponse,
     WorkflowStampResponse,
     WorkflowState,
 )
-from .exchange import Outcome, Settings
-from .steps import Steps, run
-from .workflow_operations import OutputToStamp, WorkflowOperations
-
-T = TypeVar("T")
+from .exchange import Settings
+from .output_stamping import OutputStamping
+from .workflow_operations import ACCEPTED_OUTPUT, NUMBERED, WorkflowOperations
 
 
-class Workflow:
+class Workflow(OutputStamping[WorkflowStampResponse]):
     """A workflow under way. Outputs are numbered in the order of the calls, of several threads too."""
 
     def __init__(self, settings: Settings, http: httpx.Client, workflow_id: str, workflow_token: str) -> None:
@@ -31,44 +27,11 @@ class Workflow:
         self.token = workflow_token
         """A secret: it is told once, and is the only access to this workflow."""
         self.page_url = f"{settings.url}/workflow/{workflow_id}"
-        self._operations = WorkflowOperations(settings, workflow_id, workflow_token)
-        self._http = http
-        self._turn = threading.Lock()
-
-    def _run(self, steps: Steps[T]) -> T:
-        return run(steps, self._http)
-
-    def _next(self, steps: Steps[T]) -> T:
-        with self._turn:
-            return self._run(steps)
-
-    def stamp_hash(
-        self, sha256: str, *, output_type: str, output_metadata: Mapping[str, Any] | None = None, idempotency_key: str | None = None
-    ) -> WorkflowStampResponse:
-        """Stamps a hash as the next output."""
-        return self._next(self._operations.stamp(lambda: sha256, output_type, output_metadata, idempotency_key))
-
-    def stamp_file(
-        self, file: FileSource, *, output_type: str, output_metadata: Mapping[str, Any] | None = None, idempotency_key: str | None = None
-    ) -> WorkflowStampResponse:
-        """Stamps a file as the next output; only its hash is sent."""
-        return self._next(self._operations.stamp(lambda: sha256_of_file(file), output_type, output_metadata, idempotency_key))
-
-    def stamp_bytes(
-        self, content: Bytes, *, output_type: str, output_metadata: Mapping[str, Any] | None = None, idempotency_key: str | None = None
-    ) -> WorkflowStampResponse:
-        """Stamps bytes as the next output; only their hash is sent."""
-        return self._next(self._operations.stamp(lambda: sha256_of(content), output_type, output_metadata, idempotency_key))
-
-    def stamp_text(
-        self, text: str, *, output_type: str = "text", output_metadata: Mapping[str, Any] | None = None, idempotency_key: str | None = None
-    ) -> WorkflowStampResponse:
-        """Stamps a text, as UTF-8, as the next output; only its hash is sent."""
-        return self._next(self._operations.stamp(lambda: sha256_of(text.encode()), output_type, output_metadata, idempotency_key))
-
-    def stamp_many(self, outputs: Iterable[OutputToStamp], *, idempotency_key: str | None = None) -> list[Outcome[WorkflowStampResponse]]:
-        """Stamps many hashes as the next outputs, numbered in this order; each succeeds or fails for itself."""
-        return self._next(self._operations.stamp_many(outputs, idempotency_key))
+        operations, turn = WorkflowOperations(settings, workflow_id, workflow_token), threading.Lock()
+        super().__init__(operations, http, turn, NUMBERED)
+        self.later: OutputStamping[AcceptedOutput | WorkflowStampResponse] = OutputStamping(operations, http, turn, ACCEPTED_OUTPUT)
+        """The same calls, answered as soon as the output is sure to be stamped and numbered: with the id of its stamp, or,
+        where a key is used again, with the output. `complete` waits for all of them."""
 
     def state(self) -> WorkflowState:
         """Where it stands."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from .content import checked_hash
 from .contract import (
+    AcceptedOutput,
     WorkflowCompleteResponse,
     WorkflowRedactResponse,
     WorkflowResendResponse,
@@ -17,9 +18,12 @@ from .contract import (
     WorkflowState,
 )
 from .errors import QstampError
-from .exchange import Call, Outcome, Settings, keyed, send
-from .operations import MOST_OF_A_WORKFLOW, send_in_pieces
+from .exchange import WITHOUT_WAITING, Call, Manner, Outcome, Settings, ask, is_accepted, keyed, send
+from .operations import MOST_OF_A_WORKFLOW, authorization, send_in_pieces
+from .reading import read
 from .steps import Steps, Wait, Work
+
+T = TypeVar("T")
 
 _LOOK = 2.0
 
@@ -31,10 +35,19 @@ class OutputToStamp:
     output_hash: str
     output_type: str
     output_metadata: Mapping[str, Any] | None = None
+    callback_url: str | None = None
+    """Where a signed webhook tells of the output; with a service token only."""
 
     def as_body(self) -> dict[str, Any]:
         body: dict[str, Any] = {"output_hash": checked_hash(self.output_hash), "output_type": self.output_type}
-        return body if self.output_metadata is None else {**body, "output_metadata": dict(self.output_metadata)}
+        body |= {} if self.output_metadata is None else {"output_metadata": dict(self.output_metadata)}
+        return body if self.callback_url is None else {**body, "callback_url": self.callback_url}
+
+
+NUMBERED: Manner[WorkflowStampResponse] = Manner(lambda body: read(WorkflowStampResponse, body))
+ACCEPTED_OUTPUT: Manner[AcceptedOutput | WorkflowStampResponse] = Manner(
+    lambda body: read(AcceptedOutput, body) if is_accepted(body) else read(WorkflowStampResponse, body), WITHOUT_WAITING
+)
 
 
 @dataclass(frozen=True)
@@ -56,19 +69,34 @@ class WorkflowOperations:
     def _post(self, operation: str, key: str | None, body: object = None) -> Call:
         return Call("POST", f"{self._path}/{operation}", {**self._authorization, **keyed(key)}, body)
 
+    def _stamping(self, operation: str, outputs: Sequence[OutputToStamp], key: str | None) -> Call:
+        call = self._post(operation, key)
+        # Who is to be told by a webhook must be known.
+        known = authorization(self.settings) if any(output.callback_url for output in outputs) else {}
+        return replace(call, headers={**call.headers, **known})
+
     def stamp(
-        self, sha256: Callable[[], str], output_type: str, output_metadata: Mapping[str, Any] | None, key: str | None
-    ) -> Steps[WorkflowStampResponse]:
+        self,
+        manner: Manner[T],
+        sha256: Callable[[], str],
+        output_type: str,
+        output_metadata: Mapping[str, Any] | None,
+        callback_url: str | None,
+        key: str | None,
+    ) -> Steps[T]:
         output_hash = yield Work(sha256)
-        output = OutputToStamp(output_hash=output_hash, output_type=output_type, output_metadata=output_metadata)
-        return (yield from send(self.settings, self._post("stamp", key, output.as_body()), WorkflowStampResponse))
+        output = OutputToStamp(output_hash=output_hash, output_type=output_type, output_metadata=output_metadata, callback_url=callback_url)
+        call = replace(self._stamping("stamp", [output], key), body=output.as_body())
+        return (yield from ask(self.settings, call, manner))
 
-    def stamp_many(self, outputs: Iterable[OutputToStamp], key: str | None) -> Steps[list[Outcome[WorkflowStampResponse]]]:
+    def stamp_many(self, manner: Manner[T], outputs: Iterable[OutputToStamp], key: str | None) -> Steps[list[Outcome[T]]]:
+        given = list(outputs)
+
         def call(key_of_piece: str | None) -> Call:
-            return self._post("stamps", key_of_piece)
+            return self._stamping("stamps", given, key_of_piece)
 
-        items = [output.as_body() for output in outputs]
-        return send_in_pieces(self.settings, items, MOST_OF_A_WORKFLOW, key, call, WorkflowStampResponse)
+        items = [output.as_body() for output in given]
+        return send_in_pieces(self.settings, items, MOST_OF_A_WORKFLOW, key, call, manner)
 
     def state(self) -> Steps[WorkflowState]:
         return send(self.settings, Call("GET", self._path, self._authorization), WorkflowState)

@@ -1,10 +1,10 @@
-import { closingRecordPath, evidencePath, outputsPath, workflowPath } from '../../../shared/domain/addresses.ts';
+import { closingRecordPath, evidencePath, outputsPath, outputsPerPage, workflowPath } from '../../../shared/domain/addresses.ts';
 import { maskEmail, redactedEmail } from '../../../shared/domain/mask-email.ts';
 import { readStatus } from '../../../shared/domain/workflow-state.ts';
 import type { Clock } from '../../../shared/runtime/clock.ts';
 import type { OutputStore } from '../../../shared/store/outputs.ts';
 import { linkMailStateOf, snapshotOf, type WorkflowRecord, type WorkflowStore } from '../../../shared/store/workflows.ts';
-import { type FindResult, outputsPerPage, type WorkflowPage } from '../../pages/workflow-model.ts';
+import type { FindResult, WorkflowPage } from '../../pages/workflow-model.ts';
 import { isTierServed } from './access.ts';
 import type { RecomputedChain } from './chain-proof.ts';
 import type { createWorkflowProofs } from './proof.ts';

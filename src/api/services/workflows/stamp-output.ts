@@ -1,21 +1,29 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
-import type { WorkflowStampRequest, WorkflowStampResponse } from '../../../shared/contract/workflow.ts';
-import { verifyPath, workflowPath, workflowStatePath } from '../../../shared/domain/addresses.ts';
+import type { Callback } from '../../../shared/contract/webhook.ts';
+import {
+  type AcceptedOutput,
+  type WorkflowStampRequest,
+  type WorkflowStampResponse,
+  workflowStampResponseOf,
+} from '../../../shared/contract/workflow.ts';
+import { verifyPath, workflowStatePath } from '../../../shared/domain/addresses.ts';
 import { encryptMetadata, nonceBytes } from '../../../shared/domain/encryption.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
 import { sha256Imprint } from '../../../shared/domain/stamp.ts';
 import { idInBatch } from '../../../shared/domain/stamp-id.ts';
 import { needsQualifiedProvider } from '../../../shared/domain/tiers.ts';
+import type { Acceptance } from '../../../shared/queue/acceptance.ts';
 import type { StampItem } from '../../../shared/queue/stamp-job.ts';
 import type { StampQueue } from '../../../shared/queue/stamp-queue.ts';
 import type { Clock } from '../../../shared/runtime/clock.ts';
 import type { OutputStore } from '../../../shared/store/outputs.ts';
 import type { WorkflowRecord } from '../../../shared/store/workflows.ts';
-import { outputPath } from '../../pages/workflow-model.ts';
-import { acceptAllAndWait, acceptAndWait } from '../accept-and-wait.ts';
+import { acceptAllAndWait, acceptAllPromised, acceptAndWait, acceptPromised } from '../accept-and-wait.ts';
 import { type Idempotency, type PassLimit, passLimitOnce } from '../idempotency.ts';
 import type { Heard, ReplyWaiter } from '../reply-waiter.ts';
-import { asOutcome, type BatchOutcomes, identifyBatch } from '../stamp-batch.ts';
+import { asAcceptance, asOutcome, type BatchOutcomes, identifyBatch, type Outcome } from '../stamp-batch.ts';
+import type { EncryptForStamp } from '../stamp-item.ts';
+import type { AcceptedAnswer } from '../stamping.ts';
 import type { WriteWatch } from '../write-watch.ts';
 import { checkState, checkTier, tierUnavailable } from './access.ts';
 import { refusalError } from './refusals.ts';
@@ -27,6 +35,8 @@ export interface StampOutputDeps {
   readonly outputs: OutputStore;
   readonly idempotency: Idempotency;
   readonly clock: Clock;
+  readonly waitMs: number;
+  readonly encryptedOf: EncryptForStamp;
   /** Whether a qualified stamp can be made as the service is configured (W19). */
   readonly servesQualified: boolean;
   /** Makes an address of ours absolute when it is to be (W13). */
@@ -46,6 +56,11 @@ export interface StampOutputsCommand extends Omit<StampOutputCommand, 'request'>
   readonly entries: readonly { readonly index: number; readonly request: WorkflowStampRequest }[];
 }
 
+interface NumberedOutput {
+  readonly answer: WorkflowStampResponse;
+  readonly isReplayed: boolean;
+}
+
 /** Where an output stands: its own id, and its number. */
 interface Place {
   readonly outputId: string;
@@ -60,7 +75,7 @@ interface Place {
  * `store_unavailable`, `idempotency_key_reused`; `stamp_pending` when it was, or may have been, accepted and is not finished in time (E11)
  */
 export function createOutputStamping(deps: StampOutputDeps) {
-  const { queue, writes, waiter, outputs, idempotency, clock, servesQualified, addressOf } = deps;
+  const { queue, writes, waiter, outputs, idempotency, clock, waitMs, encryptedOf, servesQualified, addressOf } = deps;
 
   async function identify({ workflow, request, idempotencyKey: key, passLimit }: StampOutputCommand) {
     const freshId = randomUUIDv7();
@@ -73,9 +88,10 @@ export function createOutputStamping(deps: StampOutputDeps) {
     return { tokenId, isRepeated, existing };
   }
 
-  function itemOf({ workflow, request, requestId }: StampOutputCommand, tokenId: string): StampItem {
+  async function itemOf({ workflow, request, requestId }: StampOutputCommand, tokenId: string): Promise<StampItem> {
     const { wordsKey: key } = workflow;
-    const { output_metadata: metadata } = request;
+    const { output_metadata: metadata, callback_url: url } = request;
+    const callback = url && (await encryptedOf(tokenId, { url, sealed_storage_url: null } satisfies Callback));
     return {
       tokenId,
       imprint: sha256Imprint(request.output_hash),
@@ -84,6 +100,7 @@ export function createOutputStamping(deps: StampOutputDeps) {
       acceptedAt: clock(),
       requestId,
       requiresQualified: needsQualifiedProvider(workflow.tier),
+      ...(callback && { callback }),
       output: {
         workflowId: workflow._id,
         briefingHash: workflow.briefingHash,
@@ -102,13 +119,24 @@ export function createOutputStamping(deps: StampOutputDeps) {
       throw new ServiceError('provider_failed', 'No provider could make the stamp.');
     }
     if (reply?.output) return reply.output;
+    throw pendingError(workflowId, tokenId, isAccepted);
+  }
+
+  function pendingError(workflowId: string, tokenId: string, isAccepted: boolean): ServiceError {
     const detail = isAccepted
       ? 'The output was accepted and is not numbered yet; its stamp will be readable at verify_url.'
       : 'The queue did not say whether it took the output; if it did, its stamp will be readable at verify_url.';
-    throw new ServiceError('stamp_pending', detail, {
+    return new ServiceError('stamp_pending', detail, {
       retryAfterSeconds: 5,
       members: { token_id: tokenId, verify_url: addressOf(verifyPath(tokenId)), status_url: addressOf(workflowStatePath(workflowId)) },
     });
+  }
+
+  /** @throws ServiceError `stamp_pending` where nobody knows whether the queue has it (E11) */
+  function acceptedOf(workflowId: string, tokenId: string, acceptance: Acceptance): AcceptedOutput {
+    if (acceptance === 'unanswered') throw pendingError(workflowId, tokenId, false);
+    const status_url = addressOf(workflowStatePath(workflowId));
+    return { token_id: tokenId, status: 'accepted', verify_url: addressOf(verifyPath(tokenId)), status_url };
   }
 
   /** @throws ServiceError where nothing can be stamped now, whatever it is */
@@ -119,44 +147,70 @@ export function createOutputStamping(deps: StampOutputDeps) {
     writes.checkStore();
   }
 
-  const answerOf = (workflowId: string, tokenId: string, { outputId, sequenceNumber }: Place): WorkflowStampResponse => ({
-    output_id: outputId,
-    sequence_number: sequenceNumber,
-    stamp_token_id: tokenId,
-    verify_url: addressOf(outputPath(workflowId, sequenceNumber)),
-    workflow_anchor_url: addressOf(workflowPath(workflowId)),
-  });
+  const answerOf = (workflowId: string, tokenId: string, place: Place): WorkflowStampResponse =>
+    workflowStampResponseOf({ workflowId, tokenId, ...place }, addressOf);
 
-  async function stampOutput(command: StampOutputCommand): Promise<{ answer: WorkflowStampResponse; isReplayed: boolean }> {
+  async function stampOutput(command: StampOutputCommand): Promise<NumberedOutput> {
     const { workflow } = command;
     const { tokenId, isRepeated, existing } = await identify(command);
     if (!existing) checkReady(workflow, 1);
-    const place = existing ?? placeOf(workflow._id, tokenId, await acceptAndWait({ queue, waiter }, itemOf(command, tokenId)));
+    const place = existing ?? placeOf(workflow._id, tokenId, await acceptAndWait({ queue, waiter }, await itemOf(command, tokenId)));
     return { answer: answerOf(workflow._id, tokenId, place), isReplayed: isRepeated };
   }
 
-  async function stampOutputs(command: StampOutputsCommand): Promise<BatchOutcomes<WorkflowStampResponse>> {
-    const { workflow, entries, idempotencyKey: key, passLimit } = command;
+  /** Accepts the same and waits only until that is sure (N6); an output that is numbered already is the answer. */
+  async function acceptOutput(command: StampOutputCommand): Promise<NumberedOutput | AcceptedAnswer<AcceptedOutput>> {
+    const { workflow } = command;
+    const { tokenId, isRepeated, existing } = await identify(command);
+    if (existing) return { answer: answerOf(workflow._id, tokenId, existing), isReplayed: isRepeated };
+    checkReady(workflow, 1);
+    const acceptance = await acceptPromised({ queue, clock, waitMs }, await itemOf(command, tokenId));
+    return { accepted: acceptedOf(workflow._id, tokenId, acceptance), isReplayed: isRepeated };
+  }
+
+  /** What is to be made for a request, and what is there already. */
+  async function beginMany({ workflow, entries, idempotencyKey: key, passLimit, ...command }: StampOutputsCommand) {
     const keyed =
       key === undefined ? undefined : { caller: `workflow:${workflow._id}`, key, operation: 'workflow_stamps', content: entries };
     const { batchId, isRepeated } = await identifyBatch(idempotency, keyed, passLimit);
     const tokenIds = entries.map(({ index }) => idInBatch(batchId, index));
     const existing = new Map((isRepeated ? await outputs.findByTokens(tokenIds) : []).map((output) => [output.tokenId, output]));
-    const items = entries.flatMap(({ request }, place) => {
-      const tokenId = tokenIds[place]!;
-      return existing.has(tokenId) ? [] : [itemOf({ ...command, request }, tokenId)];
-    });
-    if (items.length > 0 || entries.length === 0) checkReady(workflow, items.length);
-    const answerTo = async (heard: Promise<Heard>, { tokenId }: StampItem) =>
-      answerOf(workflow._id, tokenId, placeOf(workflow._id, tokenId, await heard));
-    const numbered = await acceptAllAndWait({ queue, waiter }, items, (heard, item) => asOutcome(answerTo(heard, item)));
-    const byId = new Map(items.map(({ tokenId }, index) => [tokenId, numbered[index]!]));
-    const outcomes = tokenIds.map((tokenId) => {
-      const place = existing.get(tokenId);
-      return place ? Promise.resolve({ made: answerOf(workflow._id, tokenId, place) }) : byId.get(tokenId)!;
-    });
-    return { outcomes, isReplayed: isRepeated };
+    const fresh = entries.flatMap(({ request }, place) => (existing.has(tokenIds[place]!) ? [] : [{ request, tokenId: tokenIds[place]! }]));
+    if (fresh.length > 0 || entries.length === 0) checkReady(workflow, fresh.length);
+    const asked = { ...command, workflow, idempotencyKey: key, passLimit };
+    const items = await Promise.all(fresh.map(({ request, tokenId }) => itemOf({ ...asked, request }, tokenId)));
+    return { workflowId: workflow._id, tokenIds, existing, items, isReplayed: isRepeated };
   }
 
-  return { stampOutput, stampOutputs };
+  /** The outcomes in the order of the request. */
+  function inOrder<Told>(
+    { workflowId, tokenIds, existing, items, isReplayed }: Awaited<ReturnType<typeof beginMany>>,
+    told: readonly Promise<Told>[],
+  ): BatchOutcomes<WorkflowStampResponse, Told | Outcome<WorkflowStampResponse>> {
+    const byId = new Map(items.map(({ tokenId }, index) => [tokenId, told[index]!]));
+    const outcomes = tokenIds.map((tokenId): Promise<Told | Outcome<WorkflowStampResponse>> => {
+      const place = existing.get(tokenId);
+      return place ? Promise.resolve({ made: answerOf(workflowId, tokenId, place) }) : byId.get(tokenId)!;
+    });
+    return { outcomes, isReplayed };
+  }
+
+  async function stampOutputs(command: StampOutputsCommand): Promise<BatchOutcomes<WorkflowStampResponse>> {
+    const begun = await beginMany(command);
+    const answerTo = async (heard: Promise<Heard>, { tokenId }: StampItem) =>
+      answerOf(begun.workflowId, tokenId, placeOf(begun.workflowId, tokenId, await heard));
+    const numbered = await acceptAllAndWait({ queue, waiter }, begun.items, (heard, item) => asOutcome(answerTo(heard, item)));
+    return inOrder(begun, numbered);
+  }
+
+  async function acceptOutputs(command: StampOutputsCommand) {
+    const begun = await beginMany(command);
+    const accepted = await acceptAllPromised({ queue, clock, waitMs }, begun.items);
+    return inOrder(
+      begun,
+      begun.items.map(({ tokenId }, index) => asAcceptance(accepted[index]!, (said) => acceptedOf(begun.workflowId, tokenId, said))),
+    );
+  }
+
+  return { stampOutput, acceptOutput, stampOutputs, acceptOutputs };
 }

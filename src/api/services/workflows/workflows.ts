@@ -8,6 +8,7 @@ import type { StampStore } from '../../../shared/store/stamps.ts';
 import type { WorkflowRecord, WorkflowStore } from '../../../shared/store/workflows.ts';
 import type { Idempotency } from '../idempotency.ts';
 import type { ReplyWaiter } from '../reply-waiter.ts';
+import type { EncryptForStamp } from '../stamp-item.ts';
 import type { StampJudge } from '../stamp-judge.ts';
 import type { WriteWatch } from '../write-watch.ts';
 import { findWorkflow, openWorkflow } from './access.ts';
@@ -50,6 +51,7 @@ export interface WorkflowsDeps {
   /** How long a workflow may stay open (W5). */
   readonly ttlMs: number;
   readonly waitMs: number;
+  readonly encryptedOf: EncryptForStamp;
   /** Makes an address of ours absolute when it is to be (W13). */
   readonly addressOf: (path: string) => string;
 }
@@ -57,7 +59,7 @@ export interface WorkflowsDeps {
 /** The operations on workflows, one file each. */
 export function createWorkflows(deps: WorkflowsDeps) {
   const { workflows, outputs, stamps, counters, queue, writes, jobs, waiter, idempotency, stampJudge } = deps;
-  const { canSendMail, servesQualified, revocationLists, clock, log, ttlMs, waitMs, addressOf } = deps;
+  const { canSendMail, servesQualified, revocationLists, clock, log, ttlMs, waitMs, encryptedOf, addressOf } = deps;
   const mailer = createChallengeMailer({ jobs, canSendMail, clock });
   const chains = createChainProver({ outputs });
   const markStamp = createStampMarks(stampJudge);
@@ -74,7 +76,7 @@ export function createWorkflows(deps: WorkflowsDeps) {
     state: createWorkflowState({ outputs, clock, addressOf }),
     resend: createResend({ workflows, mailer, idempotency, clock, addressOf }),
     verifyUser: createUserVerification({ workflows, jobs, clock }),
-    ...createOutputStamping({ queue, writes, waiter, outputs, idempotency, clock, servesQualified, addressOf }),
+    ...createOutputStamping({ queue, writes, waiter, outputs, idempotency, clock, waitMs, encryptedOf, servesQualified, addressOf }),
     complete: createCompletion({ workflows, stamps, markStamp, jobs, clock, waitMs, servesQualified, addressOf }),
     redact: createRedaction({ workflows, outputs, clock }),
     /**

@@ -1,25 +1,37 @@
 import { Refusal } from '../refusal/refusal.ts';
 import type { Imprint } from '../tsp/imprint.ts';
-import { addTimeStamp, timeStampRenewalOf } from './encode.ts';
+import { addTimeStamp, hashTreeRenewalOf, timeStampRenewalOf } from './encode.ts';
 
-/** Time-stamp renewals of many records at once: one token over a tree, in which each record is a group (RFC 4998 §5.2). */
+/** Renewals of many records at once: one token over a tree, in which each record is a group (RFC 4998 §5.2). */
+
+/** A later token of a record. */
+export interface RecordRenewal {
+  /** The hashes that lead from what the record must cover to the root of the tree, one for each list. */
+  readonly path: readonly Buffer[];
+  /** DER TimeStampToken. */
+  readonly token: Buffer;
+  /** The document's digest of another algorithm: a hash-tree renewal. Undefined: a time-stamp renewal. */
+  readonly newDigest?: Imprint | undefined;
+}
+
+const renewalOf = (record: Buffer, newDigest: Imprint | undefined) =>
+  newDigest === undefined ? timeStampRenewalOf(record) : hashTreeRenewalOf(record, newDigest);
 
 /** What a renewal of a record must cover, as one hash. Undefined: the bytes are no record. Never throws, whatever the bytes. */
-export const renewalImprintOf = (record: Buffer): Imprint | undefined => unlessRefused(() => timeStampRenewalOf(record).imprint);
+export const renewalImprintOf = (record: Buffer, newDigest?: Imprint): Imprint | undefined =>
+  unlessRefused(() => renewalOf(record, newDigest).imprint);
 
 /**
  * The record with its renewals. Undefined: something of it is no record, or no token. Never throws, whatever the bytes.
  *
- * @param renewals in the order of time; `path`: the hashes that lead from what the record must cover to the root of the tree, one for each list
+ * @param renewals in the order of time
  */
-export const renewRecord = (
-  record: Buffer,
-  renewals: readonly { readonly path: readonly Buffer[]; readonly token: Buffer }[],
-): Buffer | undefined =>
+export const renewRecord = (record: Buffer, renewals: readonly RecordRenewal[]): Buffer | undefined =>
   unlessRefused(() =>
-    renewals.reduce((current, { path, token }) => {
-      const { firstList } = timeStampRenewalOf(current);
-      return addTimeStamp(current, { reducedHashtree: [firstList, ...path.map((hash) => [hash])], token }, 'last_chain');
+    renewals.reduce((current, { path, token, newDigest }) => {
+      const { firstList } = renewalOf(current, newDigest);
+      const reducedHashtree = [firstList, ...path.map((hash) => [hash])];
+      return addTimeStamp(current, { reducedHashtree, token }, newDigest?.algorithm ?? 'last_chain');
     }, record),
   );
 

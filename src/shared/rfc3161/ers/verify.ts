@@ -1,9 +1,10 @@
 import { TAG } from '../asn1/tags.ts';
+import type { RefusalCode } from '../refusal/codes.ts';
 import { Refusal, refuse, refusedBy } from '../refusal/refusal.ts';
 import type { Imprint } from '../tsp/imprint.ts';
 import { checkTime } from '../tsp/statement.ts';
 import type { TokenContext, Unchecked, Verified, VerifyContext, VerifyResult } from '../tsp/types.ts';
-import { judgeSigner, type SignerRules, verifyToken } from '../tsp/verify.ts';
+import { judgeSigner, type SignerRules, verifyToken, verifyTokenAside } from '../tsp/verify.ts';
 import type { DigestAlgorithm } from '../x509/algorithms.ts';
 import type { TrustStore } from '../x509/trust-store.ts';
 import { type Coverage, coverageOf } from './coverage.ts';
@@ -18,8 +19,8 @@ export interface RecordContext extends VerifyContext {
   readonly renewalTrust?: readonly TrustStore[];
 }
 
-/** Judging a token or an evidence record. */
-export type EvidenceContext = TokenContext & Omit<RecordContext, 'digests'>;
+/** Judging a token or an evidence record. `otherDigests`: of the document that is expected, in other algorithms; only records ask for them. */
+export type EvidenceContext = TokenContext & Omit<RecordContext, 'digests'> & { readonly otherDigests?: readonly Imprint[] };
 
 /**
  * Judges what proves a time, whatever its kind: a TimeStampToken or TimeStampResp as `verifyToken` does, an EvidenceRecord as
@@ -27,7 +28,13 @@ export type EvidenceContext = TokenContext & Omit<RecordContext, 'digests'>;
  */
 export function verifyEvidence(given: Uint8Array, context: EvidenceContext): VerifyResult {
   if (!isRecord(given)) return verifyToken(given, context);
-  return verifyRecord(given, { ...context, digests: context.expected === undefined ? [] : [context.expected] });
+  const { expected, otherDigests = [] } = context;
+  return verifyRecord(given, { ...context, digests: expected === undefined ? [] : [expected, ...otherDigests] });
+}
+
+/** `verifyEvidence`; the signature of a token is computed in the thread pool. Those of a record are mostly known: its batch has but one. */
+export async function verifyEvidenceAside(given: Uint8Array, context: EvidenceContext): Promise<VerifyResult> {
+  return isRecord(given) ? verifyEvidence(given, context) : verifyTokenAside(given, context);
 }
 
 /** An EvidenceRecord starts with an INTEGER, its version; a ContentInfo and a TimeStampResp do not. */
@@ -70,7 +77,12 @@ export function verifyRecord(given: Uint8Array, context: RecordContext): VerifyR
     const digests = context.digests ?? [];
     const coverage = coverageOf(record, digests);
     checkOrder(coverage.timeStamps);
-    const tokens = coverage.timeStamps.map((timeStamp, i) => judgeTimeStamp(timeStamp, coverage.timeStamps[i + 1], i > 0, context));
+    // A later chain may well have been in time: only the document's digest of its algorithm can show it.
+    const ended = coverage.hasLaterChains ? 'evidence_new_hash_needed' : 'evidence_expired';
+    const tokens = coverage.timeStamps.map((timeStamp, i) => {
+      const next = coverage.timeStamps[i + 1];
+      return judgeTimeStamp(timeStamp, { next, ended, isRenewal: i > 0 }, context);
+    });
     return verdictOf(record, coverage, tokens as [Verified, ...Verified[]], digests.length > 0);
   } catch (error) {
     return refusedBy(error);
@@ -86,18 +98,20 @@ function checkOrder(timeStamps: readonly ArchiveTimeStamp[]): void {
   }
 }
 
+interface Place {
+  readonly next: ArchiveTimeStamp | undefined;
+  /** The refusal where it has ended, and nothing follows. */
+  readonly ended: RefusalCode;
+  readonly isRenewal: boolean;
+}
+
 /** Each token is judged at the time of the next one, the last one now (RFC 4998 §5.3). */
-function judgeTimeStamp(
-  { token }: ArchiveTimeStamp,
-  next: ArchiveTimeStamp | undefined,
-  isRenewal: boolean,
-  context: RecordContext,
-): Verified {
+function judgeTimeStamp({ token }: ArchiveTimeStamp, { next, ended, isRenewal }: Place, context: RecordContext): Verified {
   checkTime(token.tstInfo, context);
   const existedBy = next?.token.tstInfo.genTime.microseconds;
   const heldUntil =
     existedBy === undefined
-      ? ({ at: BigInt(Math.floor(context.nowMs)) * 1000n, otherwise: 'evidence_expired' } as const)
+      ? ({ at: BigInt(Math.floor(context.nowMs)) * 1000n, otherwise: ended } as const)
       : ({ at: existedBy, otherwise: 'evidence_renewed_late' } as const);
   const rules: SignerRules = { isEmbeddingRequired: false, isImprintChecked: true, existedBy, heldUntil };
   const trusts = new Set([context.trust, ...(isRenewal ? (context.renewalTrust ?? []) : [])]);

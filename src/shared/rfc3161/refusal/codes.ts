@@ -127,6 +127,10 @@ export const REFUSALS = {
   evidence_renewed_late: { refusal: 58, sentence: 'The evidence record was renewed only after a certificate of it had ended.' },
   evidence_expired: { refusal: 59, sentence: 'The last certificates of the evidence record have ended, and it was not renewed in time.' },
   evidence_hash_needed: { refusal: undefined, sentence: 'The evidence record covers several hashes, and none of them was given.' },
+  evidence_new_hash_needed: {
+    refusal: undefined,
+    sentence: 'The evidence record was renewed by another hash algorithm, and the file’s hash of that was not given.',
+  },
 
   // The verifier met something it was not written for: refused, and a defect of ours to be found in the log.
   verifier_failed: { refusal: undefined, sentence: 'The token could not be judged.' },

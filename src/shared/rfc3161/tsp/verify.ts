@@ -1,11 +1,25 @@
 import { derOf } from '../asn1/der.ts';
 import { checkUnsignedAttributes, signedAttributesOf } from '../cms/attributes.ts';
-import { checkAlgorithmProtection, checkContentType, checkMessageDigest, checkSignature, signatureMarkOf } from '../cms/signature.ts';
+import {
+  checkAlgorithmProtection,
+  checkContentType,
+  checkMessageDigest,
+  checkSignature,
+  checkSignatureAside,
+  signatureMarkOf,
+} from '../cms/signature.ts';
 import { type SignedData, signedDataOf } from '../cms/signed-data.ts';
-import { embeddedOf, signerCertificateOf } from '../cms/signer.ts';
-import { checkNamedChain, checkSigningCertificate, signingCertificatesOf, swornSignerOf } from '../cms/signing-certificate.ts';
+import { type Embedded, embeddedOf, signerCertificateOf } from '../cms/signer.ts';
+import {
+  type CertificateId,
+  checkNamedChain,
+  checkSigningCertificate,
+  signingCertificatesOf,
+  swornSignerOf,
+} from '../cms/signing-certificate.ts';
 import type { RefusalCode } from '../refusal/codes.ts';
 import { Refusal, refusedBy } from '../refusal/refusal.ts';
+import type { Certificate } from '../x509/certificate.ts';
 import { checkAt, checkNotEnded } from '../x509/path-rules.ts';
 import type { Imprint } from './imprint.ts';
 import { requestOf } from './request.ts';
@@ -21,17 +35,32 @@ import { verifiedOf } from './verdict.ts';
 /** Judges a TSA's answer to a request that was just sent: DER TimeStampResp (RFC 3161 §2.4.2). Never throws, whatever the bytes. */
 export function verifyResponse(response: Uint8Array, context: ResponseContext): VerifyResult {
   try {
-    const request = requestOf(context.request);
-    const read = readToken(openResponse(response, context.acceptGrantedWithMods ?? false), request.imprint);
-    const { tstInfo } = read;
-    checkNonce(tstInfo, request.nonce);
-    checkPolicy(tstInfo, request.policy);
-    checkTime(tstInfo, context);
-    checkWindow(tstInfo, context);
-    return judgeSigner(read, context, { isEmbeddingRequired: request.certReq, isImprintChecked: true });
+    const { read, rules } = readAnswer(response, context);
+    return judgeSigner(read, context, rules);
   } catch (error) {
     return refusedBy(error);
   }
+}
+
+/** `verifyResponse`; the signature is computed in the thread pool, so that this thread goes on meanwhile. */
+export async function verifyResponseAside(response: Uint8Array, context: ResponseContext): Promise<VerifyResult> {
+  try {
+    const { read, rules } = readAnswer(response, context);
+    return await judgeSignerAside(read, context, rules);
+  } catch (error) {
+    return refusedBy(error);
+  }
+}
+
+function readAnswer(response: Uint8Array, context: ResponseContext): { read: ReadToken; rules: SignerRules } {
+  const request = requestOf(context.request);
+  const read = readToken(openResponse(response, context.acceptGrantedWithMods ?? false), request.imprint);
+  const { tstInfo } = read;
+  checkNonce(tstInfo, request.nonce);
+  checkPolicy(tstInfo, request.policy);
+  checkTime(tstInfo, context);
+  checkWindow(tstInfo, context);
+  return { read, rules: { isEmbeddingRequired: request.certReq, isImprintChecked: true } };
 }
 
 /**
@@ -40,13 +69,31 @@ export function verifyResponse(response: Uint8Array, context: ResponseContext): 
  */
 export function verifyToken(token: Uint8Array, context: TokenContext): VerifyResult {
   try {
-    const read = readToken(openToken(token, context.acceptGrantedWithMods ?? false), context.expected);
-    checkTime(read.tstInfo, context);
-    return judgeSigner(read, context, { isEmbeddingRequired: false, isImprintChecked: context.expected !== undefined });
+    return judgeSigner(readStored(token, context), context, rulesOfStored(context));
   } catch (error) {
     return refusedBy(error);
   }
 }
+
+/** `verifyToken`; the signature is computed in the thread pool, so that this thread goes on meanwhile. */
+export async function verifyTokenAside(token: Uint8Array, context: TokenContext): Promise<VerifyResult> {
+  try {
+    return await judgeSignerAside(readStored(token, context), context, rulesOfStored(context));
+  } catch (error) {
+    return refusedBy(error);
+  }
+}
+
+function readStored(token: Uint8Array, context: TokenContext): ReadToken {
+  const read = readToken(openToken(token, context.acceptGrantedWithMods ?? false), context.expected);
+  checkTime(read.tstInfo, context);
+  return read;
+}
+
+const rulesOfStored = ({ expected }: TokenContext): SignerRules => ({
+  isEmbeddingRequired: false,
+  isImprintChecked: expected !== undefined,
+});
 
 /** A token whose form is in order. */
 export interface ReadToken {
@@ -81,12 +128,32 @@ export interface SignerRules {
  *
  * @throws Refusal
  */
-export function judgeSigner(
-  { opened, signed, tstInfo }: ReadToken,
-  { trust }: VerifyContext,
-  { isEmbeddingRequired, isImprintChecked, existedBy, heldUntil }: SignerRules,
-): Verified {
-  const { signer: signerInfo, company } = signed;
+export function judgeSigner(token: ReadToken, context: VerifyContext, rules: SignerRules): Verified {
+  const found = findSigner(token, context, rules);
+  if (!found.isSignatureKnown) checkSignature(token.signed.signer, found.signer, found.sworn());
+  return judgeFound(token, found, context, rules);
+}
+
+async function judgeSignerAside(token: ReadToken, context: VerifyContext, rules: SignerRules): Promise<Verified> {
+  const found = findSigner(token, context, rules);
+  if (!found.isSignatureKnown) await checkSignatureAside(token.signed.signer, found.signer, found.sworn());
+  return judgeFound(token, found, context, rules);
+}
+
+/** All that is looked at before the signature, which costs most. */
+interface FoundSigner {
+  readonly signer: Certificate;
+  readonly embedded: Embedded;
+  readonly named: readonly (readonly CertificateId[])[];
+  /** The certificate that the signed attributes call the signer's, where that is another one. */
+  readonly sworn: () => Certificate | undefined;
+  readonly mark: string;
+  /** A batch has one signature for thousands of stamps: the very same octets by the same certificate are not computed again. */
+  readonly isSignatureKnown: boolean;
+}
+
+function findSigner({ opened, signed }: ReadToken, { trust }: VerifyContext, { isEmbeddingRequired }: SignerRules): FoundSigner {
+  const { signer: signerInfo } = signed;
   checkSignedForm(opened, signerInfo.signedAttributes);
   const embedded = embeddedOf(signed.certificates, (certificate) => {
     checkSignedForm(opened, certificate);
@@ -99,9 +166,17 @@ export function judgeSigner(
   checkAlgorithmProtection(attributes, signerInfo);
   checkUnsignedAttributes(signerInfo);
   const named = signingCertificatesOf(attributes);
-  // A batch has one signature for thousands of stamps: the very same octets by the same certificate are not computed again.
   const mark = signatureMarkOf(signerInfo, signer);
-  if (!trust.knowsSignature(mark)) checkSignature(signerInfo, signer, swornSignerOf(named, embedded.certificates));
+  const sworn = () => swornSignerOf(named, embedded.certificates);
+  return { signer, embedded, named, sworn, mark, isSignatureKnown: trust.knowsSignature(mark) };
+}
+
+function judgeFound(
+  { opened, signed, tstInfo }: ReadToken,
+  { signer, embedded, named, mark }: FoundSigner,
+  { trust }: VerifyContext,
+  { isImprintChecked, existedBy, heldUntil }: SignerRules,
+): Verified {
   checkSigningCertificate(named, signer);
   checkPurpose(signer);
   if (tstInfo.tsa !== undefined) checkTsaName(tstInfo.tsa, signer);
@@ -115,7 +190,7 @@ export function judgeSigner(
   );
   trust.noteSignature(mark);
   const { bytes: token, grantedWithMods } = opened;
-  return verifiedOf({ tstInfo, chain, company, token, grantedWithMods, isImprintChecked }, trust);
+  return verifiedOf({ tstInfo, chain, company: signed.company, token, grantedWithMods, isImprintChecked }, trust);
 }
 
 /** A chain with a gap may lack the very certificate that could not be read: that says more than that there is none. */

@@ -1,4 +1,4 @@
-import { constants, createPublicKey, type KeyObject, verify } from 'node:crypto';
+import { constants, createPublicKey, type KeyObject, type VerifyKeyObjectInput, verify } from 'node:crypto';
 import { type Der, derOf, parseDer } from '../asn1/der.ts';
 import { integerOf, octetsOfBitString, oidOf } from '../asn1/der-values.ts';
 import { membersOf } from '../asn1/members.ts';
@@ -77,22 +77,38 @@ function keyObjectOf(spki: Der): KeyObject {
  * @throws Refusal `signature_algorithm_mismatch` when such a key makes no such signature
  */
 export function isSignatureOf(key: PublicKey, algorithm: SignatureAlgorithm, data: Uint8Array, signature: Uint8Array): boolean {
+  const input = verifyInputOf(key, algorithm);
+  try {
+    return verify(algorithm.digest, data, input, signature);
+  } catch {
+    return false; // OpenSSL throws for a signature that it cannot decode.
+  }
+}
+
+/** `isSignatureOf`, computed in the thread pool: this thread goes on meanwhile. @throws Refusal as it does */
+export async function isSignatureOfAside(
+  key: PublicKey,
+  algorithm: SignatureAlgorithm,
+  data: Uint8Array,
+  signature: Uint8Array,
+): Promise<boolean> {
+  const input = verifyInputOf(key, algorithm);
+  return new Promise((resolve) => {
+    try {
+      verify(algorithm.digest, data, input, signature, (error, holds) => resolve(error === null && holds));
+    } catch {
+      resolve(false);
+    }
+  });
+}
+
+function verifyInputOf(key: PublicKey, algorithm: SignatureAlgorithm): KeyObject | VerifyKeyObjectInput {
   // Plain RSA keys make both kinds of signature, PSS keys only theirs.
   const fits = key.family === algorithm.family || (key.family === 'rsa' && algorithm.family === 'rsa-pss');
   if (!fits) refuse('signature_algorithm_mismatch', `A key for ${key.family} makes no signature of ${algorithm.family}.`);
-  if (algorithm.family !== 'rsa-pss') return holds(() => verify(algorithm.digest, data, key.key, signature));
+  if (algorithm.family !== 'rsa-pss') return key.key;
   if (key.pss !== undefined && (key.pss.digest !== algorithm.digest || key.pss.saltLength > algorithm.saltLength)) {
     refuse('signature_algorithm_mismatch', 'The key does not allow the parameters of the signature.');
   }
-  const { saltLength } = algorithm;
-  return holds(() => verify(algorithm.digest, data, { key: key.key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength }, signature));
-}
-
-/** OpenSSL throws for a signature that it cannot decode; that is a signature that does not hold. */
-function holds(check: () => boolean): boolean {
-  try {
-    return check();
-  } catch {
-    return false;
-  }
+  return { key: key.key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: algorithm.saltLength };
 }

@@ -1,5 +1,5 @@
 import type { KeyType } from 'node:crypto';
-import type { ImprintAlgorithm } from '../../shared/domain/stamp.ts';
+import type { ImprintAlgorithm } from './stamp.ts';
 
 /** From when an algorithm must not be relied on any more. */
 export interface AlgorithmEnd {
@@ -29,3 +29,7 @@ export const algorithmPolicy: AlgorithmPolicy = {
     { concerns: { key: 'rsa-pss', belowBits: 3_000 }, from: new Date('2029-01-01T00:00:00Z'), source: etsi },
   ],
 };
+
+/** Whether a hash algorithm may still be relied on. @param nowMs milliseconds since the epoch */
+export const isHashFit = (hash: ImprintAlgorithm, nowMs: number, { ends }: AlgorithmPolicy = algorithmPolicy): boolean =>
+  !ends.some(({ concerns, from }) => 'hash' in concerns && concerns.hash === hash && from.getTime() <= nowMs);

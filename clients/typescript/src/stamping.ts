@@ -1,0 +1,93 @@
+import { type Content, contentOf, type FileSource, readWhole, sha256Of } from './content.ts';
+import { QstampError } from './errors.ts';
+import type { Call, Exchange } from './exchange.ts';
+import { type Outcome, sendInPieces } from './outcomes.ts';
+import {
+  type ContentOptions,
+  checkedHash,
+  type HashToStamp,
+  keyedHeaders,
+  keyOfPiece,
+  mostItems,
+  type StampOptions,
+  saidOf,
+} from './requests.ts';
+
+/** Where a service is asked, and as whom. */
+export interface Access {
+  readonly exchange: Exchange;
+  readonly serviceToken: string | undefined;
+}
+
+export const authorizationOf = ({ serviceToken }: Access): Record<string, string> =>
+  serviceToken === undefined ? {} : { 'x-service-token': serviceToken };
+
+/** Prefers an answer before the stamp is made (RFC 7240). */
+export const withoutWaiting = { prefer: 'respond-async' } as const;
+
+/** Stamps files, bytes, texts and hashes. What is stamped is hashed here, and only the hash is sent unless `sendContent` asks for more. */
+export class Stamping<Made> {
+  readonly #access: Access;
+  readonly #preference: Readonly<Record<string, string>>;
+
+  /** `preference`: headers that say how each stamp is to be answered. */
+  constructor(access: Access, preference: Readonly<Record<string, string>> = {}) {
+    this.#access = access;
+    this.#preference = preference;
+  }
+
+  /** Stamps a file: its path, or a `File` of a browser. */
+  stampFile(file: FileSource, options: ContentOptions = {}): Promise<Made> {
+    return this.stampBytes(contentOf(file), options);
+  }
+
+  /** Stamps bytes; a stream is read piece by piece. */
+  async stampBytes(content: Content, { sendContent = false, ...options }: ContentOptions = {}): Promise<Made> {
+    if (!sendContent) return this.stampHash(await sha256Of(content), options);
+    if (options.tier !== undefined && options.tier !== 'sealed') throw new QstampError('content is sent in tier sealed only');
+    const { sha256: hash, base64: content_b64 } = await readWhole(content);
+    return this.#stamp({ hash, content_b64 }, { ...options, tier: 'sealed' });
+  }
+
+  /** Stamps a text, as UTF-8. */
+  stampText(text: string, options: ContentOptions = {}): Promise<Made> {
+    return this.stampBytes(new TextEncoder().encode(text), options);
+  }
+
+  /** Stamps a SHA-256. */
+  async stampHash(sha256: string, options: StampOptions = {}): Promise<Made> {
+    return this.#stamp({ hash: checkedHash(sha256) }, options);
+  }
+
+  /** Stamps many hashes, up to 1 000 in one request. The outcomes are in their order; each succeeds or fails for itself. @throws where nothing was made */
+  async stampMany(hashes: readonly HashToStamp[], { tier = 'basic', ...options }: StampOptions = {}): Promise<Outcome<Made>[]> {
+    const items = hashes.map((each) => {
+      const { hash, ...own } = typeof each === 'string' ? { hash: each } : each;
+      return { hash: checkedHash(hash), tier, ...saidOf({ ...options, ...own }) };
+    });
+    const callOf = (index: number): Call => {
+      const headers = { ...this.#headers, ...keyedHeaders(keyOfPiece(options, index)) };
+      return { method: 'POST', path: `${this.#under}/stamps`, headers, signal: options.signal };
+    };
+    return sendInPieces(this.#access.exchange, items, this.#isAgent ? mostItems.agent : mostItems.product, callOf);
+  }
+
+  get #isAgent(): boolean {
+    return this.#access.serviceToken === undefined;
+  }
+
+  get #under(): string {
+    return this.#isAgent ? '/api/v1/agent/v1' : '/api/v1/internal/v1';
+  }
+
+  get #headers(): Record<string, string> {
+    return { ...authorizationOf(this.#access), ...this.#preference };
+  }
+
+  #stamp(content: { hash: string; content_b64?: string }, { tier = 'basic', ...options }: StampOptions): Promise<Made> {
+    const path = this.#isAgent ? `${this.#under}/stamp/${tier}` : `${this.#under}/stamp`;
+    const headers = { ...this.#headers, ...keyedHeaders(options) };
+    const body = { ...content, tier, ...saidOf(options) };
+    return this.#access.exchange.send<Made & object>({ method: 'POST', path, headers, body, signal: options.signal });
+  }
+}

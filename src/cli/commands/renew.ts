@@ -1,0 +1,62 @@
+import { openAsBlob } from 'node:fs';
+import { rename, rm, writeFile } from 'node:fs/promises';
+import { hashNameOf } from '../../shared/domain/stamp.ts';
+import type { Client } from '../client.ts';
+import type { Command, Context } from '../command.ts';
+import { CommandFailure, type ExitCode, exitCodes, misuse } from '../failure.ts';
+import { readRecord, recordPathOf, stampIdIn } from '../stamp-record.ts';
+import { worstOf } from '../terminal.ts';
+
+export const renew: Command = {
+  name: 'renew',
+  operands: 'FILE...',
+  summary: 'have the evidence of a stamped file cover its hash of a stronger algorithm; the record is saved as FILE.ers',
+  details:
+    'The content is sent, hashed by the service, and not kept. It takes the service until its next daily run: run this again then, and\n' +
+    'the evidence record is saved. "qstamp verify FILE.ers" judges it.',
+  options: {},
+  run: async (files, _values, context) => {
+    if (files.length === 0) throw misuse('name at least one stamped file');
+    const client = context.connect();
+    const codes: ExitCode[] = [];
+    for (const file of files) {
+      try {
+        await renewOne(file, client, context);
+        codes.push(exitCodes.ok);
+      } catch (error) {
+        codes.push(context.terminal.problem(file, error));
+      }
+    }
+    return worstOf(codes);
+  },
+};
+
+async function renewOne(file: string, client: Client, { terminal }: Context): Promise<void> {
+  const record = await readRecord(recordPathOf(file));
+  if (record === undefined) throw new CommandFailure(exitCodes.file, `there is no stamp beside it (${recordPathOf(file)})`);
+  const tokenId = stampIdIn(record);
+  const { is_renewed, imprint } = await client.renewEvidence(tokenId, await openAsBlob(file));
+  const found = { file, token_id: tokenId, imprint, is_renewed };
+  if (!is_renewed) {
+    terminal.result(
+      found,
+      `${file}: its ${hashNameOf(imprint.algorithm)} is covered from the next daily run of the service on; run this again then`,
+    );
+    return;
+  }
+  const saved = `${file}.ers`;
+  await replace(saved, await client.fetchRecord(tokenId));
+  terminal.result({ ...found, saved }, `${file}: its evidence covers the ${hashNameOf(imprint.algorithm)}, saved as ${saved}`);
+}
+
+/** A record that is there is an older one of the same stamp, or can be fetched again. */
+async function replace(path: string, bytes: Buffer): Promise<void> {
+  const written = `${path}.tmp`;
+  try {
+    await writeFile(written, bytes, { flush: true });
+    await rename(written, path);
+  } catch (error) {
+    await rm(written, { force: true });
+    throw error;
+  }
+}

@@ -1,0 +1,33 @@
+import { type Der, parseDer } from '../asn1/der.ts';
+import { TAG } from '../asn1/tags.ts';
+import { Refusal } from '../refusal/refusal.ts';
+
+/** Octets from `start` up to `end`, which is not among them. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Where what lies in the DER of a TimeStampResp (RFC 3161 §2.4.2). */
+export interface AnswerSpans {
+  /** The TimeStampToken. */
+  readonly token: Span;
+  /** The certificates of its SignedData with their tag (RFC 5652 §5.1), where it has any. */
+  readonly certificates: Span | undefined;
+}
+
+/** Undefined: it has no token. Nothing is judged. Never throws, whatever the bytes. */
+export function answerSpansOf(response: Uint8Array): AnswerSpans | undefined {
+  try {
+    const [, token] = parseDer(response).children;
+    const signedData = token?.children[1]?.children[0];
+    if (!token || !signedData) return undefined;
+    const certificates = signedData.children.find(({ tag }) => tag === TAG.contextConstructed(0));
+    return { token: spanOf(token), certificates: certificates && spanOf(certificates) };
+  } catch (error) {
+    if (error instanceof Refusal) return undefined;
+    throw error;
+  }
+}
+
+const spanOf = ({ start, end }: Der): Span => ({ start, end });

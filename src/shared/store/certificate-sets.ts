@@ -1,0 +1,54 @@
+import { Binary, type Collection, type Db } from 'mongodb';
+import { maxTimeMS } from './connection.ts';
+import { inStore, isDuplicateKey } from './errors.ts';
+
+/** What an id stands for never changes, so a process remembers so many sets. A TSA has one, and another when its certificate ends. */
+const mostRemembered = 256;
+
+/** Certificates as they stand in tokens, by the SHA-256 of their octets: the tokens of a TSA have the same ones, which are kept once. */
+export interface CertificateSetStore {
+  /** Writes those that are not there yet. @throws ServiceError `store_unavailable` */
+  insertOnce(sets: ReadonlyMap<string, Buffer>): Promise<void>;
+  /** By their ids; absent are those that are unknown or damaged. @throws ServiceError `store_unavailable` */
+  findMany(ids: readonly string[]): Promise<ReadonlyMap<string, Buffer>>;
+}
+
+interface CertificateSetDocument {
+  readonly _id: string;
+  readonly der: Binary;
+}
+
+export function createCertificateSetStore(db: Db): CertificateSetStore {
+  const collection: Collection<CertificateSetDocument> = db.collection('certificate_sets');
+  const remembered = new Map<string, Buffer>();
+
+  function remember(id: string, der: Buffer): void {
+    if (remembered.size >= mostRemembered) remembered.clear();
+    remembered.set(id, der);
+  }
+
+  async function insert(id: string, der: Buffer): Promise<void> {
+    await inStore(async () => {
+      try {
+        await collection.insertOne({ _id: id, der: new Binary(der) });
+      } catch (error) {
+        if (!isDuplicateKey(error)) throw error;
+      }
+    });
+    remember(id, Buffer.from(der));
+  }
+
+  return {
+    insertOnce: async (sets) => {
+      await Promise.all([...sets].map(([id, der]) => (remembered.has(id) ? undefined : insert(id, der))));
+    },
+    findMany: async (ids) => {
+      const unknown = [...new Set(ids)].filter((id) => !remembered.has(id));
+      if (unknown.length > 0) {
+        const found = await inStore(() => collection.find({ _id: { $in: unknown } }, { maxTimeMS }).toArray());
+        for (const { _id, der } of found) if (der instanceof Binary) remember(_id, Buffer.from(der.buffer));
+      }
+      return remembered;
+    },
+  };
+}

@@ -1,0 +1,57 @@
+import { hash } from 'node:crypto';
+import { Binary } from 'mongodb';
+import type { TokenProof } from '../domain/stamp.ts';
+import { partsOfAnswer } from '../domain/tsa-answer.ts';
+
+/**
+ * What is stored of a TSA's answer. Its certificates, which are most of it and the same in all answers of a TSA, are cut out and kept once
+ * (`certificate_sets`); the token is not written twice.
+ */
+export interface StoredAnswer {
+  readonly tsq: Binary;
+  /** Without the certificates, where `certificates` says which and where. */
+  readonly tsr: Binary;
+  /** Where the token starts in the whole answer, which it ends. Absent: the token is written beside it, as base64. */
+  readonly tokenAt?: number;
+  readonly token?: string;
+  readonly certificates?: { readonly set: string; readonly at: number };
+}
+
+/** @param sets takes the certificates that were cut out, by their ids */
+export function storedAnswerOf({ token, tsq, tsr }: Pick<TokenProof, 'token' | 'tsq' | 'tsr'>, sets: Map<string, Buffer>): StoredAnswer {
+  const spans = partsOfAnswer(tsr);
+  const asked = { tsq: new Binary(tsq) };
+  if (!spans || tsr.toString('base64', spans.token.start) !== token) return { ...asked, tsr: new Binary(tsr), token };
+  const tokenAt = spans.token.start;
+  if (!spans.certificates) return { ...asked, tsr: new Binary(tsr), tokenAt };
+  const { start, end } = spans.certificates;
+  const der = tsr.subarray(start, end);
+  const set = hash('sha256', der, 'hex');
+  sets.set(set, der);
+  const rest = Buffer.concat([tsr.subarray(0, start), tsr.subarray(end)]);
+  return { ...asked, tsr: new Binary(rest), tokenAt, certificates: { set, at: start } };
+}
+
+type Found = Readonly<Record<string, unknown>>;
+
+/** Whatever stands where an answer should be. */
+const setIn = (found: Found): { set: string; at: number } | undefined => {
+  const { set, at } = (found.certificates ?? {}) as Found;
+  return typeof set === 'string' && typeof at === 'number' ? { set, at } : undefined;
+};
+
+/** The id of the certificates that something read from the database refers to. */
+export const certificateSetIdIn = (proof: unknown): string | undefined => setIn((proof ?? {}) as Found)?.set;
+
+/** What was answered, octet for octet; undefined where that cannot be read. */
+export function answerIn(found: Found, sets: ReadonlyMap<string, Buffer>): Pick<TokenProof, 'token' | 'tsq' | 'tsr'> | undefined {
+  const { tsq, tsr, tokenAt } = found;
+  if (!(tsq instanceof Binary && tsr instanceof Binary)) return undefined;
+  const cut = setIn(found);
+  const rest = Buffer.from(tsr.buffer);
+  const set = cut && sets.get(cut.set);
+  if (found.certificates !== undefined && !set) return undefined;
+  const whole = cut && set ? Buffer.concat([rest.subarray(0, cut.at), set, rest.subarray(cut.at)]) : rest;
+  const token = typeof tokenAt === 'number' ? whole.toString('base64', tokenAt) : found.token;
+  return typeof token === 'string' ? { token, tsq: Buffer.from(tsq.buffer), tsr: whole } : undefined;
+}

@@ -1,0 +1,34 @@
+import type { Candidate } from './renewal-tree.ts';
+
+/** What goes into one tree: of one algorithm, and all for the same kind of TSA. */
+export interface Gathering {
+  readonly kind: TokenKind;
+  readonly candidates: readonly Candidate[];
+}
+
+export interface TokenKind {
+  readonly algorithm: Candidate['algorithm'];
+  readonly requiresQualified: boolean;
+}
+
+export const keyOf = ({ algorithm, requiresQualified }: TokenKind): string => `${algorithm}${requiresQualified ? ' qualified' : ''}`;
+
+/** Gathers candidates for trees of `mostLeaves` at most, and has each tree signed as soon as it is full. */
+export function createGatherings(mostLeaves: number, sign: (gathering: Gathering) => Promise<void>) {
+  const open = new Map<string, { readonly kind: TokenKind; readonly candidates: Candidate[] }>();
+  return {
+    add: async (kind: TokenKind, candidate: Candidate): Promise<void> => {
+      const key = keyOf(kind);
+      const gathering = open.get(key) ?? { kind, candidates: [] };
+      open.set(key, gathering);
+      if (gathering.candidates.push(candidate) < mostLeaves) return;
+      open.delete(key);
+      await sign(gathering);
+    },
+    /** Has the rest signed. */
+    signAll: async (): Promise<void> => {
+      for (const gathering of open.values()) await sign(gathering);
+      open.clear();
+    },
+  };
+}

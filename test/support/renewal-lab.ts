@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto';
+import { pino } from 'pino';
+import { expect } from 'vitest';
+import { readRecord } from '../../src/shared/rfc3161/ers/record.ts';
+import { createTrustStore, type SigningIdentity, verifyRecord } from '../../src/shared/rfc3161/index.ts';
+import { loadConfig } from '../../src/shared/runtime/config.ts';
+import { openStore } from '../../src/shared/store/store.ts';
+import { createTokenJudge } from '../../src/shared/trust/judge.ts';
+import { canServeQualified, loadTrustSettings } from '../../src/shared/trust/trusted-providers.ts';
+import { createPki, issueSigner } from '../../src/tsa/pki.ts';
+import { createRenewProcessor } from '../../src/workers/processors/renew.ts';
+import { openTsas } from '../../src/workers/providers/open-provider.ts';
+import { createProviderPool } from '../../src/workers/providers/pool.ts';
+import { collectionOf, openDatabase } from './database.ts';
+import { eventually, randomHash, sha256, stampInternal } from './requests.ts';
+import { type Service, startService } from './service.ts';
+import { providersSettings, type RunningTsa, startTsa } from './tsa-service.ts';
+
+/** A service whose evidence is to be renewed: a TSA whose certificate ends, stamps, and runs of renewals. */
+
+export const dayMs = 24 * 3_600_000;
+
+/** A TSA whose certificate ends in a month, until it takes another one. */
+export async function startOldTsa(): Promise<RunningTsa & { readonly old: SigningIdentity; rollOver(): void }> {
+  const nowMs = Date.now();
+  const pki = createPki({ nowMs });
+  const tsa = await startTsa({ pki: { ...pki, signer: issueSigner(pki.intermediate, { nowMs, notAfterMs: nowMs + 30 * dayMs }) } });
+  return {
+    ...tsa,
+    old: tsa.pki.signer,
+    pki,
+    rollOver: () => tsa.server.failAlways({ name: 'another certificate', identity: () => pki.signer }),
+  };
+}
+
+/** A service whose worker has looked for what is due once, as it does when it starts: from now on only the test does. */
+export async function startRenewable(tsa: RunningTsa, members: object = {}): Promise<Service> {
+  const service = await startService({ settings: providersSettings([{ tsa, ...members }]) });
+  const notes = collectionOf(await openDatabase(service), 'checks');
+  await eventually(async () => (await notes.findOne({ _id: 'evidence' })) !== null);
+  return service;
+}
+
+/** `contents`: of random hashes so many. */
+export async function stampSome(service: Service, contents: number | readonly string[]) {
+  const hashes = typeof contents === 'number' ? Array.from({ length: contents }, () => randomHash()) : contents.map(sha256);
+  const answers = await Promise.all(hashes.map((hash) => stampInternal(service, { hash })));
+  return answers.map(({ body }) => ({ tokenId: String(body.token_id), hash: String(body.content_sha256), token: String(body.token) }));
+}
+export type Stamped = Awaited<ReturnType<typeof stampSome>>[number];
+
+/** `npm run renew` in the process of the test, which costs less; answers what it prints. */
+export async function renew({ settings }: Service): Promise<string> {
+  const config = loadConfig(settings);
+  const log = pino({ level: 'silent' });
+  const trust = loadTrustSettings(config);
+  const store = openStore(config, log);
+  const providers = openTsas(trust.providers, { clock: Date.now, log });
+  const run = createRenewProcessor({
+    ...store,
+    provider: createProviderPool({ providers, deadlineMs: 10_000, clock: Date.now, log, keepBatch: store.batches.insertOnce }),
+    tokenJudge: createTokenJudge({ trust, mockKey: () => store.keys.secret('mock-provider'), clock: Date.now }),
+    servesQualified: canServeQualified(trust),
+    renewBeforeMs: config.RENEW_BEFORE_DAYS * dayMs,
+    isByCommand: true,
+    clock: Date.now,
+    log,
+  });
+  try {
+    const { renewed, lapsed, asks, due } = await run();
+    return `${renewed} renewed with ${asks} requests, ${due} still due, ${lapsed} found to have ended`;
+  } finally {
+    for (const provider of providers) provider.close();
+    await store.close();
+  }
+}
+
+export async function recordOf(service: Service, { tokenId }: Stamped): Promise<Buffer> {
+  const answer = await service.fetch(`/api/v1/verify/v1/token/${tokenId}/evidence`);
+  expect(answer.status).toBe(200);
+  return Buffer.from(await answer.arrayBuffer());
+}
+
+export const tokensIn = (record: Buffer) => readRecord(record).chains.flatMap(({ timeStamps }) => timeStamps.length);
+
+/** As a stranger judges it, who trusts the root alone; with `content`, by its SHA-512 too. */
+export const judge = (tsa: RunningTsa, record: Buffer, { hash }: Pick<Stamped, 'hash'>, nowMs = Date.now(), content?: string) =>
+  verifyRecord(record, {
+    trust: createTrustStore({ anchors: [tsa.pki.root.certificate] }),
+    nowMs,
+    digests: [
+      { algorithm: 'sha256', digest: Buffer.from(hash, 'hex') },
+      ...(content === undefined ? [] : [{ algorithm: 'sha512', digest: createHash('sha512').update(content).digest() } as const]),
+    ],
+  });

@@ -1,0 +1,44 @@
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
+import { eventually } from './eventually.ts';
+
+/** What WEBHOOK_SECRET is in tests. */
+export const webhookSecret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+
+export interface ReceivedWebhook {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** A receiver whose answers are these statuses, the last one for ever; `hang` answers nothing. */
+export async function startReceiver(...statuses: (number | 'hang')[]) {
+  const received: ReceivedWebhook[] = [];
+  const server = createServer((request, response) => {
+    let body = '';
+    request.setEncoding('utf8').on('data', (chunk) => (body += chunk));
+    request.on('end', () => {
+      received.push({ headers: request.headers, body });
+      const status = statuses.length > 1 ? statuses.shift() : (statuses[0] ?? 204);
+      if (status === 'hang') return;
+      response
+        .writeHead(Number(status), { location: `http://127.0.0.1:${(server.address() as AddressInfo).port}/elsewhere` })
+        .end('x'.repeat(100_000));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook?who=me`,
+    received,
+    /** What it answers from now on. */
+    answer: (status: number | 'hang') => void statuses.splice(0, Infinity, status),
+  };
+}
+
+/** Waits until so many webhooks have come. */
+export const arrived = (received: readonly ReceivedWebhook[], count = 1, withinMs?: number) =>
+  eventually(async () => received.length >= count && received, withinMs);
