@@ -4,13 +4,15 @@ import { withStack } from '../scripts/stack/stack.ts';
 import { median } from './rate.ts';
 
 /**
- * What counting costs when many workers count at once: processes that do nothing but count batches of stamps, all in the same rows, and each in
- * rows of its own. Run: `npm run bench -- counting`.
+ * What counting costs when many workers count at once: processes that do nothing but count batches of stamps, all in one row, and each in the
+ * rows of its own ledger, five at a time. Run: `npm run bench -- counting`.
  */
 
 const processes = Number(process.env.BENCH_PROCESSES ?? 16);
 const seconds = Number(process.env.BENCH_SECONDS ?? 5);
 const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
+
+type Way = 'shared' | 'own';
 
 /** What a contender reports of its round. */
 export interface Counted {
@@ -19,9 +21,9 @@ export interface Counted {
   readonly p99Ms: number;
 }
 
-async function measure(mongoUrl: string, shards: number): Promise<{ perSecond: number; p50Ms: number; p99Ms: number; isRight: boolean }> {
-  const children: ChildProcess[] = Array.from({ length: processes }, (_, index) =>
-    fork('bench/contenders/counting.ts', [String(index % shards), String(seconds)], { env: { ...process.env, MONGODB_URL: mongoUrl } }),
+async function measure(mongoUrl: string, way: Way): Promise<{ perSecond: number; p50Ms: number; p99Ms: number; isRight: boolean }> {
+  const children: ChildProcess[] = Array.from({ length: processes }, () =>
+    fork('bench/contenders/counting.ts', [way, String(seconds)], { env: { ...process.env, MONGODB_URL: mongoUrl } }),
   );
   for (const child of children) {
     child.once('exit', (code) => {
@@ -55,15 +57,15 @@ await withStack(
   async ({ mongoUrl }) => {
     const url = new URL(mongoUrl);
     url.pathname = '/bench_counting';
-    const ways = [1, processes];
-    const results = new Map(ways.map((shards) => [shards, [] as Awaited<ReturnType<typeof measure>>[]]));
-    for (let round = 0; round < rounds; round += 1) for (const shards of ways) results.get(shards)?.push(await measure(url.href, shards));
+    const ways: readonly Way[] = ['shared', 'own'];
+    const results = new Map(ways.map((way) => [way, [] as Awaited<ReturnType<typeof measure>>[]]));
+    for (let round = 0; round < rounds; round += 1) for (const way of ways) results.get(way)?.push(await measure(url.href, way));
     console.log(`${processes} processes count at once, median of ${rounds} rounds of ${seconds} s, in turn`);
     console.table(
-      ways.map((shards) => {
-        const runs = results.get(shards) ?? [];
+      ways.map((way) => {
+        const runs = results.get(way) ?? [];
         return {
-          shards,
+          rows: way,
           'batches/s': Math.round(median(runs.map(({ perSecond }) => perSecond))),
           'p50 ms': Number(median(runs.map(({ p50Ms }) => p50Ms)).toFixed(1)),
           'p99 ms': Number(median(runs.map(({ p99Ms }) => p99Ms)).toFixed(1)),

@@ -24,7 +24,7 @@ const worker = new Worker<{ hash: string }>(
     const timeMs = Date.now();
     const token = issueMockToken(key, { tokenId, hash, timeMs, tier: 'basic' });
     const issuedAt = new Date(timeMs).toISOString();
-    const counted = process.env.PLAIN_COUNTS && counters.add([{ ...tally, finishedAt: timeMs }]);
+    const counted = process.env.PLAIN_COUNTS && counters.add([{ tallies: [{ ...tally, finishedAt: timeMs }] }]);
     await Promise.all([stamps.insertOne({ _id: tokenId, hash, token, issuedAt }), counted]);
     return { token_id: tokenId, issued_at: issuedAt, content_sha256: hash, token, tier: 'basic' };
   },

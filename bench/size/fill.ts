@@ -70,9 +70,9 @@ export async function fill({ keys, stamps, counters }: Store, count: number): Pr
       for (const { tokenId, imprint, tier, caller, proofs } of batch) {
         tallies.push({ ...tallyOfRecord({ tokenId, imprint, tier, caller, ...proofs[0] }), latencyMs: 5 });
       }
-      if (tallies.length >= 100 * batchSize) await counters.add(tallies.splice(0));
+      if (tallies.length >= 100 * batchSize) await counters.add([{ tallies: tallies.splice(0) }]);
     }
   }
   await Promise.all(Array.from({ length: writers }, write));
-  await counters.add(tallies);
+  await counters.add([{ tallies }]);
 }

@@ -1,4 +1,5 @@
 import type { Deployment } from './deployment.ts';
+import { engineTrials } from './engine-trials.ts';
 import { confinement, contents, signals } from './image-trials.ts';
 import { clientOf, expectEachOnce, type Load, type Stamped, stampUnderLoad } from './load.ts';
 import { mistakes } from './mistakes.ts';
@@ -155,6 +156,7 @@ const kept: Trial = {
 /** In this order: the first begin with nothing, the last end everything. */
 export const trials: readonly Trial[] = [
   ...mistakes,
+  ...engineTrials,
   up,
   contents,
   confinement,

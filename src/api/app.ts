@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify';
+import { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, fastify, LogController } from 'fastify';
 import type { Config } from '../shared/runtime/config.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import { operatorOf } from '../shared/views/operator.ts';
 import { batchBodyLimit } from './http/batch-body.ts';
-import { createBodyMemory } from './http/body-memory.ts';
+import { createBodyMemory, type Sender } from './http/body-memory.ts';
 import { addressSender, createBodyReader } from './http/body-reader.ts';
-import { createByteBudget } from './http/byte-budget.ts';
 import { createCallbackRule } from './http/callback-url.ts';
 import { createHopTrust } from './http/client-address.ts';
 import { registerErrorHandler } from './http/errors.ts';
@@ -17,6 +16,7 @@ import { registerJsonBody } from './http/json-body.ts';
 import { createMistakes } from './http/mistakes.ts';
 import { baseUrlOf, createForeignOrigins, registerForeignBodies } from './http/origin.ts';
 import { addressKey, type CountingLimits } from './http/rate-limits.ts';
+import { createReplyMemory } from './http/reply-memory.ts';
 import { registerRequestLog } from './http/request-log.ts';
 import { registerRequestMetrics } from './http/request-metrics.ts';
 import { registerSecurityHeaders } from './http/security-headers.ts';
@@ -45,8 +45,7 @@ import { registerVerifyForm } from './routes/verify-form.ts';
 import { registerVerifyUserRoutes } from './routes/verify-user.ts';
 import { registerWorkflowRoutes } from './routes/workflow.ts';
 import { registerWorkflowEvidenceRoutes } from './routes/workflow-evidence.ts';
-import { registerWorkflowProofRoutes } from './routes/workflow-proof.ts';
-import { registerWorkflowRecordRoutes } from './routes/workflow-record.ts';
+import { registerPublishedWorkflowRoutes } from './routes/workflow-published.ts';
 import type { Services } from './services/services.ts';
 
 export interface AppDeps {
@@ -120,12 +119,13 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   registerHostRule(app);
   registerForeignBodies(app, createForeignOrigins(app, config.PUBLIC_BASE_URL));
   registerPathRule(app);
+  const senderOf = (request: FastifyRequest): Sender => {
+    const product = identifyProduct(request) ?? identifyAtDoor?.(request);
+    return product === undefined ? addressSender(request) : { kind: 'product', name: product };
+  };
   const reader = createBodyReader(app, {
     memory: createBodyMemory({ largestBytes: Math.max(stampBodyLimit(sealedMaxBytes), tokenBodyLimit, batchBodyLimit) }),
-    senderOf: (request) => {
-      const product = identifyProduct(request) ?? identifyAtDoor?.(request);
-      return product === undefined ? addressSender(request) : { kind: 'product', name: product };
-    },
+    senderOf,
   });
   registerJsonBody(app, reader);
   await registerViews(app, { operator: operatorOf(config) });
@@ -136,7 +136,7 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   registerInternalRoutes(app, { judgeCallback, requireProduct, stamping, verification, statistics, sealedMaxBytes });
   const agentLimit = limits.by({ name: 'agent', points: config.RATE_AGENT_PER_MINUTE, durationSeconds: 60, key: addressKey });
   registerAgentRoutes(app, { stamping, limited: agentLimit, sealedMaxBytes });
-  const batches = { reader, budget: createByteBudget({ maxBytes: batchAnswerBytes }) };
+  const batches = { reader, replyMemory: createReplyMemory({ maxBytes: batchAnswerBytes, readerOf: senderOf }) };
   registerStampBatchRoutes(app, { ...batches, stampBatch, acceptBatch, judgeCallback, requireProduct, agentLimit });
   registerVerifyRoutes(app, {
     untilKnown,
@@ -148,8 +148,8 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
     publicBaseUrl: config.PUBLIC_BASE_URL,
   });
   registerVerifyForm(app, { stampPages, reader, limits, perMinute: config.RATE_VERIFY_PER_MINUTE });
-  const budget = createByteBudget({ maxBytes: sentBytes });
-  const ofContent = { sealedDownload, budget, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE };
+  const replyMemory = createReplyMemory({ maxBytes: sentBytes, readerOf: senderOf });
+  const ofContent = { sealedDownload, replyMemory, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE };
   registerSealedRoutes(app, ofContent);
   registerEvidenceRenewalRoutes(app, { ...ofContent, evidenceRenewals, identifyProduct, reader, sealedMaxBytes });
   registerWorkflowRoutes(app, {
@@ -163,9 +163,8 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
     stampsPerMinute: config.RATE_WORKFLOW_STAMP_PER_MINUTE,
     ...batches,
   });
-  registerWorkflowRecordRoutes(app, { workflows, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
-  registerWorkflowProofRoutes(app, { workflows, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
-  registerWorkflowEvidenceRoutes(app, { workflows, budget, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
+  registerPublishedWorkflowRoutes(app, { workflows, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
+  registerWorkflowEvidenceRoutes(app, { workflows, replyMemory, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
   registerCoseRoutes(app, { cose, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
   registerVerifyUserRoutes(app, { workflows, mistakes });
   registerPageRoutes(app, {

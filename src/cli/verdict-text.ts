@@ -1,5 +1,6 @@
 import { rfc3339Of } from '../shared/domain/gen-time.ts';
 import { adviceOf, reasonOf } from '../shared/domain/reasons.ts';
+import { hashNameOf } from '../shared/domain/stamp.ts';
 import {
   type Certificate,
   isSameName,
@@ -15,6 +16,7 @@ import type { OnlineAnswer, SubjectJudgement } from './judge-subject.ts';
 import { imprintOf } from './judge-token.ts';
 import { describeRecord } from './stamp-record.ts';
 import type { Subject } from './subject.ts';
+import { countOf } from './terminal.ts';
 import { uncheckedForRevocation } from './token-trust.ts';
 
 /** How a verdict is told: as a line of JSON for programs, in words for people. */
@@ -104,7 +106,7 @@ function headline(subject: Subject, { verdict, stated }: SubjectJudgement, reaso
 
 function imprintText(stated: Verified): string {
   const { algorithm, digest } = imprintOf(stated);
-  return `${algorithm.replace('sha', 'SHA-')} ${digest}`;
+  return `${hashNameOf(algorithm)} ${digest}`;
 }
 
 function detailsOf(subject: Subject, { verdict, reason, stated, online }: SubjectJudgement, last: Certificate | undefined): string[] {
@@ -123,7 +125,8 @@ function detailsOf(subject: Subject, { verdict, reason, stated, online }: Subjec
   const signed = `signed by ${stated.signer.subject}, policy ${stated.policy}${accuracy === null ? '' : `, accurate to ${accuracy} s`}`;
   const fingerprint = `SHA-256 ${readableFingerprint(last.fingerprint)}`;
   const renewals =
-    stated.record && `an evidence record with ${stated.record.tokens.length - 1} renewals, to be renewed before ${endOf(stated.record)}`;
+    stated.record &&
+    `an evidence record with ${countOf(stated.record.tokens.length - 1, 'renewal')}, to be renewed before ${endOf(stated.record)}`;
   if (verdict === 'valid') return [signed, `trust anchor ${readableName(last.subject)}, ${fingerprint}`, ...(renewals ? [renewals] : [])];
   const isRoot = isSameName(last.subject, last.issuer);
   const what = input === undefined ? `content with the ${imprintText(stated)}` : 'this content';

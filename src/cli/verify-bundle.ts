@@ -1,6 +1,6 @@
+import { keepHeapSmall } from '../shared/archive/small-heap.ts';
 import { bundleFiles } from '../shared/contract/evidence-bundle.ts';
 import { type TrustMaterial, TrustMaterialError, type TrustStore } from '../shared/rfc3161/index.ts';
-import { keepHeapSmall } from '../shared/runtime/small-heap.ts';
 import { openTrust } from './anchors.ts';
 import { asBundleFault, BundleFault, isBundlePath, mostSmallBytes, type OpenedBundle, openBundle } from './bundle-read.ts';
 import { tellBrokenBundle, tellBundle, tellFound, verdictOf } from './bundle-text.ts';

@@ -31,6 +31,8 @@ const headBytes = 38;
 /** What unpacks to more than this, and to that many times what is packed, is made to hurt. */
 const suspiciousBytes = 64 * 1024 * 1024;
 const suspiciousRatio = 200;
+/** Octets of all names, extra fields and comments together: they are kept, and each may have 64 KiB. */
+const mostListBytes = 4 * 1024 * 1024;
 
 const refuserOf =
   ({ name }: ZipKind): Refuse =>
@@ -68,10 +70,13 @@ async function readEntries(zip: ZipFile, mostEntries: number, refuse: Refuse): P
   const entries = new Map<string, Entry>();
   const names = new Set<string>();
   let packed = 0;
+  let listed = 0;
   if (zip.entryCount > mostEntries) throw refuse(`it has more than ${mostEntries} entries`);
   for await (const entry of zip.eachEntry()) {
     checkEntry(entry, zip.fileSize, refuse);
     packed += entry.compressedSize;
+    listed += entry.fileNameLength + entry.extraFieldLength + entry.fileCommentLength;
+    if (listed > mostListBytes) throw refuse('its list of entries is too long');
     if (names.size === names.add(entry.fileName.toLowerCase()).size) throw refuse(`${entry.fileName} is in it twice`);
     entries.set(entry.fileName, entry);
   }

@@ -92,7 +92,7 @@ export function createTsaServer(options: TsaServerOptions): TsaServer {
   };
 
   const faultOfAddress = (url = '/'): Fault | undefined => {
-    if (!options.faultsInAddress) return undefined;
+    if (!options.faultsInAddress || !url.includes('?')) return undefined;
     const name = new URL(url, 'http://tsa.invalid').searchParams.get('fault');
     return name === null ? undefined : createFault(name);
   };
@@ -138,16 +138,18 @@ function mediaType(contentType: string | undefined): string | undefined {
 }
 
 /** Undefined: larger than a query ever is. */
-async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
-  const chunks: Buffer[] = [];
-  let octets = 0;
-  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-    octets += chunk.length;
-    if (octets > MAX_QUERY_OCTETS) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
-}
+const readBody = (request: IncomingMessage): Promise<Buffer | undefined> =>
+  new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let octets = 0;
+    request.on('data', (chunk: Buffer) => {
+      octets += chunk.length;
+      if (octets > MAX_QUERY_OCTETS) resolve(undefined);
+      else chunks.push(chunk);
+    });
+    request.on('end', () => resolve(Buffer.concat(chunks)));
+    request.on('error', reject);
+  });
 
 function send(response: ServerResponse, status: number, type: string, body: Buffer | string, headers: Record<string, string> = {}): void {
   response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body), ...headers }).end(body);

@@ -26,6 +26,7 @@ import { createAnnouncements } from './webhooks/announcements.ts';
 import { createWebhookSender } from './webhooks/sender.ts';
 
 const sweepEveryMs = 3_600_000;
+const foldEveryMs = 60_000;
 const dayMs = 86_400_000;
 
 /** Opens everything that a worker process needs, and takes jobs. `lifecycle` closes it again. */
@@ -126,6 +127,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     log.info({ metricsUrl: served.url }, 'metrics are served');
   }
   await scheduleJob(redis, 'sweep', sweepEveryMs, log);
+  await scheduleJob(redis, 'counter-fold', foldEveryMs, log);
   await scheduleJob(redis, 'qstamp-renew', dayMs, log);
   return {};
 }

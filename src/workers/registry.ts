@@ -45,6 +45,7 @@ export function createProcessors(deps: WorkerDeps): JobProcessors {
       waitMs,
     }),
     sweep: createSweepProcessor({ sealedContents, stamps, orphanBatches: deps.orphanBatches, clock, log }),
+    'counter-fold': () => counters.fold(clock()),
     'qstamp-renew': async () => void (await createRenewProcessor(deps)()),
     'otp-mail': createOtpMailProcessor({
       workflows,

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { createByteBudget } from '../../src/api/http/byte-budget.ts';
 import { rawPath as raw, serveBodies as serve, startBodies as start } from '../support/body-app.ts';
 import { answerOn, postHead } from '../support/raw-http.ts';
 
@@ -113,23 +112,4 @@ test('E1: a refused body does not cost the connection', async () => {
     expect([status, /connection: close/i.test(head)]).toEqual([body === token ? 200 : 422, false]);
   }
   socket.destroy();
-});
-
-test('the budget admits in the order of arrival, and one that is larger than all of it alone', async () => {
-  const budget = createByteBudget({ maxBytes: 10 });
-  const order: string[] = [];
-  const first = budget.reserve(6);
-  const huge = budget.reserve(1000);
-  const tiny = budget.reserve(1);
-  for (const [name, { granted }] of Object.entries({ first, huge, tiny })) void granted.then(() => order.push(name));
-  await first.granted;
-  expect(budget.freeBytes).toBe(4);
-  first.release();
-  first.release();
-  await huge.granted;
-  expect([order, budget.freeBytes]).toEqual([['first', 'huge'], 0]);
-  huge.release();
-  await tiny.granted;
-  tiny.release();
-  expect(budget.freeBytes).toBe(10);
 });

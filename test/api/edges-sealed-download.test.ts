@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { fastify } from 'fastify';
 import { expect, onTestFinished, test } from 'vitest';
-import { createByteBudget } from '../../src/api/http/byte-budget.ts';
 import { registerErrorHandler } from '../../src/api/http/errors.ts';
+import { createReplyMemory } from '../../src/api/http/reply-memory.ts';
 import { registerSealedRoutes } from '../../src/api/routes/sealed.ts';
 import { listen } from '../support/raw-http.ts';
 
 test('a client that leaves before its content was found takes no memory for it', async () => {
-  const budget = createByteBudget({ maxBytes: 100 });
+  const replyMemory = createReplyMemory({ maxBytes: 100 });
   const asked = Promise.withResolvers<void>();
   const found = Promise.withResolvers<void>();
   const left = Promise.withResolvers<void>();
@@ -21,7 +21,7 @@ test('a client that leaves before its content was found takes no memory for it',
     done();
   });
   registerSealedRoutes(app, {
-    budget,
+    replyMemory,
     perMinute: 1,
     limits: { by: () => async () => undefined, mistakes: () => ({ check: () => undefined, count: async () => undefined }) },
     mistakes: {
@@ -49,5 +49,5 @@ test('a client that leaves before its content was found takes no memory for it',
   await Promise.all([once(socket, 'close'), left.promise]);
   found.resolve();
   await ended.promise.catch(() => undefined);
-  expect(budget.freeBytes).toBe(100);
+  expect(replyMemory.freeBytes).toBe(100);
 });

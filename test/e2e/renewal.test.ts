@@ -246,7 +246,9 @@ test('S16: what cannot be judged for want of a trust anchor is counted, and rene
     expect(await renew(withoutAnchor)).toBe('0 renewed with 0 requests, 0 still due, 0 found to have ended');
     await eventually(async () => ((await getJson(service, '/api/v1/status')).body.evidence as { unknown: number }).unknown === 3);
   }
-  expect((await service.fetch('/status', { headers: { accept: 'text/html' } })).status).toBe(200);
+  expect(await (await service.fetch('/status', { headers: { accept: 'text/html' } })).text()).toMatch(
+    /3 time-stamps\s+not renewed because/,
+  );
   expect(await renew(service)).toBe('3 renewed with 1 requests, 0 still due, 0 found to have ended');
   for (const stamp of stamps) expect(judge(tsa, await recordOf(service, stamp), stamp)).toMatchObject({ ok: true });
   await eventually(async () => ((await getJson(service, '/api/v1/status')).body.evidence as { unknown: number }).unknown === 0);

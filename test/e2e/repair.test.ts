@@ -25,6 +25,10 @@ test('counters that are wrong are made right again from the stamps', async () =>
   const counters = client.db().collection('counters');
   await counters.updateMany({ stamps: { $gt: 0 } }, { $inc: { stamps: 40 } });
   await counters.deleteOne({ _id: 'product:test' as never });
+  await client
+    .db()
+    .collection('count_ledgers')
+    .updateMany({ 'counts.0.stamps': { $gt: 0 } }, { $inc: { 'counts.0.stamps': 40 } });
   expect(await read()).not.toEqual(right);
 
   const { stdout } = await run(process.execPath, ['scripts/repair-counters.ts'], { env: { ...inherited, ...service.settings } });

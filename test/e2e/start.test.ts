@@ -129,7 +129,7 @@ describe('npm start', () => {
     async (signal, code) => {
       const command = start();
       await expect
-        .poll(() => checkout.processes().some((line) => line.includes('redis') || line.includes('docker run')), {
+        .poll(() => checkout.processes().some((line) => /redis|compose/.test(line)), {
           timeout: 30_000,
           interval: 20,
         })

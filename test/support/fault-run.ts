@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { createCounterStore } from '../../src/shared/store/counters.ts';
 import { collectionOf, openDatabase } from './database.ts';
 import { eventually, type JsonAnswer, randomHash, stampInternal } from './requests.ts';
 import type { Service } from './service.ts';
@@ -23,6 +24,8 @@ export interface FaultFigures {
   readonly false503: number;
   /** Told 504 "did not say whether", and not stored: true, and the price of it. */
   readonly untaken: number;
+  /** How far the total of all stamps ever is from those that are stored, once the queue is empty. */
+  readonly miscounted: number;
   /** Milliseconds from the end of the fault to the next 201. */
   readonly recoveryMs: number;
 }
@@ -113,6 +116,12 @@ async function count(service: Service, workflow: StartedWorkflow, told: readonly
     count: await missing(),
   }));
 
+  const counters = createCounterStore(db);
+  const miscount = async () => (await counters.totals(Date.now())).lifetime.stamps - (await collectionOf(db, 'stamps').countDocuments());
+  const miscounted = await eventually(async () => (await miscount()) === 0 && { by: 0 }, 30_000).catch(async () => ({
+    by: await miscount(),
+  }));
+
   const hashes = new Set(told.map(({ hash }) => hash));
   const stamps = (await collectionOf(db, 'stamps').find({}).toArray()) as unknown as { imprint: { digest: string }; requestId: string }[];
   const outputs = await collectionOf(db, 'outputs').find({ workflowId: workflow.id, kind: 'output' }).toArray();
@@ -127,6 +136,7 @@ async function count(service: Service, workflow: StartedWorkflow, told: readonly
     other: answers.filter(({ status }) => ![201, 503, 504].includes(status)).length,
     unheard: told.length - answers.length,
     lost: lost.count,
+    miscounted: miscounted.by,
     doubled: duplicatesIn(ours.map(({ imprint }) => imprint.digest)) + duplicatesIn(outputs.map(({ hash }) => String(hash))),
     false503: ours.filter(({ requestId }) => refusedIds.has(requestId)).length,
     untaken: statusIs(504).filter((each) => isMaybe(each) && !known.has(idOf(each))).length,

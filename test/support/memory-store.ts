@@ -68,6 +68,10 @@ export function createMemoryStore(): Store {
     counters: {
       add: async () => undefined,
       takeBack: async () => undefined,
+      settle: async () => undefined,
+      runEnded: () => undefined,
+      fold: async () => undefined,
+      close: async () => undefined,
       count: async () => undefined,
       totals: async () => ({ last24h: noActivity(), lifetime: noActivity() }),
       daily: async () => [],

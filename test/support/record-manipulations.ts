@@ -1,11 +1,16 @@
-import { randomBytes, randomInt } from 'node:crypto';
-import { parseDer } from '../../src/shared/rfc3161/asn1/der.ts';
+import { createHash, randomBytes, randomInt } from 'node:crypto';
+import { derOf, parseDer } from '../../src/shared/rfc3161/asn1/der.ts';
+import { readRecord } from '../../src/shared/rfc3161/ers/record.ts';
 import {
   buildHashTree,
+  der,
   encodeRecord,
   encodeRequest,
+  type Imprint,
   issueResponse,
   type ReducedHashtree,
+  renewalImprintOf,
+  renewRecord,
   type SigningIdentity,
   type TsaProfile,
   tokenIn,
@@ -19,6 +24,8 @@ import { sha256 } from './requests.ts';
 export interface Manipulated {
   readonly record: Buffer;
   readonly hash: string;
+  /** Of the file, in more algorithms. */
+  readonly hashes?: readonly string[];
   readonly codes: RegExp;
 }
 
@@ -33,8 +40,9 @@ const concatenated = (...hashes: readonly Buffer[]): Buffer => Buffer.from(sha25
 
 /** Ways in which a record of a batch is turned into one that proves nothing; each call makes another one. */
 export function recordManipulations(identity: SigningIdentity) {
-  function sign(root: Buffer): Buffer {
-    const request = encodeRequest({ imprint: { algorithm: 'sha256', digest: root }, nonce: randomBytes(16) });
+  const sign = (root: Buffer): Buffer => signImprint({ algorithm: 'sha256', digest: root });
+  function signImprint(imprint: Imprint): Buffer {
+    const request = encodeRequest({ imprint, nonce: randomBytes(16) });
     const profile: TsaProfile = { identity, policies: [DEVELOPMENT_POLICY], accuracy: { seconds: 1 } };
     return tokenIn(issueResponse(profile, request, { timeMs: Date.now(), serial: randomSerial() }))!;
   }
@@ -57,6 +65,35 @@ export function recordManipulations(identity: SigningIdentity) {
     return { tree, hash: batch.digests[index]!.toString('hex'), record: encode(tree) };
   };
   const otherRoot = /^evidence_root_mismatch: /;
+
+  /** A document whose record was renewed twice, then by SHA-512, as the ArchiveTimeStamps of its chains. */
+  function makeRenewed() {
+    const document = randomBytes(20);
+    const [digest, newDigest] = (['sha256', 'sha512'] as const).map((algorithm) => createHash(algorithm).update(document).digest());
+    const renew = (record: Buffer, newDigest?: Imprint) =>
+      renewRecord(record, [{ path: [], token: signImprint(renewalImprintOf(record, newDigest)!), newDigest }])!;
+    const first = encodeRecord('sha256', { token: sign(digest!) });
+    const record = renew(renew(renew(first)), { algorithm: 'sha512', digest: newDigest! });
+    const chains = readRecord(record).chains.map(({ timeStamps }) => timeStamps.map((timeStamp) => timeStamp.der));
+    return {
+      hash: digest!.toString('hex'),
+      hashes: [newDigest!.toString('hex')],
+      algorithms: derOf(parseDer(record).children[1]!),
+      chains,
+    };
+  }
+  const renewed = Array.from({ length: 3 }, makeRenewed);
+  /** Any of them with other chains. */
+  function rewritten(
+    change: (own: readonly Buffer[][], others: readonly Buffer[][]) => readonly (readonly Buffer[])[],
+    codes = /^evidence_link_mismatch: /,
+  ) {
+    const index = randomInt(renewed.length);
+    const [own, others] = [renewed[index]!, renewed[(index + 1) % renewed.length]!];
+    const chains = change(own.chains, others.chains).map((timeStamps) => der.sequence(...timeStamps));
+    const record = der.sequence(der.integer(1), own.algorithms, der.sequence(...chains));
+    return { record, hash: own.hash, hashes: own.hashes, codes };
+  }
 
   return {
     /** As it was given out: taken. */
@@ -107,6 +144,20 @@ export function recordManipulations(identity: SigningIdentity) {
         : [...tree.slice(0, at + 1), [randomBytes(32)], ...tree.slice(at + 1)];
       return { record: encode(lists), hash, codes: otherRoot };
     },
+    'renewals as they were made': (): Manipulated => rewritten((own) => own, /^$/),
+    'renewals in another order': (): Manipulated =>
+      rewritten(([first, second]) => {
+        const last = randomInt(2);
+        return last === 0 ? [[first![0]!, first![2]!, first![1]!], second!] : [[first![1]!, first![0]!, first![2]!], second!];
+      }, /^evidence_(link_mismatch|order|imprint_missing): /),
+    'without a renewal': (): Manipulated =>
+      rewritten(([first, second]) => [first!.toSpliced(randomInt(3), 1), second!], /^evidence_(link_mismatch|imprint_missing): /),
+    'renewals of another stamp': (): Manipulated =>
+      rewritten(([first, second], [otherFirst, otherSecond]) => {
+        const at = randomInt(3);
+        return at === 2 ? [first!, otherSecond!] : [first!.with(1 + at, otherFirst![1 + at]!), second!];
+      }, /^evidence_(link_mismatch|order): /),
+    'chains in one': (): Manipulated => rewritten(([first, second]) => [[...first!, ...second!]], /^evidence_algorithm_mismatch: /),
     BER: (): Manipulated => {
       const { record, hash } = anyLeaf();
       const bytes = randomBytes(64);

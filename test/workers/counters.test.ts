@@ -1,7 +1,6 @@
-import { pino } from 'pino';
+import type { Db } from 'mongodb';
 import { expect, onTestFinished, test } from 'vitest';
-import type { StampTally } from '../../src/shared/store/counters.ts';
-import { openStore } from '../../src/shared/store/store.ts';
+import { createCounterStore, type StampTally } from '../../src/shared/store/counters.ts';
 import { collectionOf, openDatabase } from '../support/database.ts';
 import { freshStore } from '../support/servers.ts';
 
@@ -10,7 +9,7 @@ const day = '2026-11-22';
 
 const tally: StampTally = {
   finishedAt: now,
-  provider: 'mock',
+  provider: 'mock v1.2 $',
   isQualified: false,
   callerKind: 'internal',
   product: 'test',
@@ -18,35 +17,128 @@ const tally: StampTally = {
   latencyMs: 8,
 };
 
-/** Rows as version 0.2.0 wrote them: one for each counter. */
+/** Rows as version 0.2.0 wrote them. */
 const rowsOfOlderVersion = [
   { _id: 'lifetime', stamps: 5, verifications: 2 },
   { _id: `hour:${new Date(now - 3_600_000).toISOString().slice(0, 13)}`, expiresAt: new Date(now + 86_400_000), stamps: 5 },
-  { _id: `day:${day}:internal:unqualified:mock`, date: day, provider: 'mock', isQualified: false, callerKind: 'internal', stamps: 5 },
+  {
+    _id: `day:${day}:internal:unqualified:mock v1.2 $`,
+    date: day,
+    provider: 'mock v1.2 $',
+    isQualified: false,
+    callerKind: 'internal',
+    stamps: 5,
+  },
   { _id: 'product:test', stamps: 5 },
 ];
 
-test('S12: processes count in rows of their own, and every total is their sum with what an older version counted', async () => {
-  const config = freshStore();
-  const db = await openDatabase({ settings: { MONGODB_URL: config.MONGODB_URL } });
-  const rows = collectionOf(db, 'counters');
-  await rows.insertMany(rowsOfOlderVersion);
-  const stores = Array.from({ length: 4 }, () => openStore(config, pino({ level: 'silent' })));
-  onTestFinished(async () => void (await Promise.all(stores.map((store) => store.close()))));
+const openFresh = (): Promise<Db> => openDatabase({ settings: { MONGODB_URL: freshStore().MONGODB_URL } });
+
+/** A process that counts. */
+function startCounting(db: Db) {
+  const counters = createCounterStore(db);
+  onTestFinished(counters.close);
+  return counters;
+}
+
+async function totalOf(db: Db): Promise<number> {
+  const counters = startCounting(db);
+  const { lifetime, last24h } = await counters.totals(now);
+  expect([last24h.stamps, await counters.productTotal('test')]).toEqual([lifetime.stamps, lifetime.stamps]);
+  return lifetime.stamps;
+}
+
+test('S12: each process counts in a document of its own, and every total is their sum with what an older version counted', async () => {
+  const db = await openFresh();
+  await collectionOf(db, 'counters').insertMany(rowsOfOlderVersion);
+  const processes = Array.from({ length: 4 }, () => startCounting(db));
   await Promise.all(
-    stores.flatMap(({ counters }) => [
-      counters.add([tally, tally, { ...tally, outcome: 'failed', latencyMs: undefined }]),
+    processes.flatMap((counters, index) => [
+      counters.add([{ mark: `a${index}`, tallies: [tally, tally] }, { tallies: [{ ...tally, outcome: 'failed', latencyMs: undefined }] }]),
       counters.count({ verifications: 1 }, now),
     ]),
   );
-  await stores[0]?.counters.takeBack([tally]);
+  await processes[0]?.takeBack('a0', [tally]);
+  expect(await collectionOf(db, 'count_ledgers').countDocuments()).toBe(4);
 
-  const [reader] = stores;
-  expect(await reader?.counters.productTotal('test')).toBe(5 + 4 * 2 - 1);
-  const { lifetime, last24h } = (await reader?.counters.totals(now)) ?? {};
-  expect(lifetime).toEqual({ stamps: 12, failed: 4, verifications: 6, workflowsStarted: 0, workflowsCompleted: 0, renewed: 0 });
-  expect(last24h).toEqual({ stamps: 12, failed: 4, verifications: 4, workflowsStarted: 0, workflowsCompleted: 0, renewed: 0 });
-  expect(await reader?.counters.daily(day)).toMatchObject([{ date: day, provider: 'mock', stamps: 12, failed: 4, latencyMs: { p50: 10 } }]);
-  // One for each process; the first goes on with the row of the older version.
-  expect(await rows.countDocuments({ _id: /^product:/ })).toBe(4);
+  const readAll = async () => {
+    const reader = startCounting(db);
+    const { lifetime, last24h } = await reader.totals(now);
+    return [await reader.productTotal('test'), lifetime, last24h, await reader.daily(day)];
+  };
+  const others = { failed: 4, workflowsStarted: 0, workflowsCompleted: 0, renewed: 0 };
+  const figures = { date: day, provider: 'mock v1.2 $', isQualified: false, callerKind: 'internal', stamps: 12, failed: 4 };
+  const right = [
+    12,
+    { ...others, stamps: 12, verifications: 6 },
+    { ...others, stamps: 12, verifications: 4 },
+    [{ ...figures, latencyMs: { p50: 10, p95: 10 } }],
+  ];
+  expect(await readAll()).toEqual(right);
+
+  for (const [index, counters] of processes.entries()) {
+    counters.runEnded(`a${index}`, true);
+    await counters.close();
+  }
+  const folder = startCounting(db);
+  await Promise.all([folder.fold(now), folder.fold(now)]);
+  expect([await collectionOf(db, 'count_ledgers').countDocuments(), await readAll()]).toEqual([0, right]);
+  expect(await collectionOf(db, 'counters').findOne({ _id: /^hour:2026-11-22T12/ as never })).toMatchObject({
+    stamps: 7,
+    expiresAt: new Date('2026-11-23T13:00:00Z'),
+  });
+  const isMarked = () => collectionOf(db, 'counters').countDocuments({ folded: { $exists: true } });
+  expect(await isMarked()).toBe(4);
+  await folder.fold(now + 3_600_000);
+  expect([await isMarked(), await readAll()]).toEqual([0, right]);
+});
+
+test('S12: a job that is done again counts once, whether the killed run had counted all, nothing, or what it never stored', async () => {
+  const db = await openFresh();
+  const [killed, other] = [startCounting(db), startCounting(db)];
+  await killed.add([
+    { mark: 'aa', tallies: [tally, tally, tally] },
+    { mark: 'bb', tallies: [tally] },
+    { mark: 'cc', tallies: [tally] },
+  ]);
+  // Two of three were stored; none was; one that was stored was never counted.
+  await other.settle('aa', [tally, tally]);
+  await other.settle('bb', []);
+  await other.settle('dd', [tally]);
+  expect(await totalOf(db)).toBe(4);
+  // And once more, by the process itself.
+  await other.settle('aa', [tally, tally, tally]);
+  await other.settle('aa', [tally, tally, tally]);
+  await killed.settle('cc', [tally]);
+  expect(await totalOf(db)).toBe(5);
+});
+
+test('S12: what a killed process has left is counted as long as its jobs may be done again, and then for ever', async () => {
+  const db = await openFresh();
+  const killed = startCounting(db);
+  await killed.add([{ mark: 'aa', tallies: [tally] }]);
+  const folder = startCounting(db);
+  await folder.fold(Date.now());
+  expect([await totalOf(db), await collectionOf(db, 'count_ledgers').countDocuments()]).toEqual([1, 1]);
+  await folder.fold(Date.now() + 25 * 3_600_000);
+  expect([await totalOf(db), await collectionOf(db, 'count_ledgers').countDocuments()]).toEqual([1, 0]);
+});
+
+test('S12: a fold that was cut off after any of its writes is finished by the next one, and no total is wrong meanwhile', async () => {
+  const db = await openFresh();
+  const counters = startCounting(db);
+  await counters.add([{ mark: 'aa', tallies: [tally, tally] }]);
+  counters.runEnded('aa', true);
+  await counters.close();
+  const ledger = await collectionOf(db, 'count_ledgers').findOne();
+  const folder = startCounting(db);
+  await folder.fold(now);
+  // As if it had got no further than one row, and then no further than the ledger.
+  for (const undone of ['product:test', 'lifetime']) {
+    await collectionOf(db, 'counters').deleteOne({ _id: undone });
+    await collectionOf(db, 'count_ledgers').insertOne(ledger as never);
+    expect(await totalOf(db)).toBe(2);
+    await folder.fold(now);
+    expect([await totalOf(db), await collectionOf(db, 'count_ledgers').countDocuments()]).toEqual([2, 0]);
+  }
 });

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { afterEach, expect, test, vi } from 'vitest';
 import { sha256Imprint } from '../../src/shared/domain/stamp.ts';
 import type { StampItem } from '../../src/shared/queue/stamp-job.ts';
-import type { StampTally } from '../../src/shared/store/counters.ts';
+import type { StampTally, Tallied } from '../../src/shared/store/counters.ts';
 import type { StoredStamp } from '../../src/shared/store/stamps.ts';
 import { ProviderError, TierUnavailableError, type TimestampProvider, TsaRefusedError } from '../../src/workers/providers/provider.ts';
 import { createStampMaker } from '../../src/workers/stamping/stamp-maker.ts';
@@ -18,6 +18,10 @@ const itemOf = (hash: string): StampItem => ({
   acceptedAt: Date.now(),
   requestId: 'test',
 });
+
+const firstRun = { isRetry: false, life: 'job@1', onEnd: () => undefined };
+
+const noCounts = { takeBack: async () => undefined, settle: async () => undefined, runEnded: () => undefined };
 
 /** A store in which everything is new. */
 const stamps = {
@@ -38,10 +42,10 @@ test('counters that never answer hold up neither a stamp nor a failure (E9)', as
       return { kind: 'mock', token: 'token', issuedAt: new Date().toISOString(), provider: 'test', isQualified: false };
     },
   };
-  const counters = { add: never, takeBack: never };
+  const counters = { ...noCounts, add: never, takeBack: never };
   const make = createStampMaker({ provider, stamps, directory, counters, clock: Date.now, log: pino({ level: 'silent' }) });
   const [good, bad] = [itemOf('good'), itemOf('bad')];
-  const made = make([good, bad], { isRetry: false });
+  const made = make([good, bad], firstRun);
   await vi.advanceTimersByTimeAsync(1_000);
   const { stored, failed } = await made;
   expect([stored.map(({ tokenId }) => tokenId), failed]).toEqual([[good.tokenId], [{ item: bad, code: 'provider_failed' }]]);
@@ -57,15 +61,16 @@ test('refused and failed are told apart: only what a provider failed at is count
       throw requiresQualified ? new TierUnavailableError('nobody may') : new ProviderError('nobody could');
     },
   };
-  const add = async (tallies: readonly StampTally[]) => void counted.push(...tallies);
+  const add = async (given: readonly Tallied[]) => void counted.push(...given.flatMap(({ tallies }) => tallies));
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
-  const make = createStampMaker({ provider, stamps, directory, counters: { add, takeBack: add }, clock: Date.now, log });
+  const make = createStampMaker({ provider, stamps, directory, counters: { ...noCounts, add }, clock: Date.now, log });
   const [failed, refused] = [itemOf('a'), { ...itemOf('b'), requiresQualified: true }];
-  expect(await make([failed, refused], { isRetry: false })).toEqual({
+  expect(await make([failed, refused], firstRun)).toEqual({
     stored: [],
     failed: [{ item: failed, code: 'provider_failed' }],
     refused: [{ item: refused, code: 'tier_unavailable' }],
     owed: [],
+    counted: expect.any(Promise),
   });
   expect(counted.map(({ outcome }) => outcome)).toEqual(['failed']);
   const said = lines.map((line) => JSON.parse(line));
@@ -87,10 +92,10 @@ test('what every TSA refuses is never owed, however long ago it was asked for an
     isQualified: false,
     stamp: ({ imprint }) => Promise.reject(refusals[imprint.digest]),
   };
-  const counters = { add: async () => undefined, takeBack: async () => undefined };
+  const counters = { ...noCounts, add: async () => undefined };
   const make = createStampMaker({ provider, stamps, directory, counters, clock: Date.now, log: pino({ level: 'silent' }) });
   const [named, unnamed, down] = [itemOf('named'), itemOf('unnamed'), itemOf('down')];
-  const { refused, owed } = await make([named, unnamed, down], { isRetry: true, isFinal: () => false });
+  const { refused, owed } = await make([named, unnamed, down], { ...firstRun, isRetry: true, isFinal: () => false });
   expect(owed).toEqual([down]);
   expect(refused.map(({ item, code, fault }) => [item, code, fault])).toEqual(
     expect.arrayContaining([

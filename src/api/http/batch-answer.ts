@@ -4,12 +4,11 @@ import type { BatchError } from '../../shared/contract/batch.ts';
 import type { ServiceError } from '../../shared/domain/service-error.ts';
 import type { BatchOutcomes, OnItsWay, Outcome } from '../services/stamp-batch.ts';
 import { type Batch, ndjsonType } from './batch-body.ts';
-import type { ByteBudget } from './byte-budget.ts';
 import { statusOf } from './error-status.ts';
 import { errorBody, toServiceError } from './errors.ts';
 import { faultOf, noteFault, validationFault } from './outcome.ts';
 import { readPrefer } from './prefer.ts';
-import { reserveForReply } from './reply-memory.ts';
+import { inPieces, type ReplyMemory } from './reply-memory.ts';
 import type { ValidationItem } from './validation-items.ts';
 
 /** What an answered item takes in memory at most, with the token of a TSA in base64. */
@@ -20,8 +19,8 @@ const bytesPerItem = 10 * 1024;
  *
  * @throws ServiceError `overloaded`
  */
-export const reserveAnswer = (reply: FastifyReply, budget: ByteBudget, items: number): Promise<void> =>
-  reserveForReply(budget, reply, items * bytesPerItem);
+export const reserveAnswer = (reply: FastifyReply, memory: ReplyMemory, items: number): Promise<void> =>
+  memory.reserve(reply, items * bytesPerItem);
 
 /** An answered item: as text, and whether it is finished. */
 interface Answered {
@@ -135,8 +134,6 @@ export async function sendBatch(
   }
   const all = await Promise.all(answers);
   const status = statusFor(all.map(({ state }) => state));
-  return reply
-    .code(status)
-    .type('application/json; charset=utf-8')
-    .send(`[${all.map(({ text }) => text).join(',')}]`);
+  const bytes = Buffer.from(`[${all.map(({ text }) => text).join(',')}]`);
+  return reply.code(status).type('application/json; charset=utf-8').header('Content-Length', bytes.length).send(inPieces(bytes));
 }

@@ -23,8 +23,9 @@ export function validationItems(error: z.core.$ZodError, input: unknown, loc: re
     const path = issue.path.filter((step) => typeof step !== 'symbol');
     const parent = valueAt(input, path.slice(0, -1));
     const isMissing = issue.code === 'invalid_type' && path.length > 0 && !hasMember(parent, path.at(-1));
-    const { type, msg, ctx } = isMissing ? missing : inPydanticWords(issue);
-    const echoed = isMissing ? parent : valueAt(input, path);
+    const value = valueAt(input, path);
+    const { type, msg, ctx } = isMissing ? missing : inPydanticWords(issue, value);
+    const echoed = isMissing ? parent : value;
     return { type, loc: [...loc, ...path], msg, input: echo(echoed), ...(ctx !== undefined && { ctx }) };
   });
 }
@@ -36,17 +37,25 @@ export const missingBody: ValidationItem = { type: 'missing', loc: ['body'], msg
 
 const wrongTypes: Readonly<Record<string, PydanticIssue>> = {
   string: { type: 'string_type', msg: 'Input should be a valid string' },
+  array: { type: 'list_type', msg: 'Input should be a valid list' },
   record: { type: 'dict_type', msg: 'Input should be a valid dictionary' },
   object: { type: 'model_attributes_type', msg: 'Input should be a valid dictionary or object to extract fields from' },
 };
 
-function inPydanticWords(issue: z.core.$ZodIssue): PydanticIssue {
+function tooLong(most: number, value: unknown): PydanticIssue {
+  const length = Array.isArray(value) ? value.length : 0;
+  const ctx = { field_type: 'List', max_length: most, actual_length: length };
+  return { type: 'too_long', msg: `List should have at most ${most} items after validation, not ${length}`, ctx };
+}
+
+function inPydanticWords(issue: z.core.$ZodIssue, value: unknown): PydanticIssue {
   const carried = pydanticIssueOf(issue);
   if (carried) return carried;
   if (issue.code === 'invalid_value') {
     const expected = listOf(issue.values.map((value) => `'${String(value)}'`));
     return { type: 'enum', msg: `Input should be ${expected}`, ctx: { expected } };
   }
+  if (issue.code === 'too_big' && issue.origin === 'array') return tooLong(Number(issue.maximum), value);
   const wrongType = issue.code === 'invalid_type' ? wrongTypes[issue.expected] : undefined;
   return wrongType ?? { type: 'value_error', msg: `Value error, ${issue.message}`, ctx: { error: {} } };
 }

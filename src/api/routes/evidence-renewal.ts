@@ -1,11 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { contentBytes, type EvidenceRenewal, evidenceRenewal, sealedContentPath, tokenIdPath } from '../../shared/contract/verify.ts';
 import type { BodyReader } from '../http/body-reader.ts';
-import type { ByteBudget } from '../http/byte-budget.ts';
 import { contentDigestsIn, contentType, registerContentBodies } from '../http/content-body.ts';
 import type { Mistakes } from '../http/mistakes.ts';
 import { addressKey, type RateLimits } from '../http/rate-limits.ts';
-import { reserveForReply } from '../http/reply-memory.ts';
+import type { ReplyMemory } from '../http/reply-memory.ts';
 import type { IdentifyProduct } from '../http/service-token.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { json, type OperationContract } from '../openapi/operation.ts';
@@ -57,14 +56,14 @@ export function registerEvidenceRenewalRoutes(
     identifyProduct: IdentifyProduct;
     reader: BodyReader;
     /** Of sealed content that is read. */
-    budget: ByteBudget;
+    replyMemory: ReplyMemory;
     limits: RateLimits;
     mistakes: Mistakes;
     perMinute: number;
     sealedMaxBytes: number;
   },
 ): void {
-  const { evidenceRenewals, sealedDownload, identifyProduct, reader, budget, limits, mistakes, perMinute, sealedMaxBytes } = deps;
+  const { evidenceRenewals, sealedDownload, identifyProduct, reader, replyMemory, limits, mistakes, perMinute, sealedMaxBytes } = deps;
   const onRequest = limits.by({ name: 'verify', points: perMinute, durationSeconds: 60, key: addressKey });
 
   async function answer(request: FastifyRequest, reply: FastifyReply, bring: () => Promise<EvidenceRenewal>) {
@@ -86,7 +85,7 @@ export function registerEvidenceRenewalRoutes(
     const { token_id, secret } = parseSealed(request).path;
     reply.header('Cache-Control', 'private, no-store');
     return answer(request, reply, async () =>
-      evidenceRenewals.bring(token_id, await sealedDownload.digests(token_id, secret, (size) => reserveForReply(budget, reply, size))),
+      evidenceRenewals.bring(token_id, await sealedDownload.digests(token_id, secret, (size) => replyMemory.reserve(reply, size))),
     );
   });
 }

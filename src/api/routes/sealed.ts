@@ -1,10 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { containerType } from '../../shared/archive/asics.ts';
 import { sealedContentPath } from '../../shared/contract/verify.ts';
-import type { ByteBudget } from '../http/byte-budget.ts';
 import type { Mistakes } from '../http/mistakes.ts';
 import { addressKey, type RateLimits } from '../http/rate-limits.ts';
-import { reserveForReply } from '../http/reply-memory.ts';
+import { inPieces, type ReplyMemory } from '../http/reply-memory.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { bytes, type OperationContract } from '../openapi/operation.ts';
 import type { Reserve, SealedDownload } from '../services/sealed-download.ts';
@@ -37,16 +36,16 @@ const parse = createRequestParser({ path: sealedContentPath });
 /** The content of a sealed stamp at its secret address (S11). */
 export function registerSealedRoutes(
   app: FastifyInstance,
-  deps: { sealedDownload: SealedDownload; budget: ByteBudget; limits: RateLimits; mistakes: Mistakes; perMinute: number },
+  deps: { sealedDownload: SealedDownload; replyMemory: ReplyMemory; limits: RateLimits; mistakes: Mistakes; perMinute: number },
 ): void {
-  const { sealedDownload, budget, limits, mistakes, perMinute } = deps;
+  const { sealedDownload, replyMemory, limits, mistakes, perMinute } = deps;
   const onRequest = limits.by({ name: 'verify', points: perMinute, durationSeconds: 60, key: addressKey });
 
   type Open<Opened> = (tokenId: string, secret: string, reserve: Reserve) => Promise<Opened>;
   /** Nobody but its reader may keep it; `extension` names the file. */
   async function open<Opened>(request: FastifyRequest, reply: FastifyReply, extension: string, openAt: Open<Opened>): Promise<Opened> {
     const { token_id, secret } = parse(request).path;
-    const reserve: Reserve = (size) => reserveForReply(budget, reply, size);
+    const reserve: Reserve = (size) => replyMemory.reserve(reply, size);
     const opened = await mistakes.count(request, reply, () => openAt(token_id, secret, reserve));
     reply.header('Content-Disposition', `attachment; filename="${token_id}.${extension}"`);
     reply.header('Cache-Control', 'private, no-store');
@@ -58,10 +57,11 @@ export function registerSealedRoutes(
     const { content, hash } = await open(request, reply, 'bin', sealedDownload.content);
     reply.header('Content-Type', 'application/octet-stream');
     reply.header('Repr-Digest', `sha-256=:${Buffer.from(hash, 'hex').toString('base64')}:`);
-    return content;
+    reply.header('Content-Length', content.length);
+    return inPieces(content);
   });
   app.get(`${path}/container`, { onRequest, config: { contract: containerContract } }, async (request, reply) => {
     const container = await open(request, reply, 'asics', sealedDownload.container);
-    return reply.type(containerType).send(container);
+    return reply.type(containerType).send(inPieces(container));
   });
 }

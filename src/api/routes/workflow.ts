@@ -3,11 +3,11 @@ import { idempotencyHeaders } from '../../shared/contract/parameters.ts';
 import { type WorkflowRedactResponse, workflowIdPath, workflowStampRequestFor } from '../../shared/contract/workflow.ts';
 import { beforeBody } from '../http/before-body.ts';
 import type { BodyReader } from '../http/body-reader.ts';
-import type { ByteBudget } from '../http/byte-budget.ts';
 import type { Mistakes } from '../http/mistakes.ts';
 import { baseUrlOf } from '../http/origin.ts';
 import { readPrefer } from '../http/prefer.ts';
 import { addressKey, type CountingLimits } from '../http/rate-limits.ts';
+import type { ReplyMemory } from '../http/reply-memory.ts';
 import type { IdentifyProduct } from '../http/service-token.ts';
 import { createRequestParser, RequestValidationError } from '../http/validation.ts';
 import type { Workflows } from '../services/workflows/workflows.ts';
@@ -51,10 +51,10 @@ export function registerWorkflowRoutes(
     judgeCallback: (url: string) => string | undefined;
     stampsPerMinute: number;
     reader: BodyReader;
-    budget: ByteBudget;
+    replyMemory: ReplyMemory;
   },
 ): void {
-  const { workflows, limits, mistakes, publicBaseUrl, startsPerHour, stampsPerMinute, reader, budget } = deps;
+  const { workflows, limits, mistakes, publicBaseUrl, startsPerHour, stampsPerMinute, reader, replyMemory } = deps;
   const { identifyProduct, judgeCallback } = deps;
   const parserFor = (judge?: (url: string) => string | undefined) =>
     createRequestParser({ path: workflowIdPath, headers: idempotencyHeaders, body: workflowStampRequestFor(judge) });
@@ -118,7 +118,7 @@ export function registerWorkflowRoutes(
     return 'accepted' in answer ? sendAccepted(reply, answer) : sendAnswer(reply, 201, answer);
   });
 
-  registerWorkflowBatch(app, { workflows, open, limit: limitStamps, reader, budget, identifyProduct, judgeCallback });
+  registerWorkflowBatch(app, { workflows, open, limit: limitStamps, reader, replyMemory, identifyProduct, judgeCallback });
 
   app.get('/api/v1/workflow/:workflow_id', { config: { contract: stateContract } }, async (request, reply) => {
     const token = workflowToken(request);

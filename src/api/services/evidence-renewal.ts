@@ -2,7 +2,7 @@ import type { EvidenceRenewal } from '../../shared/contract/verify.ts';
 import { type AlgorithmPolicy, algorithmPolicy, isHashFit } from '../../shared/domain/algorithm-policy.ts';
 import { lastAlgorithmOf, renewalAlgorithm, renewalsOf } from '../../shared/domain/evidence.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import type { Imprint } from '../../shared/domain/stamp.ts';
+import { hashNameOf, type Imprint } from '../../shared/domain/stamp.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { NewDigestStore } from '../../shared/store/new-digests.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
@@ -46,13 +46,13 @@ export function createEvidenceRenewals(deps: {
         throw new ServiceError('not_found', 'This stamp was made by the mock provider: there is no evidence to renew.');
       const { algorithm, digest } = stamp.imprint;
       if (digests.find((one) => one.algorithm === algorithm)?.digest !== digest)
-        throw new ServiceError('conflict', `This is not the content that was stamped: its ${algorithm} is another.`);
+        throw new ServiceError('conflict', `This is not the content that was stamped: its ${hashNameOf(algorithm)} is another.`);
       const imprint = digests.find((one) => one.algorithm === renewalAlgorithm)!;
       const isRenewed = lastAlgorithmOf(stamp) === renewalAlgorithm;
       if (!isRenewed) {
         // Of a broken one another content may have the same hash.
         if (!isHashFit(algorithm, clock(), policy))
-          throw new ServiceError('conflict', `${algorithm} is not fit any more: it cannot show that this is what was stamped.`);
+          throw new ServiceError('conflict', `${hashNameOf(algorithm)} is not fit any more: it cannot show that this is what was stamped.`);
         await checkRenewable(stamp);
         await newDigests.insertOnce({ tokenId, imprint });
       }

@@ -37,7 +37,16 @@ export interface ServicePorts {
   readonly config: Config;
   readonly store: Omit<
     Store,
-    'stampDirectory' | 'batches' | 'renewals' | 'evidenceTerms' | 'newDigests' | 'orphanBatches' | 'openKeys' | 'checkWrite' | 'ensureIndexes' | 'close'
+    | 'stampDirectory'
+    | 'batches'
+    | 'renewals'
+    | 'evidenceTerms'
+    | 'newDigests'
+    | 'orphanBatches'
+    | 'openKeys'
+    | 'checkWrite'
+    | 'ensureIndexes'
+    | 'close'
   > & { readonly evidenceTerms: Pick<Store['evidenceTerms'], 'readState'>; readonly newDigests: Pick<Store['newDigests'], 'insertOnce'> };
   readonly queue: StampQueue;
   readonly jobs: JobSender;

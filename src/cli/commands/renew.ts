@@ -1,5 +1,6 @@
 import { openAsBlob } from 'node:fs';
 import { rename, rm, writeFile } from 'node:fs/promises';
+import { hashNameOf } from '../../shared/domain/stamp.ts';
 import type { Client } from '../client.ts';
 import type { Command, Context } from '../command.ts';
 import { CommandFailure, type ExitCode, exitCodes, misuse } from '../failure.ts';
@@ -37,12 +38,15 @@ async function renewOne(file: string, client: Client, { terminal }: Context): Pr
   const { is_renewed, imprint } = await client.renewEvidence(tokenId, await openAsBlob(file));
   const found = { file, token_id: tokenId, imprint, is_renewed };
   if (!is_renewed) {
-    terminal.result(found, `${file}: its ${imprint.algorithm} is covered from the next daily run of the service on; run this again then`);
+    terminal.result(
+      found,
+      `${file}: its ${hashNameOf(imprint.algorithm)} is covered from the next daily run of the service on; run this again then`,
+    );
     return;
   }
   const saved = `${file}.ers`;
   await replace(saved, await client.fetchRecord(tokenId));
-  terminal.result({ ...found, saved }, `${file}: its evidence covers the ${imprint.algorithm}, saved as ${saved}`);
+  terminal.result({ ...found, saved }, `${file}: its evidence covers the ${hashNameOf(imprint.algorithm)}, saved as ${saved}`);
 }
 
 /** A record that is there is an older one of the same stamp, or can be fetched again. */

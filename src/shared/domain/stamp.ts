@@ -5,6 +5,9 @@ export const digestCharacters = { sha256: 64, sha384: 96, sha512: 128 } as const
 export type ImprintAlgorithm = keyof typeof digestCharacters;
 export const imprintAlgorithms = Object.keys(digestCharacters) as [ImprintAlgorithm, ...ImprintAlgorithm[]];
 
+/** As people write it. */
+export const hashNameOf = (algorithm: ImprintAlgorithm): string => algorithm.replace('sha', 'SHA-');
+
 /** What is stamped: a digest and how it was made. The digest is lower-case hexadecimal, so that it travels through JSON as it is. */
 export interface Imprint {
   readonly algorithm: ImprintAlgorithm;

@@ -69,8 +69,20 @@ export function consumeJobs(options: {
     await (processors[name] as (payload: unknown, run: JobRun) => Promise<void>)(payload.data, {
       jobId: job.id ?? '',
       isRetry: job.attemptsStarted > 1,
-      keepOnly: (rest) => job.updateData(rest),
+      life: `${job.id}@${job.timestamp}`,
+      keepOnly: async (rest) => {
+        await job.updateData(rest);
+        ended(job, true);
+      },
+      onEnd: (end) => void endings.set(job, [...(endings.get(job) ?? []), end]),
     });
+  }
+
+  const endings = new WeakMap<Job, readonly ((isDone: boolean) => void)[]>();
+
+  function ended(job: Job, isDone: boolean): void {
+    for (const end of endings.get(job) ?? []) end(isDone);
+    endings.delete(job);
   }
 
   const finished = createFinishedCount({ redis, log });
@@ -112,8 +124,12 @@ export function consumeJobs(options: {
           error instanceof UnknownJobError ? unknownJobRetryMs : retryDelayMs(attemptsMade, kind),
       },
     });
-    worker.on('completed', (job) => job.name === 'stamp' && finished.add(job.id ?? ''));
+    worker.on('completed', (job) => {
+      ended(job, true);
+      if (job.name === 'stamp') finished.add(job.id ?? '');
+    });
     worker.on('failed', (job, error) => {
+      if (job) ended(job, false);
       log.warn({ err: error, queue, job: job?.id, attempts: job?.attemptsMade }, 'a job failed');
       onFailed?.(job !== undefined && Object.hasOwn(jobContracts, job.name) ? job.name : 'unknown');
     });
@@ -132,7 +148,12 @@ export function consumeJobs(options: {
 }
 
 /** Makes sure that a job without payload runs every `everyMs`, once for all workers; a run that fails is tried again. */
-export async function scheduleJob(redis: Redis, name: 'sweep' | 'qstamp-renew', everyMs: number, log: Logger): Promise<void> {
+export async function scheduleJob(
+  redis: Redis,
+  name: 'sweep' | 'counter-fold' | 'qstamp-renew',
+  everyMs: number,
+  log: Logger,
+): Promise<void> {
   const queue = new Queue(jobContracts[name].queue, { connection: redis, prefix: keyPrefix });
   queue.on('error', (error) => log.debug({ err: error }, 'queue connection'));
   // Of all workers together, as `queueConcurrency` is of one.

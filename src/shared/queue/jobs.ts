@@ -31,6 +31,7 @@ const webhookSchema = z.discriminatedUnion('event', [
 export const jobContracts = {
   stamp: { queue: stampQueueName, payload: stampJobSchema },
   sweep: { queue: 'maintenance', payload: z.object({}) },
+  'counter-fold': { queue: 'maintenance', payload: z.object({}) },
   'qstamp-renew': { queue: 'renewals', payload: z.object({}) },
   'otp-mail': { queue: 'emails', payload: otpMailSchema },
   'workflow-completion': { queue: 'workflows', payload: workflowCompletionSchema },
@@ -51,8 +52,12 @@ export interface JobRun {
   readonly jobId: string;
   /** Whether the job was started before: what it makes may be there already. */
   readonly isRetry: boolean;
+  /** The same in all runs of the job, and another one when a job of that id is sent once more after it was done. */
+  readonly life: string;
   /** Replaces the payload by what is left of it, for the next attempt; then the processor throws. */
   keepOnly(payload: object): Promise<void>;
+  /** `ended` is told when the job is surely done as far as this run got, or that it failed and is done again. */
+  onEnd(ended: (isDone: boolean) => void): void;
 }
 
 /** Thrown by a processor whose job cannot be done before others: it waits so long outside the worker, and that counts as no attempt. */

@@ -1,25 +1,24 @@
-import { randomInt } from 'node:crypto';
-import type { AnyBulkWriteOperation, Collection, Db } from 'mongodb';
+import type { Collection, Db } from 'mongodb';
 import type { CallerKind } from '../domain/caller.ts';
 import { quantile } from '../domain/latency-histogram.ts';
 import { maxTimeMS } from './connection.ts';
+import { createLedgerWriter, ledgersOf, rowsOfLedgers } from './count-ledger.ts';
 import {
   type ActivityTotals,
-  type Change,
   type CounterRecord,
   changesOf,
   changesOfActivity,
-  counterShards,
+  fieldsOf,
   hoursUntil,
+  isOfHoursUntil,
   latenciesOf,
   lifetimeId,
   productId,
   type StampTally,
-  shardedId,
-  shardIdsOf,
   totalsOf,
 } from './counter-rows.ts';
 import { inStore } from './errors.ts';
+import { type FoldedRecord, foldLedgers } from './ledger-folding.ts';
 import type { StampSummary } from './stamps.ts';
 
 export { type Activity, type ActivityTotals, type StampTally, utcDay } from './counter-rows.ts';
@@ -47,26 +46,38 @@ export interface DailyFigures {
   readonly latencyMs: { readonly p50: number | null; readonly p95: number | null };
 }
 
-export interface CounterStore {
-  /** Adds finished stamps in one round trip. */
-  add(tallies: readonly StampTally[]): Promise<void>;
-  /** Undoes `add` for stamps that turned out to be there already, or not to be written. */
-  takeBack(tallies: readonly StampTally[]): Promise<void>;
-  /** Adds what is no stamp, done at `timeMs`. */
-  count(done: Partial<ActivityTotals>, timeMs: number): Promise<void>;
-  /** What was done in the hour of `timeMs` and the 23 before it, and ever; its cost is 25 rows for each process that counts. */
-  totals(timeMs: number): Promise<{ last24h: ActivityTotals; lifetime: ActivityTotals }>;
-  /** Rows of the days from `since` (`YYYY-MM-DD`) on, newest first; its cost is the number of rows, of each process that counts. */
-  daily(since: string): Promise<DailyFigures[]>;
-  productTotal(product: string): Promise<number>;
-  /** Replaces every stamp count by what `tallies` adds up to at `timeMs`; all other figures are kept as they are. */
-  repair(tallies: AsyncIterable<StampTally>, timeMs: number): Promise<void>;
+/** Stamps that are counted together. `mark`: of the job that makes them, where it may be done again. */
+export interface Tallied {
+  readonly mark?: string | undefined;
+  readonly tallies: readonly StampTally[];
 }
 
-/** The row that gives each process its shard. */
-const shardsId = 'shards';
+/** Failures reject with a ServiceError `store_unavailable`. */
+export interface CounterStore {
+  /** Adds finished stamps in one write. */
+  add(counted: readonly Tallied[]): Promise<void>;
+  /** Undoes `add` of this process for stamps that turned out to be there already. */
+  takeBack(mark: string, tallies: readonly StampTally[]): Promise<void>;
+  /** Counts these stamps in place of whatever any process has counted under the mark: the job was done before, nobody knows how far. */
+  settle(mark: string, tallies: readonly StampTally[]): Promise<void>;
+  /** The run of a job with that mark has ended: the job is done, or is done again by whoever gets it. */
+  runEnded(mark: string, isDone: boolean): void;
+  /** Adds what is no stamp, done at `timeMs`. */
+  count(done: Partial<ActivityTotals>, timeMs: number): Promise<void>;
+  /** What was done in the hour of `timeMs` and the 23 before it, and ever; its cost is 25 rows, and a ledger or two for each process. */
+  totals(timeMs: number): Promise<{ last24h: ActivityTotals; lifetime: ActivityTotals }>;
+  /** Rows of the days from `since` (`YYYY-MM-DD`) on, newest first; its cost is the number of rows. */
+  daily(since: string): Promise<DailyFigures[]>;
+  productTotal(product: string): Promise<number>;
+  /** Adds to the rows what ended processes, and ended minutes of others, have counted. `timeMs`: now. */
+  fold(timeMs: number): Promise<void>;
+  /** Replaces every stamp count by what `tallies` adds up to at `timeMs`; all other figures are kept as they are. */
+  repair(tallies: AsyncIterable<StampTally>, timeMs: number): Promise<void>;
+  /** To be called when the process stops. */
+  close(): Promise<void>;
+}
 
-/** One day of one provider for one kind of caller, of all shards. */
+/** One day of one provider for one kind of caller. */
 function figuresOf(rows: readonly [CounterRecord, ...CounterRecord[]]): DailyFigures {
   const [{ date = '', provider = '', isQualified = false, callerKind = 'internal' }] = rows;
   const { stamps, failed } = totalsOf(rows);
@@ -82,68 +93,60 @@ function figuresOf(rows: readonly [CounterRecord, ...CounterRecord[]]): DailyFig
   };
 }
 
-/** `ownShard`: the shard to count in; unless told, the process takes the next one when it first counts. */
-export function createCounterStore(db: Db, ownShard?: number): CounterStore {
-  const counters: Collection<CounterRecord & { readonly taken?: number }> = db.collection('counters');
-  let taking = ownShard === undefined ? undefined : Promise.resolve(ownShard);
+export function createCounterStore(db: Db): CounterStore {
+  const counters: Collection<FoldedRecord> = db.collection('counters');
+  const ledgers = ledgersOf(db);
+  const ledger = createLedgerWriter(ledgers);
 
-  /** When the store does not say which shard is next, any will do: two processes in one shard count right, and wait for each other. */
-  async function takeShard(): Promise<number> {
-    try {
-      // Two steps: of processes that make the row at once, DocumentDB shows several the first count.
-      await inStore(() => counters.updateOne({ _id: shardsId }, { $setOnInsert: { taken: 0 } }, { upsert: true }));
-      const options = { returnDocument: 'after', maxTimeMS } as const;
-      const row = await inStore(() => counters.findOneAndUpdate({ _id: shardsId }, { $inc: { taken: 1 } }, options));
-      if (row?.taken !== undefined) return (row.taken - 1) % counterShards;
-    } catch {}
-    return randomInt(counterShards);
+  /** The rows that fit, and what ledgers add to them. The ledgers are read first: one that is folded meanwhile is told by its rows. */
+  async function read(belongs: (id: string) => boolean, filter: Parameters<typeof counters.find>[0]): Promise<CounterRecord[]> {
+    const open = await inStore(() => ledgers.find({}, { projection: { rows: 1, counts: 1 }, maxTimeMS }).toArray());
+    const rows = await inStore(() => counters.find(filter, { maxTimeMS }).toArray());
+    const foldedInto = new Map(rows.map(({ _id, folded = {} }) => [_id, folded]));
+    const ofLedgers = rowsOfLedgers(open, (row, ledgerId) => foldedInto.get(row)?.[ledgerId] !== undefined);
+    return [...rows, ...ofLedgers.filter(({ _id }) => belongs(_id))];
   }
 
-  const write = async (operations: AnyBulkWriteOperation<CounterRecord>[]) => {
-    if (operations.length > 0) await inStore(() => counters.bulkWrite(operations, { ordered: false }));
-  };
-
-  const upsert = (id: string, { set, inc }: Change, counting: '$inc' | '$set'): AnyBulkWriteOperation<CounterRecord> => ({
-    updateOne: { filter: { _id: id }, update: { $setOnInsert: set, [counting]: inc }, upsert: true },
-  });
-
-  /** Sorted by id, so that two processes of one shard lock the rows in the same order. */
-  const increase = async (changes: Iterable<[string, Change]>) => {
-    taking ??= takeShard();
-    const shard = await taking;
-    await write([...changes].sort(([a], [b]) => (a < b ? -1 : 1)).map(([id, change]) => upsert(shardedId(id, shard), change, '$inc')));
-  };
-
-  const read = (filter: Parameters<typeof counters.find>[0]) => inStore(() => counters.find(filter, { maxTimeMS }).toArray());
-
   return {
-    add: (tallies) => increase(changesOf(tallies)),
-    takeBack: (tallies) => increase(changesOf(tallies, -1)),
-    count: (done, timeMs) => increase(changesOfActivity(done, timeMs)),
+    add: (counted) => ledger.write(counted.map(({ mark, tallies }) => ({ mark, changes: changesOf(tallies) }))),
+    takeBack: (mark, tallies) => ledger.takeBack(mark, changesOf(tallies)),
+    settle: (mark, tallies) => ledger.settle(mark, changesOf(tallies)),
+    runEnded: (mark, isDone) => void (isDone ? ledger.release(mark) : ledger.leave(mark)),
+    count: (done, timeMs) => ledger.write([{ changes: changesOfActivity(done, timeMs) }]),
     totals: async (timeMs) => {
-      const [hours, lifetime] = await Promise.all([read({ _id: hoursUntil(timeMs) }), read({ _id: { $in: shardIdsOf(lifetimeId) } })]);
+      const isShown = isOfHoursUntil(timeMs);
+      const rows = await read((id) => id === lifetimeId || isShown(id), { $or: [{ _id: lifetimeId }, { _id: hoursUntil(timeMs) }] });
+      const [lifetime, hours] = [rows.filter(({ _id }) => _id === lifetimeId), rows.filter(({ _id }) => _id !== lifetimeId)];
       return { last24h: totalsOf(hours), lifetime: totalsOf(lifetime) };
     },
     daily: async (since) => {
-      const rows = await read({ date: { $gte: since } });
-      const byCounter = Map.groupBy(rows, ({ _id }) => _id.split('#')[0]);
-      return [...byCounter.values()]
+      const rows = await read((id) => (fieldsOf(id).date ?? '') >= since, { date: { $gte: since } });
+      return [...Map.groupBy(rows, ({ _id }) => _id).values()]
         .flatMap(([first, ...others]) => (first ? [figuresOf([first, ...others])] : []))
         .sort((a, b) => b.date.localeCompare(a.date) || a.callerKind.localeCompare(b.callerKind) || a.provider.localeCompare(b.provider));
     },
-    productTotal: async (product) => totalsOf(await read({ _id: { $in: shardIdsOf(productId(product)) } })).stamps,
+    productTotal: async (product) => {
+      const row = productId(product);
+      return totalsOf(await read((id) => id === row, { _id: row })).stamps;
+    },
+    fold: (timeMs) => foldLedgers(ledgers, counters, timeMs),
     repair: async (tallies, timeMs) => {
-      const changes = new Map<string, Change>();
+      const stamps = new Map<string, number>();
       for await (const tally of tallies) {
-        for (const [id, { set, inc }] of changesOf([{ ...tally, latencyMs: undefined }])) {
-          if (set.expiresAt && set.expiresAt.getTime() <= timeMs) continue;
-          const change = changes.get(id) ?? { set, inc: { stamps: 0 } };
-          change.inc.stamps = (change.inc.stamps ?? 0) + (inc.stamps ?? 0);
-          changes.set(id, change);
+        for (const [id, { stamps: counted = 0 }] of changesOf([{ ...tally, latencyMs: undefined }])) {
+          const { expiresAt } = fieldsOf(id);
+          if (!expiresAt || expiresAt.getTime() > timeMs) stamps.set(id, (stamps.get(id) ?? 0) + counted);
         }
       }
-      await inStore(() => counters.updateMany({ _id: { $nin: [...changes.keys(), shardsId] } }, { $set: { stamps: 0 } }));
-      await write([...changes].map(([id, change]) => upsert(id, change, '$set')));
+      for (const { _id, rows = {} } of await inStore(() => ledgers.find({}, { maxTimeMS }).toArray())) {
+        const $set = Object.fromEntries(Object.keys(rows).map((number) => [`counts.${number}.stamps`, 0]));
+        await inStore(() => ledgers.updateOne({ _id }, { ...(Object.keys($set).length > 0 && { $set }), $unset: { jobs: '' } }));
+      }
+      await inStore(() => counters.updateMany({ _id: { $nin: [...stamps.keys()] } }, { $set: { stamps: 0 } }));
+      for (const [id, counted] of stamps) {
+        await inStore(() => counters.updateOne({ _id: id }, { $setOnInsert: fieldsOf(id), $set: { stamps: counted } }, { upsert: true }));
+      }
     },
+    close: () => ledger.close(),
   };
 }

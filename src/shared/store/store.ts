@@ -1,4 +1,5 @@
 import { ServiceError } from '../domain/service-error.ts';
+import { answerWithin } from '../runtime/answer-within.ts';
 import { systemClock } from '../runtime/clock.ts';
 import type { Config } from '../runtime/config.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -21,6 +22,9 @@ import { createSealedContentStore, type SealedContentStore } from './sealed-cont
 import { createStampDirectory, type StampDirectory } from './stamp-directory.ts';
 import { createStampStore, type StampStore } from './stamps.ts';
 import { createWorkflowStore, type WorkflowStore } from './workflows.ts';
+
+/** A store that is away does not keep a process from stopping, milliseconds. */
+const longestFarewellMs = 1_000;
 
 /** Everything that is kept in MongoDB. */
 export interface Store {
@@ -59,6 +63,7 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
   const stampDirectory = createStampDirectory(db, systemClock);
   const renewals = createRenewalStore(db);
   const batches = createBatchStore(db, renewals);
+  const counters = createCounterStore(db);
   const closing = new AbortController();
   const checks = db.collection<{ _id: string; at?: Date }>('checks');
   return {
@@ -70,7 +75,7 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
     orphanBatches: createOrphanBatchStore(db, createBatchLeaves(db)),
     refusals: createRefusalStore(db),
     stampDirectory,
-    counters: createCounterStore(db),
+    counters,
     sealedContents: createSealedContentStore(db),
     idempotency: createIdempotencyStore(db),
     keys,
@@ -89,6 +94,7 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
     ensureIndexes: () => ensureIndexes(db, { signal: closing.signal, log }),
     close: async () => {
       closing.abort();
+      await answerWithin(longestFarewellMs, counters.close);
       await close();
     },
   };

@@ -75,7 +75,7 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
 
   return async ({ replyTo, isRepeated = false, items }, run) => {
     const isFinal = ({ acceptedAt, isPromised = false }: StampItem) => !isPromised && clock() - acceptedAt < patience * waitMs;
-    const { stored, failed, refused, owed } = await makeStamps(items, { isRetry: run.isRetry || isRepeated, isFinal });
+    const { stored, failed, refused, owed, counted } = await makeStamps(items, { ...run, isRepeated, isFinal });
     const storedIds = new Set(stored.map(({ tokenId }) => tokenId));
     // Before the replies: this job is done again where the queue does not take them.
     await announce(items.filter(({ tokenId, output }) => !output && storedIds.has(tokenId)));
@@ -90,14 +90,14 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
       ...failed.map(({ item: { tokenId }, code }) => ({ outcome: 'failed', tokenId, code }) as const),
       ...refused.map(({ item: { tokenId }, code, fault }): StampReply => ({ outcome: 'failed', tokenId, code, fault })),
     ];
-    await Promise.all([
-      ...(replies.length > 0 ? [sendReplies(replyTo, replies)] : []),
-      ...appendings.map((appending) => appendAndReply({ replyTo, items }, appending)),
-    ]);
+    // The end of the job is sent behind them, on the same connection: it need not wait until Redis has taken them.
+    if (replies.length > 0) void sendReplies(replyTo, replies);
+    await Promise.all(appendings.map((appending) => appendAndReply({ replyTo, items }, appending)));
 
     const contentInUse = new Set(stored.map(({ sealed }) => sealed?.contentId));
     for (const { sealed } of owed) contentInUse.add(sealed?.contentId);
     await removeContents(items.filter(({ sealed }) => sealed && !contentInUse.has(sealed.contentId)));
+    await counted;
     if (owed.length === 0) return;
     await run.keepOnly({ replyTo, items: owed });
     throw new ProviderError(`${owed.length} stamps are owed to callers who no longer wait`);

@@ -3,7 +3,7 @@ import { canonicalTextOf, closingRecordOf, hashOfClosingText, readClosingRecord 
 import { commitmentsOf, saltBytes } from '../../shared/domain/commitment.ts';
 import { sha256Imprint } from '../../shared/domain/stamp.ts';
 import { needsQualifiedProvider } from '../../shared/domain/tiers.ts';
-import { type JobPayload, NotItsTurnError } from '../../shared/queue/jobs.ts';
+import { type JobPayload, type JobRun, NotItsTurnError } from '../../shared/queue/jobs.ts';
 import type { OutputOrder } from '../../shared/queue/output-order.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
@@ -34,6 +34,11 @@ const longestLookMs = 5_000;
 
 const freshSalt = (): string => randomBytes(saltBytes).toString('hex');
 
+interface Running {
+  readonly job: JobPayload<'workflow-completion'>;
+  readonly run: JobRun;
+}
+
 /**
  * Completes a workflow in steps that each may be repeated: outputs that were accepted before join (N6); it is closed under the id that the root's stamp will have; the chain is closed,
  * the root computed, stored and stamped (W9); the closing record is written with the time of that stamp, and stamped (W18); and the workflow
@@ -41,7 +46,9 @@ const freshSalt = (): string => randomBytes(saltBytes).toString('hex');
  *
  * @throws NotItsTurnError while outputs are on their way; ProviderError no provider stamped the root or the closing record; ServiceError `store_unavailable`: the job is tried again.
  */
-export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps): (job: JobPayload<'workflow-completion'>) => Promise<void> {
+export function createWorkflowCompletionProcessor(
+  deps: WorkflowCompletionDeps,
+): (job: JobPayload<'workflow-completion'>, run: JobRun) => Promise<void> {
   const { workflows, outputs, order, counters, makeStamps, announceCompleted, clock, log } = deps;
 
   /** Outputs that were accepted before still join. @throws NotItsTurnError while they are on their way */
@@ -60,7 +67,7 @@ export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps):
   }
 
   /** The stamp of a hash; undefined where no configured provider may make it, and trying again is of no use (W19). */
-  async function stamp(job: JobPayload<'workflow-completion'>, { _id, tier }: WorkflowRecord, tokenId: string, digest: string) {
+  async function stamp({ job, run }: Running, { _id, tier }: WorkflowRecord, tokenId: string, digest: string) {
     const { acceptedAt, requestId } = job;
     const item = {
       tokenId,
@@ -71,8 +78,9 @@ export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps):
       requestId,
       requiresQualified: needsQualifiedProvider(tier),
     } as const;
-    // Always as a retry: an earlier job may have stamped it already.
-    const { stored, failed } = await makeStamps([item], { isRetry: true });
+    // An earlier job may have stamped it already.
+    const { stored, failed, counted } = await makeStamps([item], { ...run, isRepeated: true });
+    await counted;
     if (stored[0]) return stored[0];
     await workflows.countRootFailure(_id);
     if (failed.length > 0) throw new ProviderError('the root or the closing record could not be stamped');
@@ -101,16 +109,16 @@ export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps):
     return closingRecord;
   }
 
-  return async (job) => {
+  return async (job, run) => {
     const { workflowId, acceptedAt, requestId } = job;
     await letOutputsJoin(job);
     const workflow = await workflows.beginClosing(workflowId, randomUUIDv7(), new Date(acceptedAt));
     if (!workflow?.closing || workflow.status === 'completed') return;
     const root = await rootOf(workflow, workflow.closing.rootTokenId);
-    const rootStamp = await stamp(job, workflow, workflow.closing.rootTokenId, root.hash);
+    const rootStamp = await stamp({ job, run }, workflow, workflow.closing.rootTokenId, root.hash);
     if (!rootStamp) return;
     const { tokenId, text } = await recordOf(workflow, root, rootStamp);
-    if (!(await stamp(job, workflow, tokenId, hashOfClosingText(text)))) return;
+    if (!(await stamp({ job, run }, workflow, tokenId, hashOfClosingText(text)))) return;
     const completedAt = readClosingRecord(text)?.completed_at ?? rootStamp.proofs[0].issuedAt;
     await announceCompleted(workflow, requestId);
     if (!(await workflows.complete(workflowId, new Date(completedAt)))) return;

@@ -1,5 +1,6 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { urlToHttpOptions } from 'node:url';
 import type { Credentials } from './credentials.ts';
 
 /** The most bytes of an answer that are read: no time-stamp needs more. */
@@ -57,18 +58,23 @@ function refuseHead(response: IncomingMessage): TransportError | undefined {
   return undefined;
 }
 
-async function readBody(response: IncomingMessage): Promise<Buffer> {
-  const parts: Buffer[] = [];
-  let bytes = 0;
-  for await (const part of response) {
-    bytes += part.length;
-    if (bytes > maxAnswerBytes)
-      throw new TransportError('oversized', `the answer is larger than ${maxAnswerBytes} bytes`, { isRetryable: false });
-    parts.push(part);
-  }
-  if (!response.complete) throw new TransportError('cut_off', 'the answer was cut off', { isRetryable: true });
-  return Buffer.concat(parts);
-}
+/** By events: an iterator costs more than all else of an answer that comes in one piece. */
+const readBody = (response: IncomingMessage): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const parts: Buffer[] = [];
+    let bytes = 0;
+    response.on('data', (part: Buffer) => {
+      bytes += part.length;
+      if (bytes > maxAnswerBytes)
+        reject(new TransportError('oversized', `the answer is larger than ${maxAnswerBytes} bytes`, { isRetryable: false }));
+      else parts.push(part);
+    });
+    response.on('error', reject);
+    response.on('close', () => {
+      if (response.complete) resolve(Buffer.concat(parts));
+      else reject(new TransportError('cut_off', 'the answer was cut off', { isRetryable: true }));
+    });
+  });
 
 /** `maxConcurrent`: the connections kept at most. */
 export function createTsaClient(options: { url: string; credentials: Credentials; maxConcurrent: number }): TsaClient {
@@ -76,12 +82,13 @@ export function createTsaClient(options: { url: string; credentials: Credentials
   const isHttps = url.startsWith('https:');
   const agentOptions = { keepAlive: true, maxSockets: maxConcurrent };
   const agent = isHttps ? new HttpsAgent({ ...agentOptions, ...credentials.clientCertificate }) : new HttpAgent(agentOptions);
+  const address = urlToHttpOptions(new URL(url));
   const headers = { 'content-type': 'application/timestamp-query', accept: 'application/timestamp-reply', ...credentials.headers };
 
   const exchange = (tsq: Buffer, signal: AbortSignal): Promise<IncomingMessage> =>
     new Promise((resolve, reject) => {
       const send = isHttps ? httpsRequest : httpRequest;
-      const outgoing = send(url, { method: 'POST', agent, signal, headers: { ...headers, 'content-length': tsq.length } }, resolve);
+      const outgoing = send({ ...address, method: 'POST', agent, signal, headers: { ...headers, 'content-length': tsq.length } }, resolve);
       const timer = setTimeout(
         () => outgoing.destroy(new TransportError('timeout', 'no connection in time', { isRetryable: true })),
         connectTimeoutMs,

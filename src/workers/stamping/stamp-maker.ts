@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { RequestFault } from '../../shared/domain/request-fault.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { Proof } from '../../shared/domain/stamp.ts';
@@ -5,7 +6,7 @@ import type { JobRun } from '../../shared/queue/jobs.ts';
 import type { Asked, StampItem } from '../../shared/queue/stamp-job.ts';
 import { withoutCertificates } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
-import type { StampTally } from '../../shared/store/counters.ts';
+import { type CounterStore, type StampTally, tallyOfRecord } from '../../shared/store/counters.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 import {
   type AskedWords,
@@ -19,6 +20,7 @@ import { createStampWriter, type StampWriterDeps } from './stamp-writer.ts';
 export interface StampMakerDeps extends StampWriterDeps {
   readonly provider: TimestampProvider;
   readonly stamps: Pick<StampStore, 'findMany' | 'insertOnce'>;
+  readonly counters: Pick<CounterStore, 'add' | 'takeBack' | 'settle' | 'runEnded'>;
   readonly clock: Clock;
 }
 
@@ -46,6 +48,8 @@ export interface StampsMade {
   readonly refused: RefusedItem[];
   /** Items that have to be tried again. */
   readonly owed: StampItem[];
+  /** Ends when the stamps are counted; where it rejects, the job is to be done again. */
+  readonly counted: Promise<void>;
 }
 
 /**
@@ -56,7 +60,9 @@ export interface StampsMade {
  */
 export type MakeStamps = (
   items: readonly StampItem[],
-  run: Pick<JobRun, 'isRetry'> & {
+  run: Pick<JobRun, 'isRetry' | 'life' | 'onEnd'> & {
+    /** Whether stamps may be there already for another reason than that the job was done before: a job that was sent twice. */
+    readonly isRepeated?: boolean;
     /**
      * Whether an item that failed is given up and counted as failed, or is to be tried again. Asked once for each item; default: given
      * up. A request that every TSA refused is never tried again, and not asked about.
@@ -103,6 +109,12 @@ const wordsOf = ({ nonce, policy, hasNullParameters = false }: Asked): AskedWord
   hasNullParameters,
 });
 
+/** No two jobs that are under way have the same mark. */
+const markCharacters = 16;
+
+const tallyOfStored = ({ proofs: [{ issuedAt, provider, isQualified }], ...stamp }: StoredStamp): StampTally =>
+  tallyOfRecord({ ...stamp, issuedAt, provider, isQualified });
+
 /** The same request, sent twice at the same time, can be in a batch twice. It gets one stamp. */
 const distinct = (items: readonly StampItem[]): StampItem[] => [
   ...new Map(items.toReversed().map((item) => [item.tokenId, item])).values(),
@@ -147,10 +159,10 @@ export function createStampMaker({ provider, stamps, directory, counters, clock,
     latencyMs: proof && clock() - item.acceptedAt,
   });
 
-  return async (given, { isRetry, isFinal = () => true }) => {
+  return async (given, { life, onEnd, isRetry, isRepeated = false, isFinal = () => true }) => {
     const items = distinct(given);
     const startedAt = clock();
-    const known = isRetry ? await stamps.findMany(items.map(({ tokenId }) => tokenId)) : [];
+    const known = isRetry || isRepeated ? await stamps.findMany(items.map(({ tokenId }) => tokenId)) : [];
     await directory.wrote(known);
     const knownIds = new Set(known.map(({ tokenId }) => tokenId));
     const attempts = await Promise.all(items.filter(({ tokenId }) => !knownIds.has(tokenId)).map(attempt));
@@ -163,7 +175,13 @@ export function createStampMaker({ provider, stamps, directory, counters, clock,
     const owed = postponed.map(({ item }) => item);
     const failed = final.filter((made) => made.outcome === 'failed').map(({ item, code }) => ({ item, code }));
     const refused = refusalsIn(final);
-    const written = await writer.write(stamped.map(({ item, proof }) => ({ stamp: stampOf(item, proof), tally: tallyOf(item, proof) })));
+    const mark = hash('sha256', [life, ...items.map(({ tokenId }) => tokenId)].join()).slice(0, markCharacters);
+    onEnd((isDone) => counters.runEnded(mark, isDone));
+    const { stored, counted } = await writer.write({
+      mark,
+      made: stamped.map(({ item, proof }) => ({ stamp: stampOf(item, proof), tally: tallyOf(item, proof) })),
+      recounted: isRetry ? known.map(tallyOfStored) : undefined,
+    });
     await writer.countFailures(failed.map(({ item }) => tallyOf(item)));
     const requestIds = [...new Set(items.map(({ requestId }) => requestId))];
     const hasFailed = attempts.some(({ outcome }) => outcome === 'failed');
@@ -180,7 +198,7 @@ export function createStampMaker({ provider, stamps, directory, counters, clock,
       },
       'a job of stamps was worked off',
     );
-    return { stored: [...known, ...written], failed, refused, owed };
+    return { stored: [...known, ...stored], failed, refused, owed, counted };
   };
 }
 

@@ -20,80 +20,86 @@ export interface Made {
   readonly tally: StampTally;
 }
 
-interface JobWrites {
+/** The stamps of one run of a job. */
+export interface MadeByJob {
+  /** Tells the job and its items from all others, and is the same when the job is done again: hexadecimal text. */
+  readonly mark: string;
   readonly made: readonly Made[];
-  /** The stored stamps in the order of the items; set once they are written. */
-  stored: readonly StoredStamp[];
+  /** What is counted for stamps that the job had made before; undefined where this is its first run. */
+  readonly recounted?: readonly StampTally[] | undefined;
+}
+
+export interface Written {
+  /** What is stored under the ids of the stamps, in their order, whoever wrote it first. */
+  readonly stored: readonly StoredStamp[];
+  /** Ends when the stamps are counted. It rejects where they may not be: then the job is to be done again, and counts anew. */
+  readonly counted: Promise<void>;
+}
+
+interface JobWrites extends MadeByJob {
+  /** Set once the stamps are written. */
+  written?: Written;
 }
 
 export interface StampWriterDeps {
   readonly directory: Pick<DirectoryKeeper, 'wrote'>;
   readonly stamps: Pick<StampStore, 'insertOnce'>;
-  readonly counters: Pick<CounterStore, 'add' | 'takeBack'>;
+  readonly counters: Pick<CounterStore, 'add' | 'takeBack' | 'settle'>;
   readonly log: Logger;
 }
 
 /** Writes stamps and counts them. */
 export interface StampWriter {
-  /**
-   * Writes the stamps of one job; resolves with what is stored under their ids, whoever wrote it first.
-   *
-   * @throws ServiceError `store_unavailable`
-   */
-  write(made: readonly Made[]): Promise<readonly StoredStamp[]>;
+  /** Writes the stamps of one job. A caller does not wait long for the counters. @throws ServiceError `store_unavailable` */
+  write(job: MadeByJob): Promise<Written>;
   /** Counts stamps that nobody could make. */
   countFailures(tallies: readonly StampTally[]): Promise<void>;
 }
 
 export function createStampWriter({ stamps, directory, counters, log }: StampWriterDeps): StampWriter {
-  async function count(tallies: readonly StampTally[], change: (tallies: readonly StampTally[]) => Promise<void>): Promise<void> {
-    try {
-      if (tallies.length > 0) await change(tallies);
-    } catch (error) {
-      log.error({ err: error, stamps: tallies.length }, 'the counters are wrong by some stamps: repair them');
-    }
+  /** Counts a job once it is known which of its stamps were `added`. */
+  async function count({ mark, made, recounted }: JobWrites, adding: Promise<void>, added: Set<string>): Promise<void> {
+    const isNew = made.map(({ stamp }) => added.delete(stamp.tokenId));
+    if (recounted) return counters.settle(mark, [...recounted, ...made.map(({ tally }) => tally)]);
+    const wrong = made.filter((_, index) => !isNew[index]).map(({ tally }) => tally);
+    await adding;
+    if (wrong.length > 0) await counters.takeBack(mark, wrong);
   }
 
-  /**
-   * Counts at the same time as it writes, since nearly every stamp is new. What turns out to be stored already, or could not be written,
-   * is subtracted again. A caller does not wait long for the counters.
-   */
+  /** Counts at the same time as it writes, since nearly every stamp is new. What turns out to be stored already is subtracted again. */
   const writing = createBatcher<JobWrites>({
     maxItems: mostJobsTogether,
     flush: async (jobs) => {
       const made = jobs.flatMap((job) => job.made);
-      const tallies = made.map(({ tally }) => tally);
-      const isCounted = counters.add(tallies).then(
-        () => true,
-        () => false,
-      );
-      const putRight = async (isNew: readonly boolean[]) => {
-        const wasCounted = await isCounted;
-        const wrong = tallies.filter((_, index) => isNew[index] !== wasCounted);
-        await count(wrong, wasCounted ? counters.takeBack : counters.add);
-      };
-      const finishCounting = (isNew: readonly boolean[]) => answerWithin(longestCountingMs, () => putRight(isNew));
-
-      const { stored, added } = await stamps.insertOnce(made.map(({ stamp }) => stamp)).catch(async (error) => {
-        await finishCounting(made.map(() => false));
-        throw error;
-      });
-      const addedIds = new Set(added.map(({ tokenId }) => tokenId));
+      const first = jobs
+        .filter(({ recounted }) => !recounted)
+        .map((job) => ({ mark: job.mark, tallies: job.made.map(({ tally }) => tally) }));
+      const adding = first.length > 0 ? counters.add(first) : Promise.resolve();
+      // Where the insert fails, the job is done again and counts anew.
+      adding.catch(() => undefined);
+      const { stored, added } = made.length > 0 ? await stamps.insertOnce(made.map(({ stamp }) => stamp)) : { stored: [], added: [] };
       // Two jobs in this batch may hold the same stamp; it was added, and counts, once.
-      await Promise.all([finishCounting(made.map(({ stamp }) => addedIds.delete(stamp.tokenId))), directory.wrote(stored)]);
-
+      const addedIds = new Set(added.map(({ tokenId }) => tokenId));
+      const counting = jobs.map((job) => count(job, adding, addedIds));
+      await Promise.all([answerWithin(longestCountingMs, () => Promise.all(counting)), directory.wrote(stored)]);
       const storedById = new Map(stored.map((stamp) => [stamp.tokenId, stamp]));
-      for (const job of jobs) job.stored = job.made.flatMap(({ stamp }) => storedById.get(stamp.tokenId) ?? []);
+      for (const [index, job] of jobs.entries()) {
+        job.written = { stored: job.made.flatMap(({ stamp }) => storedById.get(stamp.tokenId) ?? []), counted: counting[index]! };
+      }
     },
   });
 
   return {
-    write: async (made) => {
-      if (made.length === 0) return [];
-      const job: JobWrites = { made, stored: [] };
+    write: async (given) => {
+      if (given.made.length === 0 && !given.recounted) return { stored: [], counted: Promise.resolve() };
+      const job: JobWrites = { ...given };
       await writing.add(job);
-      return job.stored;
+      return job.written!;
     },
-    countFailures: async (tallies) => void (await answerWithin(longestCountingMs, () => count(tallies, counters.add))),
+    countFailures: async (tallies) => {
+      if (tallies.length === 0) return;
+      const isCounted = await answerWithin(longestCountingMs, () => counters.add([{ tallies }]).then(() => true));
+      if (!isCounted) log.warn({ failed: tallies.length }, 'failures were not counted in time');
+    },
   };
 }

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { keepHeapSmall } from '../../../../shared/archive/small-heap.ts';
 import { readClosingRecord } from '../../../../shared/contract/closing-record.ts';
 import type { OutputLine } from '../../../../shared/contract/evidence-bundle.ts';
 import { hashBytes } from '../../../../shared/domain/merkle.ts';
@@ -6,7 +7,6 @@ import { ServiceError } from '../../../../shared/domain/service-error.ts';
 import { bytesOfSha256 } from '../../../../shared/domain/sha256-hex.ts';
 import { sha256Imprint } from '../../../../shared/domain/stamp.ts';
 import { isRecord } from '../../../../shared/rfc3161/index.ts';
-import { keepHeapSmall } from '../../../../shared/runtime/small-heap.ts';
 import type { OutputStore } from '../../../../shared/store/outputs.ts';
 import type { StampStore, StoredStamp } from '../../../../shared/store/stamps.ts';
 import type { WorkflowRecord } from '../../../../shared/store/workflows.ts';

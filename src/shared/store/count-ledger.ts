@@ -1,0 +1,218 @@
+import { randomUUIDv7 } from 'node:crypto';
+import type { Collection, Db, UpdateFilter } from 'mongodb';
+import { maxTimeMS } from './connection.ts';
+import { type Changes, type CounterRecord, type Figures, fieldsOf } from './counter-rows.ts';
+import { inStore, isDuplicateKey } from './errors.ts';
+
+/** A process begins a new ledger after this time, or when one has so many rows: what is written with each job is to stay small. */
+const longestMs = 60_000;
+const mostRows = 200;
+
+/** A job that is under way for longer is none of this process any more. */
+const longestJobMs = 900_000;
+
+/**
+ * What one process has counted in a minute, in one document, so that one write counts a job in all its rows and no process waits for another.
+ * `rows`: the ids of counter rows by their numbers here; `counts`: what is to be added to each. `jobs`: how many stamps were counted in
+ * which row for each job that may be done again, by its mark.
+ */
+export interface Ledger {
+  readonly _id: string;
+  readonly rows?: Readonly<Record<string, string>>;
+  readonly counts?: Readonly<Record<string, Figures>>;
+  readonly jobs?: Readonly<Record<string, Readonly<Record<string, number>>>>;
+  readonly isClosed?: boolean;
+}
+
+export type Ledgers = Collection<Ledger>;
+
+export const ledgersOf = (db: Db): Ledgers => db.collection('count_ledgers');
+
+/** What is counted together; with a mark, hexadecimal text, it is counted once however often it is written. */
+export interface Count {
+  readonly mark?: string | undefined;
+  readonly changes: Changes;
+}
+
+/** The ledgers of this process. */
+export interface LedgerWriter {
+  /** In one write. @throws ServiceError `store_unavailable` */
+  write(counts: readonly Count[]): Promise<void>;
+  /** Subtracts what this process has written under a mark. @throws ServiceError `store_unavailable` */
+  takeBack(mark: string, changes: Changes): Promise<void>;
+  /** Counts in place of whatever any process has counted under the mark. @throws ServiceError `store_unavailable` */
+  settle(mark: string, changes: Changes): Promise<void>;
+  /** The job of that mark is never done again: its mark goes with the next write. */
+  release(mark: string): void;
+  /** The job of that mark failed here, and is done again somewhere: its mark stays. */
+  leave(mark: string): void;
+  /** Closes what can be closed. @throws ServiceError `store_unavailable` */
+  close(): Promise<void>;
+}
+
+interface OpenLedger {
+  readonly id: string;
+  readonly beganAt: number;
+  readonly numbers: Map<string, number>;
+  /** Rows whose numbers are written. */
+  readonly known: Set<number>;
+  /** Marks of jobs that are under way, and those of jobs that are done. */
+  readonly marks: Set<string>;
+  readonly released: Set<string>;
+  /** Writes under way. */
+  writes: number;
+}
+
+interface Update {
+  readonly $inc: Record<string, number>;
+  readonly $set: Record<string, unknown>;
+  readonly $unset: Record<string, ''>;
+}
+
+/** MongoDB takes no empty operator. */
+export const filled = (update: object): UpdateFilter<Ledger> =>
+  Object.fromEntries(Object.entries(update).filter(([, fields]) => Object.keys(fields).length > 0));
+
+/** A mark that is taken says that the write has been made. */
+const toleratingKnown = (mark: string | undefined) => (error: unknown) => {
+  if (mark === undefined || !isDuplicateKey(error)) throw error;
+};
+
+export function createLedgerWriter(ledgers: Ledgers): LedgerWriter {
+  const open = new Map<string, OpenLedger>();
+  let current: OpenLedger | undefined;
+  let timer: NodeJS.Timeout | undefined;
+
+  function begin(): OpenLedger {
+    current = {
+      id: randomUUIDv7(),
+      beganAt: performance.now(),
+      numbers: new Map(),
+      known: new Set(),
+      marks: new Set(),
+      released: new Set(),
+      writes: 0,
+    };
+    open.set(current.id, current);
+    clearTimeout(timer);
+    timer = setTimeout(() => void end(), longestMs).unref();
+    return current;
+  }
+
+  /** One with jobs under way is closed with a later one. */
+  const end = async () => {
+    current = undefined;
+    await closeEnded().catch(() => undefined);
+  };
+
+  function ledgerToWrite(): OpenLedger {
+    if (!current) return begin();
+    const isFull = current.numbers.size > mostRows || performance.now() - current.beganAt > longestMs;
+    if (!isFull) return current;
+    void end();
+    return begin();
+  }
+
+  function numberOf(ledger: OpenLedger, row: string): number {
+    const number = ledger.numbers.get(row) ?? ledger.numbers.size;
+    ledger.numbers.set(row, number);
+    return number;
+  }
+
+  function add({ $inc }: Update, path: string, value: number): void {
+    $inc[path] = (($inc[path] as number | undefined) ?? 0) + value;
+  }
+
+  /** The part of an update that adds changes, or with `by` −1 subtracts them. */
+  function addChanges(update: Update, ledger: OpenLedger, changes: Changes, by: 1 | -1): void {
+    for (const [row, increments] of changes) {
+      const number = numberOf(ledger, row);
+      if (!ledger.known.has(number)) update.$set[`rows.${number}`] = row;
+      for (const [figure, value] of Object.entries(increments)) add(update, `counts.${number}.${figure}`, by * value);
+    }
+  }
+
+  async function write(counts: readonly Count[]): Promise<void> {
+    const ledger = ledgerToWrite();
+    const update: Update = { $inc: {}, $set: {}, $unset: {} };
+    for (const { mark, changes } of counts) {
+      addChanges(update, ledger, changes, 1);
+      if (mark === undefined) continue;
+      ledger.marks.add(mark);
+      ledger.released.delete(mark);
+      for (const [row, { stamps = 0 }] of changes) update.$set[`jobs.${mark}.${numberOf(ledger, row)}`] = stamps;
+    }
+    const released = [...ledger.released];
+    for (const mark of released) update.$unset[`jobs.${mark}`] = '';
+    const rows = [...ledger.numbers.values()];
+    const first = counts.find(({ mark }) => mark !== undefined)?.mark;
+    // A write whose answer was lost may come again: it finds its first mark, and all others came with that.
+    const filter = { _id: ledger.id, ...(first !== undefined && { [`jobs.${first}`]: { $exists: false } }) };
+    ledger.writes += 1;
+    try {
+      await inStore(() => ledgers.updateOne(filter, filled(update), { upsert: true }).catch(toleratingKnown(first)));
+    } finally {
+      ledger.writes -= 1;
+    }
+    for (const row of rows) ledger.known.add(row);
+    for (const mark of released) ledger.released.delete(mark);
+  }
+
+  const ledgerOf = (mark: string) => [...open.values()].find(({ marks }) => marks.has(mark));
+
+  function letGo(mark: string): OpenLedger | undefined {
+    const ledger = ledgerOf(mark);
+    ledger?.marks.delete(mark);
+    return ledger;
+  }
+
+  async function closeEnded(): Promise<void> {
+    const isEnded = (ledger: OpenLedger) =>
+      (ledger.marks.size === 0 && ledger.writes === 0) || performance.now() - ledger.beganAt > longestJobMs;
+    const ended = [...open.values()].filter((ledger) => ledger !== current && isEnded(ledger));
+    for (const { id, released } of ended) {
+      const $unset = Object.fromEntries([...released].map((mark) => [`jobs.${mark}`, '' as const]));
+      await inStore(() => ledgers.updateOne({ _id: id }, filled({ $inc: {}, $set: { isClosed: true }, $unset })));
+      open.delete(id);
+    }
+  }
+
+  /** Subtracts what a ledger has under a mark, if it still has just that. */
+  async function uncount({ _id, jobs = {} }: Ledger, mark: string): Promise<void> {
+    const counted = Object.entries(jobs[mark] ?? {});
+    const filter = Object.fromEntries(counted.map(([number, stamps]) => [`jobs.${mark}.${number}`, stamps]));
+    const $inc = Object.fromEntries(counted.map(([number, stamps]) => [`counts.${number}.stamps`, -stamps]));
+    await inStore(() => ledgers.updateOne({ _id, ...filter }, { $inc, $unset: { [`jobs.${mark}`]: '' } }));
+  }
+
+  return {
+    write,
+    takeBack: async (mark, changes) => {
+      const ledger = ledgerOf(mark);
+      if (!ledger) return;
+      const update: Update = { $inc: {}, $set: {}, $unset: {} };
+      addChanges(update, ledger, changes, -1);
+      for (const [row, { stamps = 0 }] of changes) add(update, `jobs.${mark}.${numberOf(ledger, row)}`, -stamps);
+      await inStore(() => ledgers.updateOne({ _id: ledger.id }, filled(update)));
+    },
+    settle: async (mark, changes) => {
+      const found = await inStore(() => ledgers.find({ [`jobs.${mark}`]: { $exists: true } }, { maxTimeMS }).toArray());
+      for (const ledger of found) await uncount(ledger, mark);
+      if (changes.size > 0) await write([{ mark, changes }]);
+    },
+    release: (mark) => letGo(mark)?.released.add(mark),
+    leave: letGo,
+    close: async () => {
+      clearTimeout(timer);
+      current = undefined;
+      await closeEnded();
+    },
+  };
+}
+
+/** The rows that ledgers add to, by themselves, but for what is in a row already. */
+export function rowsOfLedgers(ledgers: readonly Ledger[], isIn: (row: string, ledger: string) => boolean): CounterRecord[] {
+  return ledgers.flatMap(({ _id, rows = {}, counts = {} }) =>
+    Object.entries(rows).flatMap(([number, row]) => (isIn(row, _id) ? [] : [{ _id: row, ...fieldsOf(row), ...counts[number] }])),
+  );
+}

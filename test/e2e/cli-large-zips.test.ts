@@ -1,0 +1,113 @@
+import { createHash } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { opensslSettingsText } from '../../src/shared/contract/evidence-bundle.ts';
+import { createPki } from '../../src/tsa/pki.ts';
+import { runCommand, temporaryFolder } from '../support/command.ts';
+import { peakMebibytes } from '../support/process-memory.ts';
+import { type RawEntry, writeRawZip } from '../support/raw-zip.ts';
+
+const hash = (content: string): string => createHash('sha256').update(content).digest('hex');
+const ofNothing = hash('');
+const record = JSON.stringify({
+  agent_commitment: ofNothing,
+  briefing_hash: ofNothing,
+  chain_hash: ofNothing,
+  completed_at: '2026-11-22T10:00:00.000Z',
+  confirmed_at: null,
+  created_at: '2026-11-22T09:00:00.000Z',
+  email_commitment: ofNothing,
+  format: 'qstamp-closing-record/1',
+  merkle_root: ofNothing,
+  output_count: 0,
+  tier: 'standard',
+  workflow_id: '01a202c0-9c61-7125-b2bd-9dd1c07b9678',
+});
+
+/** A bundle without outputs and time-stamps; `bent` takes the place of the entry of its name, or comes last. */
+function bundleWith(...bent: readonly RawEntry[]): RawEntry[] {
+  const files = {
+    'README.txt': 'Read me.\n',
+    'verify.sh': '#!/bin/sh\n',
+    'openssl.cnf': opensslSettingsText,
+    'closing-record.json': record,
+    'root.bin': '',
+    'outputs.txt': '',
+    'certificates/anchors.pem': '',
+    'certificates/others.pem': '',
+    'certificates/revocation-lists.pem': '',
+  };
+  const sums = Object.entries(files).map(([name, content]) => `${hash(content)}  ${name}\n`);
+  const good = Object.entries({ ...files, SHA256SUMS: sums.join('') });
+  const entries = good.map(([name, content]): RawEntry => ({ name, content: Buffer.from(content) }));
+  return [
+    ...entries.map((entry) => bent.find(({ name }) => name === entry.name) ?? entry),
+    ...bent.filter(({ name }) => !good.some(([known]) => known === name)),
+  ];
+}
+
+const containerWith = (...more: readonly RawEntry[]): RawEntry[] => [
+  { name: 'mimetype', content: Buffer.from('application/vnd.etsi.asic-s+zip') },
+  ...more,
+];
+
+const nothing = Buffer.alloc(0);
+const zeros = 300_000_000;
+const claims = { packed: 10_000_000_000, unpacked: 10_000_000_000 };
+const proof = { name: 'META-INF/timestamp.tst', content: Buffer.from('3003020100', 'hex') };
+const longNames = Array.from({ length: 100 }, (_, index) => ({ name: `${index}${'x'.repeat(60_000)}`, content: nothing }));
+
+const cases: readonly (readonly [what: string, file: string, says: string, entries: readonly RawEntry[]])[] = [
+  ['nothing wrong', 'good.zip', 'NOT PROVED', bundleWith()],
+  ...[
+    ['outputs.txt', 'outputs.txt has a line that is too long'],
+    ['README.txt', 'README.txt is not the file that SHA256SUMS lists'],
+    ['closing-record.json', 'closing-record.json is too large'],
+    ['root.bin', 'root.bin is too large'],
+    ['certificates/anchors.pem', 'certificates/anchors.pem is too large'],
+    ['SHA256SUMS', 'SHA256SUMS is too large'],
+    ['more.bin', 'more.bin belongs to no bundle'],
+  ].map(
+    ([name = '', says = '']) => [`300 MB of zeros as ${name}`, 'zeros.zip', says, bundleWith({ name, content: nothing, zeros })] as const,
+  ),
+  [
+    '10 GB claimed',
+    'claims.zip',
+    'outputs.txt is larger than the container',
+    bundleWith({ name: 'outputs.txt', content: nothing, claims }),
+  ],
+  [
+    '10 GB claimed to be compressed',
+    'claims.zip',
+    'outputs.txt unpacks to far more than it holds',
+    bundleWith({ name: 'outputs.txt', content: nothing, claims: { ...claims, packed: 0 }, isDeflated: true }),
+  ],
+  ['long names', 'names.zip', 'its list of entries is too long', bundleWith(...longNames)],
+  ['long names', 'names.asics', 'its list of entries is too long', containerWith(...longNames)],
+  ['a proof of 300 MB', 'proof.asics', 'is too large', containerWith({ name: 'a', content: nothing }, { ...proof, zeros })],
+  ['a file of 300 MB', 'file.asics', 'NOT VALID, ', containerWith({ name: 'a', content: nothing, zeros }, proof)],
+  ['a file of 10 GB', 'file.asics', 'a is larger than the container', containerWith({ name: 'a', content: nothing, claims }, proof)],
+];
+
+test.each(cases)('with %s, %s is judged in one sentence and in 200 MiB', async (_what, file, says, entries) => {
+  const cwd = temporaryFolder();
+  writeRawZip(join(cwd, file), entries);
+  writeFileSync(join(cwd, 'root.pem'), createPki({ nowMs: Date.now() }).rootPem);
+  let peak = 0;
+  let watching: NodeJS.Timeout | undefined;
+  const onStart = (pid: number) => {
+    watching = setInterval(() => {
+      try {
+        peak = Math.max(peak, peakMebibytes(pid) || 0);
+      } catch {}
+    }, 50);
+  };
+  const { code, stdout, stderr } = await runCommand(['verify', '--ca', 'root.pem', file], { cwd, onStart });
+  clearInterval(watching);
+  expect(stdout + stderr).toContain(says);
+  if (says !== 'NOT PROVED') expect((stdout + stderr).match(/\n/g)).toHaveLength(1);
+  expect(code).toBe(1);
+  if (process.platform === 'linux') expect(peak).toBeGreaterThan(0);
+  expect(peak).toBeLessThan(200);
+});
