@@ -4,10 +4,10 @@
  * arguments: only trials with one of them in their titles.
  */
 import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import { getBaseImages } from './containers/base-images.ts';
 import { getCompose } from './containers/compose-program.ts';
-import { startPodman } from './containers/podman.ts';
+import { type Podman, startPodman } from './containers/podman.ts';
 import { checkoutDir, type StackContext } from './stack/context.ts';
 import { answersAsEngine, engineAnswers } from './stack/engine.ts';
 import { runScript } from './stack/interrupt.ts';
@@ -15,8 +15,11 @@ import { withLock } from './stack/lock.mjs';
 import { runToTerminal } from './stack/run-to-terminal.ts';
 import { createTemporaryContext, startStack } from './stack/stack.ts';
 
-/** Tests that break servers of their own, and such as share one. */
-const testFiles = ['test/e2e/servers.test.ts', 'test/e2e/stamping.test.ts'];
+/** Tests that break servers of their own, such as share one, and `npm start` with both servers by compose. */
+const testFiles = [
+  ...['test/e2e/servers.test.ts', 'test/api/edges-rate-limits.test.ts', 'test/faults/unanswered.test.ts'],
+  ...['test/e2e/stamping.test.ts', 'test/e2e/start.test.ts'],
+];
 
 const rows: { readonly title: string; readonly result: string; readonly isGood: boolean }[] = [];
 
@@ -36,7 +39,8 @@ async function runTests(context: StackContext): Promise<string> {
     const TMPDIR = join(context.dataDir, 'tmp');
     mkdirSync(TMPDIR);
     const env = { ...process.env, TMPDIR, TEST_REDIS_URL: stack.redisUrl, TEST_MONGODB_URL: stack.mongoUrl };
-    const vitest = [join(checkoutDir, 'node_modules/vitest/vitest.mjs'), 'run', ...testFiles];
+    // One file after the other: an engine that is busy with another's containers freezes none within the time that the service gives Redis.
+    const vitest = [join(checkoutDir, 'node_modules/vitest/vitest.mjs'), 'run', '--no-file-parallelism', ...testFiles];
     const code = await runToTerminal(process.execPath, vitest, { signal: context.signal, env, cwd: checkoutDir });
     if (code !== 0) throw new Error(`vitest ended with code ${code}; see above`);
     return `${testFiles.length} files passed; Redis: ${stack.redisSource}`;
@@ -46,14 +50,17 @@ async function runTests(context: StackContext): Promise<string> {
 }
 
 /** The rest, once an engine is there; what reads `DOCKER_HOST` when it is loaded is loaded here. */
-async function runTrials(context: StackContext, words: readonly string[]): Promise<void> {
+async function runTrials(context: StackContext, words: readonly string[], podman: Podman | undefined): Promise<void> {
+  const compose = await getCompose(context);
+  // `npm start` looks there for one that is not Docker's plugin.
+  if (isAbsolute(compose[0] ?? '')) process.env.PATH = `${dirname(compose[0] ?? '')}${delimiter}${process.env.PATH}`;
   const { createDeployment } = await import('./containers/deployment.ts');
   const { trials } = await import('./containers/trials.ts');
   const isChosen = (title: string) => words.length === 0 || words.some((word) => title.includes(word));
   if (isChosen('tests by testcontainers')) await attempt(context, 'tests by testcontainers', () => runTests(context));
   const chosen = trials.filter(({ title }) => isChosen(title));
   if (chosen.length === 0) return;
-  const deployment = await createDeployment(context, await getCompose(context));
+  const deployment = await createDeployment(context, compose, podman);
   try {
     for (const { title, run } of chosen) await attempt(context, title, () => run(deployment));
   } finally {
@@ -78,7 +85,7 @@ await runScript(async (signal) => {
         rows.push({ title: 'engine', result: `${await podman.podman(['--version'])}, with a socket of its own`, isGood: true });
         for (const { name, source } of await getBaseImages(context, podman)) rows.push({ title: name, result: source, isGood: true });
       }
-      await runTrials(context, process.argv.slice(2));
+      await runTrials(context, process.argv.slice(2), podman);
       if (podman !== undefined) {
         const { DOCKER_HOST = '' } = podman.env;
         await podman.podman(['image', 'prune', '--force', '--filter', 'until=168h']);

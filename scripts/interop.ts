@@ -1,7 +1,7 @@
 /**
  * `npm run interop`: strangers use a running service. Foreign generators make clients of `/openapi.json`, and these call every operation;
- * time-stamp clients are given the address of the RFC 3161 door; two of the Model Context Protocol use `/mcp`; Bouncy Castle and DSS judge our evidence records, and we those of Bouncy
- * Castle; scitt-cose, pymerkle, jq and OpenSSL judge what a workflow proves; our own clients run in Python, Deno and Bun. What they need is installed once, into the cache. Redis and MongoDB are those of
+ * time-stamp clients are given the address of the RFC 3161 door; two of the Model Context Protocol use `/mcp`; Bouncy Castle, DSS and digidoc4j judge our evidence records and containers, and we
+ * those of Bouncy Castle; scitt-cose, pymerkle, jq and OpenSSL judge what a workflow proves; our own clients run in Python, Deno and Bun. What they need is installed once, into the cache. Redis and MongoDB are those of
  * `REDIS_URL` and `MONGODB_URL`, or servers of its own. Names as arguments: only these strangers.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -91,7 +91,7 @@ await runScript(async (signal) => {
     }
     if (rows.length > 0) context.progress.say(['', 'client                  calls that were right  result', ...rows].join('\n'));
     if (chosen([{ name: 'evidence-records' }]).length > 0) {
-      const records = await context.progress.step('Bouncy Castle and DSS', () =>
+      const records = await context.progress.step('Bouncy Castle, DSS and digidoc4j', () =>
         exchangeWithStrangers(context, {
           url,
           serviceToken: developmentToken.token,
@@ -105,7 +105,11 @@ await runScript(async (signal) => {
       isGood &&= isRight;
       const verdict = isRight ? 'passed' : 'FAILED';
       context.progress.say(
-        [`\nevidence records, judged rightly on both sides: ${records.right}  ${verdict}`, ...records.faults].join('\n'),
+        [
+          `\nevidence records and containers, judged rightly on both sides: ${records.right}  ${verdict}`,
+          ...records.notes,
+          ...records.faults,
+        ].join('\n'),
       );
     }
     for (const stranger of chosen(mcpStrangers)) {

@@ -4,6 +4,7 @@ import { getContainerRuntimeClient } from 'testcontainers';
 import { checkoutDir, type StackContext } from '../stack/context.ts';
 import { findFreePort } from '../stack/ports.ts';
 import { runCommand } from '../stack/run-command.ts';
+import type { Podman } from './podman.ts';
 
 /** What somebody has who follows the README: the repository, and no more. */
 const parts = [
@@ -24,6 +25,8 @@ export interface Deployment {
   inspect(service: string): Promise<Container[]>;
   /** Ends the process of each container of a service at once, as a crash does; nobody but its restart policy starts it again. */
   crash(service: string): Promise<void>;
+  /** The engine, where it is ours to break. */
+  readonly engine: Podman | undefined;
   /** Bytes of an image. */
   imageOf(
     name: string,
@@ -45,7 +48,11 @@ export interface Container {
 }
 
 /** Lays the files out, with everything that the README tells to put into `config` and `.env`. */
-export async function createDeployment(context: StackContext, [program = '', ...before]: readonly string[]): Promise<Deployment> {
+export async function createDeployment(
+  context: StackContext,
+  [program = '', ...before]: readonly string[],
+  engine: Podman | undefined,
+): Promise<Deployment> {
   const folder = join(context.dataDir, 'checkout');
   mkdirSync(folder);
   for (const part of parts) cpSync(join(checkoutDir, part), join(folder, part), { recursive: true });
@@ -89,6 +96,7 @@ export async function createDeployment(context: StackContext, [program = '', ...
     crash: async (service) => {
       for (const { State } of await inspect(service)) process.kill(State.Pid, 'SIGKILL');
     },
+    engine,
     imageOf: (name) => dockerode.getImage(name).inspect(),
   };
 }

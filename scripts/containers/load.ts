@@ -8,14 +8,11 @@ const clients = 16;
 const mostRefusals = 60;
 
 /** One that was made under load. */
-export interface Load extends Stamped {
-  /** How often its client was told 502 before. */
-  readonly refusals: number;
-}
-
 export interface Stamped {
   readonly hash: string;
   readonly id: string;
+  /** How often its client was told 502 before. */
+  readonly refusals: number;
 }
 
 /** A client as a caller would write it: it repeats a request, under the same idempotency key, until it is told 201. */
@@ -23,7 +20,7 @@ export const clientOf = ({ url, serviceToken }: Deployment): Qstamp =>
   new Qstamp({ url, serviceToken, maxRetries: 100, timeoutMs: 20_000 });
 
 /** Stamps a hash, again after each 502, which says that no TSA answered and nothing was stamped. Answers how often that was told. */
-async function stampPatiently(qstamp: Qstamp, hash: string): Promise<Load> {
+async function stampPatiently(qstamp: Qstamp, hash: string): Promise<Stamped> {
   for (let refusals = 0; ; refusals += 1) {
     try {
       return { hash, id: (await qstamp.stampHash(hash)).token_id, refusals };
@@ -35,11 +32,11 @@ async function stampPatiently(qstamp: Qstamp, hash: string): Promise<Load> {
 }
 
 /** Stamps so many fresh hashes by sixteen clients at once; `meanwhile` begins when a fifth of them are done. */
-export async function stampUnderLoad(deployment: Deployment, count: number, meanwhile: () => Promise<void>): Promise<Load[]> {
+export async function stampUnderLoad(deployment: Deployment, count: number, meanwhile: () => Promise<void>): Promise<Stamped[]> {
   const qstamp = clientOf(deployment);
   const hashes = Array.from({ length: count }, () => createHash('sha256').update(randomBytes(16)).digest('hex'));
   const waiting = [...hashes];
-  const stamped: Load[] = [];
+  const stamped: Stamped[] = [];
   let broken: Promise<void> | undefined;
   const ends = await Promise.allSettled(
     Array.from({ length: clients }, async () => {
@@ -80,7 +77,10 @@ export async function expectEachOnce(deployment: Deployment, stamped: readonly S
     ids.set(content_sha256, [...(ids.get(content_sha256) ?? []), token_id]);
   const lost = stamped.filter(({ hash, id }) => !ids.get(hash)?.includes(id));
   const doubled = stamped.filter(({ hash }) => (ids.get(hash)?.length ?? 0) > 1);
-  if (lost.length + doubled.length > 0) throw new Error(`${lost.length} of ${stamped.length} stamps are lost, ${doubled.length} doubled`);
+  if (lost.length + doubled.length > 0) {
+    const refused = doubled.filter(({ refusals }) => refusals > 0).length;
+    throw new Error(`${lost.length} of ${stamped.length} stamps are lost, ${doubled.length} doubled, ${refused} of these after a 502`);
+  }
   const qstamp = clientOf(deployment);
   for (const { id } of stamped.filter((_, index) => index % 10 === 0)) {
     const { valid, reason } = await qstamp.verify(id);

@@ -1,11 +1,12 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { canInstallPackages, findProgram, installPackages } from '../stack/administrator.ts';
 import type { StackContext } from '../stack/context.ts';
 import { answersAsEngine } from '../stack/engine.ts';
 import { createManagedProcess } from '../stack/managed-process.ts';
+import { processTree, sendSignal } from '../stack/process-group.ts';
 import { StepError } from '../stack/progress.mjs';
 import { runCommand } from '../stack/run-command.ts';
 
@@ -19,6 +20,10 @@ export interface Podman {
   /** What makes Docker's clients, testcontainers and `podman` itself use it. */
   readonly env: Readonly<Record<string, string>>;
   podman(args: readonly string[], onLine?: (line: string) => void): Promise<string>;
+  /** SIGKILL to what answers at the socket: containers go on. */
+  crash(): Promise<void>;
+  /** Has it answer again. */
+  revive(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -83,6 +88,20 @@ function askAfterHealth(socketPath: string, everyMs: number): () => Promise<void
   };
 }
 
+/** Podman's monitors of containers below `folder`: one waits for ever where Podman was killed between making a container and starting it. */
+const findMonitors = (folder: string): number[] =>
+  readdirSync('/proc')
+    .filter((entry) => /^\d+$/.test(entry))
+    .flatMap((entry) => {
+      try {
+        const [program = '', ...args] = readFileSync(`/proc/${entry}/cmdline`, 'utf8').split('\0');
+        return basename(program) === 'conmon' && args.some((arg) => arg.startsWith(`${folder}/`)) ? [Number(entry)] : [];
+      } catch {
+        // It ended while we looked.
+        return [];
+      }
+    });
+
 /** Installs Debian's Podman where it is missing, and starts it, with its images kept in the cache. */
 export async function startPodman(context: StackContext): Promise<Podman> {
   const { signal, cacheDir, dataDir } = context;
@@ -108,6 +127,7 @@ export async function startPodman(context: StackContext): Promise<Podman> {
       await runCommand('podman', [what, 'rm', '--all', '--force'], asMuchAsGoes).catch(() => undefined);
     }
     await runCommand('podman', ['network', 'prune', '--force'], asMuchAsGoes).catch(() => undefined);
+    for (const pid of findMonitors(folder)) for (const each of processTree(pid)) sendSignal(each, 'SIGKILL');
   };
   // Of a run that was cut off, perhaps before this machine was started anew.
   await removeAll();
@@ -136,6 +156,8 @@ export async function startPodman(context: StackContext): Promise<Podman> {
       TESTCONTAINERS_HOST_OVERRIDE: '127.0.0.1',
     },
     podman,
+    crash: service.kill,
+    revive: () => service.start(signal),
     stop: async () => {
       await endHealth();
       await removeAll();

@@ -1,6 +1,7 @@
 import type { Deployment } from './deployment.ts';
+import { engineTrials } from './engine-trials.ts';
 import { confinement, contents, signals } from './image-trials.ts';
-import { clientOf, expectEachOnce, type Load, type Stamped, stampUnderLoad } from './load.ts';
+import { clientOf, expectEachOnce, type Stamped, stampUnderLoad } from './load.ts';
 import { mistakes } from './mistakes.ts';
 import { until } from './until.ts';
 
@@ -99,7 +100,7 @@ const prometheus: Trial = {
 };
 
 /** After `expectEachOnce`. */
-function summaryOf(made: readonly Load[]): string {
+function summaryOf(made: readonly Stamped[]): string {
   const refused = made.filter(({ refusals }) => refusals > 0).length;
   return `${made.length} told 201${refused > 0 ? `, ${refused} of them after 502` : ''}, 0 lost, 0 doubled`;
 }
@@ -155,6 +156,7 @@ const kept: Trial = {
 /** In this order: the first begin with nothing, the last end everything. */
 export const trials: readonly Trial[] = [
   ...mistakes,
+  ...engineTrials,
   up,
   contents,
   confinement,

@@ -3,12 +3,15 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ComposeServer, composeHealthCheck, composeImage } from './compose-file.ts';
 import { checkoutDir, type StackContext } from './context.ts';
+import { blameEngine, cleanUpUnlessLost, containerStepError } from './engine.ts';
 import { withLock } from './lock.mjs';
 import { createManagedProcess } from './managed-process.ts';
 import { expectConnection, findFreePort } from './ports.ts';
-import { StepError } from './progress.mjs';
 import { CommandError, runCommand } from './run-command.ts';
 import type { ServerOptions, StackServer } from './server.ts';
+
+/** Longer than the `stop_grace_period` of docker-compose.yml. */
+const controlMs = 30_000;
 
 interface Reached {
   readonly portVariable: string;
@@ -30,15 +33,27 @@ const reached: Readonly<Record<ComposeServer, Reached>> = {
   },
 };
 
+const projectFile = (dataDir: string) => join(dataDir, 'compose-project');
+
+/** The name of the containers and volumes of earlier starts, where there were any. */
+export const findProject = (dataDir: string): string | undefined =>
+  existsSync(projectFile(dataDir)) ? readFileSync(projectFile(dataDir), 'utf8').trim() : undefined;
+
 /** The name of our containers and volumes: kept beside the other state, so that who deletes that begins with fresh volumes too. */
 function projectOf(dataDir: string): string {
-  const file = join(dataDir, 'compose-project');
-  if (!existsSync(file)) writeFileSync(file, `qstamp-${randomBytes(6).toString('hex')}\n`);
-  return readFileSync(file, 'utf8').trim();
+  const found = findProject(dataDir);
+  if (found) return found;
+  const project = `qstamp-${randomBytes(6).toString('hex')}`;
+  writeFileSync(projectFile(dataDir), `${project}\n`);
+  return project;
 }
 
+/** Projects whose passwords this process has seen to. */
+const withSecrets = new Set<string>();
+
 /** Makes the passwords, where the volumes have none yet, as the first service of docker-compose.yml does. */
-async function makeSecrets({ signal, progress }: StackContext, compose: string, args: readonly string[]): Promise<void> {
+async function makeSecrets({ signal, progress }: StackContext, compose: string, args: readonly string[], project: string): Promise<void> {
+  if (withSecrets.has(project)) return;
   const title = `Making the passwords of Redis and MongoDB (${composeImage('secrets')})`;
   try {
     await progress.step(title, ({ update }) =>
@@ -46,18 +61,20 @@ async function makeSecrets({ signal, progress }: StackContext, compose: string, 
     );
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
-    throw new StepError(
+    throw await containerStepError(
       title,
-      error.message,
-      'see that the engine runs and that images can be pulled, or set REDIS_URL and MONGODB_URL',
       error,
+      'see that the engine runs and that images can be pulled, or set REDIS_URL and MONGODB_URL',
     );
   }
+  withSecrets.add(project);
 }
 
 /**
  * A server of docker-compose.yml, by Docker Compose itself and as it is described there, with its port published on loopback. Compose stays our
  * child in the foreground; its containers and volumes stay for the next start.
+ *
+ * @throws StepError where it does not start; one line where the engine has gone.
  */
 export async function startComposeServer(
   context: StackContext,
@@ -65,7 +82,7 @@ export async function startComposeServer(
   name: ComposeServer,
   options: ServerOptions,
 ): Promise<StackServer> {
-  const { signal, dataDir } = context;
+  const { signal, dataDir, progress } = context;
   const { portVariable, passwordFile, urlAt } = reached[name];
   const port = await findFreePort(options.preferredPort);
   const project = projectOf(dataDir);
@@ -73,8 +90,8 @@ export async function startComposeServer(
   const env = { ...process.env, [portVariable]: String(port) };
   const inside = (command: readonly string[]) =>
     runCommand(compose, [...args, 'exec', '-T', name, ...command], { signal, cwd: checkoutDir, env, timeoutMs: 15_000 });
-  // Networks and volumes of the two servers are the same: one at a time makes them.
-  await withLock(project, () => makeSecrets(context, compose, args), { signal });
+  const control = (verb: string) =>
+    runCommand(compose, [...args, verb, name], { cwd: checkoutDir, env, timeoutMs: controlMs }).then(() => undefined);
 
   const server = createManagedProcess({
     name: `${name} (docker compose)`,
@@ -89,19 +106,45 @@ export async function startComposeServer(
       await expectConnection(port);
     },
   });
-  await server.start(signal);
-  const url = urlAt(port, (await inside(['cat', passwordFile])).trim());
+  let hasEndedItself = false;
+  server.onUnexpectedExit(() => {
+    hasEndedItself = true;
+  });
+  /** For a Compose that is gone, which takes its container along only when it is asked to end. */
+  const stopContainer = () => cleanUpUnlessLost(() => control('stop'), progress.say);
+  const start = async () => {
+    await makeSecrets(context, compose, args, project);
+    try {
+      await server.start(signal);
+      return (await inside(['cat', passwordFile])).trim();
+    } catch (error) {
+      const failure = await containerStepError(`Starting ${name} (docker compose)`, error as Error, 'mend what it says and start again');
+      await stopContainer();
+      signal.throwIfAborted();
+      throw failure;
+    }
+  };
+  // Networks and volumes of the two servers are the same: one at a time makes them.
+  const password = await withLock(project, start, { signal });
+  const url = urlAt(port, password);
   writeFileSync(join(dataDir, `${name}-url`), `${url}\n`, { mode: 0o600 });
-  const control = (verb: string) => runCommand(compose, [...args, verb, name], { cwd: checkoutDir, env }).then(() => undefined);
   return {
     ...server,
-    start: () => server.start(),
+    start: () => {
+      hasEndedItself = false;
+      return server.start();
+    },
+    stop: async () => {
+      await server.stop();
+      if (hasEndedItself) await stopContainer();
+    },
     kill: async () => {
       await control('kill');
       await server.kill();
     },
     pause: () => control('pause'),
     resume: () => control('unpause'),
+    onUnexpectedExit: (listener) => server.onUnexpectedExit((report) => void blameEngine(report).then((blamed) => listener(blamed.report))),
     url,
     port,
     source: `${composeImage(name)} of docker-compose.yml, because a container engine answers`,

@@ -21,7 +21,7 @@ export interface ManagedProcess {
   pause(): void;
   /** SIGCONT. */
   resume(): void;
-  /** Calls back when it ends although nobody asked it to. */
+  /** Calls back when it ends although nobody asked it to, at once where it has already. */
   onUnexpectedExit(listener: (report: string) => void): void;
 }
 
@@ -59,6 +59,12 @@ export function createManagedProcess(description: ProcessDescription): ManagedPr
   let child: ChildProcess | undefined;
   let expected = true;
   const listeners: ((report: string) => void)[] = [];
+  let unexpected: string | undefined;
+  const tell = (report: string) => {
+    if (expected) return;
+    unexpected = report;
+    for (const listener of listeners) listener(report);
+  };
 
   const running = () => child !== undefined && child.exitCode === null && child.signalCode === null;
   const ended = async (process: ChildProcess) => {
@@ -123,12 +129,9 @@ export function createManagedProcess(description: ProcessDescription): ManagedPr
     });
     child = started;
     expected = false;
-    started.once('error', (error) => {
-      if (!expected) for (const listener of listeners) listener(`${name} could not be started: ${error.message}`);
-    });
-    started.once('exit', (code, by) => {
-      if (!expected) for (const listener of listeners) listener(`${name} ended with ${by ?? `code ${code}`}:\n${lastLines(logFile)}`);
-    });
+    unexpected = undefined;
+    started.once('error', (error) => tell(`${name} could not be started: ${error.message}`));
+    started.once('exit', (code, by) => tell(`${name} ended with ${by ?? `code ${code}`}:\n${lastLines(logFile)}`));
     try {
       await untilReady(signal);
     } catch (error) {
@@ -143,6 +146,9 @@ export function createManagedProcess(description: ProcessDescription): ManagedPr
     kill,
     pause: () => void signalAll('SIGSTOP'),
     resume: () => void signalAll('SIGCONT'),
-    onUnexpectedExit: (listener) => void listeners.push(listener),
+    onUnexpectedExit: (listener) => {
+      listeners.push(listener);
+      if (unexpected !== undefined) listener(unexpected);
+    },
   };
 }

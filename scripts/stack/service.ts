@@ -21,7 +21,7 @@ export interface Service {
   readonly name: ServiceProcess;
   readonly ready: Ready;
   stop(): Promise<void>;
-  /** Calls back when it ends although nobody asked it to. */
+  /** Calls back when it ends although nobody asked it to, at once where it has already. */
   onUnexpectedExit(listener: (report: string) => void): void;
 }
 
@@ -78,9 +78,13 @@ export async function startService(name: ServiceProcess, { env, logFile, say, si
 
   let stopping = false;
   const listeners: ((report: string) => void)[] = [];
+  let unexpected: string | undefined;
   const ended = once(child, 'close').then(([code, by]) => {
     const text = report(`${name} ended with ${by ?? `code ${code}`}`);
-    if (!stopping) for (const listener of listeners) listener(text);
+    if (!stopping) {
+      unexpected = text;
+      for (const listener of listeners) listener(text);
+    }
     return text;
   });
   const stop = async () => {
@@ -100,7 +104,11 @@ export async function startService(name: ServiceProcess, { env, logFile, say, si
     const message = once(child, 'message', { signal: AbortSignal.any([signal, waiting.signal]) });
     const ready: Ready | string = await Promise.race([message.then(([first]): Ready => first), ended]);
     if (typeof ready === 'string') throw fail(ready);
-    return { name, ready, stop, onUnexpectedExit: (listener) => void listeners.push(listener) };
+    const onUnexpectedExit = (listener: (report: string) => void) => {
+      listeners.push(listener);
+      if (unexpected !== undefined) listener(unexpected);
+    };
+    return { name, ready, stop, onUnexpectedExit };
   } catch (error) {
     await stop();
     signal.throwIfAborted();

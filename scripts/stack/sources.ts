@@ -1,6 +1,6 @@
 import { canInstallPackages, findProgram } from './administrator.ts';
 import { type ComposeServer, findCompose, oldestCompose } from './compose-file.ts';
-import { startComposeServer } from './compose-servers.ts';
+import { findProject, startComposeServer } from './compose-servers.ts';
 import type { StackContext } from './context.ts';
 import { engineAnswers } from './engine.ts';
 import { StepError } from './progress.mjs';
@@ -25,13 +25,22 @@ export interface Source {
 
 /** By compose for data that stays (`npm start`), by testcontainers for data that is thrown away; undefined where there is no engine for that. */
 async function startInContainer(context: StackContext, service: ComposeServer, options: ServerOptions): Promise<StackServer | undefined> {
-  if (!(await engineAnswers(context))) return undefined;
-  if (!context.durable) return startTestContainer(context, service, options);
-  const compose = await findCompose(context);
+  const isThere = await engineAnswers(context);
+  if (!context.durable) return isThere ? startTestContainer(context, service, options) : undefined;
+  const compose = isThere ? await findCompose(context) : undefined;
   if (compose !== undefined) return startComposeServer(context, compose, service, options);
-  context.progress.say(
-    `  a container engine answers, but there is no Docker Compose ${oldestCompose.join('.')} or newer: going on without containers`,
-  );
+  const why = isThere
+    ? `a container engine answers, but there is no Docker Compose ${oldestCompose.join('.')} or newer`
+    : 'no container engine answers';
+  const project = findProject(context.dataDir);
+  if (project !== undefined) {
+    throw new StepError(
+      'Finding the data of earlier starts',
+      `it is in volumes of a container engine (${project}_${service}), and ${why}`,
+      'start the engine, or delete .local/compose-project to begin anew without it',
+    );
+  }
+  if (isThere) context.progress.say(`  ${why}: going on without containers`);
   return undefined;
 }
 

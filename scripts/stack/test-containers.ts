@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ComposeServer, composeImage, containerCommands } from './compose-file.ts';
 import type { StackContext } from './context.ts';
+import { cleanUpUnlessLost, containerStepError } from './engine.ts';
 import { initiateReplicaSet } from './mongo-ready.ts';
 import { findFreePort } from './ports.ts';
 import { pingRedis } from './redis-binary.ts';
@@ -53,9 +54,16 @@ export async function startTestContainer(context: StackContext, name: ComposeSer
   // Costs more to read than most tests take, and where no engine answers nobody needs it.
   const { GenericContainer, getContainerRuntimeClient } = await import('testcontainers');
   const image = composeImage(name);
+  const title = `Starting ${image} (testcontainers)`;
   const { port: inside, command, checkReady, urlAt } = contained[name];
   const port = await findFreePort(options.preferredPort);
-  const { container: containers, info } = await getContainerRuntimeClient();
+  const failure = async (error: Error): Promise<Error> =>
+    context.signal.aborted
+      ? context.signal.reason
+      : containerStepError(title, error, 'see that the engine runs and that its images can be pulled');
+  const { container: containers, info } = await getContainerRuntimeClient().catch(async (error) => {
+    throw await failure(error);
+  });
   // Elsewhere than here where we run in a container ourselves, or the engine is on another machine.
   const { host } = info.containerRuntime;
   /** Publishes its port to this machine alone where that will do; testcontainers by itself does so to the whole network. */
@@ -64,15 +72,26 @@ export async function startTestContainer(context: StackContext, name: ComposeSer
       const binding = { HostPort: String(port), ...(['localhost', '127.0.0.1'].includes(host) && { HostIp: '127.0.0.1' }) };
       this.hostConfig.PortBindings = { [`${inside}/tcp`]: [binding] };
     }
+    protected override containerCreated = async (id: string) => {
+      created = id;
+    };
   }
-  const started = await context.progress.step(`Starting ${image} (testcontainers)`, () =>
-    new ClosedContainer(image)
-      .withCommand([...command])
-      .withExposedPorts(inside)
-      .start(),
-  );
-  const container = containers.getById(started.getId());
-  const remove = () => container.remove({ force: true, v: true });
+  let created = '';
+  const removeById = (id: string) => cleanUpUnlessLost(() => containers.getById(id).remove({ force: true, v: true }), context.progress.say);
+  try {
+    await context.progress.step(title, () =>
+      new ClosedContainer(image)
+        .withCommand([...command])
+        .withExposedPorts(inside)
+        .start(),
+    );
+  } catch (error) {
+    const failed = await failure(error as Error);
+    if (created !== '') await removeById(created);
+    throw failed;
+  }
+  const container = containers.getById(created);
+  const remove = () => removeById(created);
   const ready = () => untilReady(() => checkReady(port, host), context);
   const listeners: ((report: string) => void)[] = [];
   let isExpected = false;
@@ -84,13 +103,14 @@ export async function startTestContainer(context: StackContext, name: ComposeSer
       // It was removed, or the engine has gone.
       () => undefined,
     );
-  const stop = async () => {
+  const stopNow = async () => {
     isExpected = true;
     const { State } = await container.inspect();
     if (!State.Running && !State.Paused) return;
     if (State.Paused) await container.unpause();
     await container.stop();
   };
+  const stop = () => cleanUpUnlessLost(stopNow, context.progress.say);
   const kill = async () => {
     isExpected = true;
     const { State } = await container.inspect();
@@ -124,8 +144,9 @@ export async function startTestContainer(context: StackContext, name: ComposeSer
   try {
     await ready();
   } catch (error) {
+    const failed = await failure(error as Error);
     await remove();
-    throw error;
+    throw failed;
   }
   void watch();
   return server;

@@ -45,8 +45,7 @@ import { registerVerifyForm } from './routes/verify-form.ts';
 import { registerVerifyUserRoutes } from './routes/verify-user.ts';
 import { registerWorkflowRoutes } from './routes/workflow.ts';
 import { registerWorkflowEvidenceRoutes } from './routes/workflow-evidence.ts';
-import { registerWorkflowProofRoutes } from './routes/workflow-proof.ts';
-import { registerWorkflowRecordRoutes } from './routes/workflow-record.ts';
+import { registerPublishedWorkflowRoutes } from './routes/workflow-published.ts';
 import type { Services } from './services/services.ts';
 
 export interface AppDeps {
@@ -164,8 +163,7 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
     stampsPerMinute: config.RATE_WORKFLOW_STAMP_PER_MINUTE,
     ...batches,
   });
-  registerWorkflowRecordRoutes(app, { workflows, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
-  registerWorkflowProofRoutes(app, { workflows, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
+  registerPublishedWorkflowRoutes(app, { workflows, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
   registerWorkflowEvidenceRoutes(app, { workflows, replyMemory, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
   registerCoseRoutes(app, { cose, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
   registerVerifyUserRoutes(app, { workflows, mistakes });

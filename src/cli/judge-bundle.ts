@@ -7,7 +7,7 @@ import { verifyInclusion } from '../shared/domain/merkle-proof.ts';
 import { type ChainEnd, chainStart, checkLink } from '../shared/domain/output-chain.ts';
 import type { ReasonCode } from '../shared/domain/reasons.ts';
 import { bytesOfSha256, isSha256Hex } from '../shared/domain/sha256-hex.ts';
-import { isSameImprint, sha256Imprint } from '../shared/domain/stamp.ts';
+import { type Imprint, imprintAlgorithms, isSameImprint, sha256Imprint } from '../shared/domain/stamp.ts';
 import { firstTokenOf, type TrustStore, type Verified } from '../shared/rfc3161/index.ts';
 import { BundleFault, type OpenedBundle } from './bundle-read.ts';
 import { imprintOf, type Judgement, judgeToken } from './judge-token.ts';
@@ -53,24 +53,40 @@ export interface BundleContext {
   readonly onOutput: (sequenceNumber: number) => void;
 }
 
-/** The judgement of a token or record that must be for this SHA-256. @throws StampRefused */
-function judgeStamp(bytes: Buffer, digest: string, what: string, { trust, nowMs }: BundleContext): Judgement {
-  const expected = sha256Imprint(digest);
-  const judged = judgeToken(bytes, trust, nowMs, [expected]);
+/** What a stamp must be for. */
+interface Stamped {
+  /** Lower-case hex. */
+  readonly sha256: string;
+  /** Where it is in the bundle: a record that was renewed by another hash algorithm is judged with its hash of that. */
+  readonly content?: Uint8Array | string;
+}
+
+const imprintsOf = ({ sha256, content }: Stamped): readonly Imprint[] => {
+  const others = content === undefined ? [] : imprintAlgorithms.filter((algorithm) => algorithm !== 'sha256');
+  return [
+    sha256Imprint(sha256),
+    ...others.map((algorithm) => ({ algorithm, digest: createHash(algorithm).update(content!).digest('hex') })),
+  ];
+};
+
+/** The judgement of a token or record that must be for this. @throws StampRefused */
+function judgeStamp(bytes: Buffer, stamped: Stamped, what: string, { trust, nowMs }: BundleContext): Judgement {
+  const expected = sha256Imprint(stamped.sha256);
+  const judged = judgeToken(bytes, trust, nowMs, imprintsOf(stamped));
   if (judged.verdict === 'not_valid') throw new StampRefused(judged.reason ?? 'unknown_format', what);
   if (judged.stated && !isSameImprint(imprintOf(judged.stated), expected)) throw new StampRefused('imprint_mismatch', what);
   return judged;
 }
 
-async function judgeSeal(bundle: OpenedBundle, name: SealName, digest: string, context: BundleContext): Promise<Judgement | undefined> {
+async function judgeSeal(bundle: OpenedBundle, name: SealName, stamped: Stamped, context: BundleContext): Promise<Judgement | undefined> {
   const { hasToken, hasRecord } = bundle.seals[name];
   const files = sealFiles(name);
   const what = name === 'root' ? 'the time-stamp of the Merkle root' : 'the time-stamp of the closing record';
   if (!hasToken) return undefined;
   const token = await bundle.bytesOf(files.token);
-  if (!hasRecord) return judgeStamp(token, digest, what, context);
+  if (!hasRecord) return judgeStamp(token, stamped, what, context);
   const record = await bundle.bytesOf(files.record);
-  const judged = judgeStamp(record, digest, what, context);
+  const judged = judgeStamp(record, stamped, what, context);
   if (!firstTokenOf(record).equals(token)) throw new BundleFault('bundle_malformed', `${files.token} is not the token in ${files.record}.`);
   return judged;
 }
@@ -103,10 +119,10 @@ export async function judgeBundle(bundle: OpenedBundle, context: BundleContext):
   for (const name of [bundleFiles.readme, bundleFiles.script, bundleFiles.closingRecord]) await bundle.check(name);
   if ((await bundle.bytesOf(bundleFiles.opensslSettings)).toString('latin1') !== opensslSettingsText)
     throw form('openssl.cnf is not the one that belongs to a bundle.');
-  const closing = await judgeSeal(bundle, 'closing-record', hashOfClosingText(recordText), context);
-  const root = await judgeSeal(bundle, 'root', record.merkle_root, context);
-  checkTimes(record, root?.stated, closing?.stated);
+  const closing = await judgeSeal(bundle, 'closing-record', { sha256: hashOfClosingText(recordText), content: recordText }, context);
   const preimage = await bundle.bytesOf(bundleFiles.rootPreimage);
+  const root = await judgeSeal(bundle, 'root', { sha256: record.merkle_root, content: preimage }, context);
+  checkTimes(record, root?.stated, closing?.stated);
   if (createHash('sha256').update(preimage).digest('hex') !== record.merkle_root)
     throw new BundleFault('root_mismatch', 'The SHA-256 of root.bin is not the Merkle root.');
   const { own, found } = await judgeOutputs(bundle, context);
@@ -163,7 +179,7 @@ async function judgeOutputs(bundle: OpenedBundle, context: BundleContext): Promi
   /** Undefined of a record that nobody renewed: nothing is wrong with it, and the root covers the output all the same. */
   function judgeOwnStamp(token: Buffer, number: number, outputHash: string): Judgement | undefined {
     try {
-      return judgeStamp(token, outputHash, `the own time-stamp of output ${number}`, context);
+      return judgeStamp(token, { sha256: outputHash }, `the own time-stamp of output ${number}`, context);
     } catch (error) {
       if (error instanceof StampRefused && error.code === 'evidence_expired') return undefined;
       throw error;

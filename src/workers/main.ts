@@ -65,6 +65,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
   const processors = createProcessors({
     ...createAnnouncements({ jobs, clock: systemClock }),
     stampKey: () => store.keys.secret('stamp-metadata'),
+    wake: (jobId) => jobs.wake('webhook', jobId),
     sendWebhook: createWebhookSender({
       secrets: config.WEBHOOK_SECRET ?? [],
       isOpen: config.NODE_ENV !== 'production',

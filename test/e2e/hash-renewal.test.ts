@@ -1,16 +1,18 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { renew as renewCommand } from '../../src/cli/commands/renew.ts';
 import { stamp } from '../../src/cli/commands/stamp.ts';
 import { verify } from '../../src/cli/commands/verify.ts';
 import { readRecord } from '../../src/shared/rfc3161/ers/record.ts';
 import { createFault } from '../../src/tsa/faults.ts';
+import { unzip, zipped } from '../support/bundle-lab.ts';
 import { folderWith } from '../support/cli-in-process.ts';
 import { collectionOf, openDatabase } from '../support/database.ts';
 import { dayMs, judge, recordOf, renew, type Stamped, stampSome, startOldTsa, startRenewable, tokensIn } from '../support/renewal-lab.ts';
 import { postJson, sha256, stampAgent, stampInternal, verifyById, verifyRaw } from '../support/requests.ts';
 import { type Service, serviceToken, startService } from '../support/service.ts';
+import { completeWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
 
 const sha512 = (content: string) => createHash('sha512').update(content).digest('hex');
 const year = 365 * dayMs;
@@ -203,21 +205,36 @@ test('S17: the command sends the file, and saves the record once it covers the n
   expect(await run(['renew', 'a'])).toMatchObject({ code: 3, stderr: expect.stringContaining('not the content that was stamped') });
 });
 
-test('E1: `hashes` of raw verification is a list of three hashes at most, each of a length that is one', async () => {
-  const service = await startService();
-  const faultOf = async (hashes: unknown) => {
-    const { status, body } = await postJson(service, '/api/v1/verify/v1/raw', { token: 'AAAA', hashes });
-    return status === 200
-      ? status
-      : (body.detail as { type: string; loc: unknown[]; msg: string }[]).map(({ type, loc }) => [type, ...loc]);
-  };
-  const one = 'a'.repeat(64);
-  expect(await faultOf(null)).toBe(200);
-  expect(await faultOf([one, 'b'.repeat(96), 'c'.repeat(128)])).toBe(200);
-  expect(await faultOf(5)).toEqual([['list_type', 'body', 'hashes']]);
-  expect(await faultOf([one, one, one, one])).toEqual([['too_long', 'body', 'hashes']]);
-  expect(await faultOf([one, 7, 'A'.repeat(64)])).toEqual([
-    ['string_type', 'body', 'hashes', 1],
-    ['string_pattern_mismatch', 'body', 'hashes', 2],
-  ]);
+test('S17: seals of a workflow that got a new hash are proved by the bundle after the first certificates ended; outputs by the root', async () => {
+  const tsa = await startOldTsa();
+  const service = await startRenewable(tsa);
+  const workflow = await startWorkflow(service);
+  const output = await stampOutput(service, workflow, { output_hash: sha256('an output') });
+  expect(await completeWorkflow(service, workflow)).toMatchObject({ status: 200 });
+  const bundleNow = async () => unzip(Buffer.from(await (await service.fetch(`/workflow/${workflow.id}/evidence.zip`)).arrayBuffer()));
+  const files = await bundleNow();
+  const stored = collectionOf(await openDatabase(service), 'stamps');
+  const idOf = async (content: Buffer | string) => String((await stored.findOne({ 'imprint.digest': sha256(content) }))?._id);
+  tsa.rollOver();
+  const contents = [files.get('root.bin')!, files.get('closing-record.json')!, 'an output'];
+  for (const content of contents) {
+    const path = `/api/v1/verify/v1/token/${await idOf(content)}/evidence`;
+    const headers = { 'content-type': 'application/octet-stream' };
+    const body = typeof content === 'string' ? content : new Uint8Array(content);
+    expect((await service.fetch(path, { method: 'POST', headers, body })).status).toBe(202);
+  }
+  expect(output.status).toBe(201);
+  expect(await renew(service)).toBe('3 renewed with 1 requests, 0 still due, 0 found to have ended');
+  const renewed = await bundleNow();
+  for (const name of ['root.ers', 'closing-record.ers']) expect(algorithmsIn(renewed.get(name)!)).toEqual(['sha256', 'sha512']);
+  expect(String(renewed.get('certificates/others.pem')).match(/BEGIN CERTIFICATE/g)).toHaveLength(3);
+  const { run } = folderWith([verify], { 'bundle.zip': await zipped(renewed), 'root.pem': tsa.pki.rootPem });
+  const judged = async () => JSON.parse((await run(['verify', '--json', '--ca', 'root.pem', 'bundle.zip'])).stdout);
+  expect(await judged()).toMatchObject({ verdict: 'valid', own_stamps: { valid: 1 } });
+  vi.useFakeTimers({ now: Date.now() + 60 * dayMs, toFake: ['Date'] });
+  try {
+    expect(await judged()).toMatchObject({ verdict: 'valid', own_stamps: { not_proved: 1 } });
+  } finally {
+    vi.useRealTimers();
+  }
 });

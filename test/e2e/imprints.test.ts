@@ -7,7 +7,7 @@ import { readReplies, replyBlockMs, replyStreamOf } from '../../src/shared/queue
 import type { StampItem, StampReply } from '../../src/shared/queue/stamp-job.ts';
 import { createStampQueue } from '../../src/shared/queue/stamp-queue.ts';
 import { opensslVerify } from '../support/openssl-tsa.ts';
-import { getJson, internalHeaders, verifyById, verifyRaw } from '../support/requests.ts';
+import { getJson, internalHeaders, postJson, verifyById, verifyRaw } from '../support/requests.ts';
 import { type Settings, startService } from '../support/service.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
 
@@ -61,4 +61,23 @@ test('the mock provider, whose token holds a SHA-256, is asked for no other: nob
   const service = await startService();
   const item = itemOf('sha512', randomBytes(16));
   expect(await stampByQueue(service.settings, item)).toEqual({ outcome: 'failed', tokenId: item.tokenId, code: 'tier_unavailable' });
+});
+
+test('E1: `hashes` of raw verification is a list of three hashes at most, each of a length that is one', async () => {
+  const service = await startService();
+  const faultOf = async (hashes: unknown) => {
+    const { status, body } = await postJson(service, '/api/v1/verify/v1/raw', { token: 'AAAA', hashes });
+    return status === 200
+      ? status
+      : (body.detail as { type: string; loc: unknown[]; msg: string }[]).map(({ type, loc }) => [type, ...loc]);
+  };
+  const one = 'a'.repeat(64);
+  expect(await faultOf(null)).toBe(200);
+  expect(await faultOf([one, 'b'.repeat(96), 'c'.repeat(128)])).toBe(200);
+  expect(await faultOf(5)).toEqual([['list_type', 'body', 'hashes']]);
+  expect(await faultOf([one, one, one, one])).toEqual([['too_long', 'body', 'hashes']]);
+  expect(await faultOf([one, 7, 'A'.repeat(64)])).toEqual([
+    ['string_type', 'body', 'hashes', 1],
+    ['string_pattern_mismatch', 'body', 'hashes', 2],
+  ]);
 });

@@ -16,7 +16,8 @@ import { DIGEST_OCTETS, type DigestAlgorithm } from '../../src/shared/rfc3161/x5
 import { emptyCrl, randomSerial } from '../../src/tsa/pki.ts';
 import { createRecordLab, hash, imprintOf, type RecordLab } from '../support/record-lab.ts';
 import { type BouncyCastle, startBouncyCastle } from './bouncy-castle.ts';
-import { type Dss, startDss } from './dss.ts';
+import { type Digidoc4j, startDigidoc4j } from './digidoc4j.ts';
+import { startDss } from './dss.ts';
 
 /** What one side made and the other judged. */
 export interface Meeting {
@@ -24,6 +25,8 @@ export interface Meeting {
   /** `taken`, or why not. */
   readonly verdict: string;
   readonly isRight: boolean;
+  /** Worth telling, though it is right. */
+  readonly isTold?: boolean;
 }
 
 const algorithms: readonly DigestAlgorithm[] = ['sha256', 'sha384', 'sha512'];
@@ -35,6 +38,7 @@ const refused = (what: string, verdict: string): Meeting => ({ what, verdict, is
 export interface Jars {
   readonly bouncyCastle: string;
   readonly dss: string;
+  readonly digidoc4j: string;
 }
 
 /** A stranger who judges records. */
@@ -45,7 +49,8 @@ interface Stranger {
 }
 
 /**
- * Records made here are judged by Bouncy Castle and by DSS, and records of Bouncy Castle here; all trust one root. DSS also judges containers.
+ * Records made here are judged by Bouncy Castle and by DSS, and records of Bouncy Castle here; all trust one root. Containers are judged by DSS
+ * and by digidoc4j.
  */
 export async function exchangeRecords(java: string, jars: Jars): Promise<readonly Meeting[]> {
   const lab = createRecordLab();
@@ -67,7 +72,14 @@ export async function exchangeRecords(java: string, jars: Jars): Promise<readonl
       for (const stranger of strangers) {
         ours.push(...(await directOnes(lab, stranger)), ...(await batches(lab, stranger)), ...(await renewals(lab, stranger)));
       }
-      return [...ours, ...(await containers(lab, dss)), ...(await foreignOnes(lab, castle))];
+      const digidoc4j = await startDigidoc4j(java, jars.digidoc4j, lab.tsa.pki.signer.certificate);
+      try {
+        const packed = await containersOf(lab);
+        const judged = [...(await containersTo('DSS', dss, packed)), ...(await containersTo('digidoc4j', digidoc4j, packed))];
+        return [...ours, ...judged, ...(await foreignOnes(lab, castle))];
+      } finally {
+        await digidoc4j.close();
+      }
     } finally {
       await dss.close();
     }
@@ -160,8 +172,16 @@ async function renewals(lab: RecordLab, stranger: Stranger): Promise<readonly Me
   return meetings;
 }
 
+interface Packed {
+  readonly what: string;
+  readonly isRecord: boolean;
+  readonly container: Buffer;
+  /** With another document in place of the one that was stamped. */
+  readonly bent: Buffer;
+}
+
 /** ASiC-S containers with a token, and with records: direct, batched and renewed. */
-async function containers(lab: RecordLab, dss: Dss): Promise<readonly Meeting[]> {
+async function containersOf(lab: RecordLab): Promise<readonly Packed[]> {
   const documents = documentsOf(3);
   const [document] = documents as [Buffer, ...Buffer[]];
   const token = stampNow(lab, { imprint: imprintOf(hash('sha256', document)) });
@@ -172,11 +192,28 @@ async function containers(lab: RecordLab, dss: Dss): Promise<readonly Meeting[]>
     'its record of a batch': batched,
     'its renewed record': renewedOf(lab, batched, true),
   };
+  const packed = Object.entries(proofs).map(async ([what, proof]) => ({
+    what,
+    isRecord: proof !== token,
+    container: await containerOf(document, proof),
+    bent: await containerOf(randomBytes(20), proof),
+  }));
+  return Promise.all(packed);
+}
+
+/** digidoc4j takes tokens, and says of records that it does not know them. */
+const unknownToDigidoc4j = 'refused: Unsupported evidence record entry';
+
+async function containersTo(name: 'DSS' | 'digidoc4j', judge: Pick<Digidoc4j, 'judgeContainer'>, packed: readonly Packed[]) {
   const meetings: Meeting[] = [];
-  for (const [what, proof] of Object.entries(proofs)) {
-    meetings.push(taken(`a container to DSS, with ${what}`, await dss.judgeContainer(await containerOf(document, proof))));
-    const other = await containerOf(randomBytes(20), proof);
-    meetings.push(refused(`a container to DSS, with ${what}, another document`, await dss.judgeContainer(other)));
+  for (const { what, isRecord, container, bent } of packed) {
+    const meeting = `a container to ${name}, with ${what}`;
+    const verdict = await judge.judgeContainer(container);
+    if (name === 'digidoc4j' && isRecord) {
+      meetings.push({ what: meeting, verdict, isRight: verdict.startsWith(unknownToDigidoc4j), isTold: true });
+    } else {
+      meetings.push(taken(meeting, verdict), refused(`${meeting}, another document`, await judge.judgeContainer(bent)));
+    }
   }
   return meetings;
 }

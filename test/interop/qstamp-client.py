@@ -172,7 +172,7 @@ class Later(unittest.TestCase):
                 self.assertEqual((type(again), again.token_id), (qstamp.StampToken, accepted.token_id))
             many = client.later.stamp_many([HASH, (HASH, {"long": "x" * 5000}), HASH])
             self.assertIsInstance(many[1].error, qstamp.InvalidRequest)
-            self.assertTrue(all(client.until_stamped(many[place].result().token_id, timeout=30).valid for place in (0, 2)))
+            self.assertTrue(all(client.until_stamped(many[place].result().token_id, timeout=30).valid for place in [0, 2]))
             with self.assertRaises(TimeoutError):
                 client.until_stamped("01a200f2-0f4b-734d-866a-e67e7c47f5d8", timeout=1.5)
 

@@ -3,10 +3,16 @@ import { once } from 'node:events';
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { findCompose } from '../../scripts/stack/compose-file.ts';
+import { findProject } from '../../scripts/stack/compose-servers.ts';
 import { checkoutDir } from '../../scripts/stack/context.ts';
 import { dieWithParent } from '../../scripts/stack/process-group.ts';
+import { runCommand } from '../../scripts/stack/run-command.ts';
 
-const parts = ['package.json', 'package-lock.json', '.npmrc', 'docker-compose.yml', 'README.md', 'src', 'scripts', 'views'];
+const parts = [
+  ...['package.json', 'package-lock.json', '.npmrc', 'docker-compose.yml', 'README.md'],
+  ...['config', 'deploy', 'src', 'scripts', 'views'],
+];
 
 /** A command that runs in a checkout, in a process group of its own as at a terminal. */
 export interface RunningCommand {
@@ -26,10 +32,14 @@ export interface Checkout {
   run(command: string, args: readonly string[], env?: NodeJS.ProcessEnv): RunningCommand;
   /** Processes that run in this checkout or name it in their arguments. */
   processes(): string[];
-  dispose(): void;
+  /** Removes it, and what `npm start` has there in containers and their volumes. */
+  dispose(): Promise<void>;
 }
 
-const inherited = ['PATH', 'HOME', 'XDG_CACHE_HOME', 'TMPDIR', 'LANG', 'DEBIAN_MIRROR'];
+const inherited = [
+  ...['PATH', 'HOME', 'XDG_CACHE_HOME', 'TMPDIR', 'LANG', 'DEBIAN_MIRROR'],
+  ...['DOCKER_HOST', 'DOCKER_CONFIG', 'DOCKER_TLS_VERIFY', 'DOCKER_CERT_PATH'],
+];
 
 function run(dir: string, command: string, args: readonly string[], env: NodeJS.ProcessEnv): RunningCommand {
   const base = Object.fromEntries(inherited.map((name) => [name, process.env[name]]));
@@ -93,6 +103,13 @@ function copyModules(dir: string): void {
   }
 }
 
+async function removeContainers(dir: string): Promise<void> {
+  const project = findProject(join(dir, '.local'));
+  const [program, ...args] = (project && (await findCompose({ signal: new AbortController().signal }))) || [];
+  if (!project || program === undefined) return;
+  await runCommand(program, [...args, '--project-name', project, 'down', '--volumes', '--timeout', '5'], { cwd: dir });
+}
+
 /** Copies what `npm start` needs into a folder of its own. */
 export function createCheckout({ installed = true } = {}): Checkout {
   const dir = realpathSync(mkdtempSync(join(tmpdir(), 'qstamp-checkout-')));
@@ -104,6 +121,9 @@ export function createCheckout({ installed = true } = {}): Checkout {
     dir,
     run: (command, args, env = {}) => run(dir, command, args, env),
     processes: () => listProcesses(dir),
-    dispose: () => rmSync(dir, { recursive: true, force: true }),
+    dispose: async () => {
+      await removeContainers(dir);
+      rmSync(dir, { recursive: true, force: true });
+    },
   };
 }

@@ -74,7 +74,14 @@ describe('docker-compose.yml', () => {
   });
 
   test.each(Object.entries(services))('confines %s: read-only, no rights, limited memory and processes', (name, service) => {
-    expect(service).toMatchObject({ read_only: true, tmpfs: ['/tmp'], cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
+    // Beside /tmp, what images declare as volumes, which would be left behind nameless.
+    const declared: Record<string, string[]> = { secrets: ['/data'], mongodb: ['/data/configdb'] };
+    expect(service).toMatchObject({
+      read_only: true,
+      tmpfs: ['/tmp', ...(declared[name] ?? [])],
+      cap_drop: ['ALL'],
+      security_opt: ['no-new-privileges:true'],
+    });
     expect(service.cap_add ?? []).toEqual(name === 'secrets' ? ['CHOWN'] : []);
     expect(service.mem_limit).toMatch(/^\d+[mg]$/);
     expect(service.pids_limit).toBeGreaterThan(0);

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ServiceError } from '../../shared/domain/service-error.ts';
+import { ndjsonType } from './batch-body.ts';
 import { announcedBytes, type BodyReader } from './body-reader.ts';
 import { parseJsonText } from './json-text.ts';
 
@@ -19,11 +20,9 @@ export function registerJsonBody(app: FastifyInstance, reader: BodyReader): void
       return undefined;
     }
     if (!isJson(request.headers['content-type'])) {
-      return reader.refuse(
-        request,
-        payload,
-        new ServiceError('unsupported_media_type', 'The body must be JSON, with Content-Type application/json.'),
-      );
+      const orLines = request.server.hasContentTypeParser(ndjsonType) ? `, or lines of JSON, with ${ndjsonType}` : '';
+      const detail = `The body must be JSON, with Content-Type application/json${orLines}.`;
+      return reader.refuse(request, payload, new ServiceError('unsupported_media_type', detail));
     }
     const bytes = await reader.read(request, payload);
     return bytes.length === 0 ? undefined : parseJsonText(bytes);

@@ -8,6 +8,11 @@ import { createSampledLog } from './sampled-log.ts';
 /** Node's errors of a request that never became one, and the status that each is answered with. */
 const statusOfFault: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
 
+/** Where more can be said than the name of the status. */
+const detailOfFault: Readonly<Record<string, string>> = {
+  HPE_INVALID_EOF_STATE: 'The connection ended before the request was whole: nothing was made of it.',
+};
+
 /** Answers such requests, and logs some of those with the same status. */
 function createFaultAnswer() {
   const sampled = createSampledLog();
@@ -19,7 +24,7 @@ function createFaultAnswer() {
     const status = statusOfFault[error.code ?? ''] ?? 400;
     const code: ErrorCode = status === 408 ? 'request_timeout' : 'bad_request';
     sampled(status, (left) => this.log.info({ status, outcome: 'refused', code, fault: error.code, ...left }, 'refused'));
-    const body = JSON.stringify({ detail: `${STATUS_CODES[status]}.`, code, request_id: randomUUID() });
+    const body = JSON.stringify({ detail: detailOfFault[error.code ?? ''] ?? `${STATUS_CODES[status]}.`, code, request_id: randomUUID() });
     const head = [
       `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
       'Content-Type: application/json; charset=utf-8',

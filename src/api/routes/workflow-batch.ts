@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { acceptedOutputsAnswer, outputBatchAnswer, outputBatchBody } from '../../shared/contract/batch.ts';
-import { workflowIdPath, workflowStampRequestFor } from '../../shared/contract/workflow.ts';
+import { outputHeaders, workflowIdPath, workflowStampRequestFor } from '../../shared/contract/workflow.ts';
 import { reserveAnswer, sendBatch } from '../http/batch-answer.ts';
 import { batchBodyLimit, readBatch, registerBatchBodies } from '../http/batch-body.ts';
 import { beforeBody } from '../http/before-body.ts';
@@ -12,7 +12,7 @@ import type { IdentifyProduct } from '../http/service-token.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { acceptedBatchOf, batchAnswersOf, type OperationContract } from '../openapi/operation.ts';
 import type { Workflows } from '../services/workflows/workflows.ts';
-import { outputHeaders, stampContract } from './workflow-contracts.ts';
+import { stampContract } from './workflow-contracts.ts';
 
 const hash = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';
 

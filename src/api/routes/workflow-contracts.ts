@@ -1,7 +1,7 @@
-import { z } from 'zod';
-import { idempotencyHeaders, preferHeaders } from '../../shared/contract/parameters.ts';
+import { idempotencyHeaders } from '../../shared/contract/parameters.ts';
 import {
   acceptedOutput,
+  outputHeaders,
   workflowCompleteResponse,
   workflowIdPath,
   workflowRedactResponse,
@@ -20,11 +20,6 @@ const replayed = { 'Idempotent-Replayed': '`true` where an earlier request with 
 const commonErrors = ['rate_limited', 'not_found', 'store_unavailable'] as const;
 /** What an operation that goes on with a workflow may be refused with besides (E12, S9). */
 const errorsOfOpenWorkflow = [...commonErrors, 'conflict', 'idempotency_key_reused', 'gone'] as const;
-
-/** Headers of operations that stamp outputs. */
-export const outputHeaders = idempotencyHeaders.extend(preferHeaders.shape).extend({
-  'x-service-token': z.string().optional().describe('of the product, beside the workflow token: `callback_url` takes it'),
-});
 
 export const startContract = {
   tag,

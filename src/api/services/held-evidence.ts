@@ -1,4 +1,5 @@
-import { evidenceRecordOf, renewalsOf } from '../../shared/domain/evidence.ts';
+import { evidenceRecordOf, newImprintsOf, renewalsOf } from '../../shared/domain/evidence.ts';
+import type { Imprint } from '../../shared/domain/stamp.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
 import type { StampJudge } from './stamp-judge.ts';
 
@@ -10,6 +11,8 @@ export interface HeldEvidence {
   readonly first: Buffer;
   /** Of the renewals in it, in the order of time. */
   readonly renewalIds: readonly string[];
+  /** Digests of the document in other algorithms, which these renewals cover: it is judged with them (S17). */
+  readonly newImprints: readonly Imprint[];
 }
 
 /** Undefined: a mock stamp, or a damaged one. @throws ServiceError `store_unavailable` */
@@ -26,7 +29,7 @@ export function createHeldEvidenceReader({ stampJudge }: { readonly stampJudge: 
     const [proof] = stamp.proofs;
     if (proof.kind === 'mock' || proof.token === '') return undefined;
     const first = Buffer.from(proof.token, 'base64');
-    const asMade = { bytes: first, first, renewalIds: [] };
+    const asMade = { bytes: first, first, renewalIds: [], newImprints: [] };
     const renewalIds = renewalsOf(proof).map(({ renewalId }) => renewalId);
     const bytes = renewalIds.length === 0 ? undefined : evidenceRecordOf(stamp);
     if (bytes === undefined) return asMade;
@@ -36,6 +39,6 @@ export function createHeldEvidenceReader({ stampJudge }: { readonly stampJudge: 
       // What is wrong with this stamp alone says nothing about the others.
       if (judgement.ok) areOfUse.set(key, judgement.tst?.equals(bytes) === true);
     }
-    return areOfUse.get(key) === false ? asMade : { bytes, first, renewalIds };
+    return areOfUse.get(key) === false ? asMade : { bytes, first, renewalIds, newImprints: newImprintsOf(proof) };
   };
 }

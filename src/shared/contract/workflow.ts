@@ -5,7 +5,7 @@ import { workflowTiers } from '../domain/tiers.ts';
 import { linkMailStates, workflowStatuses } from '../domain/workflow-state.ts';
 import { email } from './email.ts';
 import { dateTime, issueOf, metadata, sha256Hex, text, uuid, valueError } from './fields.ts';
-import { anyUuid } from './parameters.ts';
+import { anyUuid, idempotencyHeaders, preferHeaders } from './parameters.ts';
 import { callbackNeedsService, callbackUrl } from './stamp.ts';
 
 /** A closed set, because it changes behaviour (W1, W2). */
@@ -157,6 +157,11 @@ export type WorkflowStateResponse = z.output<typeof workflowStateResponse>;
 
 /** Path of every workflow operation. */
 export const workflowIdPath = z.object({ workflow_id: anyUuid });
+
+/** Headers of operations that stamp outputs. */
+export const outputHeaders = idempotencyHeaders.extend(preferHeaders.shape).extend({
+  'x-service-token': z.string().optional().describe('of the product, beside the workflow token: `callback_url` takes it'),
+});
 
 /** Query of verify-user: the challenge of the e-mail; an absent one reads as empty, which no challenge is. */
 export const verifyUserQuery = z.object({ challenge: text().default('') });

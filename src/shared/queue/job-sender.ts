@@ -8,6 +8,9 @@ import { checkConnection, openQueue } from './open-queue.ts';
 /** The kinds of job that are sent one by one. */
 type SentJob = Extract<JobName, 'otp-mail' | 'workflow-completion' | 'webhook'>;
 
+/** `not_asleep`: it runs, or waits for nothing but a worker; `unknown`: there is no such job any more, or Redis did not say. */
+export type Woken = 'woken' | 'not_asleep' | 'unknown';
+
 export interface JobSender {
   /** @throws ServiceError `queue_unavailable` without a connection. */
   checkConnection(): void;
@@ -21,19 +24,28 @@ export interface JobSender {
   close(): Promise<void>;
 }
 
-/** The API's end of the queues in which jobs travel alone. */
-export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): JobSender {
+export interface JobWaker {
+  /** Has a job that waits for its time run now. */
+  wake(name: SentJob, jobId: string): Promise<Woken>;
+}
+
+/** The end of the queues in which jobs travel alone, for who sends them. */
+export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): JobSender & JobWaker {
   const names: readonly SentJob[] = ['otp-mail', 'workflow-completion', 'webhook'];
   const queues = new Map(
     names.map((name) => [name, openQueue(jobContracts[name].queue, { redis, log, retryKind: name, removeOnFail: true })] as const),
   );
 
   /** A job that has just left its pause by itself is as good as promoted; one that is not promoted leaves it later. */
-  async function promote(job: Job | undefined): Promise<void> {
+  async function promote(job: Job | undefined): Promise<Woken> {
+    if (!job) return 'unknown';
     try {
-      if (await job?.isDelayed()) await job?.promote();
+      if (!(await job.isDelayed())) return 'not_asleep';
+      await job.promote();
+      return 'woken';
     } catch (error) {
-      log.debug({ err: error, job: job?.id }, 'the job was not promoted');
+      log.debug({ err: error, job: job.id }, 'the job was not promoted');
+      return 'unknown';
     }
   }
 
@@ -45,6 +57,14 @@ export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): 
         // Somebody asks for it now: it need not sit out the pause after its last failure.
         if (name === 'workflow-completion') await promote(job);
       }),
+    wake: async (name, jobId) => {
+      try {
+        return await promote(await queues.get(name)?.getJob(jobId));
+      } catch (error) {
+        log.debug({ err: error, job: jobId }, 'the job was not found');
+        return 'unknown';
+      }
+    },
     close: async () => void (await Promise.all([...queues.values()].map((queue) => queue.close()))),
   };
 }

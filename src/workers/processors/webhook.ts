@@ -4,6 +4,7 @@ import { callbackSchema } from '../../shared/contract/webhook.ts';
 import { type WorkflowCompleteResponse, workflowStampResponseOf } from '../../shared/contract/workflow.ts';
 import { workflowPath } from '../../shared/domain/addresses.ts';
 import { decryptMetadata, deriveKey } from '../../shared/domain/encryption.ts';
+import type { Woken } from '../../shared/queue/job-sender.ts';
 import { type JobPayload, type JobRun, NotItsTurnError } from '../../shared/queue/jobs.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
@@ -20,6 +21,8 @@ export interface WebhookDeps {
   readonly workflows: Pick<WorkflowStore, 'find'>;
   readonly stampKey: () => Promise<KeyObject>;
   readonly tokenJudge: TokenJudge;
+  /** Has a webhook's job that waits run now. */
+  readonly wake: (jobId: string) => Promise<Woken>;
   readonly sendWebhook: SendWebhook;
   readonly publicBaseUrl: string | undefined;
   readonly clock: Clock;
@@ -52,9 +55,9 @@ interface Addressed {
  *
  * @throws WebhookError, NotYetError when it is to be tried again; NotItsTurnError; ServiceError `store_unavailable`
  */
-export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run: Pick<JobRun, 'keepOnly'>) => Promise<void> {
-  const { stamps, outputs, workflows, stampKey, tokenJudge, sendWebhook, publicBaseUrl = '', clock, log } = deps;
-  const turns = createReceiverTurns({ clock });
+export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run: Pick<JobRun, 'jobId' | 'keepOnly'>) => Promise<void> {
+  const { stamps, outputs, workflows, stampKey, tokenJudge, wake, sendWebhook, publicBaseUrl = '', clock, log } = deps;
+  const turns = createReceiverTurns({ clock, wake });
   const addressOf = (path: string) => `${publicBaseUrl}${path}`;
 
   async function bodyOfStamp(tokenId: string, sealedUrl: string | null): Promise<string | undefined> {
@@ -113,7 +116,7 @@ export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run
     const webhook = 'tokenId' in job ? await ofStamp(job) : await ofWorkflow(job);
     if (!webhook) return;
     const { url, id, body: makeBody } = webhook;
-    const turn = turns.begin(new URL(url).host);
+    const turn = turns.begin(new URL(url).host, run.jobId);
     if ('waitMs' in turn) throw new NotItsTurnError(turn.waitMs);
     const startedAt = clock();
     const told = { requestId: job.requestId, event: job.event, webhookId: id };

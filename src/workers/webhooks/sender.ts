@@ -5,6 +5,9 @@ import { request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { isPrivateAddress, isPrivateHost } from '../../shared/runtime/private-address.ts';
 
+/** A receiver may say so often that it is about to answer (RFC 9110 §15.2). */
+const mostInterim = 10;
+
 /** A webhook that was not taken. Nothing in it comes from the receiver but a status. */
 export class WebhookError extends Error {
   override readonly name = 'WebhookError';
@@ -104,6 +107,11 @@ export function createWebhookSender(options: {
           'qstamp-event': event,
           'user-agent': userAgent,
         },
+      });
+      let interim = 0;
+      outgoing.on('information', () => {
+        interim += 1;
+        if (interim > mostInterim) outgoing.destroy(new WebhookError('the receiver says nothing but interim answers'));
       });
       outgoing.on('error', fail).on('response', (response) => {
         // Only the status counts; whatever else the receiver says is not read. A redirection is not followed.

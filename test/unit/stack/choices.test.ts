@@ -67,7 +67,7 @@ test('way 2: an engine is what answers as one, at DOCKER_HOST; its client alone 
   process.env.DOCKER_HOST = `unix://${context.dataDir}/nobody.sock`;
   const said: string[] = [];
   expect(await engineAnswers({ ...context, progress: createProgress((line) => said.push(line)) })).toBe(false);
-  expect(said).toEqual([`  no engine answers at DOCKER_HOST=${process.env.DOCKER_HOST}: going on without containers`]);
+  expect(said).toEqual([`  no container engine answers at DOCKER_HOST=${process.env.DOCKER_HOST}`]);
   process.env.DOCKER_HOST = await startEngine(200);
   expect(await engineAnswers(context)).toBe(true);
 });
@@ -124,6 +124,74 @@ test('way 2: npm start has compose run its own Redis, in the foreground, with a 
   expect(calls).toContain(`exec -T redis ${composeHealthCheck('redis').join(' ')}\n`);
   const kept = join(context.dataDir, 'redis-url');
   expect([readFileSync(kept, 'utf8').trim(), statSync(kept).mode & 0o777]).toEqual([server.url, 0o600]);
+});
+
+test('way 2: data in volumes of an engine that answers no more is not begun anew elsewhere', async () => {
+  write('compose-project', 'qstamp-1234\n');
+  const durable = { ...context, durable: true, progress: createProgress(() => undefined) };
+  writeProgram('redis-server', 'echo 7.2.4');
+  const failure = await startRedis(durable).catch((error: Error) => error);
+  expect(failure).toMatchObject({
+    name: 'StepError',
+    message: expect.stringContaining('(qstamp-1234_redis), and no container engine answers'),
+  });
+  process.env.DOCKER_HOST = await startEngine(200);
+  await expect(startRedis(durable)).rejects.toThrow(/there is no Docker Compose 2\.24 or newer/);
+});
+
+/** Stands for Docker Compose, with an engine that goes, and its `up` with it, when `whenGone` says so; writes down what it is told. */
+async function startFailingEngine(whenGone: string): Promise<{ calls: () => string; said: string[]; durable: StackContext }> {
+  process.env.DOCKER_HOST = await startEngine(200);
+  const said: string[] = [];
+  writeProgram(
+    'docker',
+    `echo "$@" >> "${context.dataDir}/calls"
+     test -e "${context.dataDir}/engine.sock" || { echo 'Cannot connect to the Docker daemon'; exit 1; }
+     case " $* " in
+     *" version "*) echo 2.40.3 ;;
+     *" cat "*) echo secret ;;
+     *" up "*) exec "${process.execPath}" -e "
+       const { existsSync, rmSync } = require('node:fs');
+       require('node:net').createServer().listen(+process.env.START_REDIS_PORT, '127.0.0.1');
+       setInterval(() => {
+         if (!(${whenGone})) return;
+         rmSync('${context.dataDir}/engine.sock', { force: true });
+         console.log('unexpected EOF');
+         process.exit(1);
+       }, 10)" ;;
+     esac`,
+  );
+  return {
+    calls: () => readFileSync(join(context.dataDir, 'calls'), 'utf8'),
+    said,
+    durable: { ...context, durable: true, progress: createProgress((line) => said.push(line)) },
+  };
+}
+const lostLine = () => `the container engine at ${process.env.DOCKER_HOST} stopped answering; containers that it had started may still run`;
+
+test('way 2: an engine that goes while it starts a server is told in one line, and nothing of ours goes on', async () => {
+  const { durable, said } = await startFailingEngine('true');
+  const failure = await startRedis(durable).catch((error: Error) => error);
+  expect(failure).toMatchObject({ name: 'StepError' });
+  expect((failure as Error).message.split('\n')).toEqual([
+    expect.stringMatching(/^(Starting redis \(docker compose\)|Making the passwords of Redis and MongoDB .*) failed$/),
+    `  why:        ${lostLine()}`,
+    '  what to do: start the engine and run the same command again: it takes over what still runs',
+  ]);
+  expect(said).toEqual([]);
+});
+
+test('way 2: an engine that goes later is told in the same line, to who asks only then too, and only a container that can be is stopped', async () => {
+  const { durable, said, calls } = await startFailingEngine(`existsSync('${context.dataDir}/end')`);
+  const server = await startRedis(durable);
+  write('end', '');
+  const { promise, resolve } = Promise.withResolvers<string>();
+  server.onUnexpectedExit(resolve);
+  expect(await promise).toBe(lostLine());
+  expect(await new Promise(server.onUnexpectedExit)).toBe(lostLine());
+  await server.stop();
+  expect(calls()).toMatch(/ stop redis\n$/);
+  expect(said).toEqual([]);
 });
 
 test('way 3: a program counts from the version on that we need', async () => {

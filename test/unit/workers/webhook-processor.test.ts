@@ -20,6 +20,7 @@ function createLab() {
     workflows: { find: async () => workflow as never },
     stampKey: async () => createSecretKey(Buffer.alloc(32)),
     tokenJudge: { judge: async () => ({ ok: false }) as never } as never,
+    wake: async () => 'unknown',
     sendWebhook: async () => {
       sent += 1;
       throw new WebhookError('the receiver answered 500');
@@ -31,6 +32,7 @@ function createLab() {
   return {
     run: () =>
       process(job, {
+        jobId: 'job',
         keepOnly: async (rest) => {
           job = rest as typeof job;
         },

@@ -56,11 +56,11 @@ export function createCertificateCollector(deps: {
       .sort((a, b) => byText(a.fingerprint, b.fingerprint));
 
   return {
-    add: async ({ bytes, first, renewalIds, provider, imprint }) => {
+    add: async ({ bytes, first, renewalIds, newImprints, provider, imprint }) => {
       const isKnown = () => signers.some((signer) => first.includes(signer)) && renewalIds.every((id) => renewals.has(id));
       if (judged >= mostJudged || isKnown()) return;
       judged += 1;
-      const judgement = await stampJudge.judgeToken(bytes.toString('base64'), provider, imprint);
+      const judgement = await stampJudge.judgeToken(bytes.toString('base64'), provider, imprint, newImprints);
       if (!judgement.ok || !judgement.verified) return;
       for (const { chain } of judgement.verified.record?.tokens ?? [judgement.verified]) keep(chain);
       for (const id of renewalIds) renewals.add(id);
