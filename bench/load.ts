@@ -48,7 +48,10 @@ export async function load(options: {
   const buffer = Buffer.alloc(64 * 1024);
   const drive = () =>
     new Promise<void>((resolve, reject) => {
-      let received = '';
+      /** Of an answer whose head is not whole yet; then its octets are only counted. */
+      let head = '';
+      let missing = 0;
+      let status = '';
       let askedAt = 0;
       const ask = () => {
         askedAt = performance.now();
@@ -56,14 +59,19 @@ export async function load(options: {
         sent += 1;
       };
       const take = (length: number): boolean => {
-        received += buffer.toString('latin1', 0, length);
-        const bodyAt = received.indexOf('\r\n\r\n') + 4;
-        const parsed = bodyAt > 3 ? answerHead.exec(received) : null;
-        if (!parsed || received.length < bodyAt + Number(parsed[2])) return true;
-        if (parsed[1] !== expected) failed += 1;
+        if (status === '') {
+          head += buffer.toString('latin1', 0, length);
+          const bodyAt = head.indexOf('\r\n\r\n') + 4;
+          const parsed = bodyAt > 3 ? answerHead.exec(head) : null;
+          if (!parsed) return true;
+          [, status = ''] = parsed;
+          missing = bodyAt + Number(parsed[2]) - head.length;
+        } else missing -= length;
+        if (missing > 0) return true;
+        if (status !== expected) failed += 1;
         const now = performance.now();
         latencies.push(now - askedAt);
-        received = '';
+        [head, status] = ['', ''];
         if (now < endsAt) {
           ask();
         } else {

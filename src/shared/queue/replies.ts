@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
+import { ZodError } from 'zod';
 import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
-import { type StampReply, stampRepliesSchema } from './stamp-job.ts';
+import { repliesIn, type SentReply, textOfReplies } from './sent-reply.ts';
+import type { StampReply } from './stamp-job.ts';
 
 /** How long one read waits for a reply. */
 export const replyBlockMs = 2_000;
@@ -26,9 +28,9 @@ export const replyStreamOf = (apiId: string): string => `${keyPrefix}:replies:${
  * is only logged: the job is done, and the API finds the stamps in the store. Two commands instead of a pipeline: with BullMQ's many
  * scripts on the connection, ioredis takes as long to build a pipeline as to send both.
  */
-export async function sendReplies({ redis, log }: { redis: Redis; log: Logger }, replyTo: string, replies: readonly StampReply[]) {
+export async function sendReplies({ redis, log }: { redis: Redis; log: Logger }, replyTo: string, replies: readonly SentReply[]) {
   const outcomes = await Promise.allSettled([
-    redis.xadd(replyTo, 'MAXLEN', '~', maxStreamLength, '*', field, JSON.stringify(replies)),
+    redis.xadd(replyTo, 'MAXLEN', '~', maxStreamLength, '*', field, textOfReplies(replies)),
     redis.pexpire(replyTo, streamTtlMs),
   ]);
   const refused = outcomes.find((outcome) => outcome.status === 'rejected');
@@ -61,9 +63,12 @@ export function readReplies(options: {
     for (const [, entries] of streams ?? []) {
       for (const [id, fields] of entries) {
         lastId = id;
-        const parsed = stampRepliesSchema.safeParse(JSON.parse(fields?.[1] ?? 'null'));
-        if (parsed.success) parsed.data.forEach(onReply);
-        else log.error({ err: parsed.error }, 'a reply does not fit its contract');
+        try {
+          repliesIn(fields?.[1] ?? 'null').forEach(onReply);
+        } catch (error) {
+          if (!(error instanceof ZodError)) throw error;
+          log.error({ err: error }, 'a reply does not fit its contract');
+        }
       }
     }
   }

@@ -84,22 +84,23 @@ export const stampJobSchema = z.object({
 });
 export type StampJob = z.infer<typeof stampJobSchema>;
 
+/** What is told of every stamp that exists. */
+export const stampedReplyFields = {
+  tokenId: z.string(),
+  issuedAt: z.string(),
+  provider: z.string(),
+  isQualified: z.boolean(),
+  /** The place of a workflow's output in its chain. */
+  output: z.object({ outputId: z.string(), sequenceNumber: z.number().int() }).optional(),
+};
+
 /**
  * The outcome of one item. `stamped`: what is stored, also when another run of the job wrote it. `tier_unavailable`: no configured
  * provider may make it, so none was asked (W19). `workflow_closed`: the output came after its workflow was closed, and is not part of it
  * (W4). `time_unavailable`: nobody confirms the clock that it would be stamped by. `request_refused`: no provider takes what the client's TimeStampReq asks for, and `fault` is what they find wrong with it, where they say so (T2).
  */
-const stampReplySchema = z.discriminatedUnion('outcome', [
-  z.object({
-    outcome: z.literal('stamped'),
-    tokenId: z.string(),
-    issuedAt: z.string(),
-    token: z.string(),
-    provider: z.string(),
-    isQualified: z.boolean(),
-    /** The place of a workflow's output in its chain. */
-    output: z.object({ outputId: z.string(), sequenceNumber: z.number().int() }).optional(),
-  }),
+export const stampReplySchema = z.discriminatedUnion('outcome', [
+  z.object({ ...stampedReplyFields, outcome: z.literal('stamped'), token: z.string() }),
   z.object({
     outcome: z.literal('failed'),
     tokenId: z.string(),
@@ -115,7 +116,5 @@ export type StampedReply = Extract<StampReply, { outcome: 'stamped' }>;
 export function stampedReplyOf({ tokenId, proofs: [{ issuedAt, token, provider, isQualified }] }: Stamp): StampedReply {
   return { outcome: 'stamped', tokenId, issuedAt, token, provider, isQualified };
 }
-
-export const stampRepliesSchema = z.array(stampReplySchema);
 
 export const stampQueueName = 'stamps';

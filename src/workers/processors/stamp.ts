@@ -1,5 +1,6 @@
 import type { JobRun } from '../../shared/queue/jobs.ts';
-import { type StampItem, type StampJob, type StampReply, stampedReplyOf } from '../../shared/queue/stamp-job.ts';
+import { type SentReply, sentReplyOf } from '../../shared/queue/sent-reply.ts';
+import type { StampItem, StampJob } from '../../shared/queue/stamp-job.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { RefusalStore } from '../../shared/store/refusals.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
@@ -13,7 +14,7 @@ export interface StampProcessorDeps {
   readonly appendOutputs: AppendOutputs;
   readonly refusals: Pick<RefusalStore, 'insertOnce'>;
   readonly sealedContents: SealedContentStore;
-  readonly sendReplies: (replyTo: string, replies: readonly StampReply[]) => Promise<void>;
+  readonly sendReplies: (replyTo: string, replies: readonly SentReply[]) => Promise<void>;
   /** Has a webhook sent for each of these stamps and outputs whose callers asked for one (N3, N6). @throws where the queue does not surely have them all */
   readonly announce: (items: readonly StampItem[]) => Promise<void>;
   readonly clock: Clock;
@@ -65,10 +66,10 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
   async function appendAndReply({ replyTo, items }: Pick<StampJob, 'replyTo' | 'items'>, appending: Appending): Promise<void> {
     const appended = await appendOutputs(appending);
     await announce(items.filter(({ tokenId }) => appended.has(tokenId)));
-    const replies = appending.outputs.map(({ stamp }): StampReply => {
+    const replies = appending.outputs.map(({ stamp }): SentReply => {
       const record = appended.get(stamp.tokenId);
       if (!record) return { outcome: 'failed', tokenId: stamp.tokenId, code: 'workflow_closed' };
-      return { ...stampedReplyOf(stamp), output: { outputId: record.outputId, sequenceNumber: record.sequenceNumber } };
+      return { ...sentReplyOf(stamp), output: { outputId: record.outputId, sequenceNumber: record.sequenceNumber } };
     });
     if (replies.length > 0) await sendReplies(replyTo, replies);
   }
@@ -86,9 +87,9 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
     const appendings = appendingsOf(run.jobId, items, stored, owed);
     const ofWorkflows = new Set(appendings.flatMap(({ outputs }) => outputs.map(({ stamp }) => stamp.tokenId)));
     const replies = [
-      ...stored.filter(({ tokenId }) => !ofWorkflows.has(tokenId)).map(stampedReplyOf),
+      ...stored.filter(({ tokenId }) => !ofWorkflows.has(tokenId)).map(sentReplyOf),
       ...failed.map(({ item: { tokenId }, code }) => ({ outcome: 'failed', tokenId, code }) as const),
-      ...refused.map(({ item: { tokenId }, code, fault }): StampReply => ({ outcome: 'failed', tokenId, code, fault })),
+      ...refused.map(({ item: { tokenId }, code, fault }): SentReply => ({ outcome: 'failed', tokenId, code, fault })),
     ];
     // The end of the job is sent behind them, on the same connection: it need not wait until Redis has taken them.
     if (replies.length > 0) void sendReplies(replyTo, replies);

@@ -38,8 +38,19 @@ export function plantTree(imprints: readonly [Imprint, ...Imprint[]]): BatchTree
       imprints.map((imprint, i) => {
         const path = tree.reducedHashtreeOf(i).slice(1).flat();
         const { provider, isQualified, issuedAt } = batch;
-        const token = leafRecordOf(imprint, batch, path).toString('base64');
-        return { kind: 'leaf', provider, isQualified, issuedAt, token, batch, index: i, path };
+        return {
+          kind: 'leaf',
+          provider,
+          isQualified,
+          issuedAt,
+          batch,
+          index: i,
+          path,
+          // Composed where somebody wants it: neither the store nor the queue does.
+          get token() {
+            return leafRecordOf(imprint, batch, path).toString('base64');
+          },
+        };
       }),
   };
 }

@@ -74,10 +74,12 @@ export function createStampWriter({ stamps, directory, counters, log }: StampWri
       const first = jobs
         .filter(({ recounted }) => !recounted)
         .map((job) => ({ mark: job.mark, tallies: job.made.map(({ tally }) => tally) }));
+      // The longer of both leaves first.
+      const inserting = made.length > 0 ? stamps.insertOnce(made.map(({ stamp }) => stamp)) : { stored: [], added: [] };
       const adding = first.length > 0 ? counters.add(first) : Promise.resolve();
       // Where the insert fails, the job is done again and counts anew.
       adding.catch(() => undefined);
-      const { stored, added } = made.length > 0 ? await stamps.insertOnce(made.map(({ stamp }) => stamp)) : { stored: [], added: [] };
+      const { stored, added } = await inserting;
       // Two jobs in this batch may hold the same stamp; it was added, and counts, once.
       const addedIds = new Set(added.map(({ tokenId }) => tokenId));
       const counting = jobs.map((job) => count(job, adding, addedIds));

@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import { leafRecordOf } from '../domain/leaf-record.ts';
+import { digestCharacters, imprintAlgorithms, type Stamp } from '../domain/stamp.ts';
+import { type StampedReply, type StampReply, stampedReplyFields, stampedReplyOf, stampReplySchema } from './stamp-job.ts';
+
+/**
+ * What travels of a stamp in a batch: whoever reads it composes its evidence record. Nearly all of a record is the token of its batch, which
+ * would travel with each leaf.
+ */
+const leafReplySchema = z.object({
+  ...stampedReplyFields,
+  outcome: z.literal('leaf'),
+  algorithm: z.enum(imprintAlgorithms),
+  /** The digest of the imprint, the blind, and the siblings up to the root, one after the other, base64. */
+  hashes: z.string(),
+  /** The batch's token, DER, base64; absent: that of the last reply that has one. */
+  tst: z.string().optional(),
+});
+
+const sentRepliesSchema = z.array(z.discriminatedUnion('outcome', [leafReplySchema, stampReplySchema]));
+
+type LeafReply = z.infer<typeof leafReplySchema>;
+
+/** A reply on its way to the API process that waits for it. */
+export type SentReply = z.infer<typeof sentRepliesSchema>[number];
+
+/** What a worker sends of a stamp that exists. */
+export function sentReplyOf(stamp: Stamp): StampedReply | LeafReply {
+  const [proof] = stamp.proofs;
+  if (proof.kind !== 'leaf' || proof.own || proof.batch.renewals?.length) return stampedReplyOf(stamp);
+  const { issuedAt, provider, isQualified, batch, path } = proof;
+  const { algorithm, digest } = stamp.imprint;
+  const hashes = Buffer.concat([Buffer.from(digest, 'hex'), ...path]).toString('base64');
+  return { outcome: 'leaf', tokenId: stamp.tokenId, issuedAt, provider, isQualified, algorithm, hashes, tst: batch.tst.toString('base64') };
+}
+
+/** The replies as JSON; a token that follows itself is written once. */
+export function textOfReplies(replies: readonly SentReply[]): string {
+  let last: string | undefined;
+  const sent = replies.map((reply) => {
+    if (reply.outcome !== 'leaf') return reply;
+    const { tst, ...rest } = reply;
+    if (tst === last) return rest;
+    last = tst;
+    return reply;
+  });
+  return JSON.stringify(sent);
+}
+
+/** @throws ZodError for a text that is not of `textOfReplies` */
+export function repliesIn(text: string): StampReply[] {
+  let last = Buffer.alloc(0);
+  return sentRepliesSchema.parse(JSON.parse(text)).map((reply): StampReply => {
+    if (reply.outcome !== 'leaf') return reply;
+    const { algorithm, hashes, tst, ...rest } = reply;
+    if (tst !== undefined) last = Buffer.from(tst, 'base64');
+    const [bytes, octets] = [Buffer.from(hashes, 'base64'), digestCharacters[algorithm] / 2];
+    const [digest, ...path] = Array.from({ length: bytes.length / octets }, (_, i) => bytes.subarray(i * octets, (i + 1) * octets));
+    const imprint = { algorithm, digest: digest?.toString('hex') ?? '' };
+    return { ...rest, outcome: 'stamped', token: leafRecordOf(imprint, { tst: last }, path).toString('base64') };
+  });
+}
