@@ -23,7 +23,7 @@ const sigstore = 'github.com/sigstore/timestamp-authority/v2/cmd/timestamp-serve
 const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
 const seconds = Number(process.env.BENCH_SECONDS ?? 5);
 const connections = Number(process.env.BENCH_CONNECTIONS ?? 64);
-const warmUpSeconds = Number(process.env.BENCH_WARM_UP ?? 15);
+const warmUpSeconds = Number(process.env.BENCH_WARM_UP ?? 30);
 
 interface Contender {
   readonly name: string;

@@ -1,11 +1,12 @@
-import { randomUUIDv7 } from 'node:crypto';
+import { hash, randomUUIDv7 } from 'node:crypto';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { tokenIn } from '../../src/shared/rfc3161/index.ts';
+import { createCertificateSetStore } from '../../src/shared/store/certificate-sets.ts';
 import type { StoredStamp } from '../../src/shared/store/stamps.ts';
 import { openStore, type Store } from '../../src/shared/store/store.ts';
 import { collectionOf, openDatabase } from '../support/database.ts';
-import { freshStore } from '../support/servers.ts';
+import { freshMongoUrl, freshStore } from '../support/servers.ts';
 import { createTsaLab, type TsaLab } from '../support/tsa-lab.ts';
 
 const lab = createTsaLab();
@@ -71,4 +72,40 @@ test('V1: a stamp whose certificates are lost, or not where they were, proves no
   }
   await collectionOf(db, 'certificate_sets').deleteMany({});
   expect((await open(settings).stamps.find(second.tokenId))?.proofs[0].token).toBe('');
+});
+
+test('V1: a stamp whose certificates are damaged proves nothing, and proves again once they are put right', async () => {
+  const settings = freshStore();
+  const stamp = stampOf(lab);
+  await open(settings).stamps.insertOnce([stamp]);
+  const sets = collectionOf(await openDatabase({ settings: { MONGODB_URL: settings.MONGODB_URL } }), 'certificate_sets');
+  const { _id, der } = (await sets.findOne({}))!;
+  const reader = open(settings);
+  const damaged = Buffer.from((der as { buffer: Buffer }).buffer);
+  damaged[damaged.length >> 1]! ^= 1;
+  for (const instead of [damaged, damaged.subarray(1), Buffer.alloc(0), 'text', null]) {
+    await sets.updateOne({ _id }, { $set: { der: instead } });
+    expect((await reader.stamps.find(stamp.tokenId))?.proofs[0].token).toBe('');
+  }
+  await sets.updateOne({ _id }, { $set: { der } });
+  expect(await reader.stamps.find(stamp.tokenId)).toEqual(stamp);
+});
+
+test('V1: whoever asks for certificates gets all of them, however many others read at the same time', async () => {
+  const db = await openDatabase({ settings: { MONGODB_URL: freshMongoUrl() } });
+  const made = Array.from({ length: 600 }, (_, index) => Buffer.from(`certificates ${index}`));
+  const all = new Map(made.map((der) => [hash('sha256', der, 'hex'), der] as const));
+  const ids = [...all.keys()];
+  const writer = createCertificateSetStore(db);
+  await writer.insertOnce(all);
+  for (const store of [writer, createCertificateSetStore(db)]) {
+    const [first, second, both] = [ids.slice(0, 300), ids.slice(300), ids];
+    const calls = [first, second, both, first.slice(0, 1)];
+    // Again, when some are remembered and others are not.
+    for (const asked of [calls, calls.toReversed()]) {
+      const answers = await Promise.all(asked.map((call) => store.findMany([...call, 'unknown'])));
+      expect(answers.map((answer) => answer.size)).toEqual(asked.map((call) => call.length));
+      for (const [index, answer] of answers.entries()) for (const id of asked[index]!) expect(answer.get(id)).toEqual(all.get(id));
+    }
+  }
 });

@@ -142,3 +142,19 @@ test('S12: a fold that was cut off after any of its writes is finished by the ne
     expect([await totalOf(db), await collectionOf(db, 'count_ledgers').countDocuments()]).toEqual([2, 0]);
   }
 });
+
+test('S12: writes that meet in a new ledger all count, and what another run has taken back is taken back once', async () => {
+  const db = await openFresh();
+  const counters = startCounting(db);
+  const marks = Array.from({ length: 16 }, (_, index) => `a${index}`);
+  await Promise.all([
+    ...marks.map((mark) => counters.add([{ mark, tallies: [tally] }])),
+    ...marks.map(() => counters.add([{ tallies: [tally] }])),
+  ]);
+  expect(await totalOf(db)).toBe(32);
+  const other = startCounting(db);
+  await other.settle('a0', [tally]);
+  await counters.takeBack('a0', [tally]);
+  await counters.takeBack('a1', [tally]);
+  expect(await totalOf(db)).toBe(31);
+});

@@ -104,3 +104,27 @@ test('what every TSA refuses is never owed, however long ago it was asked for an
     ]),
   );
 });
+
+test('S12: a job that is done again counts what it made before, and not what another request with the same id made', async () => {
+  const [ours, others] = [itemOf('ours'), itemOf('others')];
+  const proof = { kind: 'mock', token: 'token', issuedAt: new Date().toISOString(), provider: 'test', isQualified: false } as const;
+  const provider: TimestampProvider = { name: 'test', isQualified: false, stamp: async () => proof };
+  const recordOf = ({ acceptedAt, ...item }: StampItem, requestId: string): StoredStamp => ({
+    ...item,
+    proofs: [proof],
+    acceptedAt: new Date(acceptedAt),
+    requestId,
+  });
+  const known = [recordOf(ours, ours.requestId), recordOf(others, 'another')];
+  const settled: number[] = [];
+  const counters = {
+    ...noCounts,
+    add: async () => undefined,
+    settle: async (_mark: string, tallies: readonly StampTally[]) => void settled.push(tallies.length),
+  };
+  const found = { ...stamps, findMany: async () => known };
+  const make = createStampMaker({ provider, stamps: found, directory, counters, clock: Date.now, log: pino({ level: 'silent' }) });
+  const { stored, counted } = await make([ours, others], { ...firstRun, isRetry: true });
+  await counted;
+  expect([stored, settled]).toEqual([known, [1]]);
+});

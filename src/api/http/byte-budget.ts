@@ -78,8 +78,13 @@ export function createByteBudget({ maxBytes, waitMs = 10_000 }: { maxBytes: numb
         passed.add(kind);
       }
     }
-    clearInterval(looking);
-    looking = queue.size === 0 ? undefined : setInterval(cutTheIdle, lookEveryMs).unref();
+    if (queue.size > 0) {
+      // Never begun anew: under a steady flow of requests it would not be reached.
+      looking ??= setInterval(cutTheIdle, lookEveryMs).unref();
+    } else {
+      clearInterval(looking);
+      looking = undefined;
+    }
   }
 
   /** One at a time: often that is enough. */

@@ -63,13 +63,14 @@ export function consumeJobs(options: {
 }): Consumer {
   const { redis, processors, concurrency, log, onFailed } = options;
 
-  async function run<Name extends JobName>(name: Name, job: Job): Promise<void> {
+  async function run<Name extends JobName>(name: Name, job: Job, lock: string | undefined): Promise<void> {
     const payload = jobContracts[name].payload.safeParse(job.data);
     if (!payload.success) throw new UnknownJobError(`the payload does not fit its contract: ${payload.error.message}`);
     await (processors[name] as (payload: unknown, run: JobRun) => Promise<void>)(payload.data, {
       jobId: job.id ?? '',
       isRetry: job.attemptsStarted > 1,
       life: `${job.id}@${job.timestamp}`,
+      isOurs: async () => lock !== undefined && (await job.extendLock(lock, lockMs)) === 1,
       keepOnly: async (rest) => {
         await job.updateData(rest);
         ended(job, true);
@@ -96,7 +97,7 @@ export function consumeJobs(options: {
 
   function process(job: Job, lock?: string): Promise<void> {
     if (!Object.hasOwn(jobContracts, job.name)) return Promise.reject(new UnknownJobError(`no processor for a job named ${job.name}`));
-    const ended = run(job.name as JobName, job)
+    const ended = run(job.name as JobName, job, lock)
       .catch((error) => putOff(job, lock, error))
       .finally(() => running.delete(ended));
     running.add(ended);

@@ -54,6 +54,8 @@ export interface JobRun {
   readonly isRetry: boolean;
   /** The same in all runs of the job, and another one when a job of that id is sent once more after it was done. */
   readonly life: string;
+  /** Whether the job is still this worker's: one that was frozen loses it. @throws where Redis is away */
+  isOurs(): Promise<boolean>;
   /** Replaces the payload by what is left of it, for the next attempt; then the processor throws. */
   keepOnly(payload: object): Promise<void>;
   /** `ended` is told when the job is surely done as far as this run got, or that it failed and is done again. */

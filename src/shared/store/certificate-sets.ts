@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { Binary, type Collection, type Db } from 'mongodb';
 import { maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
@@ -23,8 +24,10 @@ export function createCertificateSetStore(db: Db): CertificateSetStore {
   const remembered = new Map<string, Buffer>();
 
   function remember(id: string, der: Buffer): void {
-    if (remembered.size >= mostRemembered) remembered.clear();
     remembered.set(id, der);
+    if (remembered.size <= mostRemembered) return;
+    const [oldest] = remembered.keys();
+    remembered.delete(oldest!);
   }
 
   async function insert(id: string, der: Buffer): Promise<void> {
@@ -43,12 +46,22 @@ export function createCertificateSetStore(db: Db): CertificateSetStore {
       await Promise.all([...sets].map(([id, der]) => (remembered.has(id) ? undefined : insert(id, der))));
     },
     findMany: async (ids) => {
-      const unknown = [...new Set(ids)].filter((id) => !remembered.has(id));
-      if (unknown.length > 0) {
-        const found = await inStore(() => collection.find({ _id: { $in: unknown } }, { maxTimeMS }).toArray());
-        for (const { _id, der } of found) if (der instanceof Binary) remember(_id, Buffer.from(der.buffer));
+      const sets = new Map<string, Buffer>();
+      const unknown: string[] = [];
+      for (const id of new Set(ids)) {
+        const der = remembered.get(id);
+        if (der) sets.set(id, der);
+        else unknown.push(id);
       }
-      return remembered;
+      if (unknown.length === 0) return sets;
+      const found = await inStore(() => collection.find({ _id: { $in: unknown } }, { maxTimeMS }).toArray());
+      for (const { _id, der: stored } of found) {
+        const der = stored instanceof Binary ? Buffer.from(stored.buffer) : undefined;
+        if (!der || hash('sha256', der, 'hex') !== _id) continue;
+        remember(_id, der);
+        sets.set(_id, der);
+      }
+      return sets;
     },
   };
 }

@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { Collection, Db, UpdateFilter } from 'mongodb';
+import type { Collection, Db, Filter, UpdateFilter } from 'mongodb';
 import { maxTimeMS } from './connection.ts';
 import { type Changes, type CounterRecord, type Figures, fieldsOf } from './counter-rows.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
@@ -61,6 +61,7 @@ interface OpenLedger {
   readonly released: Set<string>;
   /** Writes under way. */
   writes: number;
+  isThere: boolean;
 }
 
 interface Update {
@@ -72,11 +73,6 @@ interface Update {
 /** MongoDB takes no empty operator. */
 export const filled = (update: object): UpdateFilter<Ledger> =>
   Object.fromEntries(Object.entries(update).filter(([, fields]) => Object.keys(fields).length > 0));
-
-/** A mark that is taken says that the write has been made. */
-const toleratingKnown = (mark: string | undefined) => (error: unknown) => {
-  if (mark === undefined || !isDuplicateKey(error)) throw error;
-};
 
 export function createLedgerWriter(ledgers: Ledgers): LedgerWriter {
   const open = new Map<string, OpenLedger>();
@@ -92,6 +88,7 @@ export function createLedgerWriter(ledgers: Ledgers): LedgerWriter {
       marks: new Set(),
       released: new Set(),
       writes: 0,
+      isThere: false,
     };
     open.set(current.id, current);
     clearTimeout(timer);
@@ -132,6 +129,21 @@ export function createLedgerWriter(ledgers: Ledgers): LedgerWriter {
     }
   }
 
+  /** Of writes that find no ledger at once, one makes it, and the others meet its key. A write that fits nothing has been made. */
+  async function apply(ledger: OpenLedger, filter: Filter<Ledger>, update: UpdateFilter<Ledger>): Promise<void> {
+    if (!ledger.isThere) {
+      try {
+        await ledgers.updateOne(filter, update, { upsert: true });
+        ledger.isThere = true;
+        return;
+      } catch (error) {
+        if (!isDuplicateKey(error)) throw error;
+        ledger.isThere = true;
+      }
+    }
+    await ledgers.updateOne(filter, update);
+  }
+
   async function write(counts: readonly Count[]): Promise<void> {
     const ledger = ledgerToWrite();
     const update: Update = { $inc: {}, $set: {}, $unset: {} };
@@ -150,7 +162,7 @@ export function createLedgerWriter(ledgers: Ledgers): LedgerWriter {
     const filter = { _id: ledger.id, ...(first !== undefined && { [`jobs.${first}`]: { $exists: false } }) };
     ledger.writes += 1;
     try {
-      await inStore(() => ledgers.updateOne(filter, filled(update), { upsert: true }).catch(toleratingKnown(first)));
+      await inStore(() => apply(ledger, filter, filled(update)));
     } finally {
       ledger.writes -= 1;
     }
@@ -192,8 +204,11 @@ export function createLedgerWriter(ledgers: Ledgers): LedgerWriter {
       if (!ledger) return;
       const update: Update = { $inc: {}, $set: {}, $unset: {} };
       addChanges(update, ledger, changes, -1);
-      for (const [row, { stamps = 0 }] of changes) add(update, `jobs.${mark}.${numberOf(ledger, row)}`, -stamps);
-      await inStore(() => ledgers.updateOne({ _id: ledger.id }, filled(update)));
+      const counted = [...changes].map(([row, { stamps = 0 }]) => [`jobs.${mark}.${numberOf(ledger, row)}`, stamps] as const);
+      for (const [path, stamps] of counted) add(update, path, -stamps);
+      // Where another run of the job has taken it back already, there is nothing to take.
+      const filter = Object.fromEntries(counted.map(([path, stamps]) => [path, { $gte: stamps }]));
+      await inStore(() => ledgers.updateOne({ _id: ledger.id, ...filter }, filled(update)));
     },
     settle: async (mark, changes) => {
       const found = await inStore(() => ledgers.find({ [`jobs.${mark}`]: { $exists: true } }, { maxTimeMS }).toArray());

@@ -47,12 +47,15 @@ export async function foldLedgers(ledgers: Ledgers, rows: Collection<FoldedRecor
         $inc: incrementsOf(counts[number] ?? {}),
         $set: { [`folded.${_id}`]: new Date(timeMs) },
       });
+      const add = (upsert: boolean) =>
+        rows.updateOne({ _id: row, [`folded.${_id}`]: { $exists: false } }, update as UpdateFilter<FoldedRecord>, { upsert });
       await inStore(async () => {
         try {
-          await rows.updateOne({ _id: row, [`folded.${_id}`]: { $exists: false } }, update as UpdateFilter<FoldedRecord>, { upsert: true });
+          await add(true);
         } catch (error) {
-          // It has it already.
+          // The row is there: with this ledger, or made meanwhile with another.
           if (!isDuplicateKey(error)) throw error;
+          await add(false);
         }
       });
     }

@@ -86,21 +86,27 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
     await refusals.insertOnce(ofTsa.map(({ item: { tokenId }, fault }) => ({ tokenId, fault, at })));
     const appendings = appendingsOf(run.jobId, items, stored, owed);
     const ofWorkflows = new Set(appendings.flatMap(({ outputs }) => outputs.map(({ stamp }) => stamp.tokenId)));
+    const made = stored.filter(({ tokenId }) => !ofWorkflows.has(tokenId)).map(sentReplyOf);
+    // The end of the job is sent behind them, on the same connection: it need not wait until Redis has taken them.
+    if (made.length > 0) void sendReplies(replyTo, made);
+    await Promise.all(appendings.map((appending) => appendAndReply({ replyTo, items }, appending)));
+    await counted;
+
+    // Last: who is told that nothing was stamped must not get a stamp because the rest of the job is done again.
+    const told = failed.filter(({ item }) => isFinal(item));
+    const kept = [...owed, ...failed.filter((one) => !told.includes(one)).map(({ item }) => item)];
+    const contentInUse = new Set([...stored, ...kept].map(({ sealed }) => sealed?.contentId));
+    await removeContents(items.filter(({ sealed }) => sealed && !contentInUse.has(sealed.contentId)));
     const replies = [
-      ...stored.filter(({ tokenId }) => !ofWorkflows.has(tokenId)).map(sentReplyOf),
-      ...failed.map(({ item: { tokenId }, code }) => ({ outcome: 'failed', tokenId, code }) as const),
+      ...told.map(({ item: { tokenId }, code }): SentReply => ({ outcome: 'failed', tokenId, code })),
       ...refused.map(({ item: { tokenId }, code, fault }): SentReply => ({ outcome: 'failed', tokenId, code, fault })),
     ];
-    // The end of the job is sent behind them, on the same connection: it need not wait until Redis has taken them.
-    if (replies.length > 0) void sendReplies(replyTo, replies);
-    await Promise.all(appendings.map((appending) => appendAndReply({ replyTo, items }, appending)));
-
-    const contentInUse = new Set(stored.map(({ sealed }) => sealed?.contentId));
-    for (const { sealed } of owed) contentInUse.add(sealed?.contentId);
-    await removeContents(items.filter(({ sealed }) => sealed && !contentInUse.has(sealed.contentId)));
-    await counted;
-    if (owed.length === 0) return;
-    await run.keepOnly({ replyTo, items: owed });
-    throw new ProviderError(`${owed.length} stamps are owed to callers who no longer wait`);
+    if (replies.length > 0) {
+      if (!(await run.isOurs())) throw new ProviderError('another worker has taken the job over, and answers');
+      void sendReplies(replyTo, replies);
+    }
+    if (kept.length === 0) return;
+    await run.keepOnly({ replyTo, items: kept });
+    throw new ProviderError(`${kept.length} stamps are owed to callers who no longer wait`);
   };
 }

@@ -79,7 +79,7 @@ export function createWorkflowCompletionProcessor(
       requiresQualified: needsQualifiedProvider(tier),
     } as const;
     // An earlier job may have stamped it already.
-    const { stored, failed, counted } = await makeStamps([item], { ...run, isRepeated: true });
+    const { stored, failed, counted } = await makeStamps([item], { ...run, isLookedFor: true });
     await counted;
     if (stored[0]) return stored[0];
     await workflows.countRootFailure(_id);

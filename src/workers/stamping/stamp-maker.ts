@@ -15,7 +15,7 @@ import {
   TimeUnavailableError,
   TsaRefusedError,
 } from '../providers/provider.ts';
-import { createStampWriter, type StampWriterDeps } from './stamp-writer.ts';
+import { createStampWriter, isOfSameRequest, type StampWriterDeps } from './stamp-writer.ts';
 
 export interface StampMakerDeps extends StampWriterDeps {
   readonly provider: TimestampProvider;
@@ -61,8 +61,10 @@ export interface StampsMade {
 export type MakeStamps = (
   items: readonly StampItem[],
   run: Pick<JobRun, 'isRetry' | 'life' | 'onEnd'> & {
-    /** Whether stamps may be there already for another reason than that the job was done before: a job that was sent twice. */
+    /** Whether the job was sent twice: what it is to make may be there already, and counted. */
     readonly isRepeated?: boolean;
+    /** Whether another job may have made it. */
+    readonly isLookedFor?: boolean;
     /**
      * Whether an item that failed is given up and counted as failed, or is to be tried again. Asked once for each item; default: given
      * up. A request that every TSA refused is never tried again, and not asked about.
@@ -159,10 +161,11 @@ export function createStampMaker({ provider, stamps, directory, counters, clock,
     latencyMs: proof && clock() - item.acceptedAt,
   });
 
-  return async (given, { life, onEnd, isRetry, isRepeated = false, isFinal = () => true }) => {
+  return async (given, { life, onEnd, isRetry, isRepeated = false, isLookedFor = false, isFinal = () => true }) => {
     const items = distinct(given);
+    const itemsById = new Map(items.map((item) => [item.tokenId, item]));
     const startedAt = clock();
-    const known = isRetry || isRepeated ? await stamps.findMany(items.map(({ tokenId }) => tokenId)) : [];
+    const known = isRetry || isRepeated || isLookedFor ? await stamps.findMany(items.map(({ tokenId }) => tokenId)) : [];
     await directory.wrote(known);
     const knownIds = new Set(known.map(({ tokenId }) => tokenId));
     const attempts = await Promise.all(items.filter(({ tokenId }) => !knownIds.has(tokenId)).map(attempt));
@@ -180,7 +183,10 @@ export function createStampMaker({ provider, stamps, directory, counters, clock,
     const { stored, counted } = await writer.write({
       mark,
       made: stamped.map(({ item, proof }) => ({ stamp: stampOf(item, proof), tally: tallyOf(item, proof) })),
-      recounted: isRetry ? known.map(tallyOfStored) : undefined,
+      recounted:
+        isRetry && !isRepeated
+          ? known.filter((stamp) => isOfSameRequest(stamp, itemsById.get(stamp.tokenId)!)).map(tallyOfStored)
+          : undefined,
     });
     await writer.countFailures(failed.map(({ item }) => tallyOf(item)));
     const requestIds = [...new Set(items.map(({ requestId }) => requestId))];

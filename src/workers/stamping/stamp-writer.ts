@@ -56,11 +56,24 @@ export interface StampWriter {
   countFailures(tallies: readonly StampTally[]): Promise<void>;
 }
 
+type StoredById = ReadonlyMap<string, StoredStamp>;
+
+/** Whether a stored stamp was made for this very request: another one, of the same id, counts it for itself. */
+export function isOfSameRequest(
+  stored: StoredStamp | undefined,
+  { requestId, acceptedAt }: { requestId: string; acceptedAt: Date | number },
+): boolean {
+  return stored?.requestId === requestId && Number(stored.acceptedAt) === Number(acceptedAt);
+}
+
 export function createStampWriter({ stamps, directory, counters, log }: StampWriterDeps): StampWriter {
-  /** Counts a job once it is known which of its stamps were `added`. */
-  async function count({ mark, made, recounted }: JobWrites, adding: Promise<void>, added: Set<string>): Promise<void> {
+  /** Counts a job once it is known what is stored, and what of it was `added`. */
+  async function count({ mark, made, recounted }: JobWrites, adding: Promise<void>, stored: StoredById, added: Set<string>): Promise<void> {
     const isNew = made.map(({ stamp }) => added.delete(stamp.tokenId));
-    if (recounted) return counters.settle(mark, [...recounted, ...made.map(({ tally }) => tally)]);
+    if (recounted) {
+      const ours = made.filter(({ stamp }) => isOfSameRequest(stored.get(stamp.tokenId), stamp));
+      return counters.settle(mark, [...recounted, ...ours.map(({ tally }) => tally)]);
+    }
     const wrong = made.filter((_, index) => !isNew[index]).map(({ tally }) => tally);
     await adding;
     if (wrong.length > 0) await counters.takeBack(mark, wrong);
@@ -82,9 +95,9 @@ export function createStampWriter({ stamps, directory, counters, log }: StampWri
       const { stored, added } = await inserting;
       // Two jobs in this batch may hold the same stamp; it was added, and counts, once.
       const addedIds = new Set(added.map(({ tokenId }) => tokenId));
-      const counting = jobs.map((job) => count(job, adding, addedIds));
+      const storedById: StoredById = new Map(stored.map((stamp) => [stamp.tokenId, stamp]));
+      const counting = jobs.map((job) => count(job, adding, storedById, addedIds));
       await Promise.all([answerWithin(longestCountingMs, () => Promise.all(counting)), directory.wrote(stored)]);
-      const storedById = new Map(stored.map((stamp) => [stamp.tokenId, stamp]));
       for (const [index, job] of jobs.entries()) {
         job.written = { stored: job.made.flatMap(({ stamp }) => storedById.get(stamp.tokenId) ?? []), counted: counting[index]! };
       }

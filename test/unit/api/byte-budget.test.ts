@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { createByteBudget, type Holder } from '../../../src/api/http/byte-budget.ts';
 import { eventually } from '../../support/eventually.ts';
 
@@ -85,4 +85,18 @@ test('whoever makes no use of its bytes is cut off when another waits for them, 
   expect(cut).toEqual(['slowest', 'slow']);
   last.release();
   await expect(last.granted).rejects.toMatchObject({ code: 'bad_request' });
+});
+
+test('whoever makes no use of its bytes is cut off also while requests keep coming', async () => {
+  const budget = createByteBudget({ maxBytes: 100, waitMs: 5_000 });
+  const idle = budget.reserve(50, holder('idle', { idleMs: () => 9_000, cut: () => idle.release() }));
+  const busy = budget.reserve(50, holder('busy', { kind: 'product' }));
+  await Promise.all([idle.granted, busy.granted]);
+  const coming = setInterval(() => {
+    const { granted, release } = budget.reserve(1, holder('coming'));
+    granted.catch(() => undefined);
+    release();
+  }, 20);
+  onTestFinished(() => clearInterval(coming));
+  await budget.reserve(50, holder('next')).granted;
 });
