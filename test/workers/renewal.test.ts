@@ -238,14 +238,15 @@ test('S17: a run that ends while it covers new hashes is finished by the next on
 
 test('S17: a hash that came when the evidence had ended is dropped; one whose stamp was renewed meanwhile waits for the next run', async () => {
   const [store] = openStores(1) as [Store];
-  const [ended, raced] = [broughtStamp(-1), broughtStamp(30)];
+  const [ended, raced] = [broughtStamp(-1), broughtStamp(200)];
   await store.stamps.insertOnce([ended.stamp, raced.stamp]);
   await bringAll(store, [ended, raced]);
   const slow = providerOf(1_000);
   const provider: TimestampProvider = {
     ...slow,
     stamp: async (subject) => {
-      if (subject.imprint.algorithm === 'sha512') await renew({ ...store, newDigests: { ...store.newDigests, list: async () => [] } });
+      const another = { ...store, newDigests: { ...store.newDigests, list: async () => [] } };
+      if (subject.imprint.algorithm === 'sha512') await renew(another, slow, { renewBeforeMs: 300 * DAY_MS });
       return slow.stamp(subject);
     },
   };
@@ -253,4 +254,46 @@ test('S17: a hash that came when the evidence had ended is dropped; one whose st
   expect(await store.newDigests.list('', 100)).toEqual([{ tokenId: raced.stamp.tokenId, imprint: raced.newImprint }]);
   expect(await renew(store)).toMatchObject({ renewed: 1, asks: 1 });
   expect(await renewalsOf(store, [raced])).toEqual([2]);
+});
+
+/** A TSA that takes no imprint of this algorithm. */
+const providerWithout = (algorithm: Imprint['algorithm'], days = 1_000): TimestampProvider => ({
+  ...providerOf(days),
+  stamp: async (subject) => {
+    if (subject.imprint.algorithm === algorithm) throw new ProviderError(`no TSA takes ${algorithm}`);
+    return providerOf(days).stamp(subject);
+  },
+});
+
+test('S16: while no TSA makes tokens of one algorithm, what is due of another is renewed, each is asked for once, and the run has failed', async () => {
+  const [store] = openStores(1) as [Store];
+  const brought = [broughtStamp(1_000), broughtStamp(1_000), broughtStamp(1_000)];
+  const due = stampOf(30);
+  await store.stamps.insertOnce([due, ...brought.map(({ stamp }) => stamp)]);
+  await bringAll(store, brought);
+  await expect(renew(store, providerWithout('sha512'), { mostLeaves: 1 })).rejects.toThrow('no TSA takes sha512');
+  expect(await renewalsOf(store, [due, ...brought])).toEqual([1, 0, 0, 0]);
+
+  expect(await renew(store)).toMatchObject({ renewed: 3, asks: 1 });
+  const dueToo = stampOf(50);
+  await store.stamps.insertOnce([dueToo]);
+  const allDue = { renewBeforeMs: 1_100 * DAY_MS };
+  await expect(renew(store, providerWithout('sha256', 2_000), allDue)).rejects.toThrow('no TSA takes sha256');
+  expect(await renewalsOf(store, [dueToo, due, ...brought])).toEqual([0, 1, 2, 2, 2]);
+});
+
+test('S17: a new hash waits while the TSA has only tokens that end sooner than the evidence, and they are not bought each day', async () => {
+  const [store] = openStores(1) as [Store];
+  const [long, short] = [broughtStamp(1_000), broughtStamp(200)];
+  await store.stamps.insertOnce([long.stamp, short.stamp]);
+  await bringAll(store, [long, short]);
+  const daily = { isByCommand: false };
+  expect(await renew(store, providerOf(300), daily)).toEqual({ renewed: 1, lapsed: 0, asks: 1 });
+  expect(await renew(store, providerOf(300), daily)).toEqual({ renewed: 0, lapsed: 0, asks: 1 });
+  expect(await renew(store, providerOf(300), daily)).toEqual({ renewed: 0, lapsed: 0, asks: 0 });
+  expect(await renewalsOf(store, [long, short])).toEqual([0, 1]);
+  expect(await store.newDigests.list('', 100)).toEqual([{ tokenId: long.stamp.tokenId, imprint: long.newImprint }]);
+  const [ends] = await store.evidenceTerms.findDue('stamp', new Date(LAB_NOW_MS + 2_000 * DAY_MS), 10);
+  expect(ends).toMatchObject({ id: short.stamp.tokenId, endsAt: termOf(300).endsAt });
+  expect(await renew(store, providerOf(1_000))).toMatchObject({ renewed: 1, asks: 1 });
 });

@@ -31,6 +31,8 @@ export interface WebhookDeps {
 
 /** How long delivery is tried, from the first time on. */
 const tryForMs = 24 * 3_600_000;
+/** How long it waits for a turn with a receiver that takes nothing, from its first try on, or else from when it was accepted. */
+const waitForMs = 2 * tryForMs;
 /** The job of a workflow's event is sent before what it tells of is done: one that has not come true by then never does. */
 const comesTrueWithinMs = 60_000;
 
@@ -51,7 +53,7 @@ interface Addressed {
 
 /**
  * Sends a webhook (N3): the answer that the caller would have had, signed. At least once: a receiver knows it again by its id. It is tried again with
- * growing pauses for a day. Receivers take turns (N5).
+ * growing pauses for a day. Receivers take turns (N5); one that takes nothing is not waited for longer than two days.
  *
  * @throws WebhookError, NotYetError when it is to be tried again; NotItsTurnError; ServiceError `store_unavailable`
  */
@@ -117,9 +119,14 @@ export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run
     if (!webhook) return;
     const { url, id, body: makeBody } = webhook;
     const turn = turns.begin(new URL(url).host, run.jobId);
-    if ('waitMs' in turn) throw new NotItsTurnError(turn.waitMs);
-    const startedAt = clock();
     const told = { requestId: job.requestId, event: job.event, webhookId: id };
+    if ('waitMs' in turn) {
+      const { acceptedAt, firstTriedAt = acceptedAt } = job;
+      if (!turn.hasFailed || clock() - firstTriedAt <= waitForMs) throw new NotItsTurnError(turn.waitMs);
+      log.error({ ...told, fault: 'the receiver takes nothing, and its turn did not come' }, 'a webhook was given up');
+      return;
+    }
+    const startedAt = clock();
     let wasTaken: boolean | undefined;
     try {
       const body = await makeBody();

@@ -5,7 +5,7 @@ import type { Logger } from '../../shared/runtime/log.ts';
 import { type EvidenceTermStore, type SubjectKind, subjectKinds } from '../../shared/store/evidence-terms.ts';
 import type { NewDigestStore } from '../../shared/store/new-digests.ts';
 import type { OpenRenewal, RenewalStore } from '../../shared/store/renewals.ts';
-import type { TimestampProvider } from '../providers/provider.ts';
+import { ProviderError, type TimestampProvider } from '../providers/provider.ts';
 import { createGatherings, type Gathering, keyOf, type TokenKind } from './gatherings.ts';
 import { readSubjects, type Subject, type SubjectRef, type SubjectSources } from './renewal-subjects.ts';
 import { type Candidate, renewedBy, signTree } from './renewal-tree.ts';
@@ -43,7 +43,8 @@ export interface RenewalOutcome {
 
 /**
  * Renews what must be renewed within `renewBeforeMs`, and covers the new digests of documents, a token for up to 4 096 stamps and batches (RFC 4998 §5.2).
- * First it finishes what an earlier run began. It may be killed at any time, and may run twice at once: nothing is renewed by a token that is not over its
+ * First it finishes what an earlier run began, and last it covers new digests, which are not urgent. Where no TSA makes a token of one kind, the others are
+ * made all the same. It may be killed at any time, and may run twice at once: nothing is renewed by a token that is not over its
  * last one.
  *
  * @param done is told what was done, as it is done
@@ -64,9 +65,17 @@ export async function renewEvidence(deps: RenewalDeps, done: RenewalOutcome): Pr
     log.info({ renewalId, provider: name, renewed, holdsUntil: term.endsAt.toISOString() }, 'evidence was renewed');
   }
 
+  /** By kinds of tokens: none is asked for again in this run. */
+  const failures = new Map<string, ProviderError>();
+
   async function sign({ kind, candidates }: Gathering): Promise<void> {
+    if (failures.has(keyOf(kind))) return;
     done.asks += 1;
-    const renewal = await signTree(provider, candidates, { ...kind, dueBy: dueBy() });
+    const renewal = await signTree(provider, candidates, { ...kind, dueBy: dueBy() }).catch((error: unknown) => {
+      if (!(error instanceof ProviderError)) throw error;
+      failures.set(keyOf(kind), error);
+    });
+    if (renewal === undefined) return;
     if (!renewal.members.some(({ isRenewed }) => isRenewed)) {
       const { issuedAt, term } = renewal;
       await evidenceTerms.noteUseless(keyOf(kind), useless.add(kind, { issuedAt, term }));
@@ -109,38 +118,55 @@ export async function renewEvidence(deps: RenewalDeps, done: RenewalOutcome): Pr
     for await (const subject of readSubjects(deps, refs)) {
       const candidate = candidateOf(subject, clock());
       if (candidate === undefined) lost.push(subject);
-      else if (!useless.has(kindOf(subject, candidate), candidate.term, until)) await gatherings.add(kindOf(subject, candidate), candidate);
+      else if (!useless.has(kindOf(subject, candidate), candidate, until)) await gatherings.add(kindOf(subject, candidate), candidate);
     }
     for (const [kind, subjects] of Map.groupBy(lost, (subject) => subject.kind)) await lapse(kind, subjects);
     await gatherings.signAll();
     return isMore && done.renewed > before;
   }
 
-  /** What is covered, or has ended, waits no longer. What this run covers is seen to be so by the next one: another token may have come first. */
-  async function coverNewDigests(): Promise<void> {
-    const gatherings = createGatherings(mostLeaves, sign);
+  async function* readNewDigests(): AsyncGenerator<{ subject: Subject; imprint: Imprint }[]> {
     for (
       let page = await newDigests.list('', digestsPerRead);
       page.length > 0;
       page = await newDigests.list(page.at(-1)!.tokenId, digestsPerRead)
     ) {
       const imprints = new Map(page.map(({ tokenId, imprint }) => [tokenId, imprint]));
-      const settled: string[] = [];
       const refs = page.map(({ tokenId }) => ({ kind: 'stamp', id: tokenId }) as const);
-      for await (const subject of readSubjects(deps, refs)) {
-        const imprint = imprints.get(subject.id)!;
-        const candidate = candidateOf(subject, clock(), imprint);
-        if (subject.lastAlgorithm === imprint.algorithm || hasEnded(subject, clock())) settled.push(subject.id);
-        else if (candidate) await gatherings.add(kindOf(subject, candidate), candidate);
-      }
-      await newDigests.remove(settled);
+      const found = await Array.fromAsync(readSubjects(deps, refs));
+      yield found.map((subject) => ({ subject, imprint: imprints.get(subject.id)! }));
     }
+  }
+
+  const isSettled = (subject: Subject, { algorithm }: Imprint) => subject.lastAlgorithm === algorithm || hasEnded(subject, clock());
+
+  /**
+   * What is covered, or has ended, waits no longer; of what has lapsed nobody knows any more when it ended. What this run covers is seen to be so by the
+   * next one: another token may have come first.
+   */
+  async function dropSettledDigests(): Promise<void> {
+    for await (const page of readNewDigests())
+      await newDigests.remove(page.filter(({ subject, imprint }) => isSettled(subject, imprint)).map(({ subject }) => subject.id));
+  }
+
+  async function coverNewDigests(): Promise<void> {
+    const until = dueBy();
+    const gatherings = createGatherings(mostLeaves, sign);
+    for await (const page of readNewDigests())
+      for (const { subject, imprint } of page) {
+        const candidate = isSettled(subject, imprint) ? undefined : candidateOf(subject, clock(), imprint);
+        if (!candidate || useless.has(kindOf(subject, candidate), candidate, until)) continue;
+        await gatherings.add(kindOf(subject, candidate), candidate);
+      }
     await gatherings.signAll();
   }
 
   for (let open = await renewals.findUnfinished(); open; open = await renewals.findUnfinished()) await write(open);
-  await coverNewDigests();
+  await dropSettledDigests();
   while (await pass());
+  await coverNewDigests();
+  const [failure] = failures.values();
+  if (failure) throw failure;
 }
 
 /**

@@ -35,14 +35,19 @@ export function renewedBy(renewal: OpenRenewal): RenewedSubject[] {
  * Where its algorithms are fit no longer than those of the evidence, longer certificates are taken once the own ones end by `dueBy`:
  * else the evidence ends while the TSA has no better key.
  */
-export function isOfUse({ term, issuedAt }: Pick<OpenRenewal, 'term' | 'issuedAt'>, own: EvidenceTerm, dueBy: Date): boolean {
+function isOfUse({ term, issuedAt }: Pick<OpenRenewal, 'term' | 'issuedAt'>, own: EvidenceTerm, dueBy: Date): boolean {
   if (Date.parse(issuedAt) > own.endsAt.getTime()) return false;
   return own.renewBy < term.renewBy || (own.endsAt <= dueBy && own.endsAt < term.endsAt);
 }
 
-/** A new digest is covered by any token that is there in time: the certificates of the next one may last longer. */
-function isRenewedBy(token: Pick<OpenRenewal, 'term' | 'issuedAt'>, { newImprint, term }: Candidate, dueBy: Date): boolean {
-  return newImprint === undefined ? isOfUse(token, term, dueBy) : Date.parse(token.issuedAt) <= term.endsAt.getTime();
+/** Whether a token is taken for this candidate. One that covers a new digest need not hold longer than the evidence, but must not shorten it. */
+export function isRenewedBy(
+  token: Pick<OpenRenewal, 'term' | 'issuedAt'>,
+  { newImprint, term }: Pick<Candidate, 'newImprint' | 'term'>,
+  dueBy: Date,
+): boolean {
+  if (newImprint === undefined) return isOfUse(token, term, dueBy);
+  return Date.parse(token.issuedAt) <= term.endsAt.getTime() && token.term.endsAt >= term.endsAt;
 }
 
 /**

@@ -1,8 +1,7 @@
-import type { EvidenceTerm } from '../../shared/domain/stamp.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { UselessToken } from '../../shared/store/evidence-terms.ts';
 import { keyOf, type TokenKind } from './gatherings.ts';
-import { isOfUse } from './renewal-tree.ts';
+import { type Candidate, isRenewedBy } from './renewal-tree.ts';
 
 const hourMs = 3_600_000;
 /** Runs come a day apart, some a little sooner. */
@@ -25,11 +24,11 @@ export function createUselessTokens(known: ReadonlyMap<string, UselessToken>, cl
       tokens.set(keyOf(kind), useless);
       return useless;
     },
-    /** Whether a token of this kind was found to be of no use to evidence of the term `own`, not long ago. */
-    has: (kind: TokenKind, own: EvidenceTerm, dueBy: Date): boolean => {
+    /** Whether a token of this kind that was bought not long ago would be of no use to this candidate either. */
+    has: (kind: TokenKind, candidate: Pick<Candidate, 'newImprint' | 'term'>, dueBy: Date): boolean => {
       const token = tokens.get(keyOf(kind));
-      if (token === undefined || isOfUse(token, own, dueBy)) return false;
-      const pauseMs = Math.max(soonestMs, Math.min(latestMs, share * (own.endsAt.getTime() - clock())));
+      if (token === undefined || isRenewedBy(token, candidate, dueBy)) return false;
+      const pauseMs = Math.max(soonestMs, Math.min(latestMs, share * (candidate.term.endsAt.getTime() - clock())));
       return clock() - token.boughtAt.getTime() < pauseMs;
     },
   };

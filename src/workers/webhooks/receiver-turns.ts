@@ -32,8 +32,8 @@ export interface Turn {
 
 /** Who may be sent a webhook now, so that a receiver that hangs keeps nobody else waiting (N5). */
 export interface ReceiverTurns {
-  /** A turn of this job with this receiver, or after how long it is to ask again at the latest, in milliseconds. */
-  begin(receiver: string, jobId: string): Turn | { readonly waitMs: number };
+  /** A turn of this job with this receiver, or after how long it is to ask again at the latest, in milliseconds; and whether its last webhook was not taken. */
+  begin(receiver: string, jobId: string): Turn | { readonly waitMs: number; readonly hasFailed: boolean };
 }
 
 /** `wake`: has a waiting job run now. */
@@ -84,7 +84,7 @@ export function createReceiverTurns(deps: { clock: Clock; wake: (jobId: string) 
       const { underWay, waiting } = receiver;
       if (underWay.size >= limitOf(receiver)) {
         if (waiting.size < mostCalled) waiting.add(jobId);
-        return { waitMs: waitMsFor(receiver) };
+        return { waitMs: waitMsFor(receiver), hasFailed: receiver.hasFailed };
       }
       waiting.delete(jobId);
       const delivery = { startedAt: clock() };
