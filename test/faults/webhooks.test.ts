@@ -1,5 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished, test } from 'vitest';
+import { isLong } from '../support/depth.ts';
 import { eventually, type JsonAnswer, randomHash, stampInternal } from '../support/requests.ts';
 import { startPrivateRedis } from '../support/servers.ts';
 import { addWorker, addWorkerProcess, type Service, startService } from '../support/service.ts';
@@ -48,19 +49,23 @@ test('N3: Redis that is killed while webhooks are under way and wait: each comes
   await expectTold(receiver.received, answers);
 }, 120_000);
 
-test('N3: Redis that is killed while webhooks wait for a worker: each comes at least once', async () => {
-  const redis = await startPrivateRedis();
-  onTestFinished(redis.dispose);
-  const service = await startService({ settings: { ...settings, REDIS_URL: redis.url } });
-  const receiver = await startReceiver(500);
-  const answers = await stampAll(service, receiver.url);
-  await arrived(receiver.received, 1);
-  await service.workers[0]?.stop();
-  await redis.kill();
-  receiver.answer(204);
-  receiver.received.splice(0);
-  await redis.start();
-  await addWorker(service);
-  // Those that were taken before the worker stopped are not told again: none was.
-  await expectTold(receiver.received, answers);
-}, 120_000);
+test.runIf(isLong)(
+  'N3: Redis that is killed while webhooks wait for a worker: each comes at least once',
+  async () => {
+    const redis = await startPrivateRedis();
+    onTestFinished(redis.dispose);
+    const service = await startService({ settings: { ...settings, REDIS_URL: redis.url } });
+    const receiver = await startReceiver(500);
+    const answers = await stampAll(service, receiver.url);
+    await arrived(receiver.received, 1);
+    await service.workers[0]?.stop();
+    await redis.kill();
+    receiver.answer(204);
+    receiver.received.splice(0);
+    await redis.start();
+    await addWorker(service);
+    // Those that were taken before the worker stopped are not told again: none was.
+    await expectTold(receiver.received, answers);
+  },
+  120_000,
+);
