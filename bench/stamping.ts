@@ -21,7 +21,8 @@ const plain = ['bench/contenders/plain-worker.ts', 'bench/contenders/plain-api.t
 const contenders: readonly Contender[] = [
   { name: 'bare Fastify route', processes: ['bench/contenders/bare.ts'] },
   { name: 'plain BullMQ round trip', processes: plain },
-  { name: 'plain, and counting', processes: plain, settings: { PLAIN_COUNTS: 'yes' } },
+  { name: 'plain, and counting', processes: plain, settings: { PLAIN_COUNTS: 'rows' } },
+  { name: 'plain, counting as qstamp', processes: plain, settings: { PLAIN_COUNTS: 'ledger' } },
   { name: 'qstamp', processes: ours },
   { name: 'qstamp, sync each second', processes: ours, sync: 'everysec' },
 ];
