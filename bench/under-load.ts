@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { type LoadResult, load } from './load.ts';
 import { startProcesses } from './processes.ts';
 
-/** Until the connections stand and most of the code is compiled: that of qstamp, which has more of it, still was after 8 s. */
+/** Until the connections stand and most of the code is compiled. There is more code of qstamp than of others: after 8 s some of it was not. */
 export const warmUpSeconds = 15;
 
 /** The worker and the API as they are. */

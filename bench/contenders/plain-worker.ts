@@ -5,7 +5,7 @@ import { MongoClient } from 'mongodb';
 import { issueMockToken } from '../../src/shared/domain/mock-token.ts';
 import { createCounterStore } from '../../src/shared/store/counters.ts';
 
-/** The worker of the plain round trip: one token, one insert a job, and with `PLAIN_COUNTS` an update of counters: of rows, as is usual, or of the ledger that qstamp counts in. */
+/** The worker of the plain round trip: one token, one insert a job, and with `PLAIN_COUNTS=rows` counters in rows, as is usual, with `ledger` as qstamp counts. */
 const client = new MongoClient(process.env.MONGODB_URL ?? '', {
   retryWrites: false,
   maxPoolSize: 64,
@@ -18,7 +18,7 @@ const tally = { provider: 'mock', isQualified: false, callerKind: 'internal', pr
 const rows = db.collection<{ _id: string; stamps: number }>('counters');
 const key = createSecretKey(randomBytes(32));
 
-/** The four rows that qstamp shows its figures from: of the day, the hour, the product, and all. */
+/** For the day, the hour, the product, and for ever. */
 function countInRows(timeMs: number): Promise<unknown> {
   const [time, { callerKind, provider, product }] = [new Date(timeMs).toISOString(), tally];
   const ids = [`day:${time.slice(0, 10)}:${callerKind}:${provider}`, `hour:${time.slice(0, 13)}`, `product:${product}`, 'lifetime'];
@@ -29,11 +29,13 @@ function countInRows(timeMs: number): Promise<unknown> {
   );
 }
 
-const ways: Readonly<Record<string, (timeMs: number) => Promise<unknown>>> = {
+const countings: Readonly<Record<string, (timeMs: number) => Promise<unknown>>> = {
   rows: countInRows,
   ledger: (timeMs) => counters.add([{ tallies: [{ ...tally, finishedAt: timeMs }] }]),
 };
-const count = ways[process.env.PLAIN_COUNTS ?? ''];
+const { PLAIN_COUNTS: counting } = process.env;
+const count = counting ? countings[counting] : undefined;
+if (counting && !count) throw new RangeError(`PLAIN_COUNTS: got "${counting}", it takes rows or ledger`);
 
 const worker = new Worker<{ hash: string }>(
   'plain',

@@ -11,14 +11,14 @@ import { addressKey } from './rate-limits.ts';
 import { type Pace, receive } from './receive.ts';
 
 /**
- * No `WeakMap` has it: the answer refers to its request, and what a long-lived `WeakMap` holds in such a circle outlives every collection of
- * young objects, which then took a quarter of the API's time.
+ * The raw answer of a request, whose end is the end of the request. It is no entry of a `WeakMap`: answer and request refer to each other, and V8
+ * frees such a pair out of a long-lived `WeakMap` only when it collects the whole heap.
  */
-const answerOf = Symbol('answer');
+const rawAnswer = Symbol('raw answer');
 
 declare module 'fastify' {
   interface FastifyRequest {
-    [answerOf]?: ServerResponse | undefined;
+    [rawAnswer]?: ServerResponse | undefined;
   }
 }
 
@@ -58,13 +58,14 @@ export function announcedBytes({ headers }: FastifyRequest): number | undefined 
   return Number(headers['content-length'] ?? 0);
 }
 
+/** Once for an app. */
 export function createBodyReader(app: FastifyInstance, options: BodyReaderOptions = {}): BodyReader {
   const { memory = createBodyMemory({ largestBytes: app.initialConfig.bodyLimit ?? 0 }), senderOf = addressSender, pace } = options;
-  app.decorateRequest(answerOf, undefined);
+  app.decorateRequest(rawAnswer, undefined);
   const continuations = createContinuations(app.server);
 
   app.addHook('preParsing', (request, reply, payload, done) => {
-    if (!request.is404 && announcedBytes(request) !== 0) request[answerOf] = reply.raw;
+    if (!request.is404 && announcedBytes(request) !== 0) request[rawAnswer] = reply.raw;
     done(null, payload);
   });
 
@@ -93,7 +94,7 @@ export function createBodyReader(app: FastifyInstance, options: BodyReaderOption
       return sink.finish();
     }
     const lease = memory.open(senderOf(request), heldBytes);
-    request[answerOf]?.once('close', lease.release);
+    request[rawAnswer]?.once('close', lease.release);
     continuations.send(request.raw);
     return receive(payload, { limit, sink, lease, pace });
   }

@@ -6,14 +6,14 @@ export function leafRecordOf({ algorithm, digest }: Imprint, { tst }: Pick<Batch
   return encodeRecord(algorithm, { reducedHashtree: [[Buffer.from(digest, 'hex')], ...path.map((hash) => [hash])], token: tst });
 }
 
-/** The lists of one hash that a record holds: what stands before each hash, and its octets. */
+/** Before each hash stand tag and length of its list, and its own: two octets each, since no digest is longer than 64 octets. */
 const listHeadOctets = 4;
 
 /**
- * `leafRecordOf` for many leaves of one batch: records of paths of the same length differ in nothing but their hashes.
+ * `leafRecordOf` for many leaves of one batch: those of one algorithm and path length differ only in their hashes, which are copied into a frame.
  *
  * @param tst of the batch, DER
- * @returns composes a record of the digest, the blind and the siblings up to the root, one after the other
+ * @returns makes one record; `hashes`: digest, blind and siblings up to the root, one after the other, each as long as a digest of `algorithm`
  */
 export function createLeafRecords(tst: Buffer): (algorithm: ImprintAlgorithm, hashes: Buffer) => Buffer {
   const frames = new Map<string, Buffer>();
@@ -21,7 +21,7 @@ export function createLeafRecords(tst: Buffer): (algorithm: ImprintAlgorithm, ha
     const octets = digestCharacters[algorithm] / 2;
     const key = `${algorithm} ${hashes.length}`;
     const frame =
-      frames.get(key) ?? leafRecordOf({ algorithm, digest: '00'.repeat(octets) }, { tst }, emptyPath(hashes.length / octets - 1, octets));
+      frames.get(key) ?? leafRecordOf({ algorithm, digest: '00'.repeat(octets) }, { tst }, zeroPath(hashes.length / octets - 1, octets));
     frames.set(key, frame);
     const record = Buffer.from(frame);
     let at = record.length - tst.length - (hashes.length / octets) * (listHeadOctets + octets);
@@ -33,7 +33,7 @@ export function createLeafRecords(tst: Buffer): (algorithm: ImprintAlgorithm, ha
   };
 }
 
-const emptyPath = (length: number, octets: number): Buffer[] => Array.from({ length }, () => Buffer.alloc(octets));
+const zeroPath = (length: number, octets: number): Buffer[] => Array.from({ length }, () => Buffer.alloc(octets));
 
 /** What tells a leaf from all others: the token of its batch, DER, and its blind. */
 export interface LeafMarks {

@@ -19,7 +19,7 @@ function connect(
     retryStrategy: (attempt: number) => Math.min(50 * 2 ** Math.min(attempt, 5), 1_000),
     ...options,
   });
-  sendTurnsTogether(redis);
+  sendInOneWrite(redis);
   let down = false;
   redis.on('error', (error) => {
     if (!down) log.warn({ err: error, role }, 'redis is not reachable');
@@ -33,10 +33,10 @@ function connect(
 }
 
 /**
- * Commands that are sent one right after the other leave in one packet. Redis then does them in one turn of its own, and with
- * `appendfsync always` that is one sync instead of several.
+ * Commands that are sent until the end of the present callback leave in one write. Redis mostly reads small ones at once, and then syncs once
+ * for all (`appendfsync always`). Who duplicates the connection gets a plain one.
  */
-function sendTurnsTogether(redis: Redis): void {
+function sendInOneWrite(redis: Redis): void {
   const send = redis.sendCommand.bind(redis);
   let corked: typeof redis.stream | undefined;
   redis.sendCommand = (...given) => {

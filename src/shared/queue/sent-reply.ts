@@ -1,21 +1,25 @@
 import { z } from 'zod';
 import { createLeafRecords } from '../domain/leaf-record.ts';
-import { imprintAlgorithms, type Stamp } from '../domain/stamp.ts';
+import { digestCharacters, type ImprintAlgorithm, imprintAlgorithms, type Stamp } from '../domain/stamp.ts';
 import { type StampedReply, type StampReply, stampedReplyFields, stampedReplyOf, stampReplySchema } from './stamp-job.ts';
 
 /**
  * What travels of a stamp in a batch: whoever reads it composes its evidence record. Nearly all of a record is the token of its batch, which
  * would travel with each leaf.
  */
-const leafReplySchema = z.object({
-  ...stampedReplyFields,
-  outcome: z.literal('leaf'),
-  algorithm: z.enum(imprintAlgorithms),
-  /** The digest of the imprint, the blind, and the siblings up to the root, one after the other, base64. */
-  hashes: z.string(),
-  /** The batch's token, DER, base64; absent: that of the last reply that has one. */
-  tst: z.string().optional(),
-});
+const leafReplySchema = z
+  .object({
+    ...stampedReplyFields,
+    outcome: z.literal('leaf'),
+    algorithm: z.enum(imprintAlgorithms),
+    /** The digest of the imprint, the blind, and the siblings up to the root, one after the other, base64. */
+    hashes: z.string(),
+    /** The batch's token, DER, base64; absent: that of the last reply that has one. */
+    tst: z.string().optional(),
+  })
+  .refine(({ algorithm, hashes }) => areWhole(algorithm, Buffer.byteLength(hashes, 'base64')), { path: ['hashes'] });
+
+const areWhole = (algorithm: ImprintAlgorithm, octets: number): boolean => octets > 0 && octets % (digestCharacters[algorithm] / 2) === 0;
 
 const sentRepliesSchema = z.array(z.discriminatedUnion('outcome', [leafReplySchema, stampReplySchema]));
 

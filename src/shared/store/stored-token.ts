@@ -19,7 +19,7 @@ export interface StoredAnswer {
 
 let lastSet: { readonly der: Buffer; readonly id: string } | undefined;
 
-/** The tokens of a TSA have the same certificates, one after the other. */
+/** Tokens that come one after the other mostly have the same certificates, which are not hashed again. */
 function setIdOf(der: Buffer): string {
   if (!lastSet?.der.equals(der)) lastSet = { der: Buffer.from(der), id: hash('sha256', der, 'hex') };
   return lastSet.id;

@@ -23,14 +23,14 @@ export function headerOf(tag: number, length: number): Buffer {
   return header;
 }
 
-/** Of tag and length, in the shortest definite form (X.690 §10.1). */
+/** How many octets tag and length take, in the shortest definite form (X.690 §10.1). */
 function headerOctets(length: number): number {
   let octets = 2;
   if (length >= 0x80) for (let rest = length; rest > 0; rest = Math.floor(rest / 256)) octets += 1;
   return octets;
 }
 
-/** Where the contents begin. */
+/** Writes tag and length, and returns where the contents begin. */
 function writeHeader(out: Buffer, tag: number, length: number): number {
   const octets = headerOctets(length);
   out[0] = tag;
@@ -53,7 +53,7 @@ export function integer(value: bigint | number): Buffer {
   const number = BigInt(value);
   const magnitude = (number < 0n ? ~number : number).toString(16);
   const digits = magnitude.length % 2 === 1 ? `0${magnitude}` : magnitude;
-  // The first bit is the sign.
+  // The first bit is the sign: before a digit of 8 or more stands a zero octet.
   const octets = Buffer.from(digits >= '8' ? `00${digits}` : digits, 'hex');
   if (number < 0n) for (const [i, octet] of octets.entries()) octets[i] = ~octet;
   return tlv(0x02, octets);
