@@ -42,7 +42,7 @@ const contenders: readonly Contender[] = [
 ];
 
 await withStack(
-  AbortSignal.timeout(20 * 60_000),
+  AbortSignal.timeout(40 * 60_000),
   async ({ redisUrl, mongoUrl }) => {
     const servers = { REDIS_URL: redisUrl, MONGODB_URL: mongoUrl, MASTER_KEY: newMasterKey() };
     const environment = { ...process.env, PORT: '0', LOG_LEVEL: 'error', ...servers };

@@ -2,8 +2,8 @@ import { Redis } from 'ioredis';
 import { type LoadResult, load } from './load.ts';
 import { startProcesses } from './processes.ts';
 
-/** Until the connections stand and the code is compiled: the rates of all contenders rise for some 7 s. */
-export const warmUpSeconds = 8;
+/** Until the connections stand and most of the code is compiled. There is more code of qstamp than of others: after 8 s some of it was not. */
+export const warmUpSeconds = 15;
 
 /** The worker and the API as they are. */
 export const ours = ['src/workers/main.ts', 'src/api/main.ts'];

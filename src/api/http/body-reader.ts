@@ -1,5 +1,5 @@
-import type { IncomingMessage } from 'node:http';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { Imprint } from '../../shared/domain/stamp.ts';
 import { type BodyMemory, createBodyMemory, type Sender } from './body-memory.ts';
@@ -9,6 +9,18 @@ import { discard } from './discard.ts';
 import { createContinuations } from './expect-continue.ts';
 import { addressKey } from './rate-limits.ts';
 import { type Pace, receive } from './receive.ts';
+
+/**
+ * The raw answer of a request, whose end is the end of the request. It is no entry of a `WeakMap`: answer and request refer to each other, and V8
+ * frees such a pair out of a long-lived `WeakMap` only when it collects the whole heap.
+ */
+const rawAnswer = Symbol('raw answer');
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    [rawAnswer]?: ServerResponse | undefined;
+  }
+}
 
 /** The one way in which a body gets into memory. Every parser of bodies reads with it. */
 export interface BodyReader {
@@ -46,13 +58,14 @@ export function announcedBytes({ headers }: FastifyRequest): number | undefined 
   return Number(headers['content-length'] ?? 0);
 }
 
+/** Once for an app. */
 export function createBodyReader(app: FastifyInstance, options: BodyReaderOptions = {}): BodyReader {
   const { memory = createBodyMemory({ largestBytes: app.initialConfig.bodyLimit ?? 0 }), senderOf = addressSender, pace } = options;
-  const replies = new WeakMap<FastifyRequest, FastifyReply>();
+  app.decorateRequest(rawAnswer, undefined);
   const continuations = createContinuations(app.server);
 
   app.addHook('preParsing', (request, reply, payload, done) => {
-    if (!request.is404 && announcedBytes(request) !== 0) replies.set(request, reply);
+    if (!request.is404 && announcedBytes(request) !== 0) request[rawAnswer] = reply.raw;
     done(null, payload);
   });
 
@@ -81,7 +94,7 @@ export function createBodyReader(app: FastifyInstance, options: BodyReaderOption
       return sink.finish();
     }
     const lease = memory.open(senderOf(request), heldBytes);
-    replies.get(request)?.raw.once('close', lease.release);
+    request[rawAnswer]?.once('close', lease.release);
     continuations.send(request.raw);
     return receive(payload, { limit, sink, lease, pace });
   }

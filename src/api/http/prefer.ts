@@ -6,10 +6,13 @@ export interface Preferences {
   readonly waitSeconds: number;
 }
 
+const none: Preferences = { respondAsync: false, waitSeconds: 0 };
+
 /** Preferences that are not known, or are no tokens, are ignored (RFC 7240 §2); of one that comes twice the first counts. */
 export function readPrefer(given: string | readonly string[] | undefined): Preferences {
+  if (given === undefined) return none;
   const said = new Map<string, string>();
-  for (const preference of [given ?? []].flat().join(',').split(',')) {
+  for (const preference of [given].flat().join(',').split(',')) {
     const [name = '', value = ''] = (preference.split(';', 1)[0] ?? '').split('=').map((part) => part.trim().toLowerCase());
     if (!said.has(name)) said.set(name, value.replace(/^"(.*)"$/, '$1'));
   }

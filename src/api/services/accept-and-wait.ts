@@ -21,7 +21,7 @@ export async function acceptAndWait({ queue, waiter }: Ends, item: StampItem): P
   if (waiter.isWaitedFor(tokenId)) return waiter.waitFor(tokenId);
   const heard = waiter.waitFor(tokenId);
   queue
-    .accept(item, () => waiter.isWaitedFor(tokenId))
+    .accept(item, () => waiter.isWaitedFor(tokenId), heard)
     .then(
       (acceptance) => acceptance === 'acknowledged' && waiter.accepted(tokenId),
       (error) => waiter.fail(tokenId, error),

@@ -1,7 +1,7 @@
 import { type Redis, ReplyError } from 'ioredis';
 import { checkConnection, queueUnavailable } from './open-queue.ts';
 
-/** `unanswered`: the command has left and nothing was heard of it, so that the job may be in the queue and may not. */
+/** `unanswered`: the command was given to the connection and nothing was heard of it, so that the job may be in the queue and may not. */
 export type Acceptance = 'acknowledged' | 'unanswered';
 
 /** Words of ioredis 6 for a command that it did not send. */

@@ -19,6 +19,7 @@ function connect(
     retryStrategy: (attempt: number) => Math.min(50 * 2 ** Math.min(attempt, 5), 1_000),
     ...options,
   });
+  sendInOneWrite(redis);
   let down = false;
   redis.on('error', (error) => {
     if (!down) log.warn({ err: error, role }, 'redis is not reachable');
@@ -29,6 +30,27 @@ function connect(
     down = false;
   });
   return redis;
+}
+
+/**
+ * Commands that are sent until the end of the present callback leave in one write. Redis mostly reads small ones at once, and then syncs once
+ * for all (`appendfsync always`). Who duplicates the connection gets a plain one.
+ */
+function sendInOneWrite(redis: Redis): void {
+  const send = redis.sendCommand.bind(redis);
+  let corked: typeof redis.stream | undefined;
+  redis.sendCommand = (...given) => {
+    const { stream } = redis;
+    if (stream && stream !== corked) {
+      stream.cork();
+      corked = stream;
+      process.nextTick(() => {
+        corked = undefined;
+        stream.uncork();
+      });
+    }
+    return send(...given);
+  };
 }
 
 /** For whoever answers a client: fails at once when Redis is away, and after 800 ms when it hangs. */

@@ -1,21 +1,25 @@
 import { z } from 'zod';
-import { leafRecordOf } from '../domain/leaf-record.ts';
-import { digestCharacters, imprintAlgorithms, type Stamp } from '../domain/stamp.ts';
+import { createLeafRecords } from '../domain/leaf-record.ts';
+import { digestCharacters, type ImprintAlgorithm, imprintAlgorithms, type Stamp } from '../domain/stamp.ts';
 import { type StampedReply, type StampReply, stampedReplyFields, stampedReplyOf, stampReplySchema } from './stamp-job.ts';
 
 /**
  * What travels of a stamp in a batch: whoever reads it composes its evidence record. Nearly all of a record is the token of its batch, which
  * would travel with each leaf.
  */
-const leafReplySchema = z.object({
-  ...stampedReplyFields,
-  outcome: z.literal('leaf'),
-  algorithm: z.enum(imprintAlgorithms),
-  /** The digest of the imprint, the blind, and the siblings up to the root, one after the other, base64. */
-  hashes: z.string(),
-  /** The batch's token, DER, base64; absent: that of the last reply that has one. */
-  tst: z.string().optional(),
-});
+const leafReplySchema = z
+  .object({
+    ...stampedReplyFields,
+    outcome: z.literal('leaf'),
+    algorithm: z.enum(imprintAlgorithms),
+    /** The digest of the imprint, the blind, and the siblings up to the root, one after the other, base64. */
+    hashes: z.string(),
+    /** The batch's token, DER, base64; absent: that of the last reply that has one. */
+    tst: z.string().optional(),
+  })
+  .refine(({ algorithm, hashes }) => areWhole(algorithm, Buffer.byteLength(hashes, 'base64')), { path: ['hashes'] });
+
+const areWhole = (algorithm: ImprintAlgorithm, octets: number): boolean => octets > 0 && octets % (digestCharacters[algorithm] / 2) === 0;
 
 const sentRepliesSchema = z.array(z.discriminatedUnion('outcome', [leafReplySchema, stampReplySchema]));
 
@@ -49,14 +53,11 @@ export function textOfReplies(replies: readonly SentReply[]): string {
 
 /** @throws ZodError for a text that is not of `textOfReplies` */
 export function repliesIn(text: string): StampReply[] {
-  let last = Buffer.alloc(0);
+  let recordOf = createLeafRecords(Buffer.alloc(0));
   return sentRepliesSchema.parse(JSON.parse(text)).map((reply): StampReply => {
     if (reply.outcome !== 'leaf') return reply;
     const { algorithm, hashes, tst, ...rest } = reply;
-    if (tst !== undefined) last = Buffer.from(tst, 'base64');
-    const [bytes, octets] = [Buffer.from(hashes, 'base64'), digestCharacters[algorithm] / 2];
-    const [digest, ...path] = Array.from({ length: bytes.length / octets }, (_, i) => bytes.subarray(i * octets, (i + 1) * octets));
-    const imprint = { algorithm, digest: digest?.toString('hex') ?? '' };
-    return { ...rest, outcome: 'stamped', token: leafRecordOf(imprint, { tst: last }, path).toString('base64') };
+    if (tst !== undefined) recordOf = createLeafRecords(Buffer.from(tst, 'base64'));
+    return { ...rest, outcome: 'stamped', token: recordOf(algorithm, Buffer.from(hashes, 'base64')).toString('base64') };
   });
 }

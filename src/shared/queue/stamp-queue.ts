@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as restOfTurn } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { ServiceError } from '../domain/service-error.ts';
 import { idInBatch } from '../domain/stamp-id.ts';
@@ -9,6 +9,7 @@ import { type Acceptance, acceptanceOf } from './acceptance.ts';
 import { countEntering, jobIdOf } from './backlog.ts';
 import { producerTimeoutMs } from './connection.ts';
 import { createDepthGauge, depthRefreshMs } from './depth.ts';
+import { createJobsUnderWay } from './jobs-under-way.ts';
 import { checkConnection, openQueue, queueUnavailable } from './open-queue.ts';
 import { announceOutputs } from './output-order.ts';
 import { maxItemsPerJob, type StampItem, type StampJob, stampQueueName } from './stamp-job.ts';
@@ -23,11 +24,11 @@ export interface StampQueue {
   checkCapacity(items?: number): void;
   /**
    * Accepts an item: resolves when Redis has acknowledged the job that carries it. Where Redis does not say whether it took the job, it is
-   * sent again for as long as somebody waits for the item.
+   * sent again for as long as somebody waits for the item. Until its `outcome` is there, its job counts as under way, and others gather.
    *
    * @throws ServiceError `overloaded` beyond the depth allowed, `queue_unavailable` when the job surely did not reach Redis.
    */
-  accept(item: StampItem, isWaitedFor: () => boolean): Promise<Acceptance>;
+  accept(item: StampItem, isWaitedFor: () => boolean, outcome?: Promise<unknown>): Promise<Acceptance>;
   /**
    * Accepts many items in jobs of their own, whose order is that of the items: there is room for all or none. Resolves when Redis has
    * answered to each job, or was silent too long.
@@ -48,11 +49,15 @@ export interface AcceptedPart {
 /** What is sent to a Redis that has been silent for longer would only leave more callers without an outcome. */
 const longestSilenceMs = depthRefreshMs + producerTimeoutMs;
 
+/** With so many jobs under way every process has something to do. */
+const gathering = { most: 4, patienceMs: 20 };
+
 /** Before a job is sent again: its replies, should it have been taken, need that long to arrive. */
 const sendAgainMs = 500;
 
 interface Entering {
   readonly item: StampItem;
+  readonly outcome?: Promise<unknown> | undefined;
   readonly isWaitedFor: () => boolean;
   acceptance?: Promise<Acceptance>;
 }
@@ -65,6 +70,7 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
   const { redis, replyTo, maxDepth, log } = options;
   const queue = openQueue<StampJob>(stampQueueName, { redis, log, retryKind: 'stamp', removeOnFail: { count: 1_000 } });
   const depth = createDepthGauge({ redis, log });
+  const underWay = createJobsUnderWay(gathering);
   /** Stamps that Redis has not acknowledged yet. */
   let entering = 0;
 
@@ -113,10 +119,14 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
 
   const batcher = createBatcher<Entering>({
     maxItems: maxItemsPerJob,
-    gathersTurn: true,
+    gather: async () => {
+      await restOfTurn();
+      await underWay.room();
+    },
     flush: async (batch) => {
       checkAnswers();
       const { acceptance } = await enter(randomUUIDv7(), batch);
+      underWay.begin(Promise.allSettled(batch.map(({ outcome }) => outcome)));
       for (const waiting of batch) waiting.acceptance = acceptance;
       entering -= batch.length;
     },
@@ -149,11 +159,11 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
   };
   return {
     checkCapacity,
-    accept: async (item, isWaitedFor) => {
+    accept: async (item, isWaitedFor, outcome) => {
       checkCapacity();
       entering += 1;
       try {
-        const waiting: Entering = { item, isWaitedFor };
+        const waiting: Entering = { item, isWaitedFor, outcome };
         await batcher.add(waiting);
         return (await waiting.acceptance) ?? 'unanswered';
       } catch (error) {

@@ -1,5 +1,3 @@
-import { setImmediate as restOfTurn } from 'node:timers/promises';
-
 /**
  * Sends items in batches without a timer (docs/architecture.md "Accepting"). The first item is sent at once; those that arrive while it
  * is under way are sent together when it has been acknowledged. So no item ever waits for others to come.
@@ -19,17 +17,21 @@ interface Waiting<T> {
 }
 
 /**
- * `gathersTurn`: a batch also takes the items that arrive later in the same turn of the event loop. Do not use it for writes to the
- * store: at the end of a turn, mongodb 7.9 may write to a socket that is destroyed but not yet closed, and waits for it for ever.
+ * `gather`: a batch also takes the items that arrive until it resolves. Do not have writes to the store wait for the end of a turn of the event
+ * loop: there mongodb 7.9 may write to a socket that is destroyed but not yet closed, and waits for it for ever.
  */
-export function createBatcher<T>(options: { maxItems: number; gathersTurn?: boolean; flush: (items: T[]) => Promise<void> }): Batcher<T> {
+export function createBatcher<T>(options: {
+  maxItems: number;
+  gather?: () => Promise<unknown>;
+  flush: (items: T[]) => Promise<void>;
+}): Batcher<T> {
   let waiting: Waiting<T>[] = [];
   let flushing = false;
 
   async function flushAll(): Promise<void> {
     flushing = true;
     while (waiting.length > 0) {
-      if (options.gathersTurn) await restOfTurn();
+      if (options.gather) await options.gather();
       const batch = waiting.slice(0, options.maxItems);
       waiting = waiting.slice(options.maxItems);
       try {

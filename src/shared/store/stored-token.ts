@@ -17,6 +17,14 @@ export interface StoredAnswer {
   readonly certificates?: { readonly set: string; readonly at: number };
 }
 
+let lastSet: { readonly der: Buffer; readonly id: string } | undefined;
+
+/** Tokens that come one after the other mostly have the same certificates, which are not hashed again. */
+function setIdOf(der: Buffer): string {
+  if (!lastSet?.der.equals(der)) lastSet = { der: Buffer.from(der), id: hash('sha256', der, 'hex') };
+  return lastSet.id;
+}
+
 /** @param sets takes the certificates that were cut out, by their ids */
 export function storedAnswerOf({ token, tsq, tsr }: Pick<TokenProof, 'token' | 'tsq' | 'tsr'>, sets: Map<string, Buffer>): StoredAnswer {
   const spans = partsOfAnswer(tsr);
@@ -26,7 +34,7 @@ export function storedAnswerOf({ token, tsq, tsr }: Pick<TokenProof, 'token' | '
   if (!spans.certificates) return { ...asked, tsr: new Binary(tsr), tokenAt };
   const { start, end } = spans.certificates;
   const der = tsr.subarray(start, end);
-  const set = hash('sha256', der, 'hex');
+  const set = setIdOf(der);
   sets.set(set, der);
   const rest = Buffer.concat([tsr.subarray(0, start), tsr.subarray(end)]);
   return { ...asked, tsr: new Binary(rest), tokenAt, certificates: { set, at: start } };

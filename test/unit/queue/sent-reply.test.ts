@@ -33,4 +33,8 @@ test('S16: a batched stamp that was renewed meanwhile is sent with its whole rec
 
 test('a text that is no reply is refused', () => {
   for (const text of ['null', '{}', '[{"outcome":"leaf"}]', '[7]']) expect(() => repliesIn(text)).toThrow(ZodError);
+  const [stamp] = makeBatchedStamps(lab, 3).stamps;
+  for (const hashes of ['', 'AA==', Buffer.alloc(33).toString('base64'), Buffer.alloc(95).toString('base64')]) {
+    expect(() => repliesIn(JSON.stringify([{ ...sentReplyOf(stamp!), hashes }])), hashes).toThrow(ZodError);
+  }
 });

@@ -1,3 +1,4 @@
+import { setImmediate as restOfTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { createBatcher } from '../../../src/shared/runtime/batcher.ts';
 
@@ -6,7 +7,7 @@ function controlledBatcher(maxItems: number, gathersTurn: boolean) {
   const flushes: { readonly items: number[]; end(): void; fail(error: Error): void }[] = [];
   const batcher = createBatcher<number>({
     maxItems,
-    gathersTurn,
+    ...(gathersTurn && { gather: () => restOfTurn() }),
     flush: (items) => new Promise<void>((end, fail) => flushes.push({ items, end, fail })),
   });
   return { batcher, flushes };

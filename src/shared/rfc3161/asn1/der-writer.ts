@@ -7,11 +7,8 @@
 export function tlv(tag: number, ...contents: readonly Uint8Array[]): Buffer {
   let length = 0;
   for (const part of contents) length += part.length;
-  const header = lengthOctets(length);
-  const out = Buffer.allocUnsafe(1 + header.length + length);
-  out[0] = tag;
-  out.set(header, 1);
-  let offset = 1 + header.length;
+  const out = Buffer.allocUnsafe(headerOctets(length) + length);
+  let offset = writeHeader(out, tag, length);
   for (const part of contents) {
     out.set(part, offset);
     offset += part.length;
@@ -21,15 +18,25 @@ export function tlv(tag: number, ...contents: readonly Uint8Array[]): Buffer {
 
 /** Tag and length of an element with `length` octets of contents. */
 export function headerOf(tag: number, length: number): Buffer {
-  return Buffer.from([tag, ...lengthOctets(length)]);
+  const header = Buffer.allocUnsafe(headerOctets(length));
+  writeHeader(header, tag, length);
+  return header;
 }
 
-/** X.690 §10.1: the shortest definite form. */
-function lengthOctets(length: number): readonly number[] {
-  if (length < 0x80) return [length];
-  const octets: number[] = [];
-  for (let rest = length; rest > 0; rest = Math.floor(rest / 256)) octets.unshift(rest % 256);
-  return [0x80 | octets.length, ...octets];
+/** How many octets tag and length take, in the shortest definite form (X.690 §10.1). */
+function headerOctets(length: number): number {
+  let octets = 2;
+  if (length >= 0x80) for (let rest = length; rest > 0; rest = Math.floor(rest / 256)) octets += 1;
+  return octets;
+}
+
+/** Writes tag and length, and returns where the contents begin. */
+function writeHeader(out: Buffer, tag: number, length: number): number {
+  const octets = headerOctets(length);
+  out[0] = tag;
+  out[1] = length < 0x80 ? length : 0x80 | (octets - 2);
+  for (let at = octets - 1, rest = length; at > 1; at -= 1, rest = Math.floor(rest / 256)) out[at] = rest % 256;
+  return octets;
 }
 
 export function sequence(...elements: readonly Uint8Array[]): Buffer {
@@ -44,12 +51,12 @@ export function setOf(...elements: readonly Uint8Array[]): Buffer {
 /** INTEGER: two's complement in as few octets as possible (X.690 §8.3). */
 export function integer(value: bigint | number): Buffer {
   const number = BigInt(value);
-  let bits = 8;
-  while (BigInt.asIntN(bits, number) !== number) bits += 8;
-  const hex = BigInt.asUintN(bits, number)
-    .toString(16)
-    .padStart(bits / 4, '0');
-  return tlv(0x02, Buffer.from(hex, 'hex'));
+  const magnitude = (number < 0n ? ~number : number).toString(16);
+  const digits = magnitude.length % 2 === 1 ? `0${magnitude}` : magnitude;
+  // The first bit is the sign: before a digit of 8 or more stands a zero octet.
+  const octets = Buffer.from(digits >= '8' ? `00${digits}` : digits, 'hex');
+  if (number < 0n) for (const [i, octet] of octets.entries()) octets[i] = ~octet;
+  return tlv(0x02, octets);
 }
 
 export function enumerated(value: number): Buffer {
