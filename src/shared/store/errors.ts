@@ -1,7 +1,7 @@
 import { MongoBulkWriteError, MongoError, MongoServerError } from 'mongodb';
 import { ServiceError } from '../domain/service-error.ts';
 
-const duplicateKey = 11000;
+export const duplicateKey = 11000;
 
 /** Whether the error says that a unique key is taken. The index is not told reliably: read back what is there. */
 export function isDuplicateKey(error: unknown): boolean {

@@ -9,10 +9,19 @@ import { TAG } from './tags.ts';
 
 const knownOids = new Map<string, string>(Object.values(OID).map((dotted) => [objectIdentifier(dotted).toString('latin1', 2), dotted]));
 
+/** Those of policies, say, which come again and again. */
+const metOids = new Map<string, string>();
+const mostMetOids = 1_000;
+
 /** The dotted form of an OBJECT IDENTIFIER. */
 export function oidOf(element: Der, name: string): string {
   if (element.tag !== TAG.oid) refuse('der_malformed', `${name} is not an object identifier.`);
-  return knownOids.get(element.source.toString('latin1', element.content, element.end)) ?? dotted(contentsOf(element), name);
+  const octets = element.source.toString('latin1', element.content, element.end);
+  const known = knownOids.get(octets) ?? metOids.get(octets);
+  if (known !== undefined) return known;
+  const text = dotted(contentsOf(element), name);
+  if (metOids.size < mostMetOids) metOids.set(octets, text);
+  return text;
 }
 
 function dotted(contents: Buffer, name: string): string {

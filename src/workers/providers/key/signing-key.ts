@@ -11,11 +11,12 @@ import {
   verifyResponse,
 } from '../../../shared/rfc3161/index.ts';
 import { ConfigError } from '../../../shared/runtime/config.ts';
+import { randomOctets } from '../../../shared/runtime/random-octets.ts';
 import type { KeyProviderSettings } from '../../../shared/trust/providers-file.ts';
 
 /** Positive, of 128 random bits: no two are the same, whoever else signs with the same certificate (RFC 3161 §2.4.2). */
 export function randomSerial(): bigint {
-  return BigInt(`0x${randomBytes(16).toString('hex')}`) || 1n;
+  return BigInt(`0x${randomOctets(16).toString('hex')}`) || 1n;
 }
 
 const refused = ({ name }: KeyProviderSettings, member: string, why: string) =>
