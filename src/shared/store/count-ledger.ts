@@ -152,7 +152,8 @@ export function createLedgerWriter(ledgers: Ledgers): LedgerWriter {
       if (mark === undefined) continue;
       ledger.marks.add(mark);
       ledger.released.delete(mark);
-      for (const [row, { stamps = 0 }] of changes) update.$set[`jobs.${mark}.${numberOf(ledger, row)}`] = stamps;
+      // As one member: what is named by a path of its own costs the database more.
+      update.$set[`jobs.${mark}`] = Object.fromEntries([...changes].map(([row, { stamps = 0 }]) => [numberOf(ledger, row), stamps]));
     }
     const released = [...ledger.released];
     for (const mark of released) update.$unset[`jobs.${mark}`] = '';

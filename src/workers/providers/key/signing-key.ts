@@ -11,8 +11,8 @@ import {
   verifyResponse,
 } from '../../../shared/rfc3161/index.ts';
 import { ConfigError } from '../../../shared/runtime/config.ts';
-import { randomOctets } from '../../../shared/runtime/random-octets.ts';
 import type { KeyProviderSettings } from '../../../shared/trust/providers-file.ts';
+import { randomOctets } from '../random-octets.ts';
 
 /** Positive, of 128 random bits: no two are the same, whoever else signs with the same certificate (RFC 3161 §2.4.2). */
 export function randomSerial(): bigint {
