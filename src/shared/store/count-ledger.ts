@@ -28,7 +28,7 @@ export type Ledgers = Collection<Ledger>;
 
 export const ledgersOf = (db: Db): Ledgers => db.collection('count_ledgers');
 
-/** What is counted together; with a mark, hexadecimal text, it is counted once however often it is written. */
+/** What is counted together; with a mark, hexadecimal text, it is counted once however often it is written. A mark stands in one of the counts of a write. */
 export interface Count {
   readonly mark?: string | undefined;
   readonly changes: Changes;
@@ -152,7 +152,7 @@ export function createLedgerWriter(ledgers: Ledgers): LedgerWriter {
       if (mark === undefined) continue;
       ledger.marks.add(mark);
       ledger.released.delete(mark);
-      // As one member: what is named by a path of its own costs the database more.
+      // One member for all rows: a path for each row would cost the database more.
       update.$set[`jobs.${mark}`] = Object.fromEntries([...changes].map(([row, { stamps = 0 }]) => [numberOf(ledger, row), stamps]));
     }
     const released = [...ledger.released];

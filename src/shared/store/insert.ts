@@ -1,8 +1,11 @@
 import { type Collection, type Db, type Document, MongoServerError, WriteConcern } from 'mongodb';
 import { duplicateKey } from './errors.ts';
 
-/** One command is one document of BSON, of 16 MiB at most; no stamp comes near a hundredth of that. */
-const mostPerCommand = 100;
+/**
+ * One command is one document of BSON, of 16 MiB at most. A stamp has an answer of a TSA of at most 64 KiB (`maxAnswerBytes`), which may stand in it
+ * a second time as base64, and metadata: less than 256 KiB.
+ */
+const mostPerCommand = 64;
 
 interface InsertReply extends Document {
   readonly writeErrors?: readonly { readonly index: number; readonly code: number; readonly errmsg?: string }[];
@@ -10,28 +13,26 @@ interface InsertReply extends Document {
 }
 
 /**
- * Inserts documents of which each has an `_id`, whatever becomes of the others, and returns the positions of those whose key was taken. What
- * `insertMany` does, but that the documents are sent in the command itself: a sequence of documents beside it costs DocumentDB's gateway
- * twice as much (docs/architecture.md "How the store is used").
+ * Inserts the documents whose `_id` is not taken yet, and returns the positions of the others. Does what `insertMany` does, but sends the
+ * documents within the command. `insertMany` sends them beside it, which costs DocumentDB's gateway twice as much (docs/architecture.md "How the store is used").
  *
- * @throws MongoError where anything else failed
+ * @throws MongoError where any failed for another reason; the others may be written
  */
-export async function insertEach<T extends Document>(
+export async function insertNew<T extends Document>(
   db: Db,
-  { collectionName, writeConcern }: Collection<T>,
+  { collectionName, writeConcern, bsonOptions }: Collection<T>,
   documents: readonly T[],
 ): Promise<number[]> {
-  async function insert(first: number): Promise<number[]> {
+  const taken: number[] = [];
+  // One after the other: side by side they would take the connections of everybody else.
+  for (let first = 0; first < documents.length; first += mostPerCommand) {
     const command = { insert: collectionName, documents: documents.slice(first, first + mostPerCommand), ordered: false };
-    // A command by itself inherits neither from the collection.
-    const { writeErrors = [], writeConcernError }: InsertReply = await db.command(
-      WriteConcern.apply(command, writeConcern ?? new WriteConcern('majority')),
-      { ignoreUndefined: true },
-    );
+    // `db.command` takes neither write concern nor BSON options from the collection.
+    if (writeConcern) WriteConcern.apply(command, writeConcern);
+    const { writeErrors = [], writeConcernError }: InsertReply = await db.command(command, bsonOptions);
     const failed = writeErrors.find(({ code }) => code !== duplicateKey) ?? writeConcernError;
     if (failed) throw new MongoServerError(failed);
-    return writeErrors.map(({ index }) => first + index);
+    taken.push(...writeErrors.map(({ index }) => first + index));
   }
-  const firsts = Array.from({ length: Math.ceil(documents.length / mostPerCommand) }, (_, part) => part * mostPerCommand);
-  return (await Promise.all(firsts.map(insert))).flat();
+  return taken;
 }

@@ -4,7 +4,7 @@ import type { BatchStore } from './batches.ts';
 import type { CertificateSetStore } from './certificate-sets.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
-import { insertEach } from './insert.ts';
+import { insertNew } from './insert.ts';
 import { joinReads } from './joined-reads.ts';
 import { createProductListing } from './product-listing.ts';
 import type { RenewalStore } from './renewals.ts';
@@ -77,7 +77,7 @@ export function createStampStore(
         const sets = new Map<string, Buffer>();
         const documents = given.map((stamp) => documentOf(stamp, sets));
         await certificateSets.insertOnce(sets);
-        const duplicates = await insertEach(db, stamps, documents);
+        const duplicates = await insertNew(db, stamps, documents);
         if (duplicates.length === 0) return { stored: [...given], added: [...given] };
         const taken = await findMany(duplicates.map((position) => given[position]!.tokenId));
         const takenById = new Map(taken.map((stamp) => [stamp.tokenId, stamp]));

@@ -4,9 +4,9 @@ import { randomBytes } from 'node:crypto';
 const drawnOctets = 4_096;
 let drawn = Buffer.alloc(0);
 
-/** So many octets from the system's generator, 4 096 at most. Each is given out once. */
+/** `length` random octets. None is given out twice. */
 export function randomOctets(length: number): Buffer {
-  if (drawn.length < length) drawn = randomBytes(drawnOctets);
+  if (drawn.length < length) drawn = randomBytes(Math.max(length, drawnOctets));
   const given = drawn.subarray(0, length);
   drawn = drawn.subarray(length);
   return given;

@@ -13,7 +13,6 @@ import {
   verifyToken,
 } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
-
 import type { AggregateSettings } from '../../shared/trust/aggregate-entry.ts';
 import type { ProviderSettings } from '../../shared/trust/providers-file.ts';
 import { evidenceTermOf } from '../renewal/evidence-term.ts';

@@ -33,7 +33,7 @@ export class TransportError extends Error {
 /** Asks a TSA over HTTP (RFC 3161 §3.4). */
 export interface TsaClient {
   /**
-   * Sends the DER of a TimeStampReq and resolves with the body of the answer, whatever it holds.
+   * Sends the DER of a TimeStampReq and resolves with the body of the answer, whatever it holds. Ends when the time for an exchange is up.
    *
    * @throws TransportError
    */
@@ -86,7 +86,7 @@ export function createTsaClient(options: { url: string; credentials: Credentials
   const address = urlToHttpOptions(new URL(url));
   const headers = { 'content-type': 'application/timestamp-query', accept: 'application/timestamp-reply', ...credentials.headers };
 
-  const headOf = (tsq: Buffer, signal: AbortSignal): Promise<IncomingMessage> =>
+  const requestHead = (tsq: Buffer, signal: AbortSignal): Promise<IncomingMessage> =>
     new Promise((resolve, reject) => {
       const send = isHttps ? httpsRequest : httpRequest;
       const outgoing = send({ ...address, method: 'POST', agent, signal, headers: { ...headers, 'content-length': tsq.length } }, resolve);
@@ -105,7 +105,7 @@ export function createTsaClient(options: { url: string; credentials: Credentials
   async function exchange(tsq: Buffer, signal: AbortSignal): Promise<Buffer> {
     let response: IncomingMessage | undefined;
     try {
-      response = await headOf(tsq, signal);
+      response = await requestHead(tsq, signal);
       const refused = refuseHead(response);
       if (refused) throw refused;
       return await readBody(response);

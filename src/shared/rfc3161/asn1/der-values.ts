@@ -9,18 +9,18 @@ import { TAG } from './tags.ts';
 
 const knownOids = new Map<string, string>(Object.values(OID).map((dotted) => [objectIdentifier(dotted).toString('latin1', 2), dotted]));
 
-/** Those of policies, say, which come again and again. */
-const metOids = new Map<string, string>();
-const mostMetOids = 1_000;
+/** Dotted forms of other OIDs that were read, for instance of policies. */
+const seenOids = new Map<string, string>();
+const mostSeenOids = 1_000;
 
 /** The dotted form of an OBJECT IDENTIFIER. */
 export function oidOf(element: Der, name: string): string {
   if (element.tag !== TAG.oid) refuse('der_malformed', `${name} is not an object identifier.`);
   const octets = element.source.toString('latin1', element.content, element.end);
-  const known = knownOids.get(octets) ?? metOids.get(octets);
+  const known = knownOids.get(octets) ?? seenOids.get(octets);
   if (known !== undefined) return known;
   const text = dotted(contentsOf(element), name);
-  if (metOids.size < mostMetOids) metOids.set(octets, text);
+  if (seenOids.size < mostSeenOids) seenOids.set(octets, text);
   return text;
 }
 

@@ -145,10 +145,12 @@ type ConstantParts = Pick<SignerParts, 'sid' | 'digestAlgorithm'> & { readonly s
 
 const constantParts = new WeakMap<SigningIdentity, ConstantParts>();
 
-/** What is the same in every token of an identity, so made once. */
+/** The parts that are the same in every token of an identity; they are made once. */
 function constantPartsOf(identity: SigningIdentity): ConstantParts {
+  const known = constantParts.get(identity);
+  if (known) return known;
   const { certificate, issuerName, serialNumber, scheme } = identity;
-  const parts = constantParts.get(identity) ?? {
+  const parts = {
     sid: sequence(issuerName, serialNumber),
     digestAlgorithm: digestIdentifier(scheme.digest),
     signingCertificate: encodeSigningCertificateV2(digestData('sha256', certificate), issuerName, serialNumber),

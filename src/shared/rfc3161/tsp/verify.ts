@@ -117,8 +117,8 @@ export interface SignerRules {
   /** The signer's certificate must be in the token (32). */
   readonly isEmbeddingRequired: boolean;
   readonly isImprintChecked: boolean;
-  /** It was just made: its signature is nowhere known, and need not be remembered. */
-  readonly isNew?: boolean | undefined;
+  /** An answer to a request just sent: its signature is always computed, and not remembered. */
+  readonly isNew?: boolean;
   /** When something that is judged by itself has proved that the token was there; undefined: nothing has. */
   readonly existedBy?: Microseconds | undefined;
   /** The chain must not have ended before `at`; `otherwise` is the code of the refusal. */
