@@ -28,7 +28,7 @@ export type Ledgers = Collection<Ledger>;
 
 export const ledgersOf = (db: Db): Ledgers => db.collection('count_ledgers');
 
-/** What is counted together; with a mark, hexadecimal text, it is counted once however often it is written. */
+/** What is counted together; with a mark, hexadecimal text, it is counted once however often it is written. A mark stands in one of the counts of a write. */
 export interface Count {
   readonly mark?: string | undefined;
   readonly changes: Changes;
@@ -152,7 +152,8 @@ export function createLedgerWriter(ledgers: Ledgers): LedgerWriter {
       if (mark === undefined) continue;
       ledger.marks.add(mark);
       ledger.released.delete(mark);
-      for (const [row, { stamps = 0 }] of changes) update.$set[`jobs.${mark}.${numberOf(ledger, row)}`] = stamps;
+      // One member for all rows: a path for each row would cost the database more.
+      update.$set[`jobs.${mark}`] = Object.fromEntries([...changes].map(([row, { stamps = 0 }]) => [numberOf(ledger, row), stamps]));
     }
     const released = [...ledger.released];
     for (const mark of released) update.$unset[`jobs.${mark}`] = '';

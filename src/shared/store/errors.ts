@@ -1,19 +1,11 @@
-import { MongoBulkWriteError, MongoError, MongoServerError } from 'mongodb';
+import { MongoError, MongoServerError } from 'mongodb';
 import { ServiceError } from '../domain/service-error.ts';
 
-const duplicateKey = 11000;
+export const duplicateKey = 11000;
 
 /** Whether the error says that a unique key is taken. The index is not told reliably: read back what is there. */
 export function isDuplicateKey(error: unknown): boolean {
   return error instanceof MongoServerError && error.code === duplicateKey;
-}
-
-/** The positions in an unordered insertMany whose key was taken, or undefined when anything else failed too. */
-export function duplicatePositions(error: unknown): number[] | undefined {
-  if (!(error instanceof MongoBulkWriteError)) return undefined;
-  const failures = [error.writeErrors].flat();
-  if (failures.length === 0 || failures.some(({ code }) => code !== duplicateKey)) return undefined;
-  return failures.map(({ index }) => index);
 }
 
 /** OutOfDiskSpace of mongod; PostgreSQL's disk_full (53100) as DocumentDB passes it on. */

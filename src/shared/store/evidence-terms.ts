@@ -163,6 +163,8 @@ export function createEvidenceTermStore(db: Db): EvidenceTermStore {
       inStore(async () => {
         const found = await subjects[kind]
           .find({ ...unknown, _id: { $gt: after } }, ids)
+          // By the other index all that is unknown would be sorted for each page.
+          .hint({ _id: 1 })
           .sort({ _id: 1 })
           .limit(limit)
           .toArray();

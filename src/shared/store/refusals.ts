@@ -1,7 +1,8 @@
 import type { Collection, Db } from 'mongodb';
 import type { RequestFault } from '../domain/request-fault.ts';
 import { maxTimeMS } from './connection.ts';
-import { duplicatePositions, inStore } from './errors.ts';
+import { inStore } from './errors.ts';
+import { insertNew } from './insert.ts';
 
 /** That no TSA took the request of a time-stamp client, so that the id of its stamp can tell (E11). Nothing of the request is kept. */
 export interface StoredRefusal {
@@ -29,13 +30,8 @@ export function createRefusalStore(db: Db): RefusalStore {
   return {
     insertOnce: (given) =>
       inStore(async () => {
-        if (given.length === 0) return;
         const documents = given.map(({ tokenId, fault, at }) => ({ _id: tokenId, at, ...(fault !== undefined && { fault }) }));
-        try {
-          await refusals.insertMany(documents, { ordered: false });
-        } catch (error) {
-          if (!duplicatePositions(error)) throw error;
-        }
+        await insertNew(db, refusals, documents);
       }),
     has: (tokenId) => inStore(async () => (await refusals.findOne({ _id: tokenId }, { projection: { _id: 1 }, maxTimeMS })) !== null),
   };

@@ -3,7 +3,8 @@ import { leafMarksOf } from '../domain/leaf-record.ts';
 import type { BatchStore } from './batches.ts';
 import type { CertificateSetStore } from './certificate-sets.ts';
 import { maxTimeMS } from './connection.ts';
-import { duplicatePositions, inStore } from './errors.ts';
+import { inStore } from './errors.ts';
+import { insertNew } from './insert.ts';
 import { joinReads } from './joined-reads.ts';
 import { createProductListing } from './product-listing.ts';
 import type { RenewalStore } from './renewals.ts';
@@ -76,19 +77,14 @@ export function createStampStore(
         const sets = new Map<string, Buffer>();
         const documents = given.map((stamp) => documentOf(stamp, sets));
         await certificateSets.insertOnce(sets);
-        try {
-          await stamps.insertMany(documents, { ordered: false });
-          return { stored: [...given], added: [...given] };
-        } catch (error) {
-          const duplicates = duplicatePositions(error);
-          if (!duplicates) throw error;
-          const taken = await findMany(duplicates.map((position) => given[position]!.tokenId));
-          const takenById = new Map(taken.map((stamp) => [stamp.tokenId, stamp]));
-          return {
-            stored: given.map((stamp) => takenById.get(stamp.tokenId) ?? stamp),
-            added: given.filter((_, position) => !duplicates.includes(position)),
-          };
-        }
+        const duplicates = await insertNew(db, stamps, documents);
+        if (duplicates.length === 0) return { stored: [...given], added: [...given] };
+        const taken = await findMany(duplicates.map((position) => given[position]!.tokenId));
+        const takenById = new Map(taken.map((stamp) => [stamp.tokenId, stamp]));
+        return {
+          stored: given.map((stamp) => takenById.get(stamp.tokenId) ?? stamp),
+          added: given.filter((_, position) => !duplicates.includes(position)),
+        };
       }),
     find: joinReads(findMany, ({ tokenId }) => tokenId),
     findMany,

@@ -38,8 +38,8 @@ export function openTsas(providers: readonly TrustedProvider[], { clock, log }: 
       watches.push(opened.clockWatch);
       return opened;
     }
-    const { url, maxConcurrent } = settings;
-    const client = createTsaClient({ url, maxConcurrent, credentials: readCredentials(settings) });
+    const { url, maxConcurrent, timeoutMs } = settings;
+    const client = createTsaClient({ url, maxConcurrent, timeoutMs, credentials: readCredentials(settings) });
     const onTime = (opinion: SecondOpinion) => {
       for (const watch of watches) watch.heard(opinion);
     };

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { rfc3339Of } from '../../shared/domain/gen-time.ts';
 import type { ReasonCode } from '../../shared/domain/reasons.ts';
@@ -17,9 +16,9 @@ import type { Clock } from '../../shared/runtime/clock.ts';
 import type { AggregateSettings } from '../../shared/trust/aggregate-entry.ts';
 import type { ProviderSettings } from '../../shared/trust/providers-file.ts';
 import { evidenceTermOf } from '../renewal/evidence-term.ts';
-import { withDeadline } from './deadline.ts';
 import type { ClockWatch, SecondOpinion } from './key/clock-watch.ts';
 import { type StampSubject, TsaRefusedError } from './provider.ts';
+import { randomOctets } from './random-octets.ts';
 import { TransportError, type TsaClient } from './tsa-client.ts';
 
 const nonceBytes = 16;
@@ -113,7 +112,7 @@ export function createRfc3161Provider(deps: {
 
   async function exchange(tsq: Buffer, signal: AbortSignal): Promise<{ tsr: Buffer; verified: Verified }> {
     const sentAtMs = clock();
-    const tsr = await withDeadline(timeoutMs, (own) => client.ask(tsq, own), signal);
+    const tsr = await client.ask(tsq, signal);
     const receivedAtMs = clock();
     const result = await verifyResponseAside(tsr, {
       request: tsq,
@@ -155,7 +154,7 @@ export function createRfc3161Provider(deps: {
         imprint: { algorithm: imprint.algorithm, digest: Buffer.from(imprint.digest, 'hex') },
         hasNullParameters: asked?.hasNullParameters ?? false,
         policy: asked?.policy ?? policyOid,
-        nonce: asked ? asked.nonce : randomBytes(nonceBytes),
+        nonce: asked ? asked.nonce : randomOctets(nonceBytes),
       });
       const { tsr, verified } = await exchangeTwiceAtMost(tsq, signal).catch((error: unknown) => {
         throw isOfOurForm(subject) || !isAnswer(error)

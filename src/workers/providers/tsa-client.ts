@@ -2,6 +2,7 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { urlToHttpOptions } from 'node:url';
 import type { Credentials } from './credentials.ts';
+import { withDeadline } from './deadline.ts';
 
 /** The most bytes of an answer that are read: no time-stamp needs more. */
 const maxAnswerBytes = 64 * 1024;
@@ -32,7 +33,7 @@ export class TransportError extends Error {
 /** Asks a TSA over HTTP (RFC 3161 §3.4). */
 export interface TsaClient {
   /**
-   * Sends the DER of a TimeStampReq and resolves with the body of the answer, whatever it holds.
+   * Sends the DER of a TimeStampReq and resolves with the body of the answer, whatever it holds. Ends when the time for an exchange is up.
    *
    * @throws TransportError
    */
@@ -76,16 +77,16 @@ const readBody = (response: IncomingMessage): Promise<Buffer> =>
     });
   });
 
-/** `maxConcurrent`: the connections kept at most. */
-export function createTsaClient(options: { url: string; credentials: Credentials; maxConcurrent: number }): TsaClient {
-  const { url, credentials, maxConcurrent } = options;
+/** `maxConcurrent`: the connections kept at most. `timeoutMs`: how long one exchange may take, milliseconds. */
+export function createTsaClient(options: { url: string; credentials: Credentials; maxConcurrent: number; timeoutMs: number }): TsaClient {
+  const { url, credentials, maxConcurrent, timeoutMs } = options;
   const isHttps = url.startsWith('https:');
   const agentOptions = { keepAlive: true, maxSockets: maxConcurrent };
   const agent = isHttps ? new HttpsAgent({ ...agentOptions, ...credentials.clientCertificate }) : new HttpAgent(agentOptions);
   const address = urlToHttpOptions(new URL(url));
   const headers = { 'content-type': 'application/timestamp-query', accept: 'application/timestamp-reply', ...credentials.headers };
 
-  const exchange = (tsq: Buffer, signal: AbortSignal): Promise<IncomingMessage> =>
+  const requestHead = (tsq: Buffer, signal: AbortSignal): Promise<IncomingMessage> =>
     new Promise((resolve, reject) => {
       const send = isHttps ? httpsRequest : httpRequest;
       const outgoing = send({ ...address, method: 'POST', agent, signal, headers: { ...headers, 'content-length': tsq.length } }, resolve);
@@ -101,21 +102,23 @@ export function createTsaClient(options: { url: string; credentials: Credentials
       outgoing.end(tsq);
     });
 
+  async function exchange(tsq: Buffer, signal: AbortSignal): Promise<Buffer> {
+    let response: IncomingMessage | undefined;
+    try {
+      response = await requestHead(tsq, signal);
+      const refused = refuseHead(response);
+      if (refused) throw refused;
+      return await readBody(response);
+    } catch (error) {
+      response?.destroy();
+      if (error instanceof TransportError) throw error;
+      if (signal.aborted) throw new TransportError('timeout', 'no answer in time', { isRetryable: false, cause: error });
+      throw new TransportError(response ? 'cut_off' : 'unreachable', 'the exchange failed', { isRetryable: true, cause: error });
+    }
+  }
+
   return {
-    ask: async (tsq, signal) => {
-      let response: IncomingMessage | undefined;
-      try {
-        response = await exchange(tsq, signal);
-        const refused = refuseHead(response);
-        if (refused) throw refused;
-        return await readBody(response);
-      } catch (error) {
-        response?.destroy();
-        if (error instanceof TransportError) throw error;
-        if (signal.aborted) throw new TransportError('timeout', 'no answer in time', { isRetryable: false, cause: error });
-        throw new TransportError(response ? 'cut_off' : 'unreachable', 'the exchange failed', { isRetryable: true, cause: error });
-      }
-    },
+    ask: (tsq, outer) => withDeadline(timeoutMs, (signal) => exchange(tsq, signal), outer),
     close: () => agent.destroy(),
   };
 }

@@ -9,10 +9,19 @@ import { TAG } from './tags.ts';
 
 const knownOids = new Map<string, string>(Object.values(OID).map((dotted) => [objectIdentifier(dotted).toString('latin1', 2), dotted]));
 
+/** Dotted forms of other OIDs that were read, for instance of policies. */
+const seenOids = new Map<string, string>();
+const mostSeenOids = 1_000;
+
 /** The dotted form of an OBJECT IDENTIFIER. */
 export function oidOf(element: Der, name: string): string {
   if (element.tag !== TAG.oid) refuse('der_malformed', `${name} is not an object identifier.`);
-  return knownOids.get(element.source.toString('latin1', element.content, element.end)) ?? dotted(contentsOf(element), name);
+  const octets = element.source.toString('latin1', element.content, element.end);
+  const known = knownOids.get(octets) ?? seenOids.get(octets);
+  if (known !== undefined) return known;
+  const text = dotted(contentsOf(element), name);
+  if (seenOids.size < mostSeenOids) seenOids.set(octets, text);
+  return text;
 }
 
 function dotted(contents: Buffer, name: string): string {

@@ -50,6 +50,7 @@ export function setOf(...elements: readonly Uint8Array[]): Buffer {
 
 /** INTEGER: two's complement in as few octets as possible (X.690 §8.3). */
 export function integer(value: bigint | number): Buffer {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < 0x80) return Buffer.from([0x02, 0x01, value]);
   const number = BigInt(value);
   const magnitude = (number < 0n ? ~number : number).toString(16);
   const digits = magnitude.length % 2 === 1 ? `0${magnitude}` : magnitude;

@@ -103,7 +103,7 @@ export function signedAttributesOf(profile: TsaProfile, eContent: Buffer, moment
   const attributes: Attribute[] = [
     { type: OID.contentType, values: [objectIdentifier(OID.tstInfo)] },
     { type: OID.messageDigest, values: [octetString(digestData(identity.scheme.digest, eContent))] },
-    { type: OID.signingCertificateV2, values: [signingCertificateOf(identity)] },
+    { type: OID.signingCertificateV2, values: [constantPartsOf(identity).signingCertificate] },
   ];
   if (profile.includeSigningTime) {
     // UTCTime serves the years 1950–2049 (RFC 5652 §11.3), without a fraction.
@@ -115,10 +115,11 @@ export function signedAttributesOf(profile: TsaProfile, eContent: Buffer, moment
 /** A SignerInfo over a DER SET OF Attribute (RFC 5652 §5.4). */
 export function signAttributes(identity: SigningIdentity, signedAttributes: Buffer): SignerParts {
   const { scheme } = identity;
+  const { sid, digestAlgorithm } = constantPartsOf(identity);
   return {
     version: 1, // the sid is an IssuerAndSerialNumber (RFC 5652 §5.3)
-    sid: sequence(identity.issuerName, identity.serialNumber),
-    digestAlgorithm: digestIdentifier(scheme.digest),
+    sid,
+    digestAlgorithm,
     signedAttributes,
     signatureAlgorithm: scheme.cmsAlgorithm,
     signature: scheme.sign(signedAttributes, identity.privateKey),
@@ -140,14 +141,20 @@ export function tokenPartsOf(identity: SigningIdentity, certReq: boolean, eConte
   };
 }
 
-const signingCertificates = new WeakMap<SigningIdentity, Buffer>();
+type ConstantParts = Pick<SignerParts, 'sid' | 'digestAlgorithm'> & { readonly signingCertificate: Buffer };
 
-/** The same for every token of an identity, so made once. */
-function signingCertificateOf(identity: SigningIdentity): Buffer {
-  let encoded = signingCertificates.get(identity);
-  if (encoded === undefined) {
-    encoded = encodeSigningCertificateV2(digestData('sha256', identity.certificate), identity.issuerName, identity.serialNumber);
-    signingCertificates.set(identity, encoded);
-  }
-  return encoded;
+const constantParts = new WeakMap<SigningIdentity, ConstantParts>();
+
+/** The parts that are the same in every token of an identity; they are made once. */
+function constantPartsOf(identity: SigningIdentity): ConstantParts {
+  const known = constantParts.get(identity);
+  if (known) return known;
+  const { certificate, issuerName, serialNumber, scheme } = identity;
+  const parts = {
+    sid: sequence(issuerName, serialNumber),
+    digestAlgorithm: digestIdentifier(scheme.digest),
+    signingCertificate: encodeSigningCertificateV2(digestData('sha256', certificate), issuerName, serialNumber),
+  };
+  constantParts.set(identity, parts);
+  return parts;
 }

@@ -60,7 +60,7 @@ function readAnswer(response: Uint8Array, context: ResponseContext): { read: Rea
   checkPolicy(tstInfo, request.policy);
   checkTime(tstInfo, context);
   checkWindow(tstInfo, context);
-  return { read, rules: { isEmbeddingRequired: request.certReq, isImprintChecked: true } };
+  return { read, rules: { isEmbeddingRequired: request.certReq, isImprintChecked: true, isNew: true } };
 }
 
 /**
@@ -117,6 +117,8 @@ export interface SignerRules {
   /** The signer's certificate must be in the token (32). */
   readonly isEmbeddingRequired: boolean;
   readonly isImprintChecked: boolean;
+  /** An answer to a request just sent: its signature is always computed, and not remembered. */
+  readonly isNew?: boolean;
   /** When something that is judged by itself has proved that the token was there; undefined: nothing has. */
   readonly existedBy?: Microseconds | undefined;
   /** The chain must not have ended before `at`; `otherwise` is the code of the refusal. */
@@ -147,12 +149,16 @@ interface FoundSigner {
   readonly named: readonly (readonly CertificateId[])[];
   /** The certificate that the signed attributes call the signer's, where that is another one. */
   readonly sworn: () => Certificate | undefined;
-  readonly mark: string;
+  readonly mark: string | undefined;
   /** A batch has one signature for thousands of stamps: the very same octets by the same certificate are not computed again. */
   readonly isSignatureKnown: boolean;
 }
 
-function findSigner({ opened, signed }: ReadToken, { trust }: VerifyContext, { isEmbeddingRequired }: SignerRules): FoundSigner {
+function findSigner(
+  { opened, signed }: ReadToken,
+  { trust }: VerifyContext,
+  { isEmbeddingRequired, isNew = false }: SignerRules,
+): FoundSigner {
   const { signer: signerInfo } = signed;
   checkSignedForm(opened, signerInfo.signedAttributes);
   const embedded = embeddedOf(signed.certificates, (certificate) => {
@@ -166,9 +172,9 @@ function findSigner({ opened, signed }: ReadToken, { trust }: VerifyContext, { i
   checkAlgorithmProtection(attributes, signerInfo);
   checkUnsignedAttributes(signerInfo);
   const named = signingCertificatesOf(attributes);
-  const mark = signatureMarkOf(signerInfo, signer);
+  const mark = isNew ? undefined : signatureMarkOf(signerInfo, signer);
   const sworn = () => swornSignerOf(named, embedded.certificates);
-  return { signer, embedded, named, sworn, mark, isSignatureKnown: trust.knowsSignature(mark) };
+  return { signer, embedded, named, sworn, mark, isSignatureKnown: mark !== undefined && trust.knowsSignature(mark) };
 }
 
 function judgeFound(
@@ -188,7 +194,7 @@ function judgeFound(
       checkNamedChain(named, candidate, known);
     }),
   );
-  trust.noteSignature(mark);
+  if (mark !== undefined) trust.noteSignature(mark);
   const { bytes: token, grantedWithMods } = opened;
   return verifiedOf({ tstInfo, chain, company: signed.company, token, grantedWithMods, isImprintChecked }, trust);
 }
