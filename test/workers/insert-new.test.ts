@@ -29,6 +29,14 @@ test('S7: of more documents than one command takes, those are written whose key 
   expect(await insertNew(db, collection, [])).toEqual([]);
 });
 
+test('S7: of documents that are too large for one command together, all are written', async () => {
+  const { db, collection } = await openFresh();
+  const large = upTo(100).map((id) => ({ _id: String(id), run: 1, absent: 'x'.repeat(200_000) }));
+  await insertNew(db, collection, numbered(2, [80]));
+  expect(await insertNew(db, collection, large)).toEqual([80]);
+  expect(await collection.countDocuments({ run: 1 })).toBe(99);
+});
+
 test('E10: a document that cannot be written is no duplicate, also beside one', async () => {
   const { db, collection } = await openFresh();
   await insertNew(db, collection, numbered(1, [0]));
