@@ -22,17 +22,34 @@ const bytesPerItem = 10 * 1024;
 export const reserveAnswer = (reply: FastifyReply, memory: ReplyMemory, items: number): Promise<void> =>
   memory.reserve(reply, items * bytesPerItem);
 
-/** An answered item: as text, and whether it is finished. */
+/** An answered item: as JSON, which are these texts one after the other, and whether it is finished. */
 interface Answered {
-  readonly text: string;
+  readonly texts: readonly string[];
   readonly state: 'made' | 'accepted' | 'pending' | 'failed';
+}
+
+const tokenMember = '"token":"';
+/** Below that `JSON.stringify` is as fast. */
+const longTokenCharacters = 1_024;
+
+/**
+ * `JSON.stringify` looks at each of a token's thousands of characters for what it must escape. Tokens are base64, where there is nothing of that
+ * kind, so a long one is put in as it is.
+ */
+function textsOf(made: object): readonly string[] {
+  const { token } = made as { readonly token?: unknown };
+  const isPlain = typeof token === 'string' && token.length >= longTokenCharacters && !token.includes('"') && !token.includes('\\');
+  if (!isPlain) return [JSON.stringify(made)];
+  const text = JSON.stringify({ ...made, token: '' });
+  const at = text.indexOf(`${tokenMember}"`) + tokenMember.length;
+  return [text.slice(0, at), token, text.slice(at)];
 }
 
 type Told = Outcome<object> | OnItsWay<object>;
 
 function describe(index: number, outcome: Told, request: FastifyRequest): Answered {
-  if ('made' in outcome) return { text: JSON.stringify(outcome.made), state: 'made' };
-  if ('accepted' in outcome) return { text: JSON.stringify(outcome.accepted), state: 'accepted' };
+  if ('made' in outcome) return { texts: textsOf(outcome.made), state: 'made' };
+  if ('accepted' in outcome) return { texts: [JSON.stringify(outcome.accepted)], state: 'accepted' };
   const { error } = outcome;
   const { retryAfterSeconds: wait } = error;
   const told: BatchError = {
@@ -41,11 +58,11 @@ function describe(index: number, outcome: Told, request: FastifyRequest): Answer
     ...errorBody(error, request.id),
     ...(wait !== undefined && { retry_after_seconds: Math.ceil(wait) }),
   };
-  return { text: JSON.stringify(told), state: error.code === 'stamp_pending' ? 'pending' : 'failed' };
+  return { texts: [JSON.stringify(told)], state: error.code === 'stamp_pending' ? 'pending' : 'failed' };
 }
 
 const describeFaulty = (index: number, detail: readonly ValidationItem[], request: FastifyRequest): Answered => ({
-  text: JSON.stringify({ index, status: 422, code: 'validation_failed', detail, request_id: request.id }),
+  texts: [JSON.stringify({ index, status: 422, code: 'validation_failed', detail, request_id: request.id })],
   state: 'failed',
 });
 
@@ -86,7 +103,7 @@ function answersOf(request: FastifyRequest, batch: Batch<unknown>, outcomes: rea
 /** The answered items as lines, each as soon as it and all before it are there. What is there already is sent together. */
 async function* linesOf(answers: readonly Promise<Answered>[]): AsyncGenerator<string> {
   const settled: string[] = [];
-  for (const [index, answer] of answers.entries()) answer.then(({ text }) => (settled[index] = text));
+  for (const [index, answer] of answers.entries()) answer.then(({ texts }) => (settled[index] = texts.join('')));
   for (let next = 0; next < answers.length; ) {
     await answers[next];
     let lines = '';
@@ -96,6 +113,22 @@ async function* linesOf(answers: readonly Promise<Answered>[]): AsyncGenerator<s
     }
     yield lines;
   }
+}
+
+/** Long texts are written to where they belong: joined first, all of them would be copied three times. */
+function jsonArrayOf(answers: readonly Answered[]): Buffer {
+  const pieces = ['['];
+  const append = (text: string) => pieces.push(`${pieces.pop()}${text}`);
+  for (const [index, { texts }] of answers.entries()) {
+    const [first = '', ...others] = texts;
+    append(index === 0 ? first : `,${first}`);
+    pieces.push(...others);
+  }
+  append(']');
+  const bytes = Buffer.allocUnsafe(pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0));
+  let at = 0;
+  for (const piece of pieces) at += bytes.write(piece, at);
+  return bytes;
 }
 
 /**
@@ -134,6 +167,6 @@ export async function sendBatch(
   }
   const all = await Promise.all(answers);
   const status = statusFor(all.map(({ state }) => state));
-  const bytes = Buffer.from(`[${all.map(({ text }) => text).join(',')}]`);
+  const bytes = jsonArrayOf(all);
   return reply.code(status).type('application/json; charset=utf-8').header('Content-Length', bytes.length).send(inPieces(bytes));
 }

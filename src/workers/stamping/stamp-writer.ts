@@ -6,10 +6,10 @@ import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 import type { DirectoryKeeper } from './directory-keeper.ts';
 
 /**
- * Jobs that finish while another write is under way are written together, at most this many: one insert, and beside it one update of the
- * counters.
+ * Jobs that finish while another write is under way are written together, with at most so many stamps: one insert, and beside it one update of
+ * the counters. Of more, those at the end would wait for all of it, while the API has nothing to answer.
  */
-const mostJobsTogether = 64;
+const mostTogether = 256;
 
 /** How long a reply waits for the counters, milliseconds. */
 const longestCountingMs = 400;
@@ -81,7 +81,8 @@ export function createStampWriter({ stamps, directory, counters, log }: StampWri
 
   /** Counts at the same time as it writes, since nearly every stamp is new. What turns out to be stored already is subtracted again. */
   const writing = createBatcher<JobWrites>({
-    maxItems: mostJobsTogether,
+    maxItems: mostTogether,
+    sizeOf: ({ made }) => made.length,
     flush: async (jobs) => {
       const made = jobs.flatMap((job) => job.made);
       const first = jobs
