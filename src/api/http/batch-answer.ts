@@ -6,6 +6,7 @@ import type { BatchOutcomes, OnItsWay, Outcome } from '../services/stamp-batch.t
 import { type Batch, ndjsonType } from './batch-body.ts';
 import { statusOf } from './error-status.ts';
 import { errorBody, toServiceError } from './errors.ts';
+import { jsonArrayOf, jsonTextsOf } from './json-answer.ts';
 import { faultOf, noteFault, validationFault } from './outcome.ts';
 import { readPrefer } from './prefer.ts';
 import { inPieces, type ReplyMemory } from './reply-memory.ts';
@@ -28,27 +29,10 @@ interface Answered {
   readonly state: 'made' | 'accepted' | 'pending' | 'failed';
 }
 
-const tokenMember = '"token":"';
-/** Below that `JSON.stringify` is as fast. */
-const longTokenCharacters = 1_024;
-
-/**
- * `JSON.stringify` looks at each of a token's thousands of characters for what it must escape. Tokens are base64, where there is nothing of that
- * kind, so a long one is put in as it is.
- */
-function textsOf(made: object): readonly string[] {
-  const { token } = made as { readonly token?: unknown };
-  const isPlain = typeof token === 'string' && token.length >= longTokenCharacters && !token.includes('"') && !token.includes('\\');
-  if (!isPlain) return [JSON.stringify(made)];
-  const text = JSON.stringify({ ...made, token: '' });
-  const at = text.indexOf(`${tokenMember}"`) + tokenMember.length;
-  return [text.slice(0, at), token, text.slice(at)];
-}
-
 type Told = Outcome<object> | OnItsWay<object>;
 
 function describe(index: number, outcome: Told, request: FastifyRequest): Answered {
-  if ('made' in outcome) return { texts: textsOf(outcome.made), state: 'made' };
+  if ('made' in outcome) return { texts: jsonTextsOf(outcome.made), state: 'made' };
   if ('accepted' in outcome) return { texts: [JSON.stringify(outcome.accepted)], state: 'accepted' };
   const { error } = outcome;
   const { retryAfterSeconds: wait } = error;
@@ -115,22 +99,6 @@ async function* linesOf(answers: readonly Promise<Answered>[]): AsyncGenerator<s
   }
 }
 
-/** Long texts are written to where they belong: joined first, all of them would be copied three times. */
-function jsonArrayOf(answers: readonly Answered[]): Buffer {
-  const pieces = ['['];
-  const append = (text: string) => pieces.push(`${pieces.pop()}${text}`);
-  for (const [index, { texts }] of answers.entries()) {
-    const [first = '', ...others] = texts;
-    append(index === 0 ? first : `,${first}`);
-    pieces.push(...others);
-  }
-  append(']');
-  const bytes = Buffer.allocUnsafe(pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0));
-  let at = 0;
-  for (const piece of pieces) at += bytes.write(piece, at);
-  return bytes;
-}
-
 /**
  * Answers a batch in kind. The status is 200 whatever became of its items, but 504 where time was up before anything was finished (L1), and 202
  * where something is on its way that nobody waits for (N1): then each item names its address.
@@ -167,6 +135,6 @@ export async function sendBatch(
   }
   const all = await Promise.all(answers);
   const status = statusFor(all.map(({ state }) => state));
-  const bytes = jsonArrayOf(all);
+  const bytes = jsonArrayOf(all.map(({ texts }) => texts));
   return reply.code(status).type('application/json; charset=utf-8').header('Content-Length', bytes.length).send(inPieces(bytes));
 }

@@ -80,3 +80,17 @@ describe.each([true, false])('gathering the turn: %s', (gathersTurn) => {
     expect(flushes[1]?.items).toEqual([3]);
   });
 });
+
+test('items with sizes: a batch ends before the one that would exceed the limit, and a larger one goes alone', async () => {
+  const flushes: number[][] = [];
+  const batcher = createBatcher<number>({
+    maxItems: 10,
+    sizeOf: (item) => item,
+    flush: async (items) => {
+      flushes.push(items);
+      await nextTurn();
+    },
+  });
+  await Promise.all([1, 4, 6, 0, 5, 25, 0, 10, 1].map((item) => batcher.add(item)));
+  expect(flushes).toEqual([[1], [4, 6, 0], [5], [25], [0, 10], [1]]);
+});
