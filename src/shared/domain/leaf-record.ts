@@ -10,10 +10,12 @@ export function leafRecordOf({ algorithm, digest }: Imprint, { tst }: Pick<Batch
 const listHeadOctets = 4;
 
 /**
- * `leafRecordOf` for many leaves of one batch: those of one algorithm and path length differ only in their hashes, which are copied into a frame.
+ * `leafRecordOf` for many leaves of one batch: those of one algorithm and path length differ only in their hashes. They share a frame, and
+ * each call writes its hashes over those of the call before.
  *
  * @param tst of the batch, DER
- * @returns makes one record, base64; `hashes`: digest, blind and siblings up to the root, one after the other, each as long as a digest of `algorithm`
+ * @returns makes one record, base64; `hashes`: digest, blind and siblings up to the root, one after the other, each as long as a digest of
+ *   `algorithm`
  */
 export function createLeafRecords(tst: Buffer): (algorithm: ImprintAlgorithm, hashes: Buffer) => string {
   const frames = new Map<string, Buffer>();

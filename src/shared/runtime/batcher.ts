@@ -17,11 +17,12 @@ interface Waiting<T> {
 }
 
 /**
- * `maxItems`: of a batch; where items have a size, the sum of theirs, which only one that is alone may exceed. `gather`: a batch also takes the items that arrive until it resolves. Do not have writes to the store wait for the end of a turn of the event
- * loop: there mongodb 7.9 may write to a socket that is destroyed but not yet closed, and waits for it for ever.
+ * `maxSize`: the most that one batch holds; an item that is larger goes alone. `gather`: a batch also takes the items that arrive until it
+ * resolves. Do not have writes to the store wait for the end of a turn of the event loop: there mongodb 7.9 may write to a socket that is
+ * destroyed but not yet closed, and waits for it for ever.
  */
 export function createBatcher<T>(options: {
-  maxItems: number;
+  maxSize: number;
   /** Default: each counts as one. */
   sizeOf?: (item: T) => number;
   gather?: () => Promise<unknown>;
@@ -29,13 +30,13 @@ export function createBatcher<T>(options: {
 }): Batcher<T> {
   let waiting: Waiting<T>[] = [];
   let flushing = false;
-  const { maxItems, sizeOf = () => 1 } = options;
+  const { maxSize, sizeOf = () => 1 } = options;
 
   function takeBatch(): Waiting<T>[] {
     let end = 0;
     for (let size = 0; end < waiting.length; end += 1) {
       size += sizeOf(waiting[end]!.item);
-      if (size > maxItems && end > 0) break;
+      if (size > maxSize && end > 0) break;
     }
     return waiting.splice(0, end);
   }

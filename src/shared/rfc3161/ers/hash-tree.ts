@@ -13,7 +13,7 @@ export interface HashTree {
   readonly levels: readonly (readonly Buffer[])[];
   /** From the group with this index up to the root: its blind, and the sibling at each level where there is one. */
   pathOf(index: number): readonly Buffer[];
-  /** The same with the group before it, each in a list of its own. */
+  /** The list of that group, then each hash of `pathOf` in a list of its own. */
   reducedHashtreeOf(index: number): ReducedHashtree;
 }
 
@@ -25,13 +25,13 @@ export function nodeOf(algorithm: DigestAlgorithm, hashes: readonly Buffer[]): B
   return digestData(algorithm, Buffer.concat([...hashes].sort(Buffer.compare)));
 }
 
-/** Two of the longest digests. */
-const pairOctets = Buffer.alloc(128);
+/** Holds two of the longest digests while they are hashed. */
+const pairScratch = Buffer.alloc(128);
 
-/** `nodeOf` two, as nearly all nodes are: without allocating anything for it. */
+/** `nodeOf` two hashes, as nearly all nodes are, without a new buffer for their octets. */
 function pairOf(algorithm: DigestAlgorithm, first: Buffer, second: Buffer): Buffer {
   const octets = first.length + second.length;
-  const pair = octets <= pairOctets.length ? pairOctets.subarray(0, octets) : Buffer.alloc(octets);
+  const pair = octets <= pairScratch.length ? pairScratch.subarray(0, octets) : Buffer.alloc(octets);
   const isAscending = first.compare(second) < 0;
   pair.set(isAscending ? first : second);
   pair.set(isAscending ? second : first, isAscending ? first.length : second.length);
