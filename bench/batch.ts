@@ -1,81 +1,110 @@
 /**
  * `npm run bench -- batch`: stamps a second in requests of 64 items (L1), of the mock and of a TSA that is asked once for many (S14), beside
- * requests for one each. Exits 1 when a figure is missed.
+ * requests for one each. Both services run all the time and are under load in turns, since a machine may change its speed within minutes: ratios
+ * are of turns that follow each other. Exits 1 when a figure is missed.
  */
 import { newMasterKey } from '../scripts/stack/master-key.ts';
 import { withStack } from '../scripts/stack/stack.ts';
-import type { LoadResult } from './load.ts';
+import { type LoadResult, load } from './load.ts';
+import { startProcesses } from './processes.ts';
 import { median } from './rate.ts';
 import { startTsa } from './tsa/running.ts';
-import { ours, underLoad } from './under-load.ts';
+import { ours } from './under-load.ts';
 
-const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
-const seconds = Number(process.env.BENCH_SECONDS ?? 5);
+const rounds = Number(process.env.BENCH_ROUNDS ?? 9);
+const seconds = Number(process.env.BENCH_SECONDS ?? 4);
 const items = Number(process.env.BENCH_ITEMS ?? 64);
+const warmUpSeconds = Number(process.env.BENCH_WARM_UP ?? 12);
+/** Load before measuring, so that the turn before has no effect. */
+const leadSeconds = 1;
+
+type Provider = 'mock' | 'batched';
 
 interface Contender {
   readonly name: string;
+  readonly provider: Provider;
   readonly path: string;
   readonly body: object;
   readonly connections: number;
   readonly status: number;
   readonly stamps: number;
-  /** The mock makes them unless told. */
-  readonly isOfTsa?: boolean;
 }
 
-const one = { hash: 'a'.repeat(64) };
-const many = `${items} each, 16 connections`;
-const manyOfTsa = `${items} each, 16 connections, batched TSA`;
-const manyEach = {
+const hash = { hash: 'a'.repeat(64) };
+const one = { provider: 'mock', path: '/api/v1/internal/v1/stamp', body: hash, status: 201, stamps: 1 } as const;
+const many = {
   path: '/api/v1/internal/v1/stamps',
-  body: Array.from({ length: items }, () => one),
+  body: Array.from({ length: items }, () => hash),
   connections: 16,
   status: 200,
   stamps: items,
-};
-const contenders: readonly Contender[] = [
-  { name: 'one each, 16 connections', path: '/api/v1/internal/v1/stamp', body: one, connections: 16, status: 201, stamps: 1 },
-  { name: 'one each, 256 connections', path: '/api/v1/internal/v1/stamp', body: one, connections: 256, status: 201, stamps: 1 },
-  { name: many, ...manyEach },
-  { name: manyOfTsa, ...manyEach, isOfTsa: true },
-];
+} as const;
+const few: Contender = { name: 'one each, 16 connections', ...one, connections: 16 };
+const crowd: Contender = { name: 'one each, 256 connections', ...one, connections: 256 };
+const manyOfMock: Contender = { name: `${items} each, 16 connections`, provider: 'mock', ...many };
+const manyOfTsa: Contender = { name: `${items} each, 16 connections, batched TSA`, provider: 'batched', ...many };
+const contenders = [few, crowd, manyOfMock, manyOfTsa];
 
 await withStack(
   AbortSignal.timeout(40 * 60_000),
   async ({ redisUrl, mongoUrl }) => {
-    const servers = { REDIS_URL: redisUrl, MONGODB_URL: mongoUrl, MASTER_KEY: newMasterKey() };
-    const environment = { ...process.env, PORT: '0', LOG_LEVEL: 'error', ...servers };
     const tsa = await startTsa();
-    const ofTsa = tsa.settingsFor({ name: 'batched', tsa: { isAggregating: true, awayMs: 0 } });
-    const results = new Map<string, LoadResult[]>(contenders.map(({ name }) => [name, []]));
+    const settingsOf: Readonly<Record<Provider, NodeJS.ProcessEnv>> = {
+      mock: { TSP: 'mock' },
+      batched: tsa.settingsFor({ name: 'batched', tsa: { isAggregating: true, awayMs: 0 } }),
+    };
+    const start = (provider: Provider, redisDatabase: number) => {
+      const mongo = new URL(mongoUrl);
+      mongo.pathname = `/bench_${provider}`;
+      const servers = { REDIS_URL: `${redisUrl.replace(/\/$/, '')}/${redisDatabase}`, MONGODB_URL: mongo.href, MASTER_KEY: newMasterKey() };
+      return startProcesses(ours, { ...process.env, PORT: '0', LOG_LEVEL: 'error', ...servers, ...settingsOf[provider] });
+    };
+    const services = { mock: await start('mock', 1), batched: await start('batched', 2) };
+    const loadFor = ({ provider, path, body, connections, status }: Contender, loadSeconds: number): Promise<LoadResult> =>
+      load({
+        url: `${services[provider].url}${path}`,
+        headers: { 'content-type': 'application/json', 'x-service-token': 'dev-service-token' },
+        body: JSON.stringify(body),
+        connections,
+        status,
+        seconds: loadSeconds,
+      });
+
+    for (const contender of contenders) await loadFor(contender, warmUpSeconds);
+    const results = new Map<Contender, LoadResult[]>(contenders.map((contender) => [contender, []]));
     for (let round = 0; round < rounds; round += 1) {
-      for (const { name, stamps: _, isOfTsa, ...request } of contenders) {
-        const settings = { ...environment, ...(isOfTsa && ofTsa) };
-        results.get(name)?.push(await underLoad({ processes: ours, environment: settings, seconds, ...request }));
+      for (const contender of round % 2 === 1 ? contenders.toReversed() : contenders) {
+        await loadFor(contender, leadSeconds);
+        results.get(contender)?.push(await loadFor(contender, seconds));
       }
     }
+    await Promise.all(Object.values(services).map(({ stop }) => stop()));
     await tsa.stop();
-    const rateOf = (name: string, stamps: number) => stamps * median((results.get(name) ?? []).map(({ perSecond }) => perSecond));
-    console.log(`\nmedian of ${rounds} rounds of ${seconds} s, in turn`);
+
+    const ratesOf = (contender: Contender) => (results.get(contender) ?? []).map(({ perSecond }) => contender.stamps * perSecond);
+    const ratio = (contender: Contender, other: Contender): number => {
+      const others = ratesOf(other);
+      return median(ratesOf(contender).map((rate, round) => rate / others[round]!));
+    };
+    console.log(`\nmedian of ${rounds} rounds of ${seconds} s, both services running, under load in turns`);
     console.table(
-      contenders.map(({ name, stamps }) => {
-        const runs = results.get(name) ?? [];
+      contenders.map((contender) => {
+        const runs = results.get(contender) ?? [];
         return {
-          requests: name,
-          'stamps/s': Math.round(rateOf(name, stamps)),
+          requests: contender.name,
+          'stamps/s': Math.round(median(ratesOf(contender))),
           'p50 ms': Number(median(runs.map(({ p50Ms }) => p50Ms)).toFixed(2)),
           'p99 ms': Number(median(runs.map(({ p99Ms }) => p99Ms)).toFixed(2)),
-          'of one each, 16': (rateOf(name, stamps) / rateOf('one each, 16 connections', 1)).toFixed(2),
-          'of one each, 256': (rateOf(name, stamps) / rateOf('one each, 256 connections', 1)).toFixed(2),
+          'of one each, 16': ratio(contender, few).toFixed(2),
+          'of one each, 256': ratio(contender, crowd).toFixed(2),
           failed: runs.reduce((sum, { failed }) => sum + failed, 0),
         };
       }),
     );
     const claims: readonly (readonly [string, number, number])[] = [
-      ['many at once, of one each on 16 connections', rateOf(many, items) / rateOf('one each, 16 connections', 1), 2.5],
-      ['many at once, of one each on 256 connections', rateOf(many, items) / rateOf('one each, 256 connections', 1), 2],
-      ['a batched TSA, of the mock', rateOf(manyOfTsa, items) / rateOf(many, items), 0.8],
+      ['many at once, of one each on 16 connections', ratio(manyOfMock, few), 2.5],
+      ['many at once, of one each on 256 connections', ratio(manyOfMock, crowd), 2],
+      ['a batched TSA, of the mock', ratio(manyOfTsa, manyOfMock), 0.8],
     ];
     for (const [what, reached, wanted] of claims) {
       console.log(`${what}: ${reached.toFixed(2)}, wanted ${wanted}: ${reached >= wanted ? 'reached' : 'MISSED'}`);

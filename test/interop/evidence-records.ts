@@ -142,7 +142,7 @@ function renewedOf(lab: RecordLab, record: Buffer, isAmongOthers: boolean, newDi
   const random = () => randomBytes(DIGEST_OCTETS[algorithm]);
   const tree = buildHashTree(algorithm, [[random()], firstList, [random()]], [random(), random(), random()]);
   const token = stampNow(lab, { imprint: imprintOf(tree.root, algorithm) });
-  return renewRecord(record, [{ token, path: tree.reducedHashtreeOf(1).slice(1).flat(), newDigest }])!;
+  return renewRecord(record, [{ token, path: tree.pathOf(1), newDigest }])!;
 }
 
 async function renewals(lab: RecordLab, stranger: Stranger): Promise<readonly Meeting[]> {

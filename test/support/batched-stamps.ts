@@ -36,7 +36,7 @@ export function makeBatchedStamps(
   };
   const stamps = digests.map((digest, index): StoredStamp => {
     const imprint: Imprint = { algorithm, digest: digest.toString('hex') };
-    const path = tree.reducedHashtreeOf(index).slice(1).flat();
+    const path = tree.pathOf(index);
     const token = leafRecordOf(imprint, batch, path).toString('base64');
     const proof: LeafProof = { kind: 'leaf', ...claims, token, batch, index, path };
     return {

@@ -6,6 +6,7 @@ import type { BatchOutcomes, OnItsWay, Outcome } from '../services/stamp-batch.t
 import { type Batch, ndjsonType } from './batch-body.ts';
 import { statusOf } from './error-status.ts';
 import { errorBody, toServiceError } from './errors.ts';
+import { jsonArrayOf, jsonTextsOf } from './json-answer.ts';
 import { faultOf, noteFault, validationFault } from './outcome.ts';
 import { readPrefer } from './prefer.ts';
 import { inPieces, type ReplyMemory } from './reply-memory.ts';
@@ -22,17 +23,17 @@ const bytesPerItem = 10 * 1024;
 export const reserveAnswer = (reply: FastifyReply, memory: ReplyMemory, items: number): Promise<void> =>
   memory.reserve(reply, items * bytesPerItem);
 
-/** An answered item: as text, and whether it is finished. */
+/** An answered item: as JSON, which are these texts one after the other, and whether it is finished. */
 interface Answered {
-  readonly text: string;
+  readonly texts: readonly string[];
   readonly state: 'made' | 'accepted' | 'pending' | 'failed';
 }
 
 type Told = Outcome<object> | OnItsWay<object>;
 
 function describe(index: number, outcome: Told, request: FastifyRequest): Answered {
-  if ('made' in outcome) return { text: JSON.stringify(outcome.made), state: 'made' };
-  if ('accepted' in outcome) return { text: JSON.stringify(outcome.accepted), state: 'accepted' };
+  if ('made' in outcome) return { texts: jsonTextsOf(outcome.made), state: 'made' };
+  if ('accepted' in outcome) return { texts: [JSON.stringify(outcome.accepted)], state: 'accepted' };
   const { error } = outcome;
   const { retryAfterSeconds: wait } = error;
   const told: BatchError = {
@@ -41,11 +42,11 @@ function describe(index: number, outcome: Told, request: FastifyRequest): Answer
     ...errorBody(error, request.id),
     ...(wait !== undefined && { retry_after_seconds: Math.ceil(wait) }),
   };
-  return { text: JSON.stringify(told), state: error.code === 'stamp_pending' ? 'pending' : 'failed' };
+  return { texts: [JSON.stringify(told)], state: error.code === 'stamp_pending' ? 'pending' : 'failed' };
 }
 
 const describeFaulty = (index: number, detail: readonly ValidationItem[], request: FastifyRequest): Answered => ({
-  text: JSON.stringify({ index, status: 422, code: 'validation_failed', detail, request_id: request.id }),
+  texts: [JSON.stringify({ index, status: 422, code: 'validation_failed', detail, request_id: request.id })],
   state: 'failed',
 });
 
@@ -86,7 +87,7 @@ function answersOf(request: FastifyRequest, batch: Batch<unknown>, outcomes: rea
 /** The answered items as lines, each as soon as it and all before it are there. What is there already is sent together. */
 async function* linesOf(answers: readonly Promise<Answered>[]): AsyncGenerator<string> {
   const settled: string[] = [];
-  for (const [index, answer] of answers.entries()) answer.then(({ text }) => (settled[index] = text));
+  for (const [index, answer] of answers.entries()) answer.then(({ texts }) => (settled[index] = texts.join('')));
   for (let next = 0; next < answers.length; ) {
     await answers[next];
     let lines = '';
@@ -134,6 +135,6 @@ export async function sendBatch(
   }
   const all = await Promise.all(answers);
   const status = statusFor(all.map(({ state }) => state));
-  const bytes = Buffer.from(`[${all.map(({ text }) => text).join(',')}]`);
+  const bytes = jsonArrayOf(all.map(({ texts }) => texts));
   return reply.code(status).type('application/json; charset=utf-8').header('Content-Length', bytes.length).send(inPieces(bytes));
 }

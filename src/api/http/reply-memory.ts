@@ -22,8 +22,8 @@ export interface ReplyMemory {
  */
 const leastPace = { bytes: 40 * 1024, withinMs: 30_000 };
 const lookEveryMs = 250;
-/** What is written at a time: of what is under way nobody sees how much has been read. */
-const pieceBytes = 16 * 1024;
+/** What is written at a time, as much as must be read in time: of a piece nobody sees how much has been read until it is gone. */
+const pieceBytes = leastPace.bytes;
 
 /** How a client reads: it is cut off when it is slower than `leastPace`. */
 function watchReader(reply: FastifyReply, sender: Sender): Holder {

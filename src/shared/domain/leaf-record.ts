@@ -10,12 +10,14 @@ export function leafRecordOf({ algorithm, digest }: Imprint, { tst }: Pick<Batch
 const listHeadOctets = 4;
 
 /**
- * `leafRecordOf` for many leaves of one batch: those of one algorithm and path length differ only in their hashes, which are copied into a frame.
+ * `leafRecordOf` for many leaves of one batch: those of one algorithm and path length differ only in their hashes. They share a frame, and
+ * each call writes its hashes over those of the call before.
  *
  * @param tst of the batch, DER
- * @returns makes one record; `hashes`: digest, blind and siblings up to the root, one after the other, each as long as a digest of `algorithm`
+ * @returns makes one record, base64; `hashes`: digest, blind and siblings up to the root, one after the other, each as long as a digest of
+ *   `algorithm`
  */
-export function createLeafRecords(tst: Buffer): (algorithm: ImprintAlgorithm, hashes: Buffer) => Buffer {
+export function createLeafRecords(tst: Buffer): (algorithm: ImprintAlgorithm, hashes: Buffer) => string {
   const frames = new Map<string, Buffer>();
   return (algorithm, hashes) => {
     const octets = digestCharacters[algorithm] / 2;
@@ -23,13 +25,12 @@ export function createLeafRecords(tst: Buffer): (algorithm: ImprintAlgorithm, ha
     const frame =
       frames.get(key) ?? leafRecordOf({ algorithm, digest: '00'.repeat(octets) }, { tst }, zeroPath(hashes.length / octets - 1, octets));
     frames.set(key, frame);
-    const record = Buffer.from(frame);
-    let at = record.length - tst.length - (hashes.length / octets) * (listHeadOctets + octets);
+    let at = frame.length - tst.length - (hashes.length / octets) * (listHeadOctets + octets);
     for (let from = 0; from < hashes.length; from += octets) {
       at += listHeadOctets;
-      at += hashes.copy(record, at, from, from + octets);
+      at += hashes.copy(frame, at, from, from + octets);
     }
-    return record;
+    return frame.toString('base64');
   };
 }
 

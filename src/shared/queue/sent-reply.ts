@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { createLeafRecords } from '../domain/leaf-record.ts';
 import { digestCharacters, type ImprintAlgorithm, imprintAlgorithms, type Stamp } from '../domain/stamp.ts';
+import { rememberLast } from '../runtime/remember-last.ts';
 import { type StampedReply, type StampReply, stampedReplyFields, stampedReplyOf, stampReplySchema } from './stamp-job.ts';
 
 /**
@@ -28,6 +29,8 @@ type LeafReply = z.infer<typeof leafReplySchema>;
 /** A reply on its way to the API process that waits for it. */
 export type SentReply = z.infer<typeof sentRepliesSchema>[number];
 
+const base64Of = rememberLast((octets: Buffer) => octets.toString('base64'));
+
 /** What a worker sends of a stamp that exists. */
 export function sentReplyOf(stamp: Stamp): StampedReply | LeafReply {
   const [proof] = stamp.proofs;
@@ -35,7 +38,7 @@ export function sentReplyOf(stamp: Stamp): StampedReply | LeafReply {
   const { issuedAt, provider, isQualified, batch, path } = proof;
   const { algorithm, digest } = stamp.imprint;
   const hashes = Buffer.concat([Buffer.from(digest, 'hex'), ...path]).toString('base64');
-  return { outcome: 'leaf', tokenId: stamp.tokenId, issuedAt, provider, isQualified, algorithm, hashes, tst: batch.tst.toString('base64') };
+  return { outcome: 'leaf', tokenId: stamp.tokenId, issuedAt, provider, isQualified, algorithm, hashes, tst: base64Of(batch.tst) };
 }
 
 /** The replies as JSON; a token that follows itself is written once. */
@@ -58,6 +61,6 @@ export function repliesIn(text: string): StampReply[] {
     if (reply.outcome !== 'leaf') return reply;
     const { algorithm, hashes, tst, ...rest } = reply;
     if (tst !== undefined) recordOf = createLeafRecords(Buffer.from(tst, 'base64'));
-    return { ...rest, outcome: 'stamped', token: recordOf(algorithm, Buffer.from(hashes, 'base64')).toString('base64') };
+    return { ...rest, outcome: 'stamped', token: recordOf(algorithm, Buffer.from(hashes, 'base64')) };
   });
 }

@@ -118,7 +118,7 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
   }
 
   const batcher = createBatcher<Entering>({
-    maxItems: maxItemsPerJob,
+    maxSize: maxItemsPerJob,
     gather: async () => {
       await restOfTurn();
       await underWay.room();

@@ -38,12 +38,13 @@ export function createBatchLeaves(db: Db) {
   return {
     /** One that is there already stays as it is. */
     insertOnce: async (batchId: string, given: readonly NewLeaf[]): Promise<void> => {
-      const entries = given.flatMap(({ tokenId, blind }) => [
-        blind.subarray(0, blindBytes),
-        Buffer.from(tokenId.replaceAll('-', ''), 'hex'),
-      ]);
+      const leaves = Buffer.alloc(given.length * entryBytes);
+      for (const [i, { tokenId, blind }] of given.entries()) {
+        blind.copy(leaves, i * entryBytes, 0, blindBytes);
+        leaves.write(tokenId.replaceAll('-', ''), i * entryBytes + blindBytes, 'hex');
+      }
       try {
-        await collection.insertOne({ _id: batchId, leaves: new Binary(Buffer.concat(entries)) });
+        await collection.insertOne({ _id: batchId, leaves: new Binary(leaves) });
       } catch (error) {
         if (!isDuplicateKey(error)) throw error;
       }

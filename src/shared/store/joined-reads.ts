@@ -15,7 +15,7 @@ export function joinReads<T>(readMany: (ids: readonly string[]) => Promise<reado
     found: T | null;
   }
   const reading = createBatcher<Read>({
-    maxItems: mostIds,
+    maxSize: mostIds,
     flush: async (reads) => {
       const found = await readMany([...new Set(reads.map(({ id }) => id))]);
       const byId = new Map(found.map((one) => [idOf(one), one]));

@@ -3,6 +3,7 @@ import { Binary, UUID } from 'mongodb';
 import { lowerPathOf, wholePathOf } from '../domain/leaf-path.ts';
 import { leafRecordOf } from '../domain/leaf-record.ts';
 import { type Batch, digestCharacters, type Imprint, type MockProof, type Proof, type TokenProof } from '../domain/stamp.ts';
+import { rememberLast } from '../runtime/remember-last.ts';
 import { answerIn, type StoredAnswer, storedAnswerOf } from './stored-token.ts';
 
 type StoredTokenProof = Omit<TokenProof, 'token' | 'tsq' | 'tsr' | 'term' | 'renewals'> & StoredAnswer;
@@ -20,6 +21,8 @@ export type StoredProof = MockProof | StoredTokenProof | StoredLeafProof;
 /** What a token is found by: whatever text it is. */
 export const tokenDigestOf = (token: string): string => hash('sha256', token, 'hex');
 
+const uuidOf = rememberLast((id: string) => new UUID(id));
+
 /** What is written of a proof. @param sets takes the certificates that are kept once for many */
 export function storedProofOf(proof: Proof, sets: Map<string, Buffer>): StoredProof {
   switch (proof.kind) {
@@ -32,7 +35,7 @@ export function storedProofOf(proof: Proof, sets: Map<string, Buffer>): StoredPr
     case 'leaf': {
       const { kind, batch, index, path } = proof;
       const { batchId, leaves } = batch;
-      return { kind, batch: new UUID(batchId), index, path: new Binary(lowerPathOf({ index, leaves }, path)) };
+      return { kind, batch: uuidOf(batchId), index, path: new Binary(lowerPathOf({ index, leaves }, path)) };
     }
   }
 }

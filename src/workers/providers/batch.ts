@@ -36,7 +36,7 @@ export function plantTree(imprints: readonly [Imprint, ...Imprint[]]): BatchTree
     },
     proofsOf: (batch) =>
       imprints.map((imprint, i) => {
-        const path = tree.reducedHashtreeOf(i).slice(1).flat();
+        const path = tree.pathOf(i);
         const { provider, isQualified, issuedAt } = batch;
         return {
           kind: 'leaf',

@@ -25,8 +25,8 @@ const treeOf = ({ algorithm, members }: Grown): HashTree =>
 export function renewedBy(renewal: OpenRenewal): RenewedSubject[] {
   const tree = treeOf(renewal);
   return renewal.members.flatMap(({ kind, id, renewals, newImprint, batchRenewals, isRenewed }, index) =>
-    // The first list is the group itself: the record of a subject says what that is.
-    isRenewed ? [{ kind, id, renewals, newImprint, batchRenewals, path: tree.reducedHashtreeOf(index).slice(1).flat() }] : [],
+    // Without the group itself: the record of a subject says what that is.
+    isRenewed ? [{ kind, id, renewals, newImprint, batchRenewals, path: tree.pathOf(index) }] : [],
   );
 }
 

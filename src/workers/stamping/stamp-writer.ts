@@ -6,10 +6,13 @@ import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 import type { DirectoryKeeper } from './directory-keeper.ts';
 
 /**
- * Jobs that finish while another write is under way are written together, at most this many: one insert, and beside it one update of the
- * counters.
+ * Jobs that finish while another write is under way are written together, with at most so many stamps: one insert, and beside it one update of
+ * the counters. In a larger insert the first stamps would wait for the last, and the API had nothing to answer meanwhile.
  */
-const mostJobsTogether = 64;
+const mostStampsTogether = 256;
+
+/** A job counts as so many stamps at least: not more than 64 jobs are written together. */
+const leastSize = 4;
 
 /** How long a reply waits for the counters, milliseconds. */
 const longestCountingMs = 400;
@@ -81,7 +84,8 @@ export function createStampWriter({ stamps, directory, counters, log }: StampWri
 
   /** Counts at the same time as it writes, since nearly every stamp is new. What turns out to be stored already is subtracted again. */
   const writing = createBatcher<JobWrites>({
-    maxItems: mostJobsTogether,
+    maxSize: mostStampsTogether,
+    sizeOf: ({ made }) => Math.max(leastSize, made.length),
     flush: async (jobs) => {
       const made = jobs.flatMap((job) => job.made);
       const first = jobs

@@ -6,7 +6,7 @@ import { createBatcher } from '../../../src/shared/runtime/batcher.ts';
 function controlledBatcher(maxItems: number, gathersTurn: boolean) {
   const flushes: { readonly items: number[]; end(): void; fail(error: Error): void }[] = [];
   const batcher = createBatcher<number>({
-    maxItems,
+    maxSize: maxItems,
     ...(gathersTurn && { gather: () => restOfTurn() }),
     flush: (items) => new Promise<void>((end, fail) => flushes.push({ items, end, fail })),
   });
@@ -79,4 +79,18 @@ describe.each([true, false])('gathering the turn: %s', (gathersTurn) => {
     await later;
     expect(flushes[1]?.items).toEqual([3]);
   });
+});
+
+test('items with sizes: a batch ends before the one that would exceed the limit, and a larger one goes alone', async () => {
+  const flushes: number[][] = [];
+  const batcher = createBatcher<number>({
+    maxSize: 10,
+    sizeOf: (item) => item,
+    flush: async (items) => {
+      flushes.push(items);
+      await nextTurn();
+    },
+  });
+  await Promise.all([1, 4, 6, 0, 5, 25, 0, 10, 1].map((item) => batcher.add(item)));
+  expect(flushes).toEqual([[1], [4, 6, 0], [5], [25], [0, 10], [1]]);
 });

@@ -11,15 +11,31 @@ export interface HashTree {
   readonly root: Buffer;
   /** From the leaves up; the last one holds the root alone. A node without a sibling is the same one level up. */
   readonly levels: readonly (readonly Buffer[])[];
-  /** Of the group with this index. */
+  /** From the group with this index up to the root: its blind, and the sibling at each level where there is one. */
+  pathOf(index: number): readonly Buffer[];
+  /** The list of that group, then each hash of `pathOf` in a list of its own. */
   reducedHashtreeOf(index: number): ReducedHashtree;
 }
 
 /** The hash of several hashes in binary ascending order; one that is alone stands for itself (RFC 4998 §4.2, §4.3). */
 export function nodeOf(algorithm: DigestAlgorithm, hashes: readonly Buffer[]): Buffer {
-  const [only] = hashes;
-  if (hashes.length === 1) return only!;
+  const [first, second] = hashes;
+  if (hashes.length === 1) return first!;
+  if (hashes.length === 2) return pairOf(algorithm, first!, second!);
   return digestData(algorithm, Buffer.concat([...hashes].sort(Buffer.compare)));
+}
+
+/** Holds two of the longest digests while they are hashed. */
+const pairScratch = Buffer.alloc(128);
+
+/** `nodeOf` two hashes, as nearly all nodes are, without a new buffer for their octets. */
+function pairOf(algorithm: DigestAlgorithm, first: Buffer, second: Buffer): Buffer {
+  const octets = first.length + second.length;
+  const pair = octets <= pairScratch.length ? pairScratch.subarray(0, octets) : Buffer.alloc(octets);
+  const isAscending = first.compare(second) < 0;
+  pair.set(isAscending ? first : second);
+  pair.set(isAscending ? second : first, isAscending ? first.length : second.length);
+  return digestData(algorithm, pair);
 }
 
 /** RFC 4998 §4.3, step 3: each list is hashed together with the hash of the one before. */
@@ -38,14 +54,25 @@ export function buildHashTree(algorithm: DigestAlgorithm, groups: readonly (read
   if (groups.length === 0 || groups.length !== blinds.length) throw new RangeError('each group of hashes needs its blind');
   const levels: (readonly Buffer[])[] = [groups.map((group, i) => nodeOf(algorithm, [nodeOf(algorithm, group), blinds[i]!]))];
   for (let level = levels[0]!; level.length > 1; levels.push(level)) level = parentsOf(algorithm, level);
+
+  function pathOf(index: number): Buffer[] {
+    const blind = blinds[index];
+    if (blind === undefined) throw new RangeError(`the tree has no group ${index}`);
+    const path = [blind];
+    for (const [height, level] of levels.entries()) {
+      const sibling = level[(index >> height) ^ 1];
+      if (sibling !== undefined) path.push(sibling);
+    }
+    return path;
+  }
+
   return {
     root: levels.at(-1)![0]!,
     levels,
+    pathOf,
     reducedHashtreeOf: (index) => {
-      const [group, blind] = [groups[index], blinds[index]];
-      if (group === undefined || blind === undefined) throw new RangeError(`the tree has no group ${index}`);
-      const siblings = levels.map((level, height) => level[(index >> height) ^ 1]);
-      return [group, [blind], ...siblings.flatMap((sibling) => (sibling === undefined ? [] : [[sibling]]))];
+      const path = pathOf(index);
+      return [groups[index]!, ...path.map((hash) => [hash])];
     },
   };
 }
