@@ -128,7 +128,8 @@ export function createTsaClient(options: { url: string; credentials: Credentials
     bodyTimeout: 0,
     connect: { timeout: connectTimeoutMs, ...credentials.clientCertificate },
   });
-  const userInfo = username !== '' && `Basic ${Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64')}`;
+  const userInfo =
+    username !== '' && `Basic ${Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64')}`;
   const headers = {
     'content-type': 'application/timestamp-query',
     accept: 'application/timestamp-reply',
