@@ -5,6 +5,8 @@ import { withDeadline } from './deadline.ts';
 /** The most bytes of an answer that are read: no time-stamp needs more. */
 const maxAnswerBytes = 64 * 1024;
 const connectTimeoutMs = 2_000;
+/** How long a connection waits for its next exchange, where the TSA does not say: a new one takes several round trips. */
+const keepAliveMs = 60_000;
 
 export type TransportFault = 'unreachable' | 'timeout' | 'http_status' | 'content_type' | 'oversized' | 'cut_off';
 
@@ -126,14 +128,14 @@ export function createTsaClient(options: { url: string; credentials: Credentials
     // An exchange has a time of its own, which holds for all of it.
     headersTimeout: 0,
     bodyTimeout: 0,
+    keepAliveTimeout: keepAliveMs,
     connect: { timeout: connectTimeoutMs, ...credentials.clientCertificate },
   });
-  const userInfo =
-    username !== '' && `Basic ${Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64')}`;
+  const userInfo = [username, password].map(decodeURIComponent).join(':');
   const headers = {
     'content-type': 'application/timestamp-query',
     accept: 'application/timestamp-reply',
-    ...(userInfo && { authorization: userInfo }),
+    ...(userInfo !== ':' && { authorization: `Basic ${Buffer.from(userInfo).toString('base64')}` }),
     ...credentials.headers,
   };
   const request = { path: `${pathname}${search}`, method: 'POST', headers } as const;
