@@ -67,7 +67,7 @@ export function createReplyMemory(options: { maxBytes: number; readerOf?: (reque
   };
 }
 
-/** A large answer in pieces so small that it is seen how its client reads; one that is a single piece as it is. */
+/** An answer in pieces so small that it is seen how its client reads. What fits into one piece is returned unchanged. */
 export function inPieces(source: Buffer | AsyncIterable<Buffer>): Readable | Buffer {
   if (Buffer.isBuffer(source) && source.length <= pieceBytes) return source;
   async function* pieces(): AsyncGenerator<Buffer> {

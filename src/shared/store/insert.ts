@@ -10,18 +10,19 @@ import {
 } from 'mongodb';
 import { duplicateKey } from './errors.ts';
 
-/** A command is a document of BSON, of 16 MiB at most (MongoDB's limit); what it says beside its documents is far below the rest. */
+/** A command is a document of BSON, of 16 MiB at most (MongoDB's limit). The rest is far more than it says beside its documents. */
 const mostBytesPerCommand = 12 * 1024 * 1024;
 
-/** What a value of BSON has beside its octets: type, length, the end of its name; of a number or a date, all of it. */
-const leastBytes = 24;
+/** What a value has beside its octets, or more: type, length, the end of its name; of a number or a date, all of it. */
+const overheadBytes = 24;
 
-/** At least the octets that a value takes in BSON, found without encoding it: a character is up to three octets of UTF-8. */
+/** Never fewer octets than a value that we store takes in BSON, found without encoding it: a character of a string is up to three octets of UTF-8. */
 function mostBytesOf(value: unknown): number {
-  if (typeof value === 'string') return leastBytes + 3 * value.length;
-  if (value instanceof Binary) return leastBytes + value.position;
-  if (typeof value !== 'object' || value === null) return leastBytes;
-  let bytes = leastBytes;
+  if (typeof value === 'string') return overheadBytes + 3 * value.length;
+  if (value instanceof Binary) return overheadBytes + value.position;
+  if (ArrayBuffer.isView(value)) return overheadBytes + value.byteLength;
+  if (typeof value !== 'object' || value === null) return overheadBytes;
+  let bytes = overheadBytes;
   for (const [name, member] of Object.entries(value)) bytes += 3 * name.length + mostBytesOf(member);
   return bytes;
 }

@@ -5,8 +5,10 @@ import { withDeadline } from './deadline.ts';
 /** The most bytes of an answer that are read: no time-stamp needs more. */
 const maxAnswerBytes = 64 * 1024;
 const connectTimeoutMs = 2_000;
-/** How long a connection waits for its next exchange, where the TSA does not say: a new one takes several round trips. */
-const keepAliveMs = 60_000;
+/** How long a connection waits for its next exchange, where the TSA does not say: a new one takes several round trips. Load balancers often end it after 60 s. */
+const keepAliveMs = 50_000;
+/** It is given up so much earlier than the TSA says, so that no query meets its end. */
+const keepAliveMarginMs = 1_000;
 
 export type TransportFault = 'unreachable' | 'timeout' | 'http_status' | 'content_type' | 'oversized' | 'cut_off';
 
@@ -43,8 +45,11 @@ export interface TsaClient {
 
 type ResponseHead = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStart']>>[2];
 
+/** A header that is there more than once counts as it was first. */
+const headerOf = (headers: ResponseHead, name: string): string | undefined => [headers[name]].flat()[0];
+
 function retryAfterMsOf(headers: ResponseHead): number | undefined {
-  const seconds = Number(headers['retry-after']);
+  const seconds = Number(headerOf(headers, 'retry-after'));
   return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1_000 : undefined;
 }
 
@@ -53,10 +58,7 @@ function refusalOfHead(status: number, headers: ResponseHead): TransportError | 
     const isRetryable = status === 429 || status >= 500;
     return new TransportError('http_status', `the TSA answered HTTP ${status}`, { isRetryable, retryAfterMs: retryAfterMsOf(headers) });
   }
-  const type = String(headers['content-type'] ?? '')
-    .split(';')[0]
-    ?.trim()
-    .toLowerCase();
+  const type = (headerOf(headers, 'content-type') ?? '').split(';')[0]?.trim().toLowerCase();
   if (type !== 'application/timestamp-reply') {
     return new TransportError('content_type', `the TSA answered with content type "${type}"`, { isRetryable: false });
   }
@@ -93,10 +95,12 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    if (this.#fault) controller.abort(this.#fault);
+    // To throw keeps the connection, to abort would end it.
+    if (this.#fault) throw this.#fault;
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: ResponseHead): void {
+    if (status < 200) return;
     this.#hasHead = true;
     const fault = refusalOfHead(status, headers);
     if (fault) this.fail(fault);
@@ -129,6 +133,7 @@ export function createTsaClient(options: { url: string; credentials: Credentials
     headersTimeout: 0,
     bodyTimeout: 0,
     keepAliveTimeout: keepAliveMs,
+    keepAliveTimeoutThreshold: keepAliveMarginMs,
     connect: { timeout: connectTimeoutMs, ...credentials.clientCertificate },
   });
   const userInfo = [username, password].map(decodeURIComponent).join(':');
@@ -146,8 +151,8 @@ export function createTsaClient(options: { url: string; credentials: Credentials
     const onAbort = () => handler.fail(noTimeLeft(signal.reason));
     if (signal.aborted) throw noTimeLeft(signal.reason);
     signal.addEventListener('abort', onAbort, { once: true });
-    pool.dispatch({ ...request, body: tsq }, handler);
     try {
+      pool.dispatch({ ...request, body: tsq }, handler);
       return await settle.promise;
     } finally {
       signal.removeEventListener('abort', onAbort);

@@ -28,9 +28,13 @@ async function serve(answer: RequestListener) {
 
 function clientOf(
   url: string,
-  { timeoutMs = 5_000, credentials = { headers: {}, clientCertificate: undefined } }: Partial<Parameters<typeof createTsaClient>[0]> = {},
+  {
+    timeoutMs = 5_000,
+    maxConcurrent = 4,
+    credentials = { headers: {}, clientCertificate: undefined },
+  }: Partial<Parameters<typeof createTsaClient>[0]> = {},
 ) {
-  const client = createTsaClient({ url, credentials, maxConcurrent: 4, timeoutMs });
+  const client = createTsaClient({ url, credentials, maxConcurrent, timeoutMs });
   onTestFinished(() => client.close());
   return client;
 }
@@ -91,6 +95,28 @@ describe('asking a TSA (RFC 3161 §3.4)', () => {
     expect((await ask(clientOf(`http://${address}/`))).toString()).toBe('an answer');
   });
 
+  test('what comes before an answer is no answer', async () => {
+    const { address } = await serve((_, response) => {
+      response.writeProcessing();
+      response.writeEarlyHints({ link: '</a>; rel=preload' }, () => response.writeHead(200, replyType).end('an answer'));
+    });
+    expect((await ask(clientOf(`http://${address}/`))).toString()).toBe('an answer');
+  });
+
+  test('a header that is there twice counts as it was first', async () => {
+    const { address } = await serve((request, response) => {
+      if (request.url === '/busy') response.writeHead(503, ['retry-after', '3', 'retry-after', '5']).end();
+      else response.writeHead(200, ['content-type', 'application/timestamp-reply', 'content-type', 'text/html']).end('an answer');
+    });
+    expect((await ask(clientOf(`http://${address}/`))).toString()).toBe('an answer');
+    expect((await faultOf(clientOf(`http://${address}/busy`))).retryAfterMs).toBe(3_000);
+  });
+
+  test('an answer of 64 KiB is read', async () => {
+    const { address } = await serve((_, response) => void response.writeHead(200, replyType).end(Buffer.alloc(64 * 1024)));
+    expect((await ask(clientOf(`http://${address}/`))).length).toBe(64 * 1024);
+  });
+
   test('a client certificate is shown, and without one there is no answer', async () => {
     const [server, client] = [createTlsIdentity('127.0.0.1'), createTlsIdentity('127.0.0.1')];
     const before = getCACertificates('default');
@@ -102,7 +128,10 @@ describe('asking a TSA (RFC 3161 §3.4)', () => {
     const url = `https://${await listen(tsa)}/`;
     const shown = await ask(clientOf(url, { credentials: { headers: {}, clientCertificate: { cert: client.cert, key: client.key } } }));
     expect(shown.toString()).toMatch(/^[0-9A-F:]{95}$/);
-    expect((await faultOf(clientOf(url))).isRetryable).toBe(true);
+    const refused = Promise.withResolvers<void>();
+    tsa.once('tlsClientError', () => refused.resolve());
+    expect(await faultOf(clientOf(url))).toMatchObject({ fault: 'unreachable', isRetryable: true });
+    await refused.promise;
   });
 });
 
@@ -162,6 +191,35 @@ describe('a TSA that fails', () => {
     server.on('connection', (socket) => socket.once('close', () => closed.resolve()));
     expect(await faultOf(clientOf(`http://${address}/`, { timeoutMs: 200 }))).toMatchObject({ fault: 'timeout', isRetryable: false });
     await closed.promise;
+  });
+
+  test('who gives up before his turn costs no connection', async () => {
+    let connections = 0;
+    const release = Promise.withResolvers<void>();
+    const { server, address } = await serve(
+      (_, response) => void release.promise.then(() => response.writeHead(200, replyType).end('an answer')),
+    );
+    server.on('connection', () => (connections += 1));
+    const client = clientOf(`http://${address}/`, { maxConcurrent: 1 });
+    const underWay = ask(client);
+    const leaving = new AbortController();
+    const left = Promise.all([1, 2, 3].map(() => faultOf(client, leaving.signal)));
+    leaving.abort();
+    expect((await left).map(({ fault }) => fault)).toEqual(['timeout', 'timeout', 'timeout']);
+    const last = ask(client);
+    release.resolve();
+    expect([await underWay, await last].join()).toBe('an answer,an answer');
+    expect(connections).toBe(1);
+  });
+
+  test('a client that is closed ends what is under way', async () => {
+    const { server, address } = await serve(() => undefined);
+    const client = clientOf(`http://${address}/`);
+    const asking = faultOf(client);
+    await once(server, 'request');
+    client.close();
+    expect(await asking).toMatchObject({ fault: 'unreachable' });
+    expect(await faultOf(client)).toMatchObject({ fault: 'unreachable' });
   });
 
   test('who asked may stop waiting, also before it began', async () => {
