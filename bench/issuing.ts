@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { encodeRequest, issueResponse, type TsaProfile } from '../src/shared/rfc3161/index.ts';
+import { randomSerial } from '../src/shared/runtime/random-octets.ts';
 import { KEY_ALGORITHMS, type KeyAlgorithm } from '../src/tsa/certificate.ts';
-import { createPki, randomSerial } from '../src/tsa/pki.ts';
+import { createPki } from '../src/tsa/pki.ts';
 import { DEVELOPMENT_POLICY } from '../src/tsa/server.ts';
 import { median, rate } from './rate.ts';
 

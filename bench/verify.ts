@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { createTrustStore, encodeRequest, issueResponse, type TsaProfile, verifyResponse } from '../src/shared/rfc3161/index.ts';
-import { createPki, randomSerial } from '../src/tsa/pki.ts';
+import { randomSerial } from '../src/shared/runtime/random-octets.ts';
+import { createPki } from '../src/tsa/pki.ts';
 import { DEVELOPMENT_POLICY } from '../src/tsa/server.ts';
 import { median, rate } from './rate.ts';
 

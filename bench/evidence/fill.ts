@@ -1,7 +1,8 @@
 import { hash, randomBytes, randomUUIDv7 } from 'node:crypto';
 import { encodeRequest, issueResponse, type TsaProfile, tokenIn } from '../../src/shared/rfc3161/index.ts';
+import { randomSerial } from '../../src/shared/runtime/random-octets.ts';
 import type { Store } from '../../src/shared/store/store.ts';
-import { type Pki, randomSerial } from '../../src/tsa/pki.ts';
+import type { Pki } from '../../src/tsa/pki.ts';
 import { DEVELOPMENT_POLICY } from '../../src/tsa/server.ts';
 
 const pageSize = 1_000;

@@ -1,5 +1,6 @@
-import { createPublicKey, randomBytes } from 'node:crypto';
+import { createPublicKey } from 'node:crypto';
 import { OID, type SigningIdentity } from '../shared/rfc3161/index.ts';
+import { randomSerial } from '../shared/runtime/random-octets.ts';
 import {
   authorityKeyIdentifier,
   basicConstraints,
@@ -37,13 +38,6 @@ export interface SignerOptions {
   notAfterMs?: number;
   /** Replaces the extensions of a TSA certificate. */
   extensions?: (publicKey: SigningKey['publicKey']) => readonly Buffer[];
-}
-
-/** A random positive number of at most 159 bits and at least 64: fits 20 octets (RFC 5280 §4.1.2.2) and never repeats. */
-export function randomSerial(): bigint {
-  const octets = randomBytes(20);
-  octets[0] = (octets[0]! & 0x7f) | 0x40;
-  return BigInt(`0x${octets.toString('hex')}`);
 }
 
 export function issueRoot(options: { algorithm: KeyAlgorithm; nowMs: number; commonName?: string }): SigningIdentity {

@@ -3,8 +3,9 @@ import type { AddressInfo } from 'node:net';
 import { issueResponse, type TsaProfile } from '../shared/rfc3161/index.ts';
 import type { Clock } from '../shared/runtime/clock.ts';
 import type { Logger } from '../shared/runtime/log.ts';
+import { randomSerial } from '../shared/runtime/random-octets.ts';
 import { createFault, type Fault, REPLY_TYPE } from './faults.ts';
-import { type Pki, randomSerial } from './pki.ts';
+import type { Pki } from './pki.ts';
 import { issueResponseWith } from './seams.ts';
 
 export const QUERY_TYPE = 'application/timestamp-query';

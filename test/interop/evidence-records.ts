@@ -13,7 +13,8 @@ import {
   timeStampRenewalOf,
 } from '../../src/shared/rfc3161/index.ts';
 import { DIGEST_OCTETS, type DigestAlgorithm } from '../../src/shared/rfc3161/x509/algorithms.ts';
-import { emptyCrl, randomSerial } from '../../src/tsa/pki.ts';
+import { randomSerial } from '../../src/shared/runtime/random-octets.ts';
+import { emptyCrl } from '../../src/tsa/pki.ts';
 import { createRecordLab, hash, imprintOf, type RecordLab } from '../support/record-lab.ts';
 import { type BouncyCastle, startBouncyCastle } from './bouncy-castle.ts';
 import { type Digidoc4j, startDigidoc4j } from './digidoc4j.ts';

@@ -15,7 +15,7 @@ import {
   type TsaProfile,
   tokenIn,
 } from '../../src/shared/rfc3161/index.ts';
-import { randomSerial } from '../../src/tsa/pki.ts';
+import { randomSerial } from '../../src/shared/runtime/random-octets.ts';
 import { DEVELOPMENT_POLICY } from '../../src/tsa/server.ts';
 import { berOf } from './ber-forms.ts';
 import { sha256 } from './requests.ts';

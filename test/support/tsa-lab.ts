@@ -3,8 +3,9 @@ import type { ReasonCode } from '../../src/shared/domain/reasons.ts';
 import { boolean, integer, nullValue, objectIdentifier, octetString, sequence } from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
 import type { SigningIdentity, TsaProfile } from '../../src/shared/rfc3161/issue/issue.ts';
+import { randomSerial } from '../../src/shared/runtime/random-octets.ts';
 import type { KeyAlgorithm } from '../../src/tsa/certificate.ts';
-import { createPki, issueSigner, type Pki, randomSerial, type SignerOptions } from '../../src/tsa/pki.ts';
+import { createPki, issueSigner, type Pki, type SignerOptions } from '../../src/tsa/pki.ts';
 import { issueResponseWith, type Seams } from '../../src/tsa/seams.ts';
 
 /** A bench for tokens: one PKI, one fixed time, and each token in the company of everything needed to judge it. */

@@ -75,10 +75,11 @@ function answersOf(request: FastifyRequest, batch: Batch<unknown>, outcomes: rea
     answers.set(index, Promise.resolve(describeFaulty(index, faults, request)));
   }
   for (const [place, { index }] of batch.entries.entries()) {
-    const answered = outcomes[place]!.catch((error): Told => ({ error: toServiceError(error) })).then((outcome) => {
+    const tell = (outcome: Told): Answered => {
       if ('error' in outcome) notes.error(outcome.error);
       return describe(index, outcome, request);
-    });
+    };
+    const answered = outcomes[place]!.then(tell, (error) => tell({ error: toServiceError(error) }));
     answers.set(index, answered);
   }
   return Array.from({ length: batch.size }, (_, index) => answers.get(index)!);

@@ -67,8 +67,9 @@ export function createReplyMemory(options: { maxBytes: number; readerOf?: (reque
   };
 }
 
-/** A large answer in pieces so small that it is seen how its client reads. */
-export function inPieces(source: Buffer | AsyncIterable<Buffer>): Readable {
+/** An answer in pieces so small that it is seen how its client reads. What fits into one piece is returned unchanged. */
+export function inPieces(source: Buffer | AsyncIterable<Buffer>): Readable | Buffer {
+  if (Buffer.isBuffer(source) && source.length <= pieceBytes) return source;
   async function* pieces(): AsyncGenerator<Buffer> {
     for await (const part of Buffer.isBuffer(source) ? [source] : source) {
       for (let at = 0; at < part.length; at += pieceBytes) yield part.subarray(at, at + pieceBytes);

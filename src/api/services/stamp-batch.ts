@@ -39,7 +39,7 @@ function asError(error: unknown): { readonly error: ServiceError } {
 }
 
 /** @throws as `asError` */
-export const asOutcome = <Made>(made: Promise<Made>): Promise<Outcome<Made>> => made.then((stamp) => ({ made: stamp })).catch(asError);
+export const asOutcome = <Made>(made: Promise<Made>): Promise<Outcome<Made>> => made.then((stamp) => ({ made: stamp }), asError);
 
 /** @throws as `asOutcome` */
 export const asAcceptance = <Accepted>(
@@ -123,8 +123,8 @@ export function createStampBatch(
   async function stampBatch(command: StampBatchCommand): Promise<BatchOutcomes<StampToken>> {
     const begun = await begin(command);
     const { orders, items } = begun;
-    const answerOf = async (heard: Promise<Heard>, { tokenId }: StampItem) =>
-      stampAnswerOf(orders.get(tokenId)!, tokenId, undefined, await heard);
+    const answerOf = (heard: Promise<Heard>, { tokenId }: StampItem) =>
+      heard.then((outcome) => stampAnswerOf(orders.get(tokenId)!, tokenId, undefined, outcome));
     const made = await acceptAllAndWait({ queue, waiter }, items, (heard, item) => asOutcome(answerOf(heard, item)));
     return inOrder(begun, made);
   }

@@ -1,4 +1,5 @@
 import {
+  Binary,
   type Collection,
   type Db,
   type Document,
@@ -9,11 +10,22 @@ import {
 } from 'mongodb';
 import { duplicateKey } from './errors.ts';
 
-/**
- * So many stamps fit into one command, a document of BSON of 16 MiB at most: one has an answer of a TSA of at most 64 KiB (`maxAnswerBytes`), which
- * may stand in it a second time as base64, and metadata, less than 192 KiB in all.
- */
-const mostPerCommand = 64;
+/** A command is a document of BSON, of 16 MiB at most (MongoDB's limit). The rest is far more than it says beside its documents. */
+const mostBytesPerCommand = 12 * 1024 * 1024;
+
+/** What a value has beside its octets, or more: type, length, the end of its name; of a number or a date, all of it. */
+const overheadBytes = 24;
+
+/** Never fewer octets than a value that we store takes in BSON, found without encoding it: a character of a string is up to three octets of UTF-8. */
+function mostBytesOf(value: unknown): number {
+  if (typeof value === 'string') return overheadBytes + 3 * value.length;
+  if (value instanceof Binary) return overheadBytes + value.position;
+  if (ArrayBuffer.isView(value)) return overheadBytes + value.byteLength;
+  if (typeof value !== 'object' || value === null) return overheadBytes;
+  let bytes = overheadBytes;
+  for (const [name, member] of Object.entries(value)) bytes += 3 * name.length + mostBytesOf(member);
+  return bytes;
+}
 
 interface WriteFault {
   readonly index: number;
@@ -26,7 +38,7 @@ function duplicatesIn(faults: readonly WriteFault[]): number[] | undefined {
 }
 
 /** Sends the documents within the command; throws what `insertMany` would, but for taken keys. */
-async function insertFew<T extends Document>(
+async function insertWithin<T extends Document>(
   db: Db,
   { collectionName, writeConcern, bsonOptions }: Collection<T>,
   documents: readonly T[],
@@ -56,11 +68,12 @@ async function insertMany<T extends Document>(collection: Collection<T>, documen
 
 /**
  * Inserts the documents whose `_id` is not taken yet, and returns the positions of the others. The driver's `insertMany` sends documents beside
- * the command, which costs DocumentDB's gateway twice as much, so few are sent within it (docs/architecture.md "How the store is used").
+ * the command, which costs DocumentDB's gateway twice as much, so they are sent within it where they fit (docs/architecture.md "How the store is used").
  *
  * @throws MongoError where any failed for another reason; the others may be written
  */
 export async function insertNew<T extends Document>(db: Db, collection: Collection<T>, documents: readonly T[]): Promise<number[]> {
   if (documents.length === 0) return [];
-  return documents.length > mostPerCommand ? insertMany(collection, documents) : insertFew(db, collection, documents);
+  const bytes = documents.reduce((sum, document) => sum + mostBytesOf(document), 0);
+  return bytes > mostBytesPerCommand ? insertMany(collection, documents) : insertWithin(db, collection, documents);
 }

@@ -1,12 +1,14 @@
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
-import { urlToHttpOptions } from 'node:url';
+import { type Dispatcher, errors, Pool } from 'undici';
 import type { Credentials } from './credentials.ts';
 import { withDeadline } from './deadline.ts';
 
 /** The most bytes of an answer that are read: no time-stamp needs more. */
 const maxAnswerBytes = 64 * 1024;
 const connectTimeoutMs = 2_000;
+/** How long a connection waits for its next exchange, where the TSA does not say: a new one takes several round trips. Load balancers often end it after 60 s. */
+const keepAliveMs = 50_000;
+/** It is given up so much earlier than the TSA says, so that no query meets its end. */
+const keepAliveMarginMs = 1_000;
 
 export type TransportFault = 'unreachable' | 'timeout' | 'http_status' | 'content_type' | 'oversized' | 'cut_off';
 
@@ -41,84 +43,124 @@ export interface TsaClient {
   close(): void;
 }
 
-function retryAfterMsOf(response: IncomingMessage): number | undefined {
-  const seconds = Number(response.headers['retry-after']);
+type ResponseHead = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStart']>>[2];
+
+/** A header that is there more than once counts as it was first. */
+const headerOf = (headers: ResponseHead, name: string): string | undefined => [headers[name]].flat()[0];
+
+function retryAfterMsOf(headers: ResponseHead): number | undefined {
+  const seconds = Number(headerOf(headers, 'retry-after'));
   return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1_000 : undefined;
 }
 
-function refuseHead(response: IncomingMessage): TransportError | undefined {
-  const status = response.statusCode ?? 0;
+function refusalOfHead(status: number, headers: ResponseHead): TransportError | undefined {
   if (status !== 200) {
     const isRetryable = status === 429 || status >= 500;
-    return new TransportError('http_status', `the TSA answered HTTP ${status}`, { isRetryable, retryAfterMs: retryAfterMsOf(response) });
+    return new TransportError('http_status', `the TSA answered HTTP ${status}`, { isRetryable, retryAfterMs: retryAfterMsOf(headers) });
   }
-  const type = (response.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
+  const type = (headerOf(headers, 'content-type') ?? '').split(';')[0]?.trim().toLowerCase();
   if (type !== 'application/timestamp-reply') {
     return new TransportError('content_type', `the TSA answered with content type "${type}"`, { isRetryable: false });
   }
   return undefined;
 }
 
-/** By events: an iterator costs more than all else of an answer that comes in one piece. */
-const readBody = (response: IncomingMessage): Promise<Buffer> =>
-  new Promise((resolve, reject) => {
-    const parts: Buffer[] = [];
-    let bytes = 0;
-    response.on('data', (part: Buffer) => {
-      bytes += part.length;
-      if (bytes > maxAnswerBytes)
-        reject(new TransportError('oversized', `the answer is larger than ${maxAnswerBytes} bytes`, { isRetryable: false }));
-      else parts.push(part);
-    });
-    response.on('error', reject);
-    response.on('close', () => {
-      if (response.complete) resolve(Buffer.concat(parts));
-      else reject(new TransportError('cut_off', 'the answer was cut off', { isRetryable: true }));
-    });
-  });
+const noTimeLeft = (cause: unknown) => new TransportError('timeout', 'no answer in time', { isRetryable: false, cause });
+
+/** What an exchange that broke says. `hasHead`: whether the answer had begun. */
+function faultOf(error: Error, hasHead: boolean): TransportError {
+  if (error instanceof errors.ConnectTimeoutError)
+    return new TransportError('timeout', 'no connection in time', { isRetryable: true, cause: error });
+  return new TransportError(hasHead ? 'cut_off' : 'unreachable', 'the exchange failed', { isRetryable: true, cause: error });
+}
+
+/** Takes one answer, of `maxAnswerBytes` at most, and settles once: what comes later is dropped with its connection. */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #settle: PromiseWithResolvers<Buffer>;
+  readonly #parts: Buffer[] = [];
+  #controller: Dispatcher.DispatchController | undefined;
+  #fault: TransportError | undefined;
+  #bytes = 0;
+  #hasHead = false;
+
+  constructor(settle: PromiseWithResolvers<Buffer>) {
+    this.#settle = settle;
+  }
+
+  fail(fault: TransportError): void {
+    this.#fault ??= fault;
+    this.#settle.reject(fault);
+    this.#controller?.abort(fault);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    // To throw keeps the connection, to abort would end it.
+    if (this.#fault) throw this.#fault;
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: ResponseHead): void {
+    if (status < 200) return;
+    this.#hasHead = true;
+    const fault = refusalOfHead(status, headers);
+    if (fault) this.fail(fault);
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, part: Buffer): void {
+    this.#bytes += part.length;
+    if (this.#bytes <= maxAnswerBytes) this.#parts.push(part);
+    else this.fail(new TransportError('oversized', `the answer is larger than ${maxAnswerBytes} bytes`, { isRetryable: false }));
+  }
+
+  onResponseEnd(): void {
+    const [first, ...others] = this.#parts;
+    this.#settle.resolve(first && others.length === 0 ? first : Buffer.concat(this.#parts));
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.fail(faultOf(error, this.#hasHead));
+  }
+}
 
 /** `maxConcurrent`: the connections kept at most. `timeoutMs`: how long one exchange may take, milliseconds. */
 export function createTsaClient(options: { url: string; credentials: Credentials; maxConcurrent: number; timeoutMs: number }): TsaClient {
-  const { url, credentials, maxConcurrent, timeoutMs } = options;
-  const isHttps = url.startsWith('https:');
-  const agentOptions = { keepAlive: true, maxSockets: maxConcurrent };
-  const agent = isHttps ? new HttpsAgent({ ...agentOptions, ...credentials.clientCertificate }) : new HttpAgent(agentOptions);
-  const address = urlToHttpOptions(new URL(url));
-  const headers = { 'content-type': 'application/timestamp-query', accept: 'application/timestamp-reply', ...credentials.headers };
-
-  const requestHead = (tsq: Buffer, signal: AbortSignal): Promise<IncomingMessage> =>
-    new Promise((resolve, reject) => {
-      const send = isHttps ? httpsRequest : httpRequest;
-      const outgoing = send({ ...address, method: 'POST', agent, signal, headers: { ...headers, 'content-length': tsq.length } }, resolve);
-      const timer = setTimeout(
-        () => outgoing.destroy(new TransportError('timeout', 'no connection in time', { isRetryable: true })),
-        connectTimeoutMs,
-      );
-      outgoing.on('socket', (socket) => {
-        if (socket.connecting) socket.once(isHttps ? 'secureConnect' : 'connect', () => clearTimeout(timer));
-        else clearTimeout(timer);
-      });
-      outgoing.on('close', () => clearTimeout(timer)).on('error', reject);
-      outgoing.end(tsq);
-    });
+  const { credentials, maxConcurrent, timeoutMs } = options;
+  const { origin, pathname, search, username, password } = new URL(options.url);
+  const pool = new Pool(origin, {
+    connections: maxConcurrent,
+    allowH2: false,
+    // An exchange has a time of its own, which holds for all of it.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: keepAliveMs,
+    keepAliveTimeoutThreshold: keepAliveMarginMs,
+    connect: { timeout: connectTimeoutMs, ...credentials.clientCertificate },
+  });
+  const userInfo = [username, password].map(decodeURIComponent).join(':');
+  const headers = {
+    'content-type': 'application/timestamp-query',
+    accept: 'application/timestamp-reply',
+    ...(userInfo !== ':' && { authorization: `Basic ${Buffer.from(userInfo).toString('base64')}` }),
+    ...credentials.headers,
+  };
+  const request = { path: `${pathname}${search}`, method: 'POST', headers } as const;
 
   async function exchange(tsq: Buffer, signal: AbortSignal): Promise<Buffer> {
-    let response: IncomingMessage | undefined;
+    const settle = Promise.withResolvers<Buffer>();
+    const handler = new Exchange(settle);
+    const onAbort = () => handler.fail(noTimeLeft(signal.reason));
+    if (signal.aborted) throw noTimeLeft(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
     try {
-      response = await requestHead(tsq, signal);
-      const refused = refuseHead(response);
-      if (refused) throw refused;
-      return await readBody(response);
-    } catch (error) {
-      response?.destroy();
-      if (error instanceof TransportError) throw error;
-      if (signal.aborted) throw new TransportError('timeout', 'no answer in time', { isRetryable: false, cause: error });
-      throw new TransportError(response ? 'cut_off' : 'unreachable', 'the exchange failed', { isRetryable: true, cause: error });
+      pool.dispatch({ ...request, body: tsq }, handler);
+      return await settle.promise;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
     }
   }
 
   return {
     ask: (tsq, outer) => withDeadline(timeoutMs, (signal) => exchange(tsq, signal), outer),
-    close: () => agent.destroy(),
+    close: () => void pool.destroy(),
   };
 }

@@ -13,7 +13,8 @@ import {
   type Imprint,
   issueResponse,
 } from '../../../src/shared/rfc3161/index.ts';
-import { createPki, randomSerial } from '../../../src/tsa/pki.ts';
+import { randomSerial } from '../../../src/shared/runtime/random-octets.ts';
+import { createPki } from '../../../src/tsa/pki.ts';
 import { folderWith } from '../../support/cli-in-process.ts';
 
 /** `qstamp verify` of evidence records (RFC 4998, S14). */

@@ -13,10 +13,11 @@ import {
   issueResponse,
   timeStampRenewalOf,
 } from '../../../src/shared/rfc3161/index.ts';
+import { randomSerial } from '../../../src/shared/runtime/random-octets.ts';
 import { createTokenJudge } from '../../../src/shared/trust/judge.ts';
 import { loadTrustSettings } from '../../../src/shared/trust/trusted-providers.ts';
 import { issueCrl, pem } from '../../../src/tsa/certificate.ts';
-import { createPki, randomSerial } from '../../../src/tsa/pki.ts';
+import { createPki } from '../../../src/tsa/pki.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'qstamp-judge-'));
 afterAll(() => rmSync(dir, { recursive: true }));

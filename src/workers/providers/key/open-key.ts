@@ -1,11 +1,12 @@
 import { issueResponse } from '../../../shared/rfc3161/index.ts';
 import type { Logger } from '../../../shared/runtime/log.ts';
+import { randomSerial } from '../../../shared/runtime/random-octets.ts';
 import type { KeyProviderSettings } from '../../../shared/trust/providers-file.ts';
 import type { TrustedProvider } from '../../../shared/trust/trusted-providers.ts';
 import { createRfc3161Provider, type Rfc3161Provider } from '../rfc3161.ts';
 import { type ClockWatch, uncheckedClock, watchClock } from './clock-watch.ts';
 import { type LocalTime, systemTime } from './local-time.ts';
-import { openSigningKey, randomSerial } from './signing-key.ts';
+import { openSigningKey } from './signing-key.ts';
 import { askTimeServer } from './sntp.ts';
 
 function openClock({ name, clock }: KeyProviderSettings, time: LocalTime, log: Logger): ClockWatch {

@@ -11,13 +11,8 @@ import {
   verifyResponse,
 } from '../../../shared/rfc3161/index.ts';
 import { ConfigError } from '../../../shared/runtime/config.ts';
+import { randomSerial } from '../../../shared/runtime/random-octets.ts';
 import type { KeyProviderSettings } from '../../../shared/trust/providers-file.ts';
-import { randomOctets } from '../random-octets.ts';
-
-/** Positive, of 128 random bits: no two are the same, whoever else signs with the same certificate (RFC 3161 §2.4.2). */
-export function randomSerial(): bigint {
-  return BigInt(`0x${randomOctets(16).toString('hex')}`) || 1n;
-}
 
 const refused = ({ name }: KeyProviderSettings, member: string, why: string) =>
   new ConfigError(`TSP_PROVIDERS_FILE: (${name}).${member}: ${why}`);

@@ -11,3 +11,15 @@ export function randomOctets(length: number): Buffer {
   drawn = drawn.subarray(length);
   return given;
 }
+
+const serialOctets = 20;
+
+/**
+ * A serial number of a certificate or of a token: positive, of 20 octets (RFC 5280 §4.1.2.2), and so random that no two are the same, whoever else
+ * signs with the same key (RFC 3161 §2.4.2).
+ */
+export function randomSerial(): bigint {
+  const octets = randomOctets(serialOctets);
+  octets[0] = (octets[0]! & 0x7f) | 0x40;
+  return BigInt(`0x${octets.toString('hex')}`);
+}

@@ -1,0 +1,231 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createTsaClient, TransportError, type TsaClient } from '../../../src/workers/providers/tsa-client.ts';
+import { createTlsIdentity } from '../../support/tls-identity.ts';
+
+const replyType = { 'content-type': 'application/timestamp-reply' };
+const query = Buffer.from('a query');
+
+async function listen(server: Server): Promise<string> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** A TSA that answers as told, and its address without a scheme. */
+async function serve(answer: RequestListener) {
+  const server = createServer(answer);
+  return { server, address: await listen(server) };
+}
+
+function clientOf(
+  url: string,
+  {
+    timeoutMs = 5_000,
+    maxConcurrent = 4,
+    credentials = { headers: {}, clientCertificate: undefined },
+  }: Partial<Parameters<typeof createTsaClient>[0]> = {},
+) {
+  const client = createTsaClient({ url, credentials, maxConcurrent, timeoutMs });
+  onTestFinished(() => client.close());
+  return client;
+}
+
+const ask = (client: TsaClient, signal = new AbortController().signal) => client.ask(query, signal);
+
+const faultOf = async (client: TsaClient, signal?: AbortSignal): Promise<TransportError> => {
+  const error = await ask(client, signal).catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(TransportError);
+  return error as TransportError;
+};
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  let body = '';
+  for await (const part of request.setEncoding('latin1')) body += part;
+  return body;
+}
+
+describe('asking a TSA (RFC 3161 §3.4)', () => {
+  test('posts the query with its length, to the path and with the name of the address, and gives what is answered', async () => {
+    let seen: (IncomingMessage & { body?: string }) | undefined;
+    const { address } = await serve(async (request, response) => {
+      seen = Object.assign(request, { body: await bodyOf(request) });
+      response.writeHead(200, { 'content-type': 'Application/Timestamp-Reply; charset=x' }).end('an answer');
+    });
+    const answer = await ask(
+      clientOf(`http://us%20er:p%3Ass@${address}/tsa?a=b`, { credentials: { headers: { 'x-key': 'k' }, clientCertificate: undefined } }),
+    );
+    expect(answer.toString()).toBe('an answer');
+    expect(seen).toMatchObject({ method: 'POST', url: '/tsa?a=b', body: 'a query' });
+    expect(seen?.headers).toMatchObject({
+      host: address,
+      'content-type': 'application/timestamp-query',
+      'content-length': '7',
+      accept: 'application/timestamp-reply',
+      authorization: `Basic ${Buffer.from('us er:p:ss').toString('base64')}`,
+      'x-key': 'k',
+    });
+  });
+
+  test('exchanges share connections', async () => {
+    let connections = 0;
+    const { server, address } = await serve((_, response) => void response.writeHead(200, replyType).end('an answer'));
+    server.on('connection', () => (connections += 1));
+    const client = clientOf(`http://${address}/`);
+    for (let asked = 0; asked < 20; asked += 1) await ask(client);
+    // undici takes a connection up again a moment after its answer, so a second one may be made.
+    expect(connections).toBeLessThanOrEqual(2);
+  });
+
+  test('an answer without a length ends with its connection', async () => {
+    const { address } = await serve((_, response) => {
+      response.writeHead(200, { ...replyType, connection: 'close' });
+      response.useChunkedEncodingByDefault = false;
+      response.write('an ');
+      response.end('answer');
+    });
+    expect((await ask(clientOf(`http://${address}/`))).toString()).toBe('an answer');
+  });
+
+  test('what comes before an answer is no answer', async () => {
+    const { address } = await serve((_, response) => {
+      response.writeProcessing();
+      response.writeEarlyHints({ link: '</a>; rel=preload' }, () => response.writeHead(200, replyType).end('an answer'));
+    });
+    expect((await ask(clientOf(`http://${address}/`))).toString()).toBe('an answer');
+  });
+
+  test('a header that is there twice counts as it was first', async () => {
+    const { address } = await serve((request, response) => {
+      if (request.url === '/busy') response.writeHead(503, ['retry-after', '3', 'retry-after', '5']).end();
+      else response.writeHead(200, ['content-type', 'application/timestamp-reply', 'content-type', 'text/html']).end('an answer');
+    });
+    expect((await ask(clientOf(`http://${address}/`))).toString()).toBe('an answer');
+    expect((await faultOf(clientOf(`http://${address}/busy`))).retryAfterMs).toBe(3_000);
+  });
+
+  test('an answer of 64 KiB is read', async () => {
+    const { address } = await serve((_, response) => void response.writeHead(200, replyType).end(Buffer.alloc(64 * 1024)));
+    expect((await ask(clientOf(`http://${address}/`))).length).toBe(64 * 1024);
+  });
+
+  test('a client certificate is shown, and without one there is no answer', async () => {
+    const [server, client] = [createTlsIdentity('127.0.0.1'), createTlsIdentity('127.0.0.1')];
+    const before = getCACertificates('default');
+    setDefaultCACertificates([...before, server.cert]);
+    onTestFinished(() => setDefaultCACertificates(before));
+    const tsa = createTlsServer({ key: server.key, cert: server.cert, ca: client.cert, requestCert: true }, (request, response) => {
+      response.writeHead(200, replyType).end((request.socket as TLSSocket).getPeerCertificate().fingerprint256);
+    });
+    const url = `https://${await listen(tsa)}/`;
+    const shown = await ask(clientOf(url, { credentials: { headers: {}, clientCertificate: { cert: client.cert, key: client.key } } }));
+    expect(shown.toString()).toMatch(/^[0-9A-F:]{95}$/);
+    const refused = Promise.withResolvers<void>();
+    tsa.once('tlsClientError', () => refused.resolve());
+    expect(await faultOf(clientOf(url))).toMatchObject({ fault: 'unreachable', isRetryable: true });
+    await refused.promise;
+  });
+});
+
+describe('a TSA that fails', () => {
+  const answers: readonly [name: string, fault: Partial<TransportError>, answer: RequestListener][] = [
+    [
+      'a 503 may be asked again when it says',
+      { fault: 'http_status', isRetryable: true, retryAfterMs: 3_000 },
+      (_, response) => void response.writeHead(503, { 'retry-after': '3' }).end('busy'),
+    ],
+    ['a 400 is not asked again', { fault: 'http_status', isRetryable: false }, (_, response) => void response.writeHead(400).end()],
+    [
+      'a redirect is not followed',
+      { fault: 'http_status', isRetryable: false },
+      (_, response) => void response.writeHead(302, { location: '/' }).end(),
+    ],
+    [
+      'a page is no answer',
+      { fault: 'content_type', isRetryable: false },
+      (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<p>'),
+    ],
+    [
+      'an answer beyond 64 KiB is not read to its end',
+      { fault: 'oversized', isRetryable: false },
+      (_, response) => void response.writeHead(200, replyType).write(Buffer.alloc(64 * 1024 + 1)),
+    ],
+    [
+      'an answer that breaks off is asked for again',
+      { fault: 'cut_off', isRetryable: true },
+      (_, response) => void response.writeHead(200, { ...replyType, 'content-length': '9' }).write('an', () => response.destroy()),
+    ],
+    [
+      'a connection that ends before an answer is asked again',
+      { fault: 'unreachable', isRetryable: true },
+      (request) => void request.socket.destroy(),
+    ],
+    ['what is no HTTP is no answer', { fault: 'unreachable', isRetryable: true }, (request) => void request.socket.end('hello\r\n\r\n')],
+  ];
+  test.for(answers)('%s', async ([, fault, answer]) => {
+    const { address } = await serve(answer);
+    expect(await faultOf(clientOf(`http://${address}/`))).toMatchObject(fault);
+  });
+
+  test('nobody listens', async () => {
+    const { server, address } = await serve(() => undefined);
+    server.close();
+    await once(server, 'close');
+    expect(await faultOf(clientOf(`http://${address}/`))).toMatchObject({ fault: 'unreachable', isRetryable: true });
+  });
+
+  test.for([
+    ['says nothing', (_, response) => void response.on('close', () => undefined)],
+    ['says half of it', (_, response) => void response.writeHead(200, replyType).write('an')],
+  ] satisfies [string, RequestListener][])('one that %s has its time, and then its connection is closed', async ([, answer]) => {
+    const closed = Promise.withResolvers<void>();
+    const { server, address } = await serve(answer);
+    server.on('connection', (socket) => socket.once('close', () => closed.resolve()));
+    expect(await faultOf(clientOf(`http://${address}/`, { timeoutMs: 200 }))).toMatchObject({ fault: 'timeout', isRetryable: false });
+    await closed.promise;
+  });
+
+  test('who gives up before his turn costs no connection', async () => {
+    let connections = 0;
+    const release = Promise.withResolvers<void>();
+    const { server, address } = await serve(
+      (_, response) => void release.promise.then(() => response.writeHead(200, replyType).end('an answer')),
+    );
+    server.on('connection', () => (connections += 1));
+    const client = clientOf(`http://${address}/`, { maxConcurrent: 1 });
+    const underWay = ask(client);
+    const leaving = new AbortController();
+    const left = Promise.all([1, 2, 3].map(() => faultOf(client, leaving.signal)));
+    leaving.abort();
+    expect((await left).map(({ fault }) => fault)).toEqual(['timeout', 'timeout', 'timeout']);
+    const last = ask(client);
+    release.resolve();
+    expect([await underWay, await last].join()).toBe('an answer,an answer');
+    expect(connections).toBe(1);
+  });
+
+  test('a client that is closed ends what is under way', async () => {
+    const { server, address } = await serve(() => undefined);
+    const client = clientOf(`http://${address}/`);
+    const asking = faultOf(client);
+    await once(server, 'request');
+    client.close();
+    expect(await asking).toMatchObject({ fault: 'unreachable' });
+    expect(await faultOf(client)).toMatchObject({ fault: 'unreachable' });
+  });
+
+  test('who asked may stop waiting, also before it began', async () => {
+    const { address } = await serve(() => undefined);
+    const client = clientOf(`http://${address}/`);
+    expect(await faultOf(client, AbortSignal.abort())).toMatchObject({ fault: 'timeout', isRetryable: false });
+    expect(await faultOf(client, AbortSignal.timeout(100))).toMatchObject({ fault: 'timeout', isRetryable: false });
+  });
+});
