@@ -12,10 +12,10 @@ export function randomOctets(length: number): Buffer {
   return given;
 }
 
-const serialOctets = 20;
+const serialOctets = 16;
 
 /**
- * A serial number of a certificate or of a token: positive, of 20 octets (RFC 5280 §4.1.2.2), and so random that no two are the same, whoever else
+ * A serial number of a certificate or of a token: positive, of 16 octets (RFC 5280 §4.1.2.2 allows 20), and so random that no two are the same, whoever else
  * signs with the same key (RFC 3161 §2.4.2).
  */
 export function randomSerial(): bigint {
