@@ -10,10 +10,11 @@ import type { StampReply } from './stamp-job.ts';
 export const replyBlockMs = 2_000;
 
 /**
- * Replies are read within milliseconds, so a short stream is enough and limits the memory of Redis. What falls out of it is looked up in
- * the store.
+ * Replies are read within milliseconds, so a short stream is enough and limits the memory of Redis: of the stamps, each of which may bring a
+ * token of some kilobytes, and of entries. What falls out of it is looked up in the store.
  */
-const maxStreamLength = 512;
+const mostStampsInStream = 16_384;
+const mostEntriesInStream = 512;
 
 /** When its API process is gone, Redis removes the stream after this time. */
 const streamTtlMs = 60_000;
@@ -29,8 +30,9 @@ export const replyStreamOf = (apiId: string): string => `${keyPrefix}:replies:${
  * scripts on the connection, ioredis takes as long to build a pipeline as to send both.
  */
 export async function sendReplies({ redis, log }: { redis: Redis; log: Logger }, replyTo: string, replies: readonly SentReply[]) {
+  const mostEntries = Math.min(mostEntriesInStream, Math.ceil(mostStampsInStream / replies.length));
   const outcomes = await Promise.allSettled([
-    redis.xadd(replyTo, 'MAXLEN', '~', maxStreamLength, '*', field, textOfReplies(replies)),
+    redis.xadd(replyTo, 'MAXLEN', '~', mostEntries, '*', field, textOfReplies(replies)),
     redis.pexpire(replyTo, streamTtlMs),
   ]);
   const refused = outcomes.find((outcome) => outcome.status === 'rejected');
