@@ -1,18 +1,16 @@
-import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as delay, setImmediate as restOfTurn } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { ServiceError } from '../domain/service-error.ts';
-import { idInBatch } from '../domain/stamp-id.ts';
 import { createBatcher } from '../runtime/batcher.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Acceptance, acceptanceOf } from './acceptance.ts';
-import { countEntering, jobIdOf } from './backlog.ts';
+import { countEntering, createJobIds } from './backlog.ts';
 import { producerTimeoutMs } from './connection.ts';
 import { createDepthGauge, depthRefreshMs } from './depth.ts';
 import { createJobsUnderWay } from './jobs-under-way.ts';
 import { checkConnection, openQueue, queueUnavailable } from './open-queue.ts';
 import { announceOutputs } from './output-order.ts';
-import { maxItemsPerJob, type StampItem, type StampJob, stampQueueName } from './stamp-job.ts';
+import { maxItemsPerJob, type StampItem, type StampJob, stampQueueName, usualItemsPerJob } from './stamp-job.ts';
 
 /** The API's end of the `stamps` queue. */
 export interface StampQueue {
@@ -30,12 +28,17 @@ export interface StampQueue {
    */
   accept(item: StampItem, isWaitedFor: () => boolean, outcome?: Promise<unknown>): Promise<Acceptance>;
   /**
-   * Accepts many items in jobs of their own, whose order is that of the items: there is room for all or none. Resolves when Redis has
-   * answered to each job, or was silent too long.
+   * Accepts many items: there is room for all or none. Their jobs sort in the order of the items, and may carry those of other requests too.
+   * Resolves when Redis has answered to each job, or was silent too long. Until the `outcomes` of its items are there, a job counts as under way,
+   * and others gather.
    *
    * @throws ServiceError as `accept`, where no job has reached Redis
    */
-  acceptAll(items: readonly StampItem[], isWaitedFor: (item: StampItem) => boolean): Promise<readonly AcceptedPart[]>;
+  acceptAll(
+    items: readonly StampItem[],
+    isWaitedFor: (item: StampItem) => boolean,
+    outcomes?: readonly Promise<unknown>[],
+  ): Promise<readonly AcceptedPart[]>;
   close(): Promise<void>;
 }
 
@@ -52,6 +55,9 @@ const longestSilenceMs = depthRefreshMs + producerTimeoutMs;
 /** With so many jobs under way every process has something to do. */
 const gathering = { most: 4, patienceMs: 20 };
 
+/** The same of jobs for requests with many items: while one is answered and one is made, what comes next may gather. */
+const gatheringGroups = { most: 3, patienceMs: 100 };
+
 /** Before a job is sent again: its replies, should it have been taken, need that long to arrive. */
 const sendAgainMs = 500;
 
@@ -60,6 +66,20 @@ interface Entering {
   readonly outcome?: Promise<unknown> | undefined;
   readonly isWaitedFor: () => boolean;
   acceptance?: Promise<Acceptance>;
+}
+
+/** Items of one request that travel in the same job. */
+interface EnteringGroup {
+  readonly items: readonly StampItem[];
+  readonly isWaitedFor: (item: StampItem) => boolean;
+  readonly outcomes: readonly Promise<unknown>[];
+  /** When it came, by `performance.now()`. */
+  readonly since: number;
+  sent?: Promise<Entered>;
+}
+
+interface Entered {
+  readonly acceptance: Promise<Acceptance>;
 }
 
 const chunksOf = <Item>(items: readonly Item[], size: number): Item[][] =>
@@ -71,6 +91,8 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
   const queue = openQueue<StampJob>(stampQueueName, { redis, log, retryKind: 'stamp', removeOnFail: { count: 1_000 } });
   const depth = createDepthGauge({ redis, log });
   const underWay = createJobsUnderWay(gathering);
+  const groupsUnderWay = createJobsUnderWay(gatheringGroups);
+  const nextJobId = createJobIds();
   /** Stamps that Redis has not acknowledged yet. */
   let entering = 0;
 
@@ -93,10 +115,10 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
    * Under the id that it had: a job that Redis has taken after all is not added twice while it waits or runs. Once it has run, its
    * replies have come and nobody waits for them any more.
    */
-  async function sendAgain(jobId: string, batch: readonly Entering[]): Promise<Acceptance> {
+  async function sendAgain(jobId: string, waitedFor: () => StampItem[]): Promise<Acceptance> {
     for (;;) {
       await delay(sendAgainMs);
-      const items = batch.filter(({ isWaitedFor }) => isWaitedFor()).map(({ item }) => item);
+      const items = waitedFor();
       if (items.length === 0) return 'unanswered';
       try {
         checkAnswers();
@@ -107,40 +129,79 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
     }
   }
 
-  /** The acceptance of a new job, once Redis has answered or was silent too long. @throws ServiceError `queue_unavailable` */
-  async function enter(uuid: string, batch: readonly Entering[]): Promise<{ acceptance: Promise<Acceptance> }> {
-    const items = batch.map(({ item }) => item);
-    const jobId = jobIdOf(uuid, items.length);
+  /**
+   * The acceptance of a new job, once Redis has answered or was silent too long. @param waitedFor those of its items that somebody waits for still
+   *
+   * @throws ServiceError `queue_unavailable`
+   */
+  async function enter(items: StampItem[], waitedFor: () => StampItem[]): Promise<Entered> {
+    const jobId = nextJobId(items.length);
     const answered = await send(jobId, { replyTo, items });
     if (answered === 'unanswered') log.warn({ job: jobId, stamps: items.length }, 'redis did not say whether it took a job');
     depth.added(jobId);
-    return { acceptance: answered === 'unanswered' ? sendAgain(jobId, batch) : Promise.resolve(answered) };
+    return { acceptance: answered === 'unanswered' ? sendAgain(jobId, waitedFor) : Promise.resolve(answered) };
   }
 
   const batcher = createBatcher<Entering>({
-    maxSize: maxItemsPerJob,
+    maxSize: usualItemsPerJob,
     gather: async () => {
       await restOfTurn();
       await underWay.room();
     },
     flush: async (batch) => {
       checkAnswers();
-      const { acceptance } = await enter(randomUUIDv7(), batch);
+      const { acceptance } = await enter(
+        batch.map(({ item }) => item),
+        () => batch.filter(({ isWaitedFor }) => isWaitedFor()).map(({ item }) => item),
+      );
       underWay.begin(Promise.allSettled(batch.map(({ outcome }) => outcome)));
       for (const waiting of batch) waiting.acceptance = acceptance;
       entering -= batch.length;
     },
   });
 
-  async function acceptAll(items: readonly StampItem[], isWaitedFor: (item: StampItem) => boolean): Promise<readonly AcceptedPart[]> {
+  /** Until then jobs were slow: what had come is kept waiting no more, and leaves in jobs of usual size, for many workers. */
+  let slowUntil = Number.NEGATIVE_INFINITY;
+  const groups = createBatcher<EnteringGroup>({
+    maxSize: usualItemsPerJob,
+    sizeOf: ({ items }) => items.length,
+    gather: async ({ since }) => {
+      await restOfTurn();
+      if (since < slowUntil) return;
+      const room = await groupsUnderWay.room();
+      if (room === 'late') slowUntil = performance.now();
+      return room === 'ended' ? maxItemsPerJob : undefined;
+    },
+    // The next job need not wait until Redis has answered: the groups themselves wait for that.
+    flush: async (batch) => {
+      checkAnswers();
+      const sent = enter(
+        batch.flatMap(({ items }) => items),
+        () => batch.flatMap(({ items, isWaitedFor }) => items.filter(isWaitedFor)),
+      );
+      groupsUnderWay.begin(sent.then(() => Promise.allSettled(batch.flatMap(({ outcomes }) => outcomes))));
+      for (const group of batch) group.sent = sent;
+    },
+  });
+
+  async function acceptAll(
+    items: readonly StampItem[],
+    isWaitedFor: (item: StampItem) => boolean,
+    outcomes: readonly Promise<unknown>[] = [],
+  ): Promise<readonly AcceptedPart[]> {
     checkCapacity(items.length);
     entering += items.length;
-    const batchId = randomUUIDv7();
-    const parts = chunksOf(items, maxItemsPerJob);
+    const parts = chunksOf(items, usualItemsPerJob);
+    const outcomesOf = chunksOf(outcomes, usualItemsPerJob);
     const answers = await Promise.allSettled(
       parts.map(async (part, index) => {
-        const batch = part.map((item) => ({ item, isWaitedFor: () => isWaitedFor(item) }));
-        return enter(idInBatch(batchId, index), batch).finally(() => (entering -= part.length));
+        const group: EnteringGroup = { items: part, isWaitedFor, outcomes: outcomesOf[index] ?? [], since: performance.now() };
+        try {
+          await groups.add(group);
+          return await group.sent!;
+        } finally {
+          entering -= part.length;
+        }
       }),
     );
     const refusals = answers.filter((answer) => answer.status === 'rejected');
