@@ -72,7 +72,8 @@ interface Entering {
 interface EnteringGroup {
   readonly items: readonly StampItem[];
   readonly isWaitedFor: (item: StampItem) => boolean;
-  readonly outcomes: readonly Promise<unknown>[];
+  /** Of the last of them: a job answers all its items at once. */
+  readonly outcome: Promise<unknown> | undefined;
   /** When it came, by `performance.now()`. */
   readonly since: number;
   sent?: Promise<Entered>;
@@ -179,7 +180,7 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
         batch.flatMap(({ items }) => items),
         () => batch.flatMap(({ items, isWaitedFor }) => items.filter(isWaitedFor)),
       );
-      groupsUnderWay.begin(sent.then(() => Promise.allSettled(batch.flatMap(({ outcomes }) => outcomes))));
+      groupsUnderWay.begin(sent.then(() => Promise.allSettled(batch.map(({ outcome }) => outcome))));
       for (const group of batch) group.sent = sent;
     },
   });
@@ -192,10 +193,10 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
     checkCapacity(items.length);
     entering += items.length;
     const parts = chunksOf(items, usualItemsPerJob);
-    const outcomesOf = chunksOf(outcomes, usualItemsPerJob);
     const answers = await Promise.allSettled(
       parts.map(async (part, index) => {
-        const group: EnteringGroup = { items: part, isWaitedFor, outcomes: outcomesOf[index] ?? [], since: performance.now() };
+        const outcome = outcomes[index * usualItemsPerJob + part.length - 1];
+        const group: EnteringGroup = { items: part, isWaitedFor, outcome, since: performance.now() };
         try {
           await groups.add(group);
           return await group.sent!;
