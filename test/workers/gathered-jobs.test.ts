@@ -5,20 +5,31 @@ import { untilReady } from '../../src/shared/queue/connection.ts';
 import type { StampItem } from '../../src/shared/queue/stamp-job.ts';
 import { createStampQueue } from '../../src/shared/queue/stamp-queue.ts';
 import { eventually } from '../support/requests.ts';
-import { startService } from '../support/service.ts';
+import { startPrivateRedis } from '../support/servers.ts';
 import { stampItem } from '../support/stamp-items.ts';
 
+const maxDepth = 100_000;
 const waitKey = '{qstamp}:stamps:wait';
 
 async function openQueue() {
-  const service = await startService({ workers: 0 });
-  const redis = new Redis(service.settings.REDIS_URL ?? '');
+  const server = await startPrivateRedis();
+  onTestFinished(server.dispose);
+  const redis = new Redis(server.url);
   onTestFinished(() => redis.disconnect());
   await untilReady(redis);
-  const queue = createStampQueue({ redis, replyTo: 'nobody', maxDepth: 100_000, log: pino({ level: 'silent' }) });
+  const queue = createStampQueue({ redis, replyTo: 'nobody', maxDepth, log: pino({ level: 'silent' }) });
   onTestFinished(() => queue.close());
   return {
     redis,
+    /** Whether there is room for so many more. */
+    capacity: (items: number): boolean => {
+      try {
+        queue.checkCapacity(items);
+        return true;
+      } catch {
+        return false;
+      }
+    },
     /** A request of so many items, all of which end together. */
     ask: (items: readonly StampItem[]) => {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -63,6 +74,24 @@ test('L1, W8: a request alone leaves in jobs of 64; what comes while three jobs 
   const ids = gathered.flatMap(idsOf);
   expect(together).toEqual(ids.slice(0, 228));
   expect(rest.flat()).toEqual(ids.slice(228));
+});
+
+test('W19: what only a qualified provider may make does not gather with the rest', async () => {
+  const { ask, jobs } = await openQueue();
+  const qualified = some(5).map((item) => ({ ...item, requiresQualified: true }));
+  const rest = [some(7), some(8)];
+  await Promise.all([rest[0]!, qualified, rest[1]!].map((items) => ask(items).accepted));
+  expect((await jobs()).toSorted((a, b) => a.length - b.length)).toEqual([qualified, rest.flat()].map(idsOf));
+});
+
+test('E10, L1: what Redis refuses leaves no trace, takes no room, and is 503', async () => {
+  const { ask, jobs, redis, capacity } = await openQueue();
+  await ask(some(100)).accepted;
+  await redis.config('SET', 'maxmemory', '1');
+  await expect(ask(some(200)).accepted).rejects.toMatchObject({ code: 'queue_unavailable' });
+  await redis.config('SET', 'maxmemory', '0');
+  expect((await jobs()).flat()).toHaveLength(100);
+  await eventually(async () => capacity(maxDepth - 100) && !capacity(maxDepth - 99));
 });
 
 test('L1: where jobs are slow, what has gathered leaves all the same, in jobs of 64 for many workers', async () => {

@@ -11,14 +11,14 @@ const unfinishedKey = `${keyPrefix}:unfinished-stamps`;
 
 /**
  * Makes the ids of jobs: time and counter, as a UUID version 7 carries them, and the number of the items. Those of one process sort as they were
- * made, also within a millisecond, unless its clock is set back.
+ * made, also within a millisecond, unless its clock is set back: their time is that of the clock.
  */
 export function createJobIds(): (items: number) => string {
   let batchId = randomUUIDv7();
   let made = 0;
   return (items) => {
     const fresh = randomUUIDv7();
-    if (timeOf(fresh) > timeOf(batchId) || made === mostIdsInBatch) [batchId, made] = [fresh, 0];
+    if (timeOf(fresh) !== timeOf(batchId) || made === mostIdsInBatch) [batchId, made] = [fresh, 0];
     const id = `${idInBatch(batchId, made)}-${items}`;
     made += 1;
     return id;

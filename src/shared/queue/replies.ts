@@ -10,11 +10,12 @@ import type { StampReply } from './stamp-job.ts';
 export const replyBlockMs = 2_000;
 
 /**
- * Replies are read within milliseconds, so a short stream is enough and limits the memory of Redis: of the stamps, each of which may bring a
- * token of some kilobytes, and of entries. What falls out of it is looked up in the store.
+ * Replies are read within milliseconds, so a short stream is enough and limits the memory of Redis. What falls out of it is looked up in
+ * the store. The stream has fewer entries where they are so long that these would take more than `mostStreamBytes`.
  */
-const mostStampsInStream = 16_384;
-const mostEntriesInStream = 512;
+const maxStreamLength = 512;
+const leastStreamLength = 64;
+const mostStreamBytes = 64 * 1024 * 1024;
 
 /** When its API process is gone, Redis removes the stream after this time. */
 const streamTtlMs = 60_000;
@@ -30,9 +31,10 @@ export const replyStreamOf = (apiId: string): string => `${keyPrefix}:replies:${
  * scripts on the connection, ioredis takes as long to build a pipeline as to send both.
  */
 export async function sendReplies({ redis, log }: { redis: Redis; log: Logger }, replyTo: string, replies: readonly SentReply[]) {
-  const mostEntries = Math.min(mostEntriesInStream, Math.ceil(mostStampsInStream / replies.length));
+  const text = textOfReplies(replies);
+  const length = Math.min(maxStreamLength, Math.max(leastStreamLength, Math.floor(mostStreamBytes / text.length)));
   const outcomes = await Promise.allSettled([
-    redis.xadd(replyTo, 'MAXLEN', '~', mostEntries, '*', field, textOfReplies(replies)),
+    redis.xadd(replyTo, 'MAXLEN', '~', length, '*', field, text),
     redis.pexpire(replyTo, streamTtlMs),
   ]);
   const refused = outcomes.find((outcome) => outcome.status === 'rejected');

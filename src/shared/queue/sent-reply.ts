@@ -6,6 +6,8 @@ import { type StampedReply, type StampReply, stampedReplyFields, stampedReplyOf,
 
 const { tokenId, output, ...fieldsOfBatch } = stampedReplyFields;
 
+const octetsInBase64 = z.string().transform((text) => Buffer.from(text, 'base64'));
+
 /**
  * What travels of stamps that follow each other and are of one batch: whoever reads it composes their evidence records. Nearly all of a record
  * is the token of its batch, which would travel with each leaf.
@@ -16,27 +18,26 @@ const leavesReplySchema = z
     outcome: z.literal('leaves'),
     algorithm: z.enum(imprintAlgorithms),
     /** The batch's token, DER, base64. */
-    tst: z.string(),
+    tst: octetsInBase64.refine(({ length }) => length > 0),
     tokenIds: z.array(tokenId),
     /** Of each, where it is an output of a workflow. */
     outputs: z.array(output.unwrap().nullable()).optional(),
     /** How many hashes each has: the digest of its imprint, its blind, and the siblings up to the root. */
     counts: z.array(z.int().positive()),
     /** All hashes, one after the other, base64. */
-    hashes: z.string(),
+    hashes: octetsInBase64,
   })
   .refine(({ tokenIds, outputs = tokenIds }) => tokenIds.length === outputs.length, { path: ['outputs'] })
   .refine(({ tokenIds, counts }) => tokenIds.length === counts.length, { path: ['counts'] })
-  .refine(({ algorithm, counts, hashes }) => Buffer.byteLength(hashes, 'base64') === octetsOf(algorithm) * sumOf(counts), {
-    path: ['hashes'],
-  });
+  .refine(({ algorithm, counts, hashes }) => hashes.length === octetsOf(algorithm) * sumOf(counts), { path: ['hashes'] });
 
 const octetsOf = (algorithm: Imprint['algorithm']): number => digestCharacters[algorithm] / 2;
 const sumOf = (counts: readonly number[]): number => counts.reduce((sum, count) => sum + count, 0);
 
 const sentRepliesSchema = z.array(z.discriminatedUnion('outcome', [leavesReplySchema, stampReplySchema]));
 
-type LeavesReply = z.infer<typeof leavesReplySchema>;
+type LeavesReply = z.output<typeof leavesReplySchema>;
+type SentLeavesReply = z.input<typeof leavesReplySchema>;
 
 /** A stamp in a batch, before it is sent with the others. */
 interface LeafReply extends Pick<StampedReply, 'tokenId' | 'output'> {
@@ -74,7 +75,7 @@ function hashesOf(leaves: readonly LeafReply[]): Buffer {
 const goTogether = (one: LeafReply, other: SentReply): boolean =>
   other.outcome === 'leaf' && other.batch.batchId === one.batch.batchId && other.imprint.algorithm === one.imprint.algorithm;
 
-function leavesReplyOf(leaves: readonly [LeafReply, ...LeafReply[]]): LeavesReply {
+function leavesReplyOf(leaves: readonly [LeafReply, ...LeafReply[]]): SentLeavesReply {
   const [{ batch, imprint }] = leaves;
   const { issuedAt, provider, isQualified, tst } = batch;
   return {
@@ -93,7 +94,7 @@ function leavesReplyOf(leaves: readonly [LeafReply, ...LeafReply[]]): LeavesRepl
 
 /** The replies as JSON. */
 export function textOfReplies(replies: readonly SentReply[]): string {
-  const sent: (StampReply | LeavesReply)[] = [];
+  const sent: (StampReply | SentLeavesReply)[] = [];
   for (let at = 0; at < replies.length; ) {
     const first = replies[at]!;
     at += 1;
@@ -112,13 +113,12 @@ export function textOfReplies(replies: readonly SentReply[]): string {
 }
 
 function repliesOf({ algorithm, tst, tokenIds, outputs, counts, hashes, issuedAt, provider, isQualified }: LeavesReply): StampReply[] {
-  const recordOf = createLeafRecords(Buffer.from(tst, 'base64'));
-  const octets = Buffer.from(hashes, 'base64');
+  const recordOf = createLeafRecords(tst);
   let end = 0;
   return tokenIds.map((tokenId, index) => {
     const start = end;
     end += counts[index]! * octetsOf(algorithm);
-    const token = recordOf(algorithm, octets.subarray(start, end));
+    const token = recordOf(algorithm, hashes.subarray(start, end));
     const output = outputs?.[index] ?? undefined;
     return { outcome: 'stamped', tokenId, issuedAt, provider, isQualified, token, ...(output && { output }) };
   });

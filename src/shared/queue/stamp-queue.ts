@@ -1,7 +1,7 @@
 import { setTimeout as delay, setImmediate as restOfTurn } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { ServiceError } from '../domain/service-error.ts';
-import { createBatcher } from '../runtime/batcher.ts';
+import { type Batcher, createBatcher } from '../runtime/batcher.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Acceptance, acceptanceOf } from './acceptance.ts';
 import { countEntering, createJobIds } from './backlog.ts';
@@ -55,7 +55,7 @@ const longestSilenceMs = depthRefreshMs + producerTimeoutMs;
 /** With so many jobs under way every process has something to do. */
 const gathering = { most: 4, patienceMs: 20 };
 
-/** The same of jobs for requests with many items: while one is answered and one is made, what comes next may gather. */
+/** The same for requests with many items. Of two, three and four jobs three gave most stamps a second (64 items, 16 connections). */
 const gatheringGroups = { most: 3, patienceMs: 100 };
 
 /** Before a job is sent again: its replies, should it have been taken, need that long to arrive. */
@@ -72,7 +72,7 @@ interface Entering {
 interface EnteringGroup {
   readonly items: readonly StampItem[];
   readonly isWaitedFor: (item: StampItem) => boolean;
-  /** Of the last of them: a job answers all its items at once. */
+  /** Of the last of them, which mostly comes with the others'; undefined where nobody waits for it. */
   readonly outcome: Promise<unknown> | undefined;
   /** When it came, by `performance.now()`. */
   readonly since: number;
@@ -92,7 +92,6 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
   const queue = openQueue<StampJob>(stampQueueName, { redis, log, retryKind: 'stamp', removeOnFail: { count: 1_000 } });
   const depth = createDepthGauge({ redis, log });
   const underWay = createJobsUnderWay(gathering);
-  const groupsUnderWay = createJobsUnderWay(gatheringGroups);
   const nextJobId = createJobIds();
   /** Stamps that Redis has not acknowledged yet. */
   let entering = 0;
@@ -161,29 +160,36 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
     },
   });
 
-  /** Until then jobs were slow: what had come is kept waiting no more, and leaves in jobs of usual size, for many workers. */
-  let slowUntil = Number.NEGATIVE_INFINITY;
-  const groups = createBatcher<EnteringGroup>({
-    maxSize: usualItemsPerJob,
-    sizeOf: ({ items }) => items.length,
-    gather: async ({ since }) => {
-      await restOfTurn();
-      if (since < slowUntil) return;
-      const room = await groupsUnderWay.room();
-      if (room === 'late') slowUntil = performance.now();
-      return room === 'ended' ? maxItemsPerJob : undefined;
-    },
-    // The next job need not wait until Redis has answered: the groups themselves wait for that.
-    flush: async (batch) => {
-      checkAnswers();
-      const sent = enter(
-        batch.flatMap(({ items }) => items),
-        () => batch.flatMap(({ items, isWaitedFor }) => items.filter(isWaitedFor)),
-      );
-      groupsUnderWay.begin(sent.then(() => Promise.allSettled(batch.map(({ outcome }) => outcome))));
-      for (const group of batch) group.sent = sent;
-    },
-  });
+  function createLane(): Batcher<EnteringGroup> {
+    const jobs = createJobsUnderWay(gatheringGroups);
+    /** When no job had ended for too long: what came before that waits no more, and leaves in jobs of usual size, for many workers. */
+    let lateAt = Number.NEGATIVE_INFINITY;
+    return createBatcher<EnteringGroup>({
+      maxSize: usualItemsPerJob,
+      sizeOf: ({ items }) => items.length,
+      gather: async ({ since, outcome }) => {
+        await restOfTurn();
+        if (since < lateAt) return;
+        const room = await jobs.room();
+        if (room === 'late') lateAt = performance.now();
+        // A job that nobody waits for ends here when Redis has it, which says nothing of the workers.
+        return room === 'ended' && outcome ? maxItemsPerJob : undefined;
+      },
+      // The next job need not wait until Redis has answered: the groups themselves wait for that.
+      flush: async (batch) => {
+        checkAnswers();
+        const sent = enter(
+          batch.flatMap(({ items }) => items),
+          () => batch.flatMap(({ items, isWaitedFor }) => items.filter(isWaitedFor)),
+        );
+        jobs.begin(sent.then(() => Promise.allSettled(batch.map(({ outcome }) => outcome))));
+        for (const group of batch) group.sent = sent;
+      },
+    });
+  }
+
+  /** Items that only a qualified provider may make gather by themselves: a job is answered when the slowest provider has answered. */
+  const lanes = { qualified: createLane(), any: createLane() };
 
   async function acceptAll(
     items: readonly StampItem[],
@@ -198,7 +204,7 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
         const outcome = outcomes[index * usualItemsPerJob + part.length - 1];
         const group: EnteringGroup = { items: part, isWaitedFor, outcome, since: performance.now() };
         try {
-          await groups.add(group);
+          await lanes[part[0]?.requiresQualified ? 'qualified' : 'any'].add(group);
           return await group.sent!;
         } finally {
           entering -= part.length;

@@ -18,7 +18,7 @@ interface Waiting<T> {
 
 /**
  * `maxSize`: the most that one batch holds; an item that is larger goes alone. `gather`: a batch also takes the items that arrive until it
- * resolves, which may be to another size. Do not have writes to the store wait for the end of a turn of the event loop: there mongodb 7.9 may write to a socket that is
+ * resolves, to what this batch holds at most, or to nothing for `maxSize`. Do not have writes to the store wait for the end of a turn of the event loop: there mongodb 7.9 may write to a socket that is
  * destroyed but not yet closed, and waits for it for ever.
  */
 export function createBatcher<T>(options: {

@@ -38,7 +38,7 @@ export function plantTree(imprints: readonly [Imprint, ...Imprint[]]): BatchTree
   };
 }
 
-/** A leaf whose record is composed where somebody wants it: neither the store nor the queue does. */
+/** A leaf whose record is composed where somebody wants it: neither the store nor the queue does. A copy by `...` has no `token`. */
 class Leaf implements LeafProof {
   readonly kind = 'leaf';
   readonly provider: string;

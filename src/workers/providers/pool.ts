@@ -107,7 +107,7 @@ export function createProviderPool(options: {
     throw new ProviderError('every provider failed', { cause: new AggregateError(failures) });
   }
 
-  /** Asks for one stamp, with others where the provider with that index makes batches of such, and from that one on. */
+  /** Asks for one stamp, from the provider with that index on; together with others, where that provider makes batches. */
   function askOne(pending: Pending, index: number): Promise<Proof> {
     const member = pending.serving[index];
     if (member && takesLeaf(member, pending.subject) && shareMsOf(pending, index) > 0) return laneOf(pending, index).add(pending);

@@ -20,6 +20,13 @@ test('S14: replies of batched stamps arrive with their evidence records, though 
   expect(text.length).toBeLessThan(stamps.reduce((sum, { proofs: [{ token }] }) => sum + token.length, 0) / 2);
 });
 
+test('S14: each of several batches, and each algorithm, has a token of its own', () => {
+  const [one, another, third] = [makeBatchedStamps(lab, 3), makeBatchedStamps(lab, 2), makeBatchedStamps(lab, 2, { algorithm: 'sha512' })];
+  const [first, ...rest] = one.stamps;
+  const stamps = [first!, ...another.stamps, ...rest, ...third.stamps];
+  expect(repliesIn(textOfReplies(stamps.map(sentReplyOf)))).toEqual(stamps.map(stampedReplyOf));
+});
+
 test('S16: a batched stamp that was renewed meanwhile is sent with its whole record', () => {
   const { stamps, batch } = makeBatchedStamps(lab, 3);
   const [stamp] = stamps;
@@ -46,6 +53,10 @@ test('a text that is no reply is refused', () => {
     { counts: [...sent.counts.slice(1), 0] },
     { tokenIds: sent.tokenIds.slice(1) },
     { outputs: [null] },
+    { hashes: `${sent.hashes.slice(0, 40)}    ${sent.hashes.slice(44)}` },
+    { hashes: `${sent.hashes.slice(0, 40)}====${sent.hashes.slice(44)}` },
+    { tst: '' },
+    { tst: '!!' },
   ];
   for (const fault of faults) expect(() => repliesIn(JSON.stringify([{ ...sent, ...fault }])), JSON.stringify(fault)).toThrow(ZodError);
 });
