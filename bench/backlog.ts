@@ -10,7 +10,7 @@ import { MongoClient } from 'mongodb';
 import { pino } from 'pino';
 import { newMasterKey } from '../scripts/stack/master-key.ts';
 import { withStack } from '../scripts/stack/stack.ts';
-import { countEntering, jobIdOf, readBacklog } from '../src/shared/queue/backlog.ts';
+import { countEntering, createJobIds, readBacklog } from '../src/shared/queue/backlog.ts';
 import { connectProducer, connectWorker, disconnect, untilReady } from '../src/shared/queue/connection.ts';
 import { openQueue } from '../src/shared/queue/open-queue.ts';
 import { type StampItem, type StampJob, stampQueueName } from '../src/shared/queue/stamp-job.ts';
@@ -25,6 +25,7 @@ const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
 const maxDepth = 10_000_000;
 
 const log = pino({ level: 'silent' });
+const nextJobId = createJobIds();
 const database = 'bench_backlog';
 const ticksPerSecond = 100;
 
@@ -51,7 +52,7 @@ async function fill(url: string, count: number): Promise<void> {
     const jobs = Array.from({ length: Math.min(500, missing) }, () => ({
       name: 'stamp',
       data: { replyTo: 'nobody', items: [item()] },
-      opts: { jobId: jobIdOf(randomUUIDv7(), 1) },
+      opts: { jobId: nextJobId(1) },
     }));
     await queue.addBulk(jobs);
     await Promise.all(jobs.map(({ opts }) => countEntering(redis, opts.jobId)));

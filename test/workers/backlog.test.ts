@@ -34,7 +34,7 @@ test('E10: of many waiting jobs of any size the depth is exact, and few are look
   await redis.set('{qstamp}:unfinished-stamps', '-5');
   expect((await readBacklog(redis)).waiting).toBe(jobs);
   await redis.set('{qstamp}:unfinished-stamps', '1000000');
-  expect((await readBacklog(redis)).waiting).toBe(64 * jobs);
+  expect((await readBacklog(redis)).waiting).toBe(256 * jobs);
 
   await service.startWorker();
   await eventually(async () => (await readBacklog(redis)).waiting === 0);

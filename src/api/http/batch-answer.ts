@@ -9,7 +9,7 @@ import { errorBody, toServiceError } from './errors.ts';
 import { jsonArrayOf, jsonTextsOf } from './json-answer.ts';
 import { faultOf, noteFault, validationFault } from './outcome.ts';
 import { readPrefer } from './prefer.ts';
-import { inPieces, type ReplyMemory } from './reply-memory.ts';
+import { asBody, pieceBytes, type ReplyMemory } from './reply-memory.ts';
 import type { ValidationItem } from './validation-items.ts';
 
 /** What an answered item takes in memory at most, with the token of a TSA in base64. */
@@ -136,6 +136,10 @@ export async function sendBatch(
   }
   const all = await Promise.all(answers);
   const status = statusFor(all.map(({ state }) => state));
-  const bytes = jsonArrayOf(all.map(({ texts }) => texts));
-  return reply.code(status).type('application/json; charset=utf-8').header('Content-Length', bytes.length).send(inPieces(bytes));
+  const pieces = jsonArrayOf(
+    all.map(({ texts }) => texts),
+    pieceBytes,
+  );
+  const octets = pieces.reduce((sum, { length }) => sum + length, 0);
+  return reply.code(status).type('application/json; charset=utf-8').header('Content-Length', octets).send(asBody(pieces));
 }

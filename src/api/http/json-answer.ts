@@ -17,17 +17,29 @@ export function jsonTextsOf(made: object): readonly string[] {
   return [text.slice(0, at), token, text.slice(at)];
 }
 
-/** The JSON array of such answers, UTF-8. Each text is written to its place: joined first, long ones would be copied once more. */
-export function jsonArrayOf(items: readonly (readonly string[])[]): Buffer {
-  const pieces = ['['];
-  const extendLast = (text: string) => pieces.push(`${pieces.pop()}${text}`);
-  for (const [index, [first = '', ...others]] of items.entries()) {
-    extendLast(index === 0 ? first : `,${first}`);
-    pieces.push(...others);
-  }
-  extendLast(']');
-  const bytes = Buffer.allocUnsafe(pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0));
+/**
+ * The JSON array of such answers, UTF-8, in pieces of at most `pieceBytes`, or of one text where that is longer: memory of that size is used again
+ * and again, where larger pieces would be had from the system each time. A token, which stands between two other texts, is ASCII: it has as many
+ * octets as characters.
+ */
+export function jsonArrayOf(items: readonly (readonly string[])[], pieceBytes: number): Buffer[] {
+  const pieces: Buffer[] = [];
+  let piece = Buffer.alloc(0);
   let at = 0;
-  for (const piece of pieces) at += bytes.write(piece, at);
-  return bytes;
+  const write = (text: string, encoding: 'latin1' | 'utf8') => {
+    const most = encoding === 'latin1' ? text.length : 3 * text.length;
+    if (at + most > piece.length) {
+      if (at > 0) pieces.push(piece.subarray(0, at));
+      piece = Buffer.allocUnsafeSlow(Math.max(pieceBytes, most));
+      at = 0;
+    }
+    at += piece.write(text, at, encoding);
+  };
+  for (const [index, [first = '', ...others]] of items.entries()) {
+    write(`${index === 0 ? '[' : ','}${first}`, 'utf8');
+    for (const [place, text] of others.entries()) write(text, place % 2 === 0 ? 'latin1' : 'utf8');
+  }
+  write(items.length === 0 ? '[]' : ']', 'utf8');
+  pieces.push(piece.subarray(0, at));
+  return pieces;
 }

@@ -23,7 +23,7 @@ export interface ReplyMemory {
 const leastPace = { bytes: 40 * 1024, withinMs: 30_000 };
 const lookEveryMs = 250;
 /** What is written at a time, as much as must be read in time: of a piece nobody sees how much has been read until it is gone. */
-const pieceBytes = leastPace.bytes;
+export const pieceBytes = leastPace.bytes;
 
 /** How a client reads: it is cut off when it is slower than `leastPace`. */
 function watchReader(reply: FastifyReply, sender: Sender): Holder {
@@ -67,13 +67,26 @@ export function createReplyMemory(options: { maxBytes: number; readerOf?: (reque
   };
 }
 
+/** The body of an answer that is made in such pieces. */
+export function asBody(pieces: readonly Buffer[]): Readable | Buffer {
+  if (pieces.length === 1) return pieces[0]!;
+  const left = pieces.values();
+  return new Readable({
+    read() {
+      this.push(left.next().value ?? null);
+    },
+  });
+}
+
 /** An answer in pieces so small that it is seen how its client reads. What fits into one piece is returned unchanged. */
 export function inPieces(source: Buffer | AsyncIterable<Buffer>): Readable | Buffer {
-  if (Buffer.isBuffer(source) && source.length <= pieceBytes) return source;
-  async function* pieces(): AsyncGenerator<Buffer> {
-    for await (const part of Buffer.isBuffer(source) ? [source] : source) {
-      for (let at = 0; at < part.length; at += pieceBytes) yield part.subarray(at, at + pieceBytes);
-    }
-  }
-  return Readable.from(pieces(), { objectMode: false });
+  if (!Buffer.isBuffer(source)) return Readable.from(readInPieces(source), { objectMode: false });
+  return source.length <= pieceBytes ? source : asBody(piecesOf(source));
+}
+
+const piecesOf = (bytes: Buffer): Buffer[] =>
+  Array.from({ length: Math.ceil(bytes.length / pieceBytes) }, (_, index) => bytes.subarray(index * pieceBytes, (index + 1) * pieceBytes));
+
+async function* readInPieces(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  for await (const part of source) yield* piecesOf(part);
 }

@@ -40,14 +40,23 @@ export async function acceptAllAndWait<Outcome>(
   items: readonly StampItem[],
   outcomeOf: (heard: Promise<Heard>, item: StampItem) => Promise<Outcome>,
 ): Promise<Promise<Outcome>[]> {
-  const fresh = items.filter(({ tokenId }) => !waiter.isWaitedFor(tokenId));
+  const isFresh = items.map(({ tokenId }) => !waiter.isWaitedFor(tokenId));
+  const fresh = items.filter((_, index) => isFresh[index]);
   queue.checkCapacity(fresh.length);
-  const outcomes = waiter.waitForAll(items.map(({ tokenId }) => tokenId)).map((heard, index) => outcomeOf(heard, items[index]!));
+  const heard = waiter.waitForAll(items.map(({ tokenId }) => tokenId));
+  const outcomes = heard.map((one, index) => outcomeOf(one, items[index]!));
   const failAll = (failed: readonly StampItem[], error: unknown) => {
     for (const { tokenId } of failed) waiter.fail(tokenId, error);
   };
   try {
-    const parts = fresh.length === 0 ? [] : await queue.acceptAll(fresh, ({ tokenId }) => waiter.isWaitedFor(tokenId));
+    const parts =
+      fresh.length === 0
+        ? []
+        : await queue.acceptAll(
+            fresh,
+            ({ tokenId }) => waiter.isWaitedFor(tokenId),
+            heard.filter((_, index) => isFresh[index]),
+          );
     for (const { items: part, acceptance } of parts) {
       acceptance.then(
         (answered) => {

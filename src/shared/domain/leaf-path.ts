@@ -26,8 +26,11 @@ function heightsOf(leaves: number): { readonly crown: number; readonly root: num
 
 /** The heights at which a leaf has a sibling: an odd node moves up alone. */
 function siblingHeights({ index, leaves }: LeafPlace, from: number, to: number): number[] {
-  const heights = Array.from({ length: to - from }, (_, i) => from + i);
-  return heights.filter((height) => (Math.floor(index / 2 ** height) ^ 1) < widthAt(leaves, height));
+  const heights: number[] = [];
+  for (let height = from; height < to; height += 1) {
+    if ((Math.floor(index / 2 ** height) ^ 1) < widthAt(leaves, height)) heights.push(height);
+  }
+  return heights;
 }
 
 /** The nodes from the crown's lowest level up to the children of the root, one after the other. @param levels of the whole tree, from the leaves up */

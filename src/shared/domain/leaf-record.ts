@@ -26,9 +26,9 @@ export function createLeafRecords(tst: Buffer): (algorithm: ImprintAlgorithm, ha
       frames.get(key) ?? leafRecordOf({ algorithm, digest: '00'.repeat(octets) }, { tst }, zeroPath(hashes.length / octets - 1, octets));
     frames.set(key, frame);
     let at = frame.length - tst.length - (hashes.length / octets) * (listHeadOctets + octets);
-    for (let from = 0; from < hashes.length; from += octets) {
-      at += listHeadOctets;
-      at += hashes.copy(frame, at, from, from + octets);
+    for (let from = 0; from < hashes.length; from += 1, at += 1) {
+      if (from % octets === 0) at += listHeadOctets;
+      frame[at] = hashes[from]!;
     }
     return frame.toString('base64');
   };

@@ -1,4 +1,6 @@
+import { randomUUIDv7 } from 'node:crypto';
 import type { Redis } from 'ioredis';
+import { idInBatch, mostIdsInBatch } from '../domain/stamp-id.ts';
 import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
 import { maxItemsPerJob, stampQueueName } from './stamp-job.ts';
@@ -7,8 +9,21 @@ const queueKey = (name: string): string => `${keyPrefix}:${stampQueueName}:${nam
 /** Of all jobs in Redis, those under way too, how many stamps they carry: what many jobs carry cannot be added up at each look. */
 const unfinishedKey = `${keyPrefix}:unfinished-stamps`;
 
-/** The id of a job: its time, as a UUID version 7 carries it, and the number of its items. */
-export const jobIdOf = (uuidV7: string, items: number): string => `${uuidV7}-${items}`;
+/**
+ * Makes the ids of jobs: time and counter, as a UUID version 7 carries them, and the number of the items. Those of one process sort as they were
+ * made, also within a millisecond, unless its clock is set back: their time is that of the clock.
+ */
+export function createJobIds(): (items: number) => string {
+  let batchId = randomUUIDv7();
+  let made = 0;
+  return (items) => {
+    const fresh = randomUUIDv7();
+    if (timeOf(fresh) !== timeOf(batchId) || made === mostIdsInBatch) [batchId, made] = [fresh, 0];
+    const id = `${idInBatch(batchId, made)}-${items}`;
+    made += 1;
+    return id;
+  };
+}
 
 /** How many stamps a job carries, as its id says. */
 export const itemsOf = (jobId: string): number => Number(jobId.slice(jobId.lastIndexOf('-') + 1));

@@ -11,9 +11,11 @@ export const replyBlockMs = 2_000;
 
 /**
  * Replies are read within milliseconds, so a short stream is enough and limits the memory of Redis. What falls out of it is looked up in
- * the store.
+ * the store. The stream has fewer entries where they are so long that these would take more than `mostStreamBytes`.
  */
 const maxStreamLength = 512;
+const leastStreamLength = 64;
+const mostStreamBytes = 32 * 1024 * 1024;
 
 /** When its API process is gone, Redis removes the stream after this time. */
 const streamTtlMs = 60_000;
@@ -29,8 +31,10 @@ export const replyStreamOf = (apiId: string): string => `${keyPrefix}:replies:${
  * scripts on the connection, ioredis takes as long to build a pipeline as to send both.
  */
 export async function sendReplies({ redis, log }: { redis: Redis; log: Logger }, replyTo: string, replies: readonly SentReply[]) {
+  const text = textOfReplies(replies);
+  const length = Math.min(maxStreamLength, Math.max(leastStreamLength, Math.floor(mostStreamBytes / text.length)));
   const outcomes = await Promise.allSettled([
-    redis.xadd(replyTo, 'MAXLEN', '~', maxStreamLength, '*', field, textOfReplies(replies)),
+    redis.xadd(replyTo, 'MAXLEN', '~', length, '*', field, text),
     redis.pexpire(replyTo, streamTtlMs),
   ]);
   const refused = outcomes.find((outcome) => outcome.status === 'rejected');

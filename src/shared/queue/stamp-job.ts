@@ -73,7 +73,10 @@ function asToday(item: unknown): unknown {
 }
 
 /** The most stamps that travel in one job. */
-export const maxItemsPerJob = 64;
+export const maxItemsPerJob = 256;
+
+/** The most that do unless requests with many items had to gather. */
+export const usualItemsPerJob = 64;
 
 /** Payload of a job in the `stamps` queue: a micro-batch of one API process, and the stream that it reads replies from. */
 export const stampJobSchema = z.object({

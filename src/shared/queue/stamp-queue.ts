@@ -1,18 +1,16 @@
-import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as delay, setImmediate as restOfTurn } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { ServiceError } from '../domain/service-error.ts';
-import { idInBatch } from '../domain/stamp-id.ts';
-import { createBatcher } from '../runtime/batcher.ts';
+import { type Batcher, createBatcher } from '../runtime/batcher.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Acceptance, acceptanceOf } from './acceptance.ts';
-import { countEntering, jobIdOf } from './backlog.ts';
+import { countEntering, createJobIds } from './backlog.ts';
 import { producerTimeoutMs } from './connection.ts';
 import { createDepthGauge, depthRefreshMs } from './depth.ts';
 import { createJobsUnderWay } from './jobs-under-way.ts';
 import { checkConnection, openQueue, queueUnavailable } from './open-queue.ts';
 import { announceOutputs } from './output-order.ts';
-import { maxItemsPerJob, type StampItem, type StampJob, stampQueueName } from './stamp-job.ts';
+import { maxItemsPerJob, type StampItem, type StampJob, stampQueueName, usualItemsPerJob } from './stamp-job.ts';
 
 /** The API's end of the `stamps` queue. */
 export interface StampQueue {
@@ -30,12 +28,17 @@ export interface StampQueue {
    */
   accept(item: StampItem, isWaitedFor: () => boolean, outcome?: Promise<unknown>): Promise<Acceptance>;
   /**
-   * Accepts many items in jobs of their own, whose order is that of the items: there is room for all or none. Resolves when Redis has
-   * answered to each job, or was silent too long.
+   * Accepts many items: there is room for all or none. Their jobs sort in the order of the items, and may carry those of other requests too.
+   * Resolves when Redis has answered to each job, or was silent too long. Until the `outcomes` of its items are there, a job counts as under way,
+   * and others gather.
    *
    * @throws ServiceError as `accept`, where no job has reached Redis
    */
-  acceptAll(items: readonly StampItem[], isWaitedFor: (item: StampItem) => boolean): Promise<readonly AcceptedPart[]>;
+  acceptAll(
+    items: readonly StampItem[],
+    isWaitedFor: (item: StampItem) => boolean,
+    outcomes?: readonly Promise<unknown>[],
+  ): Promise<readonly AcceptedPart[]>;
   close(): Promise<void>;
 }
 
@@ -52,6 +55,9 @@ const longestSilenceMs = depthRefreshMs + producerTimeoutMs;
 /** With so many jobs under way every process has something to do. */
 const gathering = { most: 4, patienceMs: 20 };
 
+/** The same for requests with many items. Of two, three and four jobs three gave most stamps a second (64 items, 16 connections). */
+const gatheringGroups = { most: 3, patienceMs: 100 };
+
 /** Before a job is sent again: its replies, should it have been taken, need that long to arrive. */
 const sendAgainMs = 500;
 
@@ -60,6 +66,21 @@ interface Entering {
   readonly outcome?: Promise<unknown> | undefined;
   readonly isWaitedFor: () => boolean;
   acceptance?: Promise<Acceptance>;
+}
+
+/** Items of one request that travel in the same job. */
+interface EnteringGroup {
+  readonly items: readonly StampItem[];
+  readonly isWaitedFor: (item: StampItem) => boolean;
+  /** Of the last of them, which mostly comes with the others'; undefined where nobody waits for it. */
+  readonly outcome: Promise<unknown> | undefined;
+  /** When it came, by `performance.now()`. */
+  readonly since: number;
+  sent?: Promise<Entered>;
+}
+
+interface Entered {
+  readonly acceptance: Promise<Acceptance>;
 }
 
 const chunksOf = <Item>(items: readonly Item[], size: number): Item[][] =>
@@ -71,6 +92,7 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
   const queue = openQueue<StampJob>(stampQueueName, { redis, log, retryKind: 'stamp', removeOnFail: { count: 1_000 } });
   const depth = createDepthGauge({ redis, log });
   const underWay = createJobsUnderWay(gathering);
+  const nextJobId = createJobIds();
   /** Stamps that Redis has not acknowledged yet. */
   let entering = 0;
 
@@ -93,10 +115,10 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
    * Under the id that it had: a job that Redis has taken after all is not added twice while it waits or runs. Once it has run, its
    * replies have come and nobody waits for them any more.
    */
-  async function sendAgain(jobId: string, batch: readonly Entering[]): Promise<Acceptance> {
+  async function sendAgain(jobId: string, waitedFor: () => StampItem[]): Promise<Acceptance> {
     for (;;) {
       await delay(sendAgainMs);
-      const items = batch.filter(({ isWaitedFor }) => isWaitedFor()).map(({ item }) => item);
+      const items = waitedFor();
       if (items.length === 0) return 'unanswered';
       try {
         checkAnswers();
@@ -107,40 +129,86 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
     }
   }
 
-  /** The acceptance of a new job, once Redis has answered or was silent too long. @throws ServiceError `queue_unavailable` */
-  async function enter(uuid: string, batch: readonly Entering[]): Promise<{ acceptance: Promise<Acceptance> }> {
-    const items = batch.map(({ item }) => item);
-    const jobId = jobIdOf(uuid, items.length);
+  /**
+   * The acceptance of a new job, once Redis has answered or was silent too long. @param waitedFor those of its items that somebody waits for still
+   *
+   * @throws ServiceError `queue_unavailable`
+   */
+  async function enter(items: StampItem[], waitedFor: () => StampItem[]): Promise<Entered> {
+    const jobId = nextJobId(items.length);
     const answered = await send(jobId, { replyTo, items });
     if (answered === 'unanswered') log.warn({ job: jobId, stamps: items.length }, 'redis did not say whether it took a job');
     depth.added(jobId);
-    return { acceptance: answered === 'unanswered' ? sendAgain(jobId, batch) : Promise.resolve(answered) };
+    return { acceptance: answered === 'unanswered' ? sendAgain(jobId, waitedFor) : Promise.resolve(answered) };
   }
 
   const batcher = createBatcher<Entering>({
-    maxSize: maxItemsPerJob,
+    maxSize: usualItemsPerJob,
     gather: async () => {
       await restOfTurn();
       await underWay.room();
     },
     flush: async (batch) => {
       checkAnswers();
-      const { acceptance } = await enter(randomUUIDv7(), batch);
+      const { acceptance } = await enter(
+        batch.map(({ item }) => item),
+        () => batch.filter(({ isWaitedFor }) => isWaitedFor()).map(({ item }) => item),
+      );
       underWay.begin(Promise.allSettled(batch.map(({ outcome }) => outcome)));
       for (const waiting of batch) waiting.acceptance = acceptance;
       entering -= batch.length;
     },
   });
 
-  async function acceptAll(items: readonly StampItem[], isWaitedFor: (item: StampItem) => boolean): Promise<readonly AcceptedPart[]> {
+  function createLane(): Batcher<EnteringGroup> {
+    const jobs = createJobsUnderWay(gatheringGroups);
+    /** When no job had ended for too long: what came before that waits no more, and leaves in jobs of usual size, for many workers. */
+    let lateAt = Number.NEGATIVE_INFINITY;
+    return createBatcher<EnteringGroup>({
+      maxSize: usualItemsPerJob,
+      sizeOf: ({ items }) => items.length,
+      gather: async ({ since, outcome }) => {
+        await restOfTurn();
+        if (since < lateAt) return;
+        const room = await jobs.room();
+        if (room === 'late') lateAt = performance.now();
+        // A job that nobody waits for ends here when Redis has it, which says nothing of the workers.
+        return room === 'ended' && outcome ? maxItemsPerJob : undefined;
+      },
+      // The next job need not wait until Redis has answered: the groups themselves wait for that.
+      flush: async (batch) => {
+        checkAnswers();
+        const sent = enter(
+          batch.flatMap(({ items }) => items),
+          () => batch.flatMap(({ items, isWaitedFor }) => items.filter(isWaitedFor)),
+        );
+        jobs.begin(sent.then(() => Promise.allSettled(batch.map(({ outcome }) => outcome))));
+        for (const group of batch) group.sent = sent;
+      },
+    });
+  }
+
+  /** Items that only a qualified provider may make gather by themselves: a job is answered when the slowest provider has answered. */
+  const lanes = { qualified: createLane(), any: createLane() };
+
+  async function acceptAll(
+    items: readonly StampItem[],
+    isWaitedFor: (item: StampItem) => boolean,
+    outcomes: readonly Promise<unknown>[] = [],
+  ): Promise<readonly AcceptedPart[]> {
     checkCapacity(items.length);
     entering += items.length;
-    const batchId = randomUUIDv7();
-    const parts = chunksOf(items, maxItemsPerJob);
+    const parts = chunksOf(items, usualItemsPerJob);
     const answers = await Promise.allSettled(
       parts.map(async (part, index) => {
-        const batch = part.map((item) => ({ item, isWaitedFor: () => isWaitedFor(item) }));
-        return enter(idInBatch(batchId, index), batch).finally(() => (entering -= part.length));
+        const outcome = outcomes[index * usualItemsPerJob + part.length - 1];
+        const group: EnteringGroup = { items: part, isWaitedFor, outcome, since: performance.now() };
+        try {
+          await lanes[part[0]?.requiresQualified ? 'qualified' : 'any'].add(group);
+          return await group.sent!;
+        } finally {
+          entering -= part.length;
+        }
       }),
     );
     const refusals = answers.filter((answer) => answer.status === 'rejected');

@@ -18,34 +18,34 @@ interface Waiting<T> {
 
 /**
  * `maxSize`: the most that one batch holds; an item that is larger goes alone. `gather`: a batch also takes the items that arrive until it
- * resolves. Do not have writes to the store wait for the end of a turn of the event loop: there mongodb 7.9 may write to a socket that is
+ * resolves, to what this batch holds at most, or to nothing for `maxSize`. Do not have writes to the store wait for the end of a turn of the event loop: there mongodb 7.9 may write to a socket that is
  * destroyed but not yet closed, and waits for it for ever.
  */
 export function createBatcher<T>(options: {
   maxSize: number;
   /** Default: each counts as one. */
   sizeOf?: (item: T) => number;
-  gather?: () => Promise<unknown>;
+  gather?: (first: T) => Promise<number | undefined>;
   flush: (items: T[]) => Promise<void>;
 }): Batcher<T> {
   let waiting: Waiting<T>[] = [];
   let flushing = false;
   const { maxSize, sizeOf = () => 1 } = options;
 
-  function takeBatch(): Waiting<T>[] {
+  function takeBatch(most: number): Waiting<T>[] {
     let end = 0;
     for (let size = 0; end < waiting.length; end += 1) {
       size += sizeOf(waiting[end]!.item);
-      if (size > maxSize && end > 0) break;
+      if (size > most && end > 0) break;
     }
     return waiting.splice(0, end);
   }
 
   async function flushAll(): Promise<void> {
     flushing = true;
-    while (waiting.length > 0) {
-      if (options.gather) await options.gather();
-      const batch = takeBatch();
+    for (let first = waiting[0]; first; first = waiting[0]) {
+      const size = options.gather && (await options.gather(first.item));
+      const batch = takeBatch(size ?? maxSize);
       try {
         await options.flush(batch.map(({ item }) => item));
         for (const { resolve } of batch) resolve();

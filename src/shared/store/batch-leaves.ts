@@ -1,6 +1,7 @@
 import { Binary, type Db } from 'mongodb';
 import { maxTimeMS } from './connection.ts';
-import { inStore, isDuplicateKey } from './errors.ts';
+import { inStore } from './errors.ts';
+import { insertNew } from './insert.ts';
 
 /** A leaf of a batch that is about to be written. */
 export interface NewLeaf {
@@ -43,11 +44,7 @@ export function createBatchLeaves(db: Db) {
         blind.copy(leaves, i * entryBytes, 0, blindBytes);
         leaves.write(tokenId.replaceAll('-', ''), i * entryBytes + blindBytes, 'hex');
       }
-      try {
-        await collection.insertOne({ _id: batchId, leaves: new Binary(leaves) });
-      } catch (error) {
-        if (!isDuplicateKey(error)) throw error;
-      }
+      await insertNew(db, collection, [{ _id: batchId, leaves: new Binary(leaves) }]);
     },
     /** Up to `limit` batches between two ids, in the order of ids, with the ids of their stamps. @throws ServiceError `store_unavailable` */
     list: async (after: string, before: string, limit: number): Promise<{ batchId: string; tokenIds: string[] }[]> => {

@@ -5,7 +5,8 @@ import { type Batch, digestCharacters, type Imprint } from '../domain/stamp.ts';
 import { tokenOfAnswer } from '../domain/tsa-answer.ts';
 import { createBatchLeaves, type NewLeaf } from './batch-leaves.ts';
 import { maxTimeMS } from './connection.ts';
-import { inStore, isDuplicateKey } from './errors.ts';
+import { inStore } from './errors.ts';
+import { insertNew } from './insert.ts';
 import type { RenewalStore } from './renewals.ts';
 import { evidenceOf, renewalIdsIn, type StoredEvidence, storedEvidenceOf } from './stored-evidence.ts';
 
@@ -67,11 +68,7 @@ export function createBatchStore(db: Db, renewals: Pick<RenewalStore, 'findToken
 
   async function insertOnce({ batchId, tsq, tsr, tst, crown, term, renewals: _, ...rest }: Batch): Promise<void> {
     const bytes = { tsq: new Binary(tsq), tsr: new Binary(tsr), crown: new Binary(crown) };
-    try {
-      await batches.insertOne({ _id: batchId, ...rest, ...storedEvidenceOf(term), ...bytes, tokenDigest: digestOf(tst) });
-    } catch (error) {
-      if (!isDuplicateKey(error)) throw error;
-    }
+    await insertNew(db, batches, [{ _id: batchId, ...rest, ...storedEvidenceOf(term), ...bytes, tokenDigest: digestOf(tst) }]);
   }
 
   async function find(batchIds: readonly string[], projection = {}): Promise<BatchDocument[]> {

@@ -23,7 +23,8 @@ function mostBytesOf(value: unknown): number {
   if (ArrayBuffer.isView(value)) return overheadBytes + value.byteLength;
   if (typeof value !== 'object' || value === null) return overheadBytes;
   let bytes = overheadBytes;
-  for (const [name, member] of Object.entries(value)) bytes += 3 * name.length + mostBytesOf(member);
+  // `Object.entries` would leave two kilobytes of each stamp to the garbage collector.
+  for (const name of Object.keys(value)) bytes += 3 * name.length + mostBytesOf((value as Record<string, unknown>)[name]);
   return bytes;
 }
 

@@ -85,14 +85,18 @@ export function documentOf(
   { tokenId, imprint, proofs: [first, ...others], tokenAsSent, ...rest }: StoredStamp,
   sets: Map<string, Buffer>,
 ): StampDocument {
-  const tokens = [first, ...others].filter(({ kind }) => kind === 'token').map(({ token }) => token);
-  const digests = [...tokens, ...(tokenAsSent === undefined ? [] : [tokenAsSent])].map(tokenDigestOf);
+  const digests: string[] = [];
+  const proofs: [StoredProof, ...StoredProof[]] = [storedProofOf(first, sets)];
+  for (const proof of others) proofs.push(storedProofOf(proof, sets));
+  for (const proof of [first, ...others]) if (proof.kind === 'token') digests.push(tokenDigestOf(proof.token));
+  if (tokenAsSent !== undefined) digests.push(tokenDigestOf(tokenAsSent));
+  const { algorithm, digest } = imprint;
   return {
     _id: tokenId,
     ...rest,
-    imprint: first.kind === 'leaf' ? { ...imprint, digest: new Binary(Buffer.from(imprint.digest, 'hex')) } : imprint,
+    imprint: first.kind === 'leaf' ? { algorithm, digest: new Binary(Buffer.from(digest, 'hex')) } : imprint,
     ...(first.kind === 'token' && storedEvidenceOf(first.term)),
-    proofs: [storedProofOf(first, sets), ...others.map((proof) => storedProofOf(proof, sets))],
+    proofs,
     tokenDigest: digests.length > 1 ? digests : digests[0],
   };
 }

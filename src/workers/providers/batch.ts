@@ -34,23 +34,32 @@ export function plantTree(imprints: readonly [Imprint, ...Imprint[]]): BatchTree
       const tst = Buffer.from(token, 'base64');
       return { batchId, root, leaves: imprints.length, provider, isQualified, issuedAt, tsq, tsr, tst, crown, term };
     },
-    proofsOf: (batch) =>
-      imprints.map((imprint, i) => {
-        const path = tree.pathOf(i);
-        const { provider, isQualified, issuedAt } = batch;
-        return {
-          kind: 'leaf',
-          provider,
-          isQualified,
-          issuedAt,
-          batch,
-          index: i,
-          path,
-          // Composed where somebody wants it: neither the store nor the queue does.
-          get token() {
-            return leafRecordOf(imprint, batch, path).toString('base64');
-          },
-        };
-      }),
+    proofsOf: (batch) => imprints.map((imprint, index) => new Leaf(imprint, batch, index, tree.pathOf(index))),
   };
+}
+
+/** A leaf whose record is composed where somebody wants it: neither the store nor the queue does. A copy by `...` has no `token`. */
+class Leaf implements LeafProof {
+  readonly kind = 'leaf';
+  readonly provider: string;
+  readonly isQualified: boolean;
+  readonly issuedAt: string;
+  readonly batch: Batch;
+  readonly index: number;
+  readonly path: readonly Buffer[];
+  readonly #imprint: Imprint;
+
+  constructor(imprint: Imprint, batch: Batch, index: number, path: readonly Buffer[]) {
+    this.provider = batch.provider;
+    this.isQualified = batch.isQualified;
+    this.issuedAt = batch.issuedAt;
+    this.batch = batch;
+    this.index = index;
+    this.path = path;
+    this.#imprint = imprint;
+  }
+
+  get token(): string {
+    return leafRecordOf(this.#imprint, this.batch, this.path).toString('base64');
+  }
 }

@@ -74,11 +74,14 @@ export function createProviderPool(options: {
     throw error;
   }
 
+  const qualified = members.filter(({ provider }) => provider.isQualified);
+
   function servingOf({ requiresQualified, asked }: StampSubject): readonly Member[] {
-    const fitting = members.filter(({ provider }) => provider.isQualified || !requiresQualified);
+    const fitting = requiresQualified ? qualified : members;
     if (fitting.length === 0) refuse(new TierUnavailableError('a qualified stamp was asked for, and no provider is qualified'));
     const policy = asked?.policy;
-    const serving = fitting.filter(({ provider }) => policy === undefined || provider.policyOid === policy);
+    if (policy === undefined) return fitting;
+    const serving = fitting.filter(({ provider }) => provider.policyOid === policy);
     if (serving.length === 0) refuse(new TsaRefusedError('unacceptedPolicy', `no provider stamps under the policy ${policy}`));
     return serving;
   }
@@ -104,13 +107,18 @@ export function createProviderPool(options: {
     throw new ProviderError('every provider failed', { cause: new AggregateError(failures) });
   }
 
-  /** Asks for one stamp, from the provider with that index on. */
-  async function askOne(pending: Pending, index: number, isAlone = false): Promise<Proof> {
+  /** Asks for one stamp, from the provider with that index on; together with others, where that provider makes batches. */
+  function askOne(pending: Pending, index: number): Promise<Proof> {
+    const member = pending.serving[index];
+    if (member && takesLeaf(member, pending.subject) && shareMsOf(pending, index) > 0) return laneOf(pending, index).add(pending);
+    return askAlone(pending, index);
+  }
+
+  async function askAlone(pending: Pending, index: number): Promise<Proof> {
     const { subject, serving } = pending;
     const member = serving[index];
     const shareMs = shareMsOf(pending, index);
     if (!member || shareMs <= 0) giveUp(pending);
-    if (!isAlone && takesLeaf(member, subject)) return laneOf(pending, index).add(pending);
     try {
       return await member.ask(subject, shareMs, 1);
     } catch (error) {
@@ -125,7 +133,7 @@ export function createProviderPool(options: {
    */
   async function askTogether(group: readonly [Pending, ...Pending[]], start: number): Promise<readonly (Proof | Promise<Proof>)[]> {
     const [oldest] = group;
-    if (group.length === 1) return [askOne(oldest, start, true)];
+    if (group.length === 1) return [askAlone(oldest, start)];
     const [first, ...others] = group.map(({ subject }) => subject.imprint);
     const tree = plantTree([first!, ...others]);
     for (const [index, member] of oldest.serving.entries()) {
@@ -150,7 +158,7 @@ export function createProviderPool(options: {
   /** Where stamps wait for each other that the same providers may make, in trees of the same algorithm. */
   function laneOf({ subject: { imprint, requiresQualified }, serving }: Pending, index: number): Collector<Pending, Proof> {
     const { name, aggregate, maxConcurrent } = serving[index]!.provider;
-    const key = JSON.stringify([name, imprint.algorithm, requiresQualified === true]);
+    const key = `${imprint.algorithm} ${requiresQualified === true} ${name}`;
     let lane = lanes.get(key);
     if (!lane) {
       const { maxLeaves = 1, windowMs = 0 } = aggregate ?? {};

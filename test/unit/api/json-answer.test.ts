@@ -18,6 +18,10 @@ test.each([
 test('L1: items of all kinds stand in their order in one array', () => {
   const items = [made(long), { code: 'provider_failed', detail: 'ü' }, made('AA=='), made(long), made(long)];
   for (const given of [items, items.slice(1, 2), items.slice(0, 1), items.toReversed(), []]) {
-    expect(jsonArrayOf(given.map(jsonTextsOf)).toString()).toBe(JSON.stringify(given));
+    for (const pieceBytes of [1, 4_500, 100_000]) {
+      const pieces = jsonArrayOf(given.map(jsonTextsOf), pieceBytes);
+      expect(Buffer.concat(pieces).toString()).toBe(JSON.stringify(given));
+      if (pieceBytes === 100_000) expect(pieces).toHaveLength(1);
+    }
   }
 });

@@ -3,11 +3,12 @@ import { createJobsUnderWay } from '../../../src/shared/queue/jobs-under-way.ts'
 
 afterEach(() => vi.useRealTimers());
 
-const settled = async (promise: Promise<unknown>): Promise<boolean> => {
-  let isSettled = false;
-  promise.then(() => (isSettled = true));
+/** What it has resolved to by now. */
+const roomNow = async (promise: Promise<string>): Promise<string> => {
+  let room = 'waiting';
+  promise.then((resolved) => (room = resolved));
   await vi.advanceTimersByTimeAsync(0);
-  return isSettled;
+  return room;
 };
 
 test('there is room until so many jobs are under way, and again when one of them has ended, well or not', async () => {
@@ -15,17 +16,17 @@ test('there is room until so many jobs are under way, and again when one of them
   const underWay = createJobsUnderWay({ most: 2, patienceMs: 20 });
   const [first, second, third] = [Promise.withResolvers<void>(), Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   underWay.begin(first.promise);
-  expect(await settled(underWay.room())).toBe(true);
+  expect(await roomNow(underWay.room())).toBe('free');
   underWay.begin(second.promise);
   const waiting = underWay.room();
-  expect(await settled(waiting)).toBe(false);
+  expect(await roomNow(waiting)).toBe('waiting');
   first.reject(new Error('the job failed'));
-  expect(await settled(waiting)).toBe(true);
+  expect(await roomNow(waiting)).toBe('ended');
   underWay.begin(third.promise);
   const another = underWay.room();
-  expect(await settled(another)).toBe(false);
+  expect(await roomNow(another)).toBe('waiting');
   second.resolve();
-  expect(await settled(another)).toBe(true);
+  expect(await roomNow(another)).toBe('ended');
 });
 
 test('slow jobs keep nobody waiting for longer than patience allows', async () => {
@@ -34,7 +35,7 @@ test('slow jobs keep nobody waiting for longer than patience allows', async () =
   underWay.begin(Promise.withResolvers<void>().promise);
   const waiting = underWay.room();
   await vi.advanceTimersByTimeAsync(19);
-  expect(await settled(waiting)).toBe(false);
+  expect(await roomNow(waiting)).toBe('waiting');
   await vi.advanceTimersByTimeAsync(1);
-  expect(await settled(waiting)).toBe(true);
+  expect(await roomNow(waiting)).toBe('late');
 });

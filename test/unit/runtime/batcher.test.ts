@@ -81,6 +81,17 @@ describe.each([true, false])('gathering the turn: %s', (gathersTurn) => {
   });
 });
 
+test('a batch may be allowed another size by what it gathers for', async () => {
+  const flushes: number[][] = [];
+  const batcher = createBatcher<number>({
+    maxSize: 2,
+    gather: async (first) => (first === 3 ? 4 : undefined),
+    flush: async (items) => void flushes.push(items),
+  });
+  await Promise.all([1, 2, 3, 4, 5, 6, 7, 8, 9].map((item) => batcher.add(item)));
+  expect(flushes).toEqual([[1, 2], [3, 4, 5, 6], [7, 8], [9]]);
+});
+
 test('items with sizes: a batch ends before the one that would exceed the limit, and a larger one goes alone', async () => {
   const flushes: number[][] = [];
   const batcher = createBatcher<number>({

@@ -59,8 +59,8 @@ export function buildHashTree(algorithm: DigestAlgorithm, groups: readonly (read
     const blind = blinds[index];
     if (blind === undefined) throw new RangeError(`the tree has no group ${index}`);
     const path = [blind];
-    for (const [height, level] of levels.entries()) {
-      const sibling = level[(index >> height) ^ 1];
+    for (let height = 0; height < levels.length; height += 1) {
+      const sibling = levels[height]![(index >> height) ^ 1];
       if (sibling !== undefined) path.push(sibling);
     }
     return path;
