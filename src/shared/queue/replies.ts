@@ -15,7 +15,7 @@ export const replyBlockMs = 2_000;
  */
 const maxStreamLength = 512;
 const leastStreamLength = 64;
-const mostStreamBytes = 32 * 1024 * 1024;
+const mostStreamBytes = 12 * 1024 * 1024;
 
 /** When its API process is gone, Redis removes the stream after this time. */
 const streamTtlMs = 60_000;
