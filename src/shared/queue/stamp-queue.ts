@@ -55,7 +55,7 @@ const longestSilenceMs = depthRefreshMs + producerTimeoutMs;
 /** With so many jobs under way every process has something to do. */
 const gathering = { most: 4, patienceMs: 20 };
 
-/** The same for requests with many items. Of two, three and four jobs three gave most stamps a second (64 items, 16 connections). */
+/** The same for requests with many items. With four jobs 16 connections of 64 items hardly gather; two and three did about the same. */
 const gatheringGroups = { most: 3, patienceMs: 100 };
 
 /** Before a job is sent again: its replies, should it have been taken, need that long to arrive. */
