@@ -1,5 +1,5 @@
 import { Binary, type Db } from 'mongodb';
-import { maxTimeMS } from './connection.ts';
+import { inOnePage, maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
 import { insertNew } from './insert.ts';
 
@@ -50,7 +50,7 @@ export function createBatchLeaves(db: Db) {
     list: async (after: string, before: string, limit: number): Promise<{ batchId: string; tokenIds: string[] }[]> => {
       const found = await inStore(() =>
         collection
-          .find({ _id: { $gt: after, $lt: before } }, { maxTimeMS })
+          .find({ _id: { $gt: after, $lt: before } }, inOnePage)
           .sort({ _id: 1 })
           .limit(limit)
           .toArray(),

@@ -1,6 +1,6 @@
 import type { Collection, Db } from 'mongodb';
 import type { BatchLeaves } from './batch-leaves.ts';
-import { maxTimeMS } from './connection.ts';
+import { inOnePage, maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
 import { type AnyStamp, batchIdsIn } from './stamp-document.ts';
 
@@ -42,7 +42,7 @@ export function createOrphanBatchStore(db: Db, batchLeaves: Pick<BatchLeaves, 'l
   /** Of each stamp that is there the batches that it refers to. */
   async function batchesOf(tokenIds: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
     const projection = { 'proofs.kind': 1, 'proofs.batch': 1 };
-    const found = await inStore(() => stamps.find({ _id: { $in: [...tokenIds] } }, { projection, maxTimeMS }).toArray());
+    const found = await inStore(() => stamps.find({ _id: { $in: [...tokenIds] } }, { projection, ...inOnePage }).toArray());
     return new Map(found.map((document) => [document._id, batchIdsIn(document)]));
   }
 
