@@ -59,7 +59,7 @@ export async function bytesPerStamp(mongoUrl: string, leaves: number): Promise<n
         })),
       );
     }
-    return ((await sizeOf(db, 'stamps')) + (await sizeOf(db, 'batches')) + (await sizeOf(db, 'batch_leaves'))) / stamps;
+    return ((await sizeOf(db, 'stamps')) + (await sizeOf(db, 'batches'))) / stamps;
   } finally {
     await db.dropDatabase();
     await client.close();

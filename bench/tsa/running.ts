@@ -97,9 +97,9 @@ export async function startService({ redisUrl, mongoUrl }: Servers, settings: No
         stamps.countDocuments({ 'proofs.kind': 'leaf' }),
         db.collection('batches').countDocuments(),
         sizeOf(db, 'stamps'),
-        Promise.all([sizeOf(db, 'batches'), sizeOf(db, 'batch_leaves')]),
+        sizeOf(db, 'batches'),
       ]);
-      return { stamps: total, asks: total - leaves + batches, bytes: ofStamps + ofBatches[0] + ofBatches[1] };
+      return { stamps: total, asks: total - leaves + batches, bytes: ofStamps + ofBatches };
     },
     verdicts: async () => {
       const found = await db

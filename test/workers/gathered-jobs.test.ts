@@ -2,6 +2,7 @@ import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { untilReady } from '../../src/shared/queue/connection.ts';
+import { stampJobSchema } from '../../src/shared/queue/sent-job.ts';
 import type { StampItem } from '../../src/shared/queue/stamp-job.ts';
 import { createStampQueue } from '../../src/shared/queue/stamp-queue.ts';
 import { eventually } from '../support/requests.ts';
@@ -46,7 +47,7 @@ async function openQueue() {
       expect(ids.toSorted(), 'W8: ids sort as jobs were sent').toEqual(ids);
       return Promise.all(
         ids.map(async (id) => {
-          const { items } = JSON.parse((await redis.hget(`{qstamp}:stamps:${id}`, 'data')) ?? '') as { items: StampItem[] };
+          const { items } = stampJobSchema.parse(JSON.parse((await redis.hget(`{qstamp}:stamps:${id}`, 'data')) ?? ''));
           return items.map(({ tokenId }) => tokenId);
         }),
       );

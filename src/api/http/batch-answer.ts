@@ -9,7 +9,7 @@ import { errorBody, toServiceError } from './errors.ts';
 import { jsonArrayOf, jsonTextsOf } from './json-answer.ts';
 import { faultOf, noteFault, validationFault } from './outcome.ts';
 import { readPrefer } from './prefer.ts';
-import { asBody, pieceBytes, type ReplyMemory } from './reply-memory.ts';
+import { asBody, batchPieceBytes, type ReplyMemory } from './reply-memory.ts';
 import type { ValidationItem } from './validation-items.ts';
 
 /** What an answered item takes in memory at most, with the token of a TSA in base64. */
@@ -138,7 +138,7 @@ export async function sendBatch(
   const status = statusFor(all.map(({ state }) => state));
   const pieces = jsonArrayOf(
     all.map(({ texts }) => texts),
-    pieceBytes,
+    batchPieceBytes,
   );
   const octets = pieces.reduce((sum, { length }) => sum + length, 0);
   return reply.code(status).type('application/json; charset=utf-8').header('Content-Length', octets).send(asBody(pieces));

@@ -17,29 +17,33 @@ export function jsonTextsOf(made: object): readonly string[] {
   return [text.slice(0, at), token, text.slice(at)];
 }
 
-/**
- * The JSON array of such answers, UTF-8, in pieces of at most `pieceBytes`, or of one text where that is longer: memory of that size is used again
- * and again, where larger pieces would be had from the system each time. A token, which stands between two other texts, is ASCII: it has as many
- * octets as characters.
- */
+/** The octets that a text takes at most. A token, which stands between two other texts, is ASCII: it has as many octets as characters. */
+const mostOctets = (text: string, place: number): number => (place % 2 === 0 ? 3 * text.length : text.length);
+
+/** The JSON array of such answers, UTF-8, in pieces of at most `pieceBytes`, or of one text where that is longer. */
 export function jsonArrayOf(items: readonly (readonly string[])[], pieceBytes: number): Buffer[] {
   const pieces: Buffer[] = [];
   let piece = Buffer.alloc(0);
   let at = 0;
-  const write = (text: string, encoding: 'latin1' | 'utf8') => {
-    const most = encoding === 'latin1' ? text.length : 3 * text.length;
+  let left = items.reduce(
+    (sum, texts) => texts.reduce((most, text, place) => most + mostOctets(text, place), sum + mostOctets(',', 0)),
+    mostOctets('[]', 0),
+  );
+  const write = (text: string, place: number) => {
+    const most = mostOctets(text, place);
     if (at + most > piece.length) {
       if (at > 0) pieces.push(piece.subarray(0, at));
-      piece = Buffer.allocUnsafeSlow(Math.max(pieceBytes, most));
+      piece = Buffer.allocUnsafeSlow(Math.max(most, Math.min(pieceBytes, left)));
       at = 0;
     }
-    at += piece.write(text, at, encoding);
+    at += piece.write(text, at, place % 2 === 0 ? 'utf8' : 'latin1');
+    left -= most;
   };
   for (const [index, [first = '', ...others]] of items.entries()) {
-    write(`${index === 0 ? '[' : ','}${first}`, 'utf8');
-    for (const [place, text] of others.entries()) write(text, place % 2 === 0 ? 'latin1' : 'utf8');
+    write(`${index === 0 ? '[' : ','}${first}`, 0);
+    for (const [before, text] of others.entries()) write(text, before + 1);
   }
-  write(items.length === 0 ? '[]' : ']', 'utf8');
+  write(items.length === 0 ? '[]' : ']', 0);
   pieces.push(piece.subarray(0, at));
   return pieces;
 }

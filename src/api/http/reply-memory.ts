@@ -24,6 +24,11 @@ const leastPace = { bytes: 40 * 1024, withinMs: 30_000 };
 const lookEveryMs = 250;
 /** What is written at a time, as much as must be read in time: of a piece nobody sees how much has been read until it is gone. */
 export const pieceBytes = leastPace.bytes;
+/**
+ * Of an answer to a batch, whose clients are programs: one of 64 stamps of a TSA is written at once, where pieces of 40 KiB took a fourteenth of
+ * what the API does for it. So a client must read so much in time.
+ */
+export const batchPieceBytes = 192 * 1024;
 
 /** How a client reads: it is cut off when it is slower than `leastPace`. */
 function watchReader(reply: FastifyReply, sender: Sender): Holder {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { stampJobSchema, stampQueueName } from './stamp-job.ts';
+import { stampJobSchema } from './sent-job.ts';
+import { stampQueueName } from './stamp-job.ts';
 
 /** Payload of the job that mails a challenge. The challenge is derived from its id, and from a key that is not in Redis (W6). */
 const otpMailSchema = z.object({

@@ -78,14 +78,14 @@ export const maxItemsPerJob = 256;
 /** The most that do unless requests with many items had to gather. */
 export const usualItemsPerJob = 64;
 
-/** Payload of a job in the `stamps` queue: a micro-batch of one API process, and the stream that it reads replies from. */
-export const stampJobSchema = z.object({
+/** A job of the `stamps` queue: a micro-batch of one API process, and the stream that it reads replies from. */
+export const plainJobSchema = z.object({
   replyTo: z.string(),
   /** It may have been sent before: what it is to make may be there already. */
   isRepeated: z.boolean().optional(),
   items: z.array(z.preprocess(asToday, stampItemSchema)).min(1).max(maxItemsPerJob),
 });
-export type StampJob = z.infer<typeof stampJobSchema>;
+export type StampJob = z.infer<typeof plainJobSchema>;
 
 /** What is told of every stamp that exists. */
 export const stampedReplyFields = {

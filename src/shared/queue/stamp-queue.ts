@@ -10,6 +10,7 @@ import { createDepthGauge, depthRefreshMs } from './depth.ts';
 import { createJobsUnderWay } from './jobs-under-way.ts';
 import { checkConnection, openQueue, queueUnavailable } from './open-queue.ts';
 import { announceOutputs } from './output-order.ts';
+import { type SentJob, sentJobOf } from './sent-job.ts';
 import { maxItemsPerJob, type StampItem, type StampJob, stampQueueName, usualItemsPerJob } from './stamp-job.ts';
 
 /** The API's end of the `stamps` queue. */
@@ -89,7 +90,7 @@ const chunksOf = <Item>(items: readonly Item[], size: number): Item[][] =>
 /** `maxDepth`: how many stamps may wait before more are refused. `replyTo`: the stream that replies are read from. */
 export function createStampQueue(options: { redis: Redis; replyTo: string; maxDepth: number; log: Logger }): StampQueue {
   const { redis, replyTo, maxDepth, log } = options;
-  const queue = openQueue<StampJob>(stampQueueName, { redis, log, retryKind: 'stamp', removeOnFail: { count: 1_000 } });
+  const queue = openQueue<SentJob>(stampQueueName, { redis, log, retryKind: 'stamp', removeOnFail: { count: 1_000 } });
   const depth = createDepthGauge({ redis, log });
   const underWay = createJobsUnderWay(gathering);
   const nextJobId = createJobIds();
@@ -104,7 +105,7 @@ export function createStampQueue(options: { redis: Redis; replyTo: string; maxDe
   async function send(jobId: string, job: StampJob): Promise<Acceptance> {
     const add = async () => {
       const notes = [announceOutputs(redis, jobId, job.items), ...(job.isRepeated ? [] : [countEntering(redis, jobId)])];
-      const [added] = await Promise.allSettled([queue.add('stamp', job, { jobId }), ...notes]);
+      const [added] = await Promise.allSettled([queue.add('stamp', sentJobOf(job), { jobId }), ...notes]);
       // An order that could not be noted is lost with the next failure and a count becomes right again; the job is what was promised.
       if (added.status === 'rejected') throw added.reason;
     };

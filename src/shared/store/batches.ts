@@ -3,8 +3,8 @@ import { Binary, type Collection, type Db } from 'mongodb';
 import type { LeafMarks } from '../domain/leaf-record.ts';
 import { type Batch, digestCharacters, type Imprint } from '../domain/stamp.ts';
 import { tokenOfAnswer } from '../domain/tsa-answer.ts';
-import { createBatchLeaves, type NewLeaf } from './batch-leaves.ts';
-import { maxTimeMS } from './connection.ts';
+import { isMarkedBy, leafIdsOf, leavesIn, type NewLeaf } from './batch-leaves.ts';
+import { inOnePage, maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
 import { insertNew } from './insert.ts';
 import type { RenewalStore } from './renewals.ts';
@@ -34,7 +34,12 @@ export interface BatchDocument extends Omit<Batch, 'batchId' | 'tsq' | 'tsr' | '
   readonly crown: Binary;
   /** SHA-256 of the token, hex; by it the batch of a raw record is found. */
   readonly tokenDigest: string;
+  /** Whose its leaves are (`leafIdsOf`), so that the stamp of a raw record is found (V2), and a batch that is nobody's. */
+  readonly leafIds: Binary;
 }
+
+/** Who reads a batch has no need of the ids of its stamps, which may be most of it. */
+const withoutLeafIds = { leafIds: 0 } as const;
 
 const bytesOf = (binary: Binary): Buffer => Buffer.from(binary.buffer);
 
@@ -64,21 +69,19 @@ const digestOf = (tst: Buffer): string => hash('sha256', tst, 'hex');
 /** `renewals`: the tokens that keep batches alive. */
 export function createBatchStore(db: Db, renewals: Pick<RenewalStore, 'findTokens'>): BatchStore {
   const batches: Collection<BatchDocument> = db.collection('batches');
-  const batchLeaves = createBatchLeaves(db);
 
-  async function insertOnce({ batchId, tsq, tsr, tst, crown, term, renewals: _, ...rest }: Batch): Promise<void> {
-    const bytes = { tsq: new Binary(tsq), tsr: new Binary(tsr), crown: new Binary(crown) };
+  async function insertOnce({ batchId, tsq, tsr, tst, crown, term, renewals: _, ...rest }: Batch, leaves: readonly NewLeaf[]) {
+    const bytes = { tsq: new Binary(tsq), tsr: new Binary(tsr), crown: new Binary(crown), leafIds: new Binary(leafIdsOf(leaves)) };
     await insertNew(db, batches, [{ _id: batchId, ...rest, ...storedEvidenceOf(term), ...bytes, tokenDigest: digestOf(tst) }]);
   }
 
-  async function find(batchIds: readonly string[], projection = {}): Promise<BatchDocument[]> {
+  async function find(batchIds: readonly string[], projection: object = withoutLeafIds): Promise<BatchDocument[]> {
     const ids = [...new Set(batchIds)];
-    return ids.length === 0 ? [] : inStore(() => batches.find({ _id: { $in: ids } }, { projection, maxTimeMS }).toArray());
+    return ids.length === 0 ? [] : inStore(() => batches.find({ _id: { $in: ids } }, { projection, ...inOnePage }).toArray());
   }
 
   return {
-    insertOnce: (batch, leaves) =>
-      inStore(async () => void (await Promise.all([insertOnce(batch), batchLeaves.insertOnce(batch.batchId, leaves)]))),
+    insertOnce: (batch, leaves) => inStore(() => insertOnce(batch, leaves)),
     findMany: async (batchIds) => {
       const found = await find(batchIds);
       const tokens = await renewals.findTokens(found.flatMap(({ evidence }) => renewalIdsIn(evidence)));
@@ -89,8 +92,9 @@ export function createBatchStore(db: Db, renewals: Pick<RenewalStore, 'findToken
       return new Map(found.flatMap((document) => [claimsOf(document) ?? []].flat().map((claims) => [document._id, claims] as const)));
     },
     findLeaves: async ({ tst, blind }) => {
-      const found = await inStore(() => batches.findOne({ tokenDigest: digestOf(tst) }, { projection: { _id: 1 }, maxTimeMS }));
-      return found ? batchLeaves.find(found._id, blind) : [];
+      const projection = { leafIds: 1 };
+      const found = await inStore(() => batches.findOne({ tokenDigest: digestOf(tst) }, { projection, maxTimeMS }));
+      return leavesIn(found?.leafIds).flatMap((one) => (isMarkedBy(blind, one) ? [one.tokenId] : []));
     },
   };
 }

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { Collection, Db, Filter, UpdateFilter } from 'mongodb';
-import { maxTimeMS } from './connection.ts';
+import { inOnePage } from './connection.ts';
 import { type Changes, type CounterRecord, type Figures, fieldsOf } from './counter-rows.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
 
@@ -212,7 +212,7 @@ export function createLedgerWriter(ledgers: Ledgers): LedgerWriter {
       await inStore(() => ledgers.updateOne({ _id: ledger.id, ...filter }, filled(update)));
     },
     settle: async (mark, changes) => {
-      const found = await inStore(() => ledgers.find({ [`jobs.${mark}`]: { $exists: true } }, { maxTimeMS }).toArray());
+      const found = await inStore(() => ledgers.find({ [`jobs.${mark}`]: { $exists: true } }, inOnePage).toArray());
       for (const ledger of found) await uncount(ledger, mark);
       if (changes.size > 0) await write([{ mark, changes }]);
     },

@@ -1,7 +1,7 @@
 import type { Collection, Db } from 'mongodb';
 import type { CallerKind } from '../domain/caller.ts';
 import { quantile } from '../domain/latency-histogram.ts';
-import { maxTimeMS } from './connection.ts';
+import { inOnePage } from './connection.ts';
 import { createLedgerWriter, ledgersOf, rowsOfLedgers } from './count-ledger.ts';
 import {
   type ActivityTotals,
@@ -100,8 +100,8 @@ export function createCounterStore(db: Db): CounterStore {
 
   /** The rows that fit, and what ledgers add to them. The ledgers are read first: one that is folded meanwhile is told by its rows. */
   async function read(belongs: (id: string) => boolean, filter: Parameters<typeof counters.find>[0]): Promise<CounterRecord[]> {
-    const open = await inStore(() => ledgers.find({}, { projection: { rows: 1, counts: 1 }, maxTimeMS }).toArray());
-    const rows = await inStore(() => counters.find(filter, { maxTimeMS }).toArray());
+    const open = await inStore(() => ledgers.find({}, { projection: { rows: 1, counts: 1 }, ...inOnePage }).toArray());
+    const rows = await inStore(() => counters.find(filter, inOnePage).toArray());
     const foldedInto = new Map(rows.map(({ _id, folded = {} }) => [_id, folded]));
     const ofLedgers = rowsOfLedgers(open, (row, ledgerId) => foldedInto.get(row)?.[ledgerId] !== undefined);
     return [...rows, ...ofLedgers.filter(({ _id }) => belongs(_id))];
@@ -138,7 +138,7 @@ export function createCounterStore(db: Db): CounterStore {
           if (!expiresAt || expiresAt.getTime() > timeMs) stamps.set(id, (stamps.get(id) ?? 0) + counted);
         }
       }
-      for (const { _id, rows = {} } of await inStore(() => ledgers.find({}, { maxTimeMS }).toArray())) {
+      for (const { _id, rows = {} } of await inStore(() => ledgers.find({}, inOnePage).toArray())) {
         const $set = Object.fromEntries(Object.keys(rows).map((number) => [`counts.${number}.stamps`, 0]));
         await inStore(() => ledgers.updateOne({ _id }, { ...(Object.keys($set).length > 0 && { $set }), $unset: { jobs: '' } }));
       }

@@ -1,6 +1,6 @@
 import type { AnyBulkWriteOperation, Collection, UpdateFilter } from 'mongodb';
 import { timeOfId } from '../domain/stamp-id.ts';
-import { maxTimeMS } from './connection.ts';
+import { inOnePage } from './connection.ts';
 import { filled, type Ledger, type Ledgers } from './count-ledger.ts';
 import { type CounterRecord, type Figures, fieldsOf, type Increments } from './counter-rows.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
@@ -27,9 +27,9 @@ const toldForMs = 600_000;
  * @throws ServiceError `store_unavailable`
  */
 export async function foldLedgers(ledgers: Ledgers, rows: Collection<FoldedRecord>, timeMs: number): Promise<void> {
-  const found = await inStore(() => ledgers.find({}, { maxTimeMS }).toArray());
+  const found = await inStore(() => ledgers.find({}, inOnePage).toArray());
   const existing = new Set(found.map(({ _id }) => _id));
-  const marked = await inStore(() => rows.find({ folded: { $exists: true } }, { projection: { folded: 1 }, maxTimeMS }).toArray());
+  const marked = await inStore(() => rows.find({ folded: { $exists: true } }, { projection: { folded: 1 }, ...inOnePage }).toArray());
   const cleanings = marked.flatMap(({ _id, folded = {} }): AnyBulkWriteOperation<FoldedRecord>[] => {
     const gone = Object.keys(folded).filter((id) => !existing.has(id) && timeMs - folded[id]!.getTime() > toldForMs);
     if (gone.length === 0) return [];

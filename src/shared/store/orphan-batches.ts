@@ -1,6 +1,6 @@
 import type { Collection, Db } from 'mongodb';
-import type { BatchLeaves } from './batch-leaves.ts';
-import { maxTimeMS } from './connection.ts';
+import { leavesIn } from './batch-leaves.ts';
+import { inOnePage, maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
 import { type AnyStamp, batchIdsIn } from './stamp-document.ts';
 
@@ -34,21 +34,34 @@ const firstIdAt = (time: Date): string =>
     .padStart(12, '0')
     .replace(/^(.{8})/, '$1-');
 
-export function createOrphanBatchStore(db: Db, batchLeaves: Pick<BatchLeaves, 'list' | 'remove'>): OrphanBatchStore {
-  const batches: Collection<{ readonly _id: string; readonly leaves?: unknown }> = db.collection('batches');
+interface FoundBatch {
+  readonly _id: string;
+  readonly leaves?: unknown;
+  readonly leafIds?: unknown;
+}
+
+export function createOrphanBatchStore(db: Db): OrphanBatchStore {
+  const batches: Collection<FoundBatch> = db.collection('batches');
   const stamps: Collection<AnyStamp> = db.collection('stamps');
   const notes: Collection<NoteDocument> = db.collection('checks');
 
   /** Of each stamp that is there the batches that it refers to. */
   async function batchesOf(tokenIds: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
     const projection = { 'proofs.kind': 1, 'proofs.batch': 1 };
-    const found = await inStore(() => stamps.find({ _id: { $in: [...tokenIds] } }, { projection, maxTimeMS }).toArray());
+    const found = await inStore(() => stamps.find({ _id: { $in: [...tokenIds] } }, { projection, ...inOnePage }).toArray());
     return new Map(found.map((document) => [document._id, batchIdsIn(document)]));
   }
 
-  async function isOrphan(batchId: string, tokenIds: readonly string[]): Promise<boolean> {
-    const batch = await inStore(() => batches.findOne({ _id: batchId }, { projection: { leaves: 1 }, maxTimeMS }));
-    if (batch && batch.leaves !== tokenIds.length) return false;
+  /** Batches between two ids, in the order of ids, with the ids of their stamps. */
+  async function list(after: string, before: string) {
+    const range = { _id: { $gt: after, $lt: before } };
+    const options = { projection: { leaves: 1, leafIds: 1 }, ...inOnePage };
+    const found = await inStore(() => batches.find(range, options).hint({ _id: 1 }).sort({ _id: 1 }).limit(perStep).toArray());
+    return found.map(({ _id, leaves, leafIds }) => ({ batchId: _id, leaves, tokenIds: leavesIn(leafIds).map(({ tokenId }) => tokenId) }));
+  }
+
+  async function isOrphan({ batchId, leaves, tokenIds }: Awaited<ReturnType<typeof list>>[number]): Promise<boolean> {
+    if (leaves !== tokenIds.length) return false;
     const found = await batchesOf(tokenIds);
     return tokenIds.every((tokenId) => found.get(tokenId)?.includes(batchId) === false);
   }
@@ -58,16 +71,15 @@ export function createOrphanBatchStore(db: Db, batchLeaves: Pick<BatchLeaves, 'l
       let removed = 0;
       let after = (await inStore(() => notes.findOne({ _id: noteId }, { maxTimeMS })))?.after ?? '';
       for (;;) {
-        const page = await batchLeaves.list(after, firstIdAt(before), perStep);
+        const page = await list(after, firstIdAt(before));
         const last = page.at(-1);
         if (last === undefined) return removed;
         // Nearly all are told apart by one stamp.
         const first = await batchesOf(page.flatMap(({ tokenIds }) => tokenIds[0] ?? []));
-        for (const { batchId, tokenIds } of page) {
-          if (first.get(tokenIds[0] ?? '')?.includes(batchId) || !(await isOrphan(batchId, tokenIds))) continue;
+        for (const batch of page) {
+          const { batchId, tokenIds } = batch;
+          if (first.get(tokenIds[0] ?? '')?.includes(batchId) || !(await isOrphan(batch))) continue;
           await inStore(() => batches.deleteOne({ _id: batchId }));
-          // Last: a sweep that was interrupted finds the batch again by them.
-          await batchLeaves.remove(batchId);
           removed += 1;
         }
         after = last.batchId;

@@ -1,6 +1,6 @@
 import { type Collection, MongoServerError } from 'mongodb';
 import { firstIdAt, timeOfId } from '../domain/stamp-id.ts';
-import { maxTimeMS } from './connection.ts';
+import { inOnePage, maxTimeMS } from './connection.ts';
 import { productIndex } from './indexes.ts';
 import { type IdRange, inRange } from './product-stamps.ts';
 import { blockSize } from './stamp-directory.ts';
@@ -25,7 +25,7 @@ const isUnknownHint = (error: unknown): boolean => error instanceof MongoServerE
 export function createProductListing(stamps: Collection<AnyStamp>) {
   const scan = (product: string, range: IdRange, { offset, limit }: Page): Promise<AnyStamp[]> =>
     stamps
-      .find(inRange(product, range), { projection: summaryFields, maxTimeMS })
+      .find(inRange(product, range), { projection: summaryFields, ...inOnePage })
       .hint({ _id: 1 })
       .sort({ _id: -1 })
       .skip(offset)
@@ -34,7 +34,7 @@ export function createProductListing(stamps: Collection<AnyStamp>) {
 
   const seek = (product: string, range: IdRange, { offset, limit }: Page): Promise<AnyStamp[]> =>
     stamps
-      .find(inRange(product, range), { projection: summaryFields, maxTimeMS })
+      .find(inRange(product, range), { projection: summaryFields, ...inOnePage })
       .hint(productIndex)
       .sort({ _id: -1 })
       .skip(offset)

@@ -1,6 +1,6 @@
 import type { Collection } from 'mongodb';
 import { firstIdAt, timeOfId } from '../domain/stamp-id.ts';
-import { maxTimeMS } from './connection.ts';
+import { inOnePage } from './connection.ts';
 import { productIndex } from './indexes.ts';
 import type { AnyStamp } from './stamp-document.ts';
 
@@ -18,8 +18,13 @@ export const inRange = (product: string, { after, until }: IdRange) => ({
 });
 
 const firstSpanMs = 60_000;
-const mostInSpan = 50_000;
+/** Read at once, so that a worker is not kept from its jobs for long. */
+const mostInSpan = 10_000;
 const spanGrowth = 4;
+
+/** How long the next span is, so that half of what may be in it is: as long as there were `found` in the one before. */
+const nextSpanMs = (spanMs: number, found: number): number =>
+  Math.max(1, Math.floor(spanMs * Math.min(spanGrowth, mostInSpan / 2 / Math.max(1, found))));
 
 /**
  * The newest ids of a product within the range, at most `most`, oldest first. It reads spans of time, newest first, which it makes shorter where there is
@@ -34,7 +39,7 @@ export async function newestIds(
   /** The ids in a span, or undefined when they are too many and it could be shorter. */
   async function readSpan(span: IdRange, isShortest: boolean): Promise<string[] | undefined> {
     const found = stamps
-      .find(inRange(product, span), { projection: { _id: 1 }, maxTimeMS, batchSize: 10_000 })
+      .find(inRange(product, span), { projection: { _id: 1 }, ...inOnePage })
       .hint(productIndex)
       .limit(isShortest ? 0 : mostInSpan + 1);
     const ids = (await found.toArray()).map(({ _id }) => _id);
@@ -52,7 +57,7 @@ export async function newestIds(
       newestFirst.push(ids);
       count += ids.length;
       end = start;
-      spanMs *= spanGrowth;
+      spanMs = nextSpanMs(spanMs, ids.length);
     } else {
       spanMs = Math.ceil(spanMs / spanGrowth ** 2);
     }

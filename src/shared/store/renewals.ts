@@ -1,6 +1,6 @@
 import { Binary, type Collection, type Db } from 'mongodb';
 import type { EvidenceTerm, Imprint, ImprintAlgorithm } from '../domain/stamp.ts';
-import { maxTimeMS } from './connection.ts';
+import { inOnePage, maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
 import { collectionsOfSubjects, type RenewedSubject, type SubjectKind, subjectsPerWrite } from './evidence-terms.ts';
 import { storedDigestOf } from './stored-evidence.ts';
@@ -90,7 +90,7 @@ export function createRenewalStore(db: Db): RenewalStore {
     findTokens: async (renewalIds) => {
       const missing = [...new Set(renewalIds)].filter((id) => !remembered.has(id));
       if (missing.length > 0) {
-        const found = await inStore(() => renewals.find({ _id: { $in: missing } }, { projection: { tst: 1 }, maxTimeMS }).toArray());
+        const found = await inStore(() => renewals.find({ _id: { $in: missing } }, { projection: { tst: 1 }, ...inOnePage }).toArray());
         for (const { _id, tst } of found) if (tst instanceof Binary) remember(_id, bytesOf(tst));
       }
       return new Map(renewalIds.flatMap((id) => (remembered.has(id) ? [[id, remembered.get(id)!]] : [])));

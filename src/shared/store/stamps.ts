@@ -2,7 +2,7 @@ import type { Collection, Db } from 'mongodb';
 import { leafMarksOf } from '../domain/leaf-record.ts';
 import type { BatchStore } from './batches.ts';
 import type { CertificateSetStore } from './certificate-sets.ts';
-import { maxTimeMS } from './connection.ts';
+import { inOnePage, maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
 import { insertNew } from './insert.ts';
 import { joinReads } from './joined-reads.ts';
@@ -69,7 +69,7 @@ export function createStampStore(
   }
 
   const findMany = async (tokenIds: readonly string[]) =>
-    stampsOf(await inStore(() => stamps.find({ _id: { $in: [...tokenIds] } }, { maxTimeMS }).toArray()));
+    stampsOf(await inStore(() => stamps.find({ _id: { $in: [...tokenIds] } }, inOnePage).toArray()));
 
   return {
     insertOnce: (given) =>
@@ -103,7 +103,7 @@ export function createStampStore(
       for (let after = ''; ; ) {
         const page = await inStore(() =>
           stamps
-            .find({ _id: { $gt: after } }, { projection: summaryFields, maxTimeMS })
+            .find({ _id: { $gt: after } }, { projection: summaryFields, ...inOnePage })
             .hint({ _id: 1 })
             .sort({ _id: 1 })
             .limit(scanPage)

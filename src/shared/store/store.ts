@@ -3,7 +3,6 @@ import { answerWithin } from '../runtime/answer-within.ts';
 import { systemClock } from '../runtime/clock.ts';
 import type { Config } from '../runtime/config.ts';
 import type { Logger } from '../runtime/log.ts';
-import { createBatchLeaves } from './batch-leaves.ts';
 import { type BatchStore, createBatchStore } from './batches.ts';
 import { createCertificateSetStore } from './certificate-sets.ts';
 import { connectStore } from './connection.ts';
@@ -72,7 +71,7 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
     renewals,
     evidenceTerms: createEvidenceTermStore(db),
     newDigests: createNewDigestStore(db),
-    orphanBatches: createOrphanBatchStore(db, createBatchLeaves(db)),
+    orphanBatches: createOrphanBatchStore(db),
     refusals: createRefusalStore(db),
     stampDirectory,
     counters,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { stampJobSchema } from '../../../src/shared/queue/stamp-job.ts';
+import { stampJobSchema } from '../../../src/shared/queue/sent-job.ts';
 
 test('a job that version 0.2.0 queued is read: a hash is an imprint, metadata is text as it was stored then', () => {
   const item = {
