@@ -30,6 +30,7 @@ async function runFailing({ counted = Promise.resolve(), isOurs = true, nowMs = 
     refusals: { insertOnce: async () => undefined },
     sealedContents: {} as never,
     sendReplies: async (_to, replies) => void sent.push(...replies),
+    sendCounted: async () => undefined,
     announce: async () => undefined,
     clock: () => clockMs,
     waitMs: 10_000,

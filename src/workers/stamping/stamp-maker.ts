@@ -20,7 +20,7 @@ import { createStampWriter, isOfSameRequest, type StampWriterDeps } from './stam
 export interface StampMakerDeps extends StampWriterDeps {
   readonly provider: TimestampProvider;
   readonly stamps: Pick<StampStore, 'findMany' | 'insertOnce'>;
-  readonly counters: Pick<CounterStore, 'add' | 'takeBack' | 'settle' | 'runEnded'>;
+  readonly counters: Pick<CounterStore, 'add' | 'settle' | 'runEnded'>;
   readonly clock: Clock;
 }
 
@@ -122,8 +122,9 @@ const distinct = (items: readonly StampItem[]): StampItem[] => [
   ...new Map(items.toReversed().map((item) => [item.tokenId, item])).values(),
 ];
 
-export function createStampMaker({ provider, stamps, directory, counters, clock, log }: StampMakerDeps): MakeStamps {
-  const writer = createStampWriter({ stamps, directory, counters, log });
+export function createStampMaker(deps: StampMakerDeps): MakeStamps {
+  const { provider, stamps, directory, counters, clock, log } = deps;
+  const writer = createStampWriter(deps);
 
   async function attempt(item: StampItem): Promise<Attempt> {
     const { tokenId, imprint, tier, requiresQualified = false, caller } = item;

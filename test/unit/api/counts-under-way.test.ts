@@ -1,0 +1,42 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { createCountsUnderWay } from '../../../src/api/services/counts-under-way.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+/** Whether it is settled by now. */
+async function isSettled(settling: Promise<void>): Promise<boolean> {
+  let isDone = false;
+  void settling.then(() => {
+    isDone = true;
+  });
+  await vi.advanceTimersByTimeAsync(0);
+  return isDone;
+}
+
+test('S12: who asks for a count waits for all that was answered before, and for nothing that comes later', async () => {
+  const counts = createCountsUnderWay();
+  expect(await isSettled(counts.settled())).toBe(true);
+  counts.begin('a');
+  counts.begin('b');
+  const settling = counts.settled();
+  counts.begin('c');
+  counts.end('a');
+  expect(await isSettled(settling)).toBe(false);
+  counts.end('b');
+  expect([await isSettled(settling), await isSettled(counts.settled())]).toEqual([true, false]);
+});
+
+test('S12: a job whose worker was lost is waited for a second from its answer on, and by nobody after that', async () => {
+  const counts = createCountsUnderWay();
+  counts.begin('lost');
+  await vi.advanceTimersByTimeAsync(600);
+  counts.begin('lost');
+  const settling = counts.settled();
+  await vi.advanceTimersByTimeAsync(399);
+  expect(await isSettled(settling)).toBe(false);
+  await vi.advanceTimersByTimeAsync(601);
+  expect([await isSettled(settling), await isSettled(counts.settled())]).toEqual([true, true]);
+  counts.end('lost');
+  counts.end('never heard of');
+});
