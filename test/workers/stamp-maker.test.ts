@@ -19,7 +19,7 @@ const itemOf = (hash: string): StampItem => ({
   requestId: 'test',
 });
 
-const firstRun = { isRetry: false, life: 'job@1', onEnd: () => undefined };
+const firstRun = { isRetry: false, life: 'job@1', endsAfter: () => undefined, onEnd: () => undefined };
 
 const noCounts = { settle: async () => undefined, runEnded: () => undefined };
 

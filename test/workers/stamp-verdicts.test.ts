@@ -41,6 +41,7 @@ async function runFailing({ counted = Promise.resolve(), isOurs = true, nowMs = 
     isRetry: false,
     isOurs: async () => isOurs,
     keepOnly: async (rest: object) => void kept.push(rest),
+    endsAfter: () => undefined,
     onEnd: () => undefined,
   };
   const outcome = await process({ replyTo: 'api', items: [item] }, run).then(

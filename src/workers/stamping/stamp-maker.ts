@@ -60,7 +60,7 @@ export interface StampsMade {
  */
 export type MakeStamps = (
   items: readonly StampItem[],
-  run: Pick<JobRun, 'isRetry' | 'life' | 'onEnd'> & {
+  run: Pick<JobRun, 'isRetry' | 'life' | 'onEnd' | 'endsAfter'> & {
     /** Whether the job was sent twice: what it is to make may be there already, and counted. */
     readonly isRepeated?: boolean;
     /** Whether another job may have made it. */
@@ -162,7 +162,7 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
     latencyMs: proof && clock() - item.acceptedAt,
   });
 
-  return async (given, { life, onEnd, isRetry, isRepeated = false, isLookedFor = false, isFinal = () => true }) => {
+  return async (given, { life, onEnd, endsAfter, isRetry, isRepeated = false, isLookedFor = false, isFinal = () => true }) => {
     const items = distinct(given);
     const itemsById = new Map(items.map((item) => [item.tokenId, item]));
     const startedAt = clock();
@@ -189,6 +189,7 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
           ? known.filter((stamp) => isOfSameRequest(stamp, itemsById.get(stamp.tokenId)!)).map(tallyOfStored)
           : undefined,
     });
+    endsAfter(counted);
     await writer.countFailures(failed.map(({ item }) => tallyOf(item)));
     const requestIds = [...new Set(items.map(({ requestId }) => requestId))];
     const hasFailed = attempts.some(({ outcome }) => outcome === 'failed');

@@ -133,7 +133,7 @@ export function createStampWriter({ stamps, directory, counters, concurrency, lo
       await directory.wrote(stored);
       for (const job of jobs) {
         const counted = count(job, storedById, addedIds);
-        // Told where it is waited for, which may be later.
+        // Told where it is waited for, which may be later, or never where the run fails by something else.
         counted.catch(() => undefined);
         job.written = { stored: job.made.flatMap(({ stamp }) => storedById.get(stamp.tokenId) ?? []), counted };
       }
