@@ -1,7 +1,7 @@
 import { answerWithin } from '../../shared/runtime/answer-within.ts';
 
-/** A worker counts what it has answered within a tenth of a second. One that was lost is not waited for: its jobs are counted seconds later. */
-const longestMs = 1_000;
+/** A worker counts what it has answered within a tenth of a second. The jobs of one that was killed are done again after seven seconds at most. */
+const longestMs = 8_000;
 
 /**
  * Jobs that this process has heard the stamps of, and that are not counted yet. Who was told of a stamp, and asks how many there are, is to
@@ -10,7 +10,7 @@ const longestMs = 1_000;
 export interface CountsUnderWay {
   begin(jobId: string): void;
   end(jobId: string): void;
-  /** Resolves once what has begun before is counted; after a second at most. */
+  /** Resolves once what has begun before is counted; eight seconds after it began at most. */
   settled(): Promise<void>;
 }
 
@@ -41,7 +41,10 @@ export function createCountsUnderWay(): CountsUnderWay {
     },
     settled: async () => {
       forgetLost();
-      if (underWay.size > 0) await answerWithin(longestMs, () => Promise.all([...underWay.values()].map(({ promise }) => promise)));
+      const last = [...underWay.values()].at(-1);
+      if (!last) return;
+      const leftMs = longestMs - (performance.now() - last.since);
+      await answerWithin(leftMs, () => Promise.all([...underWay.values()].map(({ promise }) => promise)));
     },
   };
 }
