@@ -166,6 +166,7 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
     const items = distinct(given);
     const itemsById = new Map(items.map((item) => [item.tokenId, item]));
     const startedAt = clock();
+    const stoodStillMs = writer.stoodStillMs();
     const known = isRetry || isRepeated || isLookedFor ? await stamps.findMany(items.map(({ tokenId }) => tokenId)) : [];
     await directory.wrote(known);
     const knownIds = new Set(known.map(({ tokenId }) => tokenId));
@@ -183,6 +184,7 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
     onEnd((isDone) => counters.runEnded(mark, isDone));
     const { stored, counted } = await writer.write({
       mark,
+      stoodStillMs,
       made: stamped.map(({ item, proof }) => ({ stamp: stampOf(item, proof), tally: tallyOf(item, proof) })),
       recounted:
         isRetry && !isRepeated

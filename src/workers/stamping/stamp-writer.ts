@@ -28,8 +28,8 @@ const countGapMs = (concurrency: number): number => Math.min(longestCountGapMs, 
 const mostCountedTogether = 256;
 
 /**
- * A worker that stands still for so long, milliseconds, may lose its jobs to another one, which counts them. The locks of jobs last for more
- * than that wherever it begins.
+ * A worker that stands still for so long during a job, milliseconds, may lose it to another one, which counts it. The locks of jobs last for
+ * more than that wherever it begins.
  */
 const longestStandstillMs = 2_000;
 
@@ -46,6 +46,8 @@ export interface Made {
 export interface MadeByJob {
   /** Tells the job and its items from all others, and is the same when the job is done again: hexadecimal text. */
   readonly mark: string;
+  /** `stoodStillMs` when the run began. */
+  readonly stoodStillMs: number;
   readonly made: readonly Made[];
   /** What is counted for stamps that the job had made before; undefined where this is its first run. */
   readonly recounted?: readonly StampTally[] | undefined;
@@ -74,6 +76,8 @@ export interface StampWriterDeps {
 
 /** Writes stamps and counts them. */
 export interface StampWriter {
+  /** For how long this process has stood still so far, milliseconds. */
+  stoodStillMs(): number;
   /** Writes the stamps of one job. Nobody waits for the counters. @throws ServiceError `store_unavailable` */
   write(job: MadeByJob): Promise<Written>;
   /** Counts stamps that nobody could make. */
@@ -93,8 +97,12 @@ export function isOfSameRequest(
 export function createStampWriter({ stamps, directory, counters, concurrency, log }: StampWriterDeps): StampWriter {
   const lived = startLivedClock();
   const stoodStillMs = () => performance.now() - lived.now();
+  const checkStandstill = (run: Pick<MadeByJob, 'stoodStillMs'>): void => {
+    if (stoodStillMs() - run.stoodStillMs <= longestStandstillMs) return;
+    throw new Error('the worker stood still before it counted: another one may have counted meanwhile');
+  };
   let countedAt = -longestCountGapMs;
-  const counting = createBatcher<Tallied & { readonly stoodStillBeforeMs: number }>({
+  const counting = createBatcher<Tallied & Pick<MadeByJob, 'stoodStillMs'>>({
     maxSize: mostCountedTogether,
     gather: async () => {
       const leftMs = countedAt + countGapMs(concurrency) - performance.now();
@@ -103,23 +111,23 @@ export function createStampWriter({ stamps, directory, counters, concurrency, lo
       return undefined;
     },
     flush: async (tallied) => {
-      if (tallied.some(({ stoodStillBeforeMs }) => stoodStillMs() - stoodStillBeforeMs > longestStandstillMs)) {
-        throw new Error('the worker stood still before it counted: another one may have counted meanwhile');
-      }
+      tallied.forEach(checkStandstill);
       await counters.add(tallied);
     },
   });
 
   /** Counts a job once it is known what is stored, and what of it was `added`. */
-  async function count({ mark, made, recounted }: JobWrites, stored: StoredById, added: Set<string>): Promise<void> {
+  async function count(job: JobWrites, stored: StoredById, added: Set<string>): Promise<void> {
+    const { mark, made, recounted, stoodStillMs } = job;
     // Two jobs that are written together may hold the same stamp; it was added, and counts, once.
     const isNew = made.map(({ stamp }) => added.delete(stamp.tokenId));
     if (recounted) {
+      checkStandstill(job);
       const ours = made.filter(({ stamp }) => isOfSameRequest(stored.get(stamp.tokenId), stamp));
       return counters.settle(mark, [...recounted, ...ours.map(({ tally }) => tally)]);
     }
     const tallies = made.filter((_, index) => isNew[index]).map(({ tally }) => tally);
-    if (tallies.length > 0) await counting.add({ mark, tallies, stoodStillBeforeMs: stoodStillMs() });
+    if (tallies.length > 0) await counting.add({ mark, tallies, stoodStillMs });
   }
 
   const writing = createBatcher<JobWrites>({
@@ -141,6 +149,7 @@ export function createStampWriter({ stamps, directory, counters, concurrency, lo
   });
 
   return {
+    stoodStillMs,
     write: async (given) => {
       if (given.made.length === 0 && !given.recounted) return { stored: [], counted: Promise.resolve() };
       const job: JobWrites = { ...given };
