@@ -6,18 +6,15 @@
  */
 import { newMasterKey } from '../scripts/stack/master-key.ts';
 import { withStack } from '../scripts/stack/stack.ts';
-import { type LoadResult, load } from './load.ts';
-import { startProcesses } from './processes.ts';
-import { median } from './rate.ts';
+import { measureInTurns } from './in-turns.ts';
+import { load } from './load.ts';
+import { ours, startProcesses } from './processes.ts';
 import { startTsa } from './tsa/running.ts';
-import { ours } from './under-load.ts';
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 9);
 const seconds = Number(process.env.BENCH_SECONDS ?? 4);
 const items = Number(process.env.BENCH_ITEMS ?? 64);
 const warmUpSeconds = Number(process.env.BENCH_WARM_UP ?? 12);
-/** Load before measuring, so that the turn before has no effect. */
-const leadSeconds = 1;
 
 type Provider = 'mock' | 'batched';
 
@@ -61,46 +58,35 @@ await withStack(
       return startProcesses(ours, { ...process.env, PORT: '0', LOG_LEVEL: 'error', ...servers, ...settingsOf[provider] });
     };
     const services = { mock: await start('mock', 1), batched: await start('batched', 2) };
-    const loadFor = ({ provider, path, body, connections, status }: Contender, loadSeconds: number): Promise<LoadResult> =>
-      load({
-        url: `${services[provider].url}${path}`,
-        headers: { 'content-type': 'application/json', 'x-service-token': 'dev-service-token' },
-        body: JSON.stringify(body),
-        connections,
-        status,
-        seconds: loadSeconds,
-      });
-
-    for (const contender of contenders) await loadFor(contender, warmUpSeconds);
-    const results = new Map<Contender, LoadResult[]>(contenders.map((contender) => [contender, []]));
-    for (let round = 0; round < rounds; round += 1) {
-      for (const contender of round % 2 === 1 ? contenders.toReversed() : contenders) {
-        await loadFor(contender, leadSeconds);
-        results.get(contender)?.push(await loadFor(contender, seconds));
-      }
-    }
+    const measured = await measureInTurns(
+      contenders,
+      { rounds, seconds, warmUpSeconds },
+      ({ provider, path, body, connections, status }, loadSeconds) =>
+        load({
+          url: `${services[provider].url}${path}`,
+          headers: { 'content-type': 'application/json', 'x-service-token': 'dev-service-token' },
+          body: JSON.stringify(body),
+          connections,
+          status,
+          seconds: loadSeconds,
+        }),
+    );
     await Promise.all(Object.values(services).map(({ stop }) => stop()));
     await tsa.stop();
 
-    const ratesOf = (contender: Contender) => (results.get(contender) ?? []).map(({ perSecond }) => contender.stamps * perSecond);
-    const ratio = (contender: Contender, other: Contender): number => {
-      const others = ratesOf(other);
-      return median(ratesOf(contender).map((rate, round) => rate / others[round]!));
-    };
+    /** Of stamps, where the bench measures requests. */
+    const ratio = (contender: Contender, other: Contender) => (measured.ratio(contender, other) * contender.stamps) / other.stamps;
     console.log(`\nmedian of ${rounds} rounds of ${seconds} s, both services running, under load in turns`);
     console.table(
-      contenders.map((contender) => {
-        const runs = results.get(contender) ?? [];
-        return {
-          requests: contender.name,
-          'stamps/s': Math.round(median(ratesOf(contender))),
-          'p50 ms': Number(median(runs.map(({ p50Ms }) => p50Ms)).toFixed(2)),
-          'p99 ms': Number(median(runs.map(({ p99Ms }) => p99Ms)).toFixed(2)),
-          'of one each, 16': ratio(contender, few).toFixed(2),
-          'of one each, 256': ratio(contender, crowd).toFixed(2),
-          failed: runs.reduce((sum, { failed }) => sum + failed, 0),
-        };
-      }),
+      contenders.map((contender) => ({
+        requests: contender.name,
+        'stamps/s': Math.round(contender.stamps * measured.medianOf(contender, ({ perSecond }) => perSecond)),
+        'p50 ms': Number(measured.medianOf(contender, ({ p50Ms }) => p50Ms).toFixed(2)),
+        'p99 ms': Number(measured.medianOf(contender, ({ p99Ms }) => p99Ms).toFixed(2)),
+        'of one each, 16': ratio(contender, few).toFixed(2),
+        'of one each, 256': ratio(contender, crowd).toFixed(2),
+        failed: measured.resultsOf(contender).reduce((sum, { failed }) => sum + failed, 0),
+      })),
     );
     const claims: readonly (readonly [string, number, number])[] = [
       ['many at once, of one each on 16 connections', ratio(manyOfMock, few), 2.5],

@@ -9,6 +9,9 @@ export interface RunningProcesses {
   stop(): Promise<void>;
 }
 
+/** The worker and the API as they are. */
+export const ours = ['src/workers/main.ts', 'src/api/main.ts'];
+
 /** Runs a program of somebody else; ended by SIGTERM. */
 export function startProgram(program: string, args: readonly string[]): { stop(): Promise<void> } {
   const child = spawn(program, args, { stdio: 'ignore' });

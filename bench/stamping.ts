@@ -1,76 +1,107 @@
+/**
+ * `npm run bench`: what a stamp costs beside a bare route and beside BullMQ as it is usually used, with one connection and with many. All run
+ * all the time, each with its own databases, and are under load in turns. Exits 1 when a figure is missed.
+ */
+import { Redis } from 'ioredis';
 import { newMasterKey } from '../scripts/stack/master-key.ts';
 import { withStack } from '../scripts/stack/stack.ts';
-import type { LoadResult } from './load.ts';
-import { median } from './rate.ts';
-import { ours, underLoad, warmUpSeconds } from './under-load.ts';
+import { measureInTurns } from './in-turns.ts';
+import { load } from './load.ts';
+import { ours, startProcesses } from './processes.ts';
 
-const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
-const seconds = Number(process.env.BENCH_SECONDS ?? 5);
+const rounds = Number(process.env.BENCH_ROUNDS ?? 9);
+const seconds = Number(process.env.BENCH_SECONDS ?? 3);
+const warmUpSeconds = Number(process.env.BENCH_WARM_UP ?? 15);
 const connectionCounts = (process.env.BENCH_CONNECTIONS ?? '1,256').split(',').map(Number);
-
-interface Contender {
-  readonly name: string;
-  readonly processes: readonly string[];
-  readonly settings?: NodeJS.ProcessEnv;
-  /** `always` unless told: a batch is acknowledged once it is on the disk. */
-  readonly sync?: 'everysec';
-}
+const many = 256;
 
 const plain = ['bench/contenders/plain-worker.ts', 'bench/contenders/plain-api.ts'];
 
-const contenders: readonly Contender[] = [
-  { name: 'bare Fastify route', processes: ['bench/contenders/bare.ts'] },
-  { name: 'plain BullMQ round trip', processes: plain },
-  { name: 'plain, counting in rows', processes: plain, settings: { PLAIN_COUNTS: 'rows' } },
-  { name: 'plain, counting as qstamp', processes: plain, settings: { PLAIN_COUNTS: 'ledger' } },
-  { name: 'qstamp', processes: ours },
-  { name: 'qstamp, sync each second', processes: ours, sync: 'everysec' },
-];
+interface Kind {
+  readonly name: string;
+  readonly processes: readonly string[];
+  readonly settings?: NodeJS.ProcessEnv;
+}
 
-const measure = ({ processes, settings, sync }: Contender, environment: NodeJS.ProcessEnv, connections: number): Promise<LoadResult> =>
-  underLoad({
-    processes,
-    environment: { ...environment, ...settings },
-    path: '/api/v1/internal/v1/stamp',
-    body: { hash: 'a'.repeat(64) },
-    connections,
-    seconds,
-    ...(sync && { sync }),
-  });
+interface Contender {
+  readonly name: string;
+  readonly kind: Kind;
+  readonly sync: 'always' | 'everysec';
+}
+
+const bare: Kind = { name: 'bare Fastify route', processes: ['bench/contenders/bare.ts'] };
+const roundTrip: Kind = { name: 'plain BullMQ round trip', processes: plain };
+const inRows: Kind = { name: 'plain, counting in rows', processes: plain, settings: { PLAIN_COUNTS: 'rows' } };
+const inLedger: Kind = { name: 'plain, counting in a ledger', processes: plain, settings: { PLAIN_COUNTS: 'ledger' } };
+const qstamp: Kind = { name: 'qstamp', processes: ours };
+const kinds = [bare, roundTrip, inRows, inLedger, qstamp];
+
+const contenders = kinds.map((kind): Contender => ({ name: kind.name, kind, sync: 'always' }));
+const contenderOf = (kind: Kind): Contender => contenders[kinds.indexOf(kind)]!;
+const us = contenderOf(qstamp);
+const syncedLazily: Contender = { ...us, name: 'qstamp, sync each second', sync: 'everysec' };
+const all = [...contenders, syncedLazily];
+
+function claim(what: string, reached: number, wanted: number, isReached: boolean): void {
+  console.log(`${what}: ${reached.toFixed(2)}, wanted ${wanted}: ${isReached ? 'reached' : 'MISSED'}`);
+  if (!isReached) process.exitCode = 1;
+}
 
 await withStack(
   AbortSignal.timeout(60 * 60_000),
   async ({ redisUrl, mongoUrl }) => {
-    const servers = { REDIS_URL: redisUrl, MONGODB_URL: mongoUrl, MASTER_KEY: newMasterKey() };
-    const environment = { ...process.env, PORT: '0', LOG_LEVEL: 'error', ...servers };
-    const minutes = (connectionCounts.length * rounds * contenders.length * (warmUpSeconds + seconds)) / 60;
-    console.log(`measuring ${contenders.length} contenders for about ${Math.ceil(minutes)} minutes; run nothing else meanwhile`);
-    for (const connections of connectionCounts) {
-      const results = new Map<string, LoadResult[]>(contenders.map(({ name }) => [name, []]));
-      for (let round = 0; round < rounds; round += 1) {
-        for (const contender of contenders) results.get(contender.name)?.push(await measure(contender, environment, connections));
-      }
-      const rate = (name: string) => median((results.get(name) ?? []).map(({ perSecond }) => perSecond));
-      console.log(`\n${connections} connection(s), median of ${rounds} rounds of ${seconds} s, contenders in turn`);
-      console.table(
-        contenders.map(({ name }) => {
-          const runs = results.get(name) ?? [];
-          return {
-            contender: name,
-            'stamps/s': Math.round(rate(name)),
-            'p50 ms': Number(median(runs.map(({ p50Ms }) => p50Ms)).toFixed(2)),
-            'p99 ms': Number(median(runs.map(({ p99Ms }) => p99Ms)).toFixed(2)),
-            'of bare': (rate(name) / rate('bare Fastify route')).toFixed(2),
-            'of plain': (rate(name) / rate('plain BullMQ round trip')).toFixed(2),
-            'of rows': (rate(name) / rate('plain, counting in rows')).toFixed(2),
-            'of ledger': (rate(name) / rate('plain, counting as qstamp')).toFixed(2),
-            failed: runs.reduce((sum, { failed }) => sum + failed, 0),
-          };
-        }),
+    const redis = new Redis(redisUrl);
+    const running = new Map<Kind, Awaited<ReturnType<typeof startProcesses>>>();
+    for (const [index, kind] of kinds.entries()) {
+      const mongo = new URL(mongoUrl);
+      mongo.pathname = `/bench_${index}`;
+      const servers = { REDIS_URL: `${redisUrl.replace(/\/$/, '')}/${index}`, MONGODB_URL: mongo.href, MASTER_KEY: newMasterKey() };
+      running.set(
+        kind,
+        await startProcesses(kind.processes, { ...process.env, PORT: '0', LOG_LEVEL: 'error', ...servers, ...kind.settings }),
       );
-      const price = rate('qstamp') / rate('qstamp, sync each second');
-      console.log(`a promise that survives a crash of Redis (appendfsync always) leaves ${price.toFixed(2)} of the stamps a second`);
     }
+    const minutes = (connectionCounts.length * all.length * (warmUpSeconds + rounds * (seconds + 1))) / 60;
+    console.log(`measuring ${all.length} contenders for about ${Math.ceil(minutes)} minutes; run nothing else meanwhile`);
+    for (const connections of connectionCounts) {
+      const measured = await measureInTurns(all, { rounds, seconds, warmUpSeconds }, async ({ kind, sync }, loadSeconds) => {
+        await redis.config('SET', 'appendfsync', sync);
+        return load({
+          url: `${running.get(kind)?.url}/api/v1/internal/v1/stamp`,
+          headers: { 'content-type': 'application/json', 'x-service-token': 'dev-service-token' },
+          body: JSON.stringify({ hash: 'a'.repeat(64) }),
+          connections,
+          seconds: loadSeconds,
+        });
+      });
+      const of = (contender: Contender, kind: Kind) => measured.ratio(contender, contenderOf(kind));
+      console.log(`\n${connections} connection(s), median of ${rounds} rounds of ${seconds} s, all running, under load in turns`);
+      console.table(
+        all.map((contender) => ({
+          contender: contender.name,
+          'stamps/s': Math.round(measured.medianOf(contender, ({ perSecond }) => perSecond)),
+          'p50 ms': Number(measured.medianOf(contender, ({ p50Ms }) => p50Ms).toFixed(2)),
+          'p99 ms': Number(measured.medianOf(contender, ({ p99Ms }) => p99Ms).toFixed(2)),
+          'of bare': of(contender, bare).toFixed(2),
+          'of plain': of(contender, roundTrip).toFixed(2),
+          'of rows': of(contender, inRows).toFixed(2),
+          'of ledger': of(contender, inLedger).toFixed(2),
+          failed: measured.resultsOf(contender).reduce((sum, { failed }) => sum + failed, 0),
+        })),
+      );
+      console.log(
+        `a promise that survives a crash of Redis (appendfsync always) leaves ${measured.ratio(us, syncedLazily).toFixed(2)} of the stamps a second`,
+      );
+      if (connections === 1) claim('alone, of plain, counting in rows', of(us, inRows), 1, of(us, inRows) >= 1);
+      if (connections === many) {
+        claim('of bare', of(us, bare), 0.22, of(us, bare) >= 0.22);
+        claim('of plain, counting in rows', of(us, inRows), 11, of(us, inRows) >= 11);
+        const tail = measured.medianOf(us, ({ p99Ms, p50Ms }) => p99Ms / p50Ms);
+        claim('p99 of p50', tail, 4, tail <= 4);
+      }
+    }
+    await Promise.all([...running.values()].map(({ stop }) => stop()));
+    redis.disconnect();
   },
   { durable: true },
 );

@@ -5,13 +5,16 @@ import { MongoClient } from 'mongodb';
 import { issueMockToken } from '../../src/shared/domain/mock-token.ts';
 import { createCounterStore } from '../../src/shared/store/counters.ts';
 
-/** The worker of the plain round trip: one token, one insert a job, and with `PLAIN_COUNTS=rows` counters in rows, as is usual, with `ledger` as qstamp counts. */
+/**
+ * The worker of the plain round trip: one token and one insert a job. It counts in rows with `PLAIN_COUNTS=rows`, as is usual, and in a document
+ * of its own with `ledger`.
+ */
 const client = new MongoClient(process.env.MONGODB_URL ?? '', {
   retryWrites: false,
   maxPoolSize: 64,
   writeConcern: { w: 'majority', journal: true },
 });
-const db = client.db('bench_plain');
+const db = client.db();
 const counters = createCounterStore(db);
 const stamps = db.collection<{ _id: string; hash: string; token: string; issuedAt: string }>('stamps');
 const tally = { provider: 'mock', isQualified: false, callerKind: 'internal', product: 'bench', outcome: 'stamped', latencyMs: 1 } as const;

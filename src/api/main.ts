@@ -16,6 +16,7 @@ import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
 import { buildApp } from './app.ts';
 import { createRateLimits } from './http/rate-limits.ts';
 import { createActivityCounter } from './services/activity.ts';
+import { createCountsUnderWay } from './services/counts-under-way.ts';
 import { createReplyLookup } from './services/reply-lookup.ts';
 import { createReplyWaiter } from './services/reply-waiter.ts';
 import { createServices } from './services/services.ts';
@@ -56,12 +57,15 @@ export async function openApi({ config, log, lifecycle }: ProcessContext<Config>
     findStored: createReplyLookup({ stamps: store.stamps, outputs: store.outputs, stampJudge }),
     log,
   });
+  const countsUnderWay = createCountsUnderWay();
   const replyTo = replyStreamOf(randomUUID());
   const replies = readReplies({
     redis: connectBlockingReader(config.REDIS_URL, log, replyBlockMs),
     stream: replyTo,
     log,
     onReply: waiter.settle,
+    onCountedLater: countsUnderWay.begin,
+    onCounted: countsUnderWay.end,
     onGap: () => void waiter.lookUpAll(),
   });
   lifecycle.onClose('replies', () => replies.stop());
@@ -96,6 +100,7 @@ export async function openApi({ config, log, lifecycle }: ProcessContext<Config>
     queue,
     jobs,
     waiter,
+    untilCounted: countsUnderWay.settled,
     activity,
     writes,
     pingRedis: () => redis.ping(),

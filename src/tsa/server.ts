@@ -24,6 +24,8 @@ export interface TsaServerOptions {
   faultFor?: (query: Buffer) => Fault | undefined;
   /** Obey `?fault=name[:argument]` in the address, so that a providers file can point at a TSA that fails. */
   faultsInAddress?: boolean;
+  /** How many requests `received` keeps, the last ones. Default: 1 000. Each costs the garbage collector more than the answer. */
+  keptRequests?: number;
   log?: Logger;
 }
 
@@ -42,7 +44,7 @@ export interface TsaServer {
   failNext(...faults: readonly Fault[]): void;
   /** Every request gets this fault; undefined: none any more. */
   failAlways(fault: Fault | undefined): void;
-  /** What was received, oldest first. */
+  /** What was received last, oldest first. */
   readonly received: readonly ReceivedQuery[];
   /** Ends every connection, hanging ones too. */
   close(): Promise<void>;
@@ -56,6 +58,7 @@ export function createTsaServer(options: TsaServerOptions): TsaServer {
     accuracy: { seconds: 1 },
     ...options.profile,
   };
+  const { keptRequests = 1_000 } = options;
   const queue: Fault[] = [];
   let always: Fault | undefined;
   const received: ReceivedQuery[] = [];
@@ -75,8 +78,8 @@ export function createTsaServer(options: TsaServerOptions): TsaServer {
     }
     const body = await readBody(request);
     if (body === undefined) return send(response, 413, 'text/plain', 'The query is too large.\n', { connection: 'close' });
-    received.push({ method: request.method, url: request.url ?? '/', headers: request.headers, body });
-    if (received.length > 1000) received.shift();
+    if (keptRequests > 0) received.push({ method: request.method, url: request.url ?? '/', headers: request.headers, body });
+    if (received.length > keptRequests) received.shift();
 
     let fault: Fault | undefined;
     try {

@@ -6,7 +6,7 @@ import { consumeJobs, scheduleJob } from '../shared/queue/consumer.ts';
 import { startHeartbeat } from '../shared/queue/heartbeat.ts';
 import { createJobSender } from '../shared/queue/job-sender.ts';
 import { createOutputOrder } from '../shared/queue/output-order.ts';
-import { sendReplies } from '../shared/queue/replies.ts';
+import { sendCounted, sendReplies } from '../shared/queue/replies.ts';
 import { systemClock } from '../shared/runtime/clock.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { type ProcessContext, runProcess } from '../shared/runtime/lifecycle.ts';
@@ -90,7 +90,8 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     workflows: store.workflows,
     outputs: store.outputs,
     outputOrder: createOutputOrder(redis),
-    sendReplies: (replyTo, replies) => sendReplies({ redis, log }, replyTo, replies),
+    sendReplies: (replyTo, replies, countedLater) => sendReplies({ redis, log }, replyTo, replies, countedLater),
+    sendCounted: (replyTo, jobId) => sendCounted({ redis, log }, replyTo, jobId),
     challengeKey: () => store.keys.secret('challenge'),
     mail,
     mailFrom: config.MAIL_FROM ?? 'qstamp <no-reply@localhost>',
@@ -99,6 +100,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     publicBaseUrl: config.PUBLIC_BASE_URL,
     otpTtlMinutes: config.OTP_TTL_MINUTES,
     waitMs: config.STAMP_WAIT_MS,
+    concurrency: config.WORKER_CONCURRENCY,
     clock: systemClock,
     log,
   });

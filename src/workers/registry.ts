@@ -14,7 +14,7 @@ import { createOutputAppender } from './stamping/output-appender.ts';
 import { createStampMaker, type StampMakerDeps } from './stamping/stamp-maker.ts';
 
 export type WorkerDeps = StampMakerDeps &
-  Pick<StampProcessorDeps, 'refusals' | 'sealedContents' | 'sendReplies' | 'waitMs'> &
+  Pick<StampProcessorDeps, 'refusals' | 'sealedContents' | 'sendReplies' | 'sendCounted' | 'waitMs'> &
   OtpMailDeps &
   Omit<RenewProcessorDeps, 'stamps' | 'counters'> &
   Omit<WebhookDeps, 'stamps' | 'outputs' | 'workflows'> &
@@ -29,9 +29,9 @@ export type WorkerDeps = StampMakerDeps &
 
 /** Job name → processor, complete by type. */
 export function createProcessors(deps: WorkerDeps): JobProcessors {
-  const { provider, stamps, directory, counters, outputs, outputOrder, workflows, sealedContents, sendReplies, waitMs, clock, log } = deps;
+  const { stamps, counters, outputs, outputOrder, workflows, sealedContents, sendReplies, sendCounted, waitMs, clock, log } = deps;
   const { refusals, challengeKey, mail, mailFrom, operator, engine, publicBaseUrl, otpTtlMinutes } = deps;
-  const makeStamps = createStampMaker({ provider, stamps, directory, counters, clock, log });
+  const makeStamps = createStampMaker(deps);
   const appendOutputs = createOutputAppender({ outputs, workflows, order: outputOrder, log });
   return {
     stamp: createStampProcessor({
@@ -40,6 +40,7 @@ export function createProcessors(deps: WorkerDeps): JobProcessors {
       refusals,
       sealedContents,
       sendReplies,
+      sendCounted,
       announce: deps.announce,
       clock,
       waitMs,

@@ -193,6 +193,17 @@ describe('what a product sees of its stamps (S12)', () => {
     expect(mine.some(({ content_sha256 }) => hashes.includes(content_sha256))).toBe(false);
   });
 
+  test('whoever was told of a stamp finds it counted, however soon he asks', async () => {
+    const other = { 'x-service-token': 'other-service-token' };
+    const totalOf = async () => (await getJson(service, '/api/v1/internal/v1/stamps?limit=1', other)).body.total as number;
+    const before = await totalOf();
+    for (let round = 1; round <= 5; round += 1) {
+      await Promise.all(Array.from({ length: 3 }, () => stampInternal(service, { hash: randomHash() }, other)));
+      await stampInternal(service, { hash: randomHash() }, other);
+      expect(await totalOf()).toBe(before + 4 * round);
+    }
+  });
+
   test('a page and its total are of one moment, while others stamp', async () => {
     const other = { 'x-service-token': 'other-service-token' };
     let isStamping = true;

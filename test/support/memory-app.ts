@@ -61,6 +61,7 @@ export async function buildMemoryApp(
     },
     jobs: { checkConnection: () => undefined, send: async () => 'acknowledged', close: async () => undefined },
     waiter,
+    untilCounted: async () => undefined,
     activity: { count: () => undefined },
     writes: { refusing: () => ({ redis: false, mongodb: false }), checkStore: () => undefined },
     pingRedis: async () => 'PONG',

@@ -67,7 +67,6 @@ export function createMemoryStore(): Store {
     },
     counters: {
       add: async () => undefined,
-      takeBack: async () => undefined,
       settle: async () => undefined,
       runEnded: () => undefined,
       fold: async () => undefined,

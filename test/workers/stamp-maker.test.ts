@@ -19,9 +19,9 @@ const itemOf = (hash: string): StampItem => ({
   requestId: 'test',
 });
 
-const firstRun = { isRetry: false, life: 'job@1', onEnd: () => undefined };
+const firstRun = { isRetry: false, life: 'job@1', endsAfter: () => undefined, onEnd: () => undefined };
 
-const noCounts = { takeBack: async () => undefined, settle: async () => undefined, runEnded: () => undefined };
+const noCounts = { settle: async () => undefined, runEnded: () => undefined };
 
 /** A store in which everything is new. */
 const stamps = {
@@ -30,6 +30,8 @@ const stamps = {
 };
 
 const directory = { wrote: async () => undefined };
+
+const concurrency = 256;
 
 test('counters that never answer hold up neither a stamp nor a failure (E9)', async () => {
   vi.useFakeTimers();
@@ -42,8 +44,8 @@ test('counters that never answer hold up neither a stamp nor a failure (E9)', as
       return { kind: 'mock', token: 'token', issuedAt: new Date().toISOString(), provider: 'test', isQualified: false };
     },
   };
-  const counters = { ...noCounts, add: never, takeBack: never };
-  const make = createStampMaker({ provider, stamps, directory, counters, clock: Date.now, log: pino({ level: 'silent' }) });
+  const counters = { ...noCounts, add: never };
+  const make = createStampMaker({ provider, stamps, directory, counters, clock: Date.now, log: pino({ level: 'silent' }), concurrency });
   const [good, bad] = [itemOf('good'), itemOf('bad')];
   const made = make([good, bad], firstRun);
   await vi.advanceTimersByTimeAsync(1_000);
@@ -63,7 +65,7 @@ test('refused and failed are told apart: only what a provider failed at is count
   };
   const add = async (given: readonly Tallied[]) => void counted.push(...given.flatMap(({ tallies }) => tallies));
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
-  const make = createStampMaker({ provider, stamps, directory, counters: { ...noCounts, add }, clock: Date.now, log });
+  const make = createStampMaker({ provider, stamps, directory, counters: { ...noCounts, add }, clock: Date.now, log, concurrency });
   const [failed, refused] = [itemOf('a'), { ...itemOf('b'), requiresQualified: true }];
   expect(await make([failed, refused], firstRun)).toEqual({
     stored: [],
@@ -93,7 +95,7 @@ test('what every TSA refuses is never owed, however long ago it was asked for an
     stamp: ({ imprint }) => Promise.reject(refusals[imprint.digest]),
   };
   const counters = { ...noCounts, add: async () => undefined };
-  const make = createStampMaker({ provider, stamps, directory, counters, clock: Date.now, log: pino({ level: 'silent' }) });
+  const make = createStampMaker({ provider, stamps, directory, counters, clock: Date.now, log: pino({ level: 'silent' }), concurrency });
   const [named, unnamed, down] = [itemOf('named'), itemOf('unnamed'), itemOf('down')];
   const { refused, owed } = await make([named, unnamed, down], { ...firstRun, isRetry: true, isFinal: () => false });
   expect(owed).toEqual([down]);
@@ -123,7 +125,15 @@ test('S12: a job that is done again counts what it made before, and not what ano
     settle: async (_mark: string, tallies: readonly StampTally[]) => void settled.push(tallies.length),
   };
   const found = { ...stamps, findMany: async () => known };
-  const make = createStampMaker({ provider, stamps: found, directory, counters, clock: Date.now, log: pino({ level: 'silent' }) });
+  const make = createStampMaker({
+    provider,
+    stamps: found,
+    directory,
+    counters,
+    clock: Date.now,
+    log: pino({ level: 'silent' }),
+    concurrency,
+  });
   const { stored, counted } = await make([ours, others], { ...firstRun, isRetry: true });
   await counted;
   expect([stored, settled]).toEqual([known, [1]]);

@@ -30,6 +30,7 @@ async function runFailing({ counted = Promise.resolve(), isOurs = true, nowMs = 
     refusals: { insertOnce: async () => undefined },
     sealedContents: {} as never,
     sendReplies: async (_to, replies) => void sent.push(...replies),
+    sendCounted: async () => undefined,
     announce: async () => undefined,
     clock: () => clockMs,
     waitMs: 10_000,
@@ -40,6 +41,7 @@ async function runFailing({ counted = Promise.resolve(), isOurs = true, nowMs = 
     isRetry: false,
     isOurs: async () => isOurs,
     keepOnly: async (rest: object) => void kept.push(rest),
+    endsAfter: () => undefined,
     onEnd: () => undefined,
   };
   const outcome = await process({ replyTo: 'api', items: [item] }, run).then(

@@ -12,6 +12,7 @@ import type { Store } from '../../shared/store/store.ts';
 import { canServeQualified, namesOf, type TrustSettings } from '../../shared/trust/trusted-providers.ts';
 import { type ActivityCounter, countVerifications } from './activity.ts';
 import { type CoseEvidence, createCoseEvidence } from './cose/headers.ts';
+import type { CountsUnderWay } from './counts-under-way.ts';
 import { createEvidenceRenewals, type EvidenceRenewals } from './evidence-renewal.ts';
 import { createHealthService, type HealthService } from './health.ts';
 import { createIdempotency } from './idempotency.ts';
@@ -51,6 +52,7 @@ export interface ServicePorts {
   readonly queue: StampQueue;
   readonly jobs: JobSender;
   readonly waiter: ReplyWaiter;
+  readonly untilCounted: CountsUnderWay['settled'];
   readonly activity: Pick<ActivityCounter, 'count'>;
   readonly writes: Pick<WriteWatch, 'refusing' | 'checkStore'>;
   readonly pingRedis: () => Promise<unknown>;
@@ -91,6 +93,7 @@ export function createServices(ports: ServicePorts): Services {
     queue,
     jobs,
     waiter,
+    untilCounted,
     activity,
     writes,
     pingRedis,
@@ -146,7 +149,7 @@ export function createServices(ports: ServicePorts): Services {
     tsaDoor: createTsaDoor({ stamping, readHeartbeats, trust, clock }),
     verification,
     untilKnown: createOutcomeWait({ verification, stamps, clock }),
-    statistics: createStatistics({ stamps, counters, clock }),
+    statistics: createStatistics({ stamps, counters, untilCounted, clock }),
     sealedDownload: createSealedDownload({ stamps, sealedContents, stampJudge }),
     evidenceRenewals: createEvidenceRenewals({ stamps, newDigests: store.newDigests, stampJudge, clock }),
     workflows,

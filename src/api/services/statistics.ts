@@ -36,14 +36,20 @@ export interface Statistics {
   daily(days: number): Promise<DailyStatsRow[]>;
 }
 
-export function createStatistics(deps: { stamps: StampStore; counters: CounterStore; clock: Clock }): Statistics {
-  const { stamps, counters, clock } = deps;
+export function createStatistics(deps: {
+  stamps: StampStore;
+  counters: CounterStore;
+  /** Resolves once every stamp that a caller was told of is counted. */
+  untilCounted: () => Promise<void>;
+  clock: Clock;
+}): Statistics {
+  const { stamps, counters, untilCounted, clock } = deps;
   return {
     listStamps: async (product, { limit, offset }) => {
       // One more than is shown tells whether the page is the last.
       const [stored, counted] = await Promise.all([
         stamps.listByProduct(product, { limit: limit + 1, offset }),
-        counters.productTotal(product),
+        untilCounted().then(() => counters.productTotal(product)),
       ]);
       const items = stored.slice(0, limit).map(({ tokenId, issuedAt, tier, imprint, isQualified }) => ({
         token_id: tokenId,
@@ -55,6 +61,9 @@ export function createStatistics(deps: { stamps: StampStore; counters: CounterSt
       }));
       return { items, total: totalOfPage({ offset, shown: items.length, hasMore: stored.length > limit }, counted) };
     },
-    daily: async (days) => (await counters.daily(utcDay(clock() - (days - 1) * dayMs))).map(rowOf),
+    daily: async (days) => {
+      await untilCounted();
+      return (await counters.daily(utcDay(clock() - (days - 1) * dayMs))).map(rowOf);
+    },
   };
 }

@@ -66,7 +66,9 @@ export function consumeJobs(options: {
   async function run<Name extends JobName>(name: Name, job: Job, lock: string | undefined): Promise<void> {
     const payload = jobContracts[name].payload.safeParse(job.data);
     if (!payload.success) throw new UnknownJobError(`the payload does not fit its contract: ${payload.error.message}`);
-    await (processors[name] as (payload: unknown, run: JobRun) => Promise<void>)(payload.data, {
+    const writing: Promise<unknown>[] = [];
+    const process = processors[name] as (payload: unknown, run: JobRun) => Promise<void>;
+    const processing = process(payload.data, {
       jobId: job.id ?? '',
       isRetry: job.attemptsStarted > 1,
       life: `${job.id}@${job.timestamp}`,
@@ -75,8 +77,10 @@ export function consumeJobs(options: {
         await job.updateData(rest);
         ended(job, true);
       },
+      endsAfter: (write) => void writing.push(write),
       onEnd: (end) => void endings.set(job, [...(endings.get(job) ?? []), end]),
     });
+    await processing.finally(() => Promise.allSettled(writing));
   }
 
   const endings = new WeakMap<Job, readonly ((isDone: boolean) => void)[]>();

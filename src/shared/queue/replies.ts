@@ -20,25 +20,41 @@ const mostStreamBytes = 12 * 1024 * 1024;
 /** When its API process is gone, Redis removes the stream after this time. */
 const streamTtlMs = 60_000;
 
-const field = 'r';
+/** Fields of an entry: `replies` of a job, which `isCountedLater`; or the job whose stamps are `counted` now. */
+const fields = { replies: 'r', countedLater: 'l', counted: 'c' } as const;
 
 /** The stream in which one API process takes its replies. */
 export const replyStreamOf = (apiId: string): string => `${keyPrefix}:replies:${apiId}`;
 
+interface SenderDeps {
+  readonly redis: Redis;
+  readonly log: Logger;
+}
+
 /**
  * Writes the outcomes of one job to the stream of the API process that waits for them. Where Redis refuses them, for lack of memory, that
  * is only logged: the job is done, and the API finds the stamps in the store. Two commands instead of a pipeline: with BullMQ's many
- * scripts on the connection, ioredis takes as long to build a pipeline as to send both.
+ * scripts on the connection, ioredis takes as long to build a pipeline as to send both. `countedLater`: the job, where its stamps are counted
+ * after this; then `sendCounted` follows.
  */
-export async function sendReplies({ redis, log }: { redis: Redis; log: Logger }, replyTo: string, replies: readonly SentReply[]) {
+export async function sendReplies({ redis, log }: SenderDeps, replyTo: string, replies: readonly SentReply[], countedLater?: string) {
   const text = textOfReplies(replies);
   const length = Math.min(maxStreamLength, Math.max(leastStreamLength, Math.floor(mostStreamBytes / text.length)));
   const outcomes = await Promise.allSettled([
-    redis.xadd(replyTo, 'MAXLEN', '~', length, '*', field, text),
+    redis.xadd(replyTo, 'MAXLEN', '~', length, '*', fields.replies, text, ...(countedLater ? [fields.countedLater, countedLater] : [])),
     redis.pexpire(replyTo, streamTtlMs),
   ]);
   const refused = outcomes.find((outcome) => outcome.status === 'rejected');
   if (refused) log.warn({ err: refused.reason, stamps: replies.length }, 'the replies could not be sent');
+}
+
+/** Tells the API process that the stamps of a job are counted now. Where Redis refuses that, it waits for it in vain, and not for long. */
+export async function sendCounted({ redis, log }: SenderDeps, replyTo: string, jobId: string): Promise<void> {
+  try {
+    await redis.xadd(replyTo, 'MAXLEN', '~', maxStreamLength, '*', fields.counted, jobId);
+  } catch (error) {
+    log.debug({ err: error, job: jobId }, 'that stamps are counted could not be told');
+  }
 }
 
 export interface ReplyReader {
@@ -54,9 +70,12 @@ export function readReplies(options: {
   stream: string;
   log: Logger;
   onReply: (reply: StampReply) => void;
+  /** Told of a job before its replies, where its stamps are counted after them. */
+  onCountedLater?: (jobId: string) => void;
+  onCounted?: (jobId: string) => void;
   onGap: () => void;
 }): ReplyReader {
-  const { redis, stream, log, onReply, onGap } = options;
+  const { redis, stream, log, onReply, onCountedLater, onCounted, onGap } = options;
   let stopping = false;
   let lastId = '0-0';
 
@@ -65,10 +84,15 @@ export function readReplies(options: {
     // The stream was removed. A new one may begin with smaller ids, so read it from its start.
     if (!streams && lastId !== '0-0' && (await redis.exists(stream)) === 0) lastId = '0-0';
     for (const [, entries] of streams ?? []) {
-      for (const [id, fields] of entries) {
+      for (const [id, [kind, value = 'null', , jobId] = []] of entries) {
         lastId = id;
+        if (kind === fields.counted) {
+          onCounted?.(value);
+          continue;
+        }
+        if (jobId !== undefined) onCountedLater?.(jobId);
         try {
-          repliesIn(fields?.[1] ?? 'null').forEach(onReply);
+          repliesIn(value).forEach(onReply);
         } catch (error) {
           if (!(error instanceof ZodError)) throw error;
           log.error({ err: error }, 'a reply does not fit its contract');

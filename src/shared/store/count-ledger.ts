@@ -38,8 +38,6 @@ export interface Count {
 export interface LedgerWriter {
   /** In one write. @throws ServiceError `store_unavailable` */
   write(counts: readonly Count[]): Promise<void>;
-  /** Subtracts what this process has written under a mark. @throws ServiceError `store_unavailable` */
-  takeBack(mark: string, changes: Changes): Promise<void>;
   /** Counts in place of whatever any process has counted under the mark. @throws ServiceError `store_unavailable` */
   settle(mark: string, changes: Changes): Promise<void>;
   /** The job of that mark is never done again: its mark goes with the next write. */
@@ -116,16 +114,14 @@ export function createLedgerWriter(ledgers: Ledgers): LedgerWriter {
     return number;
   }
 
-  function add({ $inc }: Update, path: string, value: number): void {
-    $inc[path] = (($inc[path] as number | undefined) ?? 0) + value;
-  }
-
-  /** The part of an update that adds changes, or with `by` −1 subtracts them. */
-  function addChanges(update: Update, ledger: OpenLedger, changes: Changes, by: 1 | -1): void {
+  function addChanges({ $inc, $set }: Update, ledger: OpenLedger, changes: Changes): void {
     for (const [row, increments] of changes) {
       const number = numberOf(ledger, row);
-      if (!ledger.known.has(number)) update.$set[`rows.${number}`] = row;
-      for (const [figure, value] of Object.entries(increments)) add(update, `counts.${number}.${figure}`, by * value);
+      if (!ledger.known.has(number)) $set[`rows.${number}`] = row;
+      for (const [figure, value] of Object.entries(increments)) {
+        const path = `counts.${number}.${figure}`;
+        $inc[path] = ($inc[path] ?? 0) + value;
+      }
     }
   }
 
@@ -148,7 +144,7 @@ export function createLedgerWriter(ledgers: Ledgers): LedgerWriter {
     const ledger = ledgerToWrite();
     const update: Update = { $inc: {}, $set: {}, $unset: {} };
     for (const { mark, changes } of counts) {
-      addChanges(update, ledger, changes, 1);
+      addChanges(update, ledger, changes);
       if (mark === undefined) continue;
       ledger.marks.add(mark);
       ledger.released.delete(mark);
@@ -200,17 +196,6 @@ export function createLedgerWriter(ledgers: Ledgers): LedgerWriter {
 
   return {
     write,
-    takeBack: async (mark, changes) => {
-      const ledger = ledgerOf(mark);
-      if (!ledger) return;
-      const update: Update = { $inc: {}, $set: {}, $unset: {} };
-      addChanges(update, ledger, changes, -1);
-      const counted = [...changes].map(([row, { stamps = 0 }]) => [`jobs.${mark}.${numberOf(ledger, row)}`, stamps] as const);
-      for (const [path, stamps] of counted) add(update, path, -stamps);
-      // Where another run of the job has taken it back already, there is nothing to take.
-      const filter = Object.fromEntries(counted.map(([path, stamps]) => [path, { $gte: stamps }]));
-      await inStore(() => ledgers.updateOne({ _id: ledger.id, ...filter }, filled(update)));
-    },
     settle: async (mark, changes) => {
       const found = await inStore(() => ledgers.find({ [`jobs.${mark}`]: { $exists: true } }, inOnePage).toArray());
       for (const ledger of found) await uncount(ledger, mark);

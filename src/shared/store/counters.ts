@@ -56,8 +56,6 @@ export interface Tallied {
 export interface CounterStore {
   /** Adds finished stamps in one write. */
   add(counted: readonly Tallied[]): Promise<void>;
-  /** Undoes `add` of this process for stamps that turned out to be there already. */
-  takeBack(mark: string, tallies: readonly StampTally[]): Promise<void>;
   /** Counts these stamps in place of whatever any process has counted under the mark: the job was done before, nobody knows how far. */
   settle(mark: string, tallies: readonly StampTally[]): Promise<void>;
   /** The run of a job with that mark has ended: the job is done, or is done again by whoever gets it. */
@@ -109,7 +107,6 @@ export function createCounterStore(db: Db): CounterStore {
 
   return {
     add: (counted) => ledger.write(counted.map(({ mark, tallies }) => ({ mark, changes: changesOf(tallies) }))),
-    takeBack: (mark, tallies) => ledger.takeBack(mark, changesOf(tallies)),
     settle: (mark, tallies) => ledger.settle(mark, changesOf(tallies)),
     runEnded: (mark, isDone) => void (isDone ? ledger.release(mark) : ledger.leave(mark)),
     count: (done, timeMs) => ledger.write([{ changes: changesOfActivity(done, timeMs) }]),

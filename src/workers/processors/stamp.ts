@@ -14,7 +14,9 @@ export interface StampProcessorDeps {
   readonly appendOutputs: AppendOutputs;
   readonly refusals: Pick<RefusalStore, 'insertOnce'>;
   readonly sealedContents: SealedContentStore;
-  readonly sendReplies: (replyTo: string, replies: readonly SentReply[]) => Promise<void>;
+  /** `countedLater`: the job, where its stamps are counted later; then `sendCounted` follows. */
+  readonly sendReplies: (replyTo: string, replies: readonly SentReply[], countedLater?: string) => Promise<void>;
+  readonly sendCounted: (replyTo: string, jobId: string) => Promise<void>;
   /** Has a webhook sent for each of these stamps and outputs whose callers asked for one (N3, N6). @throws where the queue does not surely have them all */
   readonly announce: (items: readonly StampItem[]) => Promise<void>;
   readonly clock: Clock;
@@ -33,7 +35,7 @@ const patience = 0.9;
  * @throws ServiceError `store_unavailable`, ProviderError: the job, or what is left of it, is tried again.
  */
 export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, run: JobRun) => Promise<void> {
-  const { makeStamps, appendOutputs, refusals, sealedContents, sendReplies, announce, clock, waitMs } = deps;
+  const { makeStamps, appendOutputs, refusals, sealedContents, sendReplies, sendCounted, announce, clock, waitMs } = deps;
 
   async function removeContents(items: readonly StampItem[]): Promise<void> {
     for (const { sealed } of items) if (sealed) await sealedContents.remove(sealed.contentId);
@@ -71,7 +73,7 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
       if (!record) return { outcome: 'failed', tokenId: stamp.tokenId, code: 'workflow_closed' };
       return { ...sentReplyOf(stamp), output: { outputId: record.outputId, sequenceNumber: record.sequenceNumber } };
     });
-    if (replies.length > 0) await sendReplies(replyTo, replies);
+    if (replies.length > 0) await sendReplies(replyTo, replies, appending.jobId);
   }
 
   return async ({ replyTo, isRepeated = false, items }, run) => {
@@ -88,9 +90,10 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
     const ofWorkflows = new Set(appendings.flatMap(({ outputs }) => outputs.map(({ stamp }) => stamp.tokenId)));
     const made = stored.filter(({ tokenId }) => !ofWorkflows.has(tokenId)).map(sentReplyOf);
     // The end of the job is sent behind them, on the same connection: it need not wait until Redis has taken them.
-    if (made.length > 0) void sendReplies(replyTo, made);
+    if (made.length > 0) void sendReplies(replyTo, made, run.jobId);
     await Promise.all(appendings.map((appending) => appendAndReply({ replyTo, items }, appending)));
     await counted;
+    if (stored.length > 0) void sendCounted(replyTo, run.jobId);
 
     // Last: who is told that nothing was stamped must not get a stamp because the rest of the job is done again.
     const told = failed.filter(({ item }) => isFinal(item));

@@ -37,6 +37,8 @@ const freshSalt = (): string => randomBytes(saltBytes).toString('hex');
 interface Running {
   readonly job: JobPayload<'workflow-completion'>;
   readonly run: JobRun;
+  /** Each ends when stamps of this run are counted. */
+  readonly counting: Promise<void>[];
 }
 
 /**
@@ -67,7 +69,7 @@ export function createWorkflowCompletionProcessor(
   }
 
   /** The stamp of a hash; undefined where no configured provider may make it, and trying again is of no use (W19). */
-  async function stamp({ job, run }: Running, { _id, tier }: WorkflowRecord, tokenId: string, digest: string) {
+  async function stamp({ job, run, counting }: Running, { _id, tier }: WorkflowRecord, tokenId: string, digest: string) {
     const { acceptedAt, requestId } = job;
     const item = {
       tokenId,
@@ -80,7 +82,7 @@ export function createWorkflowCompletionProcessor(
     } as const;
     // An earlier job may have stamped it already.
     const { stored, failed, counted } = await makeStamps([item], { ...run, isLookedFor: true });
-    await counted;
+    counting.push(counted);
     if (stored[0]) return stored[0];
     await workflows.countRootFailure(_id);
     if (failed.length > 0) throw new ProviderError('the root or the closing record could not be stamped');
@@ -115,12 +117,14 @@ export function createWorkflowCompletionProcessor(
     const workflow = await workflows.beginClosing(workflowId, randomUUIDv7(), new Date(acceptedAt));
     if (!workflow?.closing || workflow.status === 'completed') return;
     const root = await rootOf(workflow, workflow.closing.rootTokenId);
-    const rootStamp = await stamp({ job, run }, workflow, workflow.closing.rootTokenId, root.hash);
+    const running: Running = { job, run, counting: [] };
+    const rootStamp = await stamp(running, workflow, workflow.closing.rootTokenId, root.hash);
     if (!rootStamp) return;
     const { tokenId, text } = await recordOf(workflow, root, rootStamp);
-    if (!(await stamp({ job, run }, workflow, tokenId, hashOfClosingText(text)))) return;
+    if (!(await stamp(running, workflow, tokenId, hashOfClosingText(text)))) return;
     const completedAt = readClosingRecord(text)?.completed_at ?? rootStamp.proofs[0].issuedAt;
     await announceCompleted(workflow, requestId);
+    await Promise.all(running.counting);
     if (!(await workflows.complete(workflowId, new Date(completedAt)))) return;
     log.info({ requestId, workflowId, outputs: root.outputCount }, 'a workflow was completed');
     try {

@@ -20,7 +20,7 @@ import { createStampWriter, isOfSameRequest, type StampWriterDeps } from './stam
 export interface StampMakerDeps extends StampWriterDeps {
   readonly provider: TimestampProvider;
   readonly stamps: Pick<StampStore, 'findMany' | 'insertOnce'>;
-  readonly counters: Pick<CounterStore, 'add' | 'takeBack' | 'settle' | 'runEnded'>;
+  readonly counters: Pick<CounterStore, 'add' | 'settle' | 'runEnded'>;
   readonly clock: Clock;
 }
 
@@ -60,7 +60,7 @@ export interface StampsMade {
  */
 export type MakeStamps = (
   items: readonly StampItem[],
-  run: Pick<JobRun, 'isRetry' | 'life' | 'onEnd'> & {
+  run: Pick<JobRun, 'isRetry' | 'life' | 'onEnd' | 'endsAfter'> & {
     /** Whether the job was sent twice: what it is to make may be there already, and counted. */
     readonly isRepeated?: boolean;
     /** Whether another job may have made it. */
@@ -122,8 +122,9 @@ const distinct = (items: readonly StampItem[]): StampItem[] => [
   ...new Map(items.toReversed().map((item) => [item.tokenId, item])).values(),
 ];
 
-export function createStampMaker({ provider, stamps, directory, counters, clock, log }: StampMakerDeps): MakeStamps {
-  const writer = createStampWriter({ stamps, directory, counters, log });
+export function createStampMaker(deps: StampMakerDeps): MakeStamps {
+  const { provider, stamps, directory, counters, clock, log } = deps;
+  const writer = createStampWriter(deps);
 
   async function attempt(item: StampItem): Promise<Attempt> {
     const { tokenId, imprint, tier, requiresQualified = false, caller } = item;
@@ -161,10 +162,11 @@ export function createStampMaker({ provider, stamps, directory, counters, clock,
     latencyMs: proof && clock() - item.acceptedAt,
   });
 
-  return async (given, { life, onEnd, isRetry, isRepeated = false, isLookedFor = false, isFinal = () => true }) => {
+  return async (given, { life, onEnd, endsAfter, isRetry, isRepeated = false, isLookedFor = false, isFinal = () => true }) => {
     const items = distinct(given);
     const itemsById = new Map(items.map((item) => [item.tokenId, item]));
     const startedAt = clock();
+    const stoodStillMs = writer.stoodStillMs();
     const known = isRetry || isRepeated || isLookedFor ? await stamps.findMany(items.map(({ tokenId }) => tokenId)) : [];
     await directory.wrote(known);
     const knownIds = new Set(known.map(({ tokenId }) => tokenId));
@@ -182,12 +184,14 @@ export function createStampMaker({ provider, stamps, directory, counters, clock,
     onEnd((isDone) => counters.runEnded(mark, isDone));
     const { stored, counted } = await writer.write({
       mark,
+      stoodStillMs,
       made: stamped.map(({ item, proof }) => ({ stamp: stampOf(item, proof), tally: tallyOf(item, proof) })),
       recounted:
         isRetry && !isRepeated
           ? known.filter((stamp) => isOfSameRequest(stamp, itemsById.get(stamp.tokenId)!)).map(tallyOfStored)
           : undefined,
     });
+    endsAfter(counted);
     await writer.countFailures(failed.map(({ item }) => tallyOf(item)));
     const requestIds = [...new Set(items.map(({ requestId }) => requestId))];
     const hasFailed = attempts.some(({ outcome }) => outcome === 'failed');

@@ -1,20 +1,39 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { startLivedClock } from '../../shared/queue/lived-clock.ts';
 import { answerWithin } from '../../shared/runtime/answer-within.ts';
 import { createBatcher } from '../../shared/runtime/batcher.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
-import type { CounterStore, StampTally } from '../../shared/store/counters.ts';
+import type { CounterStore, StampTally, Tallied } from '../../shared/store/counters.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 import type { DirectoryKeeper } from './directory-keeper.ts';
 
 /**
- * Jobs that finish while another write is under way are written together, with at most so many stamps: one insert, and beside it one update of
- * the counters. In a larger insert the first stamps would wait for the last, and the API had nothing to answer meanwhile.
+ * Jobs that finish while another write is under way are written together, with at most so many stamps. In a larger insert the first stamps
+ * would wait for the last, and the API had nothing to answer meanwhile.
  */
 const mostStampsTogether = 256;
 
 /** A job counts as so many stamps at least: not more than 64 jobs are written together. */
 const leastSize = 4;
 
-/** How long a reply waits for the counters, milliseconds. */
+/**
+ * Jobs are counted together: so long after the count before, milliseconds, or at once after a pause. A command for each job would cost the
+ * database as much as the insert of a stamp.
+ */
+const longestCountGapMs = 50;
+
+/** Jobs that wait to be counted hold their places in the worker: of `concurrency` of them no more than a few may. */
+const countGapMs = (concurrency: number): number => Math.min(longestCountGapMs, concurrency / 4);
+
+const mostCountedTogether = 256;
+
+/**
+ * A worker that stands still for so long during a job, milliseconds, may lose it to another one, which counts it. The locks of jobs last for
+ * more than that wherever it begins.
+ */
+const longestStandstillMs = 2_000;
+
+/** How long a job with failures waits for the counters, milliseconds. */
 const longestCountingMs = 400;
 
 /** A stamp, and what is counted for it. */
@@ -27,6 +46,8 @@ export interface Made {
 export interface MadeByJob {
   /** Tells the job and its items from all others, and is the same when the job is done again: hexadecimal text. */
   readonly mark: string;
+  /** `stoodStillMs` when the run began. */
+  readonly stoodStillMs: number;
   readonly made: readonly Made[];
   /** What is counted for stamps that the job had made before; undefined where this is its first run. */
   readonly recounted?: readonly StampTally[] | undefined;
@@ -35,7 +56,7 @@ export interface MadeByJob {
 export interface Written {
   /** What is stored under the ids of the stamps, in their order, whoever wrote it first. */
   readonly stored: readonly StoredStamp[];
-  /** Ends when the stamps are counted. It rejects where they may not be: then the job is to be done again, and counts anew. */
+  /** Ends when the stamps are counted, a moment later. It rejects where they may not be: then the job is to be done again, and counts anew. */
   readonly counted: Promise<void>;
 }
 
@@ -47,13 +68,17 @@ interface JobWrites extends MadeByJob {
 export interface StampWriterDeps {
   readonly directory: Pick<DirectoryKeeper, 'wrote'>;
   readonly stamps: Pick<StampStore, 'insertOnce'>;
-  readonly counters: Pick<CounterStore, 'add' | 'takeBack' | 'settle'>;
+  readonly counters: Pick<CounterStore, 'add' | 'settle'>;
+  /** How many jobs the worker does at a time. */
+  readonly concurrency: number;
   readonly log: Logger;
 }
 
 /** Writes stamps and counts them. */
 export interface StampWriter {
-  /** Writes the stamps of one job. A caller does not wait long for the counters. @throws ServiceError `store_unavailable` */
+  /** For how long this process has stood still so far, milliseconds. */
+  stoodStillMs(): number;
+  /** Writes the stamps of one job. Nobody waits for the counters. @throws ServiceError `store_unavailable` */
   write(job: MadeByJob): Promise<Written>;
   /** Counts stamps that nobody could make. */
   countFailures(tallies: readonly StampTally[]): Promise<void>;
@@ -69,46 +94,62 @@ export function isOfSameRequest(
   return stored?.requestId === requestId && Number(stored.acceptedAt) === Number(acceptedAt);
 }
 
-export function createStampWriter({ stamps, directory, counters, log }: StampWriterDeps): StampWriter {
+export function createStampWriter({ stamps, directory, counters, concurrency, log }: StampWriterDeps): StampWriter {
+  const lived = startLivedClock();
+  const stoodStillMs = () => performance.now() - lived.now();
+  const checkStandstill = (run: Pick<MadeByJob, 'stoodStillMs'>): void => {
+    if (stoodStillMs() - run.stoodStillMs <= longestStandstillMs) return;
+    throw new Error('the worker stood still before it counted: another one may have counted meanwhile');
+  };
+  let countedAt = -longestCountGapMs;
+  const counting = createBatcher<Tallied & Pick<MadeByJob, 'stoodStillMs'>>({
+    maxSize: mostCountedTogether,
+    gather: async () => {
+      const leftMs = countedAt + countGapMs(concurrency) - performance.now();
+      if (leftMs > 0) await delay(leftMs);
+      countedAt = performance.now();
+      return undefined;
+    },
+    flush: async (tallied) => {
+      tallied.forEach(checkStandstill);
+      await counters.add(tallied);
+    },
+  });
+
   /** Counts a job once it is known what is stored, and what of it was `added`. */
-  async function count({ mark, made, recounted }: JobWrites, adding: Promise<void>, stored: StoredById, added: Set<string>): Promise<void> {
+  async function count(job: JobWrites, stored: StoredById, added: Set<string>): Promise<void> {
+    const { mark, made, recounted, stoodStillMs } = job;
+    // Two jobs that are written together may hold the same stamp; it was added, and counts, once.
     const isNew = made.map(({ stamp }) => added.delete(stamp.tokenId));
     if (recounted) {
+      checkStandstill(job);
       const ours = made.filter(({ stamp }) => isOfSameRequest(stored.get(stamp.tokenId), stamp));
       return counters.settle(mark, [...recounted, ...ours.map(({ tally }) => tally)]);
     }
-    const wrong = made.filter((_, index) => !isNew[index]).map(({ tally }) => tally);
-    await adding;
-    if (wrong.length > 0) await counters.takeBack(mark, wrong);
+    const tallies = made.filter((_, index) => isNew[index]).map(({ tally }) => tally);
+    if (tallies.length > 0) await counting.add({ mark, tallies, stoodStillMs });
   }
 
-  /** Counts at the same time as it writes, since nearly every stamp is new. What turns out to be stored already is subtracted again. */
   const writing = createBatcher<JobWrites>({
     maxSize: mostStampsTogether,
     sizeOf: ({ made }) => Math.max(leastSize, made.length),
     flush: async (jobs) => {
       const made = jobs.flatMap((job) => job.made);
-      const first = jobs
-        .filter(({ recounted }) => !recounted)
-        .map((job) => ({ mark: job.mark, tallies: job.made.map(({ tally }) => tally) }));
-      // The longer of both leaves first.
-      const inserting = made.length > 0 ? stamps.insertOnce(made.map(({ stamp }) => stamp)) : { stored: [], added: [] };
-      const adding = first.length > 0 ? counters.add(first) : Promise.resolve();
-      // Where the insert fails, the job is done again and counts anew.
-      adding.catch(() => undefined);
-      const { stored, added } = await inserting;
-      // Two jobs in this batch may hold the same stamp; it was added, and counts, once.
+      const { stored, added } = made.length > 0 ? await stamps.insertOnce(made.map(({ stamp }) => stamp)) : { stored: [], added: [] };
       const addedIds = new Set(added.map(({ tokenId }) => tokenId));
       const storedById: StoredById = new Map(stored.map((stamp) => [stamp.tokenId, stamp]));
-      const counting = jobs.map((job) => count(job, adding, storedById, addedIds));
-      await Promise.all([answerWithin(longestCountingMs, () => Promise.all(counting)), directory.wrote(stored)]);
-      for (const [index, job] of jobs.entries()) {
-        job.written = { stored: job.made.flatMap(({ stamp }) => storedById.get(stamp.tokenId) ?? []), counted: counting[index]! };
+      await directory.wrote(stored);
+      for (const job of jobs) {
+        const counted = count(job, storedById, addedIds);
+        // Told where it is waited for, which may be later, or never where the run fails by something else.
+        counted.catch(() => undefined);
+        job.written = { stored: job.made.flatMap(({ stamp }) => storedById.get(stamp.tokenId) ?? []), counted };
       }
     },
   });
 
   return {
+    stoodStillMs,
     write: async (given) => {
       if (given.made.length === 0 && !given.recounted) return { stored: [], counted: Promise.resolve() };
       const job: JobWrites = { ...given };
