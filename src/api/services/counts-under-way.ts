@@ -1,5 +1,3 @@
-import { answerWithin } from '../../shared/runtime/answer-within.ts';
-
 /** A worker counts what it has answered within a tenth of a second. The jobs of one that was killed are done again after seven seconds at most. */
 const longestMs = 8_000;
 
@@ -10,41 +8,30 @@ const longestMs = 8_000;
 export interface CountsUnderWay {
   begin(jobId: string): void;
   end(jobId: string): void;
-  /** Resolves once what has begun before is counted; eight seconds after it began at most. */
+  /** Resolves once what has begun before is counted; of each job, eight seconds after it began at most. */
   settled(): Promise<void>;
 }
 
-interface UnderWay {
-  readonly promise: Promise<void>;
-  readonly resolve: () => void;
-  readonly since: number;
-}
-
 export function createCountsUnderWay(): CountsUnderWay {
-  const underWay = new Map<string, UnderWay>();
+  const underWay = new Map<string, { readonly promise: Promise<void>; readonly end: () => void }>();
 
-  function forgetLost(): void {
-    for (const [jobId, { since }] of underWay) {
-      if (performance.now() - since < longestMs) return;
+  function begin(jobId: string): void {
+    if (underWay.has(jobId)) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const end = () => {
+      clearTimeout(timer);
       underWay.delete(jobId);
-    }
+      resolve();
+    };
+    const timer = setTimeout(end, longestMs).unref();
+    underWay.set(jobId, { promise, end });
   }
 
   return {
-    begin: (jobId) => {
-      forgetLost();
-      if (!underWay.has(jobId)) underWay.set(jobId, { ...Promise.withResolvers<void>(), since: performance.now() });
-    },
-    end: (jobId) => {
-      underWay.get(jobId)?.resolve();
-      underWay.delete(jobId);
-    },
+    begin,
+    end: (jobId) => underWay.get(jobId)?.end(),
     settled: async () => {
-      forgetLost();
-      const last = [...underWay.values()].at(-1);
-      if (!last) return;
-      const leftMs = longestMs - (performance.now() - last.since);
-      await answerWithin(leftMs, () => Promise.all([...underWay.values()].map(({ promise }) => promise)));
+      await Promise.all([...underWay.values()].map(({ promise }) => promise));
     },
   };
 }

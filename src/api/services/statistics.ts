@@ -46,10 +46,11 @@ export function createStatistics(deps: {
   const { stamps, counters, untilCounted, clock } = deps;
   return {
     listStamps: async (product, { limit, offset }) => {
+      await untilCounted();
       // One more than is shown tells whether the page is the last.
       const [stored, counted] = await Promise.all([
         stamps.listByProduct(product, { limit: limit + 1, offset }),
-        untilCounted().then(() => counters.productTotal(product)),
+        counters.productTotal(product),
       ]);
       const items = stored.slice(0, limit).map(({ tokenId, issuedAt, tier, imprint, isQualified }) => ({
         token_id: tokenId,

@@ -81,6 +81,7 @@ export function consumeJobs(options: {
       onEnd: (end) => void endings.set(job, [...(endings.get(job) ?? []), end]),
     });
     await processing.finally(() => Promise.allSettled(writing));
+    await Promise.all(writing);
   }
 
   const endings = new WeakMap<Job, readonly ((isDone: boolean) => void)[]>();

@@ -59,7 +59,7 @@ export interface JobRun {
   isOurs(): Promise<boolean>;
   /** Replaces the payload by what is left of it, for the next attempt; then the processor throws. */
   keepOnly(payload: object): Promise<void>;
-  /** The run does not end before this has, not even by an error: the next run would not find what this one still writes. */
+  /** The run does not end before this has, not even by an error: the next run would not find what this one still writes. It fails where this does. */
   endsAfter(writing: Promise<unknown>): void;
   /** `ended` is told when the job is surely done as far as this run got, or that it failed and is done again. */
   onEnd(ended: (isDone: boolean) => void): void;

@@ -13,9 +13,12 @@ export const replyBlockMs = 2_000;
  * Replies are read within milliseconds, so a short stream is enough and limits the memory of Redis. What falls out of it is looked up in
  * the store. The stream has fewer entries where they are so long that these would take more than `mostStreamBytes`.
  */
-const maxStreamLength = 512;
-const leastStreamLength = 64;
+const maxStreamLength = 1_024;
+const leastStreamLength = 128;
 const mostStreamBytes = 12 * 1024 * 1024;
+
+/** Its replies, and that it is counted, which takes next to nothing. */
+const entriesOfJob = 2;
 
 /** When its API process is gone, Redis removes the stream after this time. */
 const streamTtlMs = 60_000;
@@ -39,7 +42,7 @@ interface SenderDeps {
  */
 export async function sendReplies({ redis, log }: SenderDeps, replyTo: string, replies: readonly SentReply[], countedLater?: string) {
   const text = textOfReplies(replies);
-  const length = Math.min(maxStreamLength, Math.max(leastStreamLength, Math.floor(mostStreamBytes / text.length)));
+  const length = Math.min(maxStreamLength, Math.max(leastStreamLength, Math.floor((entriesOfJob * mostStreamBytes) / text.length)));
   const outcomes = await Promise.allSettled([
     redis.xadd(replyTo, 'MAXLEN', '~', length, '*', fields.replies, text, ...(countedLater ? [fields.countedLater, countedLater] : [])),
     redis.pexpire(replyTo, streamTtlMs),
@@ -48,10 +51,10 @@ export async function sendReplies({ redis, log }: SenderDeps, replyTo: string, r
   if (refused) log.warn({ err: refused.reason, stamps: replies.length }, 'the replies could not be sent');
 }
 
-/** Tells the API process that the stamps of a job are counted now. Where Redis refuses that, it waits for it in vain, and not for long. */
+/** Tells the API process that the stamps of a job are counted now. Where Redis refuses that, it waits for it in vain, and not for long. A stream that is gone is not begun anew. */
 export async function sendCounted({ redis, log }: SenderDeps, replyTo: string, jobId: string): Promise<void> {
   try {
-    await redis.xadd(replyTo, 'MAXLEN', '~', maxStreamLength, '*', fields.counted, jobId);
+    await redis.xadd(replyTo, 'NOMKSTREAM', 'MAXLEN', '~', maxStreamLength, '*', fields.counted, jobId);
   } catch (error) {
     log.debug({ err: error, job: jobId }, 'that stamps are counted could not be told');
   }

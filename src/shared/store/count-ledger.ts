@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { Collection, Db, Filter, UpdateFilter } from 'mongodb';
+import type { Collection, Db, UpdateFilter } from 'mongodb';
 import { inOnePage } from './connection.ts';
 import { type Changes, type CounterRecord, type Figures, fieldsOf } from './counter-rows.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
@@ -28,7 +28,7 @@ export type Ledgers = Collection<Ledger>;
 
 export const ledgersOf = (db: Db): Ledgers => db.collection('count_ledgers');
 
-/** What is counted together; with a mark, hexadecimal text, it is counted once however often it is written. A mark stands in one of the counts of a write. */
+/** What is counted together, for the job of that mark, hexadecimal text, where it may have to be taken back. A mark stands in one of the counts of a write. */
 export interface Count {
   readonly mark?: string | undefined;
   readonly changes: Changes;
@@ -125,8 +125,9 @@ export function createLedgerWriter(ledgers: Ledgers): LedgerWriter {
     }
   }
 
-  /** Of writes that find no ledger at once, one makes it, and the others meet its key. A write that fits nothing has been made. */
-  async function apply(ledger: OpenLedger, filter: Filter<Ledger>, update: UpdateFilter<Ledger>): Promise<void> {
+  /** Of writes that find no ledger at once, one makes it, and the others meet its key. */
+  async function apply(ledger: OpenLedger, update: UpdateFilter<Ledger>): Promise<void> {
+    const filter = { _id: ledger.id };
     if (!ledger.isThere) {
       try {
         await ledgers.updateOne(filter, update, { upsert: true });
@@ -154,12 +155,9 @@ export function createLedgerWriter(ledgers: Ledgers): LedgerWriter {
     const released = [...ledger.released];
     for (const mark of released) update.$unset[`jobs.${mark}`] = '';
     const rows = [...ledger.numbers.values()];
-    const first = counts.find(({ mark }) => mark !== undefined)?.mark;
-    // A write whose answer was lost may come again: it finds its first mark, and all others came with that.
-    const filter = { _id: ledger.id, ...(first !== undefined && { [`jobs.${first}`]: { $exists: false } }) };
     ledger.writes += 1;
     try {
-      await inStore(() => apply(ledger, filter, filled(update)));
+      await inStore(() => apply(ledger, filled(update)));
     } finally {
       ledger.writes -= 1;
     }
