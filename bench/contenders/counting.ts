@@ -4,7 +4,7 @@ import { connectStore } from '../../src/shared/store/connection.ts';
 import { createCounterStore, type StampTally } from '../../src/shared/store/counters.ts';
 import type { Counted } from '../counting.ts';
 
-/** A process that counts one stamp after the other: as a worker does beside each of its inserts, or, with `shared`, in a row that all processes share. */
+/** A process that counts one stamp after the other: in a ledger of its own, as a worker does, or, with `shared`, in a row that all processes share. */
 const [way, seconds] = [process.argv[2], Number(process.argv[3] ?? 5)];
 const { db, close } = connectStore(process.env.MONGODB_URL ?? '', createLogger({ level: 'error', process: 'bench' }));
 const counters = createCounterStore(db);
