@@ -1,8 +1,12 @@
+import { randomUUIDv7 } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { readBacklog } from '../../src/shared/queue/backlog.ts';
 import { untilReady } from '../../src/shared/queue/connection.ts';
+import { createDepthGauge } from '../../src/shared/queue/depth.ts';
+import { openQueue } from '../../src/shared/queue/open-queue.ts';
+import { stampQueueName } from '../../src/shared/queue/stamp-job.ts';
 import { createStampQueue } from '../../src/shared/queue/stamp-queue.ts';
 import { eventually, getJson } from '../support/requests.ts';
 import { startService } from '../support/service.ts';
@@ -39,4 +43,23 @@ test('E10: of many waiting jobs of any size the depth is exact, and few are look
   await service.startWorker();
   await eventually(async () => (await readBacklog(redis)).waiting === 0);
   await eventually(async () => (await redis.get('{qstamp}:unfinished-stamps')) === '0');
+});
+
+test('E10: a job whose sender hears of it only after the depth was read counts once', async () => {
+  const service = await startService({ workers: 0 });
+  const redis = new Redis(service.settings.REDIS_URL ?? '');
+  onTestFinished(() => redis.disconnect());
+  await untilReady(redis);
+  const log = pino({ level: 'silent' });
+  const queue = openQueue(stampQueueName, { redis, log, retryKind: 'stamp', removeOnFail: true });
+  onTestFinished(() => queue.close());
+  const gauge = createDepthGauge({ redis, log });
+  onTestFinished(() => gauge.stop());
+  const [jobId, nextJobId] = [`${randomUUIDv7()}-3`, `${randomUUIDv7()}-4`];
+  await queue.add('stamp', {}, { jobId });
+  await eventually(async () => gauge.current() === 3);
+  gauge.added(jobId);
+  expect(gauge.current()).toBe(3);
+  gauge.added(nextJobId);
+  expect(gauge.current()).toBe(7);
 });

@@ -26,6 +26,8 @@ const itemsOfAll = (jobIds: Iterable<string>): number => {
 export function createDepthGauge(options: { redis: Redis; log: Logger }): DepthGauge {
   const stopping = new AbortController();
   let addedSince = new Set<string>();
+  /** Jobs that the last look saw. */
+  let seen = new Set<string>();
   let current = 0;
   const clock = startLivedClock();
   let answeredAt = clock.now();
@@ -36,7 +38,8 @@ export function createDepthGauge(options: { redis: Redis; log: Logger }): DepthG
     const askedAt = clock.now();
     const { waiting, newest } = await readBacklog(options.redis);
     answeredAt = askedAt;
-    addedSince = addedSince.difference(addedBefore).difference(new Set(newest));
+    seen = new Set(newest);
+    addedSince = addedSince.difference(addedBefore).difference(seen);
     current = waiting + itemsOfAll(addedSince);
   }
 
@@ -58,6 +61,8 @@ export function createDepthGauge(options: { redis: Redis; log: Logger }): DepthG
     current: () => current,
     silentForMs: () => clock.now() - answeredAt,
     added: (jobId) => {
+      // The answers to a job and to the look after it may be read together, and the look's be understood first.
+      if (seen.has(jobId)) return;
       addedSince.add(jobId);
       current += itemsOf(jobId);
     },
