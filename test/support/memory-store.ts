@@ -66,8 +66,8 @@ export function createMemoryStore(): Store {
       },
     },
     counters: {
-      add: async () => undefined,
-      settle: async () => undefined,
+      add: async () => async () => undefined,
+      settle: async () => async () => undefined,
       runEnded: () => undefined,
       fold: async () => undefined,
       close: async () => undefined,

@@ -159,3 +159,24 @@ test('S12: writes that meet in a new ledger all count, and what another run coun
   await other.settle('a1', []);
   expect(await totalOf(db)).toBe(31);
 });
+
+test('S12: what a write has counted for a job is taken back once, and not what another run of the job has counted', async () => {
+  const db = await openFresh();
+  const [lost, other] = [startCounting(db), startCounting(db)];
+  const takeBack = await lost.add([
+    { mark: 'aa', tallies: [tally, tally] },
+    { mark: 'bb', tallies: [tally] },
+  ]);
+  await Promise.all([takeBack('aa'), takeBack('aa'), takeBack('none')]);
+  expect(await totalOf(db)).toBe(1);
+  await other.settle('aa', [tally, tally]);
+  await takeBack('aa');
+  expect(await totalOf(db)).toBe(3);
+  // The run that counts may be one of the same process.
+  await lost.settle('bb', [tally]);
+  await takeBack('bb');
+  expect(await totalOf(db)).toBe(3);
+  const takeBackSettled = await lost.settle('bb', [tally]);
+  await takeBackSettled('bb');
+  expect(await totalOf(db)).toBe(2);
+});

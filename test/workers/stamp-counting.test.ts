@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
-import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { sha256Imprint } from '../../src/shared/domain/stamp.ts';
-import type { Tallied } from '../../src/shared/store/counters.ts';
+import type { StampTally, Tallied } from '../../src/shared/store/counters.ts';
 import type { StoredStamp } from '../../src/shared/store/stamps.ts';
 import { createStampWriter } from '../../src/workers/stamping/stamp-writer.ts';
 
@@ -30,14 +30,16 @@ const stampOf = (tokenId: string): StoredStamp => ({
   requestId: 'test',
 });
 
-/** A writer of a store that holds some stamps, and each of its writes to the counters: how many stamps of how many jobs. */
-function startWriter({ held = [] as readonly string[], concurrency = 256, inserting = async () => {} } = {}) {
+/** A writer of a store that holds some stamps, and each of its writes to the counters: how many stamps of how many jobs; and what it takes back. */
+function startWriter({ held = [] as readonly string[], concurrency = 256, lostAfterLooks = Number.POSITIVE_INFINITY } = {}) {
   const ids = new Set(held);
   const writes: number[][] = [];
+  const settled: number[] = [];
+  const takenBack: string[] = [];
+  const takeBack = async (mark: string) => void takenBack.push(mark);
   const writer = createStampWriter({
     stamps: {
       insertOnce: async (given) => {
-        await inserting();
         const added = given.filter(({ tokenId }) => !ids.has(tokenId));
         for (const { tokenId } of added) ids.add(tokenId);
         return { stored: [...given], added };
@@ -45,19 +47,31 @@ function startWriter({ held = [] as readonly string[], concurrency = 256, insert
     },
     directory: { wrote: async () => undefined },
     counters: {
-      add: async (counted: readonly Tallied[]) => void writes.push(counted.map(({ tallies }) => tallies.length)),
-      settle: async () => undefined,
+      add: async (counted: readonly Tallied[]) => {
+        writes.push(counted.map(({ tallies }) => tallies.length));
+        return takeBack;
+      },
+      settle: async (_, tallies) => {
+        settled.push(tallies.length);
+        return takeBack;
+      },
     },
     concurrency,
     log: pino({ level: 'silent' }),
   });
   let jobs = 0;
-  const write = (...tokenIds: string[]) => {
+  const begin = (tokenIds: readonly string[], recounted?: readonly StampTally[]) => {
     jobs += 1;
-    const made = tokenIds.map((tokenId) => ({ stamp: stampOf(tokenId), tally }));
-    return writer.write({ mark: `a${jobs}`, stoodStillMs: writer.stoodStillMs(), made });
+    let looks = 0;
+    const isOurs = async () => {
+      looks += 1;
+      return looks <= lostAfterLooks;
+    };
+    return writer.write({ mark: `a${jobs}`, isOurs, made: tokenIds.map((tokenId) => ({ stamp: stampOf(tokenId), tally })), recounted });
   };
-  return { write, writes };
+  const write = (...tokenIds: string[]) => begin(tokenIds);
+  const writeAgain = (...tokenIds: string[]) => begin(tokenIds, [tally]);
+  return { write, writeAgain, writes, settled, takenBack };
 }
 
 test('S12: after a pause a job is counted at once, and those that end within a moment after it together', async () => {
@@ -92,34 +106,16 @@ test('S12: what is stored already was counted by whoever stored it', async () =>
   expect(writes.flat().reduce((sum, stamps) => sum + stamps, 0)).toBe(1);
 });
 
-/** As if the process got SIGSTOP now and SIGCONT ten seconds later. */
-function standStill(): void {
-  const now = performance.now.bind(performance);
-  vi.spyOn(performance, 'now').mockImplementation(() => now() + 10_000);
-  onTestFinished(() => void vi.restoreAllMocks());
-}
-
-test('E11: what a worker had not counted when it stood still is counted by whoever does its jobs again', async () => {
-  const { write, writes } = startWriter();
-  await (await write(randomUUID())).counted;
-  const { counted } = await write(randomUUID());
-  standStill();
-  const outcome = expect(counted).rejects.toThrow('stood still');
-  await vi.advanceTimersByTimeAsync(60);
-  await outcome;
-  expect(writes).toEqual([[1]]);
-  const next = await write(randomUUID());
-  await vi.advanceTimersByTimeAsync(60);
-  await next.counted;
-  expect(writes).toEqual([[1], [1]]);
+test('E11: a job that another worker took over is not counted: who does it again counts it', async () => {
+  const { write, writeAgain, writes, settled, takenBack } = startWriter({ lostAfterLooks: 0 });
+  for (const { counted } of [await write(randomUUID()), await writeAgain(randomUUID())])
+    await expect(counted).rejects.toThrow('taken the job over');
+  expect([writes, settled, takenBack]).toEqual([[], [], []]);
 });
 
-test('E11: nor does it count what the store wrote while it stood still', async () => {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const { write, writes } = startWriter({ inserting: () => promise });
-  const writing = write(randomUUID());
-  standStill();
-  resolve();
-  await expect((await writing).counted).rejects.toThrow('stood still');
-  expect(writes).toEqual([]);
+test('E11: what was counted while another worker took the job over is taken back', async () => {
+  const { write, writeAgain, writes, settled, takenBack } = startWriter({ lostAfterLooks: 1 });
+  for (const { counted } of [await write(randomUUID()), await writeAgain(randomUUID())])
+    await expect(counted).rejects.toThrow('taken the job over');
+  expect([writes, settled, takenBack]).toEqual([[[1]], [2], ['a1', 'a2']]);
 });

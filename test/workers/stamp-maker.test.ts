@@ -19,9 +19,9 @@ const itemOf = (hash: string): StampItem => ({
   requestId: 'test',
 });
 
-const firstRun = { isRetry: false, life: 'job@1', endsAfter: () => undefined, onEnd: () => undefined };
+const firstRun = { isRetry: false, life: 'job@1', isOurs: async () => true, endsAfter: () => undefined, onEnd: () => undefined };
 
-const noCounts = { settle: async () => undefined, runEnded: () => undefined };
+const noCounts = { settle: async () => async () => undefined, runEnded: () => undefined };
 
 /** A store in which everything is new. */
 const stamps = {
@@ -63,7 +63,10 @@ test('refused and failed are told apart: only what a provider failed at is count
       throw requiresQualified ? new TierUnavailableError('nobody may') : new ProviderError('nobody could');
     },
   };
-  const add = async (given: readonly Tallied[]) => void counted.push(...given.flatMap(({ tallies }) => tallies));
+  const add = async (given: readonly Tallied[]) => {
+    counted.push(...given.flatMap(({ tallies }) => tallies));
+    return async () => undefined;
+  };
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
   const make = createStampMaker({ provider, stamps, directory, counters: { ...noCounts, add }, clock: Date.now, log, concurrency });
   const [failed, refused] = [itemOf('a'), { ...itemOf('b'), requiresQualified: true }];
@@ -94,7 +97,7 @@ test('what every TSA refuses is never owed, however long ago it was asked for an
     isQualified: false,
     stamp: ({ imprint }) => Promise.reject(refusals[imprint.digest]),
   };
-  const counters = { ...noCounts, add: async () => undefined };
+  const counters = { ...noCounts, add: async () => async () => undefined };
   const make = createStampMaker({ provider, stamps, directory, counters, clock: Date.now, log: pino({ level: 'silent' }), concurrency });
   const [named, unnamed, down] = [itemOf('named'), itemOf('unnamed'), itemOf('down')];
   const { refused, owed } = await make([named, unnamed, down], { ...firstRun, isRetry: true, isFinal: () => false });
@@ -121,8 +124,11 @@ test('S12: a job that is done again counts what it made before, and not what ano
   const settled: number[] = [];
   const counters = {
     ...noCounts,
-    add: async () => undefined,
-    settle: async (_mark: string, tallies: readonly StampTally[]) => void settled.push(tallies.length),
+    add: async () => async () => undefined,
+    settle: async (_mark: string, tallies: readonly StampTally[]) => {
+      settled.push(tallies.length);
+      return async () => undefined;
+    },
   };
   const found = { ...stamps, findMany: async () => known };
   const make = createStampMaker({

@@ -4,11 +4,15 @@ import type { Redis } from 'ioredis';
 import type { Logger } from '../runtime/log.ts';
 import { createFinishedCount } from './backlog.ts';
 import { keyPrefix } from './connection.ts';
+import { createHold } from './job-hold.ts';
 import { type JobName, type JobProcessors, type JobRun, jobContracts, NotItsTurnError, queueConcurrency } from './jobs.ts';
 
 /** A killed worker's jobs start again after at most `lockMs` + `stalledCheckMs` (docs/architecture.md "Facts that bite"). */
 const lockMs = 5_000;
 const stalledCheckMs = 2_000;
+
+/** How long after a look at its lock a job is surely held, milliseconds: what follows the look has as much time again. */
+const surelyHeldMs = lockMs / 2;
 
 /** However often workers are killed under a job, it is never given up. */
 const unlimited = 1_000_000;
@@ -72,7 +76,7 @@ export function consumeJobs(options: {
       jobId: job.id ?? '',
       isRetry: job.attemptsStarted > 1,
       life: `${job.id}@${job.timestamp}`,
-      isOurs: async () => lock !== undefined && (await job.extendLock(lock, lockMs)) === 1,
+      isOurs: createHold(job.processedOn ?? 0, surelyHeldMs, async () => lock !== undefined && (await job.extendLock(lock, lockMs)) === 1),
       keepOnly: async (rest) => {
         await job.updateData(rest);
         ended(job, true);

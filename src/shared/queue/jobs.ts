@@ -55,7 +55,10 @@ export interface JobRun {
   readonly isRetry: boolean;
   /** The same in all runs of the job, and another one when a job of that id is sent once more after it was done. */
   readonly life: string;
-  /** Whether the job is still this worker's: one that was frozen loses it. @throws where Redis is away */
+  /**
+   * Whether the job is still this worker's: one that stood still, or whose Redis did, loses it. It is asked of Redis where the job is not
+   * young. Once it is lost, another run has done the job or will. @throws where Redis is away
+   */
   isOurs(): Promise<boolean>;
   /** Replaces the payload by what is left of it, for the next attempt; then the processor throws. */
   keepOnly(payload: object): Promise<void>;

@@ -13,16 +13,19 @@ const longestJobMs = 900_000;
 
 /**
  * What one process has counted in a minute, in one document, so that one write counts a job in all its rows and no process waits for another.
- * `rows`: the ids of counter rows by their numbers here; `counts`: what is to be added to each. `jobs`: how many stamps were counted in
- * which row for each job that may be done again, by its mark.
+ * `rows`: the ids of counter rows by their numbers here; `counts`: what is to be added to each. `jobs`: what was counted for each job that may
+ * be done again, by its mark.
  */
 export interface Ledger {
   readonly _id: string;
   readonly rows?: Readonly<Record<string, string>>;
   readonly counts?: Readonly<Record<string, Figures>>;
-  readonly jobs?: Readonly<Record<string, Readonly<Record<string, number>>>>;
+  readonly jobs?: Readonly<Record<string, JobCount>>;
   readonly isClosed?: boolean;
 }
+
+/** How many stamps of a job were counted in which row, by its number; and `by` which write of the ledger, counted from 1. */
+type JobCount = Readonly<Record<string, number>>;
 
 export type Ledgers = Collection<Ledger>;
 
@@ -34,12 +37,15 @@ export interface Count {
   readonly changes: Changes;
 }
 
+/** Takes back what one write has counted under a mark, unless that was done before, by whoever did the job again. @throws ServiceError `store_unavailable` */
+export type TakeBack = (mark: string) => Promise<void>;
+
 /** The ledgers of this process. */
 export interface LedgerWriter {
   /** In one write. @throws ServiceError `store_unavailable` */
-  write(counts: readonly Count[]): Promise<void>;
+  write(counts: readonly Count[]): Promise<TakeBack>;
   /** Counts in place of whatever any process has counted under the mark. @throws ServiceError `store_unavailable` */
-  settle(mark: string, changes: Changes): Promise<void>;
+  settle(mark: string, changes: Changes): Promise<TakeBack>;
   /** The job of that mark is never done again: its mark goes with the next write. */
   release(mark: string): void;
   /** The job of that mark failed here, and is done again somewhere: its mark stays. */
@@ -57,7 +63,8 @@ interface OpenLedger {
   /** Marks of jobs that are under way, and those of jobs that are done. */
   readonly marks: Set<string>;
   readonly released: Set<string>;
-  /** Writes under way. */
+  /** Writes so far, and those of them that are under way. */
+  begun: number;
   writes: number;
   isThere: boolean;
 }
@@ -85,6 +92,7 @@ export function createLedgerWriter(ledgers: Ledgers): LedgerWriter {
       known: new Set(),
       marks: new Set(),
       released: new Set(),
+      begun: 0,
       writes: 0,
       isThere: false,
     };
@@ -141,17 +149,21 @@ export function createLedgerWriter(ledgers: Ledgers): LedgerWriter {
     await ledgers.updateOne(filter, update);
   }
 
-  async function write(counts: readonly Count[]): Promise<void> {
+  async function write(counts: readonly Count[]): Promise<TakeBack> {
     const ledger = ledgerToWrite();
     const update: Update = { $inc: {}, $set: {}, $unset: {} };
+    const jobs = new Map<string, JobCount>();
+    ledger.begun += 1;
+    const by = ledger.begun;
     for (const { mark, changes } of counts) {
       addChanges(update, ledger, changes);
       if (mark === undefined) continue;
       ledger.marks.add(mark);
       ledger.released.delete(mark);
-      // One member for all rows: a path for each row would cost the database more.
-      update.$set[`jobs.${mark}`] = Object.fromEntries([...changes].map(([row, { stamps = 0 }]) => [numberOf(ledger, row), stamps]));
+      jobs.set(mark, { by, ...Object.fromEntries([...changes].map(([row, { stamps = 0 }]) => [numberOf(ledger, row), stamps])) });
     }
+    // One member for all rows: a path for each row would cost the database more.
+    for (const [mark, counted] of jobs) update.$set[`jobs.${mark}`] = counted;
     const released = [...ledger.released];
     for (const mark of released) update.$unset[`jobs.${mark}`] = '';
     const rows = [...ledger.numbers.values()];
@@ -163,6 +175,10 @@ export function createLedgerWriter(ledgers: Ledgers): LedgerWriter {
     }
     for (const row of rows) ledger.known.add(row);
     for (const mark of released) ledger.released.delete(mark);
+    return async (mark) => {
+      const counted = jobs.get(mark);
+      if (counted) await uncount(ledger.id, mark, counted);
+    };
   }
 
   const ledgerOf = (mark: string) => [...open.values()].find(({ marks }) => marks.has(mark));
@@ -184,20 +200,20 @@ export function createLedgerWriter(ledgers: Ledgers): LedgerWriter {
     }
   }
 
-  /** Subtracts what a ledger has under a mark, if it still has just that. */
-  async function uncount({ _id, jobs = {} }: Ledger, mark: string): Promise<void> {
-    const counted = Object.entries(jobs[mark] ?? {});
-    const filter = Object.fromEntries(counted.map(([number, stamps]) => [`jobs.${mark}.${number}`, stamps]));
-    const $inc = Object.fromEntries(counted.map(([number, stamps]) => [`counts.${number}.stamps`, -stamps]));
-    await inStore(() => ledgers.updateOne({ _id, ...filter }, { $inc, $unset: { [`jobs.${mark}`]: '' } }));
+  /** Subtracts what a ledger has under a mark, if it still has just that: of two who try, one does. */
+  async function uncount(ledgerId: string, mark: string, counted: JobCount): Promise<void> {
+    const filter = Object.fromEntries(Object.entries(counted).map(([member, value]) => [`jobs.${mark}.${member}`, value]));
+    const { by: _by, ...stamps } = counted;
+    const $inc = Object.fromEntries(Object.entries(stamps).map(([row, value]) => [`counts.${row}.stamps`, -value]));
+    await inStore(() => ledgers.updateOne({ _id: ledgerId, ...filter }, filled({ $inc, $unset: { [`jobs.${mark}`]: '' } })));
   }
 
   return {
     write,
     settle: async (mark, changes) => {
       const found = await inStore(() => ledgers.find({ [`jobs.${mark}`]: { $exists: true } }, inOnePage).toArray());
-      for (const ledger of found) await uncount(ledger, mark);
-      if (changes.size > 0) await write([{ mark, changes }]);
+      for (const { _id, jobs } of found) await uncount(_id, mark, jobs?.[mark] ?? {});
+      return write([{ mark, changes }]);
     },
     release: (mark) => letGo(mark)?.released.add(mark),
     leave: letGo,

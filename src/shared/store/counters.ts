@@ -2,7 +2,7 @@ import type { Collection, Db } from 'mongodb';
 import type { CallerKind } from '../domain/caller.ts';
 import { quantile } from '../domain/latency-histogram.ts';
 import { inOnePage } from './connection.ts';
-import { createLedgerWriter, ledgersOf, rowsOfLedgers } from './count-ledger.ts';
+import { createLedgerWriter, ledgersOf, rowsOfLedgers, type TakeBack } from './count-ledger.ts';
 import {
   type ActivityTotals,
   type CounterRecord,
@@ -21,6 +21,7 @@ import { inStore } from './errors.ts';
 import { type FoldedRecord, foldLedgers } from './ledger-folding.ts';
 import type { StampSummary } from './stamps.ts';
 
+export type { TakeBack } from './count-ledger.ts';
 export { type Activity, type ActivityTotals, type StampTally, utcDay } from './counter-rows.ts';
 
 /** What a stored stamp counts for, when the counters are made anew. Its latency is not known any more. */
@@ -55,9 +56,9 @@ export interface Tallied {
 /** Failures reject with a ServiceError `store_unavailable`. */
 export interface CounterStore {
   /** Adds finished stamps in one write. */
-  add(counted: readonly Tallied[]): Promise<void>;
+  add(counted: readonly Tallied[]): Promise<TakeBack>;
   /** Counts these stamps in place of whatever any process has counted under the mark: the job was done before, nobody knows how far. */
-  settle(mark: string, tallies: readonly StampTally[]): Promise<void>;
+  settle(mark: string, tallies: readonly StampTally[]): Promise<TakeBack>;
   /** The run of a job with that mark has ended: the job is done, or is done again by whoever gets it. */
   runEnded(mark: string, isDone: boolean): void;
   /** Adds what is no stamp, done at `timeMs`. */
@@ -109,7 +110,7 @@ export function createCounterStore(db: Db): CounterStore {
     add: (counted) => ledger.write(counted.map(({ mark, tallies }) => ({ mark, changes: changesOf(tallies) }))),
     settle: (mark, tallies) => ledger.settle(mark, changesOf(tallies)),
     runEnded: (mark, isDone) => void (isDone ? ledger.release(mark) : ledger.leave(mark)),
-    count: (done, timeMs) => ledger.write([{ changes: changesOfActivity(done, timeMs) }]),
+    count: async (done, timeMs) => void (await ledger.write([{ changes: changesOfActivity(done, timeMs) }])),
     totals: async (timeMs) => {
       const isShown = isOfHoursUntil(timeMs);
       const rows = await read((id) => id === lifetimeId || isShown(id), { $or: [{ _id: lifetimeId }, { _id: hoursUntil(timeMs) }] });

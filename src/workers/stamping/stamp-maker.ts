@@ -60,7 +60,7 @@ export interface StampsMade {
  */
 export type MakeStamps = (
   items: readonly StampItem[],
-  run: Pick<JobRun, 'isRetry' | 'life' | 'onEnd' | 'endsAfter'> & {
+  run: Pick<JobRun, 'isRetry' | 'life' | 'isOurs' | 'onEnd' | 'endsAfter'> & {
     /** Whether the job was sent twice: what it is to make may be there already, and counted. */
     readonly isRepeated?: boolean;
     /** Whether another job may have made it. */
@@ -162,11 +162,10 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
     latencyMs: proof && clock() - item.acceptedAt,
   });
 
-  return async (given, { life, onEnd, endsAfter, isRetry, isRepeated = false, isLookedFor = false, isFinal = () => true }) => {
+  return async (given, { life, isOurs, onEnd, endsAfter, isRetry, isRepeated = false, isLookedFor = false, isFinal = () => true }) => {
     const items = distinct(given);
     const itemsById = new Map(items.map((item) => [item.tokenId, item]));
     const startedAt = clock();
-    const stoodStillMs = writer.stoodStillMs();
     const known = isRetry || isRepeated || isLookedFor ? await stamps.findMany(items.map(({ tokenId }) => tokenId)) : [];
     await directory.wrote(known);
     const knownIds = new Set(known.map(({ tokenId }) => tokenId));
@@ -184,7 +183,7 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
     onEnd((isDone) => counters.runEnded(mark, isDone));
     const { stored, counted } = await writer.write({
       mark,
-      stoodStillMs,
+      isOurs,
       made: stamped.map(({ item, proof }) => ({ stamp: stampOf(item, proof), tally: tallyOf(item, proof) })),
       recounted:
         isRetry && !isRepeated

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { startLivedClock } from '../../shared/queue/lived-clock.ts';
+import type { JobRun } from '../../shared/queue/jobs.ts';
 import { answerWithin } from '../../shared/runtime/answer-within.ts';
 import { createBatcher } from '../../shared/runtime/batcher.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
-import type { CounterStore, StampTally, Tallied } from '../../shared/store/counters.ts';
+import type { CounterStore, StampTally, TakeBack, Tallied } from '../../shared/store/counters.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 import type { DirectoryKeeper } from './directory-keeper.ts';
 
@@ -27,12 +27,6 @@ const countGapMs = (concurrency: number): number => Math.min(longestCountGapMs, 
 
 const mostCountedTogether = 256;
 
-/**
- * A worker that stands still for so long during a job, milliseconds, may lose it to another one, which counts it. The locks of jobs last for
- * more than that wherever it begins.
- */
-const longestStandstillMs = 2_000;
-
 /** How long a job with failures waits for the counters, milliseconds. */
 const longestCountingMs = 400;
 
@@ -46,8 +40,7 @@ export interface Made {
 export interface MadeByJob {
   /** Tells the job and its items from all others, and is the same when the job is done again: hexadecimal text. */
   readonly mark: string;
-  /** `stoodStillMs` when the run began. */
-  readonly stoodStillMs: number;
+  readonly isOurs: JobRun['isOurs'];
   readonly made: readonly Made[];
   /** What is counted for stamps that the job had made before; undefined where this is its first run. */
   readonly recounted?: readonly StampTally[] | undefined;
@@ -65,6 +58,11 @@ interface JobWrites extends MadeByJob {
   written?: Written;
 }
 
+interface JobCounts extends Tallied {
+  /** Set once they are counted. */
+  takeBack?: TakeBack;
+}
+
 export interface StampWriterDeps {
   readonly directory: Pick<DirectoryKeeper, 'wrote'>;
   readonly stamps: Pick<StampStore, 'insertOnce'>;
@@ -76,8 +74,6 @@ export interface StampWriterDeps {
 
 /** Writes stamps and counts them. */
 export interface StampWriter {
-  /** For how long this process has stood still so far, milliseconds. */
-  stoodStillMs(): number;
   /** Writes the stamps of one job. Nobody waits for the counters. @throws ServiceError `store_unavailable` */
   write(job: MadeByJob): Promise<Written>;
   /** Counts stamps that nobody could make. */
@@ -95,14 +91,8 @@ export function isOfSameRequest(
 }
 
 export function createStampWriter({ stamps, directory, counters, concurrency, log }: StampWriterDeps): StampWriter {
-  const lived = startLivedClock();
-  const stoodStillMs = () => performance.now() - lived.now();
-  const checkStandstill = (run: Pick<MadeByJob, 'stoodStillMs'>): void => {
-    if (stoodStillMs() - run.stoodStillMs <= longestStandstillMs) return;
-    throw new Error('the worker stood still before it counted: another one may have counted meanwhile');
-  };
   let countedAt = -longestCountGapMs;
-  const counting = createBatcher<Tallied & Pick<MadeByJob, 'stoodStillMs'>>({
+  const counting = createBatcher<JobCounts>({
     maxSize: mostCountedTogether,
     gather: async () => {
       const leftMs = countedAt + countGapMs(concurrency) - performance.now();
@@ -110,24 +100,41 @@ export function createStampWriter({ stamps, directory, counters, concurrency, lo
       countedAt = performance.now();
       return undefined;
     },
-    flush: async (tallied) => {
-      tallied.forEach(checkStandstill);
-      await counters.add(tallied);
+    flush: async (together) => {
+      const takeBack = await counters.add(together);
+      for (const counts of together) counts.takeBack = takeBack;
     },
   });
 
+  async function countTogether(counts: JobCounts): Promise<TakeBack> {
+    await counting.add(counts);
+    return counts.takeBack!;
+  }
+
+  /**
+   * Counts what a run has made, as long as its worker holds the job. Once it is lost, another run counts all that is stored, and may have done
+   * so by now: asked before, it may have been lost until the store wrote; then what was written is taken back.
+   */
+  async function countWhileHeld({ mark, isOurs }: MadeByJob, write: () => Promise<TakeBack>): Promise<void> {
+    const lost = () => new Error('another worker has taken the job over, and counts it');
+    if (!(await isOurs())) throw lost();
+    const takeBack = await write();
+    if (await isOurs()) return;
+    await takeBack(mark);
+    throw lost();
+  }
+
   /** Counts a job once it is known what is stored, and what of it was `added`. */
   async function count(job: JobWrites, stored: StoredById, added: Set<string>): Promise<void> {
-    const { mark, made, recounted, stoodStillMs } = job;
+    const { mark, made, recounted } = job;
     // Two jobs that are written together may hold the same stamp; it was added, and counts, once.
     const isNew = made.map(({ stamp }) => added.delete(stamp.tokenId));
     if (recounted) {
-      checkStandstill(job);
       const ours = made.filter(({ stamp }) => isOfSameRequest(stored.get(stamp.tokenId), stamp));
-      return counters.settle(mark, [...recounted, ...ours.map(({ tally }) => tally)]);
+      return countWhileHeld(job, () => counters.settle(mark, [...recounted, ...ours.map(({ tally }) => tally)]));
     }
     const tallies = made.filter((_, index) => isNew[index]).map(({ tally }) => tally);
-    if (tallies.length > 0) await counting.add({ mark, tallies, stoodStillMs });
+    if (tallies.length > 0) await countWhileHeld(job, () => countTogether({ mark, tallies }));
   }
 
   const writing = createBatcher<JobWrites>({
@@ -149,7 +156,6 @@ export function createStampWriter({ stamps, directory, counters, concurrency, lo
   });
 
   return {
-    stoodStillMs,
     write: async (given) => {
       if (given.made.length === 0 && !given.recounted) return { stored: [], counted: Promise.resolve() };
       const job: JobWrites = { ...given };
