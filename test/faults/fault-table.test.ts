@@ -1,7 +1,11 @@
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { isFaults } from '../support/depth.ts';
+import { eventually } from '../support/eventually.ts';
 import { type FaultFigures, runFault } from '../support/fault-run.ts';
 import { type PrivateServer, startPrivateMongo, startPrivateRedis } from '../support/servers.ts';
 import { type Service, type ServiceProcess, startProcesses } from '../support/service.ts';
@@ -23,6 +27,8 @@ let slowDown: (syncMs: number) => void;
 /** Only where it is to be broken. */
 let mongo: PrivateServer | undefined;
 let service: Service<ServiceProcess>;
+/** See `freeze-before-write.ts`. */
+const freezing = join(mkdtempSync(join(tmpdir(), 'qstamp-freeze-')), 'before');
 const figures: FaultFigures[] = [];
 
 async function freeze(ms: number): Promise<void> {
@@ -149,6 +155,15 @@ const faults: readonly Fault[] = [
       process.kill(newest(service).pid, 'SIGCONT');
     },
   },
+  ...['stamps', 'count_ledgers', 'outputs'].map((collection) => ({
+    name: `a worker frozen for 8 s before it writes ${collection}`,
+    happen: async () => {
+      writeFileSync(`${freezing}.${collection}`, '');
+      await eventually(async () => !existsSync(`${freezing}.${collection}`));
+      await delay(8_000);
+      for (const { pid } of service.workers.slice(-2)) process.kill(pid, 'SIGCONT');
+    },
+  })),
 ];
 
 beforeAll(async () => {
@@ -165,6 +180,8 @@ beforeAll(async () => {
     RATE_WORKFLOW_START_PER_HOUR: '0',
     RATE_WORKFLOW_STAMP_PER_MINUTE: '0',
     LOG_LEVEL: 'error',
+    NODE_OPTIONS: `--import ${new URL('../support/freeze-before-write.ts', import.meta.url).href}`,
+    FREEZE_BEFORE_WRITE: freezing,
   };
   service = await startProcesses({ workers: 2, settings, keep: true });
 }, 60_000);
@@ -172,6 +189,7 @@ afterAll(async () => {
   await service.stop();
   await redis.dispose();
   await mongo?.dispose();
+  rmSync(dirname(freezing), { recursive: true });
   console.table(Object.fromEntries(figures.map(({ fault, ...counted }) => [fault, counted])));
 }, 60_000);
 

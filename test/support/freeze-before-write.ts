@@ -1,0 +1,34 @@
+import { rmSync } from 'node:fs';
+import { Collection, Db } from 'mongodb';
+
+/**
+ * Preloaded into a worker (`node --import`): right before its next write to a collection it stops, as by SIGSTOP, at a moment that no signal from
+ * outside could meet. The file `$FREEZE_BEFORE_WRITE.<collection>` asks for it; of several workers one removes the file, and stops.
+ */
+const asked = process.env.FREEZE_BEFORE_WRITE;
+const isWorker = process.argv[1]?.endsWith('src/workers/main.ts');
+
+function stopWhereAsked(collection: string | undefined): void {
+  try {
+    rmSync(`${asked}.${collection}`);
+  } catch {
+    return;
+  }
+  process.kill(process.pid, 'SIGSTOP');
+}
+
+function stopBefore<T extends object>(prototype: T, method: keyof T, collectionOf: (self: T, given: unknown) => string | undefined): void {
+  const write = prototype[method] as (...given: unknown[]) => unknown;
+  Object.assign(prototype, {
+    [method](this: T, ...given: unknown[]) {
+      stopWhereAsked(collectionOf(this, given[0]));
+      return write.apply(this, given);
+    },
+  });
+}
+
+if (asked && isWorker) {
+  for (const method of ['insertMany', 'updateOne'] as const)
+    stopBefore(Collection.prototype, method, ({ collectionName }) => collectionName);
+  stopBefore(Db.prototype, 'command', (_, command) => (command as { readonly insert?: string }).insert);
+}
