@@ -1,12 +1,9 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { isFaults } from '../support/depth.ts';
-import { eventually } from '../support/eventually.ts';
 import { type FaultFigures, runFault } from '../support/fault-run.ts';
+import { prepareFreezing } from '../support/freezing.ts';
 import { type PrivateServer, startPrivateMongo, startPrivateRedis } from '../support/servers.ts';
 import { type Service, type ServiceProcess, startProcesses } from '../support/service.ts';
 import { startRedisOnSlowableDisk } from '../support/slow-disk.ts';
@@ -27,8 +24,7 @@ let slowDown: (syncMs: number) => void;
 /** Only where it is to be broken. */
 let mongo: PrivateServer | undefined;
 let service: Service<ServiceProcess>;
-/** See `freeze-before-write.ts`. */
-const freezing = join(mkdtempSync(join(tmpdir(), 'qstamp-freeze-')), 'before');
+const freezing = prepareFreezing();
 const figures: FaultFigures[] = [];
 
 async function freeze(ms: number): Promise<void> {
@@ -158,8 +154,7 @@ const faults: readonly Fault[] = [
   ...['stamps', 'count_ledgers', 'outputs'].map((collection) => ({
     name: `a worker frozen for 8 s before it writes ${collection}`,
     happen: async () => {
-      writeFileSync(`${freezing}.${collection}`, '');
-      await eventually(async () => !existsSync(`${freezing}.${collection}`));
+      await freezing.beforeWrite(collection);
       await delay(8_000);
       for (const { pid } of service.workers.slice(-2)) process.kill(pid, 'SIGCONT');
     },
@@ -180,8 +175,7 @@ beforeAll(async () => {
     RATE_WORKFLOW_START_PER_HOUR: '0',
     RATE_WORKFLOW_STAMP_PER_MINUTE: '0',
     LOG_LEVEL: 'error',
-    NODE_OPTIONS: `--import ${new URL('../support/freeze-before-write.ts', import.meta.url).href}`,
-    FREEZE_BEFORE_WRITE: freezing,
+    ...freezing.settings,
   };
   service = await startProcesses({ workers: 2, settings, keep: true });
 }, 60_000);
@@ -189,7 +183,7 @@ afterAll(async () => {
   await service.stop();
   await redis.dispose();
   await mongo?.dispose();
-  rmSync(dirname(freezing), { recursive: true });
+  freezing.dispose();
   console.table(Object.fromEntries(figures.map(({ fault, ...counted }) => [fault, counted])));
 }, 60_000);
 

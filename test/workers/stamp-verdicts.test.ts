@@ -40,6 +40,7 @@ async function runFailing({ counted = Promise.resolve(), isOurs = true, nowMs = 
     life: 'job@1',
     isRetry: false,
     isOurs: async () => isOurs,
+    note: async () => undefined,
     keepOnly: async (rest: object) => void kept.push(rest),
     endsAfter: () => undefined,
     onEnd: () => undefined,

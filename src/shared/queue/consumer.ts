@@ -72,11 +72,17 @@ export function consumeJobs(options: {
     if (!payload.success) throw new UnknownJobError(`the payload does not fit its contract: ${payload.error.message}`);
     const writing: Promise<unknown>[] = [];
     const process = processors[name] as (payload: unknown, run: JobRun) => Promise<void>;
+    const extendLock = async () => lock !== undefined && (await job.extendLock(lock, lockMs)) === 1;
+    const isOurs = createHold(job.processedOn ?? 0, surelyHeldMs, extendLock);
     const processing = process(payload.data, {
       jobId: job.id ?? '',
       isRetry: job.attemptsStarted > 1,
       life: `${job.id}@${job.timestamp}`,
-      isOurs: createHold(job.processedOn ?? 0, surelyHeldMs, async () => lock !== undefined && (await job.extendLock(lock, lockMs)) === 1),
+      isOurs,
+      note: async (noted) => {
+        if (!(await isOurs())) throw new Error('another worker has taken the job over');
+        await job.updateData(noted);
+      },
       keepOnly: async (rest) => {
         await job.updateData(rest);
         ended(job, true);

@@ -60,6 +60,8 @@ export interface JobRun {
    * young. Once it is lost, another run has done the job or will. @throws where Redis is away
    */
   isOurs(): Promise<boolean>;
+  /** Replaces the payload, should there be a next run. @throws where the job is not this worker's any more, or Redis is away */
+  note(payload: object): Promise<void>;
   /** Replaces the payload by what is left of it, for the next attempt; then the processor throws. */
   keepOnly(payload: object): Promise<void>;
   /** The run does not end before this has, not even by an error: the next run would not find what this one still writes. It fails where this does. */

@@ -83,6 +83,8 @@ export const plainJobSchema = z.object({
   replyTo: z.string(),
   /** It may have been sent before: what it is to make may be there already. */
   isRepeated: z.boolean().optional(),
+  /** Of a repeated job that was begun: the ids of what was there, and counted, before its first run. */
+  countedBefore: z.array(z.string()).optional(),
   items: z.array(z.preprocess(asToday, stampItemSchema)).min(1).max(maxItemsPerJob),
 });
 export type StampJob = z.infer<typeof plainJobSchema>;

@@ -76,9 +76,13 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
     if (replies.length > 0) await sendReplies(replyTo, replies, appending.jobId);
   }
 
-  return async ({ replyTo, isRepeated = false, items }, run) => {
+  return async ({ replyTo, isRepeated = false, countedBefore, items }, run) => {
+    const repeated = isRepeated && {
+      countedBefore,
+      note: (counted: readonly string[]) => run.note({ replyTo, isRepeated, countedBefore: counted, items }),
+    };
     const isFinal = ({ acceptedAt, isPromised = false }: StampItem) => !isPromised && clock() - acceptedAt < patience * waitMs;
-    const { stored, failed, refused, owed, counted } = await makeStamps(items, { ...run, isRepeated, isFinal });
+    const { stored, failed, refused, owed, counted } = await makeStamps(items, { ...run, repeated: repeated || undefined, isFinal });
     const storedIds = new Set(stored.map(({ tokenId }) => tokenId));
     // Before the replies: this job is done again where the queue does not take them.
     await announce(items.filter(({ tokenId, output }) => !output && storedIds.has(tokenId)));

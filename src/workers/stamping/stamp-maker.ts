@@ -40,6 +40,13 @@ export interface FailedItem {
   readonly code: 'provider_failed' | 'time_unavailable';
 }
 
+export interface RepeatedJob {
+  /** The ids of what was there before the job made anything, as they were noted; undefined where nothing was noted, and so nothing made. */
+  readonly countedBefore?: readonly string[] | undefined;
+  /** Keeps them for the next run. */
+  readonly note: (countedBefore: readonly string[]) => Promise<void>;
+}
+
 export interface StampsMade {
   /** The stamps in the store, also those that another run of the job wrote. */
   readonly stored: StoredStamp[];
@@ -61,8 +68,8 @@ export interface StampsMade {
 export type MakeStamps = (
   items: readonly StampItem[],
   run: Pick<JobRun, 'isRetry' | 'life' | 'isOurs' | 'onEnd' | 'endsAfter'> & {
-    /** Whether the job was sent twice: what it is to make may be there already, and counted. */
-    readonly isRepeated?: boolean;
+    /** Where the job was sent twice: what it is to make may be there already, and counted. */
+    readonly repeated?: RepeatedJob | undefined;
     /** Whether another job may have made it. */
     readonly isLookedFor?: boolean;
     /**
@@ -162,13 +169,16 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
     latencyMs: proof && clock() - item.acceptedAt,
   });
 
-  return async (given, { life, isOurs, onEnd, endsAfter, isRetry, isRepeated = false, isLookedFor = false, isFinal = () => true }) => {
+  return async (given, { life, isOurs, onEnd, endsAfter, isRetry, repeated, isLookedFor = false, isFinal = () => true }) => {
     const items = distinct(given);
     const itemsById = new Map(items.map((item) => [item.tokenId, item]));
     const startedAt = clock();
-    const known = isRetry || isRepeated || isLookedFor ? await stamps.findMany(items.map(({ tokenId }) => tokenId)) : [];
+    const known = isRetry || repeated || isLookedFor ? await stamps.findMany(items.map(({ tokenId }) => tokenId)) : [];
     await directory.wrote(known);
     const knownIds = new Set(known.map(({ tokenId }) => tokenId));
+    if (repeated && !repeated.countedBefore) await repeated.note([...knownIds]);
+    const countedBefore = new Set(repeated ? (repeated.countedBefore ?? knownIds) : []);
+    const isOfThisJob = (stamp: StoredStamp) => isOfSameRequest(stamp, itemsById.get(stamp.tokenId)!) && !countedBefore.has(stamp.tokenId);
     const attempts = await Promise.all(items.filter(({ tokenId }) => !knownIds.has(tokenId)).map(attempt));
 
     const stamped = attempts.filter((made) => made.outcome === 'stamped');
@@ -185,10 +195,7 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
       mark,
       isOurs,
       made: stamped.map(({ item, proof }) => ({ stamp: stampOf(item, proof), tally: tallyOf(item, proof) })),
-      recounted:
-        isRetry && !isRepeated
-          ? known.filter((stamp) => isOfSameRequest(stamp, itemsById.get(stamp.tokenId)!)).map(tallyOfStored)
-          : undefined,
+      recounted: isRetry ? known.filter(isOfThisJob).map(tallyOfStored) : undefined,
     });
     endsAfter(counted);
     await writer.countFailures(failed.map(({ item }) => tallyOf(item)));
