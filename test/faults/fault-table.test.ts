@@ -154,9 +154,9 @@ const faults: readonly Fault[] = [
   ...['stamps', 'count_ledgers', 'outputs'].map((collection) => ({
     name: `a worker frozen for 8 s before it writes ${collection}`,
     happen: async () => {
-      await freezing.beforeWrite(collection);
+      const frozen = await freezing.beforeWrite(collection);
       await delay(8_000);
-      for (const { pid } of service.workers.slice(-2)) process.kill(pid, 'SIGCONT');
+      process.kill(frozen, 'SIGCONT');
     },
   })),
 ];

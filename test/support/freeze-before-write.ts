@@ -1,9 +1,9 @@
-import { rmSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { Collection, Db } from 'mongodb';
 
 /**
  * Preloaded into a worker (`node --import`): right before its next write to a collection it stops, as by SIGSTOP, at a moment that no signal from
- * outside could meet. The file `$FREEZE_BEFORE_WRITE.<collection>` asks for it; of several workers one removes the file, and stops.
+ * outside could meet. The file `$FREEZE_BEFORE_WRITE.<collection>` asks for it; of several workers one removes the file, says who it is in `.frozen`, and stops.
  */
 const asked = process.env.FREEZE_BEFORE_WRITE;
 const isWorker = process.argv[1]?.endsWith('src/workers/main.ts');
@@ -14,6 +14,7 @@ function stopWhereAsked(collection: string | undefined): void {
   } catch {
     return;
   }
+  writeFileSync(`${asked}.frozen`, String(process.pid));
   process.kill(process.pid, 'SIGSTOP');
 }
 

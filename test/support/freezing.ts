@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventually } from './eventually.ts';
@@ -7,8 +7,8 @@ import { eventually } from './eventually.ts';
 export interface Freezing {
   /** For the processes that are to freeze. */
   readonly settings: Readonly<Record<string, string>>;
-  /** Resolves when one of them has come to its next write to that collection, and stands still. SIGCONT is its way on. */
-  beforeWrite(collection: string): Promise<void>;
+  /** Resolves when one of them has come to its next write to that collection, and stands still, with its process id. SIGCONT is its way on. */
+  beforeWrite(collection: string): Promise<number>;
   dispose(): void;
 }
 
@@ -22,7 +22,9 @@ export function prepareFreezing(): Freezing {
     },
     beforeWrite: async (collection) => {
       writeFileSync(`${asked}.${collection}`, '');
-      await eventually(async () => !existsSync(`${asked}.${collection}`));
+      const pid = await eventually(async () => existsSync(`${asked}.frozen`) && Number(readFileSync(`${asked}.frozen`, 'utf8')));
+      rmSync(`${asked}.frozen`);
+      return pid;
     },
     dispose: () => rmSync(folder, { recursive: true }),
   };
