@@ -119,7 +119,7 @@ export function createStampWriter({ stamps, directory, counters, concurrency, lo
     const lost = () => new Error('another worker has taken the job over, and counts it');
     if (!(await isOurs())) throw lost();
     const takeBack = await write();
-    if (await isOurs()) return;
+    if (await isOurs().catch(() => false)) return;
     await takeBack(mark);
     throw lost();
   }
