@@ -34,7 +34,7 @@ function countInRows(timeMs: number): Promise<unknown> {
 
 const countings: Readonly<Record<string, (timeMs: number) => Promise<unknown>>> = {
   rows: countInRows,
-  ledger: (timeMs) => counters.add([{ tallies: [{ ...tally, finishedAt: timeMs }] }]),
+  ledger: (timeMs) => counters.add([{ tallies: [{ ...tally, finishedAt: timeMs }] }]).written,
 };
 const { PLAIN_COUNTS: counting } = process.env;
 const count = counting ? countings[counting] : undefined;

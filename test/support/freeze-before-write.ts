@@ -18,11 +18,15 @@ function stopWhereAsked(collection: string | undefined): void {
   process.kill(process.pid, 'SIGSTOP');
 }
 
-function stopBefore<T extends object>(prototype: T, method: keyof T, collectionOf: (self: T, given: unknown) => string | undefined): void {
+function stopBefore<T extends object>(
+  prototype: T,
+  method: keyof T,
+  collectionOf: (self: T, ...given: unknown[]) => string | undefined,
+): void {
   const write = prototype[method] as (...given: unknown[]) => unknown;
   Object.assign(prototype, {
     [method](this: T, ...given: unknown[]) {
-      stopWhereAsked(collectionOf(this, given[0]));
+      stopWhereAsked(collectionOf(this, ...given));
       return write.apply(this, given);
     },
   });

@@ -22,9 +22,11 @@ export function prepareFreezing(): Freezing {
     },
     beforeWrite: async (collection) => {
       writeFileSync(`${asked}.${collection}`, '');
-      const pid = await eventually(async () => existsSync(`${asked}.frozen`) && Number(readFileSync(`${asked}.frozen`, 'utf8')));
-      rmSync(`${asked}.frozen`);
-      return pid;
+      try {
+        return await eventually(async () => existsSync(`${asked}.frozen`) && Number(readFileSync(`${asked}.frozen`, 'utf8')));
+      } finally {
+        for (const file of [`${asked}.${collection}`, `${asked}.frozen`]) rmSync(file, { force: true });
+      }
     },
     dispose: () => rmSync(folder, { recursive: true }),
   };

@@ -4,6 +4,7 @@ import { ServiceError } from '../../src/shared/domain/service-error.ts';
 import type { ActivityTotals } from '../../src/shared/store/counters.ts';
 import type { StoredStamp } from '../../src/shared/store/stamps.ts';
 import type { WorkflowRecord } from '../../src/shared/store/workflows.ts';
+import { doneCounting } from './done-counting.ts';
 
 type Store = ServicePorts['store'];
 
@@ -66,8 +67,8 @@ export function createMemoryStore(): Store {
       },
     },
     counters: {
-      add: async () => async () => undefined,
-      settle: async () => async () => undefined,
+      add: () => doneCounting,
+      settle: async () => doneCounting,
       runEnded: () => undefined,
       fold: async () => undefined,
       close: async () => undefined,

@@ -1,6 +1,6 @@
 import type { Db } from 'mongodb';
 import { expect, onTestFinished, test } from 'vitest';
-import { createCounterStore, type StampTally } from '../../src/shared/store/counters.ts';
+import { type CounterStore, type CountWrite, createCounterStore, type StampTally, type Tallied } from '../../src/shared/store/counters.ts';
 import { collectionOf, openDatabase } from '../support/database.ts';
 import { freshStore } from '../support/servers.ts';
 
@@ -34,6 +34,19 @@ const rowsOfOlderVersion = [
 
 const openFresh = (): Promise<Db> => openDatabase({ settings: { MONGODB_URL: freshStore().MONGODB_URL } });
 
+async function add(counters: CounterStore, counted: readonly Tallied[]): Promise<CountWrite> {
+  const write = counters.add(counted);
+  await write.written;
+  return write;
+}
+
+/** Counts what a run of a job has made, and waits for it. */
+async function settle(counters: CounterStore, mark: string, tallies: readonly StampTally[], run = 2): Promise<CountWrite> {
+  const write = await counters.settle({ mark, run, tallies });
+  await write.written;
+  return write;
+}
+
 /** A process that counts. */
 function startCounting(db: Db) {
   const counters = createCounterStore(db);
@@ -54,7 +67,7 @@ test('S12: each process counts in a document of its own, and every total is thei
   const processes = Array.from({ length: 4 }, () => startCounting(db));
   await Promise.all(
     processes.flatMap((counters, index) => [
-      counters.add([
+      add(counters, [
         { mark: `a${index}`, tallies: index === 0 ? [tally] : [tally, tally] },
         { tallies: [{ ...tally, outcome: 'failed', latencyMs: undefined }] },
       ]),
@@ -98,27 +111,27 @@ test('S12: each process counts in a document of its own, and every total is thei
 test('S12: a job that is done again counts once, whether the killed run had counted all, nothing, or what it never stored', async () => {
   const db = await openFresh();
   const [killed, other] = [startCounting(db), startCounting(db)];
-  await killed.add([
+  await add(killed, [
     { mark: 'aa', tallies: [tally, tally, tally] },
     { mark: 'bb', tallies: [tally] },
     { mark: 'cc', tallies: [tally] },
   ]);
   // Two of three were stored; none was; one that was stored was never counted.
-  await other.settle('aa', [tally, tally]);
-  await other.settle('bb', []);
-  await other.settle('dd', [tally]);
+  await settle(other, 'aa', [tally, tally]);
+  await settle(other, 'bb', []);
+  await settle(other, 'dd', [tally]);
   expect(await totalOf(db)).toBe(4);
   // And once more, by the process itself.
-  await other.settle('aa', [tally, tally, tally]);
-  await other.settle('aa', [tally, tally, tally]);
-  await killed.settle('cc', [tally]);
+  await settle(other, 'aa', [tally, tally, tally]);
+  await settle(other, 'aa', [tally, tally, tally]);
+  await settle(killed, 'cc', [tally]);
   expect(await totalOf(db)).toBe(5);
 });
 
 test('S12: what a killed process has left is counted as long as its jobs may be done again, and then for ever', async () => {
   const db = await openFresh();
   const killed = startCounting(db);
-  await killed.add([{ mark: 'aa', tallies: [tally] }]);
+  await add(killed, [{ mark: 'aa', tallies: [tally] }]);
   const folder = startCounting(db);
   await folder.fold(Date.now());
   expect([await totalOf(db), await collectionOf(db, 'count_ledgers').countDocuments()]).toEqual([1, 1]);
@@ -129,7 +142,7 @@ test('S12: what a killed process has left is counted as long as its jobs may be 
 test('S12: a fold that was cut off after any of its writes is finished by the next one, and no total is wrong meanwhile', async () => {
   const db = await openFresh();
   const counters = startCounting(db);
-  await counters.add([{ mark: 'aa', tallies: [tally, tally] }]);
+  await add(counters, [{ mark: 'aa', tallies: [tally, tally] }]);
   counters.runEnded('aa', true);
   await counters.close();
   const ledger = await collectionOf(db, 'count_ledgers').findOne();
@@ -150,33 +163,44 @@ test('S12: writes that meet in a new ledger all count, and what another run coun
   const counters = startCounting(db);
   const marks = Array.from({ length: 16 }, (_, index) => `a${index}`);
   await Promise.all([
-    ...marks.map((mark) => counters.add([{ mark, tallies: [tally] }])),
-    ...marks.map(() => counters.add([{ tallies: [tally] }])),
+    ...marks.map((mark) => add(counters, [{ mark, tallies: [tally] }])),
+    ...marks.map(() => add(counters, [{ tallies: [tally] }])),
   ]);
   expect(await totalOf(db)).toBe(32);
   const other = startCounting(db);
-  await other.settle('a0', [tally]);
-  await other.settle('a1', []);
+  await settle(other, 'a0', [tally]);
+  await settle(other, 'a1', []);
   expect(await totalOf(db)).toBe(31);
 });
 
 test('S12: what a write has counted for a job is taken back once, and not what another run of the job has counted', async () => {
   const db = await openFresh();
   const [lost, other] = [startCounting(db), startCounting(db)];
-  const takeBack = await lost.add([
+  const { takeBack } = await add(lost, [
     { mark: 'aa', tallies: [tally, tally] },
     { mark: 'bb', tallies: [tally] },
   ]);
   await Promise.all([takeBack('aa'), takeBack('aa'), takeBack('none')]);
   expect(await totalOf(db)).toBe(1);
-  await other.settle('aa', [tally, tally]);
+  await settle(other, 'aa', [tally, tally]);
   await takeBack('aa');
   expect(await totalOf(db)).toBe(3);
   // The run that counts may be one of the same process.
-  await lost.settle('bb', [tally]);
+  await settle(lost, 'bb', [tally]);
   await takeBack('bb');
   expect(await totalOf(db)).toBe(3);
-  const takeBackSettled = await lost.settle('bb', [tally]);
-  await takeBackSettled('bb');
+  const settled = await settle(lost, 'bb', [tally]);
+  await settled.takeBack('bb');
+  expect(await totalOf(db)).toBe(2);
+});
+
+test('E11: a run that stood still takes no count from a later one', async () => {
+  const db = await openFresh();
+  const [lost, other] = [startCounting(db), startCounting(db)];
+  await add(lost, [{ mark: 'aa', tallies: [tally] }]);
+  await settle(other, 'aa', [tally, tally], 3);
+  await expect(settle(lost, 'aa', [tally], 2)).rejects.toThrow('a later run');
+  expect(await totalOf(db)).toBe(2);
+  await settle(lost, 'aa', [tally, tally], 4);
   expect(await totalOf(db)).toBe(2);
 });

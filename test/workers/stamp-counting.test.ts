@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { sha256Imprint } from '../../src/shared/domain/stamp.ts';
-import type { StampTally, Tallied } from '../../src/shared/store/counters.ts';
+import type { StampTally } from '../../src/shared/store/counters.ts';
 import type { StoredStamp } from '../../src/shared/store/stamps.ts';
 import { createStampWriter } from '../../src/workers/stamping/stamp-writer.ts';
 
@@ -30,13 +30,28 @@ const stampOf = (tokenId: string): StoredStamp => ({
   requestId: 'test',
 });
 
+interface WriterOptions {
+  readonly held?: readonly string[];
+  readonly concurrency?: number;
+  /** What each look at the lock says; the last one holds on. */
+  readonly looks?: readonly (boolean | Error)[];
+  /** How often taking back fails before it succeeds. */
+  readonly failures?: number;
+  readonly written?: () => Promise<void>;
+}
+
 /** A writer of a store that holds some stamps, and each of its writes to the counters: how many stamps of how many jobs; and what it takes back. */
-function startWriter({ held = [] as readonly string[], concurrency = 256, lostAfterLooks = Number.POSITIVE_INFINITY } = {}) {
+function startWriter({ held = [], concurrency = 256, looks = [true], failures = 0, written = async () => {} }: WriterOptions = {}) {
   const ids = new Set(held);
   const writes: number[][] = [];
   const settled: number[] = [];
   const takenBack: string[] = [];
-  const takeBack = async (mark: string) => void takenBack.push(mark);
+  let toFail = failures;
+  const takeBack = async (mark: string) => {
+    toFail -= 1;
+    if (toFail >= 0) throw new Error('the store is away');
+    takenBack.push(mark);
+  };
   const writer = createStampWriter({
     stamps: {
       insertOnce: async (given) => {
@@ -47,13 +62,13 @@ function startWriter({ held = [] as readonly string[], concurrency = 256, lostAf
     },
     directory: { wrote: async () => undefined },
     counters: {
-      add: async (counted: readonly Tallied[]) => {
+      add: (counted) => {
         writes.push(counted.map(({ tallies }) => tallies.length));
-        return takeBack;
+        return { written: written(), takeBack };
       },
-      settle: async (_, tallies) => {
+      settle: async ({ tallies }) => {
         settled.push(tallies.length);
-        return takeBack;
+        return { written: written(), takeBack };
       },
     },
     concurrency,
@@ -62,12 +77,15 @@ function startWriter({ held = [] as readonly string[], concurrency = 256, lostAf
   let jobs = 0;
   const begin = (tokenIds: readonly string[], recounted?: readonly StampTally[]) => {
     jobs += 1;
-    let looks = 0;
+    let looked = 0;
     const isOurs = async () => {
-      looks += 1;
-      return looks <= lostAfterLooks;
+      const seen = looks[Math.min(looked, looks.length - 1)];
+      looked += 1;
+      if (seen instanceof Error) throw seen;
+      return seen === true;
     };
-    return writer.write({ mark: `a${jobs}`, isOurs, made: tokenIds.map((tokenId) => ({ stamp: stampOf(tokenId), tally })), recounted });
+    const made = tokenIds.map((tokenId) => ({ stamp: stampOf(tokenId), tally }));
+    return writer.write({ mark: `a${jobs}`, run: recounted ? 2 : 1, isOurs, made, recounted });
   };
   const write = (...tokenIds: string[]) => begin(tokenIds);
   const writeAgain = (...tokenIds: string[]) => begin(tokenIds, [tally]);
@@ -107,15 +125,32 @@ test('S12: what is stored already was counted by whoever stored it', async () =>
 });
 
 test('E11: a job that another worker took over is not counted: who does it again counts it', async () => {
-  const { write, writeAgain, writes, settled, takenBack } = startWriter({ lostAfterLooks: 0 });
+  const { write, writeAgain, writes, settled, takenBack } = startWriter({ looks: [false] });
   for (const { counted } of [await write(randomUUID()), await writeAgain(randomUUID())])
-    await expect(counted).rejects.toThrow('taken the job over');
+    await expect(counted).rejects.toThrow('not surely held');
   expect([writes, settled, takenBack]).toEqual([[], [], []]);
 });
 
 test('E11: what was counted while another worker took the job over is taken back', async () => {
-  const { write, writeAgain, writes, settled, takenBack } = startWriter({ lostAfterLooks: 1 });
+  const { write, writeAgain, writes, settled, takenBack } = startWriter({ looks: [true, false] });
   for (const { counted } of [await write(randomUUID()), await writeAgain(randomUUID())])
-    await expect(counted).rejects.toThrow('taken the job over');
+    await expect(counted).rejects.toThrow('not surely held');
   expect([writes, settled, takenBack]).toEqual([[[1]], [2], ['a1', 'a2']]);
+});
+
+test('E11: so is what was counted while Redis does not say whose the job is, and what the store has not confirmed', async () => {
+  const cause = new Error('Redis is away');
+  const silent = startWriter({ looks: [true, cause] });
+  await expect((await silent.write(randomUUID())).counted).rejects.toMatchObject({ cause });
+  const unconfirmed = startWriter({ looks: [true, false], written: () => Promise.reject(new Error('the store is away')) });
+  await expect((await unconfirmed.writeAgain(randomUUID())).counted).rejects.toThrow('not surely held');
+  expect([silent.takenBack, unconfirmed.takenBack]).toEqual([['a1'], ['a1']]);
+});
+
+test('E11: where the store is away for a moment, a count is taken back after it', async () => {
+  const { write, takenBack } = startWriter({ looks: [true, false], failures: 2 });
+  const outcome = expect((await write(randomUUID())).counted).rejects.toThrow('not surely held');
+  await vi.advanceTimersByTimeAsync(3_000);
+  await outcome;
+  expect(takenBack).toEqual(['a1']);
 });

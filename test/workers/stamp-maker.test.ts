@@ -7,6 +7,7 @@ import type { StampTally, Tallied } from '../../src/shared/store/counters.ts';
 import type { StoredStamp } from '../../src/shared/store/stamps.ts';
 import { ProviderError, TierUnavailableError, type TimestampProvider, TsaRefusedError } from '../../src/workers/providers/provider.ts';
 import { createStampMaker } from '../../src/workers/stamping/stamp-maker.ts';
+import { doneCounting } from '../support/done-counting.ts';
 
 afterEach(() => void vi.useRealTimers());
 
@@ -19,9 +20,9 @@ const itemOf = (hash: string): StampItem => ({
   requestId: 'test',
 });
 
-const firstRun = { isRetry: false, life: 'job@1', isOurs: async () => true, endsAfter: () => undefined, onEnd: () => undefined };
+const firstRun = { run: 1, isRetry: false, life: 'job@1', isOurs: async () => true, endsAfter: () => undefined, onEnd: () => undefined };
 
-const noCounts = { settle: async () => async () => undefined, runEnded: () => undefined };
+const noCounts = { settle: async () => doneCounting, runEnded: () => undefined };
 
 /** A store in which everything is new. */
 const stamps = {
@@ -44,7 +45,7 @@ test('counters that never answer hold up neither a stamp nor a failure (E9)', as
       return { kind: 'mock', token: 'token', issuedAt: new Date().toISOString(), provider: 'test', isQualified: false };
     },
   };
-  const counters = { ...noCounts, add: never };
+  const counters = { ...noCounts, add: () => ({ ...doneCounting, written: never() }) };
   const make = createStampMaker({ provider, stamps, directory, counters, clock: Date.now, log: pino({ level: 'silent' }), concurrency });
   const [good, bad] = [itemOf('good'), itemOf('bad')];
   const made = make([good, bad], firstRun);
@@ -63,9 +64,9 @@ test('refused and failed are told apart: only what a provider failed at is count
       throw requiresQualified ? new TierUnavailableError('nobody may') : new ProviderError('nobody could');
     },
   };
-  const add = async (given: readonly Tallied[]) => {
+  const add = (given: readonly Tallied[]) => {
     counted.push(...given.flatMap(({ tallies }) => tallies));
-    return async () => undefined;
+    return doneCounting;
   };
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
   const make = createStampMaker({ provider, stamps, directory, counters: { ...noCounts, add }, clock: Date.now, log, concurrency });
@@ -97,7 +98,7 @@ test('what every TSA refuses is never owed, however long ago it was asked for an
     isQualified: false,
     stamp: ({ imprint }) => Promise.reject(refusals[imprint.digest]),
   };
-  const counters = { ...noCounts, add: async () => async () => undefined };
+  const counters = { ...noCounts, add: () => doneCounting };
   const make = createStampMaker({ provider, stamps, directory, counters, clock: Date.now, log: pino({ level: 'silent' }), concurrency });
   const [named, unnamed, down] = [itemOf('named'), itemOf('unnamed'), itemOf('down')];
   const { refused, owed } = await make([named, unnamed, down], { ...firstRun, isRetry: true, isFinal: () => false });
@@ -124,10 +125,10 @@ test('S12: a job that is done again counts what it made before, and not what ano
   const settled: number[] = [];
   const counters = {
     ...noCounts,
-    add: async () => async () => undefined,
-    settle: async (_mark: string, tallies: readonly StampTally[]) => {
+    add: () => doneCounting,
+    settle: async ({ tallies }: Tallied) => {
       settled.push(tallies.length);
-      return async () => undefined;
+      return doneCounting;
     },
   };
   const found = { ...stamps, findMany: async () => known };
@@ -143,4 +144,8 @@ test('S12: a job that is done again counts what it made before, and not what ano
   const { stored, counted } = await make([ours, others], { ...firstRun, isRetry: true });
   await counted;
   expect([stored, settled]).toEqual([known, [1]]);
+  // Of a job that was sent twice, what was there before it was counted before it.
+  const repeated = { countedBefore: [ours.tokenId], note: async () => expect.unreachable('it is noted') };
+  await (await make([ours, others], { ...firstRun, isRetry: true, repeated })).counted;
+  expect(settled).toEqual([1, 0]);
 });

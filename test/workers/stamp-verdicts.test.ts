@@ -38,6 +38,7 @@ async function runFailing({ counted = Promise.resolve(), isOurs = true, nowMs = 
   const run = {
     jobId: 'job',
     life: 'job@1',
+    run: 1,
     isRetry: false,
     isOurs: async () => isOurs,
     note: async () => undefined,

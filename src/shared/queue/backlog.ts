@@ -97,7 +97,7 @@ export async function readBacklog(redis: Redis): Promise<Backlog> {
 export const countEntering = (redis: Redis, jobId: string): Promise<unknown> => redis.incrby(unfinishedKey, itemsOf(jobId));
 
 /** How long a worker gathers what it has finished: with `appendfsync always` each write is a sync, which a caller may have to wait for. */
-const gatherMs = 50;
+const gatherMs = 100;
 
 /** Takes the stamps of finished jobs out of the count. */
 export interface FinishedCount {

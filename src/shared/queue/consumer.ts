@@ -11,7 +11,7 @@ import { type JobName, type JobProcessors, type JobRun, jobContracts, NotItsTurn
 const lockMs = 5_000;
 const stalledCheckMs = 2_000;
 
-/** How long after a look at its lock a job is surely held, milliseconds: what follows the look has as much time again. */
+/** How long after a look at its lock a job is surely held, milliseconds. The lock lasts twice as long: what begins within this time has as much left to end. */
 const surelyHeldMs = lockMs / 2;
 
 /** However often workers are killed under a job, it is never given up. */
@@ -43,6 +43,13 @@ class UnknownJobError extends Error {
 }
 
 const unknownJobRetryMs = 60_000;
+
+/** KEYS: the lock of a job, the job. ARGV: who holds it, the new payload. BullMQ itself would replace the payload of a job that another worker runs. */
+const replaceWhileLocked = `
+  if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+  redis.call('HSET', KEYS[2], 'data', ARGV[2])
+  return 1
+`;
 
 /**
  * When Redis is lost while a worker stops: how long its jobs may still run, and how long Redis then has to come back and take their
@@ -76,15 +83,13 @@ export function consumeJobs(options: {
     const isOurs = createHold(job.processedOn ?? 0, surelyHeldMs, extendLock);
     const processing = process(payload.data, {
       jobId: job.id ?? '',
+      run: job.attemptsStarted,
       isRetry: job.attemptsStarted > 1,
       life: `${job.id}@${job.timestamp}`,
       isOurs,
-      note: async (noted) => {
-        if (!(await isOurs())) throw new Error('another worker has taken the job over');
-        await job.updateData(noted);
-      },
+      note: (noted) => replacePayload(job, lock, noted),
       keepOnly: async (rest) => {
-        await job.updateData(rest);
+        await replacePayload(job, lock, rest);
         ended(job, true);
       },
       endsAfter: (write) => void writing.push(write),
@@ -92,6 +97,13 @@ export function consumeJobs(options: {
     });
     await processing.finally(() => Promise.allSettled(writing));
     await Promise.all(writing);
+  }
+
+  /** @throws where another worker has taken the job over, or Redis is away */
+  async function replacePayload({ queueName, id }: Job, lock: string | undefined, payload: object): Promise<void> {
+    const key = `${keyPrefix}:${queueName}:${id}`;
+    const isReplaced = await redis.eval(replaceWhileLocked, 2, `${key}:lock`, key, lock ?? '', JSON.stringify(payload));
+    if (isReplaced !== 1) throw new Error('another worker has taken the job over');
   }
 
   const endings = new WeakMap<Job, readonly ((isDone: boolean) => void)[]>();

@@ -51,18 +51,20 @@ export type JobPayload<Name extends JobName> = z.output<(typeof jobContracts)[Na
 /** What a processor is told beside the payload. */
 export interface JobRun {
   readonly jobId: string;
+  /** Which run of the job this is, from 1. */
+  readonly run: number;
   /** Whether the job was started before: what it makes may be there already. */
   readonly isRetry: boolean;
   /** The same in all runs of the job, and another one when a job of that id is sent once more after it was done. */
   readonly life: string;
   /**
-   * Whether the job is still this worker's: one that stood still, or whose Redis did, loses it. It is asked of Redis where the job is not
-   * young. Once it is lost, another run has done the job or will. @throws where Redis is away
+   * Whether the job is still this worker's: a worker loses its jobs when it, or Redis, stands still for longer than a lock lasts. Redis is asked
+   * only where the last look is some time ago. Once the job is lost, another run has done it or will. @throws where Redis is away
    */
   isOurs(): Promise<boolean>;
   /** Replaces the payload, should there be a next run. @throws where the job is not this worker's any more, or Redis is away */
   note(payload: object): Promise<void>;
-  /** Replaces the payload by what is left of it, for the next attempt; then the processor throws. */
+  /** Replaces the payload by what is left of it, for the next attempt; then the processor throws. @throws as `note` */
   keepOnly(payload: object): Promise<void>;
   /** The run does not end before this has, not even by an error: the next run would not find what this one still writes. It fails where this does. */
   endsAfter(writing: Promise<unknown>): void;

@@ -83,7 +83,7 @@ export const plainJobSchema = z.object({
   replyTo: z.string(),
   /** It may have been sent before: what it is to make may be there already. */
   isRepeated: z.boolean().optional(),
-  /** Of a repeated job that was begun: the ids of what was there, and counted, before its first run. */
+  /** Set by the first run of a repeated job: the ids of the stamps that were stored, and counted, before it. */
   countedBefore: z.array(z.string()).optional(),
   items: z.array(z.preprocess(asToday, stampItemSchema)).min(1).max(maxItemsPerJob),
 });

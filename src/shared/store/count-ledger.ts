@@ -24,7 +24,7 @@ export interface Ledger {
   readonly isClosed?: boolean;
 }
 
-/** How many stamps of a job were counted in which row, by its number; and `by` which write of the ledger, counted from 1. */
+/** How many stamps of a job were counted in which row, by its number; by which `run` of the job; and `by` which write of the ledger. Both are counted from 1. */
 type JobCount = Readonly<Record<string, number>>;
 
 export type Ledgers = Collection<Ledger>;
@@ -34,18 +34,30 @@ export const ledgersOf = (db: Db): Ledgers => db.collection('count_ledgers');
 /** What is counted together, for the job of that mark, hexadecimal text, where it may have to be taken back. A mark stands in one of the counts of a write. */
 export interface Count {
   readonly mark?: string | undefined;
+  /** Which run of the job counts, from 1. */
+  readonly run?: number | undefined;
   readonly changes: Changes;
 }
 
-/** Takes back what one write has counted under a mark, unless that was done before, by whoever did the job again. @throws ServiceError `store_unavailable` */
-export type TakeBack = (mark: string) => Promise<void>;
+/** A write of counts that was begun. */
+export interface CountWrite {
+  /** @throws ServiceError `store_unavailable`: it may have been written all the same */
+  readonly written: Promise<void>;
+  /** Takes back what it has counted under a mark, unless that was done before, by whoever did the job again. @throws ServiceError `store_unavailable` */
+  takeBack(mark: string): Promise<void>;
+}
+
+/** A later run of the job has counted it: this one is not to. */
+class OutrunError extends Error {
+  override readonly name = 'OutrunError';
+}
 
 /** The ledgers of this process. */
 export interface LedgerWriter {
-  /** In one write. @throws ServiceError `store_unavailable` */
-  write(counts: readonly Count[]): Promise<TakeBack>;
-  /** Counts in place of whatever any process has counted under the mark. @throws ServiceError `store_unavailable` */
-  settle(mark: string, changes: Changes): Promise<TakeBack>;
+  /** In one write. */
+  write(counts: readonly Count[]): CountWrite;
+  /** Counts in place of whatever earlier runs have counted under the mark, in any process. @throws OutrunError, ServiceError `store_unavailable` */
+  settle(mark: string, run: number, changes: Changes): Promise<CountWrite>;
   /** The job of that mark is never done again: its mark goes with the next write. */
   release(mark: string): void;
   /** The job of that mark failed here, and is done again somewhere: its mark stays. */
@@ -149,45 +161,45 @@ export function createLedgerWriter(ledgers: Ledgers): LedgerWriter {
     await ledgers.updateOne(filter, update);
   }
 
-  async function write(counts: readonly Count[]): Promise<TakeBack> {
+  function write(counts: readonly Count[]): CountWrite {
     const ledger = ledgerToWrite();
     const update: Update = { $inc: {}, $set: {}, $unset: {} };
     const jobs = new Map<string, JobCount>();
     ledger.begun += 1;
     const by = ledger.begun;
-    for (const { mark, changes } of counts) {
+    for (const { mark, run = 1, changes } of counts) {
       addChanges(update, ledger, changes);
       if (mark === undefined) continue;
       ledger.marks.add(mark);
       ledger.released.delete(mark);
-      jobs.set(mark, { by, ...Object.fromEntries([...changes].map(([row, { stamps = 0 }]) => [numberOf(ledger, row), stamps])) });
+      jobs.set(mark, { run, by, ...Object.fromEntries([...changes].map(([row, { stamps = 0 }]) => [numberOf(ledger, row), stamps])) });
     }
     // One member for all rows: a path for each row would cost the database more.
     for (const [mark, counted] of jobs) update.$set[`jobs.${mark}`] = counted;
     const released = [...ledger.released];
     for (const mark of released) update.$unset[`jobs.${mark}`] = '';
     const rows = [...ledger.numbers.values()];
-    ledger.writes += 1;
-    try {
-      await inStore(() => apply(ledger, filled(update)));
-    } finally {
-      ledger.writes -= 1;
-    }
-    for (const row of rows) ledger.known.add(row);
-    for (const mark of released) ledger.released.delete(mark);
-    return async (mark) => {
-      const counted = jobs.get(mark);
-      if (counted) await uncount(ledger.id, mark, counted);
+    const send = async () => {
+      ledger.writes += 1;
+      try {
+        await inStore(() => apply(ledger, filled(update)));
+      } finally {
+        ledger.writes -= 1;
+      }
+      for (const row of rows) ledger.known.add(row);
+      for (const mark of released) ledger.released.delete(mark);
+    };
+    return {
+      written: send(),
+      takeBack: async (mark) => {
+        const counted = jobs.get(mark);
+        if (counted) await uncount(ledger.id, mark, counted);
+      },
     };
   }
 
-  const ledgerOf = (mark: string) => [...open.values()].find(({ marks }) => marks.has(mark));
-
-  function letGo(mark: string): OpenLedger | undefined {
-    const ledger = ledgerOf(mark);
-    ledger?.marks.delete(mark);
-    return ledger;
-  }
+  /** Two runs of a job in this process may have counted in two ledgers. */
+  const letGo = (mark: string): OpenLedger[] => [...open.values()].filter(({ marks }) => marks.delete(mark));
 
   async function closeEnded(): Promise<void> {
     const isEnded = (ledger: OpenLedger) =>
@@ -203,20 +215,24 @@ export function createLedgerWriter(ledgers: Ledgers): LedgerWriter {
   /** Subtracts what a ledger has under a mark, if it still has just that: of two who try, one does. */
   async function uncount(ledgerId: string, mark: string, counted: JobCount): Promise<void> {
     const filter = Object.fromEntries(Object.entries(counted).map(([member, value]) => [`jobs.${mark}.${member}`, value]));
-    const { by: _by, ...stamps } = counted;
+    const { run: _run, by: _by, ...stamps } = counted;
     const $inc = Object.fromEntries(Object.entries(stamps).map(([row, value]) => [`counts.${row}.stamps`, -value]));
     await inStore(() => ledgers.updateOne({ _id: ledgerId, ...filter }, filled({ $inc, $unset: { [`jobs.${mark}`]: '' } })));
   }
 
   return {
     write,
-    settle: async (mark, changes) => {
+    settle: async (mark, run, changes) => {
       const found = await inStore(() => ledgers.find({ [`jobs.${mark}`]: { $exists: true } }, inOnePage).toArray());
-      for (const { _id, jobs } of found) await uncount(_id, mark, jobs?.[mark] ?? {});
-      return write([{ mark, changes }]);
+      const counted = found.map(({ _id, jobs }) => ({ _id, count: jobs?.[mark] ?? {} }));
+      if (counted.some(({ count }) => (count.run ?? 1) > run)) throw new OutrunError('a later run of the job has counted it');
+      for (const { _id, count } of counted) await uncount(_id, mark, count);
+      return write([{ mark, run, changes }]);
     },
-    release: (mark) => letGo(mark)?.released.add(mark),
-    leave: letGo,
+    release: (mark) => {
+      for (const { released } of letGo(mark)) released.add(mark);
+    },
+    leave: (mark) => void letGo(mark),
     close: async () => {
       clearTimeout(timer);
       current = undefined;

@@ -2,7 +2,7 @@ import type { Collection, Db } from 'mongodb';
 import type { CallerKind } from '../domain/caller.ts';
 import { quantile } from '../domain/latency-histogram.ts';
 import { inOnePage } from './connection.ts';
-import { createLedgerWriter, ledgersOf, rowsOfLedgers, type TakeBack } from './count-ledger.ts';
+import { type CountWrite, createLedgerWriter, ledgersOf, rowsOfLedgers } from './count-ledger.ts';
 import {
   type ActivityTotals,
   type CounterRecord,
@@ -21,7 +21,7 @@ import { inStore } from './errors.ts';
 import { type FoldedRecord, foldLedgers } from './ledger-folding.ts';
 import type { StampSummary } from './stamps.ts';
 
-export type { TakeBack } from './count-ledger.ts';
+export type { CountWrite } from './count-ledger.ts';
 export { type Activity, type ActivityTotals, type StampTally, utcDay } from './counter-rows.ts';
 
 /** What a stored stamp counts for, when the counters are made anew. Its latency is not known any more. */
@@ -47,18 +47,19 @@ export interface DailyFigures {
   readonly latencyMs: { readonly p50: number | null; readonly p95: number | null };
 }
 
-/** Stamps that are counted together. `mark`: of the job that makes them, where it may be done again. */
+/** Stamps that are counted together. `mark`: of the job that makes them, where it may be done again; `run`: which run of it does, from 1. */
 export interface Tallied {
   readonly mark?: string | undefined;
+  readonly run?: number | undefined;
   readonly tallies: readonly StampTally[];
 }
 
 /** Failures reject with a ServiceError `store_unavailable`. */
 export interface CounterStore {
   /** Adds finished stamps in one write. */
-  add(counted: readonly Tallied[]): Promise<TakeBack>;
-  /** Counts these stamps in place of whatever any process has counted under the mark: the job was done before, nobody knows how far. */
-  settle(mark: string, tallies: readonly StampTally[]): Promise<TakeBack>;
+  add(counted: readonly Tallied[]): CountWrite;
+  /** Counts these stamps in place of whatever earlier runs of the job have counted: nobody knows how far they got. Rejects where a later run has counted. */
+  settle(counted: Tallied & { readonly mark: string; readonly run: number }): Promise<CountWrite>;
   /** The run of a job with that mark has ended: the job is done, or is done again by whoever gets it. */
   runEnded(mark: string, isDone: boolean): void;
   /** Adds what is no stamp, done at `timeMs`. */
@@ -107,10 +108,10 @@ export function createCounterStore(db: Db): CounterStore {
   }
 
   return {
-    add: (counted) => ledger.write(counted.map(({ mark, tallies }) => ({ mark, changes: changesOf(tallies) }))),
-    settle: (mark, tallies) => ledger.settle(mark, changesOf(tallies)),
+    add: (counted) => ledger.write(counted.map(({ mark, run, tallies }) => ({ mark, run, changes: changesOf(tallies) }))),
+    settle: ({ mark, run, tallies }) => ledger.settle(mark, run, changesOf(tallies)),
     runEnded: (mark, isDone) => void (isDone ? ledger.release(mark) : ledger.leave(mark)),
-    count: async (done, timeMs) => void (await ledger.write([{ changes: changesOfActivity(done, timeMs) }])),
+    count: (done, timeMs) => ledger.write([{ changes: changesOfActivity(done, timeMs) }]).written,
     totals: async (timeMs) => {
       const isShown = isOfHoursUntil(timeMs);
       const rows = await read((id) => id === lifetimeId || isShown(id), { $or: [{ _id: lifetimeId }, { _id: hoursUntil(timeMs) }] });

@@ -77,12 +77,10 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
   }
 
   return async ({ replyTo, isRepeated = false, countedBefore, items }, run) => {
-    const repeated = isRepeated && {
-      countedBefore,
-      note: (counted: readonly string[]) => run.note({ replyTo, isRepeated, countedBefore: counted, items }),
-    };
+    const note = (counted: readonly string[]) => run.note({ replyTo, isRepeated, countedBefore: counted, items });
+    const repeated = isRepeated ? { countedBefore, note } : undefined;
     const isFinal = ({ acceptedAt, isPromised = false }: StampItem) => !isPromised && clock() - acceptedAt < patience * waitMs;
-    const { stored, failed, refused, owed, counted } = await makeStamps(items, { ...run, repeated: repeated || undefined, isFinal });
+    const { stored, failed, refused, owed, counted } = await makeStamps(items, { ...run, repeated, isFinal });
     const storedIds = new Set(stored.map(({ tokenId }) => tokenId));
     // Before the replies: this job is done again where the queue does not take them.
     await announce(items.filter(({ tokenId, output }) => !output && storedIds.has(tokenId)));

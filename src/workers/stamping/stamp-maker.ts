@@ -41,7 +41,7 @@ export interface FailedItem {
 }
 
 export interface RepeatedJob {
-  /** The ids of what was there before the job made anything, as they were noted; undefined where nothing was noted, and so nothing made. */
+  /** The ids of what was there before the job made anything, as they were noted; undefined before its first run. */
   readonly countedBefore?: readonly string[] | undefined;
   /** Keeps them for the next run. */
   readonly note: (countedBefore: readonly string[]) => Promise<void>;
@@ -67,7 +67,7 @@ export interface StampsMade {
  */
 export type MakeStamps = (
   items: readonly StampItem[],
-  run: Pick<JobRun, 'isRetry' | 'life' | 'isOurs' | 'onEnd' | 'endsAfter'> & {
+  run: Pick<JobRun, 'run' | 'isRetry' | 'life' | 'isOurs' | 'onEnd' | 'endsAfter'> & {
     /** Where the job was sent twice: what it is to make may be there already, and counted. */
     readonly repeated?: RepeatedJob | undefined;
     /** Whether another job may have made it. */
@@ -169,7 +169,7 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
     latencyMs: proof && clock() - item.acceptedAt,
   });
 
-  return async (given, { life, isOurs, onEnd, endsAfter, isRetry, repeated, isLookedFor = false, isFinal = () => true }) => {
+  return async (given, { run, life, isOurs, onEnd, endsAfter, isRetry, repeated, isLookedFor = false, isFinal = () => true }) => {
     const items = distinct(given);
     const itemsById = new Map(items.map((item) => [item.tokenId, item]));
     const startedAt = clock();
@@ -193,6 +193,7 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
     onEnd((isDone) => counters.runEnded(mark, isDone));
     const { stored, counted } = await writer.write({
       mark,
+      run,
       isOurs,
       made: stamped.map(({ item, proof }) => ({ stamp: stampOf(item, proof), tally: tallyOf(item, proof) })),
       recounted: isRetry ? known.filter(isOfThisJob).map(tallyOfStored) : undefined,

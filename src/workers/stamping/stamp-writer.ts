@@ -3,7 +3,7 @@ import type { JobRun } from '../../shared/queue/jobs.ts';
 import { answerWithin } from '../../shared/runtime/answer-within.ts';
 import { createBatcher } from '../../shared/runtime/batcher.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
-import type { CounterStore, StampTally, TakeBack, Tallied } from '../../shared/store/counters.ts';
+import type { CounterStore, CountWrite, StampTally, Tallied } from '../../shared/store/counters.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 import type { DirectoryKeeper } from './directory-keeper.ts';
 
@@ -20,12 +20,16 @@ const leastSize = 4;
  * Jobs are counted together: so long after the count before, milliseconds, or at once after a pause. A command for each job would cost the
  * database as much as the insert of a stamp.
  */
-const longestCountGapMs = 50;
+const longestCountGapMs = 64;
 
 /** Jobs that wait to be counted hold their places in the worker: of `concurrency` of them no more than a few may. */
 const countGapMs = (concurrency: number): number => Math.min(longestCountGapMs, concurrency / 4);
 
 const mostCountedTogether = 256;
+
+/** How often, and after which pause in milliseconds, the store is asked to take back a count. */
+const mostTakeBacks = 5;
+const takeBackPauseMs = 1_000;
 
 /** How long a job with failures waits for the counters, milliseconds. */
 const longestCountingMs = 400;
@@ -40,6 +44,7 @@ export interface Made {
 export interface MadeByJob {
   /** Tells the job and its items from all others, and is the same when the job is done again: hexadecimal text. */
   readonly mark: string;
+  readonly run: JobRun['run'];
   readonly isOurs: JobRun['isOurs'];
   readonly made: readonly Made[];
   /** What is counted for stamps that the job had made before; undefined where this is its first run. */
@@ -59,8 +64,8 @@ interface JobWrites extends MadeByJob {
 }
 
 interface JobCounts extends Tallied {
-  /** Set once they are counted. */
-  takeBack?: TakeBack;
+  /** Set once it is begun. */
+  write?: CountWrite;
 }
 
 export interface StampWriterDeps {
@@ -79,6 +84,8 @@ export interface StampWriter {
   /** Counts stamps that nobody could make. */
   countFailures(tallies: readonly StampTally[]): Promise<void>;
 }
+
+const settled = async <T>(promise: Promise<T>): Promise<PromiseSettledResult<T>> => (await Promise.allSettled([promise]))[0];
 
 type StoredById = ReadonlyMap<string, StoredStamp>;
 
@@ -101,40 +108,57 @@ export function createStampWriter({ stamps, directory, counters, concurrency, lo
       return undefined;
     },
     flush: async (together) => {
-      const takeBack = await counters.add(together);
-      for (const counts of together) counts.takeBack = takeBack;
+      const write = counters.add(together);
+      for (const counts of together) counts.write = write;
+      await write.written;
     },
   });
 
-  async function countTogether(counts: JobCounts): Promise<TakeBack> {
-    await counting.add(counts);
-    return counts.takeBack!;
+  const countTogether = (counts: JobCounts): CountWrite => ({
+    written: counting.add(counts),
+    takeBack: async (mark) => counts.write?.takeBack(mark),
+  });
+
+  /** A store that is away for a moment must not leave stamps counted twice. */
+  async function takeBackAtLast(mark: string, takeBack: CountWrite['takeBack']): Promise<void> {
+    for (let tried = 1; ; tried += 1) {
+      try {
+        return await takeBack(mark);
+      } catch (error) {
+        log.warn({ err: error, mark, tried }, 'what another worker counts could not be taken back');
+        if (tried === mostTakeBacks) throw error;
+        await delay(takeBackPauseMs);
+      }
+    }
   }
 
   /**
-   * Counts what a run has made, as long as its worker holds the job. Once it is lost, another run counts all that is stored, and may have done
-   * so by now: asked before, it may have been lost until the store wrote; then what was written is taken back.
+   * Counts what a run has made if its worker holds the job before and after the write. If the job is lost, the next run counts all that is
+   * stored, and may have done so already: what was written here is then taken back.
    */
-  async function countWhileHeld({ mark, isOurs }: MadeByJob, write: () => Promise<TakeBack>): Promise<void> {
-    const lost = () => new Error('another worker has taken the job over, and counts it');
+  async function countWhileHeld({ mark, isOurs }: MadeByJob, begin: () => CountWrite | Promise<CountWrite>): Promise<void> {
+    const lost = (cause?: unknown) => new Error('the job is not surely held any more, and another run counts it', { cause });
     if (!(await isOurs())) throw lost();
-    const takeBack = await write();
-    if (await isOurs().catch(() => false)) return;
-    await takeBack(mark);
-    throw lost();
+    const { written, takeBack } = await begin();
+    const [writing, held] = [await settled(written), await settled(isOurs())];
+    if (held.status === 'rejected' || !held.value) {
+      await takeBackAtLast(mark, takeBack);
+      throw lost(held.status === 'rejected' ? held.reason : undefined);
+    }
+    if (writing.status === 'rejected') throw writing.reason;
   }
 
   /** Counts a job once it is known what is stored, and what of it was `added`. */
   async function count(job: JobWrites, stored: StoredById, added: Set<string>): Promise<void> {
-    const { mark, made, recounted } = job;
+    const { mark, run, made, recounted } = job;
     // Two jobs that are written together may hold the same stamp; it was added, and counts, once.
     const isNew = made.map(({ stamp }) => added.delete(stamp.tokenId));
     if (recounted) {
       const ours = made.filter(({ stamp }) => isOfSameRequest(stored.get(stamp.tokenId), stamp));
-      return countWhileHeld(job, () => counters.settle(mark, [...recounted, ...ours.map(({ tally }) => tally)]));
+      return countWhileHeld(job, () => counters.settle({ mark, run, tallies: [...recounted, ...ours.map(({ tally }) => tally)] }));
     }
     const tallies = made.filter((_, index) => isNew[index]).map(({ tally }) => tally);
-    if (tallies.length > 0) await countWhileHeld(job, () => countTogether({ mark, tallies }));
+    if (tallies.length > 0) await countWhileHeld(job, () => countTogether({ mark, run, tallies }));
   }
 
   const writing = createBatcher<JobWrites>({
@@ -164,7 +188,7 @@ export function createStampWriter({ stamps, directory, counters, concurrency, lo
     },
     countFailures: async (tallies) => {
       if (tallies.length === 0) return;
-      const isCounted = await answerWithin(longestCountingMs, () => counters.add([{ tallies }]).then(() => true));
+      const isCounted = await answerWithin(longestCountingMs, () => counters.add([{ tallies }]).written.then(() => true));
       if (!isCounted) log.warn({ failed: tallies.length }, 'failures were not counted in time');
     },
   };
