@@ -8,7 +8,8 @@ import { eventually } from '../support/eventually.ts';
 import { startPrivateRedis } from '../support/servers.ts';
 import { stampItem } from '../support/stamp-items.ts';
 
-test('E11: a run that fails ends only after what it still writes, so that the next run finds that', async () => {
+/** A queue on a Redis of its own. */
+async function startQueue() {
   const server = await startPrivateRedis();
   onTestFinished(server.dispose);
   const log = pino({ level: 'silent' });
@@ -17,7 +18,11 @@ test('E11: a run that fails ends only after what it still writes, so that the ne
   await untilReady(redis);
   const queue = createStampQueue({ redis, replyTo: 'nobody', maxDepth: 10, log });
   onTestFinished(() => queue.close());
+  return { redis, queue, log };
+}
 
+test('E11: a run that fails ends only after what it still writes, so that the next run finds that', async () => {
+  const { redis, queue, log } = await startQueue();
   const { promise: writing, reject } = Promise.withResolvers<void>();
   writing.catch(() => undefined);
   const runs: boolean[] = [];
@@ -39,4 +44,25 @@ test('E11: a run that fails ends only after what it still writes, so that the ne
   reject(new Error('and the write too'));
   await eventually(async () => runs.filter((isRetry) => isRetry).length === 2);
   expect(failed).toEqual(['stamp', 'stamp']);
+});
+
+test('E11: a run that lost its job replaces no payload', async () => {
+  const { redis, queue, log } = await startQueue();
+  const payloads: unknown[] = [];
+  const refused: string[] = [];
+  const stamp: JobProcessors['stamp'] = async (job, { jobId, isRetry, note, keepOnly }) => {
+    payloads.push(job);
+    if (isRetry) return;
+    await note({ ...job, isRepeated: true });
+    await redis.del(`{qstamp}:stamps:${jobId}:lock`);
+    for (const replace of [note, keepOnly])
+      await replace({ ...job, countedBefore: [] }).catch(({ message }: Error) => refused.push(message));
+    throw new Error('done again');
+  };
+  const consumer = consumeJobs({ redis, processors: { stamp } as JobProcessors, concurrency: 8, log });
+  onTestFinished(() => consumer.close());
+  await queue.accept(stampItem(), () => true);
+  await eventually(async () => payloads.length === 2);
+  expect(refused).toEqual(Array(2).fill('another worker has taken the job over'));
+  expect(payloads[1]).toEqual({ ...(payloads[0] as object), isRepeated: true });
 });
