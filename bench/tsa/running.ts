@@ -29,7 +29,13 @@ export async function startTsa() {
       const { isAggregating, awayMs } = wanted;
       const url = awayMs > 0 ? `${tsa.url}/?fault=slow:${awayMs}` : tsa.url;
       const file = join(dir, `${name.replaceAll(' ', '-')}.json`);
-      const entry = { name: 'local-tsa', url, trust_anchors_file: 'root.pem', ...(isAggregating && { aggregate: {} }) };
+      const entry = {
+        name: 'local-tsa',
+        url,
+        trust_anchors_file: 'root.pem',
+        max_concurrent: 256,
+        ...(isAggregating && { aggregate: {} }),
+      };
       writeFileSync(file, JSON.stringify([entry]));
       return { TSP: 'file', TSP_PROVIDERS_FILE: file };
     },

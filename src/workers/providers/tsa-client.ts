@@ -1,6 +1,5 @@
 import { type Dispatcher, errors, Pool } from 'undici';
 import type { Credentials } from './credentials.ts';
-import { withDeadline } from './deadline.ts';
 
 /** The most bytes of an answer that are read: no time-stamp needs more. */
 const maxAnswerBytes = 64 * 1024;
@@ -145,22 +144,22 @@ export function createTsaClient(options: { url: string; credentials: Credentials
   };
   const request = { path: `${pathname}${search}`, method: 'POST', headers } as const;
 
-  async function exchange(tsq: Buffer, signal: AbortSignal): Promise<Buffer> {
-    const settle = Promise.withResolvers<Buffer>();
-    const handler = new Exchange(settle);
-    const onAbort = () => handler.fail(noTimeLeft(signal.reason));
-    if (signal.aborted) throw noTimeLeft(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
-    try {
-      pool.dispatch({ ...request, body: tsq }, handler);
-      return await settle.promise;
-    } finally {
-      signal.removeEventListener('abort', onAbort);
-    }
-  }
-
   return {
-    ask: (tsq, outer) => withDeadline(timeoutMs, (signal) => exchange(tsq, signal), outer),
+    ask: async (tsq, signal) => {
+      if (signal.aborted) throw noTimeLeft(signal.reason);
+      const settle = Promise.withResolvers<Buffer>();
+      const handler = new Exchange(settle);
+      const onAbort = () => handler.fail(noTimeLeft(signal.reason));
+      const timer = setTimeout(() => handler.fail(noTimeLeft(undefined)), timeoutMs);
+      signal.addEventListener('abort', onAbort, { once: true });
+      try {
+        pool.dispatch({ ...request, body: tsq }, handler);
+        return await settle.promise;
+      } finally {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', onAbort);
+      }
+    },
     close: () => void pool.destroy(),
   };
 }

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { verifyEvidence, verifyEvidenceAside } from '../../../src/shared/rfc3161/ers/verify.ts';
 import { verifyResponse, verifyResponseAside } from '../../../src/shared/rfc3161/tsp/verify.ts';
+import { verifyInThreadPool } from '../../../src/shared/rfc3161/x509/public-key.ts';
 import { createTrustStore } from '../../../src/shared/rfc3161/x509/trust-store.ts';
 import { KEY_ALGORITHMS } from '../../../src/tsa/certificate.ts';
 import { tries } from '../../support/depth.ts';
@@ -22,7 +23,9 @@ test.each(KEY_ALGORITHMS)(
         receivedAtMs: LAB_NOW_MS,
       });
       const here = [verifyResponse(bytes, contextOf()), verifyEvidence(bytes, contextOf())];
-      expect(await Promise.all([verifyResponseAside(bytes, contextOf()), verifyEvidenceAside(bytes, contextOf())])).toEqual(here);
+      expect(
+        await Promise.all([verifyResponseAside(bytes, contextOf(), verifyInThreadPool), verifyEvidenceAside(bytes, contextOf())]),
+      ).toEqual(here);
       return here.map((result) => (result.ok ? 'good' : result.code));
     };
     expect(await judged(answer)).toEqual(['good', 'good']);

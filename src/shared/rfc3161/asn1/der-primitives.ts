@@ -8,42 +8,45 @@ const OTHER_STRINGS: ReadonlySet<number> = new Set([0x12, 0x14, 0x15, 0x19, 0x1a
 
 /** The contents of a primitive type. Whether a time is one of the calendar is for its reader to judge. */
 export function checkPrimitive(tag: number, source: Buffer, content: number, end: number): void {
-  const reject = (what: string): never => refuse('der_not_canonical', `The ${what} at octet ${content} is not in the form of DER.`);
   const length = end - content;
   switch (tag) {
     case TAG.boolean:
-      if (length !== 1 || (source[content] !== 0x00 && source[content] !== 0xff)) reject('BOOLEAN');
+      if (length !== 1 || (source[content] !== 0x00 && source[content] !== 0xff)) reject('BOOLEAN', content);
       return;
     case TAG.integer:
     case TAG.enumerated:
-      if (!isMinimalInteger(source, content, end)) reject('INTEGER');
+      if (!isMinimalInteger(source, content, end)) reject('INTEGER', content);
       return;
     case TAG.bitString:
-      if (!isCanonicalBitString(source, content, end)) reject('BIT STRING');
+      if (!isCanonicalBitString(source, content, end)) reject('BIT STRING', content);
       return;
     case TAG.null:
-      if (length !== 0) reject('NULL');
+      if (length !== 0) reject('NULL', content);
       return;
     case TAG.oid:
-      if (!isCanonicalOid(source, content, end)) reject('OBJECT IDENTIFIER');
+      if (!isCanonicalOid(source, content, end)) reject('OBJECT IDENTIFIER', content);
       return;
     case TAG.utf8String:
-      if (!isUtf8(source, content, end)) reject('UTF8String');
+      if (!isUtf8(source, content, end)) reject('UTF8String', content);
       return;
     case TAG.printableString: // CAs write '&', '@' and '*' into it, which X.680 §41.4 leaves out: any ASCII is taken.
     case TAG.ia5String:
     case TAG.utcTime:
     case TAG.generalizedTime:
-      if (!isAscii(source, content, end)) reject('character string');
+      if (!isAscii(source, content, end)) reject('character string', content);
       return;
     case TAG.bmpString:
-      if (length % 2 !== 0) reject('BMPString');
+      if (length % 2 !== 0) reject('BMPString', content);
       return;
     case TAG.octetString:
       return;
     default:
       if (!OTHER_STRINGS.has(tag)) refuse('der_malformed', `No time-stamp has an element of type ${tag}, as at octet ${content}.`);
   }
+}
+
+function reject(what: string, content: number): never {
+  refuse('der_not_canonical', `The ${what} at octet ${content} is not in the form of DER.`);
 }
 
 function isAscii(source: Buffer, content: number, end: number): boolean {

@@ -45,7 +45,7 @@ export function sequence(...elements: readonly Uint8Array[]): Buffer {
 
 /** SET OF: the elements in ascending order of their encodings (X.690 §11.6). */
 export function setOf(...elements: readonly Uint8Array[]): Buffer {
-  return tlv(0x31, ...[...elements].sort(Buffer.compare));
+  return tlv(0x31, ...(elements.length > 1 ? elements.toSorted(Buffer.compare) : elements));
 }
 
 /** INTEGER: two's complement in as few octets as possible (X.690 §8.3). */

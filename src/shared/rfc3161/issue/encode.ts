@@ -85,12 +85,11 @@ export interface ResponseParts {
 
 /** GeneralizedTime text of a time in milliseconds since the epoch, without trailing zeros (RFC 3161 §2.4.2, X.690 §11.7). */
 export function genTimeText(timeMs: number): string {
-  const [date = '', fraction = ''] = new Date(timeMs)
-    .toISOString()
-    .replace(/[-:TZ]/g, '')
-    .split('.');
-  const digits = fraction.replace(/0+$/, '');
-  return `${date}${digits === '' ? '' : `.${digits}`}Z`;
+  const text = new Date(timeMs).toISOString();
+  const part = (from: number, to: number) => text.slice(from, to);
+  const seconds = `${part(0, 4)}${part(5, 7)}${part(8, 10)}${part(11, 13)}${part(14, 16)}${part(17, 19)}`;
+  const digits = part(20, 23).replace(/0+$/, '');
+  return `${seconds}${digits === '' ? '' : `.${digits}`}Z`;
 }
 
 export function encodeTstInfo(fields: TstInfoFields): Buffer {

@@ -134,14 +134,14 @@ export function tokenPartsOf(identity: SigningIdentity, certReq: boolean, eConte
     digestAlgorithms: [signer.digestAlgorithm],
     eContentType: OID.tstInfo,
     eContent,
-    // A SET OF: DER has an order for it (X.690 §11.6).
-    certificates: certReq ? [identity.certificate, ...identity.chain].sort(Buffer.compare) : [],
+    certificates: certReq ? constantPartsOf(identity).certificates : [],
     crls: [],
     signers: [signer],
   };
 }
 
-type ConstantParts = Pick<SignerParts, 'sid' | 'digestAlgorithm'> & { readonly signingCertificate: Buffer };
+type ConstantParts = Pick<SignerParts, 'sid' | 'digestAlgorithm'> &
+  Pick<TokenParts, 'certificates'> & { readonly signingCertificate: Buffer };
 
 const constantParts = new WeakMap<SigningIdentity, ConstantParts>();
 
@@ -149,10 +149,12 @@ const constantParts = new WeakMap<SigningIdentity, ConstantParts>();
 function constantPartsOf(identity: SigningIdentity): ConstantParts {
   const known = constantParts.get(identity);
   if (known) return known;
-  const { certificate, issuerName, serialNumber, scheme } = identity;
+  const { certificate, chain, issuerName, serialNumber, scheme } = identity;
   const parts = {
     sid: sequence(issuerName, serialNumber),
     digestAlgorithm: digestIdentifier(scheme.digest),
+    // A SET OF: DER has an order for it (X.690 §11.6).
+    certificates: [certificate, ...chain].sort(Buffer.compare),
     signingCertificate: encodeSigningCertificateV2(digestData('sha256', certificate), issuerName, serialNumber),
   };
   constantParts.set(identity, parts);

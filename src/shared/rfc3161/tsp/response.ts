@@ -16,17 +16,17 @@ export interface GrantedToken {
 /** The token of an answer that grants one (refusals 1–4). */
 export function grantedTokenOf(element: Der, acceptGrantedWithMods: boolean): GrantedToken {
   const members = membersOf(element, 'TimeStampResp');
-  const { status, explanation, hasFailure } = statusOf(members.take(TAG.sequence, 'status'));
+  const { status, explain, failures } = statusOf(members.take(TAG.sequence, 'status'));
   const token = members.optional(TAG.sequence);
   members.end();
   if (status !== PKI_STATUS.granted && status !== PKI_STATUS.grantedWithMods) {
-    if (token !== undefined) refuse('token_not_granted', `The status is ${explanation}, and yet there is a token.`);
-    refuse('not_granted', `The status is ${explanation}.`);
+    if (token !== undefined) refuse('token_not_granted', `The status is ${explain()}, and yet there is a token.`);
+    refuse('not_granted', `The status is ${explain()}.`);
   }
-  if (token === undefined) refuse('token_missing', `The status is ${explanation}, but there is no token.`);
-  if (hasFailure) refuse('status_contradictory', `The status is ${explanation}, and yet there is a token.`);
+  if (token === undefined) refuse('token_missing', `The status is ${explain()}, but there is no token.`);
+  if (failures !== undefined) refuse('status_contradictory', `The status is ${explain()}, and yet there is a token.`);
   const grantedWithMods = status === PKI_STATUS.grantedWithMods;
-  if (grantedWithMods && !acceptGrantedWithMods) refuse('granted_with_mods', `The status is ${explanation}.`);
+  if (grantedWithMods && !acceptGrantedWithMods) refuse('granted_with_mods', `The status is ${explain()}.`);
   return { token, grantedWithMods };
 }
 
@@ -34,7 +34,7 @@ export function grantedTokenOf(element: Der, acceptGrantedWithMods: boolean): Gr
 export function requestFaultOf(response: Uint8Array): RequestFault | undefined {
   try {
     const { failures } = statusOf(membersOf(parseDer(response), 'TimeStampResp').take(TAG.sequence, 'status'));
-    return REQUEST_FAULTS.find((fault) => failures.includes(fault));
+    return REQUEST_FAULTS.find((fault) => failures?.includes(fault));
   } catch (error) {
     if (error instanceof Refusal) return undefined;
     throw error;
@@ -44,8 +44,8 @@ export function requestFaultOf(response: Uint8Array): RequestFault | undefined {
 /** Of a TSA's words so many are told. */
 const MAX_STATUS_TEXTS = 8;
 
-/** PKIStatusInfo, with everything it says in words. */
-function statusOf(element: Der): { status: number; explanation: string; hasFailure: boolean; failures: string[] } {
+/** PKIStatusInfo, with everything it says in words; `failures` undefined: it has no failInfo. */
+function statusOf(element: Der): { status: number; explain: () => string; failures: string[] | undefined } {
   const members = membersOf(element, 'PKIStatusInfo');
   const status = smallIntegerOf(members.take(TAG.integer, 'status'));
   const freeText = members.optional(TAG.sequence);
@@ -56,11 +56,6 @@ function statusOf(element: Der): { status: number; explanation: string; hasFailu
     // A stranger's words: quoted, so that they cannot be taken for ours.
     return JSON.stringify(contentsOf(child).toString('utf8').slice(0, 200));
   });
-  const failures = failInfo === undefined ? [] : [...namedBitsOf(failInfo, 'failInfo')].map(failureName);
-  return {
-    status,
-    explanation: [`${statusName(status)} (${status})`, ...failures, ...texts].join(', '),
-    hasFailure: failInfo !== undefined,
-    failures,
-  };
+  const failures = failInfo && [...namedBitsOf(failInfo, 'failInfo')].map(failureName);
+  return { status, explain: () => [`${statusName(status)} (${status})`, ...(failures ?? []), ...texts].join(', '), failures };
 }

@@ -21,6 +21,7 @@ import type { RefusalCode } from '../refusal/codes.ts';
 import { Refusal, refusedBy } from '../refusal/refusal.ts';
 import type { Certificate } from '../x509/certificate.ts';
 import { checkAt, checkNotEnded } from '../x509/path-rules.ts';
+import { type VerifySignature, verifyInThreadPool } from '../x509/public-key.ts';
 import type { Imprint } from './imprint.ts';
 import { requestOf } from './request.ts';
 import { checkNonce, checkPolicy, checkTime, checkWindow } from './statement.ts';
@@ -42,11 +43,15 @@ export function verifyResponse(response: Uint8Array, context: ResponseContext): 
   }
 }
 
-/** `verifyResponse`; the signature is computed in the thread pool, so that this thread goes on meanwhile. */
-export async function verifyResponseAside(response: Uint8Array, context: ResponseContext): Promise<VerifyResult> {
+/** `verifyResponse`; the signature is computed in another thread, so that this one goes on meanwhile. */
+export async function verifyResponseAside(
+  response: Uint8Array,
+  context: ResponseContext,
+  verifySignature: VerifySignature,
+): Promise<VerifyResult> {
   try {
     const { read, rules } = readAnswer(response, context);
-    return await judgeSignerAside(read, context, rules);
+    return await judgeSignerAside(read, context, rules, verifySignature);
   } catch (error) {
     return refusedBy(error);
   }
@@ -78,7 +83,7 @@ export function verifyToken(token: Uint8Array, context: TokenContext): VerifyRes
 /** `verifyToken`; the signature is computed in the thread pool, so that this thread goes on meanwhile. */
 export async function verifyTokenAside(token: Uint8Array, context: TokenContext): Promise<VerifyResult> {
   try {
-    return await judgeSignerAside(readStored(token, context), context, rulesOfStored(context));
+    return await judgeSignerAside(readStored(token, context), context, rulesOfStored(context), verifyInThreadPool);
   } catch (error) {
     return refusedBy(error);
   }
@@ -136,9 +141,14 @@ export function judgeSigner(token: ReadToken, context: VerifyContext, rules: Sig
   return judgeFound(token, found, context, rules);
 }
 
-async function judgeSignerAside(token: ReadToken, context: VerifyContext, rules: SignerRules): Promise<Verified> {
+async function judgeSignerAside(
+  token: ReadToken,
+  context: VerifyContext,
+  rules: SignerRules,
+  verifySignature: VerifySignature,
+): Promise<Verified> {
   const found = findSigner(token, context, rules);
-  if (!found.isSignatureKnown) await checkSignatureAside(token.signed.signer, found.signer, found.sworn());
+  if (!found.isSignatureKnown) await checkSignatureAside(token.signed.signer, found.signer, found.sworn(), verifySignature);
   return judgeFound(token, found, context, rules);
 }
 

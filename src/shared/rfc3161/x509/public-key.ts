@@ -71,35 +71,53 @@ function keyObjectOf(spki: Der): KeyObject {
   }
 }
 
-/**
- * Whether `signature` is that of `key` over `data`.
- *
- * @throws Refusal `signature_algorithm_mismatch` when such a key makes no such signature
- */
-export function isSignatureOf(key: PublicKey, algorithm: SignatureAlgorithm, data: Uint8Array, signature: Uint8Array): boolean {
-  const input = verifyInputOf(key, algorithm);
+/** What a signature is computed from, as `node:crypto` names it. */
+export interface SignatureSubject {
+  readonly digest: string | undefined;
+  readonly key: KeyObject | VerifyKeyObjectInput;
+  readonly data: Uint8Array;
+  readonly signature: Uint8Array;
+}
+
+/** Computes elsewhere whether a signature holds, false also for what is none, while this thread goes on. Never rejects. */
+export type VerifySignature = (subject: SignatureSubject) => Promise<boolean>;
+
+/** Whether a signature holds; false also for what is none. */
+export function verifyHere({ digest, key, data, signature }: SignatureSubject): boolean {
   try {
-    return verify(algorithm.digest, data, input, signature);
+    return verify(digest, data, key, signature);
   } catch {
     return false; // OpenSSL throws for a signature that it cannot decode.
   }
 }
 
-/** `isSignatureOf`, computed in the thread pool: this thread goes on meanwhile. @throws Refusal as it does */
-export async function isSignatureOfAside(
-  key: PublicKey,
-  algorithm: SignatureAlgorithm,
-  data: Uint8Array,
-  signature: Uint8Array,
-): Promise<boolean> {
-  const input = verifyInputOf(key, algorithm);
-  return new Promise((resolve) => {
+/** In the thread pool of Node.js, each signature by itself. */
+export const verifyInThreadPool: VerifySignature = ({ digest, key, data, signature }) =>
+  new Promise((resolve) => {
     try {
-      verify(algorithm.digest, data, input, signature, (error, holds) => resolve(error === null && holds));
+      verify(digest, data, key, signature, (error, holds) => resolve(error === null && holds));
     } catch {
       resolve(false);
     }
   });
+
+/**
+ * What tells whether `signature` is that of `key` over `data`.
+ *
+ * @throws Refusal `signature_algorithm_mismatch` when such a key makes no such signature
+ */
+export function signatureSubjectOf(
+  key: PublicKey,
+  algorithm: SignatureAlgorithm,
+  data: Uint8Array,
+  signature: Uint8Array,
+): SignatureSubject {
+  return { digest: algorithm.digest, key: verifyInputOf(key, algorithm), data, signature };
+}
+
+/** Whether `signature` is that of `key` over `data`. @throws Refusal as `signatureSubjectOf` does */
+export function isSignatureOf(key: PublicKey, algorithm: SignatureAlgorithm, data: Uint8Array, signature: Uint8Array): boolean {
+  return verifyHere(signatureSubjectOf(key, algorithm, data, signature));
 }
 
 function verifyInputOf(key: PublicKey, algorithm: SignatureAlgorithm): KeyObject | VerifyKeyObjectInput {

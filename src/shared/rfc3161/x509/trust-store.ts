@@ -70,6 +70,7 @@ export function createTrustStore({ anchors, intermediates = [], crls = [], areCa
   // Only what leads to an anchor is remembered: no stranger can fill the memory with certificates of his own.
   const configured = new Map(certificates.map((certificate) => [certificate.fingerprint, certificate]));
   const met = new Map<string, Certificate>();
+  const lastMet = new Map<string, Certificate>();
   const knownChains = new Map<string, Chain>();
   const goodSignatures = new Map<string, true>();
 
@@ -79,8 +80,13 @@ export function createTrustStore({ anchors, intermediates = [], crls = [], areCa
     crls: lists,
     areCaPurposesIgnored,
     certificateOf: (der) => {
+      const ending = endingOf(der);
+      const last = lastMet.get(ending);
+      if (last?.der.equals(der)) return last;
       const fingerprint = fingerprintOf(der);
-      return configured.get(fingerprint) ?? met.get(fingerprint) ?? parseCertificate(der);
+      const known = configured.get(fingerprint) ?? met.get(fingerprint);
+      if (known) remember(lastMet, ending, known);
+      return known ?? parseCertificate(der);
     },
     chainOf: (signer, embedded, accept) => {
       const key = [signer, ...embedded].map((certificate) => certificate.fingerprint).join();
@@ -103,6 +109,11 @@ export function createTrustStore({ anchors, intermediates = [], crls = [], areCa
 export function certificatesIn(material: Material, name = 'certificate'): readonly Certificate[] {
   return blocksOf('CERTIFICATE', name, material).map((der) => reading(name, () => parseCertificate(der)));
 }
+
+const ENDING_OCTETS = 16;
+
+/** The last octets of a certificate, which are of its signature: hardly two have the same, and they cost less than a digest of all of it. */
+const endingOf = (der: Buffer): string => der.toString('latin1', Math.max(0, der.length - ENDING_OCTETS));
 
 /** Whether a chain is good this time too; where it is not, another one may be. */
 function isAccepted(chain: Chain, accept: (chain: Chain) => void): boolean {

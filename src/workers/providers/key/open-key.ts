@@ -1,4 +1,4 @@
-import { issueResponse } from '../../../shared/rfc3161/index.ts';
+import { issueResponse, type VerifySignature } from '../../../shared/rfc3161/index.ts';
 import type { Logger } from '../../../shared/runtime/log.ts';
 import { randomSerial } from '../../../shared/runtime/random-octets.ts';
 import type { KeyProviderSettings } from '../../../shared/trust/providers-file.ts';
@@ -26,7 +26,7 @@ export interface KeyProvider extends Rfc3161Provider {
  */
 export function openKeyProvider(
   { settings, trust }: TrustedProvider & { readonly settings: KeyProviderSettings },
-  { log, time = systemTime }: { log: Logger; time?: LocalTime },
+  { log, time = systemTime, ...deps }: { log: Logger; time?: LocalTime; verifySignature?: VerifySignature },
 ): KeyProvider {
   const profile = openSigningKey(settings, trust, time.wall());
   const clockWatch = openClock(settings, time, log);
@@ -34,6 +34,6 @@ export function openKeyProvider(
     await clockWatch.confirm();
     return issueResponse(profile, tsq, { timeMs: time.wall(), serial: randomSerial() });
   };
-  const provider = createRfc3161Provider({ settings, trust, client: { ask, close: clockWatch.close }, clock: time.wall });
+  const provider = createRfc3161Provider({ settings, trust, client: { ask, close: clockWatch.close }, clock: time.wall, ...deps });
   return { ...provider, clockWatch, readClock: clockWatch.read };
 }

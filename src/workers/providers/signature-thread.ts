@@ -1,0 +1,84 @@
+import { Worker } from 'node:worker_threads';
+import { type SignatureSubject, type VerifySignature, verifyHere } from '../../shared/rfc3161/index.ts';
+import { createBatcher } from '../../shared/runtime/batcher.ts';
+import type { SignatureBatch } from './verify-signatures.ts';
+
+/** The most signatures of one message: some 20 ms of work. */
+const mostAtOnce = 256;
+
+interface Asked extends SignatureSubject {
+  holds: boolean;
+}
+
+interface Thread {
+  /** One batch at a time. @throws where the thread has ended */
+  verdictsOn(asked: readonly Asked[]): Promise<readonly boolean[]>;
+}
+
+/**
+ * Verifies signatures in a thread of its own, those that come while it is busy together. In the thread pool each would wake a thread, which
+ * takes the core from this one: that costs a tenth of a stamp. The thread starts with the first signature, and keeps no process alive that
+ * waits for none. Where it ends, this thread verifies, and the next signature starts another.
+ */
+export function createSignatureThread(): VerifySignature {
+  let thread: Thread | undefined;
+
+  const batcher = createBatcher<Asked>({
+    maxSize: mostAtOnce,
+    flush: async (asked) => {
+      thread ??= startThread(() => {
+        thread = undefined;
+      });
+      const verdicts = await thread.verdictsOn(asked).catch(() => asked.map(verifyHere));
+      for (const [i, one] of asked.entries()) one.holds = verdicts[i] === true;
+    },
+  });
+
+  return async (subject) => {
+    const asked = { ...subject, holds: false };
+    await batcher.add(asked);
+    return asked.holds;
+  };
+}
+
+function startThread(onEnd: () => void): Thread {
+  const worker = new Worker(new URL('./verify-signatures.ts', import.meta.url));
+  let answer = Promise.withResolvers<readonly boolean[]>();
+  worker.on('message', (verdicts: readonly boolean[]) => {
+    worker.unref();
+    answer.resolve(verdicts);
+  });
+  const end = (cause: unknown) => {
+    onEnd();
+    answer.reject(new Error('the thread has ended', { cause }));
+  };
+  worker.on('error', end).on('exit', end);
+  return {
+    verdictsOn: async (asked) => {
+      answer = Promise.withResolvers();
+      const batch = packed(asked);
+      worker.postMessage(batch, [batch.octets.buffer]);
+      worker.ref();
+      return answer.promise;
+    },
+  };
+}
+
+/** All octets in one piece, which changes hands: by themselves they would be copied with the pools that they lie in. */
+function packed(asked: readonly Asked[]): SignatureBatch {
+  const keys = [...new Set(asked.map(({ key }) => key))];
+  const octets = new Uint8Array(asked.reduce((sum, { data, signature }) => sum + data.length + signature.length, 0));
+  let offset = 0;
+  const put = (part: Uint8Array): number => {
+    octets.set(part, offset);
+    offset += part.length;
+    return part.length;
+  };
+  const subjects = asked.map(({ digest, key, data, signature }) => ({
+    digest,
+    key: keys.indexOf(key),
+    dataLength: put(data),
+    signatureLength: put(signature),
+  }));
+  return { keys, subjects, octets };
+}
