@@ -47,28 +47,14 @@ test('signatures of several keys and kinds, asked for at the same time, each get
   }
 });
 
-/** Verifies a good and a forged signature, twice, and prints the verdicts; ends when nothing is left to do. */
-const program = `
-  import { generateKeyPairSync, sign } from 'node:crypto';
-  import { createSignatureThread } from './src/workers/providers/signature-thread.ts';
-  const { privateKey, publicKey: key } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const data = Buffer.from('what is signed');
-  const good = { digest: 'sha256', key, data, signature: sign('sha256', data, privateKey) };
-  const verifySignature = createSignatureThread();
-  for (let i = 0; i < 2; i++) {
-    console.log(...await Promise.all([verifySignature(good), verifySignature({ ...good, data: Buffer.from('another') })]));
-  }
-`;
-
-const run = async (...options: string[]) => {
-  const args = [...options, '--input-type=module', '--eval', program];
-  return (await promisify(execFile)(process.execPath, args, { cwd: checkoutDir })).stdout;
-};
+const supportDir = join(checkoutDir, 'test/support');
+const verifyTwice = async (...options: string[]) =>
+  (await promisify(execFile)(process.execPath, [...options, join(supportDir, 'verify-twice.ts')])).stdout;
 
 test('a process that waits for no signature ends, though the thread would go on', async () => {
-  expect(await run()).toBe('true false\n'.repeat(2));
+  expect(await verifyTwice()).toBe('true false\n'.repeat(2));
 });
 
 test('where the thread ends, its signatures are verified all the same, and those after them', async () => {
-  expect(await run('--import', join(checkoutDir, 'test/support/ending-threads.ts'))).toBe('true false\n'.repeat(2));
+  expect(await verifyTwice('--import', join(supportDir, 'ending-threads.ts'))).toBe('true false\n'.repeat(2));
 });
