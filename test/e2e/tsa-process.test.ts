@@ -131,7 +131,7 @@ describe('the development TSA as a process', () => {
     const rootPem = await readFile(rootFile, 'utf8');
     expect((await judge((await postQuery(url, asked.der)).body, rootPem, Date.now())).output).toContain('Verification: OK');
     expect(JSON.parse(await readFile(providersFile, 'utf8'))).toEqual([
-      { name: 'local-tsa', url, qualified: false, policy_oid: '2.999.3161.1', trust_anchors_file: 'root.pem' },
+      { name: 'local-tsa', url, qualified: false, policy_oid: '2.999.3161.1', trust_anchors_file: 'root.pem', max_concurrent: 256 },
     ]);
     child.kill('SIGTERM');
     expect(await once(child, 'exit')).toEqual([0, null]);
