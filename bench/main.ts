@@ -10,6 +10,7 @@ const measurements: Readonly<Record<string, () => Promise<unknown>>> = {
   door: () => import('./door.ts'),
   tokens: () => import('./tokens.ts'),
   tsa: () => import('./tsa.ts'),
+  direct: () => import('./direct.ts'),
 };
 
 const name = process.argv[2] ?? 'stamping';

@@ -1,5 +1,6 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { resolve } from 'node:path';
 
 export interface RunningProcesses {
   /** What the last one says of where it listens; empty if it does not. */
@@ -24,12 +25,16 @@ export function startProgram(program: string, args: readonly string[]): { stop()
   };
 }
 
-/** Runs scripts one after the other, each when the one before says that it is ready. */
-export async function startProcesses(scripts: readonly string[], environment: NodeJS.ProcessEnv): Promise<RunningProcesses> {
+/** Runs scripts one after the other, each when the one before says that it is ready; `cwd`: those of another checkout. */
+export async function startProcesses(
+  scripts: readonly string[],
+  environment: NodeJS.ProcessEnv,
+  cwd = process.cwd(),
+): Promise<RunningProcesses> {
   const children: ChildProcess[] = [];
   let url = '';
   for (const script of scripts) {
-    const child = fork(script, { env: environment, execArgv: [] });
+    const child = fork(resolve(cwd, script), { env: environment, execArgv: [], cwd });
     const [message] = (await once(child, 'message')) as [{ url?: string }];
     children.push(child);
     url = message.url ?? '';
