@@ -23,13 +23,21 @@ interface Thread {
 export function createSignatureThread(): VerifySignature {
   let thread: Thread | undefined;
 
+  const start = (): Thread => {
+    const started = startThread(() => {
+      if (thread === started) thread = undefined;
+    });
+    return started;
+  };
+  const verdictsOn = async (asked: readonly Asked[]): Promise<readonly boolean[]> => {
+    thread ??= start();
+    return thread.verdictsOn(asked);
+  };
+
   const batcher = createBatcher<Asked>({
     maxSize: mostAtOnce,
     flush: async (asked) => {
-      thread ??= startThread(() => {
-        thread = undefined;
-      });
-      const verdicts = await thread.verdictsOn(asked).catch(() => asked.map(verifyHere));
+      const verdicts = await verdictsOn(asked).catch(() => asked.map(verifyHere));
       for (const [i, one] of asked.entries()) one.holds = verdicts[i] === true;
     },
   });
@@ -48,6 +56,7 @@ function startThread(onEnd: () => void): Thread {
     worker.unref();
     answer.resolve(verdicts);
   });
+  // A thread that fails tells of it twice, the second time perhaps after its successor has started.
   const end = (cause: unknown) => {
     onEnd();
     answer.reject(new Error('the thread has ended', { cause }));
