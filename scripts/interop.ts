@@ -18,6 +18,7 @@ import { checkoutDir } from './stack/context.ts';
 import { runScript } from './stack/interrupt.ts';
 import { startMailCatcher } from './stack/mail-catcher.ts';
 import { newMasterKey } from './stack/master-key.ts';
+import { StepError } from './stack/progress.mjs';
 import { runCommand } from './stack/run-command.ts';
 import { type Service, startService } from './stack/service.ts';
 import { createTemporaryContext, startStack } from './stack/stack.ts';
@@ -41,7 +42,23 @@ function batchingFile(file: string): string {
   return batching;
 }
 
+const records = { name: 'evidence-records' };
+const named = process.argv.slice(2);
+const chosen = <T extends { readonly name: string }>(all: readonly T[]) =>
+  all.filter(({ name }) => named.length === 0 || named.includes(name));
+
+/** @throws StepError for a name that nobody has: nothing would run, and all would pass */
+function refuseUnknownNames(): void {
+  const all = [...generators, records, ...mcpStrangers, ...timeStampClients, ...transparencyStrangers, ...ourClients].map(
+    ({ name }) => name,
+  );
+  const unknown = named.filter((name) => !all.includes(name));
+  if (unknown.length > 0)
+    throw new StepError('interop', `nobody is named ${unknown.join(', ')}`, `name some of: ${[...new Set(all)].join(', ')}`);
+}
+
 await runScript(async (signal) => {
+  refuseUnknownNames();
   const { context, dispose } = createTemporaryContext(signal);
   const opened: (() => Promise<void>)[] = [];
   try {
@@ -76,9 +93,6 @@ await runScript(async (signal) => {
     writeFileSync(documentFile, document);
     const uncalled = uncalledOf(JSON.parse(document) as Document);
 
-    const named = process.argv.slice(2);
-    const chosen = <T extends { readonly name: string }>(all: readonly T[]) =>
-      all.filter(({ name }) => named.length === 0 || named.includes(name));
     let isGood = uncalled.length === 0;
     const rows: string[] = [];
     for (const stranger of chosen(generators)) {
@@ -90,8 +104,8 @@ await runScript(async (signal) => {
       );
     }
     if (rows.length > 0) context.progress.say(['', 'client                  calls that were right  result', ...rows].join('\n'));
-    if (chosen([{ name: 'evidence-records' }]).length > 0) {
-      const records = await context.progress.step('Bouncy Castle, DSS and digidoc4j', () =>
+    if (chosen([records]).length > 0) {
+      const judged = await context.progress.step('Bouncy Castle, DSS and digidoc4j', () =>
         exchangeWithStrangers(context, {
           url,
           serviceToken: developmentToken.token,
@@ -101,14 +115,14 @@ await runScript(async (signal) => {
             runCommand(process.execPath, ['scripts/renew.ts'], { signal, cwd: checkoutDir, env: { ...environment, ...settings } }),
         }),
       );
-      const isRight = records.faults.length === 0 && records.right > 0;
+      const isRight = judged.faults.length === 0 && judged.right > 0;
       isGood &&= isRight;
       const verdict = isRight ? 'passed' : 'FAILED';
       context.progress.say(
         [
-          `\nevidence records and containers, judged rightly on both sides: ${records.right}  ${verdict}`,
-          ...records.notes,
-          ...records.faults,
+          `\nevidence records and containers, judged rightly on both sides: ${judged.right}  ${verdict}`,
+          ...judged.notes,
+          ...judged.faults,
         ].join('\n'),
       );
     }
