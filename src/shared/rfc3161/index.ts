@@ -9,6 +9,8 @@ export * as der from './asn1/der-writer.ts';
 export { OID } from './asn1/oids.ts';
 // To leave out what was not asked for.
 export { withoutCertificates } from './cms/signed-data.ts';
+// To judge one, or whatever proves a time.
+export { verifyByItself } from './ers/by-itself.ts';
 // To write evidence records and their hash trees, and to renew them.
 export {
   type ArchiveTimeStampParts,
@@ -21,7 +23,6 @@ export {
 export { buildHashTree, type HashTree, type ReducedHashtree } from './ers/hash-tree.ts';
 export { firstTokenOf } from './ers/record.ts';
 export { renewalImprintOf, renewRecord } from './ers/renew.ts';
-// To judge one, or whatever proves a time.
 export {
   type EvidenceContext,
   firstTimeStampOf,
@@ -72,7 +73,9 @@ export { tokenIn } from './tsp/token.ts';
 // To judge an answer or a token.
 export {
   type CertificateIdentity,
+  type RecordToken,
   type ResponseContext,
+  type RevocationAnswer,
   type TokenContext,
   UNCHECKED,
   type Unchecked,
@@ -87,4 +90,5 @@ export { isCrlOf } from './x509/crl.ts';
 export { isSameName, nameText } from './x509/name.ts';
 export { pemOf } from './x509/pem.ts';
 export { type SignatureSubject, type VerifySignature, verifyHere, verifyInThreadPool } from './x509/public-key.ts';
+export { REVOCATION_UNKNOWN } from './x509/revocation.ts';
 export { certificatesIn, createTrustStore, type TrustMaterial, TrustMaterialError, type TrustStore } from './x509/trust-store.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { Refusal } from '../../../src/shared/rfc3161/refusal/refusal.ts';
 import { parseCertificate } from '../../../src/shared/rfc3161/x509/certificate.ts';
-import { checkAt } from '../../../src/shared/rfc3161/x509/path-rules.ts';
+import { checkValidity } from '../../../src/shared/rfc3161/x509/path-rules.ts';
 import { createTrustStore } from '../../../src/shared/rfc3161/x509/trust-store.ts';
 
 /** NIST's path validation suite: the same verdicts as NIST and OpenSSL. */
@@ -29,7 +29,7 @@ const readable = Object.values(pkits.authorities).flatMap((authority) => {
 
 function verdictOf(certificate: string): string {
   try {
-    trust.chainOf(parseCertificate(der(certificate)), readable, (chain) => checkAt(chain, { genTime: at }, []));
+    trust.chainOf(parseCertificate(der(certificate)), readable, (chain) => checkValidity(chain, at));
     return 'accept';
   } catch (error) {
     if (error instanceof Refusal) return `refuse: ${error.code}`;

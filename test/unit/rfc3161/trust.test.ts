@@ -1,3 +1,4 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import {
   bitString,
@@ -11,12 +12,15 @@ import {
   utcTime,
 } from '../../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../../src/shared/rfc3161/asn1/oids.ts';
+import { genTimeText } from '../../../src/shared/rfc3161/issue/encode.ts';
 import type { SigningIdentity } from '../../../src/shared/rfc3161/issue/issue.ts';
 import type { VerifyResult } from '../../../src/shared/rfc3161/tsp/types.ts';
 import { verifyResponse, verifyToken } from '../../../src/shared/rfc3161/tsp/verify.ts';
 import { createTrustStore, type TrustMaterial, TrustMaterialError } from '../../../src/shared/rfc3161/x509/trust-store.ts';
 import {
+  authorityKeyIdentifier,
   basicConstraints,
+  extendedKeyUsage,
   extension,
   generateSigningKey,
   issueCertificate,
@@ -24,14 +28,23 @@ import {
   KEY_USAGE,
   keyUsage,
   pem,
+  subjectKeyIdentifier,
 } from '../../../src/tsa/certificate.ts';
-import { createPki, issueSigner } from '../../../src/tsa/pki.ts';
+import { createPki, issueIntermediate, issueSigner } from '../../../src/tsa/pki.ts';
 import { createTsaLab, DAY_MS, LAB_NOW_MS } from '../../support/tsa-lab.ts';
 
 const lab = createTsaLab();
 const { root, intermediate, signer } = lab.pki;
 const token = lab.specimen().answer;
 const anchors = [root.certificate];
+
+const tsaExtensions = (key: KeyObject) => [
+  basicConstraints(false),
+  keyUsage(KEY_USAGE.digitalSignature),
+  extendedKeyUsage([OID.timeStamping]),
+  subjectKeyIdentifier(key),
+  authorityKeyIdentifier(createPublicKey(intermediate.privateKey)),
+];
 
 function judge(material: TrustMaterial, answer = token): VerifyResult {
   return verifyToken(answer, { trust: createTrustStore(material), nowMs: LAB_NOW_MS });
@@ -163,6 +176,35 @@ describe('revocation lists (44, RFC 3161 §4)', () => {
     return sequence(body, scheme.certificateAlgorithm, bitString(scheme.sign(body, intermediate.privateKey)));
   }
 
+  interface ListParts {
+    /** Days before and after genTime; without `to` the list does not say when the next one is due. */
+    readonly from?: number;
+    readonly to?: number;
+    /** Members of IssuingDistributionPoint. */
+    readonly scope?: readonly Buffer[];
+    readonly key?: KeyObject;
+  }
+
+  /** A list of the signer's CA that revokes nothing. */
+  function listOf({ from, to, scope, key = intermediate.privateKey }: ListParts): Buffer {
+    const time = (days: number) => utcTime(genTimeText(Math.floor(LAB_NOW_MS / 1000) * 1000 + days * DAY_MS).slice(2));
+    const body = sequence(
+      integer(1),
+      intermediate.scheme.certificateAlgorithm,
+      intermediate.subjectName,
+      time(from ?? 0),
+      ...(from !== undefined && to === undefined ? [] : [time(to ?? 1)]),
+      ...(scope === undefined ? [] : [contextConstructed(0, sequence(extension('2.5.29.28', true, sequence(...scope))))]),
+    );
+    return sequence(body, intermediate.scheme.certificateAlgorithm, bitString(intermediate.scheme.sign(body, key)));
+  }
+
+  function place(url: string): Buffer {
+    return contextConstructed(0, contextConstructed(0, contextPrimitive(6, Buffer.from(url))));
+  }
+
+  const yes = boolean(true).subarray(2);
+
   /** The outer algorithm becomes ecdsa-with-SHA384; it is not signed. */
   function twoAlgorithms(list: Buffer): Buffer {
     const bent = Buffer.from(list);
@@ -171,8 +213,81 @@ describe('revocation lists (44, RFC 3161 §4)', () => {
     return bent;
   }
 
+  it.each([
+    ['no list', [], { status: 'unknown', why: 'no_list' }],
+    ['a list of its issuer', [listOf({})], { status: 'good' }],
+    ['a list that was in force at genTime', [listOf({ from: -2, to: 1 })], { status: 'good' }],
+    ['a list that was no longer in force', [listOf({ from: -2, to: -1 })], { status: 'unknown', why: 'outdated' }],
+    ['a list without a next one, before genTime', [listOf({ from: -2 })], { status: 'unknown', why: 'outdated' }],
+    ['a later list', [listOf({ from: 30, to: 31 })], { status: 'good' }],
+    ['a list from after the end of the certificate', [listOf({ from: 4000, to: 4001 })], { status: 'unknown', why: 'after_end' }],
+    ['a list of user certificates', [listOf({ scope: [contextPrimitive(1, yes)] })], { status: 'good' }],
+    ['a list of CA certificates', [listOf({ scope: [contextPrimitive(2, yes)] })], { status: 'unknown', why: 'not_covered' }],
+    ['a list for some reasons', [listOf({ scope: [contextPrimitive(3, Buffer.of(6, 0x40))] })], { status: 'unknown', why: 'not_covered' }],
+    ['a list for another place', [listOf({ scope: [place('http://a.example/1.crl')] })], { status: 'unknown', why: 'not_covered' }],
+    [
+      'a list that another key signed',
+      [listOf({ key: generateSigningKey('p-256').privateKey })],
+      { status: 'unknown', why: 'other_signer' },
+    ],
+    ['an old list and a later one', [listOf({ from: -2, to: -1 }), listOf({ from: 1, to: 2 })], { status: 'good' }],
+  ] as const)('V10: the status of the signer by %s', (_name, crls, expected) => {
+    const result = judge({ anchors, crls });
+    expect(result.ok && result.revocation[0]).toMatchObject({ ...expected, certificate: { subject: expect.stringContaining('TSA') } });
+    expect(result.ok && result.unchecked.includes('revocation')).toBe(true); // No list of the root is there.
+  });
+
+  it('V10: a list for one place is about the certificates that name it', () => {
+    const at = 'http://a.example/1.crl';
+    const names = (url: string) =>
+      extension(
+        '2.5.29.31',
+        false,
+        sequence(sequence(contextConstructed(0, contextConstructed(0, contextPrimitive(6, Buffer.from(url)))))),
+      );
+    const statusFor = (url: string) => {
+      const identity = lab.signer({ extensions: (key) => [...tsaExtensions(key), names(url)] });
+      const crls = [listOf({ scope: [place(at)] })];
+      const result = judge({ anchors, crls }, lab.specimen({ profile: { identity } }).answer);
+      return result.ok && result.revocation[0]?.status;
+    };
+    expect([statusFor(at), statusFor('http://a.example/2.crl')]).toEqual(['good', 'unknown']);
+  });
+
+  it('V10: what was revoked later with its key kept is told, and harms nothing', () => {
+    const result = judge({ anchors, crls: [revoking(LAB_NOW_MS + DAY_MS, 4)] });
+    const revokedAt = new Date(Math.floor((LAB_NOW_MS + DAY_MS) / 1000) * 1000);
+    expect(result).toMatchObject({ ok: true, revocation: [{ status: 'revoked', revokedAt, reason: 'superseded' }, { status: 'unknown' }] });
+  });
+
+  describe('V10: a signer that is the trust anchor itself', () => {
+    const own = [signer.certificate];
+    it.each([
+      ['is not known to be good without a list', [], { ok: true, revocation: [{ status: 'unknown', why: 'no_list' }] }],
+      ['is good by a list of its issuer', [listOf({})], { ok: true, revocation: [{ status: 'good' }], unchecked: ['imprint'] }],
+      ['is revoked by a list of its issuer', [revoking(LAB_NOW_MS - DAY_MS, 1)], { ok: false, code: 'certificate_revoked' }],
+      [
+        'is revoked by nobody else',
+        [revoking(LAB_NOW_MS - DAY_MS, 1, { ...intermediate, privateKey: generateSigningKey('p-256').privateKey })],
+        { ok: true, revocation: [{ status: 'unknown', why: 'other_signer' }] },
+      ],
+    ] as const)('%s', (_name, crls, expected) => {
+      expect(judge({ anchors: own, crls })).toMatchObject(expected);
+    });
+  });
+
+  it('V10: a later key of the issuer signs its lists where the CA above certified it', () => {
+    const later = issueIntermediate(root, { algorithm: 'p-256', nowMs: LAB_NOW_MS - DAY_MS });
+    const forged = issueIntermediate(createPki({ nowMs: LAB_NOW_MS - DAY_MS }).root, { algorithm: 'p-256', nowMs: LAB_NOW_MS - DAY_MS });
+    const statusBy = (ca: SigningIdentity) => {
+      const result = judge({ anchors, intermediates: [ca.certificate], crls: [issueCrl({ ...period, revoked: [] }, ca)] });
+      return result.ok && result.revocation[0];
+    };
+    expect(statusBy(later)).toMatchObject({ status: 'good' });
+    expect(statusBy(forged)).toMatchObject({ status: 'unknown', why: 'other_signer' });
+  });
+
   const distributionPoint = (...members: readonly Buffer[]) => extension('2.5.29.28', true, sequence(...members));
-  const yes = boolean(true).subarray(2);
 
   it('without a date of the next one, and for user certificates only, it revokes those that it names', () => {
     expect(judge({ anchors, crls: [listWith([])] })).toMatchObject({ ok: false, code: 'certificate_revoked' });

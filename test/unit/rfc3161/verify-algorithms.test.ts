@@ -27,9 +27,12 @@ describe('signatures that are accepted', () => {
     expect(judge(own.specimen({ ask: { hash: 'sha512' } }))).toMatchObject({ ok: true, imprint: { algorithm: 'sha512' } });
   });
 
-  it.each(['p-256', 'p-384', 'p-521'] as const)('ECDSA on %s with each SHA-2', (curve) => {
-    for (const digest of DIGESTS) expect(signedBy(keys[curve], ecdsa(digest)), digest).toMatchObject(accepted);
-  });
+  it.each(['p-256', 'p-384', 'p-521', 'brainpoolP256r1', 'brainpoolP384r1', 'brainpoolP512r1'] as const)(
+    'ECDSA on %s with each SHA-2',
+    (curve) => {
+      for (const digest of DIGESTS) expect(signedBy(keys[curve], ecdsa(digest)), digest).toMatchObject(accepted);
+    },
+  );
 
   it.each(['rsa', 'rsa-3072'] as const)('PKCS #1 v1.5 under each of its names with each SHA-2 by %s', (key) => {
     for (const digest of DIGESTS) {
@@ -46,6 +49,8 @@ describe('signatures that are accepted', () => {
         expect(signedBy(keys[key], pss({ hash: digest, mask: digest, salt })), `${digest}, salt ${salt}`).toMatchObject(accepted);
       }
       expect(signedBy(keys[key], pss({ hash: digest, mask: digest })), 'the default salt').toMatchObject(accepted);
+      const spelledOut = pss({ hash: digest, mask: digest, salt: OCTETS[digest], trailer: 1 });
+      expect(signedBy(keys[key], spelledOut), 'the default trailer, spelled out').toMatchObject(accepted);
     }
     expect(signedBy(keys['rsa-pss-sha384'], pss({ hash: 'sha384', mask: 'sha384', salt: 48 }))).toMatchObject(accepted);
   });

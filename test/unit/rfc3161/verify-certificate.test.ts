@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { bitString, integer, nullValue, objectIdentifier, sequence } from '../../../src/shared/rfc3161/asn1/der-writer.ts';
+import {
+  bitString,
+  contextPrimitive,
+  integer,
+  nullValue,
+  objectIdentifier,
+  sequence,
+} from '../../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../../src/shared/rfc3161/asn1/oids.ts';
+import { genTimeText } from '../../../src/shared/rfc3161/issue/encode.ts';
 import type { VerifyResult } from '../../../src/shared/rfc3161/tsp/types.ts';
 import {
   authorityKeyIdentifier,
@@ -13,7 +21,7 @@ import {
 } from '../../../src/tsa/certificate.ts';
 import { encoded, type MutableDer, mutableOf } from '../../support/der-mutation.ts';
 import { judge } from '../../support/judge.ts';
-import { createTsaLab } from '../../support/tsa-lab.ts';
+import { createTsaLab, DAY_MS, LAB_NOW_MS } from '../../support/tsa-lab.ts';
 
 const lab = createTsaLab();
 const malformed = { ok: false, code: 'certificate_malformed' };
@@ -41,6 +49,28 @@ describe('certificates that are not as X.509 requires', () => {
         code: 'certificate_malformed',
       });
     }
+  });
+
+  it('a period for the use of the key, which genTime must lie in', () => {
+    const time = (days: number) => Buffer.from(genTimeText(Math.floor((LAB_NOW_MS + days * DAY_MS) / 1000) * 1000));
+    const period = (from: number | undefined, to: number | undefined, critical = false) => {
+      const [start, end] = [from, to].map((days, tag) => (days === undefined ? [] : [contextPrimitive(tag, time(days))]));
+      return signerWith([...good, extension(OID.privateKeyUsagePeriod, critical, sequence(...start!, ...end!))]);
+    };
+    for (const [from, to] of [
+      [-1, 1],
+      [-1, undefined],
+      [undefined, 1],
+    ])
+      expect(period(from, to, true)).toMatchObject({ ok: true });
+    for (const [from, to] of [
+      [-2, -1],
+      [1, 2],
+      [undefined, -1],
+      [1, undefined],
+    ])
+      expect(period(from, to)).toMatchObject({ ok: false, code: 'key_usage_period' });
+    expect(signerWith([...good, extension(OID.privateKeyUsagePeriod, false, sequence(integer(1)))])).toMatchObject(malformed);
   });
 
   it('an authority key identifier that points elsewhere', () => {

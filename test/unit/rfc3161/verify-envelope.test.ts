@@ -137,6 +137,12 @@ describe('the signer named by its key identifier (31)', () => {
   });
 });
 
+it('a SignerInfo of version 2 is taken where 1 belongs: other verifiers do not look at the number', () => {
+  const of = (version: number) => judge(lab.specimen({ seams: { signer: (parts) => ({ ...parts, version }) } }));
+  for (const version of [1, 2]) expect(of(version), String(version)).toMatchObject(accepted);
+  for (const version of [0, 3, 4, -2]) expect(of(version), String(version)).toMatchObject(refused('cms_version'));
+});
+
 describe('SignedData (RFC 5652 §5.1)', () => {
   it('is of version 5 with revocation information that is no CRL, or as old as without it; else of version 3', () => {
     const ocsp = contextConstructed(1, objectIdentifier('1.3.6.1.5.5.7.16.2'), sequence());

@@ -83,9 +83,20 @@ describe('genTime and the clock (22, 23)', () => {
     const accuracy = { profile: { accuracy: { seconds: 2, millis: 500 } } };
     expect(fresh(accuracy, { maxAccuracySeconds: 2.5 })).toMatchObject({ ok: true });
     expect(fresh(accuracy, { maxAccuracySeconds: 2 })).toMatchObject({ ok: false, code: 'accuracy_too_coarse' });
-    expect(fresh({ seams: { fields: (fields) => ({ ...fields, accuracy: undefined }) } }, { maxAccuracySeconds: 0 })).toMatchObject({
-      ok: true,
-    });
+  });
+
+  it('without an accuracy only where the policy of the TSA has one that is accepted', () => {
+    const none: SpecimenOptions = { seams: { fields: (fields) => ({ ...fields, accuracy: undefined }) } };
+    expect(fresh(none)).toMatchObject({ ok: true });
+    expect(fresh(none, { maxAccuracySeconds: 60 })).toMatchObject({ ok: false, code: 'accuracy_too_coarse' });
+    expect(fresh(none, { maxAccuracySeconds: 60, policyAccuracySeconds: 60 })).toMatchObject({ ok: true });
+    expect(fresh(none, { maxAccuracySeconds: 60, policyAccuracySeconds: 61 })).toMatchObject({ ok: false, code: 'accuracy_too_coarse' });
+  });
+
+  it('an accuracy widens the window by a minute at most', () => {
+    const vague = (timeMs: number) => fresh({ timeMs, profile: { accuracy: { seconds: 1_000_000_000 } } });
+    expect(vague(LAB_NOW_MS - 2 * MINUTE_MS)).toMatchObject({ ok: true });
+    expect(vague(LAB_NOW_MS - 2 * MINUTE_MS - 1)).toMatchObject({ ok: false, code: 'gen_time_outside_window' });
   });
 
   it('a coarse accuracy does not let genTime lie in the future', () => {

@@ -111,11 +111,14 @@ export function microsecondsOfTime(text: string): bigint | undefined {
   return BigInt(date.getTime()) * 1000n + BigInt((match[7] ?? '').slice(0, 6).padEnd(6, '0'));
 }
 
-/** Time of a certificate or CRL in milliseconds since the epoch: seconds always, UTCTime through 2049 (RFC 5280 §4.1.2.5). */
-export function millisecondsOfTime(element: Der, name: string): number {
+/**
+ * Time of a certificate or CRL in milliseconds since the epoch: seconds always, UTCTime through 2049 (RFC 5280 §4.1.2.5). `tag`: the type
+ * that an IMPLICIT tag stands for.
+ */
+export function millisecondsOfTime(element: Der, name: string, tag: number = element.tag): number {
   const text = contentsOf(element).toString('latin1');
-  const isUtc = element.tag === TAG.utcTime && /^\d{12}Z$/.test(text);
-  if (!isUtc && !(element.tag === TAG.generalizedTime && /^\d{14}Z$/.test(text))) refuse('der_malformed', `${name} is not a time.`);
+  const isUtc = tag === TAG.utcTime && /^\d{12}Z$/.test(text);
+  if (!isUtc && !(tag === TAG.generalizedTime && /^\d{14}Z$/.test(text))) refuse('der_malformed', `${name} is not a time.`);
   const micros = microsecondsOfTime(isUtc ? (text < '50' ? `20${text}` : `19${text}`) : text);
   if (micros === undefined) refuse('der_malformed', `${name} is not a time of the calendar.`);
   return Number(micros / 1000n);

@@ -36,6 +36,10 @@ export const OID = {
   p256: '1.2.840.10045.3.1.7',
   p384: '1.3.132.0.34',
   p521: '1.3.132.0.35',
+  // RFC 5639 (Brainpool)
+  brainpoolP256r1: '1.3.36.3.3.2.8.1.1.7',
+  brainpoolP384r1: '1.3.36.3.3.2.8.1.1.11',
+  brainpoolP512r1: '1.3.36.3.3.2.8.1.1.13',
   ecdsaWithSha1: '1.2.840.10045.4.1',
   ecdsaWithSha256: '1.2.840.10045.4.3.2',
   ecdsaWithSha384: '1.2.840.10045.4.3.3',
@@ -49,6 +53,7 @@ export const OID = {
   organizationName: '2.5.4.10',
   subjectKeyIdentifier: '2.5.29.14',
   keyUsage: '2.5.29.15',
+  privateKeyUsagePeriod: '2.5.29.16',
   subjectAltName: '2.5.29.17',
   basicConstraints: '2.5.29.19',
   cRLNumber: '2.5.29.20',

@@ -159,9 +159,10 @@ function signerInfoOf(element: Der): SignerInfo {
   members.end();
   checkCount(unsignedAttributes?.children ?? [], MAX_UNSIGNED_ATTRIBUTES, 'unsigned attributes');
 
-  // RFC 5652 §5.3.
+  // RFC 5652 §5.3. Some units write 2 where 1 belongs; nobody signs the number, and other verifiers do not look at it.
   const expectedVersion = sid.kind === 'issuerAndSerialNumber' ? 1 : 3;
-  if (version !== expectedVersion) refuse('cms_version', `SignerInfo is of version ${version} instead of ${expectedVersion}.`);
+  if (version !== expectedVersion && !(version === 2 && expectedVersion === 1))
+    refuse('cms_version', `SignerInfo is of version ${version} instead of ${expectedVersion}.`);
   if (signedAttributes === undefined || signedAttributes.children.length === 0) {
     refuse('signed_attributes_missing', 'SignerInfo has no signed attributes.');
   }

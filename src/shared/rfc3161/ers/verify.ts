@@ -3,7 +3,7 @@ import type { RefusalCode } from '../refusal/codes.ts';
 import { Refusal, refuse, refusedBy } from '../refusal/refusal.ts';
 import type { Imprint } from '../tsp/imprint.ts';
 import { checkTime } from '../tsp/statement.ts';
-import type { TokenContext, Unchecked, Verified, VerifyContext, VerifyResult } from '../tsp/types.ts';
+import type { RecordToken, RevocationAnswer, TokenContext, Unchecked, Verified, VerifyContext, VerifyResult } from '../tsp/types.ts';
 import { judgeSigner, type SignerRules, verifyToken, verifyTokenAside } from '../tsp/verify.ts';
 import type { DigestAlgorithm } from '../x509/algorithms.ts';
 import type { TrustStore } from '../x509/trust-store.ts';
@@ -79,11 +79,11 @@ export function verifyRecord(given: Uint8Array, context: RecordContext): VerifyR
     checkOrder(coverage.timeStamps);
     // A later chain may well have been in time: only the document's digest of its algorithm can show it.
     const ended = coverage.hasLaterChains ? 'evidence_new_hash_needed' : 'evidence_expired';
-    const tokens = coverage.timeStamps.map((timeStamp, i) => {
+    const [first, ...renewals] = coverage.timeStamps.map((timeStamp, i) => {
       const next = coverage.timeStamps[i + 1];
       return judgeTimeStamp(timeStamp, { next, ended, isRenewal: i > 0 }, context);
     });
-    return verdictOf(record, coverage, tokens as [Verified, ...Verified[]], digests.length > 0);
+    return verdictOf(record, coverage, [first!, ...renewals], digests.length > 0);
   } catch (error) {
     return refusedBy(error);
   }
@@ -105,51 +105,74 @@ interface Place {
   readonly isRenewal: boolean;
 }
 
-/** Each token is judged at the time of the next one, the last one now (RFC 4998 §5.3). */
-function judgeTimeStamp({ token }: ArchiveTimeStamp, { next, ended, isRenewal }: Place, context: RecordContext): Verified {
+/**
+ * Each token is judged at the time of the next one, the last one now (RFC 4998 §5.3). Whether a record that ended with it would hold now is
+ * asked as well: then what was renewed proves by itself what it proves with all renewals.
+ */
+function judgeTimeStamp({ token }: ArchiveTimeStamp, { next, ended, isRenewal }: Place, context: RecordContext): RecordToken {
   checkTime(token.tstInfo, context);
   const existedBy = next?.token.tstInfo.genTime.microseconds;
-  const heldUntil =
-    existedBy === undefined
-      ? ({ at: BigInt(Math.floor(context.nowMs)) * 1000n, otherwise: ended } as const)
-      : ({ at: existedBy, otherwise: 'evidence_renewed_late' } as const);
-  const rules: SignerRules = { isEmbeddingRequired: false, isImprintChecked: true, existedBy, heldUntil };
-  const trusts = new Set([context.trust, ...(isRenewal ? (context.renewalTrust ?? []) : [])]);
-  return byFirst(trusts, (trust) => judgeSigner(token, { ...context, trust }, rules));
+  const now = { at: BigInt(Math.floor(context.nowMs)) * 1000n, otherwise: ended } as const;
+  const asLast: SignerRules = { isEmbeddingRequired: false, isImprintChecked: true, heldUntil: now };
+  const inPlace: SignerRules =
+    existedBy === undefined ? asLast : { ...asLast, existedBy, heldUntil: { at: existedBy, otherwise: 'evidence_renewed_late' } };
+  const stores = new Set([context.trust, ...(isRenewal ? (context.renewalTrust ?? []) : [])]);
+  const results = [...stores].map((trust) => ({ trust, result: resultOf(() => judgeSigner(token, { ...context, trust }, inPlace)) }));
+  const trusting = results.flatMap(({ trust, result }) => (result.ok ? [{ trust, result }] : []));
+  const refusals = results.flatMap(({ result }) => (result.ok ? [] : [result]));
+  const [best] = trusting;
+  if (best === undefined) {
+    const { code, detail } = refusals.find(({ code }) => code !== 'untrusted_root' && code !== 'trust_store_empty') ?? refusals[0]!;
+    refuse(code, detail);
+  }
+  const holdsAlone =
+    existedBy === undefined || trusting.some(({ trust }) => resultOf(() => judgeSigner(token, { ...context, trust }, asLast)).ok);
+  return { ...best.result, trustedBy: trusting.map(({ trust }) => trust), holdsAlone };
 }
 
-/** The verdict of the first store that trusts the token; else the refusal that says more than that it does not. */
-function byFirst(trusts: Iterable<TrustStore>, judge: (trust: TrustStore) => Verified): Verified {
-  const refusals: Refusal[] = [];
-  for (const trust of trusts) {
-    try {
-      return judge(trust);
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      refusals.push(error);
-    }
+function resultOf(judge: () => Verified): VerifyResult {
+  try {
+    return judge();
+  } catch (error) {
+    return refusedBy(error);
   }
-  throw refusals.find(({ code }) => code !== 'untrusted_root' && code !== 'trust_store_empty') ?? refusals[0]!;
 }
 
 function verdictOf(
   { der, hasInformation }: EvidenceRecord,
   { imprint, hasLaterChains }: Coverage,
-  tokens: readonly [Verified, ...Verified[]],
+  tokens: readonly [RecordToken, ...RecordToken[]],
   isImprintChecked: boolean,
 ): Verified {
-  const ends = tokens.at(-1)!.chain.map(({ notAfter }) => notAfter.getTime());
+  const { trustedBy: _, holdsAlone: __, ...first } = tokens[0];
+  const last = tokens.at(-1)!;
+  const ends = last.chain.map(({ notAfter }) => notAfter.getTime());
   const unchecked: readonly (readonly [Unchecked, boolean])[] = [
     ['imprint', !isImprintChecked],
     ['record_information', hasInformation],
     ['later_chains', hasLaterChains],
   ];
   const ofRecord = unchecked.filter(([, isUnchecked]) => isUnchecked).map(([code]) => code);
+  // A certificate that has ended since matters of the last token only: the others were renewed in time.
+  const ofTokens = tokens.flatMap((token) => token.unchecked.filter((code) => code !== 'ended_certificates' || token === last));
   return {
-    ...tokens[0],
+    ...first,
     imprint,
     token: der,
     record: { tokens, holdsUntil: new Date(Math.min(...ends)) },
-    unchecked: [...new Set([...ofRecord, ...tokens.flatMap((token) => token.unchecked)])],
+    revocation: answersOf(tokens),
+    certificatesEndedAt: last.certificatesEndedAt,
+    unchecked: [...new Set([...ofRecord, ...ofTokens])],
   };
+}
+
+/** One answer for each certificate of all tokens: one that is not `good` where there is any. */
+function answersOf(tokens: readonly Verified[]): readonly RevocationAnswer[] {
+  const answers = new Map<string, RevocationAnswer>();
+  for (const answer of tokens.flatMap(({ revocation }) => revocation)) {
+    const { fingerprint } = answer.certificate;
+    const known = answers.get(fingerprint);
+    if (known === undefined || (known.status === 'good' && answer.status !== 'good')) answers.set(fingerprint, answer);
+  }
+  return [...answers.values()];
 }

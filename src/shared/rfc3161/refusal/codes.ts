@@ -47,7 +47,7 @@ export const REFUSALS = {
   gen_time_outside_window: { refusal: 22, sentence: 'The genTime is not within the time of the request.' },
   gen_time_future: { refusal: 23, sentence: 'The genTime lies in the future.' },
   accuracy_malformed: { refusal: undefined, sentence: 'The accuracy is out of its range.' },
-  accuracy_too_coarse: { refusal: undefined, sentence: 'The accuracy is coarser than is accepted.' },
+  accuracy_too_coarse: { refusal: undefined, sentence: 'The accuracy is coarser than is accepted, or is not stated.' },
   serial_malformed: { refusal: undefined, sentence: 'The serial number of the token is out of its range.' },
 
   // The signature (RFC 5652 §5.3–§5.6, §11).
@@ -91,6 +91,7 @@ export const REFUSALS = {
   chain_too_long: { refusal: 42, sentence: 'The chain is longer than one of its certificates allows.' },
   chain_signature_invalid: { refusal: 42, sentence: 'A certificate of the chain does not bear the signature of its issuer.' },
   certificate_not_valid_at_gen_time: { refusal: 43, sentence: 'A certificate of the chain was not valid at genTime.' },
+  key_usage_period: { refusal: undefined, sentence: 'The signer’s key was not to be used at genTime.' },
   certificate_revoked: { refusal: 44, sentence: 'A certificate of the chain was revoked.' },
   certificate_extension: { refusal: undefined, sentence: 'A certificate has a critical extension that is not known.' },
   certificate_policy: { refusal: undefined, sentence: 'The policies that a certification authority requires do not lead to the signer.' },

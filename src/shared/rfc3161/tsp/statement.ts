@@ -21,18 +21,28 @@ export function checkPolicy(tstInfo: TstInfo, asked: string | undefined): void {
 /** Refusal 23, and the accuracy that the context sets. */
 export function checkTime(tstInfo: TstInfo, context: VerifyContext): void {
   const { maxAccuracySeconds } = context;
-  if (maxAccuracySeconds !== undefined && (tstInfo.accuracy ?? 0n) > BigInt(Math.floor(maxAccuracySeconds * 1e6))) {
-    refuse('accuracy_too_coarse', `The accuracy is ${Number(tstInfo.accuracy) / 1e6} s; ${maxAccuracySeconds} s are accepted.`);
+  const accuracySeconds = accuracySecondsOf(tstInfo, context);
+  if (maxAccuracySeconds !== undefined && (accuracySeconds === undefined || accuracySeconds > maxAccuracySeconds)) {
+    const found = accuracySeconds === undefined ? 'not stated' : `${accuracySeconds} s`;
+    refuse('accuracy_too_coarse', `The accuracy is ${found}; ${maxAccuracySeconds} s are accepted.`);
   }
   if (tstInfo.genTime.milliseconds > context.nowMs + toleranceMsOf(context)) {
     refuse('gen_time_future', `genTime is ${tstInfo.genTime.text}, and now is ${new Date(context.nowMs).toISOString()}.`);
   }
 }
 
+function accuracySecondsOf({ accuracy }: TstInfo, { policyAccuracySeconds }: VerifyContext): number | undefined {
+  return accuracy === undefined ? policyAccuracySeconds : Number(accuracy) / 1e6;
+}
+
+/** However inexact a TSA says that it is: a time that is a minute off tells of a wrong clock. */
+const MAX_ACCURACY_MARGIN_SECONDS = 60;
+
 /** Refusal 22: an answer is made while its request is under way, as far as both clocks and the TSA's accuracy can tell. */
 export function checkWindow(tstInfo: TstInfo, context: VerifyContext & { readonly sentAtMs: number; readonly receivedAtMs: number }): void {
   const { milliseconds, text } = tstInfo.genTime;
-  const marginMs = toleranceMsOf(context) + Number(tstInfo.accuracy ?? 0n) / 1000;
+  const accuracySeconds = Math.min(accuracySecondsOf(tstInfo, context) ?? 0, MAX_ACCURACY_MARGIN_SECONDS);
+  const marginMs = toleranceMsOf(context) + accuracySeconds * 1000;
   if (milliseconds < context.sentAtMs - marginMs || milliseconds > context.receivedAtMs + marginMs) {
     refuse('gen_time_outside_window', `genTime is ${text}, and the request was sent at ${new Date(context.sentAtMs).toISOString()}.`);
   }

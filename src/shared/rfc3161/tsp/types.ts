@@ -1,4 +1,5 @@
 import type { Refused } from '../refusal/refusal.ts';
+import type { RevocationUnknown } from '../x509/revocation.ts';
 import type { TrustStore } from '../x509/trust-store.ts';
 import type { Imprint } from './imprint.ts';
 
@@ -36,6 +37,28 @@ export interface CertificateIdentity {
   readonly der: Buffer;
 }
 
+/** Whether a certificate was revoked, as far as the revocation lists at hand tell (V10). */
+export type RevocationAnswer = { readonly certificate: CertificateIdentity } & (
+  | { readonly status: 'good'; readonly list: ListIdentity }
+  | {
+      /** Without harm to the token: the key was kept, or a renewal proves that the token is older. */
+      readonly status: 'revoked';
+      readonly list: ListIdentity;
+      readonly revokedAt: Date;
+      /** As RFC 5280 §5.3.1 names it; undefined: the list does not say. */
+      readonly reason: string | undefined;
+    }
+  | { readonly status: 'unknown'; readonly why: RevocationUnknown }
+);
+
+/** The list that an answer rests on. */
+export interface ListIdentity {
+  /** RFC 4514 text. */
+  readonly issuer: string;
+  readonly thisUpdate: Date;
+  readonly nextUpdate: Date | undefined;
+}
+
 /** A token that passed every check. */
 export interface Verified {
   readonly ok: true;
@@ -60,6 +83,10 @@ export interface Verified {
   readonly chain: readonly CertificateIdentity[];
   /** SHA-256 of the DER trust anchor, hex. */
   readonly anchorFingerprint: string;
+  /** One answer for each certificate below the anchor, and for an anchor that signed; of a record, of all its tokens. */
+  readonly revocation: readonly RevocationAnswer[];
+  /** When the first certificate of the chain ended, if that is past: a key is not watched after that (V5). Of a record, of its last token. */
+  readonly certificatesEndedAt: Date | undefined;
   /** The TimeStampToken or the EvidenceRecord, a view of the bytes that were given: DER, or BER if a token came so. */
   readonly token: Buffer;
   /** What an EvidenceRecord says beyond its first token, of which everything else is told; undefined: a token by itself. */
@@ -72,15 +99,24 @@ export interface Verified {
 /** An EvidenceRecord that passed every check (RFC 4998 §5.3). */
 export interface VerifiedRecord {
   /** Each ArchiveTimeStamp’s token, in the order of time. */
-  readonly tokens: readonly [Verified, ...Verified[]];
+  readonly tokens: readonly [RecordToken, ...RecordToken[]];
   /** Until when the last token’s certificates are valid: it must be renewed before. */
   readonly holdsUntil: Date;
+}
+
+/** A token at its place in a record. */
+export interface RecordToken extends Verified {
+  /** Each of the stores that it was judged by which leads it to an anchor: of the first token the one, of a renewal as many as do. */
+  readonly trustedBy: readonly TrustStore[];
+  /** Whether the record would hold now if it ended with this token. */
+  readonly holdsAlone: boolean;
 }
 
 /** Why somebody may want to look further, although the token or record is good; a closed set of codes with what people read. */
 export const UNCHECKED = {
   imprint: 'The token was not compared with a hash: none was given.',
-  revocation: 'Not every certificate of the chain was looked up in a revocation list of its issuer.',
+  revocation: 'Of some certificate of the chain it is not known whether it was revoked.',
+  ended_certificates: 'A certificate has ended since: whether its key was stolen after that, nobody tells any more.',
   revocation_data: 'The revocation data inside the token was not used.',
   unsigned_attributes: 'The attributes outside the signature were not used.',
   other_certificates: 'Attribute certificates and other forms beside those of X.509 were not used.',
@@ -102,8 +138,10 @@ export interface VerifyContext {
   readonly clockToleranceMs?: number;
   /** Accept PKIStatus grantedWithMods; default false. */
   readonly acceptGrantedWithMods?: boolean;
-  /** Refuse a token whose accuracy is coarser; default: any. */
+  /** Refuse a token whose accuracy is coarser, or not known; default: any. */
   readonly maxAccuracySeconds?: number;
+  /** The accuracy that the TSA's policy promises: it counts where the token states none. */
+  readonly policyAccuracySeconds?: number;
 }
 
 /** Judging a fresh answer to a request. */

@@ -2,17 +2,19 @@ import { contentsOf, parseDer } from '../asn1/der.ts';
 import type { Company } from '../cms/signed-data.ts';
 import type { Certificate } from '../x509/certificate.ts';
 import type { Chain } from '../x509/chain.ts';
+import { CRL_REASONS } from '../x509/crl.ts';
 import { nameText } from '../x509/name.ts';
-import { isRevocationChecked } from '../x509/path-rules.ts';
+import type { RevocationStatus } from '../x509/revocation.ts';
 import type { TrustStore } from '../x509/trust-store.ts';
 import type { TstInfo } from './tst-info.ts';
-import type { CertificateIdentity, Unchecked, Verified } from './types.ts';
+import type { CertificateIdentity, RevocationAnswer, Unchecked, Verified } from './types.ts';
 
 /** What is told about a token that passed every check. */
 
 export interface Found {
   readonly tstInfo: TstInfo;
   readonly chain: Chain;
+  readonly revocation: readonly RevocationStatus[];
   readonly company: Company;
   /** The TimeStampToken as it came. */
   readonly token: Buffer;
@@ -20,8 +22,10 @@ export interface Found {
   readonly isImprintChecked: boolean;
 }
 
-export function verifiedOf({ tstInfo, chain, company, token, grantedWithMods, isImprintChecked }: Found, trust: TrustStore): Verified {
+export function verifiedOf(found: Found, trust: TrustStore, nowMs: number): Verified {
+  const { tstInfo, chain, revocation, token, grantedWithMods } = found;
   const { genTime } = tstInfo;
+  const certificatesEndedAt = firstEndBefore(chain, nowMs);
   return {
     ok: true,
     genTime: new Date(genTime.milliseconds),
@@ -37,22 +41,54 @@ export function verifiedOf({ tstInfo, chain, company, token, grantedWithMods, is
     signer: identityOf(chain[0]),
     chain: chain.map(identityOf),
     anchorFingerprint: chain.at(-1)!.fingerprint,
+    revocation: revocation.map(answerOf),
+    certificatesEndedAt,
     token,
     grantedWithMods,
-    unchecked: uncheckedOf(chain, company, isImprintChecked, trust),
+    unchecked: uncheckedOf(found, trust, certificatesEndedAt !== undefined),
   };
 }
 
-function uncheckedOf(chain: Chain, company: Company, isImprintChecked: boolean, trust: TrustStore): readonly Unchecked[] {
+function firstEndBefore(chain: Chain, nowMs: number): Date | undefined {
+  const firstMs = Math.min(...chain.map(({ notAfterMs }) => notAfterMs));
+  return firstMs < nowMs ? new Date(firstMs) : undefined;
+}
+
+function uncheckedOf(
+  { revocation, company, isImprintChecked }: Found,
+  { areCaPurposesIgnored }: TrustStore,
+  hasEnded: boolean,
+): readonly Unchecked[] {
   const unchecked: readonly [Unchecked, boolean][] = [
     ['imprint', !isImprintChecked],
-    ['revocation', !isRevocationChecked(chain, trust.crls, trust.certificates)],
+    ['revocation', revocation.some(({ status }) => status === 'unknown')],
+    ['ended_certificates', hasEnded],
     ['revocation_data', company.hasRevocationData],
     ['unsigned_attributes', company.hasUnsignedAttributes],
     ['other_certificates', company.hasOtherCertificates],
-    ['ca_purposes', trust.areCaPurposesIgnored],
+    ['ca_purposes', areCaPurposesIgnored],
   ];
   return unchecked.filter(([, isUnchecked]) => isUnchecked).map(([code]) => code);
+}
+
+function answerOf(found: RevocationStatus): RevocationAnswer {
+  const certificate = identityOf(found.certificate);
+  if (found.status === 'unknown') return { certificate, status: 'unknown', why: found.why };
+  const { issuer, thisUpdateMs, nextUpdateMs } = found.list;
+  const list = {
+    issuer: nameText(issuer),
+    thisUpdate: new Date(thisUpdateMs),
+    nextUpdate: nextUpdateMs === undefined ? undefined : new Date(nextUpdateMs),
+  };
+  if (found.status === 'good') return { certificate, status: 'good', list };
+  const { revokedAtMs, reason } = found.revocation;
+  return {
+    certificate,
+    status: 'revoked',
+    list,
+    revokedAt: new Date(revokedAtMs),
+    reason: reason === undefined ? undefined : CRL_REASONS[reason],
+  };
 }
 
 const identities = new WeakMap<Certificate, CertificateIdentity>();

@@ -20,8 +20,9 @@ import {
 import type { RefusalCode } from '../refusal/codes.ts';
 import { Refusal, refusedBy } from '../refusal/refusal.ts';
 import type { Certificate } from '../x509/certificate.ts';
-import { checkAt, checkNotEnded } from '../x509/path-rules.ts';
+import { checkNotEnded, checkRevocation, checkValidity } from '../x509/path-rules.ts';
 import { type VerifySignature, verifyInThreadPool } from '../x509/public-key.ts';
+import { type RevocationStatus, revocationOf } from '../x509/revocation.ts';
 import type { Imprint } from './imprint.ts';
 import { requestOf } from './request.ts';
 import { checkNonce, checkPolicy, checkTime, checkWindow } from './statement.ts';
@@ -190,23 +191,29 @@ function findSigner(
 function judgeFound(
   { opened, signed, tstInfo }: ReadToken,
   { signer, embedded, named, mark }: FoundSigner,
-  { trust }: VerifyContext,
+  { trust, nowMs }: VerifyContext,
   { isImprintChecked, existedBy, heldUntil }: SignerRules,
 ): Verified {
   checkSigningCertificate(named, signer);
   checkPurpose(signer);
   if (tstInfo.tsa !== undefined) checkTsaName(tstInfo.tsa, signer);
   const known = [...embedded.certificates, ...trust.certificates];
+  const times = { genTime: tstInfo.genTime.microseconds, existedBy };
+  let revocation: readonly RevocationStatus[] = [];
   const chain = chainOrUnreadable(embedded.unreadable, () =>
     trust.chainOf(signer, embedded.certificates, (candidate) => {
-      checkAt(candidate, { genTime: tstInfo.genTime.microseconds, existedBy }, trust.crls, trust.certificates);
+      checkValidity(candidate, times.genTime);
+      // An anchor that signed has its issuer in the token, if anywhere; elsewhere no certificate that a stranger brings is asked.
+      revocation = revocationOf(candidate, times, trust.crls, candidate.length === 1 ? known : trust.certificates);
+      checkRevocation(revocation, times);
       if (heldUntil !== undefined) checkNotEnded(candidate, heldUntil.at, heldUntil.otherwise);
       checkNamedChain(named, candidate, known);
     }),
   );
   if (mark !== undefined) trust.noteSignature(mark);
   const { bytes: token, grantedWithMods } = opened;
-  return verifiedOf({ tstInfo, chain, company: signed.company, token, grantedWithMods, isImprintChecked }, trust);
+  const { company } = signed;
+  return verifiedOf({ tstInfo, chain, revocation, company, token, grantedWithMods, isImprintChecked }, trust, nowMs);
 }
 
 /** A chain with a gap may lack the very certificate that could not be read: that says more than that there is none. */

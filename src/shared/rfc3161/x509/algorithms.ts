@@ -1,5 +1,5 @@
 import { type Der, derOf } from '../asn1/der.ts';
-import { integerOf, oidOf } from '../asn1/der-values.ts';
+import { integerOf, oidOf, smallIntegerOf } from '../asn1/der-values.ts';
 import { inside, membersOf } from '../asn1/members.ts';
 import { OID } from '../asn1/oids.ts';
 import { TAG } from '../asn1/tags.ts';
@@ -112,8 +112,12 @@ export function signerAlgorithmOf(algorithm: AlgorithmIdentifier, digest: Digest
 export function pssAlgorithmOf(parameters: Der | undefined, name: string): PssAlgorithm {
   if (parameters === undefined) refuse('signature_algorithm_mismatch', `${name} has no parameters.`);
   const members = membersOf(parameters, name);
-  const [hash, mask, salt] = [0, 1, 2].map((number) => members.optional(TAG.contextConstructed(number)));
-  members.end(); // trailerField is always 1, which is its default.
+  const [hash, mask, salt, trailer] = [0, 1, 2, 3].map((number) => members.optional(TAG.contextConstructed(number)));
+  members.end();
+  // The default is 1, and there is no other value. DER leaves it out, and some write it all the same.
+  if (trailer !== undefined && smallIntegerOf(inside(trailer, name)) !== 1) {
+    refuse('signature_algorithm_unknown', `${name} has a trailer field that is not known.`);
+  }
   if (hash === undefined || mask === undefined) refuse('signature_algorithm_weak', `${name} uses SHA-1 by default.`);
   const digest = digestOf(algorithmIdentifierOf(inside(hash, name), name), name, SIGNATURE_CODES);
   const generator = algorithmIdentifierOf(inside(mask, name), name);

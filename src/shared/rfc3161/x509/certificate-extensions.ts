@@ -1,9 +1,9 @@
 import { contentsOf, type Der, parseDer } from '../asn1/der.ts';
-import { isTrue, namedBitsOf, oidOf, smallIntegerOf } from '../asn1/der-values.ts';
+import { isTrue, millisecondsOfTime, namedBitsOf, oidOf, smallIntegerOf } from '../asn1/der-values.ts';
 import { membersOf } from '../asn1/members.ts';
 import { OID } from '../asn1/oids.ts';
 import { TAG } from '../asn1/tags.ts';
-import { refuse } from '../refusal/refusal.ts';
+import { Refusal, refuse } from '../refusal/refusal.ts';
 import { type NameConstraints, nameConstraintsOf } from './name-constraints.ts';
 import { type PolicyRules, policyRulesOf, type ReadExtension } from './policy-rules.ts';
 
@@ -19,6 +19,10 @@ export interface Extensions {
   readonly subjectAltName: readonly Der[];
   readonly nameConstraints: NameConstraints | undefined;
   readonly policies: PolicyRules;
+  /** When the private key may be used (RFC 3280 §4.2.1.4), milliseconds since the epoch; both ends are within it. */
+  readonly privateKeyUsagePeriod: { readonly notBeforeMs: number; readonly notAfterMs: number } | undefined;
+  /** GeneralNames of the places where lists about the certificate are found (§4.2.1.13); none where the extension cannot be read. */
+  listPoints(): readonly Der[];
   /** Dotted OIDs of critical extensions that are not processed here: a certificate with one cannot be relied on (§4.2). */
   readonly unknownCritical: readonly string[];
 }
@@ -80,8 +84,10 @@ export function extensionsOf(elements: readonly Der[]): Extensions {
     subjectAltName: read(OID.subjectAltName, (value) => value.children) ?? [],
     nameConstraints: read(OID.nameConstraints, nameConstraintsOf),
     policies: policyRulesOf(read),
+    privateKeyUsagePeriod: read(OID.privateKeyUsagePeriod, usagePeriodOf),
+    listPoints: listPointsOf(found.get(OID.cRLDistributionPoints)),
   };
-  // Where lists can be fetched constrains nothing: no list is fetched, and those that are configured are full ones.
+  // It constrains nothing.
   found.delete(OID.cRLDistributionPoints);
   return { ...extensions, unknownCritical: [...found].filter(([, { critical }]) => critical).map(([type]) => type) };
 }
@@ -94,6 +100,36 @@ function basicConstraintsOf(value: Der): BasicConstraints {
   const limit = pathLength === undefined ? undefined : smallIntegerOf(pathLength);
   if (limit !== undefined && !(limit >= 0)) refuse('certificate_malformed', 'pathLenConstraint is not a number of certificates.');
   return { ca, pathLength: limit };
+}
+
+/** Read only where a list asks for it: lists are rare, and an extension that is malformed makes no certificate worse. */
+function listPointsOf(extension: RawExtension | undefined): () => readonly Der[] {
+  return () => {
+    try {
+      // A point with reasons or with an issuer of its own (`[1]`, `[2]`) is not one of a full list of the issuer.
+      const points = extension?.value().children.filter(({ children }) => children.length === 1) ?? [];
+      return points.flatMap(({ children: [name] }) => (name?.tag === TAG.contextConstructed(0) ? fullNamesOf(name) : []));
+    } catch (error) {
+      if (error instanceof Refusal) return [];
+      throw error;
+    }
+  };
+}
+
+/** The GeneralNames of a DistributionPointName (RFC 5280 §4.2.1.13); none where it is relative to the name of the issuer. */
+export function fullNamesOf(point: Der): readonly Der[] {
+  const [name] = point.children;
+  return name?.tag === TAG.contextConstructed(0) ? name.children : [];
+}
+
+/** PrivateKeyUsagePeriod: `[0]` notBefore and `[1]` notAfter, each of which may be left out. */
+function usagePeriodOf(value: Der): Extensions['privateKeyUsagePeriod'] {
+  const members = membersOf(value, 'privateKeyUsagePeriod');
+  const [from, to] = [members.optional(TAG.context(0)), members.optional(TAG.context(1))];
+  members.end();
+  const timeOf = (element: Der | undefined, otherwise: number) =>
+    element === undefined ? otherwise : millisecondsOfTime(element, 'privateKeyUsagePeriod', TAG.generalizedTime);
+  return { notBeforeMs: timeOf(from, Number.NEGATIVE_INFINITY), notAfterMs: timeOf(to, Number.POSITIVE_INFINITY) };
 }
 
 function extendedKeyUsageOf(value: Der, critical: boolean): ExtendedKeyUsage {

@@ -43,8 +43,9 @@ export function findChain(
     const last = chain.at(-1)!;
     if (isAnchor.has(last.fingerprint)) {
       const refusal = refusalOf(() => accept(chain));
+      if (refusal === undefined) return chain;
+      // An anchor that had ended, for instance, may be certified by another anchor, which is good.
       refusedChain ??= refusal;
-      return refusal === undefined ? chain : undefined;
     }
     if (chain.length === MAX_CHAIN) return undefined;
     for (const issuer of issuersOf(last, pool)) {
@@ -89,9 +90,14 @@ function issuersOf({ issuer, extensions }: Certificate, pool: readonly Certifica
   return [...named.filter((one) => keyOf(one)?.equals(wanted)), ...named.filter((one) => keyOf(one) === undefined)];
 }
 
-function checkIssued(certificate: Certificate, issuer: Certificate): void {
+/** Whether the key of `issuer` signed the certificate, whatever their names. @throws Refusal for a key or an algorithm that is not accepted */
+export function isIssuedBy(certificate: Certificate, issuer: Certificate): boolean {
   const algorithm = signatureAlgorithmOf(certificate.signatureAlgorithm, 'the signature of a certificate');
-  if (!isSignatureOf(issuer.publicKey(), algorithm, certificate.signed, certificate.signature)) {
+  return isSignatureOf(issuer.publicKey(), algorithm, certificate.signed, certificate.signature);
+}
+
+function checkIssued(certificate: Certificate, issuer: Certificate): void {
+  if (!isIssuedBy(certificate, issuer)) {
     refuse('chain_signature_invalid', 'A certificate was not signed by the one that bears its issuer’s name.');
   }
 }

@@ -6,7 +6,7 @@ import { TAG } from '../asn1/tags.ts';
 import { Refusal, refuse } from '../refusal/refusal.ts';
 import { type AlgorithmIdentifier, algorithmIdentifierOf, sameAlgorithm, signatureAlgorithmOf } from './algorithms.ts';
 import type { Certificate } from './certificate.ts';
-import { KEY_USAGE_BIT } from './certificate-extensions.ts';
+import { fullNamesOf, KEY_USAGE_BIT } from './certificate-extensions.ts';
 import { isSameName } from './name.ts';
 import { isSignatureOf } from './public-key.ts';
 
@@ -15,12 +15,24 @@ export interface RevocationList {
   readonly der: Uint8Array;
   /** DER Name. */
   readonly issuer: Buffer;
+  /** Milliseconds since the epoch. */
   readonly thisUpdateMs: number;
+  /** When the next list is due; undefined: the list does not say. */
+  readonly nextUpdateMs: number | undefined;
+  readonly scope: ListScope;
   /** By the serial number as hex of its DER INTEGER. */
   readonly revoked: ReadonlyMap<string, Revocation>;
   readonly signed: Buffer;
   readonly signatureAlgorithm: AlgorithmIdentifier;
   readonly signature: Buffer;
+}
+
+/** Which certificates of its issuer a list is about (IssuingDistributionPoint, RFC 5280 §5.2.5). */
+export interface ListScope {
+  readonly only: 'users' | 'cas' | undefined;
+  readonly isOfSomeReasons: boolean;
+  /** GeneralNames, one of which a certificate must name as the place of its list; undefined: every certificate. */
+  readonly points: readonly Der[] | undefined;
 }
 
 export interface Revocation {
@@ -45,16 +57,17 @@ export function parseCrl(bytes: Uint8Array): RevocationList {
   const innerAlgorithm = members.take(TAG.sequence, 'signature');
   const issuer = derOf(members.take(TAG.sequence, 'issuer'));
   const thisUpdateMs = millisecondsOfTime(members.any('thisUpdate'), 'thisUpdate');
-  if (members.optional(TAG.utcTime) === undefined) members.optional(TAG.generalizedTime); // nextUpdate
+  const nextUpdate = members.optional(TAG.utcTime) ?? members.optional(TAG.generalizedTime);
   const entries = members.optional(TAG.sequence)?.children ?? [];
   const extensions = members.optional(TAG.contextConstructed(0));
   members.end();
 
   if (!sameAlgorithm(innerAlgorithm, signatureAlgorithm)) refuse('der_malformed', 'The list names two signature algorithms.');
+  let scope: ListScope = { only: undefined, isOfSomeReasons: false, points: undefined };
   if (extensions !== undefined) {
     forEachExtension(inside(extensions, 'crlExtensions').children, (type, critical, value) => {
       if (type === OID.deltaCRLIndicator) refuse('der_malformed', 'The list is only a delta.');
-      if (type === OID.issuingDistributionPoint) checkDistributionPoint(value());
+      if (type === OID.issuingDistributionPoint) scope = scopeOf(value());
       else if (critical) refuse('der_malformed', `The list has the critical extension ${type}.`);
     });
   }
@@ -62,6 +75,8 @@ export function parseCrl(bytes: Uint8Array): RevocationList {
     der: bytes,
     issuer,
     thisUpdateMs,
+    nextUpdateMs: nextUpdate === undefined ? undefined : millisecondsOfTime(nextUpdate, 'nextUpdate'),
+    scope,
     revoked: revokedOf(entries),
     signed: derOf(body),
     signatureAlgorithm: algorithmIdentifierOf(signatureAlgorithm, 'signatureAlgorithm of a list'),
@@ -102,12 +117,15 @@ function forEachExtension(elements: readonly Der[], see: (type: string, critical
 }
 
 /**
- * IssuingDistributionPoint (RFC 5280 §5.2.5). A list for some certificates or reasons only (`[1]`–`[3]`) still revokes what it names; an
- * indirect one (`[4]`) names other issuers' certificates, and one for attribute certificates (`[5]`) none of ours.
+ * A list for some certificates or reasons only still revokes what it names. An indirect list (`[4]`) names other issuers' certificates,
+ * and one for attribute certificates (`[5]`) none of ours: both are refused.
  */
-function checkDistributionPoint(element: Der): void {
-  const isOfOthers = element.children.some((child) => child.tag === TAG.context(4) || child.tag === TAG.context(5));
-  if (isOfOthers) refuse('der_malformed', 'The list is not over the certificates of its issuer.');
+function scopeOf(element: Der): ListScope {
+  const memberOf = (number: number) => element.children.find(({ tag }) => (tag & 0x1f) === number);
+  if (memberOf(4) || memberOf(5)) refuse('der_malformed', 'The list is not over the certificates of its issuer.');
+  const point = memberOf(0);
+  const only = isTrue(memberOf(1)) ? 'users' : isTrue(memberOf(2)) ? 'cas' : undefined;
+  return { only, isOfSomeReasons: memberOf(3) !== undefined, points: point && fullNamesOf(point) };
 }
 
 const knownSigners = new WeakMap<RevocationList, WeakMap<Certificate, boolean>>();
@@ -132,6 +150,20 @@ function isSignedBy(list: RevocationList, issuer: Certificate): boolean {
     throw error;
   }
 }
+
+/** CRLReason by its number (RFC 5280 §5.3.1). */
+export const CRL_REASONS: Readonly<Record<number, string>> = {
+  0: 'unspecified',
+  1: 'keyCompromise',
+  2: 'cACompromise',
+  3: 'affiliationChanged',
+  4: 'superseded',
+  5: 'cessationOfOperation',
+  6: 'certificateHold',
+  8: 'removeFromCRL',
+  9: 'privilegeWithdrawn',
+  10: 'aACompromise',
+};
 
 /** Reasons after which what was signed before the revocation stays good (RFC 3161 §4): the key was not lost. */
 const KEY_KEPT: ReadonlySet<number> = new Set([0, 3, 4, 5]);

@@ -5,9 +5,9 @@ import type { Certificate } from './certificate.ts';
 import { KEY_USAGE_BIT } from './certificate-extensions.ts';
 import type { Chain } from './chain.ts';
 import { checkNames } from './constrained-names.ts';
-import { isCrlOf, isRevokedAt, type RevocationList } from './crl.ts';
-import { isSameName, isSelfIssued } from './name.ts';
+import { isSelfIssued } from './name.ts';
 import { checkPolicies } from './policies.ts';
+import { type ChainTimes, isHarmful, type RevocationStatus } from './revocation.ts';
 
 /** What a chain must keep to besides its signatures (RFC 5280 §6.1). */
 
@@ -54,47 +54,36 @@ function isOldRoot(issuer: Certificate, chain: Chain): boolean {
   return issuer.version === 1 || (isSelfIssued(issuer) && issuer.extensions.keyUsage?.has(KEY_USAGE_BIT.keyCertSign) === true);
 }
 
-/** The times at which a chain is judged, microseconds since the epoch. */
-export interface ChainTimes {
-  readonly genTime: bigint;
-  /** When something else has proved that the token was there; undefined: nothing has. */
-  readonly existedBy?: bigint | undefined;
-}
-
 /**
- * What depends on time: validity and revocation at genTime, and at no other time (V5; refusals 43, 44). A key that is lost makes
- * worthless what it signed at any time, but for what is known to be older than the loss. A CA that has changed its key signs its lists
- * with the new one, whose certificate may be among `configured` (RFC 5280 §6.3.3 (f)).
+ * Validity at genTime, and at no other time (V5, refusal 43).
  *
+ * @param genTime microseconds since the epoch
  * @throws Refusal
  */
-export function checkAt(
-  chain: Chain,
-  { genTime, existedBy }: ChainTimes,
-  crls: readonly RevocationList[],
-  configured: readonly Certificate[] = [],
-): void {
+export function checkValidity(chain: Chain, genTime: bigint): void {
+  const isWithin = (fromMs: number, toMs: number) => Number(genTime) >= fromMs * 1000 && Number(genTime) <= toMs * 1000;
   for (const { notBeforeMs, notAfterMs } of chain) {
-    if (genTime < BigInt(notBeforeMs) * 1000n || genTime > BigInt(notAfterMs) * 1000n) {
+    if (!isWithin(notBeforeMs, notAfterMs)) {
       const [from, to] = [notBeforeMs, notAfterMs].map((timeMs) => new Date(timeMs).toISOString());
       refuse('certificate_not_valid_at_gen_time', `A certificate was valid from ${from} to ${to}.`);
     }
   }
-  if (crls.length === 0) return;
-  const genTimeMs = Number(genTime / 1000n);
-  const existedByMs = existedBy === undefined ? undefined : Number(existedBy / 1000n);
-  for (const [i, certificate] of chain.slice(0, -1).entries()) {
-    const issuer = chain[i + 1]!;
-    const serial = certificate.serialNumber.toString('hex');
-    for (const crl of crls) {
-      const revocation = isSameName(crl.issuer, issuer.subject) ? crl.revoked.get(serial) : undefined;
-      if (
-        revocation !== undefined &&
-        isRevokedAt(revocation, genTimeMs, existedByMs) &&
-        [issuer, ...configured].some((signer) => isCrlOf(crl, signer))
-      ) {
-        refuse('certificate_revoked', `A certificate was revoked at ${new Date(revocation.revokedAtMs).toISOString()}.`);
-      }
+  const period = chain[0].extensions.privateKeyUsagePeriod;
+  if (period !== undefined && !isWithin(period.notBeforeMs, period.notAfterMs)) {
+    refuse('key_usage_period', 'genTime lies outside the privateKeyUsagePeriod of the signer’s certificate.');
+  }
+}
+
+/**
+ * Revocation (RFC 3161 §4, refusal 44). A key that is lost makes worthless what it signed at any time, but for what is known to be older
+ * than the loss.
+ *
+ * @throws Refusal
+ */
+export function checkRevocation(answers: readonly RevocationStatus[], times: ChainTimes): void {
+  for (const answer of answers) {
+    if (answer.status === 'revoked' && isHarmful(answer.revocation, times)) {
+      refuse('certificate_revoked', `A certificate was revoked at ${new Date(answer.revocation.revokedAtMs).toISOString()}.`);
     }
   }
 }
@@ -108,12 +97,4 @@ export function checkAt(
 export function checkNotEnded(chain: Chain, at: bigint, otherwise: RefusalCode): void {
   const ended = chain.find(({ notAfterMs }) => at > BigInt(notAfterMs) * 1000n);
   if (ended !== undefined) refuse(otherwise, `A certificate was valid until ${new Date(ended.notAfterMs).toISOString()}.`);
-}
-
-/** Whether a list of its issuer was there for every certificate below the anchor. */
-export function isRevocationChecked(chain: Chain, crls: readonly RevocationList[], configured: readonly Certificate[]): boolean {
-  return chain.slice(0, -1).every((_, i) => {
-    const issuer = chain[i + 1]!;
-    return crls.some((crl) => isSameName(crl.issuer, issuer.subject) && [issuer, ...configured].some((signer) => isCrlOf(crl, signer)));
-  });
 }

@@ -18,7 +18,7 @@ export interface PublicKey {
 const MIN_RSA_BITS = 2048;
 /** Larger keys take so long that a token could be made to keep a core busy. */
 const MAX_RSA_BITS = 8192;
-const CURVES: ReadonlySet<string> = new Set([OID.p256, OID.p384, OID.p521]);
+const CURVES: ReadonlySet<string> = new Set([OID.p256, OID.p384, OID.p521, OID.brainpoolP256r1, OID.brainpoolP384r1, OID.brainpoolP512r1]);
 
 /** The key of a SubjectPublicKeyInfo (RFC 5280 §4.1.2.7). Refuses weak ones as `key_too_weak` (46). */
 export function publicKeyOf(spki: Der): PublicKey {

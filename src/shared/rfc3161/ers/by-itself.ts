@@ -1,0 +1,34 @@
+import type { VerifyResult } from '../tsp/types.ts';
+import type { Certificate } from '../x509/certificate.ts';
+import { isSameName } from '../x509/name.ts';
+import { createTrustStore, type TrustStore } from '../x509/trust-store.ts';
+import { verifyEvidence } from './verify.ts';
+
+/**
+ * Judges what no anchor of its reader leads to by its own certificates: first by those that no other of them issued, then, where such a
+ * chain is not in order, by the signer's alone. It proves nothing about who signed, only that the rest is in order, and where the chain
+ * ends.
+ *
+ * @param verify judges the token or record by a trust store
+ */
+export function verifyByItself(given: Uint8Array, nowMs: number, verify: (trust: TrustStore) => VerifyResult): VerifyResult {
+  const certificates = certificatesOf(given, nowMs);
+  const isIssuedHere = ({ issuer, subject }: Certificate) =>
+    !isSameName(issuer, subject) && certificates.some((other) => isSameName(other.subject, issuer));
+  const trustIn = (anchors: readonly Certificate[]) => createTrustStore({ anchors: anchors.map(({ der }) => der) });
+  const chained = verify(trustIn(certificates.filter((certificate) => !isIssuedHere(certificate))));
+  return chained.ok ? chained : verify(trustIn(certificates));
+}
+
+/** The certificates that came along, as far as the verifier comes: it reads each by way of the trust store that it is given. */
+function certificatesOf(given: Uint8Array, nowMs: number): readonly Certificate[] {
+  const certificates: Certificate[] = [];
+  const nobody = createTrustStore({ anchors: [] });
+  const certificateOf = (der: Buffer) => {
+    const certificate = nobody.certificateOf(der);
+    certificates.push(certificate);
+    return certificate;
+  };
+  verifyEvidence(given, { trust: { ...nobody, certificateOf }, nowMs });
+  return certificates;
+}
