@@ -1,9 +1,8 @@
-import { type ReasonCode, reasonOf } from '../shared/domain/reasons.ts';
+import { type ReasonCode, reasonOf, type Verdict } from '../shared/domain/reasons.ts';
 import type { TrustStore } from '../shared/rfc3161/index.ts';
 import { BundleFault } from './bundle-read.ts';
 import { type BundleJudgement, type FoundOutput, StampRefused } from './judge-bundle.ts';
 import type { SubjectJudgement } from './judge-subject.ts';
-import type { Verdict } from './judge-token.ts';
 import { countOf } from './terminal.ts';
 import { type ToldVerdict, tellVerdict } from './verdict-text.ts';
 

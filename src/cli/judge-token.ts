@@ -1,11 +1,7 @@
 import { looksLikeMockToken } from '../shared/domain/mock-token.ts';
-import type { ReasonCode } from '../shared/domain/reasons.ts';
+import { type ReasonCode, type Verdict, verdictOf } from '../shared/domain/reasons.ts';
 import type { Imprint } from '../shared/domain/stamp.ts';
-import { isRecord, type TrustStore, type Verified, verifyRecord, verifyToken } from '../shared/rfc3161/index.ts';
-import { ownTrustsOf } from './token-trust.ts';
-
-/** `not_proved`: nothing is wrong with it, but nobody whom its reader trusts vouches for it. */
-export type Verdict = 'valid' | 'not_valid' | 'not_proved';
+import { isRecord, type TrustStore, type Verified, verifyByItself, verifyRecord, verifyToken } from '../shared/rfc3161/index.ts';
 
 /** What this machine alone found about a token. */
 export interface Judgement {
@@ -19,15 +15,6 @@ export interface Judgement {
   readonly stated: Verified | undefined;
 }
 
-/** Refusals that say only that the reader's anchors, or hashes, do not reach the token: with others it may be valid. */
-const outOfReach: readonly ReasonCode[] = [
-  'untrusted_root',
-  'trust_store_empty',
-  'signer_certificate_missing',
-  'evidence_new_hash_needed',
-  'verifier_failed',
-];
-
 /**
  * Judges a token at its own genTime (V5), or an evidence record, by the anchors of `trust`. Never throws, whatever the bytes.
  *
@@ -40,14 +27,12 @@ export function judgeToken(token: Buffer, trust: TrustStore, nowMs: number, impr
     isRecord(token) ? verifyRecord(token, { trust, nowMs, digests }) : verifyToken(token, { trust, nowMs });
   const result = verifyBy(trust);
   if (result.ok) return { verdict: 'valid', reason: undefined, stated: result };
-  const refused = { verdict: 'not_valid', reason: result.code, stated: undefined } as const;
-  if (!outOfReach.includes(result.code)) return refused;
-  const [byItsChain, byItsSigner] = ownTrustsOf(token, nowMs);
-  const chained = verifyBy(byItsChain);
-  const own = chained.ok ? chained : verifyBy(byItsSigner);
+  if (verdictOf(result.code) === 'not_valid') return { verdict: 'not_valid', reason: result.code, stated: undefined };
+  const own = verifyByItself(token, nowMs, verifyBy);
   if (own.ok) return { verdict: 'not_proved', reason: result.code, stated: own };
   // No anchor can help a signer whom even trust in himself does not.
-  return outOfReach.includes(own.code) ? { ...refused, verdict: 'not_proved' } : { ...refused, reason: own.code };
+  const reason = verdictOf(own.code) === 'not_valid' ? own.code : result.code;
+  return { verdict: verdictOf(reason), reason, stated: undefined };
 }
 
 /** What a token is for. */

@@ -1,4 +1,6 @@
 import { open, stat } from 'node:fs/promises';
+import { looksLikeMockToken } from '../shared/domain/mock-token.ts';
+import { bytesOfTokenText } from '../shared/domain/token-text.ts';
 import { standardInput } from './digest-input.ts';
 import { CommandFailure, exitCodes, misuse } from './failure.ts';
 import { isRecordPath, readRecord, recordPathOf, type StampRecord, stampedPathOf, stampIdIn, tokenIn } from './stamp-record.ts';
@@ -17,8 +19,10 @@ export interface Subject {
 }
 
 const uuidPattern = /^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/i;
-/** A token is longer than most names, and canonical base64. */
-const tokenPattern = /^[A-Za-z0-9+/]{40,}={0,2}$/;
+/** A token is longer than most names. */
+const leastTokenBytes = 30;
+/** Every DER structure of RFC 3161 starts with a SEQUENCE. */
+const sequenceTag = 0x30;
 /** Names of a TimeStampResp (RFC 3161 §3.2), of a bare token, and of an EvidenceRecord (RFC 4998). */
 const tokenSuffixes = ['.tsr', '.tst', '.ers'];
 const mostTokenBytes = 2 * 1024 * 1024;
@@ -37,7 +41,8 @@ export async function findSubject(subject: string, given: string | undefined): P
   if (subject === standardInput) throw misuse('standard input needs --token, which names its stamp');
   if (await exists(subject)) return findBeside(subject);
   if (uuidPattern.test(subject)) return { input: undefined, token: undefined, stampId: subject, record: undefined };
-  if (tokenPattern.test(subject)) return { ...tokenOnly(decode(subject)), input: undefined };
+  const token = tokenOf(subject);
+  if (token !== undefined) return { ...tokenOnly(token), input: undefined };
   throw new CommandFailure(exitCodes.file, 'there is no such file, and this is neither an id nor a token');
 }
 
@@ -72,17 +77,24 @@ const tokenOnly = (token: Buffer): FoundProof => ({ token, stampId: undefined, r
 
 async function readProof(given: string): Promise<FoundProof> {
   if (!(await exists(given))) {
-    if (tokenPattern.test(given)) return tokenOnly(decode(given));
+    const token = tokenOf(given);
+    if (token !== undefined) return tokenOnly(token);
     throw new CommandFailure(exitCodes.file, `${given}: there is no such file, and this is no token`);
   }
   const record = isRecordPath(given) ? await readRecord(given) : undefined;
   if (record === undefined) return tokenOnly(await readTokenFile(given));
   const token = tokenIn(record);
-  return { token: token === null ? undefined : decode(token), stampId: stampIdIn(record), record };
+  // Text that is no base64 is judged as the bytes that it is, and refused.
+  return { token: token === null ? undefined : (bytesOfTokenText(token) ?? Buffer.from(token)), stampId: stampIdIn(record), record };
 }
 
-/** What is no base64 becomes a token that is none, which is judged like any other. */
-const decode = (base64: string): Buffer => Buffer.from(base64, 'base64');
+/** The token that a text is; undefined where it is shorter than any, or no base64. What may be the name of a file must look like a token. */
+function tokenOf(text: string): Buffer | undefined {
+  const token = bytesOfTokenText(text);
+  if (token === undefined || token.length < leastTokenBytes) return undefined;
+  const mayBeName = /[-_]/.test(text);
+  return !mayBeName || token[0] === sequenceTag || looksLikeMockToken(token) ? token : undefined;
+}
 
 /** DER as it is, or base64 of it. */
 async function readTokenFile(path: string): Promise<Buffer> {
@@ -90,8 +102,7 @@ async function readTokenFile(path: string): Promise<Buffer> {
   try {
     if ((await file.stat()).size > mostTokenBytes) throw new CommandFailure(exitCodes.file, `${path} is too large for a token`);
     const bytes = await file.readFile();
-    const text = bytes.toString('latin1').replace(/\s/g, '');
-    return tokenPattern.test(text) ? decode(text) : bytes;
+    return tokenOf(bytes.toString('latin1')) ?? bytes;
   } finally {
     await file.close();
   }

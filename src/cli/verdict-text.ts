@@ -1,15 +1,8 @@
 import { rfc3339Of } from '../shared/domain/gen-time.ts';
 import { adviceOf, reasonOf } from '../shared/domain/reasons.ts';
 import { hashNameOf } from '../shared/domain/stamp.ts';
-import {
-  type Certificate,
-  isSameName,
-  type TrustStore,
-  UNCHECKED,
-  type Unchecked,
-  type Verified,
-  type VerifiedRecord,
-} from '../shared/rfc3161/index.ts';
+import { toldToken } from '../shared/domain/told-token.ts';
+import { type Certificate, isRecord, isSameName, type TrustStore, type Verified, type VerifiedRecord } from '../shared/rfc3161/index.ts';
 import { certificateJson, readableFingerprint, readableName } from './anchors.ts';
 import { CommandFailure } from './failure.ts';
 import type { OnlineAnswer, SubjectJudgement } from './judge-subject.ts';
@@ -17,7 +10,6 @@ import { imprintOf } from './judge-token.ts';
 import { describeRecord } from './stamp-record.ts';
 import type { Subject } from './subject.ts';
 import { countOf } from './terminal.ts';
-import { uncheckedForRevocation } from './token-trust.ts';
 
 /** How a verdict is told: as a line of JSON for programs, in words for people. */
 export interface ToldVerdict {
@@ -26,14 +18,11 @@ export interface ToldVerdict {
   readonly details: readonly string[];
 }
 
-/** What was not checked and is told with its name: the file, and each certificate. */
-const toldByName: readonly Unchecked[] = ['imprint', 'revocation'];
-
 /** @param name what the user called the subject */
 export function tellVerdict(name: string, subject: Subject, judgement: SubjectJudgement, trust: TrustStore): ToldVerdict {
   const { verdict, stated, online } = judgement;
   const chain = stated?.chain.map(({ der }) => trust.certificateOf(der)) ?? [];
-  const unchecked = stated === undefined ? [] : uncheckedForRevocation(chain, trust, stated.genTime.getTime());
+  const told = stated && toldToken(stated);
   const reason = reasonText(judgement.reason);
   const imprint = stated && imprintOf(stated);
   const isValid = verdict === 'valid';
@@ -42,9 +31,8 @@ export function tellVerdict(name: string, subject: Subject, judgement: SubjectJu
   const end = last === undefined ? null : certificateJson(last);
   const notChecked = [
     ...(subject.input === undefined ? ['a file: only the token was judged'] : []),
-    ...unchecked.map(({ subject }) => `whether ${readableName(subject)} was revoked`),
     ...unreadText(subject.unread ?? []),
-    ...(stated?.unchecked.filter((code) => !toldByName.includes(code)).map((code) => UNCHECKED[code]) ?? []),
+    ...(told?.not_checked ?? []),
   ];
   const json = {
     subject: name,
@@ -56,7 +44,12 @@ export function tellVerdict(name: string, subject: Subject, judgement: SubjectJu
     imprint: imprint ?? null,
     content_sha256: imprint?.algorithm === 'sha256' ? imprint.digest : null,
     token_id: subject.stampId ?? null,
-    ...statedJson(stated),
+    signer: told?.signer ?? null,
+    policy: told?.policy ?? null,
+    accuracy_seconds: told?.accuracy_seconds ?? null,
+    revocation: told?.revocation ?? [],
+    certificates_ended_at: told?.certificates_ended_at ?? null,
+    ...(stated?.record && { evidence_record: { tokens: stated.record.tokens.length, holds_until: endOf(stated.record) } }),
     trust_anchor: isValid ? end : null,
     chain_ends_at: isValid ? null : end,
     not_checked: notChecked,
@@ -82,17 +75,6 @@ const reasonText = (reason: SubjectJudgement['reason']): string | null => {
   return reason === 'no_token' ? 'no_token: There is no token at hand that could be judged.' : reasonOf(reason);
 };
 
-function statedJson(stated: Verified | undefined) {
-  if (stated === undefined) return { signer: null, policy: null, accuracy_seconds: null };
-  const { subject, issuer, serialHex, fingerprint } = stated.signer;
-  return {
-    signer: { subject, issuer, serial: serialHex, sha256: fingerprint },
-    policy: stated.policy,
-    accuracy_seconds: secondsOf(stated.accuracyMicroseconds),
-    ...(stated.record && { evidence_record: { tokens: stated.record.tokens.length, holds_until: endOf(stated.record) } }),
-  };
-}
-
 const endOf = ({ holdsUntil }: VerifiedRecord): string => holdsUntil.toISOString().replace('.000Z', 'Z');
 
 const secondsOf = (microseconds: bigint | undefined): number | null => (microseconds === undefined ? null : Number(microseconds) / 1e6);
@@ -110,10 +92,12 @@ function imprintText(stated: Verified): string {
 }
 
 function detailsOf(subject: Subject, { verdict, reason, stated, online }: SubjectJudgement, last: Certificate | undefined): string[] {
-  const { record, input } = subject;
+  const { record, input, token } = subject;
   if (reason === 'imprint_mismatch' || reason === 'evidence_imprint_missing') {
     const when = stated === undefined ? record && describeRecord(record) : `stamped at ${rfc3339Of(stated.genTimeText)}`;
-    return [`the file has changed since it was ${when ?? 'stamped'}, or is another one`];
+    const changed = `the file has changed since it was ${when ?? 'stamped'}, or is another one`;
+    const mayBeOfBatch = token !== undefined && !isRecord(token);
+    return [mayBeOfBatch ? `${changed}, or this is the token of a batch: use the .ers file` : changed];
   }
   if (reason === 'mock_not_rfc3161')
     return ['a stamp of the mock provider proves nothing to anybody but its own service; --online asks it'];

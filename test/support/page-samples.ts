@@ -159,11 +159,16 @@ export const verifyUserSamples = [
   verifyUser({ kind: 'email_redacted' }),
 ] as const;
 
-const certificate = (subject: string) => ({
+const list = { issuer: 'CN=Acme Time CA', this_update: '2026-11-20T00:00:00Z', next_update: '2026-11-27T00:00:00Z' };
+const notRevoked = { status: 'good', list, revoked_at: null, reason: null } as const;
+const notKnown = { status: 'unknown', list: null, revoked_at: null, reason: 'no list of its issuer is at hand' } as const;
+
+const certificate = (subject: string, revocation: typeof notRevoked | typeof notKnown = notKnown) => ({
   subject,
   fingerprint: sha256Of(subject),
   validFrom: '2025-01-01T00:00:00Z',
   validUntil: '2035-01-01T00:00:00Z',
+  revocation: { subject, sha256: sha256Of(subject), ...revocation },
 });
 
 const provedStamp: ProvedStamp = {
@@ -176,11 +181,12 @@ const provedStamp: ProvedStamp = {
     accuracySeconds: 0.5,
     serial: '8734561298734561298734',
     chain: [
-      certificate('CN=Acme TSU 7,O=Acme Trust Services'),
+      certificate('CN=Acme TSU 7,O=Acme Trust Services', notRevoked),
       certificate('CN=Acme Time CA'),
-      certificate('CN=Acme Root,O=Acme Trust Services,C=LU'),
+      { ...certificate('CN=Acme Root,O=Acme Trust Services,C=LU'), revocation: null },
     ],
-    hasRevocationLists: false,
+    notChecked: ['whether CN=Acme Time CA was revoked: no list of its issuer is at hand'],
+    certificatesEndedAt: null,
     record: { tokens: 2, holdsUntil: '2031-11-21T09:31:01.000Z' },
   },
 };
@@ -207,7 +213,11 @@ export const verifySamples = {
   batched: { ...verifyPage(proved()), isBatched: true },
   refused: verifyPage({ kind: 'refused', reason, advice: null }),
   unknown: verifyPage({ kind: 'unknown' }),
-  unverifiable: verifyPage({ kind: 'unverifiable' }),
+  unverifiable: verifyPage({
+    kind: 'not_proved',
+    reason: 'untrusted_root: The signer’s certificate does not lead to a trust anchor.',
+    advice: null,
+  }),
 } satisfies Record<string, VerifyPage>;
 
 /** What `/verify` answers to the token `good`, and to any other. */

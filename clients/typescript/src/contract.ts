@@ -70,6 +70,8 @@ export interface AcceptedStamp {
 
 export interface VerificationResult {
   readonly valid: boolean;
+  /** `not_proved`: nothing is wrong with the token, but nobody whom this installation trusts vouches for it; `valid` is false then */
+  readonly verdict: 'valid' | 'not_valid' | 'not_proved';
   readonly token_id: string | null;
   readonly issued_at: string | null;
   /** null where the imprint is no SHA-256 */
@@ -80,6 +82,18 @@ export interface VerificationResult {
   readonly is_qualified: boolean | null;
   /** only of an evidence record that is valid: when the certificates of its last token end. The service renews its own records before */
   readonly holds_until?: string;
+  /** this and what follows up to `not_checked`: only of a valid token; a mock token has `not_checked` alone */
+  readonly signer?: { readonly subject: string; readonly issuer: string; readonly serial: string; readonly sha256: string; readonly not_before: string; readonly not_after: string; };
+  readonly trust_anchor?: { readonly subject: string; readonly issuer: string; readonly serial: string; readonly sha256: string; readonly not_before: string; readonly not_after: string; };
+  /** the policy of the TSA, a dotted OID */
+  readonly policy?: string;
+  /** null where the token states none */
+  readonly accuracy_seconds?: number | null;
+  readonly revocation?: readonly ({ readonly subject: string; readonly sha256: string; readonly status: 'good' | 'revoked' | 'unknown'; readonly list: { readonly issuer: string; readonly this_update: string; readonly next_update: string | null; } | null; readonly revoked_at: string | null; readonly reason: string | null; })[];
+  /** when the first certificate of the chain ended, if that is past: whether its key was stolen later, nobody tells (V5) */
+  readonly certificates_ended_at?: string | null;
+  /** what the verdict does not rest on, a phrase or a sentence each */
+  readonly not_checked?: readonly string[];
   /** a stable code, a colon, one sentence; null when valid */
   readonly reason: string | null;
   /** one sentence: what can be done about the reason; only where there is something */
@@ -266,6 +280,7 @@ export type ReasonCode =
   | 'chain_too_long'
   | 'chain_signature_invalid'
   | 'certificate_not_valid_at_gen_time'
+  | 'key_usage_period'
   | 'certificate_revoked'
   | 'certificate_extension'
   | 'certificate_policy'

@@ -1,23 +1,24 @@
-import type { CertificateIdentity } from '../../shared/rfc3161/index.ts';
+import { toldToken } from '../../shared/domain/told-token.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';
-import type { CertificateShown, ProvedStamp, TokenDetails } from './stamp-model.ts';
+import type { ProvedStamp, TokenDetails } from './stamp-model.ts';
 
-const certificateShown = ({ subject, fingerprint, notBefore, notAfter }: CertificateIdentity): CertificateShown => ({
-  subject,
-  fingerprint,
-  validFrom: notBefore.toISOString(),
-  validUntil: notAfter.toISOString(),
-});
-
-function detailsOf({ verified, hasRevocationLists }: Vouched): TokenDetails | null {
+function detailsOf({ verified }: Vouched): TokenDetails | null {
   if (!verified) return null;
-  const { policy, serial, accuracyMicroseconds: accuracy, chain, record } = verified;
+  const told = toldToken(verified);
+  const { serial, chain, record } = verified;
   return {
-    policy,
+    policy: told.policy,
     serial,
-    accuracySeconds: accuracy === undefined ? null : Number(accuracy) / 1e6,
-    chain: chain.map(certificateShown),
-    hasRevocationLists,
+    accuracySeconds: told.accuracy_seconds,
+    chain: chain.map(({ subject, fingerprint, notBefore, notAfter }) => ({
+      subject,
+      fingerprint,
+      validFrom: notBefore.toISOString(),
+      validUntil: notAfter.toISOString(),
+      revocation: told.revocation.find(({ sha256 }) => sha256 === fingerprint) ?? null,
+    })),
+    notChecked: told.not_checked,
+    certificatesEndedAt: told.certificates_ended_at,
     record: record === undefined ? null : { tokens: record.tokens.length, holdsUntil: record.holdsUntil.toISOString() },
   };
 }

@@ -1,4 +1,5 @@
 import type { Imprint } from '../../shared/domain/stamp.ts';
+import type { ToldRevocation } from '../../shared/domain/told-token.ts';
 
 /** What pages are told of a stamp: what was verified for this very answer (V9), and what was only written down. */
 
@@ -30,6 +31,8 @@ export interface CertificateShown {
   readonly fingerprint: string;
   readonly validFrom: string;
   readonly validUntil: string;
+  /** Null of a trust anchor, unless it signed: whoever trusts it watches it himself. */
+  readonly revocation: ToldRevocation | null;
 }
 
 /** What an RFC 3161 token says beside time and imprint, and who signed it. */
@@ -42,8 +45,10 @@ export interface TokenDetails {
   readonly serial: string;
   /** From the signer to the trust anchor, the anchor last. */
   readonly chain: readonly CertificateShown[];
-  /** Whether there were revocation lists to judge it by. */
-  readonly hasRevocationLists: boolean;
+  /** What the verdict does not rest on, beside the file: as API and command say it. */
+  readonly notChecked: readonly string[];
+  /** When the first certificate of the chain ended, if that is past (V5). */
+  readonly certificatesEndedAt: string | null;
   /** Null of a token that is no evidence record (RFC 4998). */
   readonly record: RecordDetails | null;
 }

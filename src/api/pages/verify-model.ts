@@ -3,14 +3,17 @@ import type { ProvedStamp } from './stamp-model.ts';
 /** The verdict on one stamp, as a person reads it. */
 export type VerdictShown =
   | { readonly kind: 'proved'; readonly stamp: ProvedStamp }
-  /** `reason` as verification answers it (V3). */
-  | { readonly kind: 'refused'; readonly reason: string /** What one can do, in a sentence. */; readonly advice: string | null }
+  /** `reason` as verification answers it (V3); `not_proved`: nothing is wrong, but nobody whom this installation trusts vouches for it (V11). */
+  | {
+      readonly kind: 'refused' | 'not_proved';
+      readonly reason: string;
+      /** What one can do, in a sentence. */
+      readonly advice: string | null;
+    }
   /** No stamp has this id (E6). */
   | { readonly kind: 'unknown' }
   /** Accepted, and then refused by every TSA (E11). */
-  | { readonly kind: 'not_made'; readonly reason: string }
-  /** Nothing to verify against: no trust anchor is configured. */
-  | { readonly kind: 'unverifiable' };
+  | { readonly kind: 'not_made'; readonly reason: string };
 
 /** `verify_url`, opened by a person (V8). */
 export interface VerifyPage {

@@ -8,7 +8,7 @@ import type { Logger } from '../../shared/runtime/log.ts';
 import type { KeyStore } from '../../shared/store/keys.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 import { createTokenJudge, type Judgement, type TokenJudge, type Vouched } from '../../shared/trust/judge.ts';
-import { namesOf, type TrustSettings } from '../../shared/trust/trusted-providers.ts';
+import type { TrustSettings } from '../../shared/trust/trusted-providers.ts';
 
 export type StampJudgement = Vouched | { readonly ok: false; readonly code: ReasonCode };
 
@@ -27,13 +27,8 @@ const agrees = (vouched: Vouched, { tokenId, imprint, proofs: [{ issuedAt }] }: 
   (vouched.tokenId === undefined || vouched.tokenId === tokenId);
 
 /** Judges tokens and stored stamps, each time anew. A stored stamp is refused when its record does not say what its token says (V1). */
-export function createStampJudge(deps: {
-  tokenJudge: TokenJudge;
-  stamps: Pick<StampStore, 'find' | 'findIdByToken'>;
-  isConfigured: (provider: string) => boolean;
-  log: Logger;
-}) {
-  const { tokenJudge, stamps, isConfigured, log } = deps;
+export function createStampJudge(deps: { tokenJudge: TokenJudge; stamps: Pick<StampStore, 'find' | 'findIdByToken'>; log: Logger }) {
+  const { tokenJudge, stamps, log } = deps;
 
   /**
    * The stored form of a token that we gave out without its certificates, as its client wanted: by itself nobody can judge it who lacks them.
@@ -83,11 +78,6 @@ export function createStampJudge(deps: {
     return undefined;
   }
 
-  /** Whether the refusal only means that we have no trust anchor to judge by. It then says nothing about the stamp. */
-  const isUnverifiable = (judgement: StampJudgement, provider?: string): boolean =>
-    !judgement.ok &&
-    (judgement.code === 'trust_store_empty' || (judgement.code === 'untrusted_root' && provider !== undefined && !isConfigured(provider)));
-
   /**
    * The reply for a stamp that is in the store: qualified is what is judged so now, whatever the record says (V9). Undefined where the
    * stamp does not verify.
@@ -99,7 +89,7 @@ export function createStampJudge(deps: {
     return undefined;
   }
 
-  return { judgeToken, judgeStamp, storedReplyOf, isUnverifiable };
+  return { judgeToken, judgeStamp, storedReplyOf };
 }
 
 /** The judge of a process: by what it trusts, with the key of the mock provider from its store. */
@@ -110,11 +100,9 @@ export function openStampJudge(deps: {
   log: Logger;
 }): StampJudge {
   const { trust, store, clock, log } = deps;
-  const configured = new Set(namesOf(trust).map(({ name }) => name));
   return createStampJudge({
     tokenJudge: createTokenJudge({ trust, mockKey: () => store.keys.secret('mock-provider'), clock }),
     stamps: store.stamps,
-    isConfigured: (provider) => configured.has(provider),
     log,
   });
 }

@@ -1,5 +1,5 @@
 import { verifyPath } from '../../shared/domain/addresses.ts';
-import { adviceOf, reasonOf } from '../../shared/domain/reasons.ts';
+import { adviceOf, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
 import { imprintOfDigest } from '../../shared/domain/stamp.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { RefusalStore } from '../../shared/store/refusals.ts';
@@ -18,11 +18,10 @@ const downloads = ['tsr', 'tsq', 'token', 'evidence'] as const;
 export function createStampPages(deps: { stamps: StampStore; refusals: Pick<RefusalStore, 'has'>; stampJudge: StampJudge; clock: Clock }) {
   const { stamps, refusals, stampJudge, clock } = deps;
 
-  function verdictOf(judgement: StampJudgement, provider?: string): VerdictShown {
+  function shownOf(judgement: StampJudgement): VerdictShown {
     if (judgement.ok) return { kind: 'proved', stamp: provedStampOf(judgement) };
-    return stampJudge.isUnverifiable(judgement, provider)
-      ? { kind: 'unverifiable' }
-      : { kind: 'refused', reason: reasonOf(judgement.code), advice: adviceOf(judgement.code) ?? null };
+    const kind = verdictOf(judgement.code) === 'not_proved' ? 'not_proved' : 'refused';
+    return { kind, reason: reasonOf(judgement.code), advice: adviceOf(judgement.code) ?? null };
   }
 
   const absenceOf = async (tokenId: string): Promise<VerdictShown> =>
@@ -32,7 +31,7 @@ export function createStampPages(deps: { stamps: StampStore; refusals: Pick<Refu
     /** `baseUrl`: where the service is reached, without a last slash. */
     byId: async (tokenId: string, baseUrl: string): Promise<VerifyPage> => {
       const stamp = await stamps.find(tokenId);
-      const verdict = stamp ? verdictOf(await stampJudge.judgeStamp(stamp), stamp.proofs[0].provider) : await absenceOf(tokenId);
+      const verdict = stamp ? shownOf(await stampJudge.judgeStamp(stamp)) : await absenceOf(tokenId);
       const path = verifyPath(tokenId);
       const isExchanged = stamp !== null && stamp.proofs[0].kind !== 'mock';
       return {
@@ -48,7 +47,7 @@ export function createStampPages(deps: { stamps: StampStore; refusals: Pick<Refu
     raw: async (token: string, hash: string): Promise<VerdictShown> => {
       const judgement = await stampJudge.judgeToken(token);
       const expected = !judgement.ok && judgement.code === 'evidence_hash_needed' ? imprintOfDigest(hash) : undefined;
-      return verdictOf(expected === undefined ? judgement : await stampJudge.judgeToken(token, undefined, expected));
+      return shownOf(expected === undefined ? judgement : await stampJudge.judgeToken(token, undefined, expected));
     },
   };
 }

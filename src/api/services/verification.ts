@@ -1,9 +1,10 @@
 import { contentSha256Of } from '../../shared/contract/stamp.ts';
 import type { VerificationResult } from '../../shared/contract/verify.ts';
 import { evidenceRecordOf } from '../../shared/domain/evidence.ts';
-import { adviceOf, type ReasonCode, reasonOf } from '../../shared/domain/reasons.ts';
+import { adviceOf, type ReasonCode, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { type Batch, digestCharacters, imprintOfDigest } from '../../shared/domain/stamp.ts';
+import { toldToken } from '../../shared/domain/told-token.ts';
 import type { RefusalStore } from '../../shared/store/refusals.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';
@@ -37,13 +38,9 @@ export interface Verification {
   exchange(tokenId: string, part: ExchangePart): Promise<Exchanged>;
 }
 
-function adviceFor(code: ReasonCode): { advice?: string } {
-  const advice = adviceOf(code);
-  return advice === undefined ? {} : { advice };
-}
-
-const invalid = (code: ReasonCode, tokenId: string | null = null): VerificationResult => ({
+const invalid = (code: ReasonCode, tokenId: string | null = null, advice = adviceOf(code)): VerificationResult => ({
   valid: false,
+  verdict: verdictOf(code),
   token_id: tokenId,
   issued_at: null,
   content_sha256: null,
@@ -51,11 +48,30 @@ const invalid = (code: ReasonCode, tokenId: string | null = null): VerificationR
   tsp_provider: null,
   is_qualified: null,
   reason: reasonOf(code),
-  ...adviceFor(code),
+  ...(advice !== undefined && { advice }),
 });
 
-const resultOf = ({ issuedAt, imprint, provider, isQualified, verified }: Vouched, tokenId: string | null): VerificationResult => ({
+/** The token of a batch accuses no file. */
+const otherFile = 'The file has changed, or this is the token of a batch: use the evidence record (.ers) of the stamp.';
+
+/** What nobody compares for the caller: the file, where no hash of it was given. */
+const fileUnchecked = 'whether you have the right file: compare its hash with the imprint';
+const onlyHere = 'by any time-stamping authority: this service alone made the mock token, and it alone can check it';
+
+const toldOf = (verified: Vouched['verified'], isFileCompared: boolean) => {
+  const file = isFileCompared ? [] : [fileUnchecked];
+  if (verified === undefined) return { not_checked: [...file, onlyHere] };
+  const told = toldToken(verified);
+  return { ...told, not_checked: [...file, ...told.not_checked] };
+};
+
+const resultOf = (
+  { issuedAt, imprint, provider, isQualified, verified }: Vouched,
+  tokenId: string | null,
+  isFileCompared: boolean,
+): VerificationResult => ({
   valid: true,
+  verdict: 'valid',
   token_id: tokenId,
   issued_at: issuedAt,
   content_sha256: contentSha256Of(imprint),
@@ -63,6 +79,7 @@ const resultOf = ({ issuedAt, imprint, provider, isQualified, verified }: Vouche
   tsp_provider: provider ?? null,
   is_qualified: isQualified,
   ...(verified?.record && { holds_until: verified.record.holdsUntil.toISOString() }),
+  ...toldOf(verified, isFileCompared),
   reason: null,
 });
 
@@ -85,7 +102,7 @@ export function createVerification(deps: {
       const stamp = await stamps.find(tokenId);
       if (!stamp) return (await refusals.has(tokenId)) ? invalid('request_refused', tokenId) : invalid('unknown_token_id');
       const judgement = await stampJudge.judgeStamp(stamp);
-      return judgement.ok ? resultOf(judgement, tokenId) : invalid(judgement.code, tokenId);
+      return judgement.ok ? resultOf(judgement, tokenId, false) : invalid(judgement.code, tokenId);
     },
     raw: async (token, hash, hashes) => {
       const given = [hash ?? [], hashes ?? []].flat();
@@ -95,8 +112,8 @@ export function createVerification(deps: {
       const { algorithm, digest } = judgement.imprint;
       const own = hash ?? given.find(({ length }) => length === digestCharacters[algorithm]) ?? given[0];
       if (own !== undefined && own.length !== digestCharacters[algorithm]) return invalid('imprint_algorithm_mismatch');
-      if (own !== undefined && own !== digest) return invalid('imprint_mismatch');
-      return resultOf(judgement, await findTokenId(judgement));
+      if (own !== undefined && own !== digest) return invalid('imprint_mismatch', null, judgement.verified?.record ? undefined : otherFile);
+      return resultOf(judgement, await findTokenId(judgement), own !== undefined);
     },
     exchange: async (tokenId, part) => {
       const stamp = await stamps.find(tokenId);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { verdicts } from '../domain/reasons.ts';
 import { digestCharacters } from '../domain/stamp.ts';
 import { dateTime, text, uuid } from './fields.ts';
 import { anyUuid } from './parameters.ts';
@@ -14,8 +15,9 @@ const lengths = Object.values(digestCharacters);
 const oneDigest = lengths.map((length) => `[0-9a-f]{${length}}`).join('|');
 
 /** SHA-256, SHA-384 or SHA-512 (V7). */
-const digestHex = text({ min: Math.min(...lengths), max: Math.max(...lengths), pattern: `^(${oneDigest})$` }).meta({
-  description: 'SHA-256, SHA-384 or SHA-512 as 64, 96 or 128 lower-case hexadecimal characters',
+const digestHex = text({ min: Math.min(...lengths), max: Math.max(...lengths), pattern: `^(${oneDigest})$`, lowersHex: true }).meta({
+  pattern: `^(${oneDigest.replaceAll('a-f', 'a-fA-F')})$`,
+  description: 'SHA-256, SHA-384 or SHA-512 as 64, 96 or 128 hexadecimal characters in either case',
 });
 
 /** Body of raw verification: a `hash` beside the token must match the token's message imprint (RFC 3161 §2.4.2). */
@@ -43,9 +45,41 @@ export const tokenIdPath = z.object({ token_id: anyUuid });
 /** Path of the content of a sealed stamp (S11). */
 export const sealedContentPath = tokenIdPath.extend({ secret: z.string() });
 
+const certificate = z.object({
+  subject: z.string().describe('RFC 4514; compare the fingerprint, never this'),
+  issuer: z.string(),
+  serial: z.string().describe('hexadecimal'),
+  sha256: z.string().describe('the fingerprint: SHA-256 of the DER'),
+  not_before: dateTime,
+  not_after: dateTime,
+});
+
+const revocation = z
+  .object({
+    subject: z.string(),
+    sha256: z.string(),
+    status: z
+      .enum(['good', 'revoked', 'unknown'])
+      .describe(
+        '`revoked` of a valid token: for a reason that leaves good what was signed before, such as `superseded`, or after a renewal had covered it',
+      ),
+    list: z
+      .object({ issuer: z.string(), this_update: dateTime, next_update: dateTime.nullable() })
+      .nullable()
+      .describe('the revocation list that says so; null where the status is `unknown`'),
+    revoked_at: dateTime.nullable(),
+    reason: z.string().nullable().describe('why it was revoked (CRLReason, RFC 5280 §5.3.1), or why the status is not known'),
+  })
+  .describe('one answer for one certificate (V10)');
+
 export const verificationResult = z
   .object({
     valid: z.boolean(),
+    verdict: z
+      .enum(verdicts)
+      .describe(
+        '`not_proved`: nothing is wrong with the token, but nobody whom this installation trusts vouches for it; `valid` is false then',
+      ),
     token_id: uuid.nullable(),
     issued_at: dateTime.nullable(),
     content_sha256: z.string().nullable().describe('null where the imprint is no SHA-256'),
@@ -57,6 +91,18 @@ export const verificationResult = z
       .describe(
         'only of an evidence record that is valid: when the certificates of its last token end. The service renews its own records before',
       ),
+    signer: certificate
+      .optional()
+      .describe('this and what follows up to `not_checked`: only of a valid token; a mock token has `not_checked` alone'),
+    trust_anchor: certificate.optional(),
+    policy: z.string().optional().describe('the policy of the TSA, a dotted OID'),
+    accuracy_seconds: z.number().nullable().optional().describe('null where the token states none'),
+    revocation: z.array(revocation).optional(),
+    certificates_ended_at: dateTime
+      .nullable()
+      .optional()
+      .describe('when the first certificate of the chain ended, if that is past: whether its key was stolen later, nobody tells (V5)'),
+    not_checked: z.array(z.string()).optional().describe('what the verdict does not rest on, a phrase or a sentence each'),
     reason: z.string().nullable().describe('a stable code, a colon, one sentence; null when valid'),
     advice: z.string().optional().describe('one sentence: what can be done about the reason; only where there is something'),
   })

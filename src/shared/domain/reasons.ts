@@ -9,7 +9,7 @@ export const REASONS = {
   // What is presented, before it is known to be a token at all.
   unknown_token_id: { refusal: undefined, sentence: 'No stamp has this id.' },
   request_refused: { refusal: undefined, sentence: 'Every time-stamping authority refused the request, so there is no stamp.' },
-  not_base64: { refusal: undefined, sentence: 'The token is not canonical base64.' },
+  not_base64: { refusal: undefined, sentence: 'The token is not base64.' },
   unknown_format: { refusal: undefined, sentence: 'The token is neither an RFC 3161 token nor one of this service.' },
   record_mismatch: { refusal: undefined, sentence: 'The stored token says something else than the record it is stored in.' },
   record_damaged: { refusal: undefined, sentence: 'The record of this stamp is damaged and holds no token.' },
@@ -36,3 +36,20 @@ export function adviceOf(code: ReasonCode): string | undefined {
 export function reasonOf(code: ReasonCode): string {
   return `${code}: ${REASONS[code].sentence}`;
 }
+
+/** The one vocabulary of API, command and page (V11). `not_proved`: nothing is wrong, but nobody whom the reader trusts vouches for it. */
+export const verdicts = ['valid', 'not_valid', 'not_proved'] as const;
+export type Verdict = (typeof verdicts)[number];
+
+/** Refusals that say only that the reader's anchors, or hashes, do not reach the token: with others it may be valid. */
+const outOfReach: ReadonlySet<ReasonCode> = new Set([
+  'untrusted_root',
+  'trust_store_empty',
+  'signer_certificate_missing',
+  'evidence_new_hash_needed',
+  'mock_not_rfc3161',
+  'verifier_failed',
+]);
+
+/** The verdict on what was refused for this reason. */
+export const verdictOf = (code: ReasonCode): Exclude<Verdict, 'valid'> => (outOfReach.has(code) ? 'not_proved' : 'not_valid');

@@ -1,15 +1,20 @@
 import type { KeyObject } from 'node:crypto';
 import { rfc3339Of } from '../domain/gen-time.ts';
 import { looksLikeMockToken, mockProviderName, readMockToken } from '../domain/mock-token.ts';
-import type { ReasonCode } from '../domain/reasons.ts';
+import { type ReasonCode, verdictOf } from '../domain/reasons.ts';
 import { type Imprint, sha256Imprint } from '../domain/stamp.ts';
+import { bytesOfTokenText } from '../domain/token-text.ts';
 import {
   type Imprint as DerImprint,
+  type EvidenceContext,
   isRecord,
+  type RecordToken,
   type Refused,
   type TrustStore,
   type Verified,
   type VerifyResult,
+  verifyByItself,
+  verifyEvidence,
   verifyEvidenceAside,
 } from '../rfc3161/index.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -35,8 +40,6 @@ export interface Vouched {
   readonly tst: Buffer | undefined;
   /** What such a token says beside that, and who signed it; of a record, its first token. */
   readonly verified: Verified | undefined;
-  /** Whether there were revocation lists to judge it by. */
-  readonly hasRevocationLists: boolean;
 }
 
 export type Judgement = Vouched | { readonly ok: false; readonly code: ReasonCode; readonly detail?: string; readonly cause?: unknown };
@@ -44,7 +47,7 @@ export type Judgement = Vouched | { readonly ok: false; readonly code: ReasonCod
 /** Says whether a token is valid, and whether it is qualified: the one place that does (V2). */
 export interface TokenJudge {
   /**
-   * Judges any text; a token is canonical base64 of a mock token, a TimeStampToken, a TimeStampResp or an EvidenceRecord. With `provider`,
+   * Judges any text; a token is base64 of a mock token, a TimeStampToken, a TimeStampResp or an EvidenceRecord. With `provider`,
    * the name that the stamp is recorded under, only that provider's trust anchors count; without it, all that are configured. An evidence
    * record may cover several hashes: `expected` says of which it is asked (S14), and `otherDigests` what the same document's are in the
    * algorithms of later chains (S17). Of other tokens they are not used.
@@ -64,13 +67,12 @@ interface Presented {
 const derImprintOf = ({ algorithm, digest }: Imprint): DerImprint => ({ algorithm, digest: Buffer.from(digest, 'hex') });
 
 interface Voucher {
-  readonly trust: TrustStore;
   readonly provider: string | undefined;
   readonly isProviderKnown: boolean;
   readonly isQualified: boolean;
 }
 
-const vouchedBy = (result: Verified, { trust, ...voucher }: Voucher): Vouched => ({
+const vouchedBy = (result: Verified, voucher: Voucher): Vouched => ({
   ...voucher,
   ok: true,
   tokenId: undefined,
@@ -78,11 +80,13 @@ const vouchedBy = (result: Verified, { trust, ...voucher }: Voucher): Vouched =>
   imprint: { algorithm: result.imprint.algorithm, digest: result.imprint.digest.toString('hex') },
   tst: result.token,
   verified: result,
-  hasRevocationLists: trust.crls.length > 0,
 });
 
 const policyFits = ({ settings }: TrustedProvider, { policy }: Verified): boolean =>
   settings.policyOid === undefined || settings.policyOid === policy;
+
+const areQualified = (providers: readonly TrustedProvider[]): boolean =>
+  providers.length > 0 && providers.every(({ settings }) => settings.isQualified);
 
 /** Whether the provider takes answers that grant something else than was asked for, where this is one (refusal 4). */
 const statusFits = ({ provider, result }: { readonly provider: TrustedProvider; readonly result: Verified }): boolean =>
@@ -106,22 +110,31 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
       isQualified: false,
       tst: undefined,
       verified: undefined,
-      hasRevocationLists: false,
     };
   }
 
   /** A renewal may be any TSA's that is trusted; whose a record is, its first token says. */
   const renewalTrust = [...trust.providers.map((provider) => provider.trust), trust.extraTrust];
 
-  const verifyWith = (
-    { bytes, expected, otherDigests }: Presented,
-    store: TrustStore,
-    acceptGrantedWithMods: boolean,
-  ): Promise<VerifyResult> => {
+  function contextOf({ bytes, expected, otherDigests }: Presented, store: TrustStore, acceptGrantedWithMods: boolean): EvidenceContext {
     const context = { trust: store, nowMs: clock(), acceptGrantedWithMods, renewalTrust };
-    if (!isRecord(bytes) || expected === undefined) return verifyEvidenceAside(bytes, context);
-    return verifyEvidenceAside(bytes, { ...context, expected: derImprintOf(expected), otherDigests: otherDigests.map(derImprintOf) });
-  };
+    if (!isRecord(bytes) || expected === undefined) return context;
+    return { ...context, expected: derImprintOf(expected), otherDigests: otherDigests.map(derImprintOf) };
+  }
+
+  const verifyWith = (presented: Presented, store: TrustStore, acceptGrantedWithMods: boolean): Promise<VerifyResult> =>
+    verifyEvidenceAside(presented.bytes, contextOf(presented, store, acceptGrantedWithMods));
+
+  const providersOf = ({ trustedBy, ...token }: RecordToken): readonly TrustedProvider[] =>
+    trust.providers.filter((provider) => trustedBy.includes(provider.trust) && policyFits(provider, token));
+
+  /** Whether a record, cut off after one of its tokens, holds by itself now, with renewals by none but qualified providers (V12). */
+  function hasQualifiedPrefix({ record }: Verified): boolean {
+    const [first, ...renewals] = record?.tokens ?? [];
+    if (first === undefined || first.holdsAlone) return true;
+    const unqualified = renewals.findIndex((token) => !areQualified(providersOf(token)));
+    return renewals.slice(0, unqualified === -1 ? undefined : unqualified).some(({ holdsAlone }) => holdsAlone);
+  }
 
   /**
    * Judges an RFC 3161 token, or an evidence record, by the trust anchors of each provider that it may come from: the named one, or all of them where none is
@@ -149,29 +162,33 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
     const ofPolicy = trusting.filter(({ provider, result }) => policyFits(provider, result));
     const first = ofPolicy.find(statusFits);
     if (first) {
-      const isQualified = isConfigured && ofPolicy.every(({ provider }) => provider.settings.isQualified);
-      const { trust, settings } = first.provider;
-      return vouchedBy(first.result, { trust, provider: providerName ?? settings.name, isProviderKnown: isConfigured, isQualified });
+      const isQualified = isConfigured && areQualified(ofPolicy.map(({ provider }) => provider)) && hasQualifiedPrefix(first.result);
+      const provider = providerName ?? first.provider.settings.name;
+      return vouchedBy(first.result, { provider, isProviderKnown: isConfigured, isQualified });
     }
     // Trusted, but under another policy than the provider is configured with. That refuses a stamp of this provider; a token that
     // somebody brings is valid, only not as this provider's (V2).
     const otherPolicy = trusting.find((each) => !policyFits(each.provider, each.result) && statusFits(each));
     if (otherPolicy && named.length > 0) return { ok: false, code: 'policy_mismatch' };
     const unknown = { isProviderKnown: false, isQualified: false };
-    if (otherPolicy) return vouchedBy(otherPolicy.result, { trust: otherPolicy.provider.trust, provider: undefined, ...unknown });
+    if (otherPolicy) return vouchedBy(otherPolicy.result, { provider: undefined, ...unknown });
     if (trusting.length > 0) return { ok: false, code: 'granted_with_mods' };
     if (named.length === 0) {
       const extra = await verifyWith(presented, trust.extraTrust, false);
-      if (extra.ok) return vouchedBy(extra, { trust: trust.extraTrust, provider: providerName, ...unknown });
+      if (extra.ok) return vouchedBy(extra, { provider: providerName, ...unknown });
       refusals.push(extra);
     }
-    return refusals.find(({ code }) => code !== 'untrusted_root' && code !== 'trust_store_empty') ?? refusals[0]!;
+    const refusal = refusals.find(({ code }) => code !== 'untrusted_root' && code !== 'trust_store_empty') ?? refusals[0]!;
+    if (verdictOf(refusal.code) === 'not_valid') return refusal;
+    // Nobody whom we trust vouches for it. Something may be wrong with it all the same, and then that is the answer (V11).
+    const own = verifyByItself(presented.bytes, clock(), (store) => verifyEvidence(presented.bytes, contextOf(presented, store, true)));
+    return own.ok || verdictOf(own.code) === 'not_proved' ? refusal : own;
   }
 
   return {
     judge: async (token, provider, expected, otherDigests = []) => {
-      const bytes = Buffer.from(token, 'base64');
-      if (token === '' || bytes.toString('base64') !== token) return { ok: false, code: 'not_base64' };
+      const bytes = bytesOfTokenText(token);
+      if (bytes === undefined) return { ok: false, code: 'not_base64' };
       if (looksLikeMockToken(bytes))
         return provider === undefined || provider === mockProviderName ? judgeMock(bytes) : { ok: false, code: 'mock_not_rfc3161' };
       if (provider === mockProviderName || bytes[0] !== sequenceTag) return { ok: false, code: 'unknown_format' };

@@ -73,6 +73,7 @@ export interface KeySettings {
   readonly maxConcurrent: number;
   readonly acceptGrantedWithMods: false;
   readonly maxAccuracySeconds: undefined;
+  readonly policyAccuracySeconds: undefined;
 }
 
 /** How far a clock may be off where nothing else is configured. */
@@ -105,6 +106,7 @@ export function keySettingsOf(
     maxConcurrent,
     acceptGrantedWithMods: false,
     maxAccuracySeconds: undefined,
+    policyAccuracySeconds: undefined,
   };
 }
 

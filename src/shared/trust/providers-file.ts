@@ -35,6 +35,7 @@ const tsaEntry = z.strictObject({
   max_concurrent: z.int().min(1).max(1_000).default(16),
   accept_granted_with_mods: z.boolean().default(false),
   max_accuracy_seconds: z.number().positive().nullish(),
+  policy_accuracy_seconds: z.number().positive().nullish(),
   aggregate,
 });
 
@@ -72,6 +73,8 @@ interface CommonSettings {
   readonly maxConcurrent: number;
   readonly acceptGrantedWithMods: boolean;
   readonly maxAccuracySeconds: number | undefined;
+  /** What the TSA's policy promises of tokens that state no accuracy. */
+  readonly policyAccuracySeconds: number | undefined;
   /** Undefined: each stamp is asked for by itself. */
   readonly aggregate: AggregateSettings | undefined;
 }
@@ -160,6 +163,7 @@ export function loadProvidersFile(file: string): ProviderSettings[] {
       maxConcurrent: provider.max_concurrent,
       acceptGrantedWithMods: provider.accept_granted_with_mods,
       maxAccuracySeconds: provider.max_accuracy_seconds ?? undefined,
+      policyAccuracySeconds: provider.policy_accuracy_seconds ?? undefined,
     };
   });
 }

@@ -110,7 +110,7 @@ export function createRfc3161Provider(deps: {
   verifySignature?: VerifySignature;
 }): Rfc3161Provider {
   const { settings, trust, client, clock, onTime, verifySignature = verifyInThreadPool } = deps;
-  const { name, isQualified, policyOid, timeoutMs, acceptGrantedWithMods, maxAccuracySeconds } = settings;
+  const { name, isQualified, policyOid, timeoutMs, acceptGrantedWithMods, maxAccuracySeconds, policyAccuracySeconds } = settings;
 
   let chain: Verified['chain'] | undefined;
 
@@ -128,6 +128,7 @@ export function createRfc3161Provider(deps: {
         nowMs: receivedAtMs,
         acceptGrantedWithMods,
         ...(maxAccuracySeconds !== undefined && { maxAccuracySeconds }),
+        ...(policyAccuracySeconds !== undefined && { policyAccuracySeconds }),
       },
       verifySignature,
     );

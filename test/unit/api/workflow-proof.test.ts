@@ -18,7 +18,7 @@ test('V9: nothing is claimed of a chain that is still being recomputed; the next
     await whole;
     if (first === 1) yield { ...extendChain(chainStart(briefingHash), hash), outputHash: hash };
   };
-  const stampJudge = { judgeToken: vi.fn(), judgeStamp: vi.fn(), isUnverifiable: () => false };
+  const stampJudge = { judgeToken: vi.fn(), judgeStamp: vi.fn() };
   const chains = createChainProver({ outputs: { scanLinks } });
   const prove = createWorkflowProofs({ chains, stamps: store.stamps, markStamp: createStampMarks(stampJudge) });
   const { stored: workflow } = await store.workflows.create({

@@ -30,7 +30,8 @@ describe('by itself, where nobody listens', () => {
     expect(lines[0]).toBe(`a: valid, existed at ${genTime}`);
     expect(lines[1]).toBe(`signed by ${named('Development TSA')}, policy 2.999.1, accurate to 1 s`);
     expect(lines[2]).toBe(`trust anchor ${named('Root CA')}, SHA-256 ${readableFingerprint(fingerprintOf(pki.root.certificate))}`);
-    const unchecked = ['Development TSA', 'Time-Stamping CA'].map((name) => `whether ${named(name)} was revoked`);
+    const why = 'no list of its issuer is at hand';
+    const unchecked = ['Development TSA', 'Time-Stamping CA'].map((name) => `whether ${named(name)} was revoked: ${why}`);
     expect(lines.slice(3)).toEqual([`not checked: ${unchecked.join('; ')}\n`]);
   });
 
@@ -145,7 +146,9 @@ describe('by itself, where nobody listens', () => {
     writeFileSync(path('a'), 'b');
     const { code, stdout } = await run(['verify', 'a', ...options]);
     expect([code, stdout]).toEqual([1, expect.stringMatching(/^a: NOT VALID, imprint_mismatch: /)]);
-    expect(stdout).toContain(`the file has changed since it was stamped at ${genTime}, or is another one`);
+    expect(stdout).toContain(
+      `the file has changed since it was stamped at ${genTime}, or is another one, or this is the token of a batch: use the .ers file`,
+    );
   });
 
   test('V5: a certificate that has expired since does no harm; one that had expired before does', async () => {
@@ -159,23 +162,32 @@ describe('by itself, where nobody listens', () => {
     });
   });
 
-  test('--crl: a revoked signer is refused; only lists that are newer than the stamp tell that one was not', async () => {
+  test('V10: --crl, a revoked signer is refused; a list of its issuer that was in force then, or is newer, tells that it was not', async () => {
     const period = { number: 1n, thisUpdateMs: genTimeMs + hourMs, nextUpdateMs: genTimeMs + 2 * hourMs };
     const revoked = [{ serialNumber: pki.signer.serialNumber, revokedAtMs: genTimeMs - hourMs }];
     const { run } = folder(tokenOf('a'), {
       'revoked.crl': issueCrl({ ...period, revoked }, pki.intermediate),
       'ca.crl': issueCrl({ ...period, revoked: [] }, pki.intermediate),
       'root.crl': pem('X509 CRL', issueCrl({ ...period, revoked: [] }, pki.root)),
-      'old.crl': issueCrl({ ...period, thisUpdateMs: genTimeMs - hourMs, revoked: [] }, pki.intermediate),
+      'then.crl': issueCrl({ ...period, thisUpdateMs: genTimeMs - hourMs, revoked: [] }, pki.intermediate),
+      'old.crl': issueCrl(
+        { number: 1n, thisUpdateMs: genTimeMs - 2 * hourMs, nextUpdateMs: genTimeMs - hourMs, revoked: [] },
+        pki.intermediate,
+      ),
       'strange.crl': issueCrl({ ...period, revoked: [] }, stranger.intermediate),
     });
     const judge = async (...lists: string[]) =>
       only(await run(['verify', '--json', '--ca', 'root.pem', 'a', ...lists.flatMap((list) => ['--crl', list])]));
     expect(await judge('revoked.crl')).toMatchObject({ verdict: 'not_valid', reason: expect.stringMatching(/^certificate_revoked: /) });
     expect(await judge('ca.crl', 'root.crl')).toMatchObject({ verdict: 'valid', not_checked: [] });
+    expect(await judge('then.crl', 'root.crl')).toMatchObject({ verdict: 'valid', not_checked: [] });
     const signerUnchecked = `whether ${named('Development TSA')} was revoked`;
-    expect((await judge('old.crl', 'root.crl')).not_checked).toEqual([signerUnchecked]);
-    expect((await judge('strange.crl', 'root.crl')).not_checked).toEqual([signerUnchecked]);
+    expect((await judge('old.crl', 'root.crl')).not_checked).toEqual([
+      `${signerUnchecked}: the list of its issuer was no longer in force at genTime`,
+    ]);
+    expect((await judge('strange.crl', 'root.crl')).not_checked).toEqual([
+      `${signerUnchecked}: the list that bears the name of its issuer was signed by another key`,
+    ]);
   });
 
   test('the imprint’s own algorithm is computed', async () => {

@@ -61,6 +61,8 @@ class AcceptedStamp:
 @dataclass(frozen=True, kw_only=True)
 class VerificationResult:
     valid: bool
+    verdict: Literal["valid", "not_valid", "not_proved"]
+    """`not_proved`: nothing is wrong with the token, but nobody whom this installation trusts vouches for it; `valid` is false then"""
     token_id: str | None
     issued_at: str | None
     content_sha256: str | None
@@ -71,6 +73,18 @@ class VerificationResult:
     is_qualified: bool | None
     holds_until: str | None = None
     """only of an evidence record that is valid: when the certificates of its last token end. The service renews its own records before"""
+    signer: dict[str, Any] | None = None
+    """this and what follows up to `not_checked`: only of a valid token; a mock token has `not_checked` alone"""
+    trust_anchor: dict[str, Any] | None = None
+    policy: str | None = None
+    """the policy of the TSA, a dotted OID"""
+    accuracy_seconds: float | None = None
+    """null where the token states none"""
+    revocation: list[dict[str, Any]] | None = None
+    certificates_ended_at: str | None = None
+    """when the first certificate of the chain ended, if that is past: whether its key was stolen later, nobody tells (V5)"""
+    not_checked: list[str] | None = None
+    """what the verdict does not rest on, a phrase or a sentence each"""
     reason: str | None
     """a stable code, a colon, one sentence; null when valid"""
     advice: str | None = None
@@ -264,6 +278,7 @@ ReasonCode = Literal[
     "chain_too_long",
     "chain_signature_invalid",
     "certificate_not_valid_at_gen_time",
+    "key_usage_period",
     "certificate_revoked",
     "certificate_extension",
     "certificate_policy",

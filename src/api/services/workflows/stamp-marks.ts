@@ -1,7 +1,7 @@
 import { verifyPath } from '../../../shared/domain/addresses.ts';
-import { reasonOf } from '../../../shared/domain/reasons.ts';
+import { reasonOf, verdictOf } from '../../../shared/domain/reasons.ts';
 import type { StoredStamp } from '../../../shared/store/stamps.ts';
-import type { StampMark } from '../../pages/stamp-model.ts';
+import type { StampMark, StampVerdict } from '../../pages/stamp-model.ts';
 import type { StampJudge, StampJudgement } from '../stamp-judge.ts';
 
 /** What is recorded of a stamp beside the stamp itself. */
@@ -15,7 +15,7 @@ export interface StampClaim {
 /** What may be said of a stamp in a workflow's record: its token is verified for this very answer (V9). */
 export type MarkStamp = (claim: StampClaim, stamp: StoredStamp | null) => Promise<StampMark>;
 
-export function createStampMarks(stampJudge: Pick<StampJudge, 'judgeStamp' | 'isUnverifiable'>): MarkStamp {
+export function createStampMarks(stampJudge: Pick<StampJudge, 'judgeStamp'>): MarkStamp {
   async function judge(claim: StampClaim, stamp: StoredStamp | null): Promise<StampJudgement> {
     if (!stamp) return { ok: false, code: 'unknown_token_id' };
     const judgement = await stampJudge.judgeStamp(stamp);
@@ -35,8 +35,8 @@ export function createStampMarks(stampJudge: Pick<StampJudge, 'judgeStamp' | 'is
       const provider = isProviderKnown || !verified ? claim.provider : verified.signer.subject;
       return { ...shown, provider, isQualified, verdict: { kind: 'proved' } };
     }
-    const isUnverifiable = stampJudge.isUnverifiable(judgement, claim.provider);
-    const verdict = isUnverifiable ? ({ kind: 'unverifiable' } as const) : ({ kind: 'refused', reason: reasonOf(judgement.code) } as const);
+    const reason = reasonOf(judgement.code);
+    const verdict: StampVerdict = verdictOf(judgement.code) === 'not_proved' ? { kind: 'unverifiable' } : { kind: 'refused', reason };
     return { ...shown, provider: claim.provider, isQualified: false, verdict };
   };
 }

@@ -1,0 +1,10 @@
+/**
+ * The bytes of a token as people and programs hand it on: base64 in either alphabet (RFC 4648 §4, §5), with or without padding, in one
+ * line or in many. Undefined for any other text: nothing is left out, so that a text stands for one token only.
+ */
+export function bytesOfTokenText(text: string): Buffer | undefined {
+  const compact = text.replace(/\s+/g, '').replaceAll('-', '+').replaceAll('_', '/');
+  const bytes = Buffer.from(compact, 'base64');
+  const canonical = bytes.toString('base64');
+  return bytes.length > 0 && (compact === canonical || compact === canonical.replace(/=+$/, '')) ? bytes : undefined;
+}

@@ -1,0 +1,69 @@
+import {
+  type CertificateIdentity,
+  REVOCATION_UNKNOWN,
+  type RevocationAnswer,
+  UNCHECKED,
+  type Unchecked,
+  type Verified,
+} from '../rfc3161/index.ts';
+
+/** What API, command and page tell of a token that was judged: one form, so that they tell the same. Times are RFC 3339. */
+
+const timeOf = (date: Date): string => date.toISOString().replace('.000Z', 'Z');
+
+export const toldCertificate = ({ subject, issuer, serialHex, fingerprint, notBefore, notAfter }: CertificateIdentity) => ({
+  subject,
+  issuer,
+  serial: serialHex,
+  sha256: fingerprint,
+  not_before: timeOf(notBefore),
+  not_after: timeOf(notAfter),
+});
+export type ToldCertificate = ReturnType<typeof toldCertificate>;
+
+/** One answer for one certificate (V10). `list`: what it rests on; `reason`: why it was revoked, or why it is not known. */
+export interface ToldRevocation {
+  readonly subject: string;
+  readonly sha256: string;
+  readonly status: 'good' | 'revoked' | 'unknown';
+  readonly list: { readonly issuer: string; readonly this_update: string; readonly next_update: string | null } | null;
+  readonly revoked_at: string | null;
+  readonly reason: string | null;
+}
+
+function toldRevocation(answer: RevocationAnswer): ToldRevocation {
+  const { certificate, status } = answer;
+  const about = { subject: certificate.subject, sha256: certificate.fingerprint, status };
+  if (answer.status === 'unknown') return { ...about, list: null, revoked_at: null, reason: REVOCATION_UNKNOWN[answer.why] };
+  const { issuer, thisUpdate, nextUpdate } = answer.list;
+  const list = { issuer, this_update: timeOf(thisUpdate), next_update: nextUpdate ? timeOf(nextUpdate) : null };
+  if (answer.status === 'good') return { ...about, list, revoked_at: null, reason: null };
+  return { ...about, list, revoked_at: timeOf(answer.revokedAt), reason: answer.reason ?? null };
+}
+
+/** Told with more than their sentence: the file by whoever compares it, certificates by their names. */
+const toldByName: readonly Unchecked[] = ['imprint', 'revocation', 'ended_certificates'];
+
+/** What the verdict does not rest on, but for the file, of which its caller knows. */
+function notCheckedOf({ revocation, certificatesEndedAt, unchecked }: Verified): readonly string[] {
+  return [
+    ...revocation.flatMap((answer) =>
+      answer.status === 'unknown' ? [`whether ${answer.certificate.subject} was revoked: ${REVOCATION_UNKNOWN[answer.why]}`] : [],
+    ),
+    ...(certificatesEndedAt === undefined
+      ? []
+      : [`whether a key was stolen after its certificate had ended at ${timeOf(certificatesEndedAt)}: nobody watches it any more`]),
+    ...unchecked.filter((code) => !toldByName.includes(code)).map((code) => UNCHECKED[code]),
+  ];
+}
+
+export const toldToken = (verified: Verified) => ({
+  signer: toldCertificate(verified.signer),
+  trust_anchor: toldCertificate(verified.chain.at(-1)!),
+  policy: verified.policy,
+  accuracy_seconds: verified.accuracyMicroseconds === undefined ? null : Number(verified.accuracyMicroseconds) / 1e6,
+  revocation: verified.revocation.map(toldRevocation),
+  certificates_ended_at: verified.certificatesEndedAt ? timeOf(verified.certificatesEndedAt) : null,
+  not_checked: notCheckedOf(verified),
+});
+export type ToldToken = ReturnType<typeof toldToken>;
