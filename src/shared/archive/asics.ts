@@ -1,5 +1,6 @@
 import { ZipFile } from 'yazl';
 import { isRecord } from '../rfc3161/index.ts';
+import { type StoredFile, storedFile, storedZip } from './stored-zip.ts';
 
 /** ASiC-S containers (EN 319 162-1 §4.3): a zip file with one file and the proof of when it existed. */
 
@@ -26,3 +27,15 @@ export function createContainer(addFile: (zip: ZipFile, options: EntryOptions) =
   zip.end();
   return zip;
 }
+
+/**
+ * The octets of a container: `mimetype` first, nothing compressed. The same file and proof give the same octets.
+ *
+ * @param proof DER of a TimeStampToken or an EvidenceRecord over the file
+ */
+export const containerOf = (file: StoredFile, proof: Buffer): AsyncGenerator<Uint8Array> =>
+  storedZip([
+    storedFile('mimetype', Buffer.from(containerType)),
+    file,
+    storedFile(isRecord(proof) ? proofEntries.record : proofEntries.token, proof),
+  ]);
