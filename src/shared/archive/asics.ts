@@ -11,7 +11,7 @@ export const proofEntries = { token: 'META-INF/timestamp.tst', record: 'META-INF
 
 /** The same for every entry, so that the same content gives the same octets anywhere: DOS time has no zone, and no compressor is asked. */
 const entryOptions = { mtime: new Date(1980, 0, 1), mode: 0o100644, compress: false, forceDosTimestamp: true };
-export type EntryOptions = typeof entryOptions;
+type EntryOptions = typeof entryOptions;
 
 /**
  * A container that writes itself as it is read: `mimetype` first, nothing compressed.
