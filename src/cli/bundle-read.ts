@@ -24,7 +24,7 @@ const malformed = (sentence: string): BundleFault => new BundleFault('bundle_mal
 export interface OpenedBundle {
   readonly record: ClosingRecord;
   readonly recordText: string;
-  /** Which files its seals have: neither where they are of the mock provider. */
+  /** Which files its seals have. */
   readonly seals: Readonly<Record<SealName, { readonly hasToken: boolean; readonly hasRecord: boolean }>>;
   /** The octets of a small file. @throws BundleFault where it is not the one that is listed */
   bytesOf(name: string): Promise<Buffer>;

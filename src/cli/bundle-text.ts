@@ -17,7 +17,7 @@ export function tellBrokenBundle(name: string, fault: BundleFault | StampRefused
   };
 }
 
-/** The verdict on the bundle as a whole: both seals must hold; `no_token`: they are of the mock provider. */
+/** The verdict on the bundle as a whole: both seals must hold; `no_token`: the bundle has no time-stamp of one of them. */
 export function verdictOf({ root, closing }: BundleJudgement): {
   readonly verdict: Verdict;
   readonly reason: ReasonCode | 'no_token' | undefined;
@@ -30,9 +30,15 @@ export function verdictOf({ root, closing }: BundleJudgement): {
 function ownNotes({ notProved, none }: BundleJudgement['own']): string[] {
   return [
     ...(notProved > 0 ? [`the own time-stamps of ${countOf(notProved, 'output')}: nobody whom you trust vouches for them`] : []),
-    ...(none > 0 ? [`the own time-stamps of ${countOf(none, 'output')}: they are of the mock provider`] : []),
+    ...(none > 0 ? [`the own time-stamps of ${countOf(none, 'output')}: there is none in this bundle`] : []),
   ];
 }
+
+/** Whoever makes a bundle can write anything there. */
+const unsignedNote = 'output types, stamp ids, README.txt and verify.sh: no signature covers them';
+
+const missingSeals = ({ root, closing }: BundleJudgement): string =>
+  [...(root ? [] : ['the Merkle root']), ...(closing ? [] : ['the closing record'])].join(' and of ');
 
 /** The time of the root is what is told of the outputs. What the closing record says of the workflow is only claimed: anybody may write one and have it stamped. */
 export function tellBundle(name: string, judgement: BundleJudgement, trust: TrustStore, moreNotes: readonly string[]): ToldVerdict {
@@ -41,7 +47,7 @@ export function tellBundle(name: string, judgement: BundleJudgement, trust: Trus
   const subject = { input: name, token: undefined, stampId: undefined, record: undefined };
   const stated: SubjectJudgement = { verdict, reason, stated: root?.stated, online: undefined };
   const { json, line, details } = tellVerdict(name, subject, stated, trust);
-  const notes = [...ownNotes(own), ...moreNotes];
+  const notes = [...ownNotes(own), unsignedNote, ...moreNotes];
   const told = json as { readonly not_checked: readonly string[] };
   const isValid = verdict === 'valid';
   const outputs = countOf(record.output_count, 'output');
@@ -63,9 +69,7 @@ export function tellBundle(name: string, judgement: BundleJudgement, trust: Trus
               `link ${record.confirmed_at === null ? 'not opened' : `opened ${record.confirmed_at}`}, completed ${record.completed_at}`,
           ]
         : []),
-      ...(reason === 'no_token'
-        ? ['root and closing record were stamped by the mock provider, which proves nothing to anybody but its own service']
-        : details),
+      ...(reason === 'no_token' ? [`this bundle has no time-stamp of ${missingSeals(judgement)}`] : details),
       ...notes.map((note) => `not checked: ${note}`),
     ],
   };
@@ -74,35 +78,49 @@ export function tellBundle(name: string, judgement: BundleJudgement, trust: Trus
 /** What a file is looked for in. */
 export interface SearchedBundle {
   readonly name: string;
-  readonly verdict: Verdict;
   /** Undefined where the bundle does not hold. */
   readonly judgement: BundleJudgement | undefined;
 }
 
-interface Outcome {
-  readonly verdict: Verdict;
-  readonly reason: string | null;
-  readonly line: string;
+/** What a file is in a bundle. */
+interface Place {
+  readonly bundle: string;
+  readonly judgement: BundleJudgement;
+  readonly outputs: readonly FoundOutput[];
+  readonly isBriefing: boolean;
 }
 
-function outcomeOf(found: readonly FoundOutput[], { name, verdict, judgement }: SearchedBundle, time: string | null): Outcome {
-  const refused = (reason: string): Outcome => ({ verdict: 'not_valid', reason, line: `NOT VALID, ${reason}` });
-  if (judgement === undefined) return refused('bundle_not_valid: The bundle does not hold, so nothing is told of its outputs.');
-  if (found.length === 0) return refused('not_in_bundle: The file is no output of this workflow, or has changed.');
-  const numbers = found.map(({ sequenceNumber }) => sequenceNumber).join(', ');
-  const place = `output ${numbers} of ${judgement.record.output_count} in ${name}`;
-  if (verdict === 'valid') return { verdict, reason: null, line: `valid, existed at ${time}; ${place}` };
-  const reason = 'bundle_not_proved: Nobody whom you trust vouches for the bundle.';
-  return { verdict: 'not_proved', reason, line: `NOT PROVED, ${reason} It would be ${place}` };
+function placesOf(sha256: string, { name, judgement }: SearchedBundle): readonly Place[] {
+  if (!judgement) return [];
+  const outputs = judgement.found.get(sha256) ?? [];
+  const isBriefing = judgement.record.briefing_hash === sha256;
+  return outputs.length > 0 || isBriefing ? [{ bundle: name, judgement, outputs, isBriefing }] : [];
 }
 
-/** What is told of a file that was looked for in a bundle. */
-export function tellFound(path: string, sha256: string, searched: SearchedBundle): ToldVerdict & { readonly verdict: Verdict } {
-  const { judgement } = searched;
-  const found = judgement?.found.get(sha256) ?? [];
-  const time = found[0]?.stampedAt ?? judgement?.root?.stated?.genTime.toISOString() ?? null;
-  const { verdict, reason, line } = outcomeOf(found, searched, time);
+function placeText({ bundle, judgement, outputs, isBriefing }: Place): string {
+  const numbers = outputs.map(({ sequenceNumber }) => sequenceNumber).join(', ');
+  const asOutput = `output ${numbers} of ${judgement.record.output_count} in ${bundle}`;
+  if (!isBriefing) return asOutput;
+  return outputs.length > 0
+    ? `the briefing, and ${asOutput}`
+    : `the briefing in ${bundle}: what the agent was asked to do, not one of its outputs`;
+}
+
+/** An output existed at the time of its own time-stamp or of the root; the briefing at that of the closing record, which names its hash. */
+function timeOf({ judgement: { root, closing }, outputs: [output] }: Place): string | null {
+  if (output) return output.stampedAt ?? root?.stated?.genTime.toISOString() ?? null;
+  return closing?.stated?.genTime.toISOString() ?? null;
+}
+
+type ToldFile = ToldVerdict & { readonly verdict: Verdict };
+
+function tellPlace(path: string, sha256: string, place: Place): ToldFile {
+  const { bundle, judgement, outputs, isBriefing } = place;
+  const { verdict } = verdictOf(judgement);
   const isValid = verdict === 'valid';
+  const time = isValid ? timeOf(place) : null;
+  const reason = isValid ? null : 'bundle_not_proved: Nobody whom you trust vouches for the bundle.';
+  const { workflow_id, output_count } = judgement.record;
   return {
     verdict,
     json: {
@@ -110,13 +128,47 @@ export function tellFound(path: string, sha256: string, searched: SearchedBundle
       verdict,
       valid: isValid,
       reason,
-      issued_at: isValid ? time : null,
+      issued_at: time,
       content_sha256: sha256,
-      sequence_numbers: found.map(({ sequenceNumber }) => sequenceNumber),
-      claimed: isValid && judgement ? { workflow_id: judgement.record.workflow_id, output_count: judgement.record.output_count } : null,
+      bundle,
+      sequence_numbers: outputs.map(({ sequenceNumber }) => sequenceNumber),
+      is_briefing: isBriefing,
+      claimed: isValid ? { workflow_id, output_count } : null,
       not_checked: [],
     },
-    line: `${path}: ${line}`,
+    line: `${path}: ${isValid ? `valid, existed at ${time}; ` : `NOT PROVED, ${reason} It would be `}${placeText(place)}`,
     details: [],
   };
+}
+
+/** The result for a file that is in none of the bundles. */
+export function tellNotFound(path: string, sha256: string, bundles: readonly SearchedBundle[]): ToldVerdict {
+  const broken = bundles.find(({ judgement }) => judgement === undefined);
+  const reason = broken
+    ? `bundle_not_valid: ${broken.name} does not hold, so nothing is told of what is in it.`
+    : 'not_in_bundle: The file is no output and no briefing of a workflow here, or has changed.';
+  return {
+    json: {
+      subject: path,
+      verdict: 'not_valid',
+      valid: false,
+      reason,
+      issued_at: null,
+      content_sha256: sha256,
+      bundle: null,
+      sequence_numbers: [],
+      is_briefing: false,
+      claimed: null,
+      not_checked: [],
+    },
+    line: `${path}: NOT VALID, ${reason}`,
+    details: [],
+  };
+}
+
+/** The results for a file: of each bundle that proves it; if none does, of each that has it. */
+export function tellFound(path: string, sha256: string, bundles: readonly SearchedBundle[]): readonly ToldFile[] {
+  const told = bundles.flatMap((bundle) => placesOf(sha256, bundle)).map((place) => tellPlace(path, sha256, place));
+  const valid = told.filter(({ verdict }) => verdict === 'valid');
+  return valid.length > 0 ? valid : told;
 }

@@ -21,10 +21,10 @@ export interface FoundOutput {
 
 export interface BundleJudgement {
   readonly record: ClosingRecord;
-  /** Of the root; undefined where it is a mock stamp. */
+  /** Of the root; undefined where the bundle has no time-stamp of it. */
   readonly root: Judgement | undefined;
   readonly closing: Judgement | undefined;
-  /** How many outputs' own time-stamps were proved, were not, or are none that a stranger could check. */
+  /** How many outputs' own time-stamps were proved, were not, or are not in the bundle. */
   readonly own: { readonly valid: number; readonly notProved: number; readonly none: number };
   /** By the SHA-256 of a file, lower-case hex. */
   readonly found: ReadonlyMap<string, readonly FoundOutput[]>;

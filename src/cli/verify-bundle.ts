@@ -3,7 +3,7 @@ import { bundleFiles } from '../shared/contract/evidence-bundle.ts';
 import { type TrustMaterial, TrustMaterialError, type TrustStore } from '../shared/rfc3161/index.ts';
 import { openTrust } from './anchors.ts';
 import { asBundleFault, BundleFault, isBundlePath, mostSmallBytes, type OpenedBundle, openBundle } from './bundle-read.ts';
-import { tellBrokenBundle, tellBundle, tellFound, verdictOf } from './bundle-text.ts';
+import { type SearchedBundle, tellBrokenBundle, tellBundle, tellFound, tellNotFound, verdictOf } from './bundle-text.ts';
 import type { Context } from './command.ts';
 import { digestInput } from './digest-input.ts';
 import { CommandFailure, type ExitCode, exitCodes, misuse } from './failure.ts';
@@ -12,9 +12,13 @@ import type { OptionValues } from './options.ts';
 import { stampBeside } from './subject.ts';
 import { worstOf } from './terminal.ts';
 
-/** Whether the first of these names is an evidence bundle, and the others are files to be looked for in it. */
-export const isForBundle = async ([first]: readonly string[], { token, proof }: OptionValues): Promise<boolean> =>
-  first !== undefined && token === undefined && proof === undefined && isBundlePath(first) && (await stampBeside(first)) === undefined;
+/** The names that are evidence bundles: zip files that have no stamp beside them. */
+export async function bundlesAmong(names: readonly string[], { token, proof }: OptionValues): Promise<readonly string[]> {
+  if (token !== undefined || proof !== undefined) return [];
+  const isBundle = async (name: string) => isBundlePath(name) && (await stampBeside(name)) === undefined;
+  const areBundles = await Promise.all(names.map(isBundle));
+  return names.filter((_, index) => areBundles[index]);
+}
 
 /** What the bundle brings that others have signed: it helps to build chains and is not trusted. */
 async function broughtBy(
@@ -39,8 +43,6 @@ async function trustFor(
   values: OptionValues,
   anchorsFolder: string,
 ): Promise<{ trust: TrustStore; notes: readonly string[] }> {
-  // Whom the reader trusts must be read first: what is wrong with that is not the bundle's fault.
-  await openTrust(anchorsFolder, values);
   const { brought, notes } = await broughtBy(bundle);
   try {
     return { trust: await openTrust(anchorsFolder, values, brought), notes };
@@ -52,16 +54,19 @@ async function trustFor(
 }
 
 /**
- * Judges an evidence bundle and tells which of its outputs each file is. It asks nobody.
+ * Judges each evidence bundle by itself, and looks for each file in all of them. It asks nobody.
  *
- * @throws CommandFailure where the bundle or a file cannot be read
+ * @throws CommandFailure where what the user trusts cannot be read
  */
-export async function verifyBundle(
-  [path = '', ...files]: readonly string[],
+export async function verifyBundles(
+  bundles: readonly string[],
+  files: readonly string[],
   values: OptionValues,
   { terminal, stdin, anchorsFolder }: Context,
 ): Promise<ExitCode> {
   if (values.online) throw misuse('--online asks for stamps and not for bundles');
+  // What is wrong with the anchors that the user names is not the fault of a bundle.
+  await openTrust(anchorsFolder, values);
   // Until the command ends.
   keepHeapSmall();
   const codes: ExitCode[] = [];
@@ -73,34 +78,48 @@ export async function verifyBundle(
       codes.push(terminal.problem(file, error));
     }
   }
-  let judgement: BundleJudgement | undefined;
-  try {
+
+  /** @throws CommandFailure where it cannot be read; BundleFault and StampRefused where it does not hold */
+  async function judge(path: string): Promise<BundleJudgement> {
     const bundle = await openBundle(path);
     try {
       const { trust, notes } = await trustFor(bundle, values, anchorsFolder);
       const onOutput = (number: number) => terminal.progress(`${path}: output ${number} of ${bundle.record.output_count}`);
-      judgement = await judgeBundle(bundle, { trust, nowMs: Date.now(), wanted: new Set(digests.values()), onOutput });
+      const judgement = await judgeBundle(bundle, { trust, nowMs: Date.now(), wanted: new Set(digests.values()), onOutput });
       const told = tellBundle(path, judgement, trust, notes);
       terminal.result(told.json, told.line, told.details);
       codes.push(verdictOf(judgement).verdict === 'valid' ? exitCodes.ok : exitCodes.notValid);
+      return judgement;
     } finally {
       bundle.close();
     }
-  } catch (error) {
-    const fault = error instanceof StampRefused ? error : asBundleFault(error);
-    if (!(fault instanceof BundleFault || fault instanceof StampRefused)) {
-      codes.push(terminal.problem(path, fault));
-      return worstOf(codes);
-    }
-    const told = tellBrokenBundle(path, fault);
-    terminal.result(told.json, told.line, told.details);
-    codes.push(exitCodes.notValid);
   }
-  const verdict = judgement ? verdictOf(judgement).verdict : 'not_valid';
+
+  const searched: SearchedBundle[] = [];
+  for (const path of bundles) {
+    try {
+      searched.push({ name: path, judgement: await judge(path) });
+    } catch (error) {
+      const fault = error instanceof StampRefused ? error : asBundleFault(error);
+      if (fault instanceof BundleFault || fault instanceof StampRefused) {
+        const told = tellBrokenBundle(path, fault);
+        terminal.result(told.json, told.line, told.details);
+        codes.push(exitCodes.notValid);
+        searched.push({ name: path, judgement: undefined });
+      } else codes.push(terminal.problem(path, fault));
+    }
+  }
+  const unread = bundles.find((path) => !searched.some(({ name }) => name === path));
   for (const [file, sha256] of digests) {
-    const told = tellFound(file, sha256, { name: path, verdict, judgement });
-    terminal.result(told.json, told.line, told.details);
-    codes.push(told.verdict === 'valid' ? exitCodes.ok : exitCodes.notValid);
+    const found = tellFound(file, sha256, searched);
+    if (found.length === 0 && unread !== undefined) {
+      const why = `it is in none of the bundles that could be read; ${unread} could not be read`;
+      codes.push(terminal.problem(file, new CommandFailure(exitCodes.file, why)));
+      continue;
+    }
+    for (const { json, line, details } of found.length > 0 ? found : [tellNotFound(file, sha256, searched)])
+      terminal.result(json, line, details);
+    codes.push(found[0]?.verdict === 'valid' ? exitCodes.ok : exitCodes.notValid);
   }
   return worstOf(codes);
 }

@@ -4,9 +4,10 @@ import { verify } from '../../src/cli/commands/verify.ts';
 import { workflowBundle } from '../../src/cli/commands/workflow-bundle.ts';
 import { createPki } from '../../src/tsa/pki.ts';
 import { forgeries } from '../support/bundle-forgeries.ts';
-import { type Bundle, type BundleLab, startBundleLab, zipped } from '../support/bundle-lab.ts';
+import { type Bundle, type BundleLab, startBundleLab, unzip, withSums, zipped } from '../support/bundle-lab.ts';
 import { manipulations } from '../support/bundle-manipulations.ts';
 import { folderWith } from '../support/cli-in-process.ts';
+import { jsonLines } from '../support/command.ts';
 import { sha256 } from '../support/requests.ts';
 import { startService } from '../support/service.ts';
 import { completeWorkflow, type StartedWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
@@ -17,7 +18,8 @@ let good: { readonly workflow: StartedWorkflow; readonly zip: Buffer; readonly f
 let other: typeof good;
 beforeAll(async () => {
   lab = await startBundleLab((close) => void ends.push(close));
-  [good, other] = await Promise.all([lab.completed(['a', 'b', 'c']), lab.completed(['x', 'y', 'z'])]);
+  // The briefing of the other workflow is an output of this one.
+  [good, other] = await Promise.all([lab.completed(['a', 'b', 'c'], 'do it'), lab.completed(['x', 'y', 'z'], 'a')]);
 });
 afterAll(async () => {
   for (const end of ends.reverse()) await end();
@@ -75,13 +77,85 @@ describe('W22: qstamp verify BUNDLE.zip FILE..., where nobody listens', () => {
         issued_at: expect.stringMatching(/^20.*Z$/),
         claimed: { workflow_id: good.workflow.id, output_count: 3, tier: 'standard' },
         own_stamps: { valid: 3, not_proved: 0, none: 0 },
-        not_checked: [expect.stringContaining('was revoked'), expect.stringContaining('was revoked')],
+        not_checked: [
+          expect.stringContaining('was revoked'),
+          expect.stringContaining('was revoked'),
+          'output types, stamp ids, README.txt and verify.sh: no signature covers them',
+        ],
       },
       { subject: 'b', verdict: 'valid', sequence_numbers: [2], content_sha256: sha256('b'), claimed: { output_count: 3 } },
     ]);
     const { stdout } = await inFolder({ 'bundle.zip': good.zip }).run(['verify', '--ca', 'root.pem', 'bundle.zip', 'b']);
     expect(stdout).toMatch(/^bundle\.zip: valid, 3 outputs in this order existed at 20\S*\n {2}a record stamped at 20/);
+    expect(stdout).toMatch(/\n {2}not checked: output types, stamp ids, README\.txt and verify\.sh: no signature covers them\n/);
     expect(stdout).toMatch(/\nb: valid, existed at 20\S*; output 2 of 3 in bundle\.zip\n$/);
+  });
+
+  test('tells the briefing as the page does, which existed when the closing record was stamped', async () => {
+    const files = { 'bundle.zip': good.zip, 'other.zip': other.zip, brief: 'do it', a: 'a' };
+    const { run } = inFolder(files);
+    const { code, stdout } = await run(['verify', '--json', '--ca', 'root.pem', 'bundle.zip', 'brief']);
+    const [bundle, brief] = jsonLines({ stdout });
+    expect([code, brief]).toEqual([0, expect.objectContaining({ verdict: 'valid', is_briefing: true, sequence_numbers: [] })]);
+    expect(brief).toMatchObject({ issued_at: bundle?.closing_record_issued_at, claimed: { workflow_id: good.workflow.id } });
+    const inWords = await run(['verify', '--ca', 'root.pem', 'bundle.zip', 'brief']);
+    expect(inWords.stdout).toMatch(
+      /\nbrief: valid, existed at 20\S*; the briefing in bundle\.zip: what the agent was asked to do, not one of its outputs\n$/,
+    );
+    const unproved = await run(['verify', '--json', '--ca', 'other.pem', 'bundle.zip', 'brief']);
+    expect([unproved.code, jsonLines(unproved)[1]]).toMatchObject([1, { verdict: 'not_proved', issued_at: null, claimed: null }]);
+  });
+
+  test('judges each bundle by itself, and looks for a file in all of them, wherever it is named', async () => {
+    const { run } = inFolder({ 'bundle.zip': good.zip, 'other.zip': other.zip, a: 'a', q: 'q' });
+    const { code, stdout } = await run(['verify', '--json', '--ca', 'root.pem', 'x', 'bundle.zip', 'other.zip', 'b', 'a']);
+    expect(code).toBe(0);
+    expect(jsonLines({ stdout })).toMatchObject([
+      { subject: 'bundle.zip', verdict: 'valid', claimed: { workflow_id: good.workflow.id } },
+      { subject: 'other.zip', verdict: 'valid', claimed: { workflow_id: other.workflow.id } },
+      { subject: 'x', verdict: 'valid', bundle: 'other.zip', sequence_numbers: [1], claimed: { workflow_id: other.workflow.id } },
+      { subject: 'b', verdict: 'valid', bundle: 'bundle.zip', sequence_numbers: [2], claimed: { workflow_id: good.workflow.id } },
+      { subject: 'a', verdict: 'valid', bundle: 'bundle.zip', sequence_numbers: [1], is_briefing: false },
+      { subject: 'a', verdict: 'valid', bundle: 'other.zip', sequence_numbers: [], is_briefing: true },
+    ]);
+    const nowhere = await run(['verify', '--json', '--ca', 'root.pem', 'bundle.zip', 'other.zip', 'q']);
+    expect([nowhere.code, jsonLines(nowhere)[2]]).toMatchObject([
+      1,
+      { verdict: 'not_valid', reason: expect.stringMatching(/^not_in_bundle/) },
+    ]);
+  });
+
+  test('a bundle that does not hold, or cannot be read, takes nothing from a file in another', async () => {
+    const bent = await zipped(withSums(new Map(other.files).set('root.bin', Buffer.from('x'))));
+    const { run } = inFolder({ 'bundle.zip': good.zip, 'bent.zip': bent, 'rubbish.zip': 'rubbish' });
+    const { code, stdout } = await run(['verify', '--json', '--ca', 'root.pem', 'bent.zip', 'bundle.zip', 'b', 'x']);
+    expect(code).toBe(1);
+    expect(jsonLines({ stdout })).toMatchObject([
+      { subject: 'bent.zip', verdict: 'not_valid' },
+      { subject: 'bundle.zip', verdict: 'valid' },
+      { subject: 'b', verdict: 'valid', bundle: 'bundle.zip' },
+      { subject: 'x', verdict: 'not_valid', reason: expect.stringMatching(/^bundle_not_valid: bent\.zip does not hold/) },
+    ]);
+    const unread = await run(['verify', '--json', '--ca', 'root.pem', 'rubbish.zip', 'bundle.zip', 'b', 'x']);
+    expect(jsonLines(unread).map(({ subject, verdict }) => [subject, verdict])).toEqual([
+      ['rubbish.zip', undefined],
+      ['bundle.zip', 'valid'],
+      ['b', 'valid'],
+      ['x', undefined],
+    ]);
+  });
+
+  test('says of time-stamps that are not in the bundle only that there is none', async () => {
+    const stamps = String(good.files.get('stamps/1.txt')).replace(/^2 .*$/m, '2 none');
+    const withoutOwn = withSums(new Map(good.files).set('stamps/1.txt', Buffer.from(stamps)));
+    const own = await judge(await zipped(withoutOwn));
+    expect(own).toMatchObject({ code: 0, said: [{ verdict: 'valid', own_stamps: { valid: 2, none: 1 } }] });
+    expect(own.said[0]?.not_checked).toContain('the own time-stamps of 1 output: there is none in this bundle');
+    const withoutSeal = withSums(new Map([...good.files].filter(([name]) => name !== 'closing-record.tst')));
+    const { run } = inFolder({ 'own.zip': await zipped(withoutOwn), 'seal.zip': await zipped(withoutSeal) });
+    const { stdout } = await run(['verify', '--ca', 'root.pem', 'own.zip', 'seal.zip']);
+    expect(stdout).toContain('\n  this bundle has no time-stamp of the closing record\n');
+    expect(stdout).not.toContain('mock');
   });
 
   test('a file that is no output is not valid, and the bundle stays what it is', async () => {
@@ -106,6 +180,7 @@ describe('W22: qstamp verify BUNDLE.zip FILE..., where nobody listens', () => {
     await stampOutput(service, workflow, { output_hash: sha256('b') });
     await completeWorkflow(service, workflow);
     const zip = Buffer.from(await (await service.fetch(`/workflow/${workflow.id}/evidence.zip`)).arrayBuffer());
+    expect(String((await unzip(zip)).get('README.txt'))).toContain('no time-stamp of the Merkle root and of the closing record');
     const { code, said } = await judge(zip, ['b']);
     expect(code).toBe(1);
     expect(said).toMatchObject([

@@ -20,7 +20,7 @@ let good: { readonly workflow: StartedWorkflow; readonly zip: Buffer; readonly f
 let other: typeof good;
 beforeAll(async () => {
   lab = await startBundleLab((close) => void ends.push(close));
-  [good, other] = await Promise.all([lab.completed(['a', 'b', 'c']), lab.completed(['x', 'y', 'z'])]);
+  [good, other] = await Promise.all([lab.completed(['a', 'b', 'c'], 'do it'), lab.completed(['x', 'y', 'z'])]);
 });
 afterAll(async () => {
   for (const end of ends.reverse()) await end();
@@ -108,6 +108,24 @@ describe('W22: verify.sh, where nothing is but sh, openssl and sha256sum', () =>
     expect(found.output).toContain('Trusted, because you say so');
     const notThere = await runScript(files, 'my b', 'x');
     expect(notThere).toMatchObject({ code: 1, output: expect.stringContaining('x: NO OUTPUT of this workflow has its hash') });
+  });
+
+  test('tells the briefing, and says what no signature covers and what is not there', async () => {
+    const stamps = textOf('stamps/1.txt').replace(/^2 .*$/m, '2 none');
+    const files = withSums(new Map(good.files).set('stamps/1.txt', Buffer.from(stamps)));
+    const { code, output } = await runScript(new Map([...files, ['../brief', Buffer.from('do it')]]), 'brief');
+    expect(output).toContain('\nbrief: the briefing: what the agent was asked to do\n');
+    expect(output).toContain(
+      '\nNOT CHECKED: output types and stamp ids in outputs.txt, README.txt and this script: no signature covers them\n',
+    );
+    expect(output).toContain('\nNOT CHECKED: own time-stamps of 1 outputs: there is none in this bundle\n');
+    expect(code).toBe(0);
+    const unsealed = await runScript(withSums(new Map([...good.files].filter(([name]) => name !== 'closing-record.tst'))));
+    expect(unsealed).toMatchObject({
+      code: 1,
+      output: expect.stringMatching(/\nNOT PROVED: .* no time-stamp of the closing record in this/),
+    });
+    expect(unsealed.output).not.toContain('mock');
   });
 
   test('is red where its user trusts somebody else', async () => {

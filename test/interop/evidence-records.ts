@@ -1,6 +1,13 @@
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { createContainer } from '../../src/shared/archive/asics.ts';
+import { promisify } from 'node:util';
+import { checkoutDir } from '../../scripts/stack/context.ts';
+import { containerOf } from '../../src/shared/archive/asics.ts';
+import { storedFile } from '../../src/shared/archive/stored-zip.ts';
 import {
   addTimeStamp,
   buildHashTree,
@@ -181,7 +188,7 @@ interface Packed {
   readonly bent: Buffer;
 }
 
-/** ASiC-S containers with a token, and with records: direct, batched and renewed. */
+/** ASiC-S containers that `qstamp pack` writes, with a token, and with records: direct, batched and renewed. */
 async function containersOf(lab: RecordLab): Promise<readonly Packed[]> {
   const documents = documentsOf(3);
   const [document] = documents as [Buffer, ...Buffer[]];
@@ -196,8 +203,9 @@ async function containersOf(lab: RecordLab): Promise<readonly Packed[]> {
   const packed = Object.entries(proofs).map(async ([what, proof]) => ({
     what,
     isRecord: proof !== token,
-    container: await containerOf(document, proof),
-    bent: await containerOf(randomBytes(20), proof),
+    container: await packedByCommand(document, proof),
+    // The command packs no file but the stamped one.
+    bent: await buffer(containerOf(storedFile('document.bin', randomBytes(20)), proof)),
   }));
   return Promise.all(packed);
 }
@@ -219,8 +227,18 @@ async function containersTo(name: 'DSS' | 'digidoc4j', judge: Pick<Digidoc4j, 'j
   return meetings;
 }
 
-const containerOf = (content: Buffer, proof: Buffer): Promise<Buffer> =>
-  buffer(createContainer((zip, options) => zip.addBuffer(content, 'document.bin', options), proof).outputStream);
+async function packedByCommand(content: Buffer, proof: Buffer): Promise<Buffer> {
+  const cwd = mkdtempSync(join(tmpdir(), 'qstamp-pack-'));
+  try {
+    writeFileSync(join(cwd, 'document.bin'), content);
+    writeFileSync(join(cwd, 'document.bin.tst'), proof);
+    const command = [join(checkoutDir, 'bin/qstamp.mjs'), 'pack', 'document.bin'];
+    await promisify(execFile)(process.execPath, command, { cwd, env: { ...process.env, XDG_CONFIG_HOME: cwd } });
+    return readFileSync(join(cwd, 'document.bin.asics'));
+  } finally {
+    rmSync(cwd, { recursive: true });
+  }
+}
 
 async function foreignOnes(lab: RecordLab, castle: BouncyCastle): Promise<readonly Meeting[]> {
   const judge = (record: Buffer, document: Buffer) => {

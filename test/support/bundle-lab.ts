@@ -8,6 +8,7 @@ import { onTestFinished } from 'vitest';
 import { fromBufferPromise } from 'yauzl';
 import { ZipFile } from 'yazl';
 import { findProgram } from '../../scripts/stack/administrator.ts';
+import { sha256 } from './requests.ts';
 import { type Service, startService } from './service.ts';
 import { providersSettings, type RunningTsa, startTsa } from './tsa-service.ts';
 import { completeWorkflow, type StartedWorkflow, stampOutput, startWorkflow } from './workflows.ts';
@@ -99,7 +100,10 @@ export interface BundleLab {
   readonly service: Service;
   readonly tsa: RunningTsa;
   /** A completed workflow with these contents as its outputs, and its bundle. */
-  completed(contents: readonly string[]): Promise<{ readonly workflow: StartedWorkflow; readonly zip: Buffer; readonly files: Bundle }>;
+  completed(
+    contents: readonly string[],
+    briefing?: string,
+  ): Promise<{ readonly workflow: StartedWorkflow; readonly zip: Buffer; readonly files: Bundle }>;
 }
 
 /** A service whose stamps come from a development TSA. `provider`: more members of its entry. */
@@ -118,10 +122,10 @@ export async function startBundleLab(
   return {
     service,
     tsa,
-    completed: async (contents) => {
-      const workflow = await startWorkflow(service);
+    completed: async (contents, briefing) => {
+      const workflow = await startWorkflow(service, briefing === undefined ? {} : { briefing_hash: sha256(briefing) });
       const stamp = async (content: string) => {
-        const { status } = await stampOutput(service, workflow, { output_hash: createHash('sha256').update(content).digest('hex') });
+        const { status } = await stampOutput(service, workflow, { output_hash: sha256(content) });
         if (status !== 201) throw new Error(`stamping answered ${status}`);
       };
       // Only what waits together is batched.

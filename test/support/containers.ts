@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { ZipFile } from 'yazl';
 
@@ -9,11 +10,16 @@ export interface Member {
   readonly name: string;
   readonly content: Buffer | string;
   readonly compress?: boolean;
+  /** Its CRC-32 and sizes stand behind it, as whoever writes a stream has to put them. */
+  readonly isStreamed?: boolean;
 }
 
 export function zipOf(members: readonly Member[]): Promise<Buffer> {
   const zip = new ZipFile();
-  for (const { name, content, compress = false } of members) zip.addBuffer(Buffer.from(content), name, { compress });
+  for (const { name, content, compress = false, isStreamed = false } of members) {
+    if (isStreamed) zip.addReadStream(Readable.from([Buffer.from(content)]), name, { compress });
+    else zip.addBuffer(Buffer.from(content), name, { compress });
+  }
   zip.end();
   return buffer(zip.outputStream);
 }

@@ -6,7 +6,7 @@
 # --ca FILE  PEM of the certificates that you trust, in place of certificates/anchors.pem. Whoever made this bundle chose
 #            those: compare their fingerprints with what the time-stamping authority publishes, or name its certificate here.
 # --all      of more than 1000 outputs, check the proof and the own time-stamp of each as well. That may take hours.
-# FILE       a file of yours: tells which output it is.
+# FILE       a file of yours: tells which output it is, or that it is the briefing.
 #
 # It ends with 0 if everything that was checked holds, else with 1. What was not checked it says.
 set -uf
@@ -459,6 +459,7 @@ judge_seal() { # name of the files, the hash, what it is called, whether it is a
 }
 
 not_checked='NOT CHECKED: whether a certificate was revoked: certificates/revocation-lists.pem has the lists that were known'
+not_checked="$not_checked${nl}NOT CHECKED: output types and stamp ids in outputs.txt, README.txt and this script: no signature covers them"
 is_proved=yes
 if [ "$has_root_token$has_record_token" = yesyes ]; then
   judge_seal root "$root" 'the Merkle root' "$has_root_evidence"
@@ -547,7 +548,7 @@ if [ "$all" = yes ] || [ $# -gt 0 ]; then
   echo "ok: $what of outputs, checked: $checked"
 fi
 [ "$checked" -eq "$total" ] || not_checked="$not_checked${nl}NOT CHECKED: proofs and own time-stamps of $((total - checked)) outputs: --all does, and takes long"
-[ "$unstamped" -eq 0 ] || not_checked="$not_checked${nl}NOT CHECKED: $unstamped outputs have no time-stamp of their own that a stranger could check"
+[ "$unstamped" -eq 0 ] || not_checked="$not_checked${nl}NOT CHECKED: own time-stamps of $unstamped outputs: there is none in this bundle"
 [ "$can_pipe$is_proved" != noyes ] || not_checked="$not_checked${nl}NOT CHECKED: own time-stamps of outputs: there is no /dev/stdin here"
 
 # ---- What it comes to.
@@ -555,6 +556,7 @@ fi
 is_all_found=yes
 for file do
   sha256_of_file "$file"
+  if [ "$digest" = "$briefing" ]; then echo "$file: the briefing: what the agent was asked to do"; fi
   case $found in
     *" $digest:"*)
       of_file=$found
@@ -564,12 +566,15 @@ for file do
         line=${of_file%%"$nl"*}
         echo "$file: output ${line%%:*}${line#*:}"
       done ;;
-    *) echo "$file: NO OUTPUT of this workflow has its hash"; is_all_found=no ;;
+    *) [ "$digest" = "$briefing" ] || { echo "$file: NO OUTPUT of this workflow has its hash, and it is not the briefing"; is_all_found=no; } ;;
   esac
 done
 echo "$not_checked"
 if [ "$is_proved" = no ]; then
-  echo 'NOT PROVED: chain and root hold, but no time-stamping authority vouches for them: they were stamped by a mock provider'
+  missing='the Merkle root'
+  [ "$has_root_token$has_record_token" = nono ] && missing="$missing and of the closing record"
+  [ "$has_root_token" = no ] || missing='the closing record'
+  echo "NOT PROVED: chain and root hold, but no time-stamping authority vouches for them: there is no time-stamp of $missing in this bundle"
   exit 1
 fi
 
@@ -591,5 +596,5 @@ while IFS= read -r line; do
   [ "$is_inside" = no ] || block=$block$line$nl
   case $line in *'-----END CERTIFICATE-----'*) tell_anchor "$block"; is_inside=no ;; esac
 done < "$anchors"
-[ "$is_all_found" = yes ] || fail 'not every file is an output of this workflow'
+[ "$is_all_found" = yes ] || fail 'not every file is an output of this workflow or its briefing'
 echo "EVERYTHING THAT WAS CHECKED HOLDS: these $total outputs, in this order, existed at $root_time"

@@ -9,7 +9,7 @@ import { tellOutput } from '../output-text.ts';
 import { findSubject } from '../subject.ts';
 import { readableSize, worstOf } from '../terminal.ts';
 import { type ToldVerdict, tellVerdict } from '../verdict-text.ts';
-import { isForBundle, verifyBundle } from '../verify-bundle.ts';
+import { bundlesAmong, verifyBundles } from '../verify-bundle.ts';
 
 export const verify: Command = {
   name: 'verify',
@@ -17,10 +17,11 @@ export const verify: Command = {
   summary: 'judge files by the stamps beside them, or time-stamp tokens, by the trust anchors that you name or keep',
   details:
     'Judges by itself and asks nobody, unless --online says so. The stamp of FILE is FILE.qstamp.json, FILE.tsr,\n' +
-    'FILE.tst or FILE.ers; FILE.asics holds both. A token is base64; an id needs --online. BUNDLE.zip is the evidence\n' +
-    'of a workflow: files named behind it are looked for among its outputs. A verdict is "valid", "NOT VALID", or\n' +
-    '"NOT PROVED": nothing is wrong, but nobody whom you trust vouches for it. Certificates are judged at the time of the\n' +
-    'stamp.',
+    'FILE.tst or FILE.ers; FILE.asics holds both. A token is base64; an id needs --online.\n' +
+    'BUNDLE.zip is the evidence of a workflow. Each bundle is judged by itself. All other names beside a bundle are files\n' +
+    'that are looked for in the bundles, as an output or as the briefing; one bundle that has the file is enough.\n' +
+    'A verdict is "valid", "NOT VALID", or "NOT PROVED": nothing is wrong, but nobody whom you trust vouches for it.\n' +
+    'Certificates are judged at the time of the stamp.',
   options: {
     ca: ['FILE', 'a trust anchor, PEM or DER, instead of those that are kept; may be repeated'],
     intermediate: ['FILE', 'certificates that help to build a chain and are not trusted; may be repeated'],
@@ -36,7 +37,11 @@ export const verify: Command = {
     if (values.proof !== undefined && (names.length > 1 || values.token !== undefined || values.online)) {
       throw misuse('--proof is of one file, without --token and --online');
     }
-    if (await isForBundle(names, values)) return verifyBundle(names, values, context);
+    const bundles = await bundlesAmong(names, values);
+    if (bundles.length > 0) {
+      const files = names.filter((name) => !bundles.includes(name));
+      return verifyBundles(bundles, files, values, context);
+    }
     const client = values.online ? connect() : undefined;
     const trust = await openTrust(anchorsFolder, values);
     const codes: ExitCode[] = [];

@@ -1,5 +1,6 @@
 import { ZipFile } from 'yazl';
 import { isRecord } from '../rfc3161/index.ts';
+import { type StoredFile, storedFile, storedZip } from './stored-zip.ts';
 
 /** ASiC-S containers (EN 319 162-1 §4.3): a zip file with one file and the proof of when it existed. */
 
@@ -10,7 +11,7 @@ export const proofEntries = { token: 'META-INF/timestamp.tst', record: 'META-INF
 
 /** The same for every entry, so that the same content gives the same octets anywhere: DOS time has no zone, and no compressor is asked. */
 const entryOptions = { mtime: new Date(1980, 0, 1), mode: 0o100644, compress: false, forceDosTimestamp: true };
-export type EntryOptions = typeof entryOptions;
+type EntryOptions = typeof entryOptions;
 
 /**
  * A container that writes itself as it is read: `mimetype` first, nothing compressed.
@@ -26,3 +27,15 @@ export function createContainer(addFile: (zip: ZipFile, options: EntryOptions) =
   zip.end();
   return zip;
 }
+
+/**
+ * The octets of a container: `mimetype` first, nothing compressed. The same file and proof give the same octets.
+ *
+ * @param proof DER of a TimeStampToken or an EvidenceRecord over the file
+ */
+export const containerOf = (file: StoredFile, proof: Buffer): AsyncGenerator<Uint8Array> =>
+  storedZip([
+    storedFile('mimetype', Buffer.from(containerType)),
+    file,
+    storedFile(isRecord(proof) ? proofEntries.record : proofEntries.token, proof),
+  ]);

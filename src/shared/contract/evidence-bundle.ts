@@ -41,10 +41,10 @@ export const bundleFiles = {
 export const sealNames = ['closing-record', 'root'] as const;
 export type SealName = (typeof sealNames)[number];
 
-/** The token; where it came in an evidence record, both. A stamp of the mock provider has neither. */
+/** The token; where it came in an evidence record, both; where the service has neither, none. */
 export const sealFiles = (name: SealName) => ({ token: `${name}.tst`, record: `${name}.ers` });
 
-/** `token`: a TimeStampToken; `record`: an EvidenceRecord (RFC 4998); `none`: nothing that a stranger could check. */
+/** `token`: a TimeStampToken; `record`: an EvidenceRecord (RFC 4998); `none`: there is none in the bundle. */
 export const stampKinds = ['token', 'record', 'none'] as const;
 export type StampKind = (typeof stampKinds)[number];
 
@@ -64,7 +64,9 @@ export const proofLineOf = (number: number, path: readonly string[]): string => 
 export const stampLineOf = (number: number, kind: StampKind, token: string): string =>
   kind === 'none' ? `${number} none\n` : `${number} ${kind} ${token}\n`;
 
-const kind = z.enum(stampKinds).describe('`token`: an RFC 3161 token; `record`: an evidence record (RFC 4998); `none`: a mock stamp');
+const kind = z
+  .enum(stampKinds)
+  .describe('`token`: an RFC 3161 token; `record`: an evidence record (RFC 4998); `none`: there is none in this bundle');
 const token = z.string().nullable().describe('base64 of the DER; null where the kind is `none`');
 const seal = z.object({ stamp_id: uuid, issued_at: dateTime, kind, token }).meta({ id: 'EvidenceSeal' });
 const hex = z.string().regex(/^[0-9a-f]*$/);

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
+import { crc32 } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { pack } from '../../../src/cli/commands/pack.ts';
 import { verify } from '../../../src/cli/commands/verify.ts';
@@ -10,6 +11,7 @@ import { createTrustStore, verifyToken } from '../../../src/shared/rfc3161/index
 import { folderWith } from '../../support/cli-in-process.ts';
 import { answerFor, genTime, genTimeMs, pki, recordOf, stranger, tokenOf } from '../../support/cli-verify-lab.ts';
 import { badContainers, containerType, file, type Member, mimetype, zipOf } from '../../support/containers.ts';
+import { headersOf } from '../../support/zip-headers.ts';
 
 function bareToken(content: string): Buffer {
   const trust = createTrustStore({ anchors: [pki.root.certificate] });
@@ -55,6 +57,20 @@ describe('qstamp pack', () => {
     expect(stdout).toBe("['mimetype', 'a', 'META-INF/timestamp.tst'] b'a'\n");
   });
 
+  test('size and CRC-32 of each file stand before it, as java.util.zip.ZipInputStream wants of what is not compressed', async () => {
+    const { run, path } = folderWith([pack], stamped);
+    await run(['pack', 'a']);
+    const headers = headersOf(readFileSync(path('a.asics')));
+    expect(headers.map(({ directory }) => directory)).toMatchObject([{}, { bytes: 1, packedBytes: 1, crc32: crc32('a') }, {}]);
+    for (const { local, directory } of headers) expect(local).toEqual({ ...directory, hasDescriptor: false });
+  });
+
+  test.each(['mimetype', 'a\\b', 'c:d'])('packs no file named %s, which readers of containers refuse', async (name) => {
+    const { run, path } = folderWith([pack], { [name]: 'a', [`${name}.qstamp.json`]: recordOf('a', tokenOf('a')) });
+    expect(await run(['pack', name])).toMatchObject({ code: 5, stderr: expect.stringContaining('of this name') });
+    expect(readdirSync(path('.'))).not.toContain(`${name}.asics`);
+  });
+
   test('packs no file that is not the stamped one, and none without a time-stamp token', async () => {
     const { run } = folderWith([pack], { ...stamped, a: 'changed' });
     expect((await run(['pack', 'a'])).code).toBe(1);
@@ -97,6 +113,13 @@ describe('qstamp verify FILE.asics', () => {
     const { said } = await judge(await zipOf([mimetype, token, manifest, more, { ...file, compress: true }]));
     expect(said).toMatchObject({ verdict: 'valid', not_checked: expect.arrayContaining(['META-INF/timestamp002.tst in the container']) });
     expect(JSON.stringify(said)).not.toContain('manifest.xml');
+  });
+
+  test('reads containers of versions before, where sizes and CRC-32 stand behind the file', async () => {
+    expect(await judge(await zipOf([mimetype, { ...file, isStreamed: true }, token]))).toMatchObject({
+      code: 0,
+      said: { verdict: 'valid' },
+    });
   });
 
   test('judges what is inside as it judges anything: another file, an unknown authority, rubbish for a token', async () => {

@@ -27,14 +27,15 @@ async function unpack(found: Read): Promise<Buffer> {
 }
 
 describe('/verify reads ASiC-S containers (EN 319 162-1 §4.3) in the browser', () => {
-  test.each([true, false])('token, file and what is not read, compressed: %s', async (compress) => {
+  const ways = [{ compress: true }, { compress: false }, { compress: false, isStreamed: true }];
+  test.each(ways)('token, file and what is not read, %o', async (how) => {
     const content = Buffer.from('0123456789'.repeat(100_000));
     const others = ['META-INF/manifest.xml', 'META-INF/ASiCArchiveManifest.xml', 'META-INF/timestamp002.tst'];
     const container = await zipOf([
       mimetype,
       ...others.map((name) => ({ name, content: '<x/>' })),
-      { ...token, compress },
-      { name: 'Größe 1.txt', content, compress },
+      { ...token, ...how },
+      { name: 'Größe 1.txt', content, ...how },
     ]);
     for (const name of ['x.asics', 'X.SCS']) {
       const found = await read(container, name);

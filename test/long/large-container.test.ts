@@ -1,0 +1,43 @@
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { createReadStream, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { expect, test } from 'vitest';
+import { issueResponse } from '../../src/shared/rfc3161/index.ts';
+import { genTimeMs, pki } from '../support/cli-verify-lab.ts';
+import { jsonLines, runCommand, temporaryFolder } from '../support/command.ts';
+import { peakMebibytes } from '../support/process-memory.ts';
+import { ask } from '../support/tsa-lab.ts';
+
+test('a file of more than 4 GiB is packed in constant memory, and read by the command and by a stranger', async () => {
+  const cwd = temporaryFolder();
+  const path = join(cwd, 'large');
+  const bytes = 2 ** 32 + 1_000;
+  writeFileSync(path, 'large');
+  truncateSync(path, bytes);
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path), hash);
+  const asked = ask({ hash: 'sha256', digest: hash.digest(), nonce: undefined });
+  writeFileSync(
+    `${path}.tsr`,
+    issueResponse({ identity: pki.signer, policies: ['2.999.1'] }, asked.der, { timeMs: genTimeMs, serial: 1n }),
+  );
+  writeFileSync(join(cwd, 'root.pem'), pki.rootPem);
+
+  let peak = 0;
+  let watching: NodeJS.Timeout | undefined;
+  const onStart = (pid: number) => {
+    watching = setInterval(() => (peak = Math.max(peak, peakMebibytes(pid) || 0)), 50);
+  };
+  expect(await runCommand(['pack', 'large'], { cwd, onStart })).toMatchObject({ code: 0 });
+  clearInterval(watching);
+  expect(peak).toBeLessThan(200);
+
+  const verified = await runCommand(['verify', '--json', '--ca', 'root.pem', 'large.asics'], { cwd });
+  expect(jsonLines(verified)).toMatchObject([{ verdict: 'valid' }]);
+  const program =
+    'import sys, zipfile; z = zipfile.ZipFile(sys.argv[1]); assert z.testzip() is None; print([e.file_size for e in z.infolist()][1])';
+  const { stdout } = spawnSync('python3', ['-c', program, join(cwd, 'large.asics')], { encoding: 'utf8' });
+  expect(stdout).toBe(`${bytes}\n`);
+}, 300_000);
