@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { createContainer } from '../../shared/archive/asics.ts';
+import { containerOf } from '../../shared/archive/asics.ts';
+import { storedFile } from '../../shared/archive/stored-zip.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { type Imprint, imprintAlgorithms } from '../../shared/domain/stamp.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
@@ -61,8 +62,7 @@ export function createSealedDownload(deps: {
       const held = await createHeldEvidenceReader(deps)(stamp);
       if (held === undefined)
         throw new ServiceError('not_found', 'This stamp was made by the mock provider: there is no time-stamp token to pack.');
-      const zip = createContainer((to, options) => to.addBuffer(content, `${tokenId}.bin`, options), held.bytes);
-      return Readable.from(zip.outputStream, { objectMode: false });
+      return Readable.from(containerOf(storedFile(`${tokenId}.bin`, content), held.bytes), { objectMode: false });
     },
   };
 }
