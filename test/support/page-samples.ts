@@ -210,11 +210,15 @@ export const verifySamples = {
   unverifiable: verifyPage({ kind: 'unverifiable' }),
 } satisfies Record<string, VerifyPage>;
 
-/** What `/verify` answers to the token `good`, and to any other. */
+/** What `/verify` answers to these tokens: an evidence record, a token that is none, and one of the mock provider. */
+const pasted: Readonly<Record<string, VerdictShown>> = {
+  good: proved({ provider: null, isQualified: false }),
+  plain: proved({ details: { ...provedStamp.details!, record: null } }),
+  mock: proved({ isQualified: false, provider: 'mock', details: null }),
+};
+
 export const verdictOf = (token: string): VerdictShown =>
-  token === 'good'
-    ? proved({ provider: null, isQualified: false })
-    : { kind: 'refused', reason: 'not_base64: The token is not canonical base64.', advice: null };
+  pasted[token] ?? { kind: 'refused', reason: 'not_base64: The token is not canonical base64.', advice: null };
 
 const errorPage = (what: ErrorPage['what'], status: number, detail = '', retryAfterSeconds: number | null = null): ErrorPage => ({
   what,
