@@ -3,7 +3,7 @@ import { checkoutDir, localDir } from './stack/context.ts';
 import type { Stack } from './stack/stack.ts';
 
 const providers: Readonly<Record<string, string>> = {
-  mock: 'mock (stamps are not qualified)',
+  mock: 'mock (test stamps: they prove nothing to a third party)',
   local: 'the development TSA (real RFC 3161 tokens, not qualified)',
   file: 'as TSP_PROVIDERS_FILE says',
 };

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { encodeRecord, isRecord } from '../../src/shared/rfc3161/index.ts';
 import { createFault } from '../../src/tsa/faults.ts';
 import { collectionOf, openDatabase } from '../support/database.ts';
-import { randomHash, stampAgent, stampInternal, verifyById, verifyRaw } from '../support/requests.ts';
+import { mainText } from '../support/page-text.ts';
+import { type JsonAnswer, randomHash, stampAgent, stampInternal, verifyById, verifyRaw } from '../support/requests.ts';
 import { type Service, startService } from '../support/service.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
 
@@ -77,6 +78,42 @@ test('S14: a batched stamp is verified as any other, by id, raw and as a page; i
   expect(
     await collectionOf(db, 'stamps').countDocuments({ $or: [{ 'proofs.token': { $exists: true } }, { 'proofs.tsr': { $exists: true } }] }),
   ).toBe(0);
+});
+
+test('S14: files for the root of a batch are called so, by the download and on the page; without the .ers no file is accused alone', async () => {
+  const tsa = await startTsa();
+  const service = await startService({ settings: providersSettings([{ tsa, ...together(2) }]) });
+  const [{ body }] = (await stampMany(service, 2)) as [JsonAnswer, JsonAnswer];
+  const download = async (part: string) => {
+    const response = await service.fetch(`${body.verify_url}/${part}`);
+    const [, name] = /filename="([^"]*)"/.exec(response.headers.get('content-disposition') ?? '') ?? [];
+    return { name, token: Buffer.from(await response.arrayBuffer()).toString('base64') };
+  };
+  const [tsr, tsq, token, evidence] = [await download('tsr'), await download('tsq'), await download('token'), await download('evidence')];
+  const names = [tsr, tsq, token, evidence].map(({ name }) => name);
+  expect(names).toEqual(['batch-root.tsr', 'batch-root.tsq', 'batch-root.tst', `${body.token_id}.ers`]);
+
+  const page = mainText(await (await service.fetch(String(body.verify_url), { headers: { accept: 'text/html' } })).text());
+  for (const [kind, { name }] of [
+    ['response', tsr],
+    ['request', tsq],
+    ['token', token],
+  ] as const)
+    expect(page).toContain(`${kind} for the root of the batch (${name})`);
+
+  const pasted = async (token: string, hash: unknown) => {
+    const fields = new URLSearchParams({ token, hash: String(hash) });
+    return mainText(await (await service.fetch('/verify', { method: 'POST', body: fields, headers: { accept: 'text/html' } })).text());
+  };
+  for (const { token: plain } of [tsr, token]) {
+    const said = await pasted(plain, body.content_sha256);
+    expect(said).toContain('The file has changed, or this is the token of a batch: use the .ers file.');
+    expect(said).not.toMatch(/another file|is not what was stamped/);
+  }
+  expect(await pasted(evidence.token, body.content_sha256)).toContain('The hash that you gave is what was stamped.');
+  const other = await pasted(evidence.token, randomHash());
+  expect(other).toContain('The hash that you gave is not what was stamped');
+  expect(other).not.toContain('batch');
 });
 
 test('S14: only stamps of the callers that are named are batched, and never those of time-stamp clients', async () => {

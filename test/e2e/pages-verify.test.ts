@@ -38,15 +38,21 @@ describe('the page of a stamp (V8, V9)', () => {
   it.each([
     ['refused', 'This stamp is not valid', 'record_mismatch:'],
     ['unknown', 'No such stamp', 'it shows nothing'],
-    ['unverifiable', 'This stamp cannot be verified here', 'No trust anchor is configured'],
+    ['not_proved', 'This stamp is not proved', 'nobody whom this installation trusts vouches for it'],
   ])('claims nothing of one that is %s', async (name, ...said) => {
     const shown = await text(`/verify/${name}`);
     for (const sentence of said) expect(shown).toContain(sentence);
     expect(shown).not.toMatch(/Qualified|existed no later|What was stamped/);
   });
 
-  it('says of the mock provider that its stamps prove nothing', async () => {
-    expect(await text('/verify/mock')).toContain('it proves nothing to a third party');
+  it('says nothing of batches where a file is not what was stamped: the hash is the stamp’s own', async () => {
+    const { result } = await visit('/verify/batched', {}, async (page) => {
+      await page.setInputFiles('#file', file('other', 'other'));
+      await page.getByRole('heading', { name: 'This file is not what was stamped' }).waitFor();
+      return page.innerText('#verdict') + (await page.innerText('.results'));
+    });
+    expect(result).toMatch(/another file/);
+    expect(result).not.toMatch(/batch/);
   });
 
   it.each(['qualified', 'sha512'])('%s: compares a file with the imprint, in its algorithm, and sends nothing', async (name) => {
@@ -138,9 +144,27 @@ describe('/verify', () => {
     });
     expect(result.headings.map((heading) => heading.trim())).toEqual([said]);
     expect(result.wrong).not.toContain('This stamp is valid');
-    expect(result.wrong).toMatch(/The stamp itself is valid, but for another file\. Data with the hash below existed/);
+    expect(result.wrong).toMatch(/The stamp itself is valid, but for another hash\. Data with the hash below existed/);
     expect(result.right).not.toMatch(/not what was stamped|another file/);
   });
+
+  it.each([
+    [[file('mine', 'other')], 'This file does not match this token'],
+    [[file('a', 'a'), file('b', 'b')], 'None of these files matches this token'],
+  ])(
+    'S14: where a plain token is for another hash, it does not accuse the file alone: the token may be that of a batch',
+    async (files, said) => {
+      const { result } = await visit('/verify', {}, async (page) => {
+        await page.setInputFiles('#file', [...files, file('stamp.qstamp.json', JSON.stringify({ stamp: { token: 'plain' } }))]);
+        await page.getByRole('heading', { name: said }).waitFor();
+        return { verdict: await page.innerText('#verdict'), results: await page.innerText('.results') };
+      });
+      expect(result.verdict).toContain('The file has changed, or this is the token of a batch: use the .ers file.');
+      for (const { name } of files)
+        expect(result.results).toContain(`${name} has changed, or this is the token of a batch: use the .ers file.`);
+      expect(result.verdict + result.results).not.toMatch(/another file|not what was stamped/i);
+    },
+  );
 
   it.each(['answer.tsr', 'record.ers'])('sends the bytes of %s, and says what is wrong with them', async (name) => {
     await visit('/verify', {}, async (page) => {

@@ -25,8 +25,8 @@ const gateLooks = [
 
 /** The others that differ in more than words. */
 const longLooks = [
-  ...['completed', 'pending', 'unserved', 'unverifiable', 'long', 'found', 'print'].map((name) => `/workflow/${name}`),
-  ...['/verify/mock', '/verify/unverifiable', '/verify-user/0', '/verify-user/3', '/error/too-often', '/status/fresh'],
+  ...['completed', 'pending', 'unserved', 'not_proved', 'long', 'found', 'print'].map((name) => `/workflow/${name}`),
+  ...['/verify/mock', '/verify/not_proved', '/verify-user/0', '/verify-user/3', '/error/too-often', '/status/fresh'],
 ];
 
 const looks = isLong ? [...gateLooks, ...longLooks] : gateLooks;

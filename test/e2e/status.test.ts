@@ -148,7 +148,7 @@ describe('GET /status', () => {
     expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
     const html = await page.text();
     expect(html).toContain('Everything works.');
-    expect(html).toContain('Not qualified (mock)');
+    expect(html).toContain('they prove nothing to a third party');
     expect(html).toContain('href="/api/v1/status"');
   });
 

@@ -94,7 +94,7 @@ const open = { proof: { kind: 'open' }, completedAt: null, root: null, closingRe
 const qualified = () => true;
 const reason = 'record_mismatch: The stored token says something else than the record it is stored in.';
 const spoilt = (number: number): OutputRow => ({ ...row(number, true), verdict: { kind: 'refused', reason } });
-const unverifiable = (stamp: StampMark): StampMark => ({ ...stamp, verdict: { kind: 'unverifiable' } });
+const notProved = (stamp: StampMark): StampMark => ({ ...stamp, verdict: { kind: 'not_proved' } });
 
 const twoClosed = closed(outputsPage(2), { isQualified: true });
 
@@ -126,12 +126,12 @@ export const workflowSamples = {
     outputs: { ...outputsPage(4, { isQualified: qualified }), rows: [1, 2, 3, 4].map((n) => (n === 3 ? spoilt(n) : row(n, true))) },
   },
   unfinished: { ...completed, proof: { kind: 'unfinished' } },
-  unverifiable: {
+  not_proved: {
     ...twoClosed,
-    proof: { kind: 'unverifiable' },
-    root: { ...twoClosed.root, stamp: unverifiable(twoClosed.root.stamp) },
-    closingRecord: { ...twoClosed.closingRecord, stamp: unverifiable(twoClosed.closingRecord.stamp) },
-    outputs: { ...outputsPage(2), rows: [1, 2].map((n) => ({ ...row(n, true), verdict: { kind: 'unverifiable' } })) },
+    proof: { kind: 'not_proved' },
+    root: { ...twoClosed.root, stamp: notProved(twoClosed.root.stamp) },
+    closingRecord: { ...twoClosed.closingRecord, stamp: notProved(twoClosed.closingRecord.stamp) },
+    outputs: { ...outputsPage(2), rows: [1, 2].map((n) => ({ ...row(n, true), verdict: { kind: 'not_proved' } })) },
   },
   long: closed(outputsPage(250, { page: 2, pageSize: 20 })),
   found: { ...completed, find: { hash: sha256Of(contentOf(4)), sequenceNumbers: [4] } },
@@ -213,18 +213,22 @@ export const verifySamples = {
   batched: { ...verifyPage(proved()), isBatched: true },
   refused: verifyPage({ kind: 'refused', reason, advice: null }),
   unknown: verifyPage({ kind: 'unknown' }),
-  unverifiable: verifyPage({
+  not_proved: verifyPage({
     kind: 'not_proved',
     reason: 'untrusted_root: The signer’s certificate does not lead to a trust anchor.',
     advice: null,
   }),
 } satisfies Record<string, VerifyPage>;
 
-/** What `/verify` answers to the token `good`, and to any other. */
+/** What `/verify` answers to these tokens: an evidence record, a token that is none, and one of the mock provider. */
+const pasted: Readonly<Record<string, VerdictShown>> = {
+  good: proved({ provider: null, isQualified: false }),
+  plain: proved({ details: { ...provedStamp.details!, record: null } }),
+  mock: proved({ isQualified: false, provider: 'mock', details: null }),
+};
+
 export const verdictOf = (token: string): VerdictShown =>
-  token === 'good'
-    ? proved({ provider: null, isQualified: false })
-    : { kind: 'refused', reason: 'not_base64: The token is not canonical base64.', advice: null };
+  pasted[token] ?? { kind: 'refused', reason: 'not_base64: The token is not canonical base64.', advice: null };
 
 const errorPage = (what: ErrorPage['what'], status: number, detail = '', retryAfterSeconds: number | null = null): ErrorPage => ({
   what,

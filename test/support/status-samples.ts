@@ -88,5 +88,5 @@ export const statusSamples = {
 export const startSample: PageModels['start'] = {
   version: '0.2.0',
   baseUrl: 'https://stamps.example',
-  provider: { name: 'mock', qualification: 'not_qualified' },
+  provider: mock,
 };

@@ -13,12 +13,18 @@ const answer = document.querySelector('#answer');
 /** Files that were given before their stamp. @type {import('./hash-file.js').Content[]} */
 let waiting = [];
 
-/** The imprint of the stamp that the page shows. */
+/** The imprint of the stamp that the page shows, and what its verdict says of it. */
 function shownImprint() {
   const verdict = document.querySelector('#verdict[data-digest]');
   if (!(verdict instanceof HTMLElement)) return undefined;
-  const { algorithm, digest } = verdict.dataset;
-  return { algorithm: /** @type {import('./hash-file.js').Algorithm} */ (algorithm), digest };
+  const { algorithm, digest, mayBeOfBatch } = verdict.dataset;
+  return {
+    algorithm: /** @type {import('./hash-file.js').Algorithm} */ (algorithm),
+    digest,
+    isTest: verdict.classList.contains('verdict-test'),
+    // The token may be for the root of a batch (S14), so that a file without a match need not be wrong.
+    mayBeOfBatch: mayBeOfBatch !== undefined,
+  };
 }
 
 /** Has the service verify a token, and shows what it answers. @param {string} token */
@@ -63,13 +69,20 @@ function unreadWords(unread) {
   return [' ', bold('Not checked:'), ` ${named}${unread.length > 6 ? ` and ${unread.length - 6} more` : ''}, which it holds too.`];
 }
 
-/** @param {import('./hash-file.js').Content} file @param {NonNullable<ReturnType<typeof shownImprint>>} imprint */
+/** @typedef {NonNullable<ReturnType<typeof shownImprint>>} Imprint */
+
+/** @param {import('./hash-file.js').Content} file @param {Imprint} imprint */
 async function compareFile(file, imprint) {
   const { item, name, say, progress } = addResult(find('.results'), file);
   try {
     const isSame = (await hashFile(file, imprint.algorithm, progress)) === imprint.digest;
     item.classList.add(isSame ? 'is-match' : 'is-other');
-    if (isSame) say('check', bold('Match.'), ' ', name, ' is what was stamped, byte for byte.');
+    item.classList.toggle('is-test', imprint.isTest);
+    if (isSame && imprint.isTest)
+      say('warning', bold('Match.'), ' ', name, ' is what was stamped, by a test stamp: it proves nothing to a third party.');
+    else if (isSame) say('check', bold('Match.'), ' ', name, ' is what was stamped, byte for byte.');
+    else if (imprint.mayBeOfBatch)
+      say('cross', bold('No match.'), ' ', name, ' has changed, or this is the token of a batch: use the .ers file.');
     else say('cross', bold('Not what was stamped.'), ' ', name, ' is another file than the one that was stamped, or was changed since.');
     return isSame;
   } catch (error) {
@@ -84,20 +97,27 @@ async function compareFile(file, imprint) {
  * same for a hash.
  *
  * @param {(boolean | undefined)[]} compared whether each file is what was stamped; undefined: it could not be read
+ * @param {Imprint} imprint
  */
-function showComparison(compared) {
+function showComparison(compared, { isTest, mayBeOfBatch }) {
   const verdict = find('#verdict');
   const isOfAnother = compared.includes(false) && !compared.includes(true);
   for (const told of verdict.querySelectorAll('.of-another')) told.remove();
   verdict.classList.toggle('is-of-another', isOfAnother);
   verdict.setAttribute('aria-labelledby', isOfAnother ? 'not-stamped' : 'verdict-title');
   if (!isOfAnother) return;
-  const title = compared.length > 1 ? 'None of these files is what was stamped' : 'This file is not what was stamped';
+  const [one, none] = mayBeOfBatch
+    ? ['does not match this token', 'matches this token']
+    : ['is not what was stamped', 'is what was stamped'];
+  const title = compared.length > 1 ? `None of these files ${none}` : `This file ${one}`;
   const heading = made('h2', icon('cross'), made('span', title));
   heading.id = 'not-stamped';
-  const sentence = made('p', 'The stamp proves nothing about what you gave: it is another file, or was changed since.');
+  const why = mayBeOfBatch
+    ? 'The file has changed, or this is the token of a batch: use the .ers file.'
+    : 'The stamp proves nothing about what you gave: it is another file, or was changed since.';
+  const sentence = made('p', why);
   sentence.classList.add('sentence');
-  find('.sentence', verdict).prepend(made('span', 'The stamp itself is valid, but for another file. '));
+  if (!isTest) find('.sentence', verdict).prepend(made('span', 'The stamp itself is valid, but for another hash. '));
   verdict.prepend(heading, sentence);
   announce(title);
 }
@@ -127,7 +147,7 @@ async function take(files) {
     else addResult(find('.results'), file).say('pending', `${file.name} waits for its stamp: drop that too.`);
   }
   if (!imprint) return;
-  showComparison(compared);
+  showComparison(compared, imprint);
   waiting = [];
 }
 

@@ -10,6 +10,9 @@ import { addResult, bold, find } from './page-parts.js';
 const certificate = find('.certificate').dataset;
 const [outputs, page, pageSize] = [certificate.outputs, certificate.page, certificate.pageSize].map(Number);
 const results = find('.results');
+const [matchIcon, matchNote] = find('.certificate').classList.contains('is-test')
+  ? ['warning', ' The stamps are test stamps: they prove nothing to a third party.']
+  : ['check', ''];
 /** As many as the service would name. */
 const mostFound = 100;
 
@@ -61,11 +64,10 @@ async function compareFile(file) {
     const links = numbers.flatMap((number, i) => [i > 0 ? ', ' : '', linkTo(number)]);
     const isBriefing = hash === find('[data-briefing]').dataset.briefing;
     item.classList.toggle('is-match', isBriefing || numbers.length > 0);
-    if (isBriefing && numbers.length > 0) say('check', bold('Match.'), ' ', name, ' is the briefing, and ', ...links, '.');
-    else if (isBriefing)
-      say('check', bold('Match.'), ' ', name, ' is the briefing: what the agent was asked to do, not one of its outputs.');
-    else if (numbers.length > 0)
-      say('check', bold('Match.'), ' ', name, ' is ', ...links, '.', tree && numbers.length === 1 ? pathWords(tree, numbers[0]) : '');
+    const match = (/** @type {(string | Node)[]} */ ...parts) => say(matchIcon, bold('Match.'), ' ', name, ...parts, matchNote);
+    if (isBriefing && numbers.length > 0) match(' is the briefing, and ', ...links, '.');
+    else if (isBriefing) match(' is the briefing: what the agent was asked to do, not one of its outputs.');
+    else if (numbers.length > 0) match(' is ', ...links, '.', tree && numbers.length === 1 ? pathWords(tree, numbers[0]) : '');
     else say('cross', bold('No match.'), ' ', name, ' is none of these outputs, and not the briefing. Its SHA-256 is ', hash, '.');
     for (const row of rowsWith(hash)) row.classList.add('match');
   } catch {

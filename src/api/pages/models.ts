@@ -1,4 +1,4 @@
-import type { Qualification } from '../../shared/domain/service-state.ts';
+import type { ProviderStatus } from '../../shared/contract/status.ts';
 import type { StatusFigures } from '../services/status.ts';
 import type { ChallengeOutcome } from '../services/workflows/verify-user.ts';
 import type { DocsPage } from './docs-model.ts';
@@ -31,7 +31,7 @@ export interface StartPage {
   readonly version: string;
   /** Where the service is reached, for the example: `PUBLIC_BASE_URL` or the address asked for. */
   readonly baseUrl: string;
-  readonly provider: { readonly name: string; readonly qualification: Qualification };
+  readonly provider: Pick<ProviderStatus, 'name' | 'qualification' | 'last_success_at'>;
 }
 
 /** Every page by the name of its template. */

@@ -10,7 +10,7 @@ export type StampVerdict =
   /** `reason` as verification answers it: a code, a colon, one sentence (V3). */
   | { readonly kind: 'refused'; readonly reason: string }
   /** Nothing to verify against: no trust anchor is configured. Says nothing about the stamp. */
-  | { readonly kind: 'unverifiable' };
+  | { readonly kind: 'not_proved' };
 
 /**
  * Who vouches for a time. Unless the verdict is `proved`, the other members are only what is recorded, and the page must not claim them.

@@ -50,7 +50,7 @@ export type WorkflowProof =
   /** Not completed: the chain recomputes, the stamps of this page's outputs verify, and no root covers them yet. */
   | { readonly kind: 'open' }
   /** Nothing to verify against: no trust anchor is configured. */
-  | { readonly kind: 'unverifiable' }
+  | { readonly kind: 'not_proved' }
   /** A long chain is still being recomputed: nothing is claimed yet. */
   | { readonly kind: 'unfinished' }
   | { readonly kind: 'broken'; readonly faults: readonly [WorkflowFault, ...WorkflowFault[]] };

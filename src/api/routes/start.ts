@@ -15,10 +15,6 @@ const contract: OperationContract = {
 export function registerStartRoute(app: FastifyInstance, deps: { status: StatusService; publicBaseUrl: string | undefined }): void {
   app.get('/', { config: { contract } }, async (_request, reply) => {
     const { provider } = (await deps.status.read()).status;
-    return reply.page('start', {
-      version,
-      baseUrl: baseUrlOf(app, deps.publicBaseUrl),
-      provider: { name: provider.name, qualification: provider.qualification },
-    });
+    return reply.page('start', { version, baseUrl: baseUrlOf(app, deps.publicBaseUrl), provider });
   });
 }

@@ -44,7 +44,8 @@ const rawContract = {
 
 /** One exchange may be for many stamps (S14). */
 const batchHeader = {
-  'Qstamp-Batch': 'Where the TSA signed the root of a batch: its id, how many leaves it has, and the root in hexadecimal.',
+  'Qstamp-Batch':
+    'Where the TSA signed the root of a batch, and this file is for that root: its id, how many leaves it has, and the root in hexadecimal.',
 };
 
 const exchangeContract = (part: ExchangePart): OperationContract => ({
@@ -143,7 +144,7 @@ export function registerVerifyRoutes(
         const { der, batch } = await mistakes.count(request, reply, () => verification.exchange(token_id, part));
         if (batch) reply.header('Qstamp-Batch', `${batch.batchId}; leaves=${batch.leaves}; root=${batch.root.digest}`);
         reply.header('Content-Type', type);
-        reply.header('Content-Disposition', `attachment; filename="${token_id}.${extension}"`);
+        reply.header('Content-Disposition', `attachment; filename="${batch ? 'batch-root' : token_id}.${extension}"`);
         return der;
       },
     );

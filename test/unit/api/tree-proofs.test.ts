@@ -38,7 +38,7 @@ test('W21: nothing is proved by a seal that was not verified', async () => {
   const scanLinks = async function* (_workflowId: string, first = 1) {
     if (first === 1) yield { ...extendChain(chainStart(briefingHash), hash), outputHash: hash };
   };
-  const proofsWhere = (kind: 'proved' | 'unverifiable') => {
+  const proofsWhere = (kind: 'proved' | 'not_proved') => {
     const markStamp: MarkStamp = async (claim) => ({ ...claim, verifyUrl: '/', isQualified: false, verdict: { kind } });
     const chains = createChainProver({ outputs: { scanLinks } });
     const proveSealedChain = createSealedChainProver({ chains, stamps: store.stamps, markStamp, waitMs: 5_000 });
@@ -48,6 +48,6 @@ test('W21: nothing is proved by a seal that was not verified', async () => {
   expect(await proofsWhere('proved').inclusion(workflow, 1)).toMatchObject(proved);
   expect(await proofsWhere('proved').consistency(workflow, { first: 1, second: 0 })).toMatchObject(proved);
   const refused = { code: 'internal_error', message: expect.stringContaining('cannot be verified') };
-  await expect(proofsWhere('unverifiable').inclusion(workflow, 1)).rejects.toMatchObject(refused);
-  await expect(proofsWhere('unverifiable').consistency(workflow, { first: 1, second: 0 })).rejects.toMatchObject(refused);
+  await expect(proofsWhere('not_proved').inclusion(workflow, 1)).rejects.toMatchObject(refused);
+  await expect(proofsWhere('not_proved').consistency(workflow, { first: 1, second: 0 })).rejects.toMatchObject(refused);
 });

@@ -97,10 +97,10 @@ export function createWorkflowProofs(deps: { chains: ChainProver; stamps: StampS
     const [first, ...others] = [...faultsOfChain, ...closingFaults(workflow, end, chain, seals), ...rowFaults(rows)];
     const { root, closingRecord } = seals;
     const marks = [...rows, ...[root, closingRecord].flatMap((seal) => seal?.stamp ?? [])];
-    const isUnverifiable = marks.some(({ verdict }) => verdict.kind === 'unverifiable');
+    const isUnproved = marks.some(({ verdict }) => verdict.kind === 'not_proved');
     const proof: WorkflowProof = first
       ? { kind: 'broken', faults: [first, ...others] }
-      : { kind: isUnverifiable ? 'unverifiable' : workflow.status === 'completed' ? 'proved' : 'open' };
+      : { kind: isUnproved ? 'not_proved' : workflow.status === 'completed' ? 'proved' : 'open' };
     return { proof, rows, ...seals, chain };
   };
 }

@@ -17,7 +17,7 @@ export interface SealedChainDeps {
 /** Nothing is proved of a record that does not hold: its page says what does not fit. */
 export const brokenRecord = () =>
   new ServiceError('internal_error', 'The record of this workflow does not hold, so nothing is proved by it.');
-const unverifiable = () =>
+const notProved = () =>
   new ServiceError(
     'internal_error',
     'The stamps that closed this workflow cannot be verified as the service is configured, so nothing is proved.',
@@ -46,7 +46,7 @@ export function createSealedChainProver(deps: SealedChainDeps): ProveSealedChain
     const { root } = workflow;
     const isSum = !root || (root.hash === chain.rootHash && root.outputCount === chain.end.sequenceNumber);
     if (chain.fault || !isSum || closingFaults(workflow, undefined, chain, seals).length > 0) throw brokenRecord();
-    if ([seals.root, seals.closingRecord].some((seal) => seal && seal.stamp.verdict.kind !== 'proved')) throw unverifiable();
+    if ([seals.root, seals.closingRecord].some((seal) => seal && seal.stamp.verdict.kind !== 'proved')) throw notProved();
     return { chain, seals };
   };
 }

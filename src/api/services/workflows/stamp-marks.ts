@@ -36,7 +36,7 @@ export function createStampMarks(stampJudge: Pick<StampJudge, 'judgeStamp'>): Ma
       return { ...shown, provider, isQualified, verdict: { kind: 'proved' } };
     }
     const reason = reasonOf(judgement.code);
-    const verdict: StampVerdict = verdictOf(judgement.code) === 'not_proved' ? { kind: 'unverifiable' } : { kind: 'refused', reason };
+    const verdict: StampVerdict = verdictOf(judgement.code) === 'not_proved' ? { kind: 'not_proved' } : { kind: 'refused', reason };
     return { ...shown, provider: claim.provider, isQualified: false, verdict };
   };
 }

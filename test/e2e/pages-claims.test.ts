@@ -1,0 +1,179 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { launchChromium } from '../support/chromium.ts';
+import { mainText } from '../support/page-text.ts';
+import { eventually, sha256, stampAgent } from '../support/requests.ts';
+import { type Service, startService } from '../support/service.ts';
+import { providersSettings, startTsa } from '../support/tsa-service.ts';
+import { completeWorkflow, readPage, stampOutput, startWorkflow } from '../support/workflows.ts';
+
+/** What shows on the page in the colour of what is proved. */
+const inTheToneOfSuccess = (page: Page) =>
+  page.evaluate<string[]>(`(() => {
+    const probe = document.body.appendChild(document.createElement('i'));
+    probe.style.color = 'var(--done)';
+    const success = getComputedStyle(probe).color;
+    probe.remove();
+    return [...document.querySelectorAll('main *')]
+      .filter((element) => {
+        const { color, backgroundColor, borderLeftColor, borderLeftWidth } = getComputedStyle(element);
+        const colours = [color, backgroundColor, borderLeftWidth === '0px' ? '' : borderLeftColor];
+        return element.checkVisibility() && colours.includes(success);
+      })
+      .map((element) => element.outerHTML.slice(0, 120));
+  })()`);
+
+const content = Buffer.from('what is stamped');
+const files = [{ name: 'mine.txt', mimeType: 'text/plain', buffer: content }];
+const record = (token: unknown) => ({
+  name: 'mine.txt.qstamp.json',
+  mimeType: 'application/json',
+  buffer: Buffer.from(JSON.stringify({ stamp: { token } })),
+});
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await launchChromium();
+}, 60_000);
+afterAll(() => browser.close());
+
+async function stampOf(service: Service) {
+  const { body } = await stampAgent(service, 'basic', { hash: sha256(content) });
+  return { token: String(body.token), path: String(body.verify_url) };
+}
+
+/** The path of a completed workflow with one output. */
+async function workflowOf(service: Service): Promise<string> {
+  const workflow = await startWorkflow(service, { tier: 'standard' });
+  expect((await stampOutput(service, workflow, { output_hash: sha256(content) })).status).toBe(201);
+  expect((await completeWorkflow(service, workflow)).status).toBe(200);
+  const path = `/workflow/${workflow.id}`;
+  await readPage(service, path);
+  return path;
+}
+
+describe('V9: a mock stamp is a test stamp on every page: in the tone of a warning, and never called valid', () => {
+  let service: Service;
+  let stamp: Awaited<ReturnType<typeof stampOf>>;
+  let workflow: string;
+  beforeAll(async () => {
+    service = await startService({ keep: true });
+    stamp = await stampOf(service);
+    workflow = await workflowOf(service);
+  }, 60_000);
+  afterAll(() => service.stop());
+
+  const dropFile = async (page: Page) => {
+    await page.setInputFiles('#file', files);
+    await page.getByText('Match.').waitFor();
+  };
+  const looks: [name: string, path: () => string, use: (page: Page) => Promise<unknown>][] = [
+    ['the page of the stamp, and a file that is what was stamped', () => stamp.path, dropFile],
+    [
+      '/verify: a file and its stamp',
+      () => '/verify',
+      async (page) => {
+        await page.setInputFiles('#file', [...files, record(stamp.token)]);
+        await page.getByText('Match.').waitFor();
+      },
+    ],
+    [
+      '/verify: a pasted token and a hash',
+      () => '/verify',
+      async (page) => {
+        await page.fill('#token', stamp.token);
+        await page.fill('#hash', sha256(content));
+        await page.getByRole('button', { name: 'Verify' }).click();
+        await page.getByText('Match.').waitFor();
+      },
+    ],
+    [
+      'the page of a workflow: what the browser recomputes, and a file that is an output',
+      () => workflow,
+      async (page) => {
+        await page.locator('#in-browser-proof[data-state]').waitFor();
+        await dropFile(page);
+      },
+    ],
+    [
+      'the page of a workflow: a hash that is an output',
+      () => `${workflow}?find=${sha256(content)}`,
+      (page) => page.getByText('Match.').waitFor(),
+    ],
+    [
+      'the print edition of a workflow',
+      () => `${workflow}?edition=print`,
+      async (page) => {
+        await page.locator('#in-browser-proof[data-state]').waitFor();
+        await page.emulateMedia({ media: 'print' });
+      },
+    ],
+  ];
+
+  it.each(looks)('%s', async (_name, path, use) => {
+    const page = await browser.newPage();
+    onTestFinished(() => page.close());
+    await page.goto(service.url + path());
+    await use(page);
+    expect(await inTheToneOfSuccess(page)).toEqual([]);
+    const shown = await page.innerText('main');
+    expect(shown).toMatch(/test stamp/i);
+    expect(shown).toContain('proves nothing to a third party');
+    expect(shown).not.toMatch(/\bvalid\b|existed no later|without us/);
+    for (const mark of await page.locator('.mark').allInnerTexts()) expect(mark).toBe('Test stamp');
+  });
+
+  it('a stamp of a TSA has the tone of what is proved, and so has a workflow; what is not qualified is told on top', async () => {
+    const real = await startService({ settings: providersSettings([{ tsa: await startTsa() }]) });
+    const page = await browser.newPage();
+    onTestFinished(() => page.close());
+    await page.goto(real.url + (await stampOf(real)).path);
+    await dropFile(page);
+    expect(await inTheToneOfSuccess(page)).not.toEqual([]);
+    expect(await page.innerText('main')).not.toMatch(/test stamp/i);
+    await page.goto(real.url + (await workflowOf(real)));
+    expect(await inTheToneOfSuccess(page)).not.toEqual([]);
+    expect(await page.innerText('main')).toContain('All 3 stamps of this record');
+  });
+});
+
+describe('the start page says what the provider can prove', () => {
+  const startPage = async (service: Service) => mainText(await (await service.fetch('/')).text());
+  const settings = async (qualified: boolean) => providersSettings([{ tsa: await startTsa(), qualified }]);
+  const claims = {
+    nothing: 'its stamps prove nothing to a third party',
+    unknown: 'nothing can be said of its stamps',
+    time: 'Anybody who trusts its certificates can check the time.',
+    noPresumption: 'There is no legal presumption (eIDAS, Article 41(2)).',
+    qualified: 'The operator says that it is qualified',
+  };
+  const said = async (service: Service) => {
+    const text = await startPage(service);
+    expect(text).not.toContain('It existed then');
+    return Object.entries(claims).flatMap(([name, words]) => (text.includes(words) ? [name] : []));
+  };
+
+  it('mock: its stamps are for testing', async () => {
+    expect(await said(await startService())).toEqual(['nothing']);
+  });
+
+  it('a TSA that is not qualified: the time, and no legal presumption', async () => {
+    const service = await startService({ settings: await settings(false) });
+    await stampOf(service);
+    await eventually(async () => (await said(service)).includes('time'));
+    expect(await said(service)).toEqual(['time', 'noPresumption']);
+  });
+
+  it('a TSA that is qualified by the word of the operator, and whose word it is', async () => {
+    const service = await startService({ settings: await settings(true) });
+    await stampOf(service);
+    await eventually(async () => (await said(service)).includes('qualified'));
+    expect(await said(service)).toEqual(['time', 'qualified']);
+  });
+
+  it('nothing, while no stamp was made', async () => {
+    for (const qualified of [false, true]) {
+      expect(await said(await startService({ workers: 0, settings: await settings(qualified) }))).toEqual(['unknown']);
+    }
+  });
+});
