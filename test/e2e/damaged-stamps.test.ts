@@ -30,7 +30,15 @@ test('V1: a damaged record of a stamp proves nothing, and says so; nothing that 
     await stamps.updateOne({ _id: String(body.token_id) }, update);
 
     const verified = await verifyById(service, body.token_id);
-    const nothing = { valid: false, issued_at: null, content_sha256: null, imprint: null, tsp_provider: null, is_qualified: null };
+    const nothing = {
+      valid: false,
+      verdict: 'not_valid',
+      issued_at: null,
+      content_sha256: null,
+      imprint: null,
+      tsp_provider: null,
+      is_qualified: null,
+    };
     expect([what, verified.status, verified.body]).toEqual([
       what,
       200,

@@ -73,10 +73,10 @@ test('E1: `hashes` of raw verification is a list of three hashes at most, each o
   };
   const one = 'a'.repeat(64);
   expect(await faultOf(null)).toBe(200);
-  expect(await faultOf([one, 'b'.repeat(96), 'c'.repeat(128)])).toBe(200);
+  expect(await faultOf([one, 'B'.repeat(96), 'c'.repeat(128)])).toBe(200);
   expect(await faultOf(5)).toEqual([['list_type', 'body', 'hashes']]);
   expect(await faultOf([one, one, one, one])).toEqual([['too_long', 'body', 'hashes']]);
-  expect(await faultOf([one, 7, 'A'.repeat(64)])).toEqual([
+  expect(await faultOf([one, 7, 'g'.repeat(64)])).toEqual([
     ['string_type', 'body', 'hashes', 1],
     ['string_pattern_mismatch', 'body', 'hashes', 2],
   ]);

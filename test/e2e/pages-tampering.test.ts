@@ -162,7 +162,7 @@ test('V9: whatever is changed in the database, the page says first that it does 
   expect(refused).not.toMatch(claims);
 });
 
-test('V9: where the trust anchors are gone, the pages say that they cannot verify', async () => {
+test('V9: where the trust anchors are gone, the pages say that nothing is proved', async () => {
   const tsa = await startTsa();
   const service = await startService({ settings: providersSettings([{ tsa, qualified: true }]) });
   const workflow = await startWorkflow(service);
@@ -173,8 +173,8 @@ test('V9: where the trust anchors are gone, the pages say that they cannot verif
   const without = await startService({ settings: { ...rest, TSP: 'mock' } });
   const read = (path: string) => readWords(without, path);
   const page = await read(`/workflow/${workflow.id}`);
-  expect(page).toMatch(/Skip to the content .{0,80}Cannot be verified here/);
-  expect(page).toContain('No trust anchor is configured');
+  expect(page).toMatch(/Skip to the content .{0,80}Not proved/);
+  expect(page).toContain('nobody whom this installation trusts vouches for these stamps');
   expect(page).not.toMatch(claims);
-  expect(await read(`/api/v1/verify/v1/token/${body.stamp_token_id}`)).toContain('This stamp cannot be verified here');
+  expect(await read(`/api/v1/verify/v1/token/${body.stamp_token_id}`)).toContain('This stamp is not proved');
 });

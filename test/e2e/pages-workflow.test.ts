@@ -61,9 +61,9 @@ describe('workflow page', () => {
     expect(await marks('broken')).toEqual(['Does not verify']);
   });
 
-  it('V9: claims nothing where no trust anchor is configured, and says that it cannot verify', async () => {
+  it('V9: claims nothing where no trust anchor is configured, and says that nothing is proved', async () => {
     const shown = await text('not_proved');
-    expect(shown.trimStart()).toMatch(/^Cannot be verified here\s+No trust anchor is configured/);
+    expect(shown.trimStart()).toMatch(/^Not proved\s+No fault was found, but nobody whom this installation trusts/);
     expect(shown).not.toMatch(claimsOfProof);
     expect(await marks('not_proved')).toEqual(Array(4).fill('Not proved'));
   });

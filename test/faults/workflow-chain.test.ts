@@ -169,7 +169,7 @@ test('W9, W18: a completion is taken up after a crash at any step; root and clos
       expect((await verifyById(service, tokenId)).body, `after ${steps} steps`).toMatchObject({ valid: true, content_sha256 });
     }
     expect(again.body.completed_at).toBe((JSON.parse(record) as { completed_at: string }).completed_at);
-    expect(await readPage(service, `/workflow/${workflow.id}`)).toContain('<strong>Completed</strong>');
+    expect(await readPage(service, `/workflow/${workflow.id}`)).toContain('<strong>Completed');
     expect(await rootStamps(service, root)).toBe(steps);
     ends.add(record);
     // A record that nobody was told of may be stamped and left; one that is stored is stamped once.
@@ -183,7 +183,7 @@ test('E11: a completion without a worker is 504 with Retry-After; once there is 
   const { status, headers, body } = await completeWorkflow(service, workflow);
   expect([status, body.code, headers.get('retry-after')]).toEqual([504, 'completion_pending', '5']);
   await service.startWorker();
-  const done = async () => (await (await service.fetch(`/workflow/${workflow.id}`)).text()).includes('<strong>Completed</strong>');
+  const done = async () => (await (await service.fetch(`/workflow/${workflow.id}`)).text()).includes('<strong>Completed');
   await eventually(done);
   expect((await completeWorkflow(service, workflow)).status).toBe(200);
 }, 60_000);
