@@ -69,13 +69,16 @@ describe('the page of a stamp (V8, V9)', () => {
 });
 
 describe('/verify', () => {
-  it('takes a file and its stamp in any order, and sends the token alone', async () => {
+  it.each([
+    ['a record', stampRecord],
+    ['a token in base64', file('report.pdf.tsr', 'good')],
+  ])('takes a file and its stamp in any order, and sends the token alone: %s', async (_name, stampFile) => {
     const bodies: (string | null)[] = [];
     const { result } = await visit('/verify', {}, async (page) => {
       page.on('request', (request) => bodies.push(request.postData()));
       await page.setInputFiles('#file', file('report.pdf', contentOf(1)));
       await page.getByText('report.pdf waits for its stamp').waitFor();
-      await page.setInputFiles('#file', stampRecord);
+      await page.setInputFiles('#file', stampFile);
       await page.getByText('is what was stamped').waitFor();
       const edge = await page.evaluate(`getComputedStyle(document.querySelector('#verdict')).borderLeftStyle`);
       return { answer: await page.innerText('#answer'), results: await page.innerText('.results'), edge };

@@ -211,6 +211,16 @@ export const verifySamples = {
   ),
   mock: { ...verifyPage(proved({ isQualified: false, provider: 'mock', details: null })), downloads: [] },
   batched: { ...verifyPage(proved()), isBatched: true },
+  ended: verifyPage(
+    proved({
+      details: {
+        ...provedStamp.details!,
+        certificatesEndedAt: '2030-01-01T00:00:00Z',
+        notChecked: ['whether a key was stolen after its certificate had ended at 2030-01-01T00:00:00Z: nobody watches it any more'],
+        record: null,
+      },
+    }),
+  ),
   refused: verifyPage({ kind: 'refused', reason, advice: null }),
   unknown: verifyPage({ kind: 'unknown' }),
   not_proved: verifyPage({

@@ -34,7 +34,11 @@ export async function readStampFile(file) {
   if (format !== undefined) return { problem: foreign[/** @type {keyof typeof foreign} */ (format)] };
   if (endingOf(file.name, containers)) return readContainer(file);
   if (file.size > maxBytes) return { problem: 'is too large to be a stamp.' };
-  if (endingOf(file.name, binary)) return { token: base64Of(new Uint8Array(await file.arrayBuffer())) };
+  if (endingOf(file.name, binary)) {
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    // DER begins with a SEQUENCE; anything else may be base64 of it, which the service judges as it is.
+    return { token: bytes[0] === 0x30 ? base64Of(bytes) : new TextDecoder().decode(bytes) };
+  }
   try {
     const { stamp, output } = JSON.parse(await file.text());
     const token = stamp?.token ?? output?.token;
