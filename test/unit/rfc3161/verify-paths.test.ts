@@ -30,6 +30,13 @@ describe('several ways to an anchor', () => {
     expect(result).toMatchObject({ ok: true, anchorFingerprint: createTrustStore({ anchors: [root.certificate] }).anchorFingerprints[0] });
   });
 
+  it.each([
+    ['above it', [expired.certificate, root.certificate], [good.certificate]],
+    ['beside it', [expired.certificate, good.certificate], []],
+  ])('a trust anchor that had ended does not end the search where there is another one %s', (_name, trusted, certificates) => {
+    expect(judgeRaw(tokenBy(signer, certificates), { anchors: trusted })).toMatchObject({ ok: true });
+  });
+
   it('one that does not hold is none (43)', () => {
     expect(judgeRaw(tokenBy(signer, [expired.certificate]), { anchors })).toMatchObject({
       ok: false,

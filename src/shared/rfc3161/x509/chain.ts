@@ -43,9 +43,8 @@ export function findChain(
     const last = chain.at(-1)!;
     if (isAnchor.has(last.fingerprint)) {
       const refusal = refusalOf(() => accept(chain));
-      if (refusal === undefined) return chain;
-      // An anchor that had ended, for instance, may be certified by another anchor, which is good.
       refusedChain ??= refusal;
+      return refusal === undefined ? chain : undefined;
     }
     if (chain.length === MAX_CHAIN) return undefined;
     for (const issuer of issuersOf(last, pool)) {
