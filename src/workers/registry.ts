@@ -22,6 +22,7 @@ export type WorkerDeps = StampMakerDeps &
   Pick<WorkflowCompletionDeps, 'announceCompleted'> & {
     readonly stamps: StampStore;
     readonly orphanBatches: OrphanBatchStore;
+    readonly readContentsUnderWay: () => Promise<ReadonlySet<string>>;
     readonly counters: CounterStore;
     readonly outputs: OutputStore;
     readonly outputOrder: OutputOrder;
@@ -45,7 +46,14 @@ export function createProcessors(deps: WorkerDeps): JobProcessors {
       clock,
       waitMs,
     }),
-    sweep: createSweepProcessor({ sealedContents, stamps, orphanBatches: deps.orphanBatches, clock, log }),
+    sweep: createSweepProcessor({
+      sealedContents,
+      readContentsUnderWay: deps.readContentsUnderWay,
+      stamps,
+      orphanBatches: deps.orphanBatches,
+      clock,
+      log,
+    }),
     'counter-fold': () => counters.fold(clock()),
     'qstamp-renew': async () => void (await createRenewProcessor(deps)()),
     'otp-mail': createOtpMailProcessor({

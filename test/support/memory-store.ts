@@ -55,7 +55,7 @@ export function createMemoryStore(): Store {
       },
       get: async (contentId) => contents.get(contentId) ?? null,
       remove: async (contentId) => void contents.delete(contentId),
-      listPutBefore: none,
+      listNotSwept: none,
     },
     idempotency: {
       isBound: async (key) => bindings.has(key),

@@ -88,12 +88,16 @@ export function createRenewalStore(db: Db): RenewalStore {
 
   return {
     findTokens: async (renewalIds) => {
-      const missing = [...new Set(renewalIds)].filter((id) => !remembered.has(id));
-      if (missing.length > 0) {
-        const found = await inStore(() => renewals.find({ _id: { $in: missing } }, { projection: { tst: 1 }, ...inOnePage }).toArray());
-        for (const { _id, tst } of found) if (tst instanceof Binary) remember(_id, bytesOf(tst));
+      const tokens = new Map(renewalIds.flatMap((id) => (remembered.has(id) ? [[id, remembered.get(id)!]] : [])));
+      const missing = [...new Set(renewalIds)].filter((id) => !tokens.has(id));
+      if (missing.length === 0) return tokens;
+      const found = await inStore(() => renewals.find({ _id: { $in: missing } }, { projection: { tst: 1 }, ...inOnePage }).toArray());
+      for (const { _id, tst } of found) {
+        if (!(tst instanceof Binary)) continue;
+        tokens.set(_id, bytesOf(tst));
+        remember(_id, bytesOf(tst));
       }
-      return new Map(renewalIds.flatMap((id) => (remembered.has(id) ? [[id, remembered.get(id)!]] : [])));
+      return tokens;
     },
     begin: ({ renewalId, tsq, tsr, tst, members, ...rest }) =>
       inStore(async () => {

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { type Db, GridFSBucket, ObjectId } from 'mongodb';
+import { type Collection, type Db, GridFSBucket, ObjectId } from 'mongodb';
+import { maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
 
 const chunkSizeBytes = 1024 * 1024;
@@ -12,12 +13,30 @@ export interface SealedContentStore {
   /** The content, or null when there is none under that id. */
   get(contentId: string): Promise<Buffer | null>;
   remove(contentId: string): Promise<void>;
-  /** Contents that were put before `before`, oldest first, with the token id that each was meant for. */
-  listPutBefore(before: Date): AsyncIterable<{ contentId: string; tokenId: string }>;
+  /**
+   * Contents that were put before `before` and that no earlier call has returned to its end, oldest first, some hundred at a time. Whoever
+   * asks for the next ones has dealt with those before: the next call begins behind them.
+   */
+  listNotSwept(before: Date): AsyncIterable<readonly SweptContent[]>;
 }
+
+/** A content and the token id that it was meant for. */
+export interface SweptContent {
+  readonly contentId: string;
+  readonly tokenId: string;
+}
+
+/** Of the collection `checks`: how far sealed contents were swept. */
+interface NoteDocument {
+  readonly _id: string;
+  readonly after?: ObjectId;
+}
+const noteId = 'content-sweep';
+const perPage = 500;
 
 export function createSealedContentStore(db: Db): SealedContentStore {
   const bucket = new GridFSBucket(db, { bucketName: 'sealed', chunkSizeBytes });
+  const notes: Collection<NoteDocument> = db.collection('checks');
   return {
     put: (tokenId, bytes) =>
       inStore(async () => {
@@ -39,9 +58,18 @@ export function createSealedContentStore(db: Db): SealedContentStore {
         const [file] = await bucket.find({ _id: id }).toArray();
         if (file) await bucket.delete(id);
       }),
-    listPutBefore: async function* (before) {
-      for await (const file of bucket.find({ uploadDate: { $lt: before } }).sort({ _id: 1 })) {
-        yield { contentId: file._id.toHexString(), tokenId: file.filename };
+    listNotSwept: async function* (before) {
+      // Ids sort by the second in which an upload began.
+      const end = ObjectId.createFromTime(Math.floor(before.getTime() / 1000));
+      let after = (await inStore(() => notes.findOne({ _id: noteId }, { maxTimeMS })))?.after;
+      for (;;) {
+        const range = { _id: { ...(after && { $gt: after }), $lt: end } };
+        const page = await inStore(() => bucket.find(range, { maxTimeMS }).sort({ _id: 1 }).limit(perPage).toArray());
+        const last = page.at(-1);
+        if (last === undefined) return;
+        yield page.map(({ _id, filename }) => ({ contentId: _id.toHexString(), tokenId: filename }));
+        after = last._id;
+        await inStore(() => notes.updateOne({ _id: noteId }, { $set: { after: last._id } }, { upsert: true }));
       }
     },
   };

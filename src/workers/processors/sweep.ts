@@ -1,16 +1,18 @@
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { OrphanBatchStore } from '../../shared/store/orphan-batches.ts';
-import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
+import type { SealedContentStore, SweptContent } from '../../shared/store/sealed-content.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 
-/** Content is stored before its stamp is made. If after this time there is no stamp, its request was never accepted. */
+/** Content is stored before its stamp is accepted. After this time it is removed, unless its stamp was made or is still on its way. */
 const orphanAgeMs = 7 * 24 * 3_600_000;
 
 /** Removes sealed content, and batches, that no stamp refers to. */
 export function createSweepProcessor(deps: {
-  sealedContents: SealedContentStore;
-  stamps: StampStore;
+  sealedContents: Pick<SealedContentStore, 'listNotSwept' | 'remove'>;
+  /** The ids of the contents that unfinished jobs refer to: theirs it is to remove them. */
+  readContentsUnderWay: () => Promise<ReadonlySet<string>>;
+  stamps: Pick<StampStore, 'find'>;
   orphanBatches: OrphanBatchStore;
   clock: Clock;
   log: Logger;
@@ -18,14 +20,25 @@ export function createSweepProcessor(deps: {
   return async () => {
     let removed = 0;
     const before = new Date(deps.clock() - orphanAgeMs);
-    for await (const { contentId, tokenId } of deps.sealedContents.listPutBefore(before)) {
-      const stamp = await deps.stamps.find(tokenId);
-      if (stamp?.sealed?.contentId === contentId) continue;
-      await deps.sealedContents.remove(contentId);
-      removed += 1;
+    for await (const contents of deps.sealedContents.listNotSwept(before)) {
+      const isUnused = async ({ contentId, tokenId }: SweptContent) => (await deps.stamps.find(tokenId))?.sealed?.contentId !== contentId;
+      const unused = await keep(contents, isUnused);
+      if (unused.length === 0) continue;
+      const underWay = await deps.readContentsUnderWay();
+      // A stamp may have been made since it was looked for.
+      for (const { contentId } of await keep(unused, async (one) => !underWay.has(one.contentId) && (await isUnused(one)))) {
+        await deps.sealedContents.remove(contentId);
+        removed += 1;
+      }
     }
     if (removed > 0) deps.log.info({ removed }, 'sealed content without a stamp was removed');
     const batches = await deps.orphanBatches.sweep(before);
     if (batches > 0) deps.log.info({ removed: batches }, 'batches without stamps were removed');
   };
+}
+
+async function keep<Value>(values: readonly Value[], isKept: (value: Value) => Promise<boolean>): Promise<Value[]> {
+  const kept: Value[] = [];
+  for (const value of values) if (await isKept(value)) kept.push(value);
+  return kept;
 }
