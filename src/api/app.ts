@@ -135,7 +135,14 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   const judgeCallback = createCallbackRule(config);
   registerInternalRoutes(app, { judgeCallback, requireProduct, stamping, verification, statistics, sealedMaxBytes });
   const agentLimit = limits.by({ name: 'agent', points: config.RATE_AGENT_PER_MINUTE, durationSeconds: 60, key: addressKey });
-  registerAgentRoutes(app, { stamping, limited: agentLimit, sealedMaxBytes });
+  const limitedBytes = limits.by({
+    name: 'sealed-bytes',
+    points: config.RATE_SEALED_BYTES_PER_HOUR,
+    durationSeconds: 3_600,
+    unit: 'bytes of sealed content',
+    key: addressKey,
+  });
+  registerAgentRoutes(app, { stamping, limited: agentLimit, limitedBytes, sealedMaxBytes });
   const batches = { reader, replyMemory: createReplyMemory({ maxBytes: batchAnswerBytes, readerOf: senderOf }) };
   registerStampBatchRoutes(app, { ...batches, stampBatch, acceptBatch, judgeCallback, requireProduct, agentLimit });
   registerVerifyRoutes(app, {

@@ -117,3 +117,18 @@ test('agents and verifiers are limited by address, with the headers of E7 (R2, R
   for (let request = 0; request < 3; request += 1) verified.push((await verifyRaw(limited, 'x')).status);
   expect(verified).toEqual([200, 200, 429]);
 });
+
+test('R2: a stranger seals so many bytes in an hour; hashes, replays and callers with a service token do not count', async () => {
+  const limited = await startService({ settings: { RATE_SEALED_BYTES_PER_HOUR: '100' } });
+  const sealed = (bytes: number) => ({ content_b64: Buffer.alloc(bytes, 'x').toString('base64'), tier: 'sealed' });
+  const key = { 'idempotency-key': 'a-key-of-a-stranger' };
+  const strange = (body: object, headers = {}) => stampAgent(limited, 'sealed', body, headers);
+  expect((await strange(sealed(60), key)).status).toBe(201);
+  expect((await strange(sealed(60), key)).headers.get('idempotent-replayed')).toBe('true');
+  const refused = await strange(sealed(41));
+  expect([refused.status, refused.body.code, Number(refused.headers.get('retry-after')) > 3_500]).toEqual([429, 'rate_limited', true]);
+  expect(refused.body.detail).toContain('At most 100 bytes of sealed content in 3600 seconds');
+  expect((await strange(sealed(40))).status).toBe(201);
+  expect((await strange({ hash: randomHash() })).status).toBe(201);
+  expect((await stampInternal(limited, sealed(600))).status).toBe(201);
+});

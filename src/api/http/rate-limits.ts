@@ -11,6 +11,8 @@ export interface RateLimit {
   /** Requests in one window; 0 turns the limit off. */
   readonly points: number;
   readonly durationSeconds: number;
+  /** What `items` counts beside the requests themselves, in words; its answers carry no headers, which tell of requests. */
+  readonly unit?: string;
   /** What is counted apart: an address, a workflow id. Only a hash of it is kept. */
   readonly key: (request: FastifyRequest) => string;
 }
@@ -108,9 +110,9 @@ export function createRateLimits({ redis, keyPrefix = '{qstamp}:limit', onLimite
         const { counted, resetSeconds } = await count(key, wanted);
         const isRefused = counted > limit.points;
         if (isRefused) await count.takeBack(key, wanted);
-        tell(reply, limit, isRefused ? counted - wanted : counted, resetSeconds);
+        if (limit.unit === undefined) tell(reply, limit, isRefused ? counted - wanted : counted, resetSeconds);
         const advice = `this request has ${wanted}: ${wanted > limit.points ? 'send fewer at once' : 'try again later'}`;
-        if (isRefused) throw refusal(limit, 'items', resetSeconds, advice);
+        if (isRefused) throw refusal(limit, limit.unit ?? 'items', resetSeconds, advice);
       };
       return Object.assign(hook, { items });
     },

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { idempotencyHeaders, preferHeaders } from '../../shared/contract/parameters.ts';
 import { agentHeaders, stampRequestFor } from '../../shared/contract/stamp.ts';
 import { type StampTier, stampTiers } from '../../shared/domain/tiers.ts';
-import { addressKey, type LimitHook } from '../http/rate-limits.ts';
+import { addressKey, type CountingLimit, type LimitHook } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import type { OperationContract } from '../openapi/operation.ts';
 import type { Stamping } from '../services/stamping.ts';
@@ -17,8 +17,11 @@ const meanings = {
 } as const satisfies Record<StampTier, string>;
 
 /** Stamping for agents, one path a tier: the path decides the tier (S5). */
-export function registerAgentRoutes(app: FastifyInstance, deps: { stamping: Stamping; limited: LimitHook; sealedMaxBytes: number }): void {
-  const { stamping, limited, sealedMaxBytes } = deps;
+export function registerAgentRoutes(
+  app: FastifyInstance,
+  deps: { stamping: Stamping; limited: LimitHook; limitedBytes: CountingLimit; sealedMaxBytes: number },
+): void {
+  const { stamping, limited, limitedBytes, sealedMaxBytes } = deps;
 
   /** A request with a key may be a replay, which is not counted: that is known only once its body is read. */
   const limitUnkeyed: LimitHook = async (request, reply) => {
@@ -48,7 +51,10 @@ export function registerAgentRoutes(app: FastifyInstance, deps: { stamping: Stam
         requestId: request.id,
         idempotencyKey: given['idempotency-key'],
         paymentClaim: given['x-payment-transaction'],
-        ...(given['idempotency-key'] !== undefined && { passLimit: () => limited(request, reply) }),
+        passLimit: async () => {
+          if (given['idempotency-key'] !== undefined) await limited(request, reply);
+          if (order.content) await limitedBytes.items(request, reply, order.content.length);
+        },
       });
     });
   }

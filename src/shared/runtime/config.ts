@@ -89,6 +89,9 @@ const originList = list.refine(
   'takes origins separated by commas, such as https://app.example',
 );
 
+/** Content comes as base64 in a body that is one text for Node.js: of 2^29 − 24 characters at most, and some clients write each `/` as two. */
+const mostSealedBytes = 200_000_000;
+
 /** Every environment variable of the service, as text in and as typed values out. The table of docs/settings.md is tested against it. */
 export const settingsSchema = z.object({
   NODE_ENV: z.enum(['development', 'production', 'test'], 'takes development, test or production').default('development'),
@@ -114,7 +117,7 @@ export const settingsSchema = z.object({
     .transform((flag) => flag === '1'),
   TSP_REQUIRED: z.string().regex(/^1$/, 'takes 1: stamps of several providers at once are not made yet').transform(Number).default(1),
   STAMP_WAIT_MS: setting(1, 600_000, 10_000),
-  SEALED_MAX_BYTES: setting(0, 1_073_741_824, 10_485_760),
+  SEALED_MAX_BYTES: setting(0, mostSealedBytes, 10_485_760),
   QUEUE_MAX_DEPTH: setting(1, 10_000_000, 50_000),
   WORKER_CONCURRENCY: setting(1, 10_000, 256),
   TRUST_PROXY: addressList.default([]),
@@ -131,6 +134,7 @@ export const settingsSchema = z.object({
   RATE_STATUS_PER_MINUTE: setting(0, 1_000_000, 30),
   RATE_AGENT_PER_MINUTE: setting(0, 1_000_000, 600),
   RATE_VERIFY_PER_MINUTE: setting(0, 1_000_000, 600),
+  RATE_SEALED_BYTES_PER_HOUR: setting(0, Number.MAX_SAFE_INTEGER, 209_715_200),
   RATE_WORKFLOW_PAGE_PER_MINUTE: setting(0, 1_000_000, 120),
   RATE_WRONG_TOKEN_PER_MINUTE: setting(0, 1_000_000, 60),
   RATE_UNKNOWN_ID_PER_MINUTE: setting(0, 1_000_000, 300),

@@ -21,6 +21,9 @@ const isBrokenPipe = (error: unknown): boolean => error instanceof Error && 'cod
 /** The driver's own limits for one operation add up to a second less: 5 s for a connection of the pool, 4 s to open it, 10 s of silence. */
 const longestMs = 20_000;
 
+/** What content of so many bytes may take, milliseconds: as long as small commands, and a second more for each 128 KiB. */
+export const limitForBytes = (bytes: number): number => longestMs + Math.ceil(bytes / (128 * 1024)) * 1_000;
+
 /** The store is away, or is not ours to use (E10); `cause` is logged. */
 export const unavailable = (cause: unknown) =>
   new ServiceError('store_unavailable', 'The store cannot be reached at the moment.', { retryAfterSeconds: 2, cause });
@@ -28,11 +31,13 @@ export const unavailable = (cause: unknown) =>
 /**
  * Runs an operation of the store. Every failure of driver or server becomes `store_unavailable` (E10), also errors that are not known:
  * DocumentDB's gateway answers such while its PostgreSQL is down, and they are never the caller's fault. An operation that has not ended
- * after 20 s fails too: mongodb 7.9 can wait for ever for a destroyed socket.
+ * after `limitMs` fails too: mongodb 7.9 can wait for ever for a destroyed socket.
+ *
+ * @param limitMs default: 20 s; for content `limitForBytes`
  */
-export async function inStore<T>(operation: () => Promise<T>): Promise<T> {
+export async function inStore<T>(operation: () => Promise<T>, limitMs = longestMs): Promise<T> {
   const limit = Promise.withResolvers<never>();
-  const timer = setTimeout(() => limit.reject(unavailable(new Error('the driver did not end it'))), longestMs);
+  const timer = setTimeout(() => limit.reject(unavailable(new Error('the driver did not end it'))), limitMs);
   try {
     return await Promise.race([operation(), limit.promise]);
   } catch (error) {

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type Collection, type Db, GridFSBucket, ObjectId } from 'mongodb';
 import { maxTimeMS } from './connection.ts';
-import { inStore } from './errors.ts';
+import { inStore, limitForBytes } from './errors.ts';
 
 const chunkSizeBytes = 1024 * 1024;
 
@@ -43,15 +43,16 @@ export function createSealedContentStore(db: Db): SealedContentStore {
         const upload = bucket.openUploadStream(tokenId, { metadata: { tokenId } });
         await pipeline(Readable.from([bytes]), upload);
         return upload.id.toHexString();
-      }),
-    get: (contentId) =>
-      inStore(async () => {
-        const [file] = await bucket.find({ _id: new ObjectId(contentId) }).toArray();
-        if (!file) return null;
+      }, limitForBytes(bytes.length)),
+    get: async (contentId) => {
+      const [file] = await inStore(() => bucket.find({ _id: new ObjectId(contentId) }).toArray());
+      if (!file) return null;
+      return inStore(async () => {
         const parts: Buffer[] = [];
         for await (const part of bucket.openDownloadStream(file._id)) parts.push(part);
         return Buffer.concat(parts);
-      }),
+      }, limitForBytes(file.length));
+    },
     remove: (contentId) =>
       inStore(async () => {
         const id = new ObjectId(contentId);

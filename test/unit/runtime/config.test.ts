@@ -68,6 +68,7 @@ describe('a wrong setting is told in one line: the variable, what it got, what i
     ['SMTP_URL', 'https://mail.example'],
     ['TSP_REQUIRED', '0'],
     ['SEALED_MAX_BYTES', '10MB'],
+    ['SEALED_MAX_BYTES', '1073741824'],
     ['MASTER_KEY', 'too-short'],
     ['MASTER_KEY', masterKey.replace('MDEy', '')],
   ])('%s=%s', (name, value) => {
