@@ -4,7 +4,13 @@ import { type Collection, type Db, GridFSBucket, ObjectId } from 'mongodb';
 import { maxTimeMS } from './connection.ts';
 import { inStore, limitForBytes } from './errors.ts';
 
-const chunkSizeBytes = 1024 * 1024;
+const chunkSizeBytes = 256 * 1024;
+/** The driver sends the chunks of one write side by side, and gives up each that takes ten seconds: two of them get there on slow lines too. */
+const bytesPerWrite = 2 * chunkSizeBytes;
+
+function* partsOf(bytes: Buffer): Generator<Buffer> {
+  for (let start = 0; start < bytes.length; start += bytesPerWrite) yield bytes.subarray(start, start + bytesPerWrite);
+}
 
 /** Sealed content in GridFS, as the bytes that it is given: encrypted by the caller, never readable here (S11). */
 export interface SealedContentStore {
@@ -41,7 +47,7 @@ export function createSealedContentStore(db: Db): SealedContentStore {
     put: (tokenId, bytes) =>
       inStore(async () => {
         const upload = bucket.openUploadStream(tokenId, { metadata: { tokenId } });
-        await pipeline(Readable.from([bytes]), upload);
+        await pipeline(Readable.from(partsOf(bytes)), upload);
         return upload.id.toHexString();
       }, limitForBytes(bytes.length)),
     get: async (contentId) => {
