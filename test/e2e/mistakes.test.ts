@@ -93,3 +93,9 @@ test('R6: the page of a workflow is limited by address', async () => {
   expect([await view(from), await view(from), await view(from), await view(from)]).toEqual([200, 200, 200, 429]);
   expect(await view(fresh())).toBe(200);
 });
+
+test('R5: a view of the print edition counts as ten of a page', async () => {
+  const limited = await startService({ settings: { RATE_WORKFLOW_PAGE_PER_MINUTE: '12' }, workers: 0 });
+  const view = async (query = '') => (await limited.fetch(`/workflow/${randomUUID()}${query}`)).status;
+  expect([await view('?edition=print'), await view('?edition=print'), await view(), await view()]).toEqual([404, 429, 404, 429]);
+});

@@ -11,7 +11,7 @@ export interface RateLimit {
   /** Requests in one window; 0 turns the limit off. */
   readonly points: number;
   readonly durationSeconds: number;
-  /** What `items` counts beside the requests themselves, in words; its answers carry no headers, which tell of requests. */
+  /** What `items` counts, in words, where headers are to tell of requests only. */
   readonly unit?: string;
   /** What is counted apart: an address, a workflow id. Only a hash of it is kept. */
   readonly key: (request: FastifyRequest) => string;

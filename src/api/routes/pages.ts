@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { workflowIdPath, workflowPageQuery } from '../../shared/contract/workflow.ts';
 import type { Mistakes } from '../http/mistakes.ts';
 import { baseUrlOf } from '../http/origin.ts';
-import { addressKey, type RateLimits } from '../http/rate-limits.ts';
+import { addressKey, type CountingLimits } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { type OperationContract, page } from '../openapi/operation.ts';
 import { sendErrorPage } from '../pages/error-page.ts';
@@ -25,24 +25,28 @@ const contract = {
 
 const parse = createRequestParser(contract);
 
+/** As many views as one of the print edition counts for: it shows, and verifies, ten times as many outputs. */
+const printWeight = 10;
+
 /** The public page of a workflow (W14). */
 export function registerPageRoutes(
   app: FastifyInstance,
   deps: {
     workflows: Workflows;
-    limits: RateLimits;
+    limits: CountingLimits;
     mistakes: Mistakes;
     perMinute: number;
     publicBaseUrl: string | undefined;
   },
 ): void {
   const { workflows, limits, mistakes, perMinute, publicBaseUrl } = deps;
-  const onRequest = limits.by({ name: 'workflow-page', points: perMinute, durationSeconds: 60, key: addressKey });
-  app.get('/workflow/:workflow_id', { onRequest, config: { contract } }, async (request, reply) => {
+  const limited = limits.by({ name: 'workflow-page', points: perMinute, durationSeconds: 60, unit: 'views', key: addressKey });
+  app.get('/workflow/:workflow_id', { onRequest: limited, config: { contract } }, async (request, reply) => {
     const { path, query } = parse(request);
     reply.header('Cache-Control', 'no-cache').header('X-Robots-Tag', 'noindex, nofollow');
     if (query.output !== undefined) return reply.redirect(outputPagePath(path.workflow_id, query.output), 303);
     const { edition, ...asked } = query;
+    if (edition === 'print') await limited.items(request, reply, Math.min(printWeight, perMinute) - 1);
     const model = await workflows.page(path.workflow_id, {
       ...asked,
       isPrintEdition: edition === 'print',

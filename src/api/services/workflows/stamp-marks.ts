@@ -1,3 +1,6 @@
+import { hash } from 'node:crypto';
+import { serialize } from 'node:v8';
+import { LRUCache } from 'lru-cache';
 import { verifyPath } from '../../../shared/domain/addresses.ts';
 import { reasonOf, verdictOf } from '../../../shared/domain/reasons.ts';
 import type { StoredStamp } from '../../../shared/store/stamps.ts';
@@ -12,7 +15,10 @@ export interface StampClaim {
   readonly provider: string;
 }
 
-/** What may be said of a stamp in a workflow's record: its token is verified for this very answer (V9). */
+/**
+ * What may be said of a stamp in a workflow's record (V9). Its token was verified for this very answer, or some minutes ago where claim and
+ * stamp are the same octet for octet: the print edition of a workflow shows a thousand, to anybody.
+ */
 export type MarkStamp = (claim: StampClaim, stamp: StoredStamp | null) => Promise<StampMark>;
 
 export function createStampMarks(stampJudge: Pick<StampJudge, 'judgeStamp'>): MarkStamp {
@@ -25,7 +31,19 @@ export function createStampMarks(stampJudge: Pick<StampJudge, 'judgeStamp'>): Ma
     return isAsRecorded ? judgement : { ok: false, code: 'record_mismatch' };
   }
 
+  const known = new LRUCache<string, StampMark>({ max: 10_000, ttl: 300_000 });
+
   return async (claim: StampClaim, stamp: StoredStamp | null): Promise<StampMark> => {
+    if (!stamp) return mark(claim, stamp);
+    const content = hash('sha256', serialize([claim, stamp]), 'base64url');
+    const before = known.get(content);
+    if (before) return before;
+    const found = await mark(claim, stamp);
+    known.set(content, found);
+    return found;
+  };
+
+  async function mark(claim: StampClaim, stamp: StoredStamp | null): Promise<StampMark> {
     const judgement = await judge(claim, stamp);
     const { tokenId, stampedAt } = claim;
     const shown = { tokenId, stampedAt, verifyUrl: verifyPath(tokenId) };
@@ -38,5 +56,5 @@ export function createStampMarks(stampJudge: Pick<StampJudge, 'judgeStamp'>): Ma
     const reason = reasonOf(judgement.code);
     const verdict: StampVerdict = verdictOf(judgement.code) === 'not_proved' ? { kind: 'not_proved' } : { kind: 'refused', reason };
     return { ...shown, provider: claim.provider, isQualified: false, verdict };
-  };
+  }
 }
