@@ -120,6 +120,12 @@ describe('M7: 401 and −32000 for tools/call without a valid token', () => {
     expect(answer.head).toMatch(/content-type: application\/json/i);
   });
 
+  test('M14: a wrong one, also for a tool that needs none', async () => {
+    const call = rpc('tools/call', { name: 'stamp_file_hashes', arguments: { files: [{ sha256_hex: 'a'.repeat(64) }] } }, 'call');
+    expect(faultOf(await post(call, { ...jsonType, 'x-service-token': 'nobody' }))).toEqual(unauthorized);
+    expect((await post(call, jsonType)).status).toBe(200);
+  });
+
   test('whatever is wrong with the call besides', async () => {
     expect(faultOf(await post(rpc('tools/call', { name: 'unknown' }, 'call')))).toEqual(unauthorized);
     expect(faultOf(await post(rpc('tools/call', undefined, 'call')))).toEqual(unauthorized);

@@ -1,8 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { REASONS } from '../../src/shared/domain/reasons.ts';
+import { randomSerial } from '../../src/shared/runtime/random-octets.ts';
 import { issueCrl } from '../../src/tsa/certificate.ts';
 import { createPki } from '../../src/tsa/pki.ts';
+import { issueResponseWith, type Seams } from '../../src/tsa/seams.ts';
+import { collectionOf, openDatabase } from '../support/database.ts';
 import { isLong } from '../support/depth.ts';
 import { opensslVerify } from '../support/openssl-tsa.ts';
 import { postJson, randomHash, stampInternal, verifyById, verifyRaw } from '../support/requests.ts';
@@ -203,4 +206,30 @@ test('every token that must be refused is 200 valid:false raw, with a code of th
     expect(body.valid, faulty.name).toBe(false);
     expect(Object.keys(REASONS), faulty.name).toContain((body.reason as string).split(':')[0]);
   }
+});
+
+test('S8: times in JSON have three or six digits after the second, or none, also those of records that were written with fewer', async () => {
+  const digits = ['.25', '.250000', '.123456789', '', '.1234'];
+  const shown = ['.250', '.250', '.123456', '', '.123400'];
+  const pki = createPki({ nowMs: Date.now() });
+  const second = new Date().toISOString().slice(0, 19);
+  const tsa = await startTsa({ pki });
+  const service = await startService({ settings: providersSettings([{ tsa }]), workers: 0 });
+  const tokens = digits.map((fraction) => {
+    const fields: Seams['fields'] = (given) => ({ ...given, genTime: `${second.replace(/[-:T]/g, '')}${fraction.replace(/0+$/, '')}Z` });
+    return issueResponseWith({ fields }, { identity: pki.signer, policies: ['1.2.3'] }, ask({ nonce: undefined }).der, {
+      timeMs: Date.now(),
+      serial: randomSerial(),
+    });
+  });
+  const times = await Promise.all(tokens.map(async (token) => (await verifyRaw(service, token.toString('base64'))).body.issued_at));
+  expect(times).toEqual(shown.map((fraction) => `${second}${fraction}Z`));
+
+  await service.startWorker();
+  const { body } = await stampInternal(service, { hash: randomHash() });
+  const stamps = collectionOf(await openDatabase(service), 'stamps');
+  const [stored] = await stamps.find({}).toArray();
+  const issuedAt = String((stored!.proofs as { issuedAt: string }[])[0]!.issuedAt);
+  await stamps.updateOne({ _id: stored!._id }, { $set: { 'proofs.0.issuedAt': issuedAt.replace(/0*Z$/, 'Z').replace('.Z', 'Z') } });
+  expect((await verifyById(service, body.token_id)).body).toMatchObject({ valid: true, issued_at: body.issued_at });
 });

@@ -14,7 +14,7 @@ const lab = createTsaLab();
 /** A stamp as a worker makes it of an answer of the lab's TSA. */
 function stampOf(tsa: TsaLab, change: Parameters<TsaLab['specimen']>[0] = {}): StoredStamp {
   const { asked, answer } = tsa.specimen(change);
-  const issuedAt = '2026-11-21T12:00:00.25Z';
+  const issuedAt = '2026-11-21T12:00:00.250Z';
   const token = tokenIn(answer)!.toString('base64');
   return {
     tokenId: randomUUIDv7(),

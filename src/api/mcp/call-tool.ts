@@ -32,8 +32,9 @@ export function createToolCaller(tools: readonly Tool[]): CallTool {
   const byName = new Map(tools.map((tool) => [tool.definition.name, tool]));
   const isOpen = (params: unknown) => isObject(params) && byName.get(String(params.name))?.needsToken === false;
 
-  return async (params, { product, agent, requestId, headerKey, guards, onReplayed, note }) => {
-    if (product === undefined && !isOpen(params)) {
+  return async (params, { product, hasWrongToken, agent, requestId, headerKey, guards, onReplayed, note }) => {
+    // Who sends a token means to be its product: nothing is done in the name of a stranger instead (M14).
+    if (hasWrongToken || (product === undefined && !isOpen(params))) {
       throw new RpcError(rpcErrors.unauthorized, 'A valid service token is required in the header X-Service-Token.', {
         code: 'unauthorized',
         request_id: requestId,

@@ -65,6 +65,7 @@ export function registerMcp(
     const { 'idempotency-key': headerKey } = request.headers;
     const context = {
       product,
+      hasWrongToken: product === undefined && request.headers['x-service-token'] !== undefined,
       agent: `agent:${addressKey(request)}`,
       requestId: request.id,
       headerKey: typeof headerKey === 'string' ? headerKey : undefined,

@@ -1,4 +1,5 @@
 import type { Collection, Db } from 'mongodb';
+import { withUsualFraction } from '../domain/gen-time.ts';
 import { type ChainEnd, type ChainLink, chainStart, extendChain } from '../domain/output-chain.ts';
 import { inOnePage, maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
@@ -171,7 +172,9 @@ export function createOutputStore(db: Db): OutputStore {
   async function list(workflowId: string, first: number, limit: number): Promise<OutputRecord[]> {
     const range = { ...rangeOf(workflowId), $gte: keyOf(workflowId, first) };
     const found = await outputs.find({ _id: range }, inOnePage).hint({ _id: 1 }).sort({ _id: 1 }).limit(limit).toArray();
-    return found.filter((record) => record.kind === 'output');
+    return found.flatMap((record) =>
+      record.kind === 'output' ? [{ ...record, stampedAt: withUsualFraction(`${record.stampedAt}`) }] : [],
+    );
   }
 
   return {

@@ -1,5 +1,6 @@
 import { Binary } from 'mongodb';
 import type { Caller } from '../domain/caller.ts';
+import { withUsualFraction } from '../domain/gen-time.ts';
 import { digestCharacters, type Imprint, type Proof, type Stamp, sha256Imprint } from '../domain/stamp.ts';
 import type { StampTier } from '../domain/tiers.ts';
 import { evidenceOf, ownEvidenceOf, type StoredEvidence, storedEvidenceOf } from './stored-evidence.ts';
@@ -140,7 +141,7 @@ export function summaryOf(document: AnyStamp, batches: ReadonlyMap<string, Found
     imprint: isFlat(document) ? imprintOf({ algorithm: 'sha256', digest: document.hash }) : imprintOf(document.imprint),
     tier,
     caller,
-    issuedAt: typeof issuedAt === 'string' ? issuedAt : timeOfId(tokenId),
+    issuedAt: typeof issuedAt === 'string' ? withUsualFraction(issuedAt) : timeOfId(tokenId),
     provider: typeof provider === 'string' ? provider : '',
     isQualified: isQualified === true,
   };

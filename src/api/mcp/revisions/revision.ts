@@ -6,6 +6,8 @@ import type { RpcResponse } from '../json-rpc.ts';
 export interface RpcContext {
   /** The product of the request's service token, if it carries a valid one. */
   readonly product: string | undefined;
+  /** It carries one that is not valid. */
+  readonly hasWrongToken: boolean;
   /** Under what a caller without one is known. */
   readonly agent: string;
   readonly requestId: string;
