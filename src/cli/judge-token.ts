@@ -28,12 +28,11 @@ export function judgeToken(token: Buffer, trust: TrustStore, nowMs: number, impr
   const result = verifyBy(trust);
   if (result.ok) return { verdict: 'valid', reason: undefined, stated: result };
   if (verdictOf(result.code) === 'not_valid') return { verdict: 'not_valid', reason: result.code, stated: undefined };
-  const own = verifyByItself(token, nowMs, verifyBy);
+  const own = verifyByItself(token, { nowMs, crls: trust.crls }, verifyBy);
   if (own.ok) return { verdict: 'not_proved', reason: result.code, stated: own };
   // No anchor can help a signer whom even trust in himself does not.
   const reason = verdictOf(own.code) === 'not_valid' ? own.code : result.code;
   return { verdict: verdictOf(reason), reason, stated: undefined };
 }
 
-/** What a token is for. */
-export const imprintOf = ({ imprint: { algorithm, digest } }: Verified): Imprint => ({ algorithm, digest: digest.toString('hex') });
+export { imprintOf } from '../shared/domain/told-token.ts';

@@ -84,12 +84,13 @@ async function page(token: string, given = ''): Promise<string> {
 }
 
 /** What each of the three says of a token of the file, handed on as this text. */
-async function judgeEverywhere(token: string) {
+async function judgeEverywhere(token: string, file = content) {
+  const given = createHash('sha256').update(file).digest('hex');
   const anchors = pem('CERTIFICATE', qualified.root.certificate) + pem('CERTIFICATE', plain.root.certificate);
-  const { run } = folderWith([verify], { 'a.txt': content, 'a.txt.tst': token, 'anchors.pem': anchors, 'lists.crl': lists });
+  const { run } = folderWith([verify], { 'a.txt': file, 'a.txt.tst': token, 'anchors.pem': anchors, 'lists.crl': lists });
   const command = ['verify', '--json', '--ca', 'anchors.pem', '--crl', 'lists.crl', 'a.txt'];
-  const { body } = await postJson(service, '/api/v1/verify/v1/raw', { token, hash });
-  return { api: body, command: only(await run(command)), page: await page(token, hash) };
+  const { body } = await postJson(service, '/api/v1/verify/v1/raw', { token, hash: given });
+  return { api: body, command: only(await run(command)), page: await page(token, given) };
 }
 
 const base64 = (der: Buffer) => der.toString('base64');
@@ -134,6 +135,20 @@ describe('V10, V11: API, command and page say the same of', () => {
     expect(said).toMatchObject({ api: refused, command: refused });
     expect(said.page).toMatch(/not proved/i);
     expect(said.page).not.toMatch(/proves nothing|not valid/i);
+  });
+
+  test('a TSA that nobody here trusts, and another file: not valid', async () => {
+    const said = await judgeEverywhere(base64(stamp(stranger.signer, -1)), 'another file');
+    const refused = { valid: false, verdict: 'not_valid', reason: expect.stringMatching(/^imprint_mismatch: /) };
+    expect(said).toMatchObject({ api: refused, command: refused, page: expect.stringContaining('use the evidence record') });
+  });
+
+  test('hashes of the file in other algorithms: one that is wrong refuses, one that is not used is listed', async () => {
+    const token = base64(stamp(plain.signer, -1));
+    const verify = async (hashes: string[]) => (await postJson(service, '/api/v1/verify/v1/raw', { token, hash, hashes })).body;
+    expect(await verify(['0'.repeat(64)])).toMatchObject({ valid: false, reason: expect.stringMatching(/^imprint_mismatch: /) });
+    const { not_checked } = await verify(['0'.repeat(128)]);
+    expect(not_checked).toContain('the hashes of other algorithms that were given: the token is for one hash only');
   });
 
   test('a TSA that nobody here trusts and whose certificate had ended: not valid', async () => {

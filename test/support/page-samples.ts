@@ -160,8 +160,14 @@ export const verifyUserSamples = [
 ] as const;
 
 const list = { issuer: 'CN=Acme Time CA', this_update: '2026-11-20T00:00:00Z', next_update: '2026-11-27T00:00:00Z' };
-const notRevoked = { status: 'good', list, revoked_at: null, reason: null } as const;
-const notKnown = { status: 'unknown', list: null, revoked_at: null, reason: 'no list of its issuer is at hand' } as const;
+const notRevoked = { status: 'good', list, revoked_at: null, invalid_since: null, reason: null } as const;
+const notKnown = {
+  status: 'unknown',
+  list: null,
+  revoked_at: null,
+  invalid_since: null,
+  reason: 'no list of its issuer is at hand',
+} as const;
 
 const certificate = (subject: string, revocation: typeof notRevoked | typeof notKnown = notKnown) => ({
   subject,

@@ -89,7 +89,7 @@ export interface VerificationResult {
   readonly policy?: string;
   /** null where the token states none */
   readonly accuracy_seconds?: number | null;
-  readonly revocation?: readonly ({ readonly subject: string; readonly sha256: string; readonly status: 'good' | 'revoked' | 'unknown'; readonly list: { readonly issuer: string; readonly this_update: string; readonly next_update: string | null; } | null; readonly revoked_at: string | null; readonly reason: string | null; })[];
+  readonly revocation?: readonly ({ readonly subject: string; readonly sha256: string; readonly status: 'good' | 'revoked' | 'unknown'; readonly list: { readonly issuer: string; readonly this_update: string; readonly next_update: string | null; } | null; readonly revoked_at: string | null; readonly invalid_since: string | null; readonly reason: string | null; })[];
   /** when the first certificate of the chain ended, if that is past: whether its key was stolen later, nobody tells (V5) */
   readonly certificates_ended_at?: string | null;
   /** what the verdict does not rest on, a phrase or a sentence each */

@@ -75,6 +75,7 @@ const bySchema: Readonly<Record<string, unknown>> = {
         status: 'good',
         list: { issuer: signer.issuer, this_update: '2026-11-21T00:00:00Z', next_update: '2026-11-28T00:00:00Z' },
         revoked_at: null,
+        invalid_since: null,
         reason: null,
       },
     ],

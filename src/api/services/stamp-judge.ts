@@ -10,7 +10,7 @@ import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 import { createTokenJudge, type Judgement, type TokenJudge, type Vouched } from '../../shared/trust/judge.ts';
 import type { TrustSettings } from '../../shared/trust/trusted-providers.ts';
 
-export type StampJudgement = Vouched | { readonly ok: false; readonly code: ReasonCode };
+export type StampJudgement = Vouched | Pick<Extract<Judgement, { ok: false }>, 'ok' | 'code' | 'stated'>;
 
 /** What says of a record that a certificate of it does not hold; everything else says that somebody changed it. */
 const renewalsWithoutUse: ReadonlySet<ReasonCode> = new Set([

@@ -4,11 +4,11 @@ import { evidenceRecordOf } from '../../shared/domain/evidence.ts';
 import { adviceOf, type ReasonCode, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { type Batch, digestCharacters, imprintOfDigest } from '../../shared/domain/stamp.ts';
-import { toldToken } from '../../shared/domain/told-token.ts';
+import { imprintOf, toldToken } from '../../shared/domain/told-token.ts';
 import type { RefusalStore } from '../../shared/store/refusals.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';
-import type { StampJudge } from './stamp-judge.ts';
+import type { StampJudge, StampJudgement } from './stamp-judge.ts';
 
 /** The DER of a stamp's exchange with its TSA, and the evidence record over it (RFC 4998), for verifiers other than us. */
 export type ExchangePart = 'tsr' | 'tsq' | 'token' | 'evidence';
@@ -52,7 +52,18 @@ const invalid = (code: ReasonCode, tokenId: string | null = null, advice = advic
 });
 
 /** The token of a batch accuses no file. */
-const otherFile = 'The file has changed, or this is the token of a batch: use the evidence record (.ers) of the stamp.';
+export const otherFile = 'The file has changed, or this is the token of a batch: use the evidence record (.ers) of the stamp.';
+
+const otherHashes = 'the hashes of other algorithms that were given: the token is for one hash only';
+
+/** What a token, or what it says where nobody vouches for it, is refused for beside the hashes of a file. */
+export function otherFileOf(judgement: StampJudgement, hash: string | undefined, given: readonly string[]): ReasonCode | undefined {
+  const imprint = judgement.ok ? judgement.imprint : judgement.stated && imprintOf(judgement.stated);
+  if (imprint === undefined || given.length === 0) return undefined;
+  const ofAlgorithm = given.filter(({ length }) => length === digestCharacters[imprint.algorithm]);
+  if (ofAlgorithm.length === 0 || (hash !== undefined && !ofAlgorithm.includes(hash))) return 'imprint_algorithm_mismatch';
+  return ofAlgorithm.some((digest) => digest !== imprint.digest) ? 'imprint_mismatch' : undefined;
+}
 
 /** What nobody compares for the caller: the file, where no hash of it was given. */
 const fileUnchecked = 'whether you have the right file: compare its hash with the imprint';
@@ -108,12 +119,14 @@ export function createVerification(deps: {
       const given = [hash ?? [], hashes ?? []].flat();
       const [first, ...others] = given.flatMap((one) => imprintOfDigest(one) ?? []);
       const judgement = await stampJudge.judgeToken(token, undefined, first, others);
+      const isRecord = (judgement.ok ? judgement.verified : judgement.stated)?.record !== undefined;
+      // Whoever vouches for a token, it is not for another file.
+      const fault = otherFileOf(judgement, hash ?? undefined, given);
+      if (fault !== undefined) return invalid(fault, null, fault === 'imprint_mismatch' && !isRecord ? otherFile : undefined);
       if (!judgement.ok) return invalid(judgement.code);
-      const { algorithm, digest } = judgement.imprint;
-      const own = hash ?? given.find(({ length }) => length === digestCharacters[algorithm]) ?? given[0];
-      if (own !== undefined && own.length !== digestCharacters[algorithm]) return invalid('imprint_algorithm_mismatch');
-      if (own !== undefined && own !== digest) return invalid('imprint_mismatch', null, judgement.verified?.record ? undefined : otherFile);
-      return resultOf(judgement, await findTokenId(judgement), own !== undefined);
+      const result = resultOf(judgement, await findTokenId(judgement), given.length > 0);
+      const areUnused = !isRecord && given.some(({ length }) => length !== digestCharacters[judgement.imprint.algorithm]);
+      return areUnused ? { ...result, not_checked: [...(result.not_checked ?? []), otherHashes] } : result;
     },
     exchange: async (tokenId, part) => {
       const stamp = await stamps.find(tokenId);

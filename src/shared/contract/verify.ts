@@ -68,6 +68,7 @@ const revocation = z
       .nullable()
       .describe('the revocation list that says so; null where the status is `unknown`'),
     revoked_at: dateTime.nullable(),
+    invalid_since: dateTime.nullable().describe('since when the certificate is believed not to have been good, where the list says so'),
     reason: z.string().nullable().describe('why it was revoked (CRLReason, RFC 5280 §5.3.1), or why the status is not known'),
   })
   .describe('one answer for one certificate (V10)');

@@ -47,6 +47,7 @@ const outOfReach: ReadonlySet<ReasonCode> = new Set([
   'trust_store_empty',
   'signer_certificate_missing',
   'evidence_new_hash_needed',
+  'evidence_hash_needed',
   'mock_not_rfc3161',
   'verifier_failed',
 ]);

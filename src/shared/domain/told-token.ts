@@ -6,6 +6,7 @@ import {
   type Unchecked,
   type Verified,
 } from '../rfc3161/index.ts';
+import type { Imprint } from './stamp.ts';
 
 /** What API, command and page tell of a token that was judged: one form, so that they tell the same. Times are RFC 3339. */
 
@@ -21,24 +22,26 @@ export const toldCertificate = ({ subject, issuer, serialHex, fingerprint, notBe
 });
 export type ToldCertificate = ReturnType<typeof toldCertificate>;
 
-/** One answer for one certificate (V10). `list`: what it rests on; `reason`: why it was revoked, or why it is not known. */
+/** One answer for one certificate (V10). `list`: what it rests on; `invalid_since`: where the list says since when; `reason`: why it was revoked, or is not known. */
 export interface ToldRevocation {
   readonly subject: string;
   readonly sha256: string;
   readonly status: 'good' | 'revoked' | 'unknown';
   readonly list: { readonly issuer: string; readonly this_update: string; readonly next_update: string | null } | null;
   readonly revoked_at: string | null;
+  readonly invalid_since: string | null;
   readonly reason: string | null;
 }
 
 function toldRevocation(answer: RevocationAnswer): ToldRevocation {
   const { certificate, status } = answer;
-  const about = { subject: certificate.subject, sha256: certificate.fingerprint, status };
-  if (answer.status === 'unknown') return { ...about, list: null, revoked_at: null, reason: REVOCATION_UNKNOWN[answer.why] };
+  const about = { subject: certificate.subject, sha256: certificate.fingerprint, status, revoked_at: null, invalid_since: null };
+  if (answer.status === 'unknown') return { ...about, list: null, reason: REVOCATION_UNKNOWN[answer.why] };
   const { issuer, thisUpdate, nextUpdate } = answer.list;
   const list = { issuer, this_update: timeOf(thisUpdate), next_update: nextUpdate ? timeOf(nextUpdate) : null };
-  if (answer.status === 'good') return { ...about, list, revoked_at: null, reason: null };
-  return { ...about, list, revoked_at: timeOf(answer.revokedAt), reason: answer.reason ?? null };
+  if (answer.status === 'good') return { ...about, list, reason: null };
+  const { revokedAt, invalidSince, reason = null } = answer;
+  return { ...about, list, revoked_at: timeOf(revokedAt), invalid_since: invalidSince ? timeOf(invalidSince) : null, reason };
 }
 
 /** Told with more than their sentence: the file by whoever compares it, certificates by their names. */
@@ -56,6 +59,9 @@ function notCheckedOf({ revocation, certificatesEndedAt, unchecked }: Verified):
     ...unchecked.filter((code) => !toldByName.includes(code)).map((code) => UNCHECKED[code]),
   ];
 }
+
+/** What a token is for. */
+export const imprintOf = ({ imprint: { algorithm, digest } }: Verified): Imprint => ({ algorithm, digest: digest.toString('hex') });
 
 export const toldToken = (verified: Verified) => ({
   signer: toldCertificate(verified.signer),

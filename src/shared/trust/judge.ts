@@ -42,7 +42,16 @@ export interface Vouched {
   readonly verified: Verified | undefined;
 }
 
-export type Judgement = Vouched | { readonly ok: false; readonly code: ReasonCode; readonly detail?: string; readonly cause?: unknown };
+export type Judgement =
+  | Vouched
+  | {
+      readonly ok: false;
+      readonly code: ReasonCode;
+      readonly detail?: string;
+      readonly cause?: unknown;
+      /** What a token says that is in order, but that nobody whom we trust vouches for. */
+      readonly stated?: Verified;
+    };
 
 /** Says whether a token is valid, and whether it is qualified: the one place that does (V2). */
 export interface TokenJudge {
@@ -136,13 +145,24 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
     return renewals.slice(0, unqualified === -1 ? undefined : unqualified).some(({ holdsAlone }) => holdsAlone);
   }
 
+  /** Whether a token leads to the anchors of a provider that is not qualified, beside those that were asked. */
+  async function leadsToUnqualified(presented: Presented, asked: readonly TrustedProvider[]): Promise<boolean> {
+    for (const provider of trust.providers) {
+      if (asked.includes(provider) || provider.settings.isQualified) continue;
+      const result = await verifyWith(presented, provider.trust, true);
+      if (result.ok && policyFits(provider, result)) return true;
+    }
+    return false;
+  }
+
   /**
    * Judges an RFC 3161 token, or an evidence record, by the trust anchors of each provider that it may come from: the named one, or all of them where none is
    * named or the named one is no longer configured. Then `TRUST_ANCHORS_FILE` is tried, but never for a stamp of a configured provider.
    *
-   * Two providers may share a trust anchor. So the token is qualified only if all providers whose anchors it leads to are, and it is
-   * refused if one of them knows that a certificate was revoked. None of them may be left out because of what is not signed: the status
-   * of an answer is judged after everything else, and each store has the certificates and revocation lists of all.
+   * A token may lead to trust anchors of several providers. So it is qualified only if all of them are, whatever name a record gives, and it is
+   * refused if one of them knows that a certificate was revoked. The status of an answer, which is not signed, is judged after everything
+   * else, and each store has the certificates and revocation lists of all. What is in the token is not signed either: where several roots
+   * certify a CA, only configured certificates show every way (docs/providers.md).
    */
   async function judgeTst(presented: Presented, providerName: string | undefined): Promise<Judgement> {
     const named = trust.providers.filter(({ settings }) => settings.name === providerName);
@@ -162,7 +182,8 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
     const ofPolicy = trusting.filter(({ provider, result }) => policyFits(provider, result));
     const first = ofPolicy.find(statusFits);
     if (first) {
-      const isQualified = isConfigured && areQualified(ofPolicy.map(({ provider }) => provider)) && hasQualifiedPrefix(first.result);
+      const mayBeQualified = isConfigured && areQualified(ofPolicy.map(({ provider }) => provider)) && hasQualifiedPrefix(first.result);
+      const isQualified = mayBeQualified && !(await leadsToUnqualified(presented, candidates));
       const provider = providerName ?? first.provider.settings.name;
       return vouchedBy(first.result, { provider, isProviderKnown: isConfigured, isQualified });
     }
@@ -181,8 +202,12 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
     const refusal = refusals.find(({ code }) => code !== 'untrusted_root' && code !== 'trust_store_empty') ?? refusals[0]!;
     if (verdictOf(refusal.code) === 'not_valid') return refusal;
     // Nobody whom we trust vouches for it. Something may be wrong with it all the same, and then that is the answer (V11).
-    const own = verifyByItself(presented.bytes, clock(), (store) => verifyEvidence(presented.bytes, contextOf(presented, store, true)));
-    return own.ok || verdictOf(own.code) === 'not_proved' ? refusal : own;
+    const { crls } = trust.extraTrust;
+    const own = verifyByItself(presented.bytes, { nowMs: clock(), crls }, (store) =>
+      verifyEvidence(presented.bytes, contextOf(presented, store, true)),
+    );
+    if (own.ok) return { ...refusal, stated: own };
+    return verdictOf(own.code) === 'not_proved' ? refusal : own;
   }
 
   return {

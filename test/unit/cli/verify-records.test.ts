@@ -84,7 +84,7 @@ test('a record over several hashes is judged by the file, and by nothing without
   expect(await judge(several)).toMatchObject({ verdict: 'valid' });
   const { run } = folderWith([verify], { 'x.ers': several, 'root.pem': pki.rootPem });
   const { stdout } = await run(['verify', '--json', '--ca', 'root.pem', 'x.ers']);
-  expect(JSON.parse(stdout)).toMatchObject({ verdict: 'not_valid', reason: expect.stringMatching(/^evidence_hash_needed: /) });
+  expect(JSON.parse(stdout)).toMatchObject({ verdict: 'not_proved', reason: expect.stringMatching(/^evidence_hash_needed: /) });
 });
 
 test('without an anchor a record proves nothing, and says whose certificate it ends at', async () => {

@@ -186,8 +186,18 @@ describe('by itself, where nobody listens', () => {
       `${signerUnchecked}: the list of its issuer was no longer in force at genTime`,
     ]);
     expect((await judge('strange.crl', 'root.crl')).not_checked).toEqual([
-      `${signerUnchecked}: the list that bears the name of its issuer was signed by another key`,
+      `${signerUnchecked}: the list that bears the name of its issuer has no signature of its issuer that counts`,
     ]);
+  });
+
+  test('V11: --crl revokes a signer whom nobody trusts, too', async () => {
+    const period = { number: 1n, thisUpdateMs: genTimeMs + hourMs, nextUpdateMs: genTimeMs + 2 * hourMs };
+    const revoked = [{ serialNumber: pki.signer.serialNumber, revokedAtMs: genTimeMs - hourMs, reason: 1 }];
+    const { run } = folder(tokenOf('a'), { 'revoked.crl': issueCrl({ ...period, revoked }, pki.intermediate) });
+    expect(only(await run(['verify', '--json', '--ca', 'other.pem', '--crl', 'revoked.crl', 'a']))).toMatchObject({
+      verdict: 'not_valid',
+      reason: expect.stringMatching(/^certificate_revoked: /),
+    });
   });
 
   test('the imprint’s own algorithm is computed', async () => {

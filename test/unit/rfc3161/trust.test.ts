@@ -5,9 +5,11 @@ import {
   boolean,
   contextConstructed,
   contextPrimitive,
+  generalizedTime,
   integer,
   nullValue,
   objectIdentifier,
+  octetString,
   sequence,
   utcTime,
 } from '../../../src/shared/rfc3161/asn1/der-writer.ts';
@@ -46,8 +48,8 @@ const tsaExtensions = (key: KeyObject) => [
   authorityKeyIdentifier(createPublicKey(intermediate.privateKey)),
 ];
 
-function judge(material: TrustMaterial, answer = token): VerifyResult {
-  return verifyToken(answer, { trust: createTrustStore(material), nowMs: LAB_NOW_MS });
+function judge(material: TrustMaterial, answer = token, nowMs = LAB_NOW_MS): VerifyResult {
+  return verifyToken(answer, { trust: createTrustStore(material), nowMs });
 }
 
 describe('trust material', () => {
@@ -161,10 +163,14 @@ describe('revocation lists (44, RFC 3161 §4)', () => {
   });
 
   /** A list with extensions of the list and of its entry. */
-  function listWith(listExtensions: readonly Buffer[], entryExtensions: readonly Buffer[] = []): Buffer {
+  function listWith(
+    listExtensions: readonly Buffer[],
+    entryExtensions: readonly Buffer[] = [],
+    revokedAt = utcTime('261121120000Z'),
+  ): Buffer {
     const { scheme } = intermediate;
     const time = utcTime('261121120000Z');
-    const entry = sequence(signer.serialNumber, time, ...(entryExtensions.length === 0 ? [] : [sequence(...entryExtensions)]));
+    const entry = sequence(signer.serialNumber, revokedAt, ...(entryExtensions.length === 0 ? [] : [sequence(...entryExtensions)]));
     const body = sequence(
       integer(1),
       scheme.certificateAlgorithm,
@@ -175,6 +181,9 @@ describe('revocation lists (44, RFC 3161 §4)', () => {
     );
     return sequence(body, scheme.certificateAlgorithm, bitString(scheme.sign(body, intermediate.privateKey)));
   }
+
+  const timeOf = (timeMs: number) => generalizedTime(genTimeText(Math.floor(timeMs / 1000) * 1000));
+  const utcOf = (timeMs: number) => utcTime(genTimeText(Math.floor(timeMs / 1000) * 1000).slice(2));
 
   interface ListParts {
     /** Days before and after genTime; without `to` the list does not say when the next one is due. */
@@ -187,7 +196,7 @@ describe('revocation lists (44, RFC 3161 §4)', () => {
 
   /** A list of the signer's CA that revokes nothing. */
   function listOf({ from, to, scope, key = intermediate.privateKey }: ListParts): Buffer {
-    const time = (days: number) => utcTime(genTimeText(Math.floor(LAB_NOW_MS / 1000) * 1000 + days * DAY_MS).slice(2));
+    const time = (days: number) => utcOf(LAB_NOW_MS + days * DAY_MS);
     const body = sequence(
       integer(1),
       intermediate.scheme.certificateAlgorithm,
@@ -230,11 +239,27 @@ describe('revocation lists (44, RFC 3161 §4)', () => {
       [listOf({ key: generateSigningKey('p-256').privateKey })],
       { status: 'unknown', why: 'other_signer' },
     ],
+    ['a list from before the certificate', [listOf({ from: -400, to: 1 })], { status: 'unknown', why: 'before_start' }],
     ['an old list and a later one', [listOf({ from: -2, to: -1 }), listOf({ from: 1, to: 2 })], { status: 'good' }],
   ] as const)('V10: the status of the signer by %s', (_name, crls, expected) => {
-    const result = judge({ anchors, crls });
+    const result = judge({ anchors, crls }, token, LAB_NOW_MS + 5_000 * DAY_MS);
     expect(result.ok && result.revocation[0]).toMatchObject({ ...expected, certificate: { subject: expect.stringContaining('TSA') } });
     expect(result.ok && result.unchecked.includes('revocation')).toBe(true); // No list of the root is there.
+  });
+
+  it('V10: a list of the future says nothing yet, unless it revokes', () => {
+    const result = judge({ anchors, crls: [listOf({ from: 1, to: 2 })] });
+    expect(result.ok && result.revocation[0]).toMatchObject({ status: 'unknown', why: 'future' });
+  });
+
+  it.each([
+    ['a key that was lost before', 1, -DAY_MS, 10 * DAY_MS, false],
+    ['a certificate that was not good before', 4, -DAY_MS, 10 * DAY_MS, false],
+    ['a certificate that was good then', 4, DAY_MS, 10 * DAY_MS, true],
+  ])('the invalidityDate of a revocation counts (RFC 5280 §5.3.2): %s', (_name, reason, sinceMs, revokedMs, ok) => {
+    const entry = [extension('2.5.29.21', false, Buffer.of(0x0a, 1, reason)), extension('2.5.29.24', false, timeOf(LAB_NOW_MS + sinceMs))];
+    const result = judge({ anchors, crls: [listWith([], entry, utcOf(LAB_NOW_MS + revokedMs))] });
+    expect(result).toMatchObject(ok ? { ok } : { ok, code: 'certificate_revoked' });
   });
 
   it('V10: a list for one place is about the certificates that name it', () => {
@@ -262,17 +287,38 @@ describe('revocation lists (44, RFC 3161 §4)', () => {
 
   describe('V10: a signer that is the trust anchor itself', () => {
     const own = [signer.certificate];
+    /** Certificates that a stranger makes for himself, with the name of the issuer. */
+    const namesakes = Array.from({ length: 8 }, () => createPki({ nowMs: LAB_NOW_MS - DAY_MS }).intermediate.certificate);
     it.each([
       ['is not known to be good without a list', [], { ok: true, revocation: [{ status: 'unknown', why: 'no_list' }] }],
       ['is good by a list of its issuer', [listOf({})], { ok: true, revocation: [{ status: 'good' }], unchecked: ['imprint'] }],
       ['is revoked by a list of its issuer', [revoking(LAB_NOW_MS - DAY_MS, 1)], { ok: false, code: 'certificate_revoked' }],
       [
+        'is revoked whatever else is in the token',
+        [revoking(LAB_NOW_MS - DAY_MS, 1)],
+        { ok: false, code: 'certificate_revoked' },
+        lab.specimen({ seams: { token: (parts) => ({ ...parts, certificates: [...namesakes, ...parts.certificates] }) } }).answer,
+      ],
+      [
         'is revoked by nobody else',
         [revoking(LAB_NOW_MS - DAY_MS, 1, { ...intermediate, privateKey: generateSigningKey('p-256').privateKey })],
         { ok: true, revocation: [{ status: 'unknown', why: 'other_signer' }] },
       ],
-    ] as const)('%s', (_name, crls, expected) => {
-      expect(judge({ anchors: own, crls })).toMatchObject(expected);
+    ] as const)('%s', (_name, crls, expected, answer = token) => {
+      expect(judge({ anchors: own, intermediates: [intermediate.certificate], crls: [] }, answer)).toMatchObject({ ok: true });
+      const trust = {
+        ...createTrustStore({ anchors: own, intermediates: [intermediate.certificate] }),
+        crls: createTrustStore({ anchors: [], crls }).crls,
+      };
+      expect(verifyToken(answer, { trust, nowMs: LAB_NOW_MS })).toMatchObject(expected);
+    });
+
+    it('is not known to be good where nobody has the certificate of its issuer', () => {
+      const bare = lab.specimen({ seams: { token: (parts) => ({ ...parts, certificates: [signer.certificate] }) } }).answer;
+      expect(judge({ anchors: own, crls: [listOf({})] }, bare)).toMatchObject({
+        ok: true,
+        revocation: [{ status: 'unknown', why: 'issuer_unknown' }],
+      });
     });
   });
 
@@ -284,6 +330,12 @@ describe('revocation lists (44, RFC 3161 §4)', () => {
       return result.ok && result.revocation[0];
     };
     expect(statusBy(later)).toMatchObject({ status: 'good' });
+    const ended = issueIntermediate(root, { algorithm: 'p-256', nowMs: LAB_NOW_MS - DAY_MS, notAfterMs: LAB_NOW_MS - 2_000 });
+    expect(statusBy(ended)).toMatchObject({ status: 'unknown', why: 'other_signer' });
+    const stolen = { serialNumber: later.serialNumber, revokedAtMs: LAB_NOW_MS + DAY_MS, reason: 1 };
+    const crls = [issueCrl({ ...period, revoked: [] }, later), issueCrl({ ...period, revoked: [stolen] }, root)];
+    const result = judge({ anchors, intermediates: [later.certificate], crls });
+    expect(result.ok && result.revocation[0]).toMatchObject({ status: 'unknown', why: 'other_signer' });
     expect(statusBy(forged)).toMatchObject({ status: 'unknown', why: 'other_signer' });
   });
 
@@ -302,6 +354,18 @@ describe('revocation lists (44, RFC 3161 §4)', () => {
     ['over other issuers’ certificates', listWith([distributionPoint(contextPrimitive(4, yes))])],
     ['over attribute certificates', listWith([distributionPoint(contextPrimitive(5, yes))])],
     ['critical in a way that is not known', listWith([extension('2.999.1', true, nullValue())])],
+    ['with a reason that is no number', listWith([], [extension('2.5.29.21', false, octetString(Buffer.of(4)))])],
+    [
+      'with two reasons',
+      listWith(
+        [],
+        [1, 4].map((reason) => extension('2.5.29.21', false, Buffer.of(0x0a, 1, reason))),
+      ),
+    ],
+    ['for users only, and for CAs only', listWith([distributionPoint(contextPrimitive(1, yes), contextPrimitive(2, yes))])],
+    ['with two distribution points', listWith([distributionPoint(contextPrimitive(1, yes)), distributionPoint(contextPrimitive(2, yes))])],
+    ['with a member of its distribution point that nobody knows', listWith([distributionPoint(contextPrimitive(6, yes))])],
+    ['that is due before it was made', listOf({ from: 1, to: 0 })],
     ['with an entry of another issuer', listWith([], [extension('2.5.29.29', true, sequence())])],
   ])('is refused when the store is made: %s', (_name, list) => {
     expect(() => createTrustStore({ anchors, crls: [list] })).toThrow(TrustMaterialError);

@@ -1,4 +1,4 @@
-import { createSecretKey, randomBytes } from 'node:crypto';
+import { createPublicKey, createSecretKey, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,7 +16,15 @@ import {
 import { randomSerial } from '../../../src/shared/runtime/random-octets.ts';
 import { createTokenJudge } from '../../../src/shared/trust/judge.ts';
 import { loadTrustSettings } from '../../../src/shared/trust/trusted-providers.ts';
-import { issueCrl, pem } from '../../../src/tsa/certificate.ts';
+import {
+  basicConstraints,
+  issueCertificate,
+  issueCrl,
+  KEY_USAGE,
+  keyUsage,
+  pem,
+  subjectKeyIdentifier,
+} from '../../../src/tsa/certificate.ts';
 import { createPki } from '../../../src/tsa/pki.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'qstamp-judge-'));
@@ -73,6 +81,39 @@ describe('two providers that share a trust anchor', () => {
   test.each(Object.entries(disguises))('V2: a token is not qualified where one of them is not: %s', async (_, bytes) => {
     const { judge } = judgeFor(lenient, {});
     expect(await judge(bytes.toString('base64'))).toMatchObject({ ok: true, isQualified: false });
+    // A record names the provider, and may be changed (V1).
+    expect(await judge(bytes.toString('base64'), 'tsa-1')).toMatchObject({ ok: true, isQualified: false });
+  });
+
+  test('V12: the qualified one is that where a policy tells them apart', async () => {
+    const { judge } = judgeFor({ qualified: true, policy_oid: '1.2.3' }, { policy_oid: '1.2.4' });
+    const bytes = derOf(token).toString('base64');
+    expect([await judge(bytes), await judge(bytes, 'tsa-1')]).toMatchObject([{ isQualified: true }, { isQualified: true }]);
+  });
+
+  test('V12: a CA that a root of each has certified: the name in a record makes no token qualified', async () => {
+    const other = createPki({ nowMs });
+    const key = {
+      privateKey: pki.intermediate.privateKey,
+      publicKey: createPublicKey(pki.intermediate.privateKey),
+      scheme: pki.intermediate.scheme,
+    };
+    const crossed = issueCertificate(
+      {
+        commonName: 'Time-Stamping CA',
+        serial: 77n,
+        notBeforeMs: nowMs - dayMs,
+        notAfterMs: nowMs + dayMs,
+        extensions: [basicConstraints(true), keyUsage(KEY_USAGE.keyCertSign, KEY_USAGE.cRLSign), subjectKeyIdentifier(key.publicKey)],
+      },
+      key,
+      other.root,
+    );
+    writeFileSync(join(dir, 'cross-root.pem'), other.rootPem);
+    writeFileSync(join(dir, 'cross.pem'), pem('CERTIFICATE', crossed.certificate));
+    const { judge } = judgeFor({ qualified: true }, { trust_anchors_file: 'cross-root.pem', intermediates_file: 'cross.pem' });
+    const bytes = derOf(token).toString('base64');
+    expect([await judge(bytes), await judge(bytes, 'tsa-1')]).toMatchObject([{ isQualified: false }, { isQualified: false }]);
   });
 });
 

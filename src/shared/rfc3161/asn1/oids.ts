@@ -58,6 +58,7 @@ export const OID = {
   basicConstraints: '2.5.29.19',
   cRLNumber: '2.5.29.20',
   cRLReason: '2.5.29.21',
+  invalidityDate: '2.5.29.24',
   deltaCRLIndicator: '2.5.29.27',
   issuingDistributionPoint: '2.5.29.28',
   certificateIssuer: '2.5.29.29',

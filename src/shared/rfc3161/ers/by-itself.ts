@@ -1,5 +1,6 @@
 import type { VerifyResult } from '../tsp/types.ts';
 import type { Certificate } from '../x509/certificate.ts';
+import type { RevocationList } from '../x509/crl.ts';
 import { isSameName } from '../x509/name.ts';
 import { createTrustStore, type TrustStore } from '../x509/trust-store.ts';
 import { verifyEvidence } from './verify.ts';
@@ -9,13 +10,18 @@ import { verifyEvidence } from './verify.ts';
  * chain is not in order, by the signer's alone. It proves nothing about who signed, only that the rest is in order, and where the chain
  * ends.
  *
+ * @param crls the reader's revocation lists: whom they name they revoke, whoever else is trusted
  * @param verify judges the token or record by a trust store
  */
-export function verifyByItself(given: Uint8Array, nowMs: number, verify: (trust: TrustStore) => VerifyResult): VerifyResult {
+export function verifyByItself(
+  given: Uint8Array,
+  { nowMs, crls }: { readonly nowMs: number; readonly crls: readonly RevocationList[] },
+  verify: (trust: TrustStore) => VerifyResult,
+): VerifyResult {
   const certificates = certificatesOf(given, nowMs);
   const isIssuedHere = ({ issuer, subject }: Certificate) =>
     !isSameName(issuer, subject) && certificates.some((other) => isSameName(other.subject, issuer));
-  const trustIn = (anchors: readonly Certificate[]) => createTrustStore({ anchors: anchors.map(({ der }) => der) });
+  const trustIn = (anchors: readonly Certificate[]) => ({ ...createTrustStore({ anchors: anchors.map(({ der }) => der) }), crls });
   const chained = verify(trustIn(certificates.filter((certificate) => !isIssuedHere(certificate))));
   return chained.ok ? chained : verify(trustIn(certificates));
 }

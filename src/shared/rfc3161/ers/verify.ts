@@ -3,7 +3,17 @@ import type { RefusalCode } from '../refusal/codes.ts';
 import { Refusal, refuse, refusedBy } from '../refusal/refusal.ts';
 import type { Imprint } from '../tsp/imprint.ts';
 import { checkTime } from '../tsp/statement.ts';
-import type { RecordToken, RevocationAnswer, TokenContext, Unchecked, Verified, VerifyContext, VerifyResult } from '../tsp/types.ts';
+import type { TstInfo } from '../tsp/tst-info.ts';
+import type {
+  Microseconds,
+  RecordToken,
+  RevocationAnswer,
+  TokenContext,
+  Unchecked,
+  Verified,
+  VerifyContext,
+  VerifyResult,
+} from '../tsp/types.ts';
 import { judgeSigner, type SignerRules, verifyToken, verifyTokenAside } from '../tsp/verify.ts';
 import type { DigestAlgorithm } from '../x509/algorithms.ts';
 import type { TrustStore } from '../x509/trust-store.ts';
@@ -111,7 +121,7 @@ interface Place {
  */
 function judgeTimeStamp({ token }: ArchiveTimeStamp, { next, ended, isRenewal }: Place, context: RecordContext): RecordToken {
   checkTime(token.tstInfo, context);
-  const existedBy = next?.token.tstInfo.genTime.microseconds;
+  const existedBy = next && latestTimeOf(next.token.tstInfo);
   const now = { at: BigInt(Math.floor(context.nowMs)) * 1000n, otherwise: ended } as const;
   const asLast: SignerRules = { isEmbeddingRequired: false, isImprintChecked: true, heldUntil: now };
   const inPlace: SignerRules =
@@ -129,6 +139,9 @@ function judgeTimeStamp({ token }: ArchiveTimeStamp, { next, ended, isRenewal }:
     existedBy === undefined || trusting.some(({ trust }) => resultOf(() => judgeSigner(token, { ...context, trust }, asLast)).ok);
   return { ...best.result, trustedBy: trusting.map(({ trust }) => trust), holdsAlone };
 }
+
+/** The upper limit of the time at which a token was made (RFC 3161 §2.4.2). */
+const latestTimeOf = ({ genTime, accuracy = 0n }: TstInfo): Microseconds => genTime.microseconds + accuracy;
 
 function resultOf(judge: () => Verified): VerifyResult {
   try {

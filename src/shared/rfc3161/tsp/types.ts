@@ -45,6 +45,8 @@ export type RevocationAnswer = { readonly certificate: CertificateIdentity } & (
       readonly status: 'revoked';
       readonly list: ListIdentity;
       readonly revokedAt: Date;
+      /** Before that, where the list says so: since when the certificate is believed not to have been good. */
+      readonly invalidSince: Date | undefined;
       /** As RFC 5280 §5.3.1 names it; undefined: the list does not say. */
       readonly reason: string | undefined;
     }

@@ -81,12 +81,13 @@ function answerOf(found: RevocationStatus): RevocationAnswer {
     nextUpdate: nextUpdateMs === undefined ? undefined : new Date(nextUpdateMs),
   };
   if (found.status === 'good') return { certificate, status: 'good', list };
-  const { revokedAtMs, reason } = found.revocation;
+  const { revokedAtMs, invalidSinceMs, reason } = found.revocation;
   return {
     certificate,
     status: 'revoked',
     list,
     revokedAt: new Date(revokedAtMs),
+    invalidSince: invalidSinceMs === undefined ? undefined : new Date(invalidSinceMs),
     reason: reason === undefined ? undefined : CRL_REASONS[reason],
   };
 }

@@ -199,12 +199,12 @@ function judgeFound(
   if (tstInfo.tsa !== undefined) checkTsaName(tstInfo.tsa, signer);
   const known = [...embedded.certificates, ...trust.certificates];
   const times = { genTime: tstInfo.genTime.microseconds, existedBy };
+  const lists = { times, nowMs, lists: trust.crls, configured: trust.certificates, embedded: embedded.certificates };
   let revocation: readonly RevocationStatus[] = [];
   const chain = chainOrUnreadable(embedded.unreadable, () =>
     trust.chainOf(signer, embedded.certificates, (candidate) => {
       checkValidity(candidate, times.genTime);
-      // An anchor that signed has its issuer in the token, if anywhere; elsewhere no certificate that a stranger brings is asked.
-      revocation = revocationOf(candidate, times, trust.crls, candidate.length === 1 ? known : trust.certificates);
+      revocation = revocationOf(candidate, lists);
       checkRevocation(revocation, times);
       if (heldUntil !== undefined) checkNotEnded(candidate, heldUntil.at, heldUntil.otherwise);
       checkNamedChain(named, candidate, known);

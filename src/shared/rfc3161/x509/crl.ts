@@ -37,6 +37,8 @@ export interface ListScope {
 
 export interface Revocation {
   readonly revokedAtMs: number;
+  /** Since when the key is believed to have been lost, or the certificate not to have been good (invalidityDate, RFC 5280 §5.3.2); undefined: not said. */
+  readonly invalidSinceMs: number | undefined;
   /** CRLReason (RFC 5280 §5.3.1); undefined: not said. */
   readonly reason: number | undefined;
 }
@@ -58,6 +60,8 @@ export function parseCrl(bytes: Uint8Array): RevocationList {
   const issuer = derOf(members.take(TAG.sequence, 'issuer'));
   const thisUpdateMs = millisecondsOfTime(members.any('thisUpdate'), 'thisUpdate');
   const nextUpdate = members.optional(TAG.utcTime) ?? members.optional(TAG.generalizedTime);
+  const nextUpdateMs = nextUpdate && millisecondsOfTime(nextUpdate, 'nextUpdate');
+  if (nextUpdateMs !== undefined && nextUpdateMs < thisUpdateMs) refuse('der_malformed', 'The next list is due before this one.');
   const entries = members.optional(TAG.sequence)?.children ?? [];
   const extensions = members.optional(TAG.contextConstructed(0));
   members.end();
@@ -75,7 +79,7 @@ export function parseCrl(bytes: Uint8Array): RevocationList {
     der: bytes,
     issuer,
     thisUpdateMs,
-    nextUpdateMs: nextUpdate === undefined ? undefined : millisecondsOfTime(nextUpdate, 'nextUpdate'),
+    nextUpdateMs,
     scope,
     revoked: revokedOf(entries),
     signed: derOf(body),
@@ -98,17 +102,28 @@ function entryOf(element: Der): [string, Revocation] {
   const extensions = members.optional(TAG.sequence);
   members.end();
   let reason: number | undefined;
+  let invalidSinceMs: number | undefined;
   forEachExtension(extensions?.children ?? [], (type, critical, value) => {
-    if (type === OID.cRLReason) reason = contentsOf(value())[0];
+    if (type === OID.cRLReason) reason = reasonOf(value());
+    else if (type === OID.invalidityDate) invalidSinceMs = millisecondsOfTime(value(), 'invalidityDate');
     else if (critical) refuse('der_malformed', `An entry of the list has the critical extension ${type}.`);
   });
-  return [derOf(serialNumber).toString('hex'), { revokedAtMs, reason }];
+  return [derOf(serialNumber).toString('hex'), { revokedAtMs, invalidSinceMs, reason }];
+}
+
+function reasonOf(element: Der): number {
+  const [reason, more] = contentsOf(element);
+  if (element.tag !== TAG.enumerated || reason === undefined || more !== undefined)
+    refuse('der_malformed', 'The reason of a revocation is none.');
+  return reason;
 }
 
 function forEachExtension(elements: readonly Der[], see: (type: string, critical: boolean, value: () => Der) => void): void {
+  const types = new Set<string>();
   for (const element of elements) {
     const members = membersOf(element, 'an extension of the list');
     const type = oidOf(members.take(TAG.oid, 'extnID'), 'extnID');
+    if (types.size === types.add(type).size) refuse('der_malformed', `An extension of the list is there twice: ${type}.`);
     const critical = members.optional(TAG.boolean);
     const octets = contentsOf(members.take(TAG.octetString, 'extnValue'));
     members.end();
@@ -121,11 +136,15 @@ function forEachExtension(elements: readonly Der[], see: (type: string, critical
  * and one for attribute certificates (`[5]`) none of ours: both are refused.
  */
 function scopeOf(element: Der): ListScope {
-  const memberOf = (number: number) => element.children.find(({ tag }) => (tag & 0x1f) === number);
-  if (memberOf(4) || memberOf(5)) refuse('der_malformed', 'The list is not over the certificates of its issuer.');
-  const point = memberOf(0);
-  const only = isTrue(memberOf(1)) ? 'users' : isTrue(memberOf(2)) ? 'cas' : undefined;
-  return { only, isOfSomeReasons: memberOf(3) !== undefined, points: point && fullNamesOf(point) };
+  const members = membersOf(element, 'issuingDistributionPoint');
+  const point = members.optional(TAG.contextConstructed(0));
+  const [users, cas] = [members.optional(TAG.context(1)), members.optional(TAG.context(2))].map(isTrue);
+  const reasons = members.optional(TAG.context(3));
+  if (isTrue(members.optional(TAG.context(4))) || isTrue(members.optional(TAG.context(5))))
+    refuse('der_malformed', 'The list is not over the certificates of its issuer.');
+  members.end();
+  if (users && cas) refuse('der_malformed', 'The list is for users only, and for CAs only.');
+  return { only: users ? 'users' : cas ? 'cas' : undefined, isOfSomeReasons: reasons !== undefined, points: point && fullNamesOf(point) };
 }
 
 const knownSigners = new WeakMap<RevocationList, WeakMap<Certificate, boolean>>();
@@ -165,14 +184,15 @@ export const CRL_REASONS: Readonly<Record<number, string>> = {
   10: 'aACompromise',
 };
 
-/** Reasons after which what was signed before the revocation stays good (RFC 3161 §4): the key was not lost. */
+/** Reasons after which what was signed before the revocation, or before it took effect, stays good (RFC 3161 §4): the key was not lost. */
 const KEY_KEPT: ReadonlySet<number> = new Set([0, 3, 4, 5]);
 
 /**
  * Whether a certificate with this revocation must not be relied on for something signed at `timeMs`. `existedByMs`: when that is proved
  * to have been there; undefined: it is not.
  */
-export function isRevokedAt({ reason, revokedAtMs }: Revocation, timeMs: number, existedByMs = Number.POSITIVE_INFINITY): boolean {
+export function isRevokedAt({ reason, ...dates }: Revocation, timeMs: number, existedByMs = Number.POSITIVE_INFINITY): boolean {
   const isKeyLost = reason === undefined || !KEY_KEPT.has(reason);
-  return revokedAtMs <= (isKeyLost ? Math.max(timeMs, existedByMs) : timeMs);
+  const sinceMs = Math.min(dates.revokedAtMs, dates.invalidSinceMs ?? dates.revokedAtMs);
+  return sinceMs <= (isKeyLost ? Math.max(timeMs, existedByMs) : timeMs);
 }
