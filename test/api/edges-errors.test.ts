@@ -85,6 +85,8 @@ test.each([
   ['GET', '/api/v1/verify/v1/raw', 'POST'],
   ['DELETE', '/api/v1/agent/v1/stamp/basic', 'POST'],
   ['PATCH', `/api/v1/workflow/${id}/stamp`, 'POST'],
+  ['GET', '/api/v1/workflow/start', 'POST'],
+  ['DELETE', '/api/v1/workflow/start', 'POST'],
   ['POST', '/health/', 'GET, HEAD'],
   ['OPTIONS', '/health/', 'GET, HEAD'],
   ['PROPFIND', '/health/', 'GET, HEAD'],

@@ -57,6 +57,24 @@ describe('N1: Prefer: respond-async', () => {
     expect(await answer.json()).toMatchObject({ valid: true, content_sha256: hash });
   });
 
+  test('RFC 7240 §4.3: with `wait` it waits so long first, for one, for many and for outputs', async () => {
+    const prefer = { prefer: 'respond-async, wait=20' };
+    const hash = randomHash();
+    const { status, body } = await stampInternal(service, { hash }, prefer);
+    expect([status, body.content_sha256]).toEqual([201, hash]);
+    const many = await stampMany(service, [{ hash: randomHash() }, { hash: randomHash() }], prefer);
+    expect([many.status, itemsOf(many).map(({ tsp_provider }) => tsp_provider)]).toEqual([200, ['mock', 'mock']]);
+    const workflow = await startWorkflow(service);
+    const outputs = await stampOutputs(service, workflow, [outputOf(), outputOf()], prefer);
+    expect([outputs.status, itemsOf(outputs).map(({ sequence_number }) => sequence_number)]).toEqual([200, [1, 2]]);
+    const one = await postJson(service, `/api/v1/workflow/${workflow.id}/stamp`, outputOf(), { ...workflow.headers, ...prefer });
+    expect([one.status, one.body.sequence_number]).toEqual([201, 3]);
+
+    const idle = await startService({ workers: 0 });
+    const waited = await stampInternal(idle, { hash }, { prefer: 'respond-async, wait=1' });
+    expect([waited.status, waited.headers.get('preference-applied')]).toEqual([202, 'respond-async, wait=1']);
+  });
+
   test('S9: with its key again it is 202 under the same id, and 201 once the stamp is there', async () => {
     const headers = { 'idempotency-key': `key-${randomHash()}`, prefer: 'respond-async' };
     const request = { hash: randomHash() };

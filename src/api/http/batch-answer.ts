@@ -8,7 +8,7 @@ import { statusOf } from './error-status.ts';
 import { errorBody, toServiceError } from './errors.ts';
 import { jsonArrayOf, jsonTextsOf } from './json-answer.ts';
 import { faultOf, noteFault, validationFault } from './outcome.ts';
-import { readPrefer } from './prefer.ts';
+import { asyncApplied, readPrefer } from './prefer.ts';
 import { asBody, batchPieceBytes, type ReplyMemory } from './reply-memory.ts';
 import type { ValidationItem } from './validation-items.ts';
 
@@ -114,7 +114,7 @@ export async function sendBatch(
   if (isReplayed) reply.header('Idempotent-Replayed', 'true');
   const statusFor = (states: readonly Answered['state'][]) => {
     if (states.includes('accepted')) {
-      reply.header('Preference-Applied', 'respond-async');
+      reply.header('Preference-Applied', asyncApplied(readPrefer(request.headers.prefer)));
       return 202;
     }
     const isUnfinished = states.includes('pending') && !states.includes('made');

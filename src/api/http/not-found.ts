@@ -8,7 +8,8 @@ interface KnownPath {
 
 /**
  * Answers what no route takes (E8): 405 with `Allow` where the path takes other methods, 307 to the path with or without its
- * last slash where that one exists (FastAPI's `redirect_slashes`), else 404. Register it before the routes.
+ * last slash where that one exists (FastAPI's `redirect_slashes`), else 404. A path that is a route's own word for word is no parameter of
+ * another route: `GET /api/v1/workflow/start` is 405. Register it before the routes.
  */
 export function registerNotFound(app: FastifyInstance): void {
   const knownPaths = new Map<string, KnownPath>();
@@ -20,7 +21,8 @@ export function registerNotFound(app: FastifyInstance): void {
   });
 
   const methodsAt = (path: string): string[] => {
-    const known = [...knownPaths.values()].filter(({ pattern }) => pattern.test(path));
+    const own = knownPaths.get(path);
+    const known = own ? [own] : [...knownPaths.values()].filter(({ pattern }) => pattern.test(path));
     return [...new Set(known.flatMap(({ methods }) => [...methods]))].sort();
   };
 
@@ -36,6 +38,12 @@ export function registerNotFound(app: FastifyInstance): void {
   app.addHook('preParsing', (request, reply, payload, done) => {
     if (request.is404 && request.method === 'QUERY') done(refusalOf(request, reply));
     else done(null, payload);
+  });
+
+  app.addHook('onRequest', async (request, reply) => {
+    const { url = '' } = request.routeOptions;
+    const { path } = splitAddress(request.url);
+    if (url !== path && knownPaths.get(path)?.methods.has(request.method) === false) throw refusalOf(request, reply);
   });
 
   app.setNotFoundHandler((request, reply) => {

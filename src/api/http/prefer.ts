@@ -6,6 +6,16 @@ export interface Preferences {
   readonly waitSeconds: number;
 }
 
+/** The longest that a caller who would like an early answer waits for a whole one, seconds. */
+const longestPatienceSeconds = 30;
+
+/** How long `respond-async, wait=…` waits for the outcome before it is told that the request was accepted (RFC 7240 §4.3), milliseconds. */
+export const patienceMsOf = ({ waitSeconds }: Preferences): number => Math.min(waitSeconds, longestPatienceSeconds) * 1_000;
+
+/** `Preference-Applied` of an answer to `respond-async`. */
+export const asyncApplied = ({ waitSeconds }: Preferences): string =>
+  waitSeconds > 0 ? `respond-async, wait=${waitSeconds}` : 'respond-async';
+
 const none: Preferences = { respondAsync: false, waitSeconds: 0 };
 
 /** Preferences that are not known, or are no tokens, are ignored (RFC 7240 §2); of one that comes twice the first counts. */

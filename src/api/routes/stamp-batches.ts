@@ -7,7 +7,7 @@ import { reserveAnswer, sendBatch } from '../http/batch-answer.ts';
 import { type Batch, batchBodyLimit, readBatch, registerBatchBodies } from '../http/batch-body.ts';
 import { beforeBody } from '../http/before-body.ts';
 import type { BodyReader } from '../http/body-reader.ts';
-import { readPrefer } from '../http/prefer.ts';
+import { patienceMsOf, readPrefer } from '../http/prefer.ts';
 import { addressKey, type CountingLimit } from '../http/rate-limits.ts';
 import type { ReplyMemory } from '../http/reply-memory.ts';
 import type { RequireProduct } from '../http/service-token.ts';
@@ -82,8 +82,10 @@ export function registerStampBatchRoutes(
   ) {
     await reserveAnswer(reply, replyMemory, batch.size);
     const entries = batch.entries.map(({ index, item: order }) => ({ index, order }));
-    const take = readPrefer(request.headers.prefer).respondAsync ? acceptBatch : stampBatch;
-    return sendBatch(request, reply, batch, await take({ ...asked, entries, requestId: request.id }));
+    const preferences = readPrefer(request.headers.prefer);
+    const command = { ...asked, entries, requestId: request.id };
+    const told = preferences.respondAsync ? acceptBatch(command, patienceMsOf(preferences)) : stampBatch(command);
+    return sendBatch(request, reply, batch, await told);
   }
 
   app.register(async (scope) => {

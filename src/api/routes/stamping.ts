@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type AcceptedStamp, acceptedStamp, pendingStamp, type StampToken, stampToken } from '../../shared/contract/stamp.ts';
 import type { ErrorCode } from '../../shared/domain/service-error.ts';
-import { readPrefer } from '../http/prefer.ts';
+import { asyncApplied, type Preferences, patienceMsOf, readPrefer } from '../http/prefer.ts';
 import { acceptedHeaders, json } from '../openapi/operation.ts';
 import type { AcceptedAnswer, StampAnswer, StampCommand, Stamping } from '../services/stamping.ts';
 
@@ -19,18 +19,19 @@ export async function answerStamp(
   stamping: Stamping,
   command: StampCommand,
 ): Promise<StampToken | AcceptedStamp> {
-  if (!readPrefer(request.headers.prefer).respondAsync) return sendStamp(reply, await stamping.stamp(command));
-  const answer = await stamping.accept(command);
-  if ('stamp' in answer) return sendStamp(reply, answer);
-  return sendAccepted(reply, answer);
+  const preferences = readPrefer(request.headers.prefer);
+  if (!preferences.respondAsync) return sendStamp(reply, await stamping.stamp(command));
+  const answer = await stamping.accept(command, patienceMsOf(preferences));
+  return 'stamp' in answer ? sendStamp(reply, answer) : sendAccepted(reply, answer, preferences);
 }
 
 /** 202 with the address that tells the outcome (N1). */
 export function sendAccepted<Accepted extends { readonly verify_url: string }>(
   reply: FastifyReply,
   { accepted, isReplayed }: AcceptedAnswer<Accepted>,
+  preferences: Preferences,
 ): Accepted {
-  reply.code(202).header('Preference-Applied', 'respond-async').header('Location', accepted.verify_url);
+  reply.code(202).header('Preference-Applied', asyncApplied(preferences)).header('Location', accepted.verify_url);
   if (isReplayed) reply.header('Idempotent-Replayed', 'true');
   return accepted;
 }

@@ -5,7 +5,7 @@ import { reserveAnswer, sendBatch } from '../http/batch-answer.ts';
 import { batchBodyLimit, readBatch, registerBatchBodies } from '../http/batch-body.ts';
 import { beforeBody } from '../http/before-body.ts';
 import type { BodyReader } from '../http/body-reader.ts';
-import { readPrefer } from '../http/prefer.ts';
+import { patienceMsOf, readPrefer } from '../http/prefer.ts';
 import type { CountingLimit } from '../http/rate-limits.ts';
 import type { ReplyMemory } from '../http/reply-memory.ts';
 import type { IdentifyProduct } from '../http/service-token.ts';
@@ -58,15 +58,16 @@ export function registerWorkflowBatch(
       const { headers } = parse(request);
       const batch = readBatch(request, identifyProduct(request) === undefined ? ofStranger : ofProduct);
       await reserveAnswer(reply, replyMemory, batch.size);
-      const take = readPrefer(request.headers.prefer).respondAsync ? workflows.acceptOutputs : workflows.stampOutputs;
-      const told = await take({
+      const preferences = readPrefer(request.headers.prefer);
+      const command = {
         workflow,
         entries: batch.entries.map(({ index, item }) => ({ index, request: item })),
         requestId: request.id,
         idempotencyKey: headers['idempotency-key'],
         passLimit: () => limit.items(request, reply, batch.size),
-      });
-      return sendBatch(request, reply, batch, told);
+      };
+      const told = preferences.respondAsync ? workflows.acceptOutputs(command, patienceMsOf(preferences)) : workflows.stampOutputs(command);
+      return sendBatch(request, reply, batch, await told);
     });
   });
 }

@@ -5,7 +5,7 @@ import { beforeBody } from '../http/before-body.ts';
 import type { BodyReader } from '../http/body-reader.ts';
 import type { Mistakes } from '../http/mistakes.ts';
 import { baseUrlOf } from '../http/origin.ts';
-import { readPrefer } from '../http/prefer.ts';
+import { patienceMsOf, readPrefer } from '../http/prefer.ts';
 import { addressKey, type CountingLimits } from '../http/rate-limits.ts';
 import type { ReplyMemory } from '../http/reply-memory.ts';
 import type { IdentifyProduct } from '../http/service-token.ts';
@@ -113,9 +113,10 @@ export function registerWorkflowRoutes(
       idempotencyKey: headers['idempotency-key'],
       passLimit: () => limitStamps(request, reply),
     };
-    if (!readPrefer(request.headers.prefer).respondAsync) return sendAnswer(reply, 201, await workflows.stampOutput(command));
-    const answer = await workflows.acceptOutput(command);
-    return 'accepted' in answer ? sendAccepted(reply, answer) : sendAnswer(reply, 201, answer);
+    const preferences = readPrefer(request.headers.prefer);
+    if (!preferences.respondAsync) return sendAnswer(reply, 201, await workflows.stampOutput(command));
+    const answer = await workflows.acceptOutput(command, patienceMsOf(preferences));
+    return 'accepted' in answer ? sendAccepted(reply, answer, preferences) : sendAnswer(reply, 201, answer);
   });
 
   registerWorkflowBatch(app, { workflows, open, limit: limitStamps, reader, replyMemory, identifyProduct, judgeCallback });

@@ -1,5 +1,6 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Acceptance } from '../../shared/queue/acceptance.ts';
-import type { StampItem } from '../../shared/queue/stamp-job.ts';
+import type { StampItem, StampReply } from '../../shared/queue/stamp-job.ts';
 import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Heard, ReplyWaiter } from './reply-waiter.ts';
@@ -72,32 +73,54 @@ export async function acceptAllAndWait<Outcome>(
   return outcomes;
 }
 
-interface Promising {
-  readonly queue: StampQueue;
+interface Promising extends Ends {
   readonly clock: Clock;
   /** How long a queue that does not answer is asked again. */
   readonly waitMs: number;
 }
 
+/** What became of an item that was promised. `reply`: what was heard of it meanwhile, where its caller waits a little first. */
+export interface Promised {
+  readonly acceptance: Acceptance;
+  readonly reply: StampReply | undefined;
+}
+
 const promised = (item: StampItem): StampItem => ({ ...item, isPromised: true });
 
-/** Accepts an item that nobody waits for: it is made for certain (N1). @throws ServiceError `overloaded`, `queue_unavailable` */
-export async function acceptPromised({ queue, clock, waitMs }: Promising, item: StampItem): Promise<Acceptance> {
-  const until = clock() + waitMs;
-  return queue.accept(promised(item), () => clock() < until);
+/** What is heard of each within `patienceMs`, and within the time that every caller has. Call it before the items are queued. */
+function hearWithin({ waiter }: Pick<Ends, 'waiter'>, items: readonly StampItem[], patienceMs: number): Promise<StampReply | undefined>[] {
+  if (patienceMs === 0) return items.map(async () => undefined);
+  const over = delay(patienceMs, undefined, { ref: false });
+  return waiter.waitForAll(items.map(({ tokenId }) => tokenId)).map((heard) => Promise.race([heard.then(({ reply }) => reply), over]));
 }
 
 /**
- * The same for many items: of each, in their order, what the queue said; `queue_unavailable` where it took only others.
+ * Accepts an item that is made for certain, whether its caller waits or not (N1).
+ *
+ * @param patienceMs how long its caller waits for the outcome first
+ * @throws ServiceError `overloaded`, `queue_unavailable`
+ */
+export async function acceptPromised(ends: Promising, item: StampItem, patienceMs: number): Promise<Promised> {
+  const until = ends.clock() + ends.waitMs;
+  const [heard] = hearWithin(ends, [item], patienceMs);
+  const acceptance = await ends.queue.accept(promised(item), () => ends.clock() < until);
+  return { acceptance, reply: await heard };
+}
+
+/**
+ * The same for many items, in their order; `queue_unavailable` of each that the queue did not take, where it took others.
  *
  * @throws ServiceError `overloaded`, `queue_unavailable`: nothing was accepted
  */
 export async function acceptAllPromised(
-  { queue, clock, waitMs }: Promising,
+  ends: Promising,
   items: readonly StampItem[],
-): Promise<readonly Promise<Acceptance>[]> {
+  patienceMs: number,
+): Promise<readonly Promise<Promised>[]> {
   if (items.length === 0) return [];
-  const until = clock() + waitMs;
-  const parts = await queue.acceptAll(items.map(promised), () => clock() < until);
-  return parts.flatMap(({ items: part, acceptance }) => part.map(() => acceptance));
+  const until = ends.clock() + ends.waitMs;
+  const heard = hearWithin(ends, items, patienceMs);
+  const parts = await ends.queue.acceptAll(items.map(promised), () => ends.clock() < until);
+  const acceptances = parts.flatMap(({ items: part, acceptance }) => part.map(() => acceptance));
+  return acceptances.map(async (acceptance, index) => ({ acceptance: await acceptance, reply: await heard[index] }));
 }

@@ -6,7 +6,7 @@ import { idInBatch } from '../../shared/domain/stamp-id.ts';
 import type { Acceptance } from '../../shared/queue/acceptance.ts';
 import type { StampItem } from '../../shared/queue/stamp-job.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
-import { acceptAllAndWait, acceptAllPromised } from './accept-and-wait.ts';
+import { acceptAllAndWait, acceptAllPromised, type Promised } from './accept-and-wait.ts';
 import { type Idempotency, type IdempotentRequest, type PassLimit, passLimitOnce } from './idempotency.ts';
 import type { Heard } from './reply-waiter.ts';
 import { acceptedAnswerOf, judgedReplyOf, stampAnswerOf } from './stamp-answer.ts';
@@ -42,11 +42,13 @@ function asError(error: unknown): { readonly error: ServiceError } {
 export const asOutcome = <Made>(made: Promise<Made>): Promise<Outcome<Made>> => made.then((stamp) => ({ made: stamp }), asError);
 
 /** @throws as `asOutcome` */
-export const asAcceptance = <Accepted>(
-  acceptance: Promise<Acceptance>,
-  describe: (acceptance: Acceptance) => Accepted,
-): Promise<OnItsWay<Accepted> | { readonly error: ServiceError }> =>
-  acceptance.then((said) => ({ accepted: describe(said) })).catch(asError);
+export const asAcceptance = <Made, Accepted>(
+  promised: Promise<Promised>,
+  told: { readonly made: (heard: Heard) => Made; readonly accepted: (acceptance: Acceptance) => Accepted },
+): Promise<OnItsWay<Accepted> | Outcome<Made>> =>
+  promised
+    .then(({ acceptance, reply }) => (reply ? { made: told.made({ reply, isAccepted: true }) } : { accepted: told.accepted(acceptance) }))
+    .catch(asError);
 
 /** The id of a batch, from which those of its items are derived: a repeated request gets the same ones (L2). */
 export async function identifyBatch(
@@ -69,8 +71,11 @@ export async function identifyBatch(
  */
 export type StampBatch = (command: StampBatchCommand) => Promise<BatchOutcomes<StampToken>>;
 
-/** Accepts the same and waits only until that is sure (N1); stamps that are there already are given. @throws ServiceError as `StampBatch` */
-export type AcceptBatch = (command: StampBatchCommand) => Promise<BatchOutcomes<StampToken, Outcome<StampToken> | OnItsWay<AcceptedStamp>>>;
+/** Accepts the same and waits only until that is sure, and then for `patienceMs` at most (N1); stamps that are there by then are given. @throws ServiceError as `StampBatch` */
+export type AcceptBatch = (
+  command: StampBatchCommand,
+  patienceMs: number,
+) => Promise<BatchOutcomes<StampToken, Outcome<StampToken> | OnItsWay<AcceptedStamp>>>;
 
 export function createStampBatch(
   deps: Pick<StampingDeps, 'queue' | 'writes' | 'waiter' | 'stamps' | 'stampJudge' | 'idempotency' | 'makeItem' | 'clock' | 'waitMs'>,
@@ -129,14 +134,17 @@ export function createStampBatch(
     return inOrder(begun, made);
   }
 
-  async function acceptBatch(command: StampBatchCommand) {
+  async function acceptBatch(command: StampBatchCommand, patienceMs: number) {
     const begun = await begin(command);
     const { orders, items } = begun;
-    const accepted = await acceptAllPromised({ queue, clock, waitMs }, items);
+    const accepted = await acceptAllPromised({ queue, waiter, clock, waitMs }, items, patienceMs);
     return inOrder(
       begun,
       items.map(({ tokenId }, index) =>
-        asAcceptance(accepted[index]!, (said) => acceptedAnswerOf(orders.get(tokenId)!, tokenId, undefined, said)),
+        asAcceptance(accepted[index]!, {
+          made: (heard) => stampAnswerOf(orders.get(tokenId)!, tokenId, undefined, heard),
+          accepted: (said) => acceptedAnswerOf(orders.get(tokenId)!, tokenId, undefined, said),
+        }),
       ),
     );
   }

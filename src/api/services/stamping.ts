@@ -63,11 +63,11 @@ export interface Stamping {
    */
   stamp(command: StampCommand): Promise<StampAnswer>;
   /**
-   * Accepts the same and waits only until that is sure (N1); a stamp that is there already is the answer.
+   * Accepts the same and waits only until that is sure, and then for `patienceMs` at most (N1); a stamp that is there by then is the answer.
    *
    * @throws ServiceError as `stamp`, but for `provider_failed`: what was promised is tried until it is made
    */
-  accept(command: StampCommand): Promise<StampAnswer | AcceptedAnswer<AcceptedStamp>>;
+  accept(command: StampCommand, patienceMs: number): Promise<StampAnswer | AcceptedAnswer<AcceptedStamp>>;
 }
 
 /** What is promised to a caller who does not wait. */
@@ -125,13 +125,15 @@ export function createStamping(deps: StampingDeps): Stamping {
         : await acceptAndWait({ queue, waiter }, await itemOf(command, tokenId, secret));
       return { stamp: stampAnswerOf(command.order, tokenId, secret, heard), isReplayed: isRepeated };
     },
-    accept: async (command) => {
+    accept: async (command, patienceMs) => {
       const { tokenId, secret, isRepeated, existing } = await begin(command);
       if (existing) {
         const reply = await judgedReplyOf(stampJudge, existing);
         return { stamp: stampAnswerOf(command.order, tokenId, secret, { reply, isAccepted: true }), isReplayed: isRepeated };
       }
-      const acceptance = await acceptPromised({ queue, clock, waitMs }, await itemOf(command, tokenId, secret));
+      const item = await itemOf(command, tokenId, secret);
+      const { acceptance, reply } = await acceptPromised({ queue, waiter, clock, waitMs }, item, patienceMs);
+      if (reply) return { stamp: stampAnswerOf(command.order, tokenId, secret, { reply, isAccepted: true }), isReplayed: isRepeated };
       return { accepted: acceptedAnswerOf(command.order, tokenId, secret, acceptance), isReplayed: isRepeated };
     },
   };

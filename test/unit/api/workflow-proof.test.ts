@@ -20,7 +20,8 @@ test('V9: nothing is claimed of a chain that is still being recomputed; the next
   };
   const stampJudge = { judgeToken: vi.fn(), judgeStamp: vi.fn() };
   const chains = createChainProver({ outputs: { scanLinks } });
-  const prove = createWorkflowProofs({ chains, stamps: store.stamps, markStamp: createStampMarks(stampJudge) });
+  const markStamp = createStampMarks(stampJudge);
+  const prove = createWorkflowProofs({ chains, stamps: store.stamps, markStamp, markOutput: markStamp });
   const { stored: workflow } = await store.workflows.create({
     _id: 'w',
     tokenSha256: hash,

@@ -31,8 +31,8 @@ export interface Proved extends Seals {
 const longestMs = 500;
 
 /** Recomputes and verifies what a page shows of a workflow; stored flags decide nothing. */
-export function createWorkflowProofs(deps: { chains: ChainProver; stamps: StampStore; markStamp: MarkStamp }) {
-  const { chains, stamps, markStamp } = deps;
+export function createWorkflowProofs(deps: { chains: ChainProver; stamps: StampStore; markStamp: MarkStamp; markOutput: MarkStamp }) {
+  const { chains, stamps, markOutput } = deps;
   const readSeals = createSealReader(deps);
 
   async function rowsOf(records: readonly OutputRecord[]): Promise<OutputRow[]> {
@@ -40,7 +40,7 @@ export function createWorkflowProofs(deps: { chains: ChainProver; stamps: StampS
     return Promise.all(
       records.map(async (record) => {
         const { sequenceNumber, type, hash } = record;
-        return { ...(await markStamp(record, found.get(record.tokenId) ?? null)), sequenceNumber, type, hash };
+        return { ...(await markOutput(record, found.get(record.tokenId) ?? null)), sequenceNumber, type, hash };
       }),
     );
   }

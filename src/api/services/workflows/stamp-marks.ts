@@ -15,10 +15,7 @@ export interface StampClaim {
   readonly provider: string;
 }
 
-/**
- * What may be said of a stamp in a workflow's record (V9). Its token was verified for this very answer, or some minutes ago where claim and
- * stamp are the same octet for octet: the print edition of a workflow shows a thousand, to anybody.
- */
+/** What may be said of a stamp in a workflow's record: its token is verified for this very answer (V9). */
 export type MarkStamp = (claim: StampClaim, stamp: StoredStamp | null) => Promise<StampMark>;
 
 export function createStampMarks(stampJudge: Pick<StampJudge, 'judgeStamp'>): MarkStamp {
@@ -31,19 +28,7 @@ export function createStampMarks(stampJudge: Pick<StampJudge, 'judgeStamp'>): Ma
     return isAsRecorded ? judgement : { ok: false, code: 'record_mismatch' };
   }
 
-  const known = new LRUCache<string, StampMark>({ max: 10_000, ttl: 300_000 });
-
   return async (claim: StampClaim, stamp: StoredStamp | null): Promise<StampMark> => {
-    if (!stamp) return mark(claim, stamp);
-    const content = hash('sha256', serialize([claim, stamp]), 'base64url');
-    const before = known.get(content);
-    if (before) return before;
-    const found = await mark(claim, stamp);
-    known.set(content, found);
-    return found;
-  };
-
-  async function mark(claim: StampClaim, stamp: StoredStamp | null): Promise<StampMark> {
     const judgement = await judge(claim, stamp);
     const { tokenId, stampedAt } = claim;
     const shown = { tokenId, stampedAt, verifyUrl: verifyPath(tokenId) };
@@ -56,5 +41,21 @@ export function createStampMarks(stampJudge: Pick<StampJudge, 'judgeStamp'>): Ma
     const reason = reasonOf(judgement.code);
     const verdict: StampVerdict = verdictOf(judgement.code) === 'not_proved' ? { kind: 'not_proved' } : { kind: 'refused', reason };
     return { ...shown, provider: claim.provider, isQualified: false, verdict };
-  }
+  };
+}
+
+/**
+ * The same for the outputs of a workflow, of which the print edition shows a thousand to anybody: a stamp that was proved is not judged again for five
+ * minutes, while claim and stamp are the same octet for octet (V9).
+ */
+export function rememberMarks(mark: MarkStamp): MarkStamp {
+  const known = new LRUCache<string, StampMark>({ max: 10_000, ttl: 300_000 });
+  return async (claim, stamp) => {
+    const content = hash('sha256', serialize([claim, stamp]), 'base64url');
+    const before = known.get(content);
+    if (before) return before;
+    const found = await mark(claim, stamp);
+    if (found.verdict.kind === 'proved') known.set(content, found);
+    return found;
+  };
 }

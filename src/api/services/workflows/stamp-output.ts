@@ -158,13 +158,18 @@ export function createOutputStamping(deps: StampOutputDeps) {
     return { answer: answerOf(workflow._id, tokenId, place), isReplayed: isRepeated };
   }
 
-  /** Accepts the same and waits only until that is sure (N6); an output that is numbered already is the answer. */
-  async function acceptOutput(command: StampOutputCommand): Promise<NumberedOutput | AcceptedAnswer<AcceptedOutput>> {
+  /** Accepts the same and waits only until that is sure, and then for `patienceMs` at most (N6); an output that is numbered by then is the answer. */
+  async function acceptOutput(command: StampOutputCommand, patienceMs: number): Promise<NumberedOutput | AcceptedAnswer<AcceptedOutput>> {
     const { workflow } = command;
     const { tokenId, isRepeated, existing } = await identify(command);
     if (existing) return { answer: answerOf(workflow._id, tokenId, existing), isReplayed: isRepeated };
     checkReady(workflow, 1);
-    const acceptance = await acceptPromised({ queue, clock, waitMs }, await itemOf(command, tokenId));
+    const { acceptance, reply } = await acceptPromised({ queue, waiter, clock, waitMs }, await itemOf(command, tokenId), patienceMs);
+    if (reply)
+      return {
+        answer: answerOf(workflow._id, tokenId, placeOf(workflow._id, tokenId, { reply, isAccepted: true })),
+        isReplayed: isRepeated,
+      };
     return { accepted: acceptedOf(workflow._id, tokenId, acceptance), isReplayed: isRepeated };
   }
 
@@ -203,12 +208,18 @@ export function createOutputStamping(deps: StampOutputDeps) {
     return inOrder(begun, numbered);
   }
 
-  async function acceptOutputs(command: StampOutputsCommand) {
+  async function acceptOutputs(command: StampOutputsCommand, patienceMs: number) {
     const begun = await beginMany(command);
-    const accepted = await acceptAllPromised({ queue, clock, waitMs }, begun.items);
+    const { workflowId, items } = begun;
+    const accepted = await acceptAllPromised({ queue, waiter, clock, waitMs }, items, patienceMs);
     return inOrder(
       begun,
-      begun.items.map(({ tokenId }, index) => asAcceptance(accepted[index]!, (said) => acceptedOf(begun.workflowId, tokenId, said))),
+      items.map(({ tokenId }, index) =>
+        asAcceptance(accepted[index]!, {
+          made: (heard) => answerOf(workflowId, tokenId, placeOf(workflowId, tokenId, heard)),
+          accepted: (said) => acceptedOf(workflowId, tokenId, said),
+        }),
+      ),
     );
   }
 

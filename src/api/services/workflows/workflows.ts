@@ -22,7 +22,7 @@ import { createPublished } from './published.ts';
 import { createRedaction } from './redact.ts';
 import { createResend } from './resend.ts';
 import { createSealedChainProver } from './sealed-chain.ts';
-import { createStampMarks } from './stamp-marks.ts';
+import { createStampMarks, rememberMarks } from './stamp-marks.ts';
 import { createOutputStamping } from './stamp-output.ts';
 import { createWorkflowStart } from './start.ts';
 import { createWorkflowState } from './state.ts';
@@ -63,7 +63,7 @@ export function createWorkflows(deps: WorkflowsDeps) {
   const mailer = createChallengeMailer({ jobs, canSendMail, clock });
   const chains = createChainProver({ outputs });
   const markStamp = createStampMarks(stampJudge);
-  const prove = createWorkflowProofs({ chains, stamps, markStamp });
+  const prove = createWorkflowProofs({ chains, stamps, markStamp, markOutput: rememberMarks(markStamp) });
   const proveSealedChain = createSealedChainProver({ chains, stamps, markStamp, waitMs });
   return {
     /** @throws see `openWorkflow` */
