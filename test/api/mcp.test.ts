@@ -66,7 +66,7 @@ describe('M2: tools/list', () => {
   test('the schemas say what the arguments must be', async () => {
     const [hash, content, verify] = (await list()).map(({ inputSchema }) => inputSchema);
     expect(hash?.required).toEqual(['sha256_hex']);
-    expect(hash?.properties.sha256_hex).toMatchObject({ type: 'string', pattern: '^[0-9a-f]{64}$' });
+    expect(hash?.properties.sha256_hex).toMatchObject({ type: 'string', pattern: '^[0-9a-fA-F]{64}$' });
     expect(hash?.properties.tier).toMatchObject({ enum: ['basic', 'plus', 'sealed'], default: 'basic' });
     expect(content?.required).toEqual(['content_b64']);
     expect(Object.keys(verify?.properties ?? {})).toEqual(['token_id', 'token']);
@@ -159,7 +159,7 @@ describe('M6: bad arguments are a result that names the field', () => {
     ['service_stamp_hash', {}, 'sha256_hex'],
     ['service_stamp_hash', undefined, 'sha256_hex'],
     ['service_stamp_hash', null, 'sha256_hex'],
-    ['service_stamp_hash', { sha256_hex: hash.toUpperCase() }, 'sha256_hex'],
+    ['service_stamp_hash', { sha256_hex: hash.replace('a', 'g') }, 'sha256_hex'],
     ['service_stamp_hash', { sha256_hex: hash.slice(1) }, 'sha256_hex'],
     ['service_stamp_hash', { sha256_hex: 7 }, 'sha256_hex'],
     ['service_stamp_hash', { sha256_hex: hash, tier: 'gold' }, 'tier'],
@@ -192,6 +192,11 @@ describe('M6: bad arguments are a result that names the field', () => {
       isError: true,
       structuredContent: { code: 'payload_too_large', detail: expect.stringContaining('content_b64') },
     });
+  });
+
+  test('W17: a hash in upper case is stamped, and answered in lower case', async () => {
+    const { structuredContent } = await callTool(service, 'service_stamp_hash', { sha256_hex: hash.toUpperCase() });
+    expect(structuredContent).toMatchObject({ content_sha256: hash });
   });
 
   test('content of just SEALED_MAX_BYTES is stamped, as is empty content (S2, S3)', async () => {

@@ -82,7 +82,8 @@ export function text({ min, max, pattern, lowersHex = false }: TextLimits = {}) 
   return schema.meta({
     ...(min !== undefined && { minLength: min }),
     ...(max !== undefined && { maxLength: max }),
-    ...(pattern !== undefined && { pattern }),
+    // What is documented is what is accepted.
+    ...(pattern !== undefined && { pattern: lowersHex ? pattern.replaceAll('a-f', 'a-fA-F') : pattern }),
   });
 }
 
@@ -93,6 +94,12 @@ export const sha256Hex = text({ min: 64, max: 64, pattern: '^[0-9a-f]{64}$' }).m
   description: 'SHA-256, 64 lower-case hexadecimal characters',
   examples: [createHash('sha256').update('').digest('hex')],
 });
+
+/** The same in either case; it is given on in lower case (W17). */
+export const sha256HexOfAnyCase = (what: string) =>
+  text({ min: 64, max: 64, pattern: '^[0-9a-f]{64}$', lowersHex: true }).meta({
+    description: `SHA-256 of the ${what}, 64 hexadecimal characters; upper case is taken and given on in lower case`,
+  });
 
 /** The most bytes that caller metadata may take as UTF-8 JSON (S4, W15). */
 export const maxMetadataBytes = 4096;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { stampTiers } from '../domain/tiers.ts';
-import { dateTime, issueOf, metadata, sha256Hex, text, uuid, valueError } from './fields.ts';
+import { dateTime, issueOf, metadata, sha256Hex, sha256HexOfAnyCase, text, uuid, valueError } from './fields.ts';
 import { anyUuid, idempotencyHeaders } from './parameters.ts';
 import {
   workflowCompleteResponse,
@@ -13,7 +13,7 @@ import {
 
 /** Arguments of `service_stamp_hash`. */
 export const stampHashArguments = z.object({
-  sha256_hex: sha256Hex,
+  sha256_hex: sha256HexOfAnyCase('content'),
   // Not the schema with a name: several assistants refuse a tool whose input has references.
   tier: z.enum(stampTiers).default('basic').describe('basic: the hash only; plus: with a verify address; sealed: content may be kept'),
   metadata: metadata(text()).nullish(),
@@ -72,7 +72,7 @@ const mostFiles = 500;
 /** Arguments of `stamp_file_hashes`. */
 export const stampFilesArguments = z.object({
   files: z
-    .array(z.object({ name: fileName.optional(), sha256_hex: sha256Hex }))
+    .array(z.object({ name: fileName.optional(), sha256_hex: sha256HexOfAnyCase('file') }))
     .min(1)
     .max(mostFiles),
   tier: z.enum(['basic', 'plus']).default('basic').describe('basic, unless your user asked for plus'),

@@ -4,7 +4,7 @@ import { redactedEmail } from '../domain/mask-email.ts';
 import { workflowTiers } from '../domain/tiers.ts';
 import { linkMailStates, workflowStatuses } from '../domain/workflow-state.ts';
 import { email } from './email.ts';
-import { dateTime, issueOf, metadata, sha256Hex, text, uuid, valueError } from './fields.ts';
+import { dateTime, issueOf, metadata, sha256Hex, sha256HexOfAnyCase, text, uuid, valueError } from './fields.ts';
 import { anyUuid, idempotencyHeaders, preferHeaders } from './parameters.ts';
 import { callbackNeedsService, callbackUrl } from './stamp.ts';
 
@@ -17,16 +17,11 @@ const documentedOutputTypes = ['image', 'text', 'audio', 'video', 'code', 'layou
 /** The most characters of an `agent_id`. */
 const maxAgentIdCharacters = 1024;
 
-const sha256Of = (what: string) =>
-  text({ min: 64, max: 64, pattern: '^[0-9a-f]{64}$', lowersHex: true }).meta({
-    description: `SHA-256 of the ${what}, 64 hexadecimal characters; upper case is taken and given on in lower case`,
-  });
-
 export const workflowStartRequest = z
   .object({
     user_email: email.describe('e-mail of the client; a link that verifies it is sent there'),
     agent_id: text({ max: maxAgentIdCharacters }).describe('free-form agent identifier'),
-    briefing_hash: sha256Of('briefing'),
+    briefing_hash: sha256HexOfAnyCase('briefing'),
     briefing_metadata: metadata(z.unknown()).nullish(),
     tier: workflowTier.default('standard'),
     callback_url: callbackUrl.nullish(),
@@ -47,7 +42,7 @@ export type WorkflowStartResponse = z.output<typeof workflowStartResponse>;
 
 export const workflowStampRequest = z
   .object({
-    output_hash: sha256Of('output'),
+    output_hash: sha256HexOfAnyCase('output'),
     output_type: text({ min: 1, max: 64, pattern: '^[a-z0-9._+-]+$' }).meta({
       description: `a label; documented are ${documentedOutputTypes.join(', ')}`,
       examples: [...documentedOutputTypes],

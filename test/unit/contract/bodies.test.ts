@@ -174,7 +174,7 @@ test('M2: tool arguments have a JSON Schema that says what is required', () => {
   }
   expect(z.toJSONSchema(stampHashArguments, { io: 'input' })).toMatchObject({
     required: ['sha256_hex'],
-    properties: { sha256_hex: { type: 'string', pattern: '^[0-9a-f]{64}$' }, tier: { enum: ['basic', 'plus', 'sealed'] } },
+    properties: { sha256_hex: { type: 'string', pattern: '^[0-9a-fA-F]{64}$' }, tier: { enum: ['basic', 'plus', 'sealed'] } },
   });
 });
 
