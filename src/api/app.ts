@@ -9,6 +9,7 @@ import { createBodyMemory, type Sender } from './http/body-memory.ts';
 import { addressSender, createBodyReader } from './http/body-reader.ts';
 import { createCallbackRule } from './http/callback-url.ts';
 import { createHopTrust } from './http/client-address.ts';
+import { registerCors } from './http/cors.ts';
 import { registerErrorHandler } from './http/errors.ts';
 import { shareTurns } from './http/fair-turns.ts';
 import { registerHostRule } from './http/host-header.ts';
@@ -116,6 +117,7 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   if (config.METRICS_PORT !== undefined) registerRequestMetrics(app, metrics);
   registerErrorHandler(app);
   registerSecurityHeaders(app);
+  await registerCors(app, { cors: config.CORS_ORIGINS, mcp: config.MCP_ORIGINS });
   registerHostRule(app);
   registerForeignBodies(app, createForeignOrigins(app, config.PUBLIC_BASE_URL));
   registerPathRule(app);
@@ -181,7 +183,7 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
     perMinute: config.RATE_WORKFLOW_PAGE_PER_MINUTE,
     publicBaseUrl: config.PUBLIC_BASE_URL,
   });
-  const isForeign = createForeignOrigins(app, config.PUBLIC_BASE_URL, config.MCP_ORIGINS);
+  const isForeign = createForeignOrigins(app, config.PUBLIC_BASE_URL, [...config.MCP_ORIGINS, ...config.CORS_ORIGINS]);
   const story = {
     stampBatch,
     verification,

@@ -15,6 +15,8 @@ export function registerNotFound(app: FastifyInstance): void {
   const knownPaths = new Map<string, KnownPath>();
 
   app.addHook('onRoute', ({ url, method }) => {
+    // That of CORS, which is no path of its own.
+    if (url === '*') return;
     const known = knownPaths.get(url) ?? { pattern: patternOf(url), methods: new Set() };
     knownPaths.set(url, known);
     for (const name of [method].flat()) known.methods.add(name);
@@ -43,7 +45,8 @@ export function registerNotFound(app: FastifyInstance): void {
   app.addHook('onRequest', async (request, reply) => {
     const { url = '' } = request.routeOptions;
     const { path } = splitAddress(request.url);
-    if (url !== path && knownPaths.get(path)?.methods.has(request.method) === false) throw refusalOf(request, reply);
+    const isOthers = url !== path && url !== '*' && knownPaths.get(path)?.methods.has(request.method) === false;
+    if (isOthers) throw refusalOf(request, reply);
   });
 
   app.setNotFoundHandler((request, reply) => {

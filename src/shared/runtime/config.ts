@@ -122,6 +122,7 @@ export const settingsSchema = z.object({
   WORKER_CONCURRENCY: setting(1, 10_000, 256),
   TRUST_PROXY: addressList.default([]),
   MCP_ORIGINS: originList.default([]),
+  CORS_ORIGINS: originList.default([]),
   SMTP_URL: url(['smtp:', 'smtps:'])
     .refine((text) => /^smtps?:\/\/[^/?#]/.test(text), 'takes an address with a host')
     .optional(),
