@@ -164,3 +164,14 @@ export async function openBundle(path: string): Promise<OpenedBundle> {
     throw asBundleFault(error);
   }
 }
+
+/** Whether a zip file may be a bundle: it has a closing record, or cannot be read, which opening it will tell. */
+export async function hasClosingRecord(path: string): Promise<boolean> {
+  try {
+    const zip = await openZip(path, kind);
+    zip.close();
+    return zip.entries.has(bundleFiles.closingRecord);
+  } catch {
+    return true;
+  }
+}

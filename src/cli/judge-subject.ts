@@ -72,7 +72,7 @@ async function askService(
     if (stampId === undefined) return undefined;
     const result = await client.verifyById(stampId);
     if (!result.valid || found === undefined || result.content_sha256 === found.digest) return result;
-    return { ...result, valid: false, reason: reasonOf('imprint_mismatch') };
+    return { ...result, valid: false, verdict: 'not_valid', reason: reasonOf('imprint_mismatch') };
   } catch (error) {
     if (error instanceof CommandFailure) return error;
     throw error;

@@ -92,7 +92,7 @@ async function readProof(given: string): Promise<FoundProof> {
 function tokenOf(text: string): Buffer | undefined {
   const token = bytesOfTokenText(text);
   if (token === undefined || token.length < leastTokenBytes) return undefined;
-  const mayBeName = /[-_]/.test(text);
+  const mayBeName = /[-_ ]/.test(text);
   return !mayBeName || token[0] === sequenceTag || looksLikeMockToken(token) ? token : undefined;
 }
 

@@ -3,7 +3,7 @@ import { adviceOf, reasonOf } from '../shared/domain/reasons.ts';
 import { hashNameOf } from '../shared/domain/stamp.ts';
 import { toldToken } from '../shared/domain/told-token.ts';
 import { type Certificate, isRecord, isSameName, type TrustStore, type Verified, type VerifiedRecord } from '../shared/rfc3161/index.ts';
-import { certificateJson, readableFingerprint, readableName } from './anchors.ts';
+import { readableFingerprint, readableName } from './anchors.ts';
 import { CommandFailure } from './failure.ts';
 import type { OnlineAnswer, SubjectJudgement } from './judge-subject.ts';
 import { imprintOf } from './judge-token.ts';
@@ -28,7 +28,7 @@ export function tellVerdict(name: string, subject: Subject, judgement: SubjectJu
   const isValid = verdict === 'valid';
   const time = stated === undefined ? null : rfc3339Of(stated.genTimeText);
   const last = chain.at(-1);
-  const end = last === undefined ? null : certificateJson(last);
+  const end = told?.trust_anchor ?? null;
   const notChecked = [
     ...(subject.input === undefined ? ['a file: only the token was judged'] : []),
     ...unreadText(subject.unread ?? []),
@@ -124,8 +124,8 @@ function detailsOf(subject: Subject, { verdict, reason, stated, online }: Subjec
 
 function describeOnline(online: OnlineAnswer): string {
   if (online instanceof CommandFailure) return `nothing (${online.message})`;
-  const { valid, issued_at, tsp_provider, is_qualified, reason } = online;
-  if (!valid) return `NOT VALID, ${reason ?? 'no reason given'}`;
+  const { verdict, valid, issued_at, tsp_provider, is_qualified, reason } = online;
+  if (!valid) return `${verdict === 'not_proved' ? 'NOT PROVED' : 'NOT VALID'}, ${reason ?? 'no reason given'}`;
   const from = [tsp_provider, is_qualified ? 'qualified' : 'not qualified'].filter(Boolean).join(', ');
   return `valid, existed at ${issued_at} (${from})`;
 }

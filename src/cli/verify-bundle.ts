@@ -2,7 +2,15 @@ import { keepHeapSmall } from '../shared/archive/small-heap.ts';
 import { bundleFiles } from '../shared/contract/evidence-bundle.ts';
 import { type TrustMaterial, TrustMaterialError, type TrustStore } from '../shared/rfc3161/index.ts';
 import { openTrust } from './anchors.ts';
-import { asBundleFault, BundleFault, isBundlePath, mostSmallBytes, type OpenedBundle, openBundle } from './bundle-read.ts';
+import {
+  asBundleFault,
+  BundleFault,
+  hasClosingRecord,
+  isBundlePath,
+  mostSmallBytes,
+  type OpenedBundle,
+  openBundle,
+} from './bundle-read.ts';
 import { type SearchedBundle, tellBrokenBundle, tellBundle, tellFound, tellNotFound, verdictOf } from './bundle-text.ts';
 import type { Context } from './command.ts';
 import { digestInput } from './digest-input.ts';
@@ -10,14 +18,19 @@ import { CommandFailure, type ExitCode, exitCodes, misuse } from './failure.ts';
 import { type BundleJudgement, judgeBundle, StampRefused } from './judge-bundle.ts';
 import type { OptionValues } from './options.ts';
 import { stampBeside } from './subject.ts';
-import { worstOf } from './terminal.ts';
 
-/** The names that are evidence bundles: zip files that have no stamp beside them. */
+/**
+ * The names that are evidence bundles: zip files that have no stamp beside them. Beside a bundle, a zip file without a closing record is a
+ * file like others.
+ */
 export async function bundlesAmong(names: readonly string[], { token, proof }: OptionValues): Promise<readonly string[]> {
   if (token !== undefined || proof !== undefined) return [];
-  const isBundle = async (name: string) => isBundlePath(name) && (await stampBeside(name)) === undefined;
-  const areBundles = await Promise.all(names.map(isBundle));
-  return names.filter((_, index) => areBundles[index]);
+  const zips: string[] = [];
+  for (const name of names) if (isBundlePath(name) && (await stampBeside(name)) === undefined) zips.push(name);
+  if (zips.length < 2) return zips;
+  const bundles: string[] = [];
+  for (const zip of zips) if (await hasClosingRecord(zip)) bundles.push(zip);
+  return bundles.length > 0 ? bundles : zips;
 }
 
 /** What the bundle brings that others have signed: it helps to build chains and is not trusted. */
@@ -53,6 +66,12 @@ async function trustFor(
   }
 }
 
+export interface VerifiedBundles {
+  readonly codes: readonly ExitCode[];
+  /** Files that are in none of the bundles and have a stamp beside them: nothing was told of them. */
+  readonly stamped: readonly string[];
+}
+
 /**
  * Judges each evidence bundle by itself, and looks for each file in all of them. It asks nobody.
  *
@@ -63,7 +82,7 @@ export async function verifyBundles(
   files: readonly string[],
   values: OptionValues,
   { terminal, stdin, anchorsFolder }: Context,
-): Promise<ExitCode> {
+): Promise<VerifiedBundles> {
   if (values.online) throw misuse('--online asks for stamps and not for bundles');
   // What is wrong with the anchors that the user names is not the fault of a bundle.
   await openTrust(anchorsFolder, values);
@@ -109,9 +128,14 @@ export async function verifyBundles(
       } else codes.push(terminal.problem(path, fault));
     }
   }
+  const stamped: string[] = [];
   const unread = bundles.find((path) => !searched.some(({ name }) => name === path));
   for (const [file, sha256] of digests) {
     const found = tellFound(file, sha256, searched);
+    if (found.length === 0 && (await stampBeside(file)) !== undefined) {
+      stamped.push(file);
+      continue;
+    }
     if (found.length === 0 && unread !== undefined) {
       const why = `it is in none of the bundles that could be read; ${unread} could not be read`;
       codes.push(terminal.problem(file, new CommandFailure(exitCodes.file, why)));
@@ -121,5 +145,5 @@ export async function verifyBundles(
       terminal.result(json, line, details);
     codes.push(found[0]?.verdict === 'valid' ? exitCodes.ok : exitCodes.notValid);
   }
-  return worstOf(codes);
+  return { codes, stamped };
 }

@@ -65,6 +65,18 @@ describe('W22: qstamp workflow bundle', () => {
 });
 
 describe('W22: qstamp verify BUNDLE.zip FILE..., where nobody listens', () => {
+  test('a zip file may be an output, and a file that is in no bundle is judged by the stamp beside it', async () => {
+    const output = await zipped(new Map([['a.txt', Buffer.from('a')]]));
+    const { run } = inFolder({ 'bundle.zip': good.zip, 'output.zip': output, stamped: 'stamped', 'stamped.tsr': 'no token' });
+    const outcome = await run(['verify', '--json', '--ca', 'root.pem', 'bundle.zip', 'output.zip', 'b', 'stamped']);
+    expect(jsonLines(outcome).map(({ subject, reason }) => [subject, String(reason).split(':')[0]])).toEqual([
+      ['bundle.zip', 'null'],
+      ['output.zip', 'not_in_bundle'],
+      ['b', 'null'],
+      ['stamped', 'der_malformed'],
+    ]);
+  });
+
   test('judges the bundle by the reader’s own trust, and tells each file its number', async () => {
     const { code, said } = await judge(good.zip, ['b']);
     expect(code).toBe(0);

@@ -70,7 +70,7 @@ export interface AcceptedStamp {
 
 export interface VerificationResult {
   readonly valid: boolean;
-  /** `not_proved`: nothing is wrong with the token, but nobody whom this installation trusts vouches for it; `valid` is false then */
+  /** `not_proved`: nobody whom this installation trusts vouches for it, or something is missing to judge it by; `valid` is false then */
   readonly verdict: 'valid' | 'not_valid' | 'not_proved';
   readonly token_id: string | null;
   readonly issued_at: string | null;
@@ -82,7 +82,7 @@ export interface VerificationResult {
   readonly is_qualified: boolean | null;
   /** only of an evidence record that is valid: when the certificates of its last token end. The service renews its own records before */
   readonly holds_until?: string;
-  /** this and what follows up to `not_checked`: only of a valid token; a mock token has `not_checked` alone */
+  /** only of a valid token, as are all members from here to `not_checked`; a mock token has `not_checked` alone */
   readonly signer?: { readonly subject: string; readonly issuer: string; readonly serial: string; readonly sha256: string; readonly not_before: string; readonly not_after: string; };
   readonly trust_anchor?: { readonly subject: string; readonly issuer: string; readonly serial: string; readonly sha256: string; readonly not_before: string; readonly not_after: string; };
   /** the policy of the TSA, a dotted OID */
@@ -90,7 +90,7 @@ export interface VerificationResult {
   /** null where the token states none */
   readonly accuracy_seconds?: number | null;
   readonly revocation?: readonly ({ readonly subject: string; readonly sha256: string; readonly status: 'good' | 'revoked' | 'unknown'; readonly list: { readonly issuer: string; readonly this_update: string; readonly next_update: string | null; } | null; readonly revoked_at: string | null; readonly invalid_since: string | null; readonly reason: string | null; })[];
-  /** when the first certificate of the chain ended, if that is past: whether its key was stolen later, nobody tells (V5) */
+  /** when the first certificate of the chain ended, if it has; nobody reports a key that is stolen after that (V5) */
   readonly certificates_ended_at?: string | null;
   /** what the verdict does not rest on, a phrase or a sentence each */
   readonly not_checked?: readonly string[];

@@ -9,7 +9,7 @@ export type StampVerdict =
   | { readonly kind: 'proved' }
   /** `reason` as verification answers it: a code, a colon, one sentence (V3). */
   | { readonly kind: 'refused'; readonly reason: string }
-  /** Nothing to verify against: no trust anchor is configured. Says nothing about the stamp. */
+  /** Nobody whom this installation trusts vouches for it, or something is missing to judge it by. */
   | { readonly kind: 'not_proved' };
 
 /**

@@ -49,7 +49,7 @@ export type WorkflowProof =
   | { readonly kind: 'proved' }
   /** Not completed: the chain recomputes, the stamps of this page's outputs verify, and no root covers them yet. */
   | { readonly kind: 'open' }
-  /** Nothing to verify against: no trust anchor is configured. */
+  /** Nobody whom this installation trusts vouches for its stamps, or something is missing to judge them by. */
   | { readonly kind: 'not_proved' }
   /** A long chain is still being recomputed: nothing is claimed yet. */
   | { readonly kind: 'unfinished' }

@@ -7,7 +7,7 @@ import type { StampStore } from '../../shared/store/stamps.ts';
 import { provedStampOf } from '../pages/proved-stamp.ts';
 import type { VerdictShown, VerifyPage } from '../pages/verify-model.ts';
 import type { StampJudge, StampJudgement } from './stamp-judge.ts';
-import { otherFile, otherFileOf } from './verification.ts';
+import { otherFileOf } from './verification.ts';
 
 const downloads = ['tsr', 'tsq', 'token', 'evidence'] as const;
 
@@ -51,7 +51,7 @@ export function createStampPages(deps: { stamps: StampStore; refusals: Pick<Refu
       const judged = expected === undefined ? judgement : await stampJudge.judgeToken(token, undefined, expected);
       // The page shows a valid token beside another hash as what it is; of any other it has nothing to show.
       const fault = judged.ok || hash === '' ? undefined : otherFileOf(judged, hash, [hash]);
-      return fault === undefined ? shownOf(judged) : { kind: 'refused', reason: reasonOf(fault), advice: otherFile };
+      return fault === undefined ? shownOf(judged) : { kind: 'refused', reason: reasonOf(fault.code), advice: fault.advice ?? null };
     },
   };
 }

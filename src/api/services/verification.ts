@@ -52,22 +52,30 @@ const invalid = (code: ReasonCode, tokenId: string | null = null, advice = advic
 });
 
 /** The token of a batch accuses no file. */
-export const otherFile = 'The file has changed, or this is the token of a batch: use the evidence record (.ers) of the stamp.';
+const otherFile = 'The file has changed, or this is the token of a batch: use the evidence record (.ers) of the stamp.';
 
-const otherHashes = 'the hashes of other algorithms that were given: the token is for one hash only';
+const otherHashes = 'the hashes in other algorithms: the token holds one hash only';
+
+interface OtherFile {
+  readonly code: ReasonCode;
+  readonly advice?: string;
+}
 
 /** What a token, or what it says where nobody vouches for it, is refused for beside the hashes of a file. */
-export function otherFileOf(judgement: StampJudgement, hash: string | undefined, given: readonly string[]): ReasonCode | undefined {
-  const imprint = judgement.ok ? judgement.imprint : judgement.stated && imprintOf(judgement.stated);
+export function otherFileOf(judgement: StampJudgement, hash: string | undefined, given: readonly string[]): OtherFile | undefined {
+  const verified = judgement.ok ? judgement.verified : judgement.stated;
+  const imprint = judgement.ok ? judgement.imprint : verified && imprintOf(verified);
   if (imprint === undefined || given.length === 0) return undefined;
   const ofAlgorithm = given.filter(({ length }) => length === digestCharacters[imprint.algorithm]);
-  if (ofAlgorithm.length === 0 || (hash !== undefined && !ofAlgorithm.includes(hash))) return 'imprint_algorithm_mismatch';
-  return ofAlgorithm.some((digest) => digest !== imprint.digest) ? 'imprint_mismatch' : undefined;
+  if (ofAlgorithm.length === 0 || (hash !== undefined && !ofAlgorithm.includes(hash))) return { code: 'imprint_algorithm_mismatch' };
+  if (ofAlgorithm.every((digest) => digest === imprint.digest)) return undefined;
+  const mayBeOfBatch = verified !== undefined && verified.record === undefined;
+  return { code: 'imprint_mismatch', ...(mayBeOfBatch && { advice: otherFile }) };
 }
 
 /** What nobody compares for the caller: the file, where no hash of it was given. */
 const fileUnchecked = 'whether you have the right file: compare its hash with the imprint';
-const onlyHere = 'by any time-stamping authority: this service alone made the mock token, and it alone can check it';
+const onlyHere = 'the time: this service made the mock token itself, and nobody else can check it';
 
 const toldOf = (verified: Vouched['verified'], isFileCompared: boolean) => {
   const file = isFileCompared ? [] : [fileUnchecked];
@@ -119,13 +127,13 @@ export function createVerification(deps: {
       const given = [hash ?? [], hashes ?? []].flat();
       const [first, ...others] = given.flatMap((one) => imprintOfDigest(one) ?? []);
       const judgement = await stampJudge.judgeToken(token, undefined, first, others);
-      const isRecord = (judgement.ok ? judgement.verified : judgement.stated)?.record !== undefined;
       // Whoever vouches for a token, it is not for another file.
       const fault = otherFileOf(judgement, hash ?? undefined, given);
-      if (fault !== undefined) return invalid(fault, null, fault === 'imprint_mismatch' && !isRecord ? otherFile : undefined);
+      if (fault !== undefined) return invalid(fault.code, null, fault.advice);
       if (!judgement.ok) return invalid(judgement.code);
       const result = resultOf(judgement, await findTokenId(judgement), given.length > 0);
-      const areUnused = !isRecord && given.some(({ length }) => length !== digestCharacters[judgement.imprint.algorithm]);
+      const areUnused =
+        judgement.verified?.record === undefined && given.some(({ length }) => length !== digestCharacters[judgement.imprint.algorithm]);
       return areUnused ? { ...result, not_checked: [...(result.not_checked ?? []), otherHashes] } : result;
     },
     exchange: async (tokenId, part) => {

@@ -20,7 +20,8 @@ export const verify: Command = {
     'FILE.tst or FILE.ers; FILE.asics holds both. A token is base64; an id needs --online.\n' +
     'BUNDLE.zip is the evidence of a workflow. Each bundle is judged by itself. All other names beside a bundle are files\n' +
     'that are looked for in the bundles, as an output or as the briefing; one bundle that has the file is enough.\n' +
-    'A verdict is "valid", "NOT VALID", or "NOT PROVED": nothing is wrong, but nobody whom you trust vouches for it.\n' +
+    'A file that is in none of them is judged by the stamp beside it, if there is one.\n' +
+    'A verdict is "valid", "NOT VALID", or "NOT PROVED": nobody whom you trust vouches for it, or something is missing to judge it by.\n' +
     'Certificates are judged at the time of the stamp.',
   options: {
     ca: ['FILE', 'a trust anchor, PEM or DER, instead of those that are kept; may be repeated'],
@@ -38,14 +39,12 @@ export const verify: Command = {
       throw misuse('--proof is of one file, without --token and --online');
     }
     const bundles = await bundlesAmong(names, values);
-    if (bundles.length > 0) {
-      const files = names.filter((name) => !bundles.includes(name));
-      return verifyBundles(bundles, files, values, context);
-    }
+    const files = names.filter((name) => !bundles.includes(name));
+    const inBundles = bundles.length > 0 ? await verifyBundles(bundles, files, values, context) : { codes: [], stamped: files };
     const client = values.online ? connect() : undefined;
     const trust = await openTrust(anchorsFolder, values);
-    const codes: ExitCode[] = [];
-    for (const name of names) {
+    const codes: ExitCode[] = [...inBundles.codes];
+    for (const name of inBundles.stamped) {
       try {
         let bytesRead = 0;
         const onBytes = (count: number) => {

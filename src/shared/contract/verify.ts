@@ -78,7 +78,7 @@ export const verificationResult = z
     verdict: z
       .enum(verdicts)
       .describe(
-        '`not_proved`: nothing is wrong with the token, but nobody whom this installation trusts vouches for it; `valid` is false then',
+        '`not_proved`: nobody whom this installation trusts vouches for it, or something is missing to judge it by; `valid` is false then',
       ),
     token_id: uuid.nullable(),
     issued_at: dateTime.nullable(),
@@ -93,7 +93,7 @@ export const verificationResult = z
       ),
     signer: certificate
       .optional()
-      .describe('this and what follows up to `not_checked`: only of a valid token; a mock token has `not_checked` alone'),
+      .describe('only of a valid token, as are all members from here to `not_checked`; a mock token has `not_checked` alone'),
     trust_anchor: certificate.optional(),
     policy: z.string().optional().describe('the policy of the TSA, a dotted OID'),
     accuracy_seconds: z.number().nullable().optional().describe('null where the token states none'),
@@ -101,7 +101,7 @@ export const verificationResult = z
     certificates_ended_at: dateTime
       .nullable()
       .optional()
-      .describe('when the first certificate of the chain ended, if that is past: whether its key was stolen later, nobody tells (V5)'),
+      .describe('when the first certificate of the chain ended, if it has; nobody reports a key that is stolen after that (V5)'),
     not_checked: z.array(z.string()).optional().describe('what the verdict does not rest on, a phrase or a sentence each'),
     reason: z.string().nullable().describe('a stable code, a colon, one sentence; null when valid'),
     advice: z.string().optional().describe('one sentence: what can be done about the reason; only where there is something'),

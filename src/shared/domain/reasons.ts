@@ -37,7 +37,10 @@ export function reasonOf(code: ReasonCode): string {
   return `${code}: ${REASONS[code].sentence}`;
 }
 
-/** The one vocabulary of API, command and page (V11). `not_proved`: nothing is wrong, but nobody whom the reader trusts vouches for it. */
+/**
+ * The one vocabulary of API, command and page (V11). `not_proved`: nobody whom the reader trusts vouches for it, or something is missing to
+ * judge it by; the reason says which.
+ */
 export const verdicts = ['valid', 'not_valid', 'not_proved'] as const;
 export type Verdict = (typeof verdicts)[number];
 
@@ -48,7 +51,6 @@ const outOfReach: ReadonlySet<ReasonCode> = new Set([
   'signer_certificate_missing',
   'evidence_new_hash_needed',
   'evidence_hash_needed',
-  'mock_not_rfc3161',
   'verifier_failed',
 ]);
 

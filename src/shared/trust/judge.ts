@@ -134,15 +134,16 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
   const verifyWith = (presented: Presented, store: TrustStore, acceptGrantedWithMods: boolean): Promise<VerifyResult> =>
     verifyEvidenceAside(presented.bytes, contextOf(presented, store, acceptGrantedWithMods));
 
-  const providersOf = ({ trustedBy, ...token }: RecordToken): readonly TrustedProvider[] =>
-    trust.providers.filter((provider) => trustedBy.includes(provider.trust) && policyFits(provider, token));
+  const providersOf = (token: RecordToken, stores: readonly TrustStore[]): readonly TrustedProvider[] =>
+    trust.providers.filter((provider) => stores.includes(provider.trust) && policyFits(provider, token));
 
   /** Whether a record, cut off after one of its tokens, holds by itself now, with renewals by none but qualified providers (V12). */
   function hasQualifiedPrefix({ record }: Verified): boolean {
     const [first, ...renewals] = record?.tokens ?? [];
-    if (first === undefined || first.holdsAlone) return true;
-    const unqualified = renewals.findIndex((token) => !areQualified(providersOf(token)));
-    return renewals.slice(0, unqualified === -1 ? undefined : unqualified).some(({ holdsAlone }) => holdsAlone);
+    if (first === undefined || first.holdsAloneBy.length > 0) return true;
+    const unqualified = renewals.findIndex((token) => !areQualified(providersOf(token, token.trustedBy)));
+    const prefix = renewals.slice(0, unqualified === -1 ? undefined : unqualified);
+    return prefix.some((token) => providersOf(token, token.holdsAloneBy).length > 0);
   }
 
   /** Whether a token leads to the anchors of a provider that is not qualified, beside those that were asked. */
@@ -204,7 +205,8 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
     // Nobody whom we trust vouches for it. Something may be wrong with it all the same, and then that is the answer (V11).
     const { crls } = trust.extraTrust;
     const own = verifyByItself(presented.bytes, { nowMs: clock(), crls }, (store) =>
-      verifyEvidence(presented.bytes, contextOf(presented, store, true)),
+      // A record needs no other store here: the certificates of all its tokens are in this one.
+      verifyEvidence(presented.bytes, { ...contextOf(presented, store, true), renewalTrust: [] }),
     );
     if (own.ok) return { ...refusal, stated: own };
     return verdictOf(own.code) === 'not_proved' ? refusal : own;

@@ -72,6 +72,10 @@ describe('what is verified without the service', () => {
 
   test.each([
     ['missing', 'missing: there is no such file, and this is neither an id nor a token'],
+    [
+      'Minutes of the quarterly meeting of the whole board in London a',
+      'Minutes of the quarterly meeting of the whole board in London a: there is no such file, and this is neither an id nor a token',
+    ],
     ['lonely', 'lonely: there is no stamp beside it (lonely.qstamp.json)'],
     ['gone.qstamp.json', 'gone.qstamp.json: the stamped file is not beside it (gone)'],
     ['bad', 'bad: bad.qstamp.json is no stamp that this command saved'],

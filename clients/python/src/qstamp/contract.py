@@ -62,7 +62,7 @@ class AcceptedStamp:
 class VerificationResult:
     valid: bool
     verdict: Literal["valid", "not_valid", "not_proved"]
-    """`not_proved`: nothing is wrong with the token, but nobody whom this installation trusts vouches for it; `valid` is false then"""
+    """`not_proved`: nobody whom this installation trusts vouches for it, or something is missing to judge it by; `valid` is false then"""
     token_id: str | None
     issued_at: str | None
     content_sha256: str | None
@@ -74,7 +74,7 @@ class VerificationResult:
     holds_until: str | None = None
     """only of an evidence record that is valid: when the certificates of its last token end. The service renews its own records before"""
     signer: dict[str, Any] | None = None
-    """this and what follows up to `not_checked`: only of a valid token; a mock token has `not_checked` alone"""
+    """only of a valid token, as are all members from here to `not_checked`; a mock token has `not_checked` alone"""
     trust_anchor: dict[str, Any] | None = None
     policy: str | None = None
     """the policy of the TSA, a dotted OID"""
@@ -82,7 +82,7 @@ class VerificationResult:
     """null where the token states none"""
     revocation: list[dict[str, Any]] | None = None
     certificates_ended_at: str | None = None
-    """when the first certificate of the chain ended, if that is past: whether its key was stolen later, nobody tells (V5)"""
+    """when the first certificate of the chain ended, if it has; nobody reports a key that is stolen after that (V5)"""
     not_checked: list[str] | None = None
     """what the verdict does not rest on, a phrase or a sentence each"""
     reason: str | None

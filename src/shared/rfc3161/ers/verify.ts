@@ -135,9 +135,9 @@ function judgeTimeStamp({ token }: ArchiveTimeStamp, { next, ended, isRenewal }:
     const { code, detail } = refusals.find(({ code }) => code !== 'untrusted_root' && code !== 'trust_store_empty') ?? refusals[0]!;
     refuse(code, detail);
   }
-  const holdsAlone =
-    existedBy === undefined || trusting.some(({ trust }) => resultOf(() => judgeSigner(token, { ...context, trust }, asLast)).ok);
-  return { ...best.result, trustedBy: trusting.map(({ trust }) => trust), holdsAlone };
+  const trustedBy = trusting.map(({ trust }) => trust);
+  const holdsAlone = (trust: TrustStore) => resultOf(() => judgeSigner(token, { ...context, trust }, asLast)).ok;
+  return { ...best.result, trustedBy, holdsAloneBy: existedBy === undefined ? trustedBy : trustedBy.filter(holdsAlone) };
 }
 
 /** The upper limit of the time at which a token was made (RFC 3161 §2.4.2). */
@@ -157,7 +157,7 @@ function verdictOf(
   tokens: readonly [RecordToken, ...RecordToken[]],
   isImprintChecked: boolean,
 ): Verified {
-  const { trustedBy: _, holdsAlone: __, ...first } = tokens[0];
+  const { trustedBy: _, holdsAloneBy: __, ...first } = tokens[0];
   const last = tokens.at(-1)!;
   const ends = last.chain.map(({ notAfter }) => notAfter.getTime());
   const unchecked: readonly (readonly [Unchecked, boolean])[] = [

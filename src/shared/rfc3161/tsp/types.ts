@@ -110,8 +110,8 @@ export interface VerifiedRecord {
 export interface RecordToken extends Verified {
   /** Each of the stores that it was judged by which leads it to an anchor: of the first token the one, of a renewal as many as do. */
   readonly trustedBy: readonly TrustStore[];
-  /** Whether the record would hold now if it ended with this token. */
-  readonly holdsAlone: boolean;
+  /** Those of them by which the record would hold now if it ended with this token. */
+  readonly holdsAloneBy: readonly TrustStore[];
 }
 
 /** Why somebody may want to look further, although the token or record is good; a closed set of codes with what people read. */
