@@ -1,5 +1,7 @@
+import { rfc3339Of } from '../shared/domain/gen-time.ts';
 import { type ReasonCode, reasonOf, type Verdict } from '../shared/domain/reasons.ts';
-import type { TrustStore } from '../shared/rfc3161/index.ts';
+import { toldCertificate, toldToken } from '../shared/domain/told-token.ts';
+import type { TrustStore, Verified } from '../shared/rfc3161/index.ts';
 import { BundleFault } from './bundle-read.ts';
 import { type BundleJudgement, type FoundOutput, StampRefused } from './judge-bundle.ts';
 import type { SubjectJudgement } from './judge-subject.ts';
@@ -40,24 +42,27 @@ const unsignedNote = 'output types, stamp ids, README.txt and verify.sh: no sign
 const missingSeals = ({ root, closing }: BundleJudgement): string =>
   [...(root ? [] : ['the Merkle root']), ...(closing ? [] : ['the closing record'])].join(' and of ');
 
-/** The time of the root is what is told of the outputs. What the closing record says of the workflow is only claimed: anybody may write one and have it stamped. */
+/** The time of the root is what is told of the outputs; what was not checked is told of both seals. What the closing record says of the workflow is only claimed: anybody may write one and have it stamped. */
 export function tellBundle(name: string, judgement: BundleJudgement, trust: TrustStore, moreNotes: readonly string[]): ToldVerdict {
   const { record, root, closing, own } = judgement;
   const { verdict, reason } = verdictOf(judgement);
   const subject = { input: name, token: undefined, stampId: undefined, record: undefined };
   const stated: SubjectJudgement = { verdict, reason, stated: root?.stated, online: undefined };
-  const { json, line, details } = tellVerdict(name, subject, stated, trust);
+  const closingToken = closing?.stated;
+  const { json, line, details } = tellVerdict(name, subject, stated, trust, closingToken && [closingToken]);
   const notes = [...ownNotes(own), unsignedNote, ...moreNotes];
   const told = json as { readonly not_checked: readonly string[] };
   const isValid = verdict === 'valid';
   const outputs = countOf(record.output_count, 'output');
-  const closedAt = closing?.stated?.genTime.toISOString() ?? null;
+  const closedAt = closingToken ? rfc3339Of(closingToken.genTimeText) : null;
+  const closingSigner = closingToken ? toldCertificate(closingToken.signer) : null;
+  const isOtherSigner = closingSigner !== null && closingSigner.sha256 !== root?.stated?.signer.fingerprint;
   return {
     json: {
       ...json,
-      token_id: null,
       claimed: isValid ? record : null,
       closing_record_issued_at: isValid ? closedAt : null,
+      closing_record_signer: closingSigner,
       own_stamps: { valid: own.valid, not_proved: own.notProved, none: own.none },
       not_checked: [...told.not_checked, ...notes],
     },
@@ -69,6 +74,7 @@ export function tellBundle(name: string, judgement: BundleJudgement, trust: Trus
               `link ${record.confirmed_at === null ? 'not opened' : `opened ${record.confirmed_at}`}, completed ${record.completed_at}`,
           ]
         : []),
+      ...(isOtherSigner ? [`closing record signed by ${closingSigner.subject}`] : []),
       ...(reason === 'no_token' ? [`this bundle has no time-stamp of ${missingSeals(judgement)}`] : details),
       ...notes.map((note) => `not checked: ${note}`),
     ],
@@ -102,15 +108,13 @@ function placeText({ bundle, judgement, outputs, isBriefing }: Place): string {
   const asOutput = `output ${numbers} of ${judgement.record.output_count} in ${bundle}`;
   if (!isBriefing) return asOutput;
   return outputs.length > 0
-    ? `the briefing, and ${asOutput}`
-    : `the briefing in ${bundle}: what the agent was asked to do, not one of its outputs`;
+    ? `${asOutput}, and the briefing, as the record says`
+    : `the briefing in ${bundle}, as the record says, and not one of its outputs`;
 }
 
-/** An output existed at the time of its own time-stamp or of the root; the briefing at that of the closing record, which names its hash. */
-function timeOf({ judgement: { root, closing }, outputs: [output] }: Place): string | null {
-  if (output) return output.stampedAt ?? root?.stated?.genTime.toISOString() ?? null;
-  return closing?.stated?.genTime.toISOString() ?? null;
-}
+/** The token that its time rests on: of an output its own or the root's; of the briefing that of the closing record, which names its hash. */
+const tokenOf = ({ judgement: { root, closing }, outputs: [output] }: Place): Verified | undefined =>
+  output ? (output.stamp ?? root?.stated) : closing?.stated;
 
 type ToldFile = ToldVerdict & { readonly verdict: Verdict };
 
@@ -118,7 +122,10 @@ function tellPlace(path: string, sha256: string, place: Place): ToldFile {
   const { bundle, judgement, outputs, isBriefing } = place;
   const { verdict } = verdictOf(judgement);
   const isValid = verdict === 'valid';
-  const time = isValid ? timeOf(place) : null;
+  const token = tokenOf(place);
+  const told = token && toldToken(token);
+  const notChecked = told?.not_checked ?? [];
+  const time = isValid && token ? rfc3339Of(token.genTimeText) : null;
   const reason = isValid ? null : 'bundle_not_proved: Nobody whom you trust vouches for the bundle.';
   const { workflow_id, output_count } = judgement.record;
   return {
@@ -134,10 +141,13 @@ function tellPlace(path: string, sha256: string, place: Place): ToldFile {
       sequence_numbers: outputs.map(({ sequenceNumber }) => sequenceNumber),
       is_briefing: isBriefing,
       claimed: isValid ? { workflow_id, output_count } : null,
-      not_checked: [],
+      signer: told?.signer ?? null,
+      revocation: told?.revocation ?? [],
+      certificates_ended_at: told?.certificates_ended_at ?? null,
+      not_checked: notChecked,
     },
     line: `${path}: ${isValid ? `valid, existed at ${time}; ` : `NOT PROVED, ${reason} It would be `}${placeText(place)}`,
-    details: [],
+    details: isValid && notChecked.length > 0 ? [`not checked: ${notChecked.join('; ')}`] : [],
   };
 }
 

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type ClosingRecord, hashOfClosingText } from '../shared/contract/closing-record.ts';
 import { blockSize, bundleFiles, opensslSettingsText, type SealName, sealFiles } from '../shared/contract/evidence-bundle.ts';
-import { rfc3339Of } from '../shared/domain/gen-time.ts';
 import { createTreeHeadBuilder, type TreeHead } from '../shared/domain/merkle.ts';
 import { verifyInclusion } from '../shared/domain/merkle-proof.ts';
 import { type ChainEnd, chainStart, checkLink } from '../shared/domain/output-chain.ts';
@@ -12,11 +11,11 @@ import { firstTokenOf, type TrustStore, type Verified } from '../shared/rfc3161/
 import { BundleFault, type OpenedBundle } from './bundle-read.ts';
 import { imprintOf, type Judgement, judgeToken } from './judge-token.ts';
 
-/** A file that is looked for: where it stands in the bundle, and when its own time-stamp was made. */
+/** A file that is looked for: where it stands in the bundle, and its own time-stamp. */
 export interface FoundOutput {
   readonly sequenceNumber: number;
   /** Undefined where nobody whom the reader trusts vouches for that time-stamp. */
-  readonly stampedAt: string | undefined;
+  readonly stamp: Verified | undefined;
 }
 
 export interface BundleJudgement {
@@ -161,8 +160,8 @@ async function judgeOutputs(bundle: OpenedBundle, context: BundleContext): Promi
     end = { sequenceNumber: number, chainHash };
     tree.append(bytesOfSha256(outputHash));
     checkProof(await nextOf(proofs!), number, outputHash, head);
-    const stampedAt = judgeOwn(await nextOf(stamps!), number, outputHash);
-    if (context.wanted.has(outputHash)) found.set(outputHash, [...(found.get(outputHash) ?? []), { sequenceNumber: number, stampedAt }]);
+    const stamp = judgeOwn(await nextOf(stamps!), number, outputHash);
+    if (context.wanted.has(outputHash)) found.set(outputHash, [...(found.get(outputHash) ?? []), { sequenceNumber: number, stamp }]);
     if (number % blockSize === 0 || number === record.output_count) {
       if ((await nextOf(proofs!)) !== undefined || (await nextOf(stamps!)) !== undefined)
         throw form(`There are more proofs or stamps than outputs up to ${number}.`);
@@ -186,8 +185,8 @@ async function judgeOutputs(bundle: OpenedBundle, context: BundleContext): Promi
     }
   }
 
-  /** When the output's own time-stamp was made; undefined where nobody vouches for it. */
-  function judgeOwn(line: string | undefined, number: number, outputHash: string): string | undefined {
+  /** The output's own time-stamp; undefined where nobody vouches for it. */
+  function judgeOwn(line: string | undefined, number: number, outputHash: string): Verified | undefined {
     const [listed, kind, token = ''] = (line ?? '').split(' ');
     if (listed !== String(number)) throw form(`The stamp of output ${number} is missing.`);
     if (kind === 'none') {
@@ -198,7 +197,7 @@ async function judgeOutputs(bundle: OpenedBundle, context: BundleContext): Promi
     const judged = judgeOwnStamp(Buffer.from(token, 'base64'), number, outputHash);
     if (judged?.verdict === 'valid' && judged.stated) {
       own.valid += 1;
-      return rfc3339Of(judged.stated.genTimeText);
+      return judged.stated;
     }
     own.notProved += 1;
     return undefined;

@@ -52,7 +52,7 @@ export async function judgeOutput(path: string, proofPath: string, context: Judg
   if (judged.verdict === 'not_valid') return { ...found, judgement: { ...judged, online: undefined } };
   const refuse = (reason: 'imprint_mismatch' | 'inclusion_proof_invalid'): OutputJudgement => ({
     ...found,
-    judgement: { verdict: 'not_valid', reason, stated: judged.stated, online: undefined },
+    judgement: { verdict: 'not_valid', reason, stated: judged.stated, isTokenProved: judged.verdict === 'valid', online: undefined },
   });
   if (judged.stated && !isSameImprint(imprintOf(judged.stated), stamped)) return refuse('imprint_mismatch');
   const isOwn = record.workflow_id === proof.workflow_id && proof.sequence_number === proof.leaf_index + 1;

@@ -15,6 +15,8 @@ export type OnlineAnswer = VerifyAnswer | CommandFailure;
 export interface SubjectJudgement extends Omit<Judgement, 'reason'> {
   /** `no_token`: the service knows of the stamp, but nothing that could be judged here is at hand. */
   readonly reason: Judgement['reason'] | 'no_token';
+  /** Of a file that has changed: whether the token, by itself, was proved. */
+  readonly isTokenProved?: boolean;
   readonly online: OnlineAnswer | undefined;
 }
 
@@ -49,7 +51,8 @@ export async function judgeSubject(subject: Subject, context: JudgeContext): Pro
   const found = imprints[0] ?? (input === undefined ? undefined : (await imprintsOfInput(input, [wanted?.algorithm ?? 'sha256']))[0]);
   const differs = judged.verdict !== 'not_valid' && found !== undefined && wanted !== undefined && !isSameImprint(found, wanted);
   const online = client && (await askService(client, token, stampId, found));
-  return { ...judged, ...(differs && { verdict: 'not_valid', reason: 'imprint_mismatch' }), online };
+  const mismatch = { verdict: 'not_valid', reason: 'imprint_mismatch', isTokenProved: judged.verdict === 'valid' } as const;
+  return { ...judged, ...(differs && mismatch), online };
 
   async function imprintsOfInput(
     path: string,

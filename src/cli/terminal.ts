@@ -46,7 +46,7 @@ export function createTerminal({ json, stdout, stderr }: TerminalOptions): Termi
       const now = performance.now();
       if (!showsProgress || now - shownAt < progressEveryMs) return;
       shownAt = now;
-      stderr.write(`${eraseLine}${text}`);
+      stderr.write(`${eraseLine}${onOneLine(text)}`);
     },
   };
 }
@@ -63,7 +63,11 @@ export async function forEachAtMost<Item>(limit: number, items: readonly Item[],
   await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
 }
 
-const onOneLine = (text: string): string => text.replace(/\p{C}+/gu, ' ');
+/**
+ * A run of control characters and blanks becomes one blank: with many, a stranger's name would fill the line, and its end would stand on
+ * the next one. The last five are letters and a symbol that are printed as blanks.
+ */
+export const onOneLine = (text: string): string => text.replace(/[\p{C}\p{Z}\u115f\u1160\u3164\uffa0\u2800]+/gu, ' ');
 
 /** `1 output`, `2 outputs`. */
 export const countOf = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;

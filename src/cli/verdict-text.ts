@@ -1,7 +1,7 @@
 import { rfc3339Of } from '../shared/domain/gen-time.ts';
 import { adviceOf, reasonOf } from '../shared/domain/reasons.ts';
 import { hashNameOf } from '../shared/domain/stamp.ts';
-import { toldToken } from '../shared/domain/told-token.ts';
+import { type ToldToken, toldToken } from '../shared/domain/told-token.ts';
 import { type Certificate, isRecord, isSameName, type TrustStore, type Verified, type VerifiedRecord } from '../shared/rfc3161/index.ts';
 import { readableFingerprint, readableName } from './anchors.ts';
 import { CommandFailure } from './failure.ts';
@@ -18,11 +18,21 @@ export interface ToldVerdict {
   readonly details: readonly string[];
 }
 
-/** @param name what the user called the subject */
-export function tellVerdict(name: string, subject: Subject, judgement: SubjectJudgement, trust: TrustStore): ToldVerdict {
+/**
+ * @param name what the user called the subject
+ * @param others tokens that the verdict rests on beside the one that is stated
+ */
+export function tellVerdict(
+  name: string,
+  subject: Subject,
+  judgement: SubjectJudgement,
+  trust: TrustStore,
+  others: readonly Verified[] = [],
+): ToldVerdict {
   const { verdict, stated, online } = judgement;
   const chain = stated?.chain.map(({ der }) => trust.certificateOf(der)) ?? [];
   const told = stated && toldToken(stated);
+  const together = toldTogether([...(told ? [told] : []), ...others.map(toldToken)]);
   const reason = reasonText(judgement.reason);
   const imprint = stated && imprintOf(stated);
   const isValid = verdict === 'valid';
@@ -32,7 +42,7 @@ export function tellVerdict(name: string, subject: Subject, judgement: SubjectJu
   const notChecked = [
     ...(subject.input === undefined ? ['a file: only the token was judged'] : []),
     ...unreadText(subject.unread ?? []),
-    ...(told?.not_checked ?? []),
+    ...together.not_checked,
   ];
   const json = {
     subject: name,
@@ -43,12 +53,14 @@ export function tellVerdict(name: string, subject: Subject, judgement: SubjectJu
     claimed_at: isValid ? null : time,
     imprint: imprint ?? null,
     content_sha256: imprint?.algorithm === 'sha256' ? imprint.digest : null,
-    token_id: subject.stampId ?? null,
+    // Only a user who has nothing but an id gives it himself; any other comes from a file.
+    token_id: (subject.input === undefined && subject.stampId) || null,
+    claimed_token_id: (subject.input !== undefined && subject.stampId) || null,
     signer: told?.signer ?? null,
     policy: told?.policy ?? null,
     accuracy_seconds: told?.accuracy_seconds ?? null,
-    revocation: told?.revocation ?? [],
-    certificates_ended_at: told?.certificates_ended_at ?? null,
+    revocation: together.revocation,
+    certificates_ended_at: together.certificates_ended_at,
     ...(stated?.record && { evidence_record: { tokens: stated.record.tokens.length, holds_until: endOf(stated.record) } }),
     trust_anchor: isValid ? end : null,
     chain_ends_at: isValid ? null : end,
@@ -62,6 +74,17 @@ export function tellVerdict(name: string, subject: Subject, judgement: SubjectJu
     ...(online ? [`the service says: ${describeOnline(online)}${isValid ? '' : ', which proves nothing'}`] : []),
   ];
   return { json, line: `${shortName}: ${headline(subject, judgement, reason)}`, details };
+}
+
+/** Of several tokens: each certificate once, with the worst answer, each phrase once, and the earliest end. */
+function toldTogether(tokens: readonly ToldToken[]): Pick<ToldToken, 'revocation' | 'certificates_ended_at' | 'not_checked'> {
+  const answers = tokens.flatMap(({ revocation }) => revocation);
+  const worstLast = (['good', 'unknown', 'revoked'] as const).flatMap((each) => answers.filter(({ status }) => status === each));
+  return {
+    revocation: [...new Map(worstLast.map((answer) => [answer.sha256, answer])).values()],
+    certificates_ended_at: tokens.flatMap(({ certificates_ended_at: end }) => end ?? []).sort()[0] ?? null,
+    not_checked: [...new Set(tokens.flatMap((told) => told.not_checked))],
+  };
 }
 
 /** Others renew a container a hundred times. */
@@ -91,11 +114,17 @@ function imprintText(stated: Verified): string {
   return `${hashNameOf(algorithm)} ${digest}`;
 }
 
-function detailsOf(subject: Subject, { verdict, reason, stated, online }: SubjectJudgement, last: Certificate | undefined): string[] {
+function detailsOf(
+  subject: Subject,
+  { verdict, reason, stated, isTokenProved, online }: SubjectJudgement,
+  last: Certificate | undefined,
+): string[] {
   const { record, input, token } = subject;
   if (reason === 'imprint_mismatch' || reason === 'evidence_imprint_missing') {
-    const when = stated === undefined ? record && describeRecord(record) : `stamped at ${rfc3339Of(stated.genTimeText)}`;
-    const changed = `the file has changed since it was ${when ?? 'stamped'}, or is another one`;
+    const time = stated && rfc3339Of(stated.genTimeText);
+    const byToken = isTokenProved ? `stamped at ${time}` : `stamped, as its token says, at ${time}`;
+    const when = stated ? byToken : record ? `${describeRecord(record)}, as its record says` : 'stamped';
+    const changed = `the file has changed since it was ${when}, or is another one`;
     const mayBeOfBatch = token !== undefined && !isRecord(token);
     return [mayBeOfBatch ? `${changed}, or this is the token of a batch: use the .ers file` : changed];
   }

@@ -1,12 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { verify } from '../../src/cli/commands/verify.ts';
 import { workflowBundle } from '../../src/cli/commands/workflow-bundle.ts';
-import { createPki } from '../../src/tsa/pki.ts';
+import { issueCrl, pem } from '../../src/tsa/certificate.ts';
+import { createPki, issueSigner } from '../../src/tsa/pki.ts';
 import { forgeries } from '../support/bundle-forgeries.ts';
 import { type Bundle, type BundleLab, startBundleLab, unzip, withSums, zipped } from '../support/bundle-lab.ts';
 import { manipulations } from '../support/bundle-manipulations.ts';
 import { folderWith } from '../support/cli-in-process.ts';
+import { answerFor } from '../support/cli-verify-lab.ts';
 import { jsonLines } from '../support/command.ts';
 import { sha256 } from '../support/requests.ts';
 import { startService } from '../support/service.ts';
@@ -100,10 +102,13 @@ describe('W22: qstamp verify BUNDLE.zip FILE..., where nobody listens', () => {
     const { stdout } = await inFolder({ 'bundle.zip': good.zip }).run(['verify', '--ca', 'root.pem', 'bundle.zip', 'b']);
     expect(stdout).toMatch(/^bundle\.zip: valid, 3 outputs in this order existed at 20\S*\n {2}a record stamped at 20/);
     expect(stdout).toMatch(/\n {2}not checked: output types, stamp ids, README\.txt and verify\.sh: no signature covers them\n/);
-    expect(stdout).toMatch(/\nb: valid, existed at 20\S*; output 2 of 3 in bundle\.zip\n$/);
+    expect(stdout).toMatch(
+      /\nb: valid, existed at 20\S*; output 2 of 3 in bundle\.zip\n {2}not checked: whether CN=Development TSA\S* dev[^\n]*\n$/,
+    );
+    expect(stdout).not.toContain('closing record signed by');
   });
 
-  test('tells the briefing as the page does, which existed when the closing record was stamped', async () => {
+  test('tells what the record calls the briefing, which existed when the closing record was stamped', async () => {
     const files = { 'bundle.zip': good.zip, 'other.zip': other.zip, brief: 'do it', a: 'a' };
     const { run } = inFolder(files);
     const { code, stdout } = await run(['verify', '--json', '--ca', 'root.pem', 'bundle.zip', 'brief']);
@@ -112,10 +117,70 @@ describe('W22: qstamp verify BUNDLE.zip FILE..., where nobody listens', () => {
     expect(brief).toMatchObject({ issued_at: bundle?.closing_record_issued_at, claimed: { workflow_id: good.workflow.id } });
     const inWords = await run(['verify', '--ca', 'root.pem', 'bundle.zip', 'brief']);
     expect(inWords.stdout).toMatch(
-      /\nbrief: valid, existed at 20\S*; the briefing in bundle\.zip: what the agent was asked to do, not one of its outputs\n$/,
+      /\nbrief: valid, existed at 20\S*; the briefing in bundle\.zip, as the record says, and not one of its outputs\n {2}not checked: /,
     );
     const unproved = await run(['verify', '--json', '--ca', 'other.pem', 'bundle.zip', 'brief']);
     expect([unproved.code, jsonLines(unproved)[1]]).toMatchObject([1, { verdict: 'not_proved', issued_at: null, claimed: null }]);
+  });
+
+  test('V9: tells what was not checked of each token that a time rests on: those of root and closing record, and an output’s own', async () => {
+    const dayMs = 24 * 3_600_000;
+    const nowMs = Date.now();
+    const elsewhere = createPki({ nowMs: nowMs - 900 * dayMs });
+    const second = issueSigner(elsewhere.intermediate, { nowMs, commonName: 'Second TSA', notAfterMs: nowMs + 10 * dayMs });
+    const [notBeforeMs, notAfterMs] = [nowMs - 800 * dayMs, nowMs - 10 * dayMs];
+    const ended = issueSigner(elsewhere.intermediate, { nowMs, commonName: 'Ended TSA', notBeforeMs, notAfterMs });
+    const own = answerFor('b', { identity: ended, atMs: nowMs - 100 * dayMs }).toString('base64');
+    const record = String(good.files.get('closing-record.json'));
+    const bent = new Map(good.files)
+      .set('closing-record.tst', answerFor(record, { identity: second, atMs: nowMs }))
+      .set('stamps/1.txt', Buffer.from(String(good.files.get('stamps/1.txt')).replace(/^2 .*$/m, `2 token ${own}`)));
+    const { intermediate, root, rootPem } = lab.tsa.pki;
+    const list = { number: 1n, thisUpdateMs: nowMs - 1_000, nextUpdateMs: nowMs + dayMs, revoked: [] };
+    const { run } = inFolder({
+      'bundle.zip': await zipped(withSums(bent)),
+      'both.pem': rootPem + elsewhere.rootPem,
+      'lists.pem': [intermediate, root].map((issuer) => pem('X509 CRL', issueCrl(list, issuer))).join(''),
+      a: 'a',
+      brief: 'do it',
+    });
+    const line = ['--ca', 'both.pem', '--crl', 'lists.pem', 'bundle.zip', 'a', 'b', 'brief'];
+    const names = (common: string) => `CN=${common},O=qstamp development`;
+    const unknown = (common: string) =>
+      `whether ${names(common)} was revoked: the list that bears the name of its issuer was signed by another key`;
+    const ofSecond = [unknown('Second TSA'), unknown('Time-Stamping CA')];
+
+    const outcome = await run(['verify', '--json', ...line]);
+    expect(outcome.code).toBe(0);
+    const [bundle, a, b, brief] = jsonLines(outcome);
+    expect(bundle).toMatchObject({
+      signer: { subject: names('Development TSA') },
+      closing_record_signer: { subject: names('Second TSA') },
+      not_checked: [...ofSecond, 'output types, stamp ids, README.txt and verify.sh: no signature covers them'],
+      certificates_ended_at: null,
+    });
+    expect((bundle!.revocation as { status: string }[]).map(({ status }) => status)).toEqual(['good', 'good', 'unknown', 'unknown']);
+    expect(a).toMatchObject({ signer: { subject: names('Development TSA') }, not_checked: [], certificates_ended_at: null });
+    const endedAt = new Date(Math.floor(notAfterMs / 1000) * 1000).toISOString().replace('.000', '');
+    const stolen = expect.stringContaining(`stolen after its certificate had ended at ${endedAt}`);
+    const ofOwn = [unknown('Ended TSA'), unknown('Time-Stamping CA'), stolen];
+    expect(b).toMatchObject({ signer: { subject: names('Ended TSA') }, not_checked: ofOwn, certificates_ended_at: endedAt });
+    expect(b?.revocation).toHaveLength(2);
+    expect(brief).toMatchObject({ signer: { subject: names('Second TSA') }, not_checked: ofSecond, certificates_ended_at: null });
+
+    const { stdout } = await run(['verify', ...line]);
+    expect(stdout.match(/\n {2}closing record signed by .*/g)).toEqual([`\n  closing record signed by ${names('Second TSA')}`]);
+    expect(stdout).toContain(`\n  not checked: ${ofSecond.join('; ')}\n  not checked: output types`);
+    expect(stdout).toMatch(
+      /\na: valid, .* output 1 of 3 in bundle\.zip\nb: valid, .* output 2 of 3 in bundle\.zip\n {2}not checked: .*stolen after/,
+    );
+    expect(stdout).toMatch(/\nbrief: valid, .*\n {2}not checked: whether CN=Second TSA,.*\n$/);
+
+    const later = vi.spyOn(Date, 'now').mockReturnValue(nowMs + 365 * dayMs);
+    onTestFinished(() => later.mockRestore());
+    const [ends] = jsonLines(await run(['verify', '--json', ...line]));
+    expect(ends).toMatchObject({ verdict: 'valid', certificates_ended_at: expect.stringMatching(/Z$/) });
+    expect(ends?.not_checked).toContainEqual(expect.stringContaining(`had ended at ${ends?.certificates_ended_at}`));
   });
 
   test('judges each bundle by itself, and looks for a file in all of them, wherever it is named', async () => {

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { evidenceDocument, opensslSettingsText } from '../../src/shared/contract/evidence-bundle.ts';
+import { pem } from '../../src/tsa/certificate.ts';
+import { issueRoot } from '../../src/tsa/pki.ts';
 import { forgeries } from '../support/bundle-forgeries.ts';
 import {
   type Bundle,
@@ -126,6 +128,14 @@ describe('W22: verify.sh, where nothing is but sh, openssl and sha256sum', () =>
       output: expect.stringMatching(/\nNOT PROVED: .* no time-stamp of the closing record in this/),
     });
     expect(unsealed.output).not.toContain('mock');
+  });
+
+  test('tells the name of a certificate with one blank where it has many, which would fill a line', async () => {
+    const commonName = `x${' '.repeat(60)}EVERYTHING`;
+    const { certificate } = issueRoot({ algorithm: 'p-256', nowMs: Date.now(), commonName });
+    const anchors = textOf('certificates/anchors.pem') + pem('CERTIFICATE', certificate);
+    const { output } = await runScript(withSums(new Map(good.files).set('certificates/anchors.pem', Buffer.from(anchors))));
+    expect(output).toMatch(/\nsubject=.*x EVERYTHING/);
   });
 
   test('is red where its user trusts somebody else', async () => {

@@ -15,7 +15,7 @@ export LC_ALL
 nl='
 '
 
-clean() { # text -> $clean: what of it a terminal takes for letters; it may come from whoever made this bundle
+clean() { # text -> $clean: what of it a terminal takes for letters, and one blank of many; it may come from whoever made this bundle
   clean='' unclean=$(printf '%.300s' "$1") other='[! -~]'
   while :; do
     case $unclean in *$other*) ;; *) break ;; esac
@@ -23,6 +23,7 @@ clean() { # text -> $clean: what of it a terminal takes for letters; it may come
     clean=$clean$letters? unclean=${unclean#"$letters"?}
   done
   clean=$clean$unclean
+  while :; do case $clean in *'  '*) clean="${clean%%  *} ${clean#*  }" ;; *) break ;; esac; done
 }
 
 fail() { clean "$*"; printf 'DOES NOT HOLD: %s\n' "$clean"; exit 1; }

@@ -2,6 +2,7 @@ import { certificateJson, keepAnchor, readableFingerprint, readCertificates } fr
 import type { Command } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { exitCodes, misuse } from '../failure.ts';
+import { onOneLine } from '../terminal.ts';
 
 export const trustAdd: Command = {
   name: 'trust add',
@@ -18,7 +19,7 @@ export const trustAdd: Command = {
         const shown = certificateJson(certificate);
         const fingerprint = readableFingerprint(shown.sha256);
         const facts = [`issued by ${shown.issuer}, valid until ${shown.not_after}`, `SHA-256 ${fingerprint}`];
-        await confirm(values, ask, `${[shown.subject, ...facts].join('\n  ')}\nTrust it to vouch for time-stamps?`);
+        await confirm(values, ask, `${[shown.subject, ...facts].map(onOneLine).join('\n  ')}\nTrust it to vouch for time-stamps?`);
         const saved = await keepAnchor(anchorsFolder, certificate);
         terminal.result({ ...shown, saved }, `${shown.subject}: trusted from now on`, values.yes ? facts : []);
       }

@@ -115,6 +115,17 @@ describe('qstamp verify FILE.asics', () => {
     expect(JSON.stringify(said)).not.toContain('manifest.xml');
   });
 
+  test('V9: the name of an entry fills no line with blanks, so that its end would stand on one of its own', async () => {
+    const imitation = 'contract.pdf: valid, existed at 2001';
+    const blanks = ` \t\u00a0\u2028\u2029\u3000\u3164\u2800`.repeat(9);
+    const name = `META-INF/x${blanks}${imitation}`;
+    const zip = await zipOf([mimetype, file, token, { name, content: 'x' }]);
+    expect((await judge(zip)).said.not_checked).toContain(`${name} in the container`);
+    const { run } = folderWith([verify], { 'x.asics': zip, ...anchors });
+    const { stdout } = await run(['verify', '--ca', 'root.pem', 'x.asics']);
+    expect(stdout).toContain(`META-INF/x ${imitation} in the container`);
+  });
+
   test('reads containers of versions before, where sizes and CRC-32 stand behind the file', async () => {
     expect(await judge(await zipOf([mimetype, { ...file, isStreamed: true }, token]))).toMatchObject({
       code: 0,

@@ -5,7 +5,8 @@ import { readableFingerprint } from '../../../src/cli/anchors.ts';
 import { trustAdd } from '../../../src/cli/commands/trust-add.ts';
 import { trustList } from '../../../src/cli/commands/trust-list.ts';
 import { trustRemove } from '../../../src/cli/commands/trust-remove.ts';
-import { createPki } from '../../../src/tsa/pki.ts';
+import { pem } from '../../../src/tsa/certificate.ts';
+import { createPki, issueRoot } from '../../../src/tsa/pki.ts';
 import { folderWith } from '../../support/cli-in-process.ts';
 
 const [one, other] = [createPki({ nowMs: Date.now() }), createPki({ nowMs: Date.now() })];
@@ -34,6 +35,13 @@ test('shows subject and fingerprint, asks, and keeps what was said yes to', asyn
   expect(readdirSync(path('config/qstamp/anchors'))).toEqual([`${fingerprint}.pem`]);
   const { stdout: listed } = await run(['trust', 'list']);
   expect(listed).toContain(`SHA-256 ${readableFingerprint(fingerprint)}`);
+});
+
+test('shows the name of a certificate on one line, without what would make it look like several', async () => {
+  const { certificate } = issueRoot({ algorithm: 'p-256', nowMs: Date.now(), commonName: `x\u2028${' '.repeat(45)}SHA-256 00:00` });
+  const { run } = folderWith([trustAdd, trustList], { 'x.pem': pem('CERTIFICATE', certificate) });
+  const { asked, stdout } = await run(['trust', 'add', 'x.pem'], { answer: 'y' });
+  for (const text of [asked[0], stdout, (await run(['trust', 'list'])).stdout]) expect(text).toMatch(/^CN=x SHA-256 00:00,O=/);
 });
 
 test.each(['n', '', 'no', 'yesterday'])('the answer "%s" keeps nothing', async (answer) => {

@@ -64,7 +64,12 @@ describe('--online', () => {
     const { run } = folder(tokenOf('a'));
     const judge = async (token: Buffer | undefined) =>
       only(await run(['verify', '--online', '--json', '--ca', 'root.pem', tokenId], { url: (await answers(token)).url }));
-    expect(await judge(answerFor('a'))).toMatchObject({ verdict: 'valid', issued_at: genTime, token_id: tokenId });
+    expect(await judge(answerFor('a'))).toMatchObject({
+      verdict: 'valid',
+      issued_at: genTime,
+      token_id: tokenId,
+      claimed_token_id: null,
+    });
     expect(await judge(undefined)).toMatchObject({ verdict: 'not_proved', reason: expect.stringMatching(/^no_token: /) });
   });
 });

@@ -73,6 +73,8 @@ describe('qstamp verify --proof, where nobody listens', () => {
         verdict: 'valid',
         issued_at: '2024-02-29T12:00:00Z',
         content_sha256: sha256('b'),
+        token_id: null,
+        claimed_token_id: stampId,
         claimed: { workflow_id: workflowId, sequence_number: 2, output_count: 3 },
       },
     });

@@ -18,6 +18,7 @@ import {
   only,
   pki,
   stranger,
+  tokenId,
   tokenOf,
 } from '../../support/cli-verify-lab.ts';
 
@@ -54,6 +55,8 @@ describe('by itself, where nobody listens', () => {
       claimed_at: null,
       imprint: { algorithm: 'sha256', digest: digestOf('a').toString('hex') },
       content_sha256: digestOf('a').toString('hex'),
+      token_id: null,
+      claimed_token_id: tokenId,
       signer: { subject: named('Development TSA'), issuer: named('Time-Stamping CA'), sha256: fingerprintOf(pki.signer.certificate) },
       policy: '2.999.1',
       accuracy_seconds: 1,
@@ -141,13 +144,17 @@ describe('by itself, where nobody listens', () => {
     expect((await forged.run(['verify', 'a', '--ca', 'root.pem'])).stdout).toMatch(/^a: NOT VALID, imprint_mismatch: /);
   });
 
-  test.each([['--ca', 'root.pem'], []])('a changed file is said to have changed since when: %s', async (...options) => {
+  test.each([
+    [`stamped at ${genTime}`, ['--ca', 'root.pem']],
+    [`stamped, as its token says, at ${genTime}`, ['--ca', 'other.pem']],
+    [`stamped, as its token says, at ${genTime}`, []],
+  ])('V9: a changed file is said to have changed since it was %s, by %j', async (when, options) => {
     const { run, path } = folder(tokenOf('a'));
     writeFileSync(path('a'), 'b');
     const { code, stdout } = await run(['verify', 'a', ...options]);
     expect([code, stdout]).toEqual([1, expect.stringMatching(/^a: NOT VALID, imprint_mismatch: /)]);
     expect(stdout).toContain(
-      `the file has changed since it was stamped at ${genTime}, or is another one, or this is the token of a batch: use the .ers file`,
+      `the file has changed since it was ${when}, or is another one, or this is the token of a batch: use the .ers file`,
     );
   });
 
