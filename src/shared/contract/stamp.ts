@@ -176,7 +176,9 @@ const stampListItem = z
     token_id: uuid,
     issued_at: dateTime,
     tier: stampTier,
-    content_sha256: sha256Hex.nullable(),
+    content_sha256: sha256Hex
+      .nullable()
+      .describe('null where the imprint is no SHA-256, of which only `imprints=all` tells, or is damaged'),
     imprint: imprintShown,
     is_qualified: z.boolean(),
   })
