@@ -33,7 +33,6 @@ export function typeOf(schema: JsonSchema, words: TypeWords): string {
   if (Array.isArray(schema.anyOf)) return [...new Set(schemasIn(schema.anyOf).map((each) => typeOf(each, words)))].join(' | ');
   if (Array.isArray(schema.enum)) return words.oneOf(schema.enum);
   if ('const' in schema) return words.oneOf([schema.const]);
-  if (Array.isArray(schema.type)) return schema.type.map((type) => typeOf({ type }, words)).join(' | ');
   if (schema.type === undefined) return primitives.unknown;
   if (schema.type === 'array') return words.list(typeOf(isSchema(schema.items) ? schema.items : {}, words));
   if (schema.type === 'object') {

@@ -1,14 +1,18 @@
-import { writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { developmentToken } from '../../src/shared/runtime/config.ts';
 import { scenario } from '../../test/interop/scenario.ts';
 import { findProgram } from '../stack/administrator.ts';
 import { cached, recipeKey } from '../stack/cache.ts';
 import { checkoutDir, type StackContext } from '../stack/context.ts';
+import { goProgram } from '../stack/go-program.ts';
 import { CommandError, runCommand } from '../stack/run-command.ts';
+import { failed } from './clients/client.ts';
 
 const pythonGenerator = 'openapi-python-client==0.29.1';
 const typescriptGenerator = ['@hey-api/openapi-ts@0.95.0', 'typescript@5.9.3'];
+const goGenerator = 'github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2';
+const goRuntime = 'github.com/oapi-codegen/runtime@v1.8.0';
 
 /** This generator handles the media types of time-stamps and certificates as files only when it is told to. */
 const pythonConfig = {
@@ -28,6 +32,8 @@ const pythonConfig = {
 
 interface Stranger {
   readonly name: string;
+  /** How many calls its driver makes; else it makes those of the scenario. */
+  readonly calls?: number;
   /** Makes a client of the document in `documentFile`; answers the command that drives it, to be given the rest of its arguments. */
   readonly generate: (context: StackContext, documentFile: string) => Promise<readonly [command: string, ...args: string[]]>;
 }
@@ -69,15 +75,32 @@ export const generators: readonly Stranger[] = [
       return [process.execPath, 'test/interop/openapi-ts.ts', client];
     },
   },
+  {
+    name: 'oapi-codegen',
+    calls: 3,
+    generate: async (context, documentFile) => {
+      const generator = await goProgram(context, goGenerator);
+      const go = findProgram('go') ?? failed('there is no go on PATH');
+      const client = join(context.dataDir, 'go-client');
+      mkdirSync(client);
+      writeFileSync(join(client, 'go.mod'), 'module interop\n');
+      copyFileSync(join(checkoutDir, 'test/interop/oapi-codegen.go'), join(client, 'main.go'));
+      const inFolder = { ...context, cwd: client };
+      await runCommand(generator, ['-generate', 'types,client', '-package', 'main', '-o', 'client.go', documentFile], inFolder);
+      await runCommand(go, ['get', goRuntime], inFolder);
+      await runCommand(go, ['build', '-o', 'client'], inFolder);
+      return [join(client, 'client')];
+    },
+  },
 ];
 
-/** How many calls of one generated client were right, and a line for each that was not. */
+/** How many calls of one generated client were right, of how many, and a line for each that was not. */
 export async function meetClient(
-  { generate }: Stranger,
+  { generate, calls = scenario.length }: Stranger,
   context: StackContext,
   url: string,
   documentFile: string,
-): Promise<{ right: number; faults: string[] }> {
+): Promise<{ right: number; calls: number; faults: string[] }> {
   const scenarioFile = join(context.dataDir, 'scenario.json');
   writeFileSync(scenarioFile, JSON.stringify(scenario));
   const lines: string[] = [];
@@ -87,8 +110,8 @@ export async function meetClient(
     await runCommand(command, [...args, url, developmentToken.token, scenarioFile], { signal: context.signal, cwd: checkoutDir, onLine });
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
-    if (lines.length === 0) return { right: 0, faults: [error.message] };
+    if (lines.length === 0) return { right: 0, calls, faults: [error.message] };
   }
   const faults = lines.filter((line) => !line.endsWith(': ok'));
-  return { right: lines.length - faults.length, faults };
+  return { right: lines.length - faults.length, calls, faults };
 }

@@ -7,7 +7,7 @@ import { readReplies, replyBlockMs, replyStreamOf } from '../../src/shared/queue
 import type { StampItem, StampReply } from '../../src/shared/queue/stamp-job.ts';
 import { createStampQueue } from '../../src/shared/queue/stamp-queue.ts';
 import { opensslVerify } from '../support/openssl-tsa.ts';
-import { getJson, internalHeaders, postJson, verifyById, verifyRaw } from '../support/requests.ts';
+import { getJson, internalHeaders, postJson, randomHash, stampInternal, verifyById, verifyRaw } from '../support/requests.ts';
 import { type Settings, startService } from '../support/service.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
 
@@ -38,9 +38,10 @@ const itemOf = (algorithm: ImprintAlgorithm, content: Buffer): StampItem => ({
   requestId: 'test',
 });
 
-test('an imprint of every algorithm goes through queue, worker, TSA and store, and verifies as it is (S15, V1, V7)', async () => {
+test('an imprint of every algorithm goes through queue, worker, TSA and store, and verifies as it is; lists have it for `imprints=all` (S12, S15, V1, V7)', async () => {
   const tsa = await startTsa();
   const service = await startService({ settings: providersSettings([{ tsa }]) });
+  const list = async (query: string) => (await getJson(service, `/api/v1/internal/v1/stamps${query}`, internalHeaders)).body;
   for (const algorithm of ['sha384', 'sha512'] as const) {
     const item = itemOf(algorithm, randomBytes(16));
     const { tokenId, imprint } = item;
@@ -49,12 +50,16 @@ test('an imprint of every algorithm goes through queue, worker, TSA and store, a
     const expected = { valid: true, token_id: tokenId, content_sha256: null, imprint, tsp_provider: 'tsa-1', reason: null };
     expect((await verifyById(service, tokenId)).body).toMatchObject(expected);
     expect((await verifyRaw(service, 'token' in reply && reply.token)).body).toMatchObject(expected);
-    const { items } = (await getJson(service, '/api/v1/internal/v1/stamps', internalHeaders)).body;
-    expect(items).toContainEqual(expect.objectContaining({ token_id: tokenId, content_sha256: null, imprint }));
+    expect((await list('?imprints=all&limit=1')).items).toEqual([
+      expect.objectContaining({ token_id: tokenId, content_sha256: null, imprint }),
+    ]);
     const answer = Buffer.from(await (await service.fetch(`/api/v1/verify/v1/token/${tokenId}/tsr`)).arrayBuffer());
     const query = Buffer.from(await (await service.fetch(`/api/v1/verify/v1/token/${tokenId}/tsq`)).arrayBuffer());
     expect((await opensslVerify({ answer, against: { query }, rootPem: tsa.pki.rootPem })).output).toContain('Verification: OK');
   }
+  const { token_id } = (await stampInternal(service, { hash: randomHash() })).body;
+  expect(await list('')).toMatchObject({ items: [{ token_id }], total: 1 });
+  expect([(await list('?imprints=all&limit=1')).total, (await list('?imprints=all&offset=1')).total]).toEqual([3, 3]);
 });
 
 test('the mock provider, whose token holds a SHA-256, is asked for no other: nobody may make the stamp (S15, W19)', async () => {

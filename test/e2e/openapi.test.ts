@@ -99,6 +99,19 @@ describe('GET /openapi.json', () => {
     }
   });
 
+  test('says of every other operation that it needs no token, or does with none', () => {
+    const open = operations().filter(({ operation }) => !('401' in operation.responses));
+    for (const { name, operation } of open) expect([[], [{}]], name).toContainEqual(operation.security?.slice(-1));
+    expect(document.paths['/api/v1/verify/v1/raw']?.post?.security).toEqual([]);
+  });
+
+  test('has one type in each schema: generators such as oapi-codegen know no lists of types', () => {
+    expect(JSON.stringify(document)).not.toContain('"type":[');
+    expect(document.components.schemas.StampToken).toMatchObject({
+      properties: { sealed_storage_url: { anyOf: [{ type: 'string' }, { type: 'null' }] }, content_sha256: { type: 'string' } },
+    });
+  });
+
   test('operations on a workflow ask for its token (E5)', () => {
     for (const name of ['stamp', 'complete', 'redact-pii']) {
       const operation = document.paths[`/api/v1/workflow/{workflow_id}/${name}`]?.post;

@@ -27,9 +27,17 @@ function stampOf(product: string, agoMs: number): StoredStamp {
 const some = (count: number, product: string, agoMs: (index: number) => number): StoredStamp[] =>
   Array.from({ length: count }, (_, index) => stampOf(product, agoMs(index)));
 
-async function openIndexedStore(): Promise<Store> {
+/** A stamp of a client of the RFC 3161 door, as it may be. */
+const ofOtherImprint = (stamp: StoredStamp): StoredStamp => ({ ...stamp, imprint: { algorithm: 'sha512', digest: 'b'.repeat(128) } });
+
+function openPlainStore(): Store {
   const store = openStore(freshStore(), pino({ level: 'silent' }));
   onTestFinished(() => store.close());
+  return store;
+}
+
+async function openIndexedStore(): Promise<Store> {
+  const store = openPlainStore();
   await store.ensureIndexes();
   return store;
 }
@@ -41,11 +49,17 @@ const allPages = [
 ];
 
 /** Every page is as if all stamps of the product were sorted and cut. */
-async function expectPagesOf({ stamps }: Store, product: string, written: readonly StoredStamp[], pages = allPages): Promise<void> {
+async function expectPagesOf(
+  { stamps }: Store,
+  product: string,
+  written: readonly StoredStamp[],
+  pages = allPages,
+  imprints: 'sha256' | 'all' = 'sha256',
+): Promise<void> {
   const ids = written.flatMap(({ tokenId, caller }) => (caller.product === product ? [tokenId] : []));
   const newestFirst = ids.sort().reverse();
   for (const { offset, limit } of pages) {
-    const page = await stamps.listByProduct(product, { limit, offset });
+    const page = await stamps.listByProduct(product, { limit, offset, imprints });
     const listed = page.map(({ tokenId }) => tokenId);
     expect(listed, `${product}, offset ${offset}, limit ${limit}`).toEqual(newestFirst.slice(offset, offset + limit));
   }
@@ -111,11 +125,24 @@ test('S12: marks that are made while a late stamp is written are right, or are n
 });
 
 test('S12: a store without the index of products, and without marks, lists the same', async () => {
-  const store = openStore(freshStore(), pino({ level: 'silent' }));
-  onTestFinished(() => store.close());
+  const store = openPlainStore();
   const written = [...some(900, 'often', (index) => (index + 2) * minuteMs), ...some(5, 'rare', (index) => index * minuteMs)];
   await store.stamps.insertOnce(written);
+  const other = ofOtherImprint(stampOf('often', minuteMs));
+  await store.stamps.insertOnce([other]);
   await store.stampDirectory.begin('often');
   await expectPagesOf(store, 'often', written);
   await expectPagesOf(store, 'rare', written);
+  await expectPagesOf(store, 'often', [...written, other], allPages, 'all');
+});
+
+test('S12: stamps of other imprints are listed with all, and nowhere else', async () => {
+  const store = await openIndexedStore();
+  const sha256 = some(900, 'often', (index) => (index + 2) * minuteMs);
+  const others = some(700, 'often', (index) => (index / 3) * minuteMs).map(ofOtherImprint);
+  await store.stamps.insertOnce([...sha256, ...others, ...some(5, 'rare', () => 0)]);
+  await store.stampDirectory.extend('often');
+  await expectPagesOf(store, 'often', sha256);
+  await expectPagesOf(store, 'often', [...sha256, ...others], allPages, 'all');
+  expect((await store.stamps.find(others[0]!.tokenId))?.caller).toEqual({ kind: 'internal', product: 'often' });
 });

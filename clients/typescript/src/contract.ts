@@ -42,8 +42,8 @@ export interface StampToken {
   readonly token_id: string;
   /** RFC 3339, UTC */
   readonly issued_at: string;
-  /** null where the imprint is no SHA-256 */
-  readonly content_sha256: string | null;
+  /** SHA-256, 64 lower-case hexadecimal characters */
+  readonly content_sha256: string;
   readonly imprint: Imprint;
   /** opaque token body; with real providers base64 of the RFC 3161 TimeStampToken, or of the EvidenceRecord (RFC 4998) of a batched stamp */
   readonly token: string;

@@ -21,7 +21,8 @@ export interface OperationObject {
   readonly tags: readonly string[];
   readonly summary: string;
   readonly description?: string;
-  readonly security?: readonly Readonly<Record<string, readonly string[]>>[];
+  /** Empty where no token is needed. */
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
   readonly parameters?: readonly ParameterObject[];
   readonly requestBody?: { readonly required: true; readonly content: Readonly<Record<string, MediaObject>> };
   readonly responses: Readonly<Record<string, AnswerObject>>;
@@ -92,10 +93,10 @@ function impliedErrors({ body, authentication, isTokenOptional }: OperationContr
   ];
 }
 
-function describeSecurity({ authentication, isTokenOptional }: OperationContract): Pick<OperationObject, 'security'> {
-  if (authentication === undefined) return {};
+function describeSecurity({ authentication, isTokenOptional }: OperationContract): OperationObject['security'] {
+  if (authentication === undefined) return [];
   const scheme = authentication === 'service' ? 'ServiceToken' : 'WorkflowToken';
-  return { security: [{ [scheme]: [] }, ...(isTokenOptional ? [{}] : [])] };
+  return [{ [scheme]: [] }, ...(isTokenOptional ? [{}] : [])];
 }
 
 function describeHeaders(headers: Readonly<Record<string, string>> | undefined): { headers?: JsonSchema } {
@@ -184,7 +185,7 @@ function describeOperation(collector: SchemaCollector, { contract }: DescribedRo
     tags: [contract.tag],
     summary: contract.summary,
     ...(contract.description !== undefined && { description: contract.description }),
-    ...describeSecurity(contract),
+    security: describeSecurity(contract),
     ...(parameters.length > 0 && { parameters }),
     ...(body && {
       requestBody: {

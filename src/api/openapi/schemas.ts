@@ -13,14 +13,17 @@ export interface SchemaCollector {
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** References point from `$defs` to the components of the document. */
-function withMovedRefs(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withMovedRefs);
+/** References point from `$defs` to the components of the document, and each type is a schema of its own: some generators know no lists of types. */
+function adapted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(adapted);
   if (!isObject(value)) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, member]) =>
-      name === '$ref' && typeof member === 'string' ? [name, member.replace('#/$defs/', refPrefix)] : [name, withMovedRefs(member)],
-    ),
+    Object.entries(value).map(([name, member]) => {
+      if (name === '$ref' && typeof member === 'string') return [name, member.replace('#/$defs/', refPrefix)];
+      // Zod lists only types that have no constraints.
+      if (name === 'type' && Array.isArray(member)) return ['anyOf', member.map((type) => ({ type }))];
+      return [name, adapted(member)];
+    }),
   );
 }
 
@@ -41,7 +44,7 @@ export function createSchemaCollector(): SchemaCollector {
         if (fallback !== undefined) jsonSchema.default = fallback as typeof jsonSchema.default;
       },
     });
-    const { $schema, $defs, id, ...body } = withMovedRefs(converted) as Record<string, unknown>;
+    const { $schema, $defs, id, ...body } = adapted(converted) as Record<string, unknown>;
     if (isObject($defs)) {
       for (const [name, definition] of Object.entries($defs)) {
         if (!isObject(definition)) continue;

@@ -9,14 +9,14 @@ const schemaText = (schema: Readonly<Record<string, unknown>>): string => {
   if (typeof $ref === 'string') return $ref.slice($ref.lastIndexOf('/') + 1);
   if (Array.isArray(values)) return values.map(String).join(' | ');
   if (Array.isArray(anyOf)) return anyOf.map(schemaText).join(' | ');
-  return [type ?? 'any'].flat().map(String).join(' | ');
+  return String(type ?? 'any');
 };
 
 const pretty = (example: unknown): string => JSON.stringify(example, null, 2);
 
 function operationOf(method: string, path: string, operation: OperationObject): DocsOperation {
   const body = operation.requestBody?.content[jsonType];
-  const [scheme] = operation.security ?? [];
+  const [scheme] = operation.security;
   return {
     id: operation.operationId,
     method: method.toUpperCase(),

@@ -1,8 +1,10 @@
+import type { z } from 'zod';
 import type { StampListResponse } from '../../shared/contract/stamp.ts';
 import { contentSha256Of } from '../../shared/contract/stamp.ts';
-import type { DailyStatsRow } from '../../shared/contract/stats.ts';
+import type { DailyStatsRow, listQuery } from '../../shared/contract/stats.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import { type CounterStore, type DailyFigures, utcDay } from '../../shared/store/counters.ts';
+import { othersOf } from '../../shared/store/stamp-document.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 
 const dayMs = 24 * 3_600_000;
@@ -31,7 +33,7 @@ export function totalOfPage(page: { offset: number; shown: number; hasMore: bool
 
 /** What a product may read of its stamps and of the daily counters. */
 export interface Statistics {
-  listStamps(product: string, page: { limit: number; offset: number }): Promise<StampListResponse>;
+  listStamps(product: string, query: z.output<typeof listQuery>): Promise<StampListResponse>;
   /** Rows of the last `days` UTC days, today included, newest first. */
   daily(days: number): Promise<DailyStatsRow[]>;
 }
@@ -45,12 +47,13 @@ export function createStatistics(deps: {
 }): Statistics {
   const { stamps, counters, untilCounted, clock } = deps;
   return {
-    listStamps: async (product, { limit, offset }) => {
+    listStamps: async (product, { limit, offset, imprints }) => {
       await untilCounted();
       // One more than is shown tells whether the page is the last.
-      const [stored, counted] = await Promise.all([
-        stamps.listByProduct(product, { limit: limit + 1, offset }),
+      const [stored, counted, others] = await Promise.all([
+        stamps.listByProduct(product, { limit: limit + 1, offset, imprints }),
         counters.productTotal(product),
+        imprints === 'all' ? counters.productTotal(othersOf(product)) : 0,
       ]);
       const items = stored.slice(0, limit).map(({ tokenId, issuedAt, tier, imprint, isQualified }) => ({
         token_id: tokenId,
@@ -60,7 +63,7 @@ export function createStatistics(deps: {
         imprint,
         is_qualified: isQualified,
       }));
-      return { items, total: totalOfPage({ offset, shown: items.length, hasMore: stored.length > limit }, counted) };
+      return { items, total: totalOfPage({ offset, shown: items.length, hasMore: stored.length > limit }, counted + others) };
     },
     daily: async (days) => {
       await untilCounted();

@@ -128,7 +128,7 @@ export const stampToken = z
   .object({
     token_id: uuid,
     issued_at: dateTime,
-    content_sha256: sha256Hex.nullable().describe('null where the imprint is no SHA-256'),
+    content_sha256: sha256Hex,
     imprint: imprintShown,
     token: z
       .string()
@@ -144,7 +144,7 @@ export const stampToken = z
   .meta({ id: 'StampToken' });
 export type StampToken = z.output<typeof stampToken>;
 
-/** The answer about a stamp (201). `sealedUrl`: the secret address of its content. */
+/** The answer about a stamp of a SHA-256 (201), as all that are made over JSON (S15). `sealedUrl`: the secret address of its content. */
 export const stampTokenOf = (
   { tokenId, imprint, tier }: { readonly tokenId: string; readonly imprint: Imprint; readonly tier: StampTier },
   proof: { readonly issuedAt: string; readonly token: string; readonly provider: string; readonly isQualified: boolean },
@@ -152,7 +152,7 @@ export const stampTokenOf = (
 ): StampToken => ({
   token_id: tokenId,
   issued_at: proof.issuedAt,
-  content_sha256: contentSha256Of(imprint),
+  content_sha256: imprint.digest,
   imprint,
   token: proof.token,
   tier,
@@ -176,7 +176,9 @@ const stampListItem = z
     token_id: uuid,
     issued_at: dateTime,
     tier: stampTier,
-    content_sha256: sha256Hex.nullable(),
+    content_sha256: sha256Hex
+      .nullable()
+      .describe('null where the imprint is no SHA-256, of which only `imprints=all` tells, or is damaged'),
     imprint: imprintShown,
     is_qualified: z.boolean(),
   })

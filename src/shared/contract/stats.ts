@@ -9,6 +9,10 @@ export const callerKind = z.enum(callerKinds);
 export const listQuery = z.object({
   limit: queryInteger({ low: 1, high: 500, fallback: 50 }),
   offset: queryInteger({ low: 0, high: 100_000, fallback: 0 }),
+  imprints: z
+    .enum(['sha256', 'all'])
+    .default('sha256')
+    .describe('`all`: also stamps of SHA-384 and SHA-512, which the RFC 3161 door makes, and whose `content_sha256` is null'),
 });
 
 /** Query of the daily statistics. */

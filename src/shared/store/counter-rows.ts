@@ -7,6 +7,7 @@ export interface StampTally {
   readonly provider: string;
   readonly isQualified: boolean;
   readonly callerKind: CallerKind;
+  /** As `storedProductOf` names it. */
   readonly product: string | undefined;
   readonly outcome: 'stamped' | 'failed';
   /** From acceptance to evidence, in milliseconds; absent where it is not known any more. */

@@ -19,18 +19,18 @@ import {
 } from './counter-rows.ts';
 import { inStore } from './errors.ts';
 import { type FoldedRecord, foldLedgers } from './ledger-folding.ts';
-import type { StampSummary } from './stamps.ts';
+import { type StampSummary, storedProductOf } from './stamp-document.ts';
 
 export type { CountWrite } from './count-ledger.ts';
 export { type Activity, type ActivityTotals, type StampTally, utcDay } from './counter-rows.ts';
 
 /** What a stored stamp counts for, when the counters are made anew. Its latency is not known any more. */
-export const tallyOfRecord = ({ issuedAt, provider, isQualified, caller }: StampSummary): StampTally => ({
+export const tallyOfRecord = ({ issuedAt, provider, isQualified, caller, imprint }: StampSummary): StampTally => ({
   finishedAt: Date.parse(issuedAt),
   provider,
   isQualified,
   callerKind: caller.kind,
-  product: caller.product,
+  product: caller.product && storedProductOf(caller.product, imprint),
   outcome: 'stamped',
   latencyMs: undefined,
 });
@@ -68,6 +68,7 @@ export interface CounterStore {
   totals(timeMs: number): Promise<{ last24h: ActivityTotals; lifetime: ActivityTotals }>;
   /** Rows of the days from `since` (`YYYY-MM-DD`) on, newest first; its cost is the number of rows. */
   daily(since: string): Promise<DailyFigures[]>;
+  /** Of a product's stamps of SHA-256, or of the others: `othersOf`. */
   productTotal(product: string): Promise<number>;
   /** Adds to the rows what ended processes, and ended minutes of others, have counted. `timeMs`: now. */
   fold(timeMs: number): Promise<void>;

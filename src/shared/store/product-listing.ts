@@ -2,14 +2,22 @@ import { type Collection, MongoServerError } from 'mongodb';
 import { firstIdAt, timeOfId } from '../domain/stamp-id.ts';
 import { inOnePage, maxTimeMS } from './connection.ts';
 import { productIndex } from './indexes.ts';
-import { type IdRange, inRange } from './product-stamps.ts';
+import { type IdRange, inRange, newestIds, type StoredProducts } from './product-stamps.ts';
 import { blockSize } from './stamp-directory.ts';
-import { type AnyStamp, summaryFields } from './stamp-document.ts';
+import { type AnyStamp, othersOf, summaryFields } from './stamp-document.ts';
+
+/** Part of a product's stamps: those of SHA-256, or all. */
+export interface ProductPage extends Page {
+  readonly imprints?: 'sha256' | 'all' | undefined;
+}
 
 interface Page {
   readonly limit: number;
   readonly offset: number;
 }
+
+/** So much may the clock be ahead that made the newest id. */
+const aheadMs = 60_000;
 
 /** Within this many stamps a page is found without counting first. */
 const near = 2 * blockSize;
@@ -20,10 +28,11 @@ const isUnknownHint = (error: unknown): boolean => error instanceof MongoServerE
 /**
  * Lists the stamps of a product, newest first (S12), by marks of the directory: its cost does not grow with the stamps of this product or
  * of others, nor with the offset. DocumentDB sorts by no other index than that of `_id`, so a query of the product's index is given two ids
- * between which there is little to sort. Without marks it looks through all stamps.
+ * between which there is little to sort. Without marks it looks through all stamps. There are no marks for all imprints together: that list
+ * reads ids from the newest to the page, so its cost grows with the offset.
  */
 export function createProductListing(stamps: Collection<AnyStamp>) {
-  const scan = (product: string, range: IdRange, { offset, limit }: Page): Promise<AnyStamp[]> =>
+  const scan = (product: StoredProducts, range: IdRange, { offset, limit }: Page): Promise<AnyStamp[]> =>
     stamps
       .find(inRange(product, range), { projection: summaryFields, ...inOnePage })
       .hint({ _id: 1 })
@@ -78,12 +87,21 @@ export function createProductListing(stamps: Collection<AnyStamp>) {
     return seekAfter(skippedBlocks * blockSize + rest + limit, { limit, offset: rest }, until);
   }
 
-  return async (marks: readonly string[], product: string, page: Page): Promise<AnyStamp[]> => {
+  async function readAll(products: StoredProducts, { offset, limit }: Page): Promise<AnyStamp[]> {
+    const range = { after: '', until: firstIdAt(Date.now() + aheadMs) };
+    const ids = (await newestIds(stamps, products, range, offset + limit)).reverse().slice(offset);
+    const found = await stamps.find({ _id: { $in: ids } }, { projection: summaryFields, ...inOnePage }).toArray();
+    return found.sort((a, b) => (a._id < b._id ? 1 : -1));
+  }
+
+  return async (marks: readonly string[], product: string, { imprints, ...page }: ProductPage): Promise<AnyStamp[]> => {
+    const products = imprints === 'all' ? { $in: [product, othersOf(product)] } : product;
     try {
-      if (marks.length > 0) return await seekByMarks(marks, product, page);
+      if (typeof products !== 'string') return await readAll(products, page);
+      if (marks.length > 0) return await seekByMarks(marks, products, page);
     } catch (error) {
       if (!isUnknownHint(error)) throw error;
     }
-    return scan(product, { after: '' }, page);
+    return scan(products, { after: '' }, page);
   };
 }

@@ -12,7 +12,10 @@ export interface IdRange {
   readonly until?: string | undefined;
 }
 
-export const inRange = (product: string, { after, until }: IdRange) => ({
+/** Names under which stamps of a product are stored. */
+export type StoredProducts = string | { readonly $in: readonly string[] };
+
+export const inRange = (product: StoredProducts, { after, until }: IdRange) => ({
   'caller.product': product,
   _id: { $gt: after, ...(until !== undefined && { $lte: until }) },
 });
@@ -32,7 +35,7 @@ const nextSpanMs = (spanMs: number, found: number): number =>
  */
 export async function newestIds(
   stamps: Collection<AnyStamp>,
-  product: string,
+  product: StoredProducts,
   { after, until }: { readonly after: string; readonly until: string },
   most: number,
 ): Promise<string[]> {

@@ -28,6 +28,28 @@ export interface StoredStamp extends Stamp {
   readonly tokenAsSent?: string | undefined;
 }
 
+const othersMark = ':other-imprints';
+
+/** The name under which a product's stamps of other imprints than SHA-256 are stored. No product has a colon in its name (S13). */
+export const othersOf = (product: string): string => `${product}${othersMark}`;
+
+/**
+ * The name under which a product's stamp is stored and counted. The list of a product leaves out what is no SHA-256 (S12), at the same cost
+ * however much of that there is, because it is found under a name of its own.
+ */
+export const storedProductOf = (product: string, { algorithm }: Pick<Imprint, 'algorithm'>): string =>
+  algorithm === 'sha256' ? product : othersOf(product);
+
+const storedCallerOf = (caller: Caller, imprint: Imprint): Caller =>
+  caller.product === undefined ? caller : { ...caller, product: storedProductOf(caller.product, imprint) };
+
+/** Of a damaged document, whatever is there (V1). */
+const callerOf = (stored: Caller): Caller => {
+  const product: unknown = stored?.product;
+  const isOther = typeof product === 'string' && product.endsWith(othersMark);
+  return isOther ? { ...stored, product: product.slice(0, -othersMark.length) } : stored;
+};
+
 /** `_id` is the stamp's id: a UUID version 7, so that its order is time order (S7). */
 export interface StampDocument extends Omit<StoredStamp, 'tokenId' | 'imprint' | 'proofs' | 'tokenAsSent'> {
   readonly _id: string;
@@ -95,6 +117,7 @@ export function documentOf(
   return {
     _id: tokenId,
     ...rest,
+    caller: storedCallerOf(rest.caller, imprint),
     imprint: first.kind === 'leaf' ? { algorithm, digest: new Binary(Buffer.from(digest, 'hex')) } : imprint,
     ...(first.kind === 'token' && storedEvidenceOf(first.term)),
     proofs,
@@ -140,7 +163,7 @@ export function summaryOf(document: AnyStamp, batches: ReadonlyMap<string, Found
     tokenId,
     imprint: isFlat(document) ? imprintOf({ algorithm: 'sha256', digest: document.hash }) : imprintOf(document.imprint),
     tier,
-    caller,
+    caller: callerOf(caller),
     issuedAt: typeof issuedAt === 'string' ? withUsualFraction(issuedAt) : timeOfId(tokenId),
     provider: typeof provider === 'string' ? provider : '',
     isQualified: isQualified === true,
@@ -162,7 +185,7 @@ export function stampOf(document: AnyStamp, { renewalTokens, ...shared }: Shared
 }
 
 function nestedOf({ _id: tokenId, proofs, imprint, tokenDigest: _, ...rest }: StampDocument) {
-  return { tokenId, ...rest, stored: proofs, claimed: imprint };
+  return { tokenId, ...rest, caller: callerOf(rest.caller), stored: proofs, claimed: imprint };
 }
 
 function flatOf({

@@ -6,7 +6,7 @@ import { inOnePage, maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
 import { insertNew } from './insert.ts';
 import { joinReads } from './joined-reads.ts';
-import { createProductListing } from './product-listing.ts';
+import { createProductListing, type ProductPage } from './product-listing.ts';
 import type { RenewalStore } from './renewals.ts';
 import type { StampDirectory } from './stamp-directory.ts';
 import {
@@ -37,8 +37,8 @@ export interface StampStore {
   findMany(tokenIds: readonly string[]): Promise<StoredStamp[]>;
   /** The id of the stamp that holds this RFC 3161 token, or whose record this is (base64), or null. */
   findIdByToken(token: string): Promise<string | null>;
-  /** A product's stamps, newest first (S12). */
-  listByProduct(product: string, page: { limit: number; offset: number }): Promise<StampSummary[]>;
+  /** A product's stamps of SHA-256, or of all imprints, newest first (S12). */
+  listByProduct(product: string, page: ProductPage): Promise<StampSummary[]>;
   /** Every stamp, oldest first, for maintenance. @throws ServiceError `store_unavailable` */
   scan(): AsyncIterable<StampSummary>;
 }

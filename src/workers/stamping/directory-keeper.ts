@@ -63,7 +63,9 @@ export function createDirectoryKeeper({ directory, counters, log }: DirectoryKee
 
   return {
     wrote: async (stamps) => {
-      const byProduct = Map.groupBy(stamps, ({ caller }) => caller.product);
+      // The list of all imprints has no marks.
+      const marked = stamps.filter(({ imprint }) => imprint.algorithm === 'sha256');
+      const byProduct = Map.groupBy(marked, ({ caller }) => caller.product);
       byProduct.delete(undefined);
       for (const [product = '', ofProduct] of byProduct) {
         const count = (unmarked.get(product) ?? 0) + ofProduct.length;

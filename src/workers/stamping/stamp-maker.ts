@@ -7,6 +7,7 @@ import type { Asked, StampItem } from '../../shared/queue/stamp-job.ts';
 import { withoutCertificates } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import { type CounterStore, type StampTally, tallyOfRecord } from '../../shared/store/counters.ts';
+import { storedProductOf } from '../../shared/store/stamp-document.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 import {
   type AskedWords,
@@ -164,7 +165,7 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
     provider: proof?.provider ?? provider.name,
     isQualified: proof?.isQualified ?? provider.isQualified,
     callerKind: item.caller.kind,
-    product: item.caller.product,
+    product: item.caller.product && storedProductOf(item.caller.product, item.imprint),
     outcome: proof ? 'stamped' : 'failed',
     latencyMs: proof && clock() - item.acceptedAt,
   });

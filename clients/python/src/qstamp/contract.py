@@ -30,8 +30,8 @@ class StampToken:
     token_id: str
     issued_at: str
     """RFC 3339, UTC"""
-    content_sha256: str | None
-    """null where the imprint is no SHA-256"""
+    content_sha256: str
+    """SHA-256, 64 lower-case hexadecimal characters"""
     imprint: Imprint
     token: str
     """opaque token body; with real providers base64 of the RFC 3161 TimeStampToken, or of the EvidenceRecord (RFC 4998) of a batched stamp"""
