@@ -17,7 +17,8 @@ const documentedOutputTypes = ['image', 'text', 'audio', 'video', 'code', 'layou
 /** The most characters of an `agent_id`. */
 const maxAgentIdCharacters = 1024;
 
-const sha256Of = (what: string) =>
+/** SHA-256 in either case, given on in lower case (W17). */
+export const sha256Of = (what: string) =>
   text({ min: 64, max: 64, pattern: '^[0-9a-f]{64}$', lowersHex: true }).meta({
     description: `SHA-256 of the ${what}, 64 hexadecimal characters; upper case is taken and given on in lower case`,
   });
