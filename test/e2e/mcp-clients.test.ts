@@ -139,7 +139,12 @@ describe('@modelcontextprotocol/client 2.x that negotiates', () => {
       (await client.callTool({ name, arguments: given })) as unknown as ToolResult;
     const { structuredContent: stamped } = await call('stamp_file_hashes', { files: [{ name: 'größe.txt', sha256_hex: hash }] });
     const [{ token_id }] = stamped.files as [{ token_id: string }];
-    expect((await call('verify_file_hash', { sha256_hex: hash, token_id })).structuredContent).toMatchObject({ verified: true });
+    expect((await call('verify_file_hash', { sha256_hex: hash, token_id })).structuredContent).toMatchObject({
+      verified: false,
+      issued_at: expect.any(String),
+      reason: expect.stringMatching(/^test_stamp: /),
+      not_checked: expect.any(Array),
+    });
     expect((await call('service_verify_token', { token_id }).catch((error: Error) => error.message)) as unknown).toMatch(/service token/i);
     await client.close();
   });

@@ -3,18 +3,24 @@ import { startMailServer } from '../support/mail.ts';
 import { callTool, modernCall, postMcp, postModern, rpc, type ToolResult } from '../support/mcp.ts';
 import { getJson, internalHeaders, type JsonObject, randomHash, sha256, stampInternal, verifyById } from '../support/requests.ts';
 import { type Service, startService } from '../support/service.ts';
+import { postToDoor } from '../support/tsa-door.ts';
+import { ask } from '../support/tsa-lab.ts';
+import { providersSettings, startTsa } from '../support/tsa-service.ts';
+import { completeWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
 
 let service: Service;
-let closeMail: () => Promise<void>;
+const closers: (() => unknown)[] = [];
 beforeAll(async () => {
+  const onEnd = (close: () => unknown) => void closers.push(close);
   const mail = await startMailServer({ keep: true });
-  closeMail = () => mail.close();
+  onEnd(() => mail.close());
   const settings = { SMTP_URL: mail.url, MAIL_FROM: 'qstamp@qstamp.example', RATE_WORKFLOW_START_PER_HOUR: '0', LOG_LEVEL: 'trace' };
-  service = await startService({ keep: true, settings });
+  const providers = providersSettings([{ tsa: await startTsa({ onEnd }) }], onEnd);
+  service = await startService({ keep: true, settings: { ...settings, ...providers, TSA_DOOR: 'public' } });
+  onEnd(() => service.stop());
 });
 afterAll(async () => {
-  await service.stop();
-  await closeMail();
+  for (const close of closers.toReversed()) await close();
 });
 
 /** Both eras, by callers without a service token. */
@@ -91,6 +97,57 @@ describe.each(eras)('M13: a whole workflow by tools alone, without a service tok
     const given = { sha256_hex: hashes[0]!, token_id: String(first?.token_id) };
     expect(await done('verify_file_hash', given)).toMatchObject({ verified: true, issued_at: first?.issued_at, url: first?.verify_url });
     expect(await done('verify_file_hash', { ...given, sha256_hex: hashes[1]! })).toMatchObject({
+      verified: false,
+      reason: expect.stringMatching(/^imprint_mismatch: /),
+    });
+  });
+});
+
+describe('M13: verify_file_hash', () => {
+  const verify = async (of: Service, given: JsonObject) => (await callTool(of, 'verify_file_hash', given)).structuredContent;
+
+  test('W17: takes the hash in upper case, and passes on what the verdict does not rest on', async () => {
+    const hash = randomHash();
+    const { body } = await stampInternal(service, { hash });
+    const [byId, byToken] = [
+      await verify(service, { sha256_hex: hash.toUpperCase(), token_id: body.token_id }),
+      await verify(service, { sha256_hex: hash.toUpperCase(), token: body.token }),
+    ];
+    expect(byId).toMatchObject({ verified: true, reason: null, tsp_provider: 'tsa-1' });
+    expect(byId.not_checked).toEqual(expect.arrayContaining([expect.stringMatching(/^whether .* was revoked: /)]));
+    // The file was compared, either way.
+    expect(byToken).toEqual(byId);
+    const workflow = await startWorkflow(service);
+    await stampOutput(service, workflow, { output_hash: hash });
+    await completeWorkflow(service, workflow);
+    expect(await verify(service, { sha256_hex: hash.toUpperCase(), workflow_id: workflow.id })).toMatchObject({ verified: true });
+  });
+
+  test('S15: of a stamp of another algorithm it says so, by id and by token', async () => {
+    const reply = await postToDoor(service, ask({ hash: 'sha512' }).der);
+    const sha256_hex = sha256('the document');
+    for (const given of [{ token_id: reply.headers.get('qstamp-stamp-id') }, { token: reply.body.toString('base64') }]) {
+      expect(await verify(service, { sha256_hex, ...given })).toMatchObject({
+        verified: false,
+        reason: expect.stringMatching(/^imprint_algorithm_mismatch: /),
+      });
+    }
+  });
+
+  test('V9: a test stamp verifies no file: by id, by token, and of root and closing record of a workflow', async () => {
+    const mock = await startService();
+    const hash = randomHash();
+    const { body } = await stampInternal(mock, { hash });
+    const workflow = await startWorkflow(mock);
+    await stampOutput(mock, workflow, { output_hash: hash });
+    await completeWorkflow(mock, workflow);
+    for (const given of [{ token_id: body.token_id }, { token: body.token }, { workflow_id: workflow.id }]) {
+      expect(await verify(mock, { sha256_hex: hash, ...given })).toMatchObject({
+        verified: false,
+        reason: 'test_stamp: The stamp is of the mock provider, which is for testing: it proves nothing to a third party.',
+      });
+    }
+    expect(await verify(mock, { sha256_hex: randomHash(), token_id: body.token_id })).toMatchObject({
       verified: false,
       reason: expect.stringMatching(/^imprint_mismatch: /),
     });

@@ -124,6 +124,13 @@ describe('GET /openapi.json', () => {
     expect(document.paths['/mcp']?.post?.security).toEqual([{ ServiceToken: [] }, {}]);
   });
 
+  test('V9: of a list of stamps says that it tells what is recorded', () => {
+    const { description, operationId } = document.paths['/api/v1/internal/v1/stamps']!.get as Operation & { description?: string };
+    expect([operationId, description]).toEqual(['listStamps', expect.stringContaining('as recorded; verify a stamp')]);
+    const asRecorded = { description: 'as recorded; verify the stamp to have it proved' };
+    expect(document.components.schemas.StampListItem?.properties).toMatchObject({ issued_at: asRecorded, is_qualified: asRecorded });
+  });
+
   test('names tiers and headers, and says which answers are files', () => {
     for (const [request, tier] of [
       ['StampRequest', 'StampTier'],

@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { briefing, contentOf, sha256Of, workflowSamples } from '../support/page-samples.ts';
+import { createPageServer } from '../support/page-server.ts';
 import { mainText } from '../support/page-text.ts';
 import { useSamplePages } from '../support/sample-pages.ts';
 
@@ -42,6 +43,57 @@ describe('comparing a file', () => {
     const published = ['', '/outputs.json?first=1', '/closing-record.json'].map((path) => `${pages.url}/workflow/completed${path}`);
     expect(requests.filter((url) => !url.includes('/assets/') && !url.startsWith('data:'))).toEqual(published);
     expect((await pages.app.inject('/workflow/foundBriefing')).body).toContain('This is the hash of the briefing');
+  });
+
+  it.each([
+    ['not_proved', 'Not proved. mine is recorded as output 1; this page does not prove it.', 'No match. other is none of these outputs'],
+    [
+      'unfinished',
+      'Not proved. mine is recorded as output 1; this page does not prove it.',
+      'It cannot be told whether other is an output',
+    ],
+  ])('V9: on the page of one that is %s a file is only what is recorded', async (name, ...said) => {
+    await visit(`/workflow/${name}`, {}, async (page) => {
+      await page.setInputFiles('#file', [file('mine', contentOf(1)), file('other', Buffer.from('other'))]);
+      for (const words of said) await page.getByText(words).waitFor();
+      expect(await page.locator('.check .is-match').count()).toBe(0);
+    });
+  });
+
+  it('V9: an unfinished page does not say of a hash that it is no output', async () => {
+    const model = { ...workflowSamples.unfinished, find: workflowSamples.notFound.find };
+    const app = await createPageServer();
+    app.get('/asked', (_, reply) => reply.page('workflow', model));
+    const { body } = await app.inject('/asked');
+    await app.close();
+    expect(mainText(body)).toContain('It cannot be told whether an output of this workflow has this hash');
+  });
+
+  it('V9: once the browser finds that the record does not hold, no file that was compared before is called a match', async () => {
+    await visit('/workflow/qualified', {}, async (page) => {
+      const { promise: isCompared, resolve: letGo } = Promise.withResolvers<void>();
+      await page.route('**/root/evidence', async (route) => {
+        await isCompared;
+        await route.fulfill({ body: 'rubbish' });
+      });
+      await page.reload();
+      await page.setInputFiles('#file', file('mine', contentOf(1)));
+      await page.getByText('Match. mine is output 1').waitFor();
+      letGo();
+      await page.getByText('Not proved. mine is recorded as output 1; this page does not prove it.').waitFor();
+    });
+  });
+
+  it('V9: asks the service anew where a page is older than what became of its record', async () => {
+    await visit(`/workflow/${workflowId}`, {}, async (page) => {
+      await withoutTree(page);
+      await page.route('**/*find=*', async (route) => {
+        const answer = await route.fetch();
+        await route.fulfill({ response: answer, body: (await answer.text()).replace('data-proof="proved"', 'data-proof="broken"') });
+      });
+      await page.setInputFiles('#file', file('far.bin', contentOf(250)));
+      await page.getByText('Not proved. far.bin is recorded as output 250').waitFor();
+    });
   });
 
   it('takes a dropped file', async () => {

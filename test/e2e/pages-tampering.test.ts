@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { encryptText } from '../../src/shared/domain/encryption.ts';
 import { loadConfig } from '../../src/shared/runtime/config.ts';
 import { openStore } from '../../src/shared/store/store.ts';
+import { launchChromium } from '../support/chromium.ts';
 import { collectionOf, openDatabase } from '../support/database.ts';
 import { sha256 } from '../support/requests.ts';
 import { type Service, startService } from '../support/service.ts';
@@ -12,7 +13,7 @@ import { completeWorkflow, readPage, stampOutput, startWorkflow } from '../suppo
 
 type Table = ReturnType<typeof collectionOf>;
 
-const browser = { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } };
+const asBrowser = { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } };
 
 /** What a person reads: no tags, no white space beside single blanks. */
 const wordsOf = (html: string): string =>
@@ -21,7 +22,7 @@ const wordsOf = (html: string): string =>
     .replace(/<[^>]*>/g, ' ')
     .replace(/\s+/g, ' ');
 
-const readWords = async (service: Service, path: string): Promise<string> => wordsOf(await readPage(service, path, browser));
+const readWords = async (service: Service, path: string): Promise<string> => wordsOf(await readPage(service, path, asBrowser));
 
 const claims = /Qualified|covers th|Completed on|existed no later|Completed/;
 
@@ -160,6 +161,54 @@ test('V9: whatever is changed in the database, the page says first that it does 
   const refused = await read(`/api/v1/verify/v1/token/${stampId}`);
   expect(refused).toContain('This stamp is not valid');
   expect(refused).not.toMatch(claims);
+});
+
+test('V9: of a record that does not hold, no file and no hash is called a match, nor told to be no output', async () => {
+  const tsa = await startTsa();
+  const service = await startService({ settings: providersSettings([{ tsa }]) });
+  const workflow = await startWorkflow(service, { briefing_hash: sha256('briefing') });
+  for (const content of ['one', 'two', 'three']) await stampOutput(service, workflow, { output_hash: sha256(content) });
+  await completeWorkflow(service, workflow);
+  const path = `/workflow/${workflow.id}`;
+  const outputs = collectionOf(await openDatabase(service), 'outputs');
+  await outputs.updateOne({ _id: `${workflow.id}/000000000002` }, { $set: { hash: sha256('forged') } });
+  const browser = await launchChromium();
+  onTestFinished(() => browser.close());
+  const page = await browser.newPage();
+  await readPage(service, path);
+  await page.goto(service.url + path);
+  await page.locator('#in-browser-proof[data-state=broken]').waitFor();
+  const names = ['forged', 'two', 'three', 'briefing'];
+  await page.setInputFiles(
+    '#file',
+    names.map((name) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(name) })),
+  );
+  await page.getByText('briefing is recorded as').waitFor();
+  const told = await page.locator('.check .results li').allInnerTexts();
+  expect(told.map((line) => line.trim())).toEqual([
+    'Not proved. forged is recorded as output 2; this page does not prove it.',
+    expect.stringMatching(/^It cannot be told whether two is an output: this record does not hold/),
+    'Not proved. three is recorded as output 3; this page does not prove it.',
+    'Not proved. briefing is recorded as the briefing; this page does not prove it.',
+  ]);
+  expect(new Set(await page.locator('.check .results use').evaluateAll((all) => all.map((use) => use.getAttribute('href'))))).toEqual(
+    new Set(['#icon-warning']),
+  );
+  expect(await page.locator('.check .is-match').count()).toBe(0);
+
+  const findOf = async (content: string) => {
+    const [, found = ''] =
+      /(<div class="result.*?<\/div>)/s.exec(await readPage(service, `${path}?find=${sha256(content)}`, asBrowser)) ?? [];
+    expect(found).toContain('#icon-warning');
+    expect(found).not.toContain('is-match');
+    return wordsOf(found);
+  };
+  expect(await findOf('one')).toContain('Not proved. This hash is recorded as output 1 .');
+  expect(await findOf('briefing')).toMatch(/Not proved\. This is recorded as the hash of the briefing\./);
+  for (const content of ['two', 'three'])
+    expect(await findOf(content)).toContain(
+      'It cannot be told whether an output of this workflow has this hash: this record does not hold',
+    );
 });
 
 test('V9: where the trust anchors are gone, the pages say that nothing is proved', async () => {

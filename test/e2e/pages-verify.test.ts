@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { file as inContainer, mimetype, zipOf } from '../support/containers.ts';
-import { contentOf } from '../support/page-samples.ts';
+import { contentOf, sha256Of } from '../support/page-samples.ts';
 import { mainText, plainText } from '../support/page-text.ts';
 import { useSamplePages } from '../support/sample-pages.ts';
 
@@ -17,7 +17,7 @@ describe('the page of a stamp (V8, V9)', () => {
     const shown = await text('/verify/qualified');
     for (const said of [
       'This stamp is valid',
-      'existed no later than 21 November 2026, 09:31:01.482 UTC',
+      'existed no later than 21 November 2026, 09:31:01.482 UTC, give or take 0.5 s, as far as the provider acme-qtsa is trusted',
       'to within 0.5 s',
       'CN=Acme TSU 7,O=Acme Trust Services',
       '1.3.6.1.4.1.99999.1.2',
@@ -34,6 +34,12 @@ describe('the page of a stamp (V8, V9)', () => {
     ]) {
       expect(shown).toContain(said);
     }
+  });
+
+  it('V9, RFC 3161 §2.4.2: names an accuracy only where the token states one', async () => {
+    const posted = { method: 'POST', url: '/verify', headers: { 'content-type': 'application/x-www-form-urlencoded' } } as const;
+    const { body } = await pages.app.inject({ ...posted, payload: 'token=second' });
+    expect(mainText(body)).toMatch(/existed no later than 21 November 2026, 09:31:01\.482 UTC, as far as/);
   });
 
   it.each([
@@ -176,6 +182,47 @@ describe('/verify', () => {
       await page.setInputFiles('#file', file(name, Buffer.from([0x30, 0x03, 0xff])));
       expect(new URLSearchParams((await sent).postData() ?? '').get('token')).toBe('MAP/');
       await page.getByText('This stamp is not valid').waitFor();
+    });
+  });
+
+  it('takes one drop after the other: no file is called the content of a stamp that was dropped later', async () => {
+    const { result } = await visit('/verify', {}, async (page) => {
+      // Whatever is said of a match, with the hash that the verdict beside it is for; and a file that is read only when the test says so.
+      await page.evaluate(`{
+        const stream = Blob.prototype.stream;
+        const held = new Promise((resolve) => { globalThis.release = resolve; });
+        Blob.prototype.stream = async function () {
+          if (this.name === 'large') await held;
+          return stream.call(this);
+        };
+        globalThis.matches = [];
+        new MutationObserver(() => {
+          const said = document.querySelector('.results').innerText;
+          if (said.includes('Match.')) matches.push(document.querySelector('#verdict').dataset.digest);
+        }).observe(document.querySelector('.results'), { childList: true, subtree: true });
+      }`);
+      await page.setInputFiles('#file', [stampRecord, file('large', 'large'), file('first.txt', contentOf(1))]);
+      await page.getByRole('heading', { name: 'This stamp is valid' }).waitFor();
+      const second = file('second.qstamp.json', JSON.stringify({ stamp: { token: 'second' } }));
+      await page.setInputFiles('#file', [second, file('other.txt', 'other')]);
+      await page.evaluate('release()');
+      await page.waitForFunction('matches.length > 0');
+      await page.getByText('other.txt is another file').waitFor();
+      return { matches: await page.evaluate<string[]>('matches'), results: await page.innerText('.results') };
+    });
+    expect(new Set(result.matches)).toEqual(new Set([sha256Of(contentOf(1))]));
+    expect(result.results).not.toMatch(/first\.txt|large/);
+  });
+
+  it('an error in one drop does not stop the next', async () => {
+    await visit('/verify/qualified', {}, async (page) => {
+      const failed = page.waitForEvent('pageerror');
+      await page.evaluate(`document.querySelector('.results').className = 'hidden-by-the-test'`);
+      await page.setInputFiles('#file', file('first', 'first'));
+      await failed;
+      await page.evaluate(`document.querySelector('.hidden-by-the-test').className = 'results'`);
+      await page.setInputFiles('#file', file('mine', contentOf(1)));
+      await page.getByText('mine is what was stamped').waitFor();
     });
   });
 

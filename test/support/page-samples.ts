@@ -236,9 +236,13 @@ export const verifySamples = {
   }),
 } satisfies Record<string, VerifyPage>;
 
-/** What `/verify` answers to these tokens: an evidence record, a token that is none, and one of the mock provider. */
+/** What `/verify` answers to these tokens: an evidence record, another one without an accuracy, a token that is none, and one of the mock provider. */
 const pasted: Readonly<Record<string, VerdictShown>> = {
   good: proved({ provider: null, isQualified: false }),
+  second: proved({
+    imprint: { algorithm: 'sha256', digest: sha256Of(contentOf(2)) },
+    details: { ...provedStamp.details!, accuracySeconds: null },
+  }),
   plain: proved({ details: { ...provedStamp.details!, record: null } }),
   mock: proved({ isQualified: false, provider: 'mock', details: null }),
 };

@@ -138,6 +138,7 @@ function tellFaults(faults) {
     list.append(Object.assign(document.createElement('li'), { textContent: `And ${count(faults.length - 20)} more.` }));
   alarm.append(title, said, list);
   article.prepend(alarm);
+  article.dataset.proof = 'broken';
   for (const claim of article.querySelectorAll('.claim, .mark-qualified, .mark-not_qualified, .mark-test')) claim.remove();
   for (const name of /** @type {NodeListOf<HTMLElement>} */ (article.querySelectorAll('[data-unclaimed]'))) {
     name.textContent = name.dataset.unclaimed ?? '';

@@ -1,13 +1,26 @@
 // @ts-check
 import { find } from './page-parts.js';
 
-/** Shows the page's drop zone, where it has one, and hands on what is chosen or dropped. @param {(files: File[]) => void} take */
+/**
+ * Shows the page's drop zone, where it has one, and hands on what is chosen or dropped: one drop after the other, so that none speaks of
+ * what another one put on the page. Returns what hands on the last files once more.
+ *
+ * @param {(files: File[]) => Promise<void>} take
+ */
 export function openDropZone(take) {
+  let turn = Promise.resolve();
+  /** @type {File[]} */
+  let last = [];
+  const give = (/** @type {File[]} */ files) => {
+    last = files;
+    turn = turn.then(() => take(files)).catch(reportError);
+  };
+  const giveAgain = () => give(last);
   const zone = document.querySelector('.drop');
-  if (!(zone instanceof HTMLElement)) return;
+  if (!(zone instanceof HTMLElement)) return giveAgain;
   const input = /** @type {HTMLInputElement} */ (find('input', zone));
   zone.hidden = false;
-  input.addEventListener('change', () => take([...(input.files ?? [])]));
+  input.addEventListener('change', () => give([...(input.files ?? [])]));
   zone.addEventListener('dragleave', () => zone.classList.remove('over'));
   zone.addEventListener('dragenter', () => zone.classList.add('over'));
   // A file dropped beside the zone would replace the page.
@@ -16,6 +29,7 @@ export function openDropZone(take) {
     event.preventDefault();
     zone.classList.remove('over');
     const files = [...(event.dataTransfer?.files ?? [])];
-    if (files.length > 0) take(files);
+    if (files.length > 0) give(files);
   });
+  return giveAgain;
 }

@@ -9,10 +9,15 @@ import { addResult, bold, find } from './page-parts.js';
 
 const certificate = find('.certificate').dataset;
 const [outputs, page, pageSize] = [certificate.outputs, certificate.page, certificate.pageSize].map(Number);
-const results = find('.results');
+const results = find('.check .results');
 const [matchIcon, matchNote] = find('.certificate').classList.contains('is-test')
   ? ['warning', ' The stamps are test stamps: they prove nothing to a third party.']
   : ['check', ''];
+/** Whether the page claims the record (V9). The browser, too, may find that it does not hold. */
+const isClaimed = () => certificate.proof === 'proved' || certificate.proof === 'open';
+/** Whether all outputs are known: the chain of a record that is broken or unfinished was walked in part only. */
+const isWhole = () => certificate.proof !== 'broken' && certificate.proof !== 'unfinished';
+const untold = 'this record does not hold, or is still being checked.';
 /** As many as the service would name. */
 const mostFound = 100;
 
@@ -31,7 +36,10 @@ async function findOutputs(hash) {
   const answer = await fetch(`${location.pathname}?find=${hash}`);
   if (!answer.ok) throw new Error(`status ${answer.status}`);
   const found = new DOMParser().parseFromString(await answer.text(), 'text/html');
-  return (find('[data-found]', found).dataset.found ?? '').split(' ').filter(Boolean).map(Number);
+  // The answer is newer than this page.
+  if (isClaimed()) certificate.proof = find('.certificate', found).dataset.proof;
+  const told = found.querySelector('[data-found]')?.getAttribute('data-found') ?? '';
+  return told.split(' ').filter(Boolean).map(Number);
 }
 
 /** @param {number} number */
@@ -63,12 +71,18 @@ async function compareFile(file) {
     const numbers = await findOutputs(hash);
     const links = numbers.flatMap((number, i) => [i > 0 ? ', ' : '', linkTo(number)]);
     const isBriefing = hash === find('[data-briefing]').dataset.briefing;
-    item.classList.toggle('is-match', isBriefing || numbers.length > 0);
+    const isFound = isBriefing || numbers.length > 0;
+    item.classList.toggle('is-match', isFound && isClaimed());
     const match = (/** @type {(string | Node)[]} */ ...parts) => say(matchIcon, bold('Match.'), ' ', name, ...parts, matchNote);
-    if (isBriefing && numbers.length > 0) match(' is the briefing, and ', ...links, '.');
+    if (isFound && !isClaimed()) {
+      const briefing = isBriefing ? [links.length > 0 ? 'the briefing, ' : 'the briefing'] : [];
+      say('warning', bold('Not proved.'), ' ', name, ' is recorded as ', ...briefing, ...links, '; this page does not prove it.');
+    } else if (isBriefing && numbers.length > 0) match(' is the briefing, and ', ...links, '.');
     else if (isBriefing) match(' is the briefing: what the agent was asked to do, not one of its outputs.');
     else if (numbers.length > 0) match(' is ', ...links, '.', tree && numbers.length === 1 ? pathWords(tree, numbers[0]) : '');
-    else say('cross', bold('No match.'), ' ', name, ' is none of these outputs, and not the briefing. Its SHA-256 is ', hash, '.');
+    else if (isWhole())
+      say('cross', bold('No match.'), ' ', name, ' is none of these outputs, and not the briefing. Its SHA-256 is ', hash, '.');
+    else say('warning', bold('It cannot be told'), ' whether ', name, ` is an output: ${untold} Its SHA-256 is `, hash, '.');
     for (const row of rowsWith(hash)) row.classList.add('match');
   } catch {
     say('warning', bold('Not compared.'), ' ', name, ' could not be read or compared. Please try again.');
@@ -91,5 +105,9 @@ function followAnchor() {
 followAnchor();
 addEventListener('hashchange', followAnchor);
 addCopyButtons();
-openDropZone(compareAll);
-if (document.querySelector('#in-browser-proof')) tree = await proveInBrowser();
+const compareAgain = openDropZone(compareAll);
+if (document.querySelector('#in-browser-proof')) {
+  const wasClaimed = isClaimed();
+  tree = await proveInBrowser();
+  if (wasClaimed && !isClaimed()) compareAgain();
+}

@@ -28,6 +28,7 @@ const listContract = {
   ...shared,
   id: 'listStamps',
   summary: 'The stamps of the calling product, newest first',
+  description: '`issued_at` and `is_qualified` are as recorded; verify a stamp to have them proved.',
   query: listQuery,
   answers: { 200: json('One page of them, and how many there are.', stampListResponse) },
   errors: ['rate_limited', 'store_unavailable'],

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { stampTiers } from '../domain/tiers.ts';
-import { dateTime, issueOf, metadata, sha256Hex, sha256HexOfAnyCase, text, uuid, valueError } from './fields.ts';
+import { dateTime, issueOf, metadata, sha256HexOfAnyCase, text, uuid, valueError } from './fields.ts';
 import { anyUuid, idempotencyHeaders } from './parameters.ts';
 import {
   workflowCompleteResponse,
@@ -132,7 +132,7 @@ export const workflowBundleAnswer = z.object({
 /** Arguments of `verify_file_hash`: the hash, and exactly one of what it is to be compared with. */
 export const verifyFileArguments = z
   .object({
-    sha256_hex: sha256Hex,
+    sha256_hex: sha256HexOfAnyCase('file'),
     token_id: anyUuid.nullish().describe('of a stamp of this service'),
     token: text().nullish().describe('an opaque token, or base64 of an RFC 3161 token'),
     workflow_id: anyUuid.nullish().describe('of a workflow in which the file may be an output'),
@@ -145,7 +145,9 @@ export const verifyFileArguments = z
   .describe('sha256_hex, and exactly one of token_id, token and workflow_id');
 
 export const verifyFileAnswer = z.object({
-  verified: z.boolean().describe('whether this very file is proved to have existed at issued_at'),
+  verified: z
+    .boolean()
+    .describe('whether this very file is proved to have existed at issued_at; never by a test stamp (of the mock provider)'),
   reason: z.string().nullable().describe('why not, where it is not'),
   issued_at: dateTime.nullable().describe('of a workflow: when its root was stamped; null while it is open'),
   tsp_provider: z.string().nullable(),
@@ -153,4 +155,5 @@ export const verifyFileAnswer = z.object({
   token_id: z.string().nullable(),
   sequence_number: z.int().nullable().describe('of the output, in a workflow'),
   url: z.string().nullable().describe('a page that shows it'),
+  not_checked: z.array(z.string()).optional().describe('what the verdict on a stamp does not rest on, a phrase or a sentence each'),
 });

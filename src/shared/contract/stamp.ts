@@ -171,16 +171,19 @@ export const pendingStamp = errorResponse
   })
   .meta({ id: 'PendingStamp' });
 
+/** A list judges no stamp (V9). */
+const asRecorded = 'as recorded; verify the stamp to have it proved';
+
 const stampListItem = z
   .object({
     token_id: uuid,
-    issued_at: dateTime,
+    issued_at: dateTime.describe(asRecorded),
     tier: stampTier,
     content_sha256: sha256Hex
       .nullable()
       .describe('null where the imprint is no SHA-256, of which only `imprints=all` tells, or is damaged'),
     imprint: imprintShown,
-    is_qualified: z.boolean(),
+    is_qualified: z.boolean().describe(asRecorded),
   })
   .meta({ id: 'StampListItem' });
 

@@ -1,6 +1,7 @@
 import { verifyFileAnswer, verifyFileArguments } from '../../../shared/contract/mcp.ts';
 import type { VerificationResult } from '../../../shared/contract/verify.ts';
 import { verifyPath, workflowPath } from '../../../shared/domain/addresses.ts';
+import { looksLikeMockToken, mockProviderName } from '../../../shared/domain/mock-token.ts';
 import { reasonOf } from '../../../shared/domain/reasons.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
 import type { Verification } from '../../services/verification.ts';
@@ -8,6 +9,23 @@ import type { Workflows } from '../../services/workflows/workflows.ts';
 import type { CallGuards } from '../call-guards.ts';
 import type { Links } from './links.ts';
 import { createTool, type Tool } from './tool.ts';
+
+const testStamp = 'test_stamp: The stamp is of the mock provider, which is for testing: it proves nothing to a third party.';
+
+const openWorkflow = 'workflow_open: The file is recorded, and no stamp of the root proves it yet: complete the workflow.';
+
+const isMock = (token: string): boolean => looksLikeMockToken(Buffer.from(token, 'base64'));
+
+/** Why a stamp does not prove that a file with this hash existed; null where it does. */
+function reasonAgainst(hash: string, { valid, reason, imprint, tsp_provider }: VerificationResult): string | null {
+  if (!valid) return reason;
+  if (imprint?.algorithm !== 'sha256') return reasonOf('imprint_algorithm_mismatch');
+  if (imprint.digest !== hash) return reasonOf('imprint_mismatch');
+  return tsp_provider === mockProviderName ? testStamp : null;
+}
+
+/** Verification by id leaves the file to its caller, and this tool compares it. */
+const isLeftOpen = (unchecked: string): boolean => !unchecked.startsWith('whether you have the right file');
 
 export function createVerifyFileTool(deps: {
   readonly verification: Pick<Verification, 'byId' | 'raw'>;
@@ -17,17 +35,18 @@ export function createVerifyFileTool(deps: {
   const { verification, workflows, links } = deps;
 
   function ofStamp(hash: string, result: VerificationResult) {
-    const { valid, token_id, issued_at, content_sha256, tsp_provider, is_qualified, reason } = result;
-    const isOther = valid && content_sha256 !== hash;
+    const { token_id, issued_at, tsp_provider, is_qualified, not_checked } = result;
+    const reason = reasonAgainst(hash, result);
     return {
-      verified: valid && !isOther,
-      reason: isOther ? reasonOf('imprint_mismatch') : reason,
+      verified: result.valid && reason === null,
+      reason,
       issued_at,
       tsp_provider,
       is_qualified,
       token_id,
       sequence_number: null,
       url: token_id === null ? null : links.absolute(verifyPath(token_id)),
+      ...(not_checked && { not_checked: not_checked.filter(isLeftOpen) }),
     };
   }
 
@@ -37,12 +56,11 @@ export function createVerifyFileTool(deps: {
     const open = { tsp_provider: null, is_qualified: null, token_id: null };
     const page = links.absolute(workflowPath(workflowId));
     try {
-      const { sequence_number, root_stamp } = await workflows.proofs.inclusionOf(workflow, hash);
-      const reason = root_stamp
-        ? null
-        : 'workflow_open: The file is recorded, and no stamp of the root proves it yet: complete the workflow.';
+      const { sequence_number, root_stamp, closing_record } = await workflows.proofs.inclusionOf(workflow, hash);
+      const isTest = [root_stamp, closing_record?.stamp].some((stamp) => stamp && isMock(stamp.token));
+      const reason = !root_stamp ? openWorkflow : isTest ? testStamp : null;
       const url = `${page}#output-${sequence_number}`;
-      return { ...open, verified: root_stamp !== null, reason, issued_at: root_stamp?.issued_at ?? null, sequence_number, url };
+      return { ...open, verified: reason === null, reason, issued_at: root_stamp?.issued_at ?? null, sequence_number, url };
     } catch (error) {
       if (!(error instanceof ServiceError) || error.code !== 'not_found') throw error;
       const reason = 'not_an_output: No output of this workflow has this hash.';
@@ -54,7 +72,7 @@ export function createVerifyFileTool(deps: {
     name: 'verify_file_hash',
     description:
       'Check that a file is the one that was time-stamped. Compute the SHA-256 of the file as it is now (sha256_hex) and give exactly one of token_id, token or workflow_id. Returns verified; when true, issued_at is the time at which ' +
-      'the file existed; when false, reason says why: the file is another one, the stamp is not valid, or the workflow is still open. Needs no service token.',
+      'the file existed; when false, reason says why: the file is another one, the stamp is not valid or is a test stamp, or the workflow is still open. Needs no service token.',
     annotations: {
       title: 'Verify a file by its hash',
       readOnlyHint: true,

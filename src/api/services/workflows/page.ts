@@ -66,7 +66,8 @@ export function createWorkflowPages(deps: {
     // Counted before they were read: what was added in between is on the next view.
     const records = listed.filter(({ sequenceNumber }) => sequenceNumber <= total);
     const { proof, rows, root, closingRecord, chain } = await prove({ workflow, end, firstNumber, lastNumber, rows: records });
-    const find = chain ? await findOutputs(workflowId, query.find, chain) : null;
+    const unknown = query.find === undefined ? null : { hash: query.find, sequenceNumbers: [] };
+    const find = chain ? await findOutputs(workflowId, query.find, chain) : unknown;
     const now = clock();
     return {
       workflowId,
