@@ -81,7 +81,7 @@ function toldTogether(tokens: readonly ToldToken[]): Pick<ToldToken, 'revocation
   const answers = tokens.flatMap(({ revocation }) => revocation);
   const worstLast = (['good', 'unknown', 'revoked'] as const).flatMap((each) => answers.filter(({ status }) => status === each));
   return {
-    revocation: [...new Map(worstLast.map((answer) => [answer.sha256, answer])).values()],
+    revocation: [...new Map([...answers, ...worstLast].map((answer) => [answer.sha256, answer])).values()],
     certificates_ended_at: tokens.flatMap(({ certificates_ended_at: end }) => end ?? []).sort()[0] ?? null,
     not_checked: [...new Set(tokens.flatMap((told) => told.not_checked))],
   };

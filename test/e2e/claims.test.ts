@@ -148,7 +148,7 @@ describe('V10, V11: API, command and page say the same of', () => {
     const verify = async (hashes: string[]) => (await postJson(service, '/api/v1/verify/v1/raw', { token, hash, hashes })).body;
     expect(await verify(['0'.repeat(64)])).toMatchObject({ valid: false, reason: expect.stringMatching(/^imprint_mismatch: /) });
     const { not_checked } = await verify(['0'.repeat(128)]);
-    expect(not_checked).toContain('the hashes of other algorithms that were given: the token is for one hash only');
+    expect(not_checked).toContain('the hashes in other algorithms: the token holds one hash only');
   });
 
   test('a TSA that nobody here trusts and whose certificate had ended: not valid', async () => {

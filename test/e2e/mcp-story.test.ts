@@ -32,6 +32,45 @@ const eras: [string, (name: string, given: JsonObject) => Promise<ToolResult>][]
   ['2026-07-28', async (name, given) => ((await postModern(service, modernCall(name, given))).body as { result: ToolResult }).result],
 ];
 
+describe('W15: metadata of a workflow comes back as it was sent', () => {
+  const sent = '{ "b": 123456789012345678, "10": 1.0, "2": [ { "x": -1.50E+2 } , "a b\\"}" ], "\\u00e9": {} }';
+  const kept = '{"b":123456789012345678,"10":1.0,"2":[{"x":-1.50E+2},"a b\\"}"],"\\u00e9":{}}';
+  const start = (metadata: string) =>
+    `{"user_email":"client@example.com","agent_id":"a","briefing_hash":"${randomHash()}", "briefing_metadata" : ${metadata}}`;
+  const post = (path: string, body: string) =>
+    service.fetch(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+  const stateOf = async ({ workflow_id, workflow_token }: Record<string, unknown>) =>
+    (await service.fetch(`/api/v1/workflow/${workflow_id}`, { headers: { authorization: `Workflow ${workflow_token}` } })).text();
+
+  test('by REST', async () => {
+    const answer = await post('/api/v1/workflow/start', start(sent));
+    expect(answer.status).toBe(201);
+    const state = await stateOf((await answer.json()) as JsonObject);
+    expect(state).toContain(`"briefing_metadata":${kept},`);
+    expect(() => JSON.parse(state)).not.toThrow();
+  });
+
+  test('by an assistant, in a batch, and in both forms of its answer', async () => {
+    const call = (id: number, name: string, given: string) =>
+      `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"${name}","arguments":${given}}}`;
+    const [, started] = (await (await post('/mcp', `[${call(1, 'x', '{}')},${call(2, 'workflow_start', start(sent))}]`)).json()) as {
+      result: ToolResult;
+    }[];
+    const { workflow_id, workflow_token } = started!.result.structuredContent;
+    expect(await stateOf({ workflow_id, workflow_token })).toContain(`"briefing_metadata":${kept},`);
+    const told = await (await post('/mcp', call(3, 'workflow_status', JSON.stringify({ workflow_id, workflow_token })))).text();
+    expect(told).toContain(`"briefing_metadata":${kept},`);
+    const { result } = JSON.parse(told) as { result: ToolResult };
+    expect((result.content[0] as { text: string }).text).toContain(`"briefing_metadata":${kept},`);
+  });
+
+  test('a number that is too large for any reader is 422, wherever it stands', async () => {
+    const answer = await post('/api/v1/workflow/start', start('{"a":[{"b":1e400}]}'));
+    const { detail } = (await answer.json()) as { detail: unknown };
+    expect([answer.status, detail]).toMatchObject([422, [{ type: 'finite_number', loc: ['body', 'briefing_metadata', 'a', '0', 'b'] }]]);
+  });
+});
+
 describe.each(eras)('M13: a whole workflow by tools alone, without a service token, in %s', (era, call) => {
   const done = async (name: string, given: JsonObject) => {
     const { isError, structuredContent, content } = await call(name, given);

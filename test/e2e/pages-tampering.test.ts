@@ -223,7 +223,7 @@ test('V9: where the trust anchors are gone, the pages say that nothing is proved
   const read = (path: string) => readWords(without, path);
   const page = await read(`/workflow/${workflow.id}`);
   expect(page).toMatch(/Skip to the content .{0,80}Not proved/);
-  expect(page).toContain('nobody whom this installation trusts vouches for these stamps');
+  expect(page).toContain('Nobody whom this installation trusts vouches for these stamps');
   expect(page).not.toMatch(claims);
   expect(await read(`/api/v1/verify/v1/token/${body.stamp_token_id}`)).toContain('This stamp is not proved');
 });

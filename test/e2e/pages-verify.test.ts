@@ -45,7 +45,7 @@ describe('the page of a stamp (V8, V9)', () => {
   it.each([
     ['refused', 'This stamp is not valid', 'record_mismatch:'],
     ['unknown', 'No such stamp', 'it shows nothing'],
-    ['not_proved', 'This stamp is not proved', 'nobody whom this installation trusts vouches for it'],
+    ['not_proved', 'This stamp is not proved', 'It is not proved here, for this reason:'],
   ])('claims nothing of one that is %s', async (name, ...said) => {
     const shown = await text(`/verify/${name}`);
     for (const sentence of said) expect(shown).toContain(sentence);

@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { rpcRequests, rpcResponse, rpcResponses } from '../../shared/contract/mcp.ts';
+import { jsonAsSent } from '../../shared/contract/sent-text.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { statusOf } from '../http/error-status.ts';
 import { toServiceError } from '../http/errors.ts';
@@ -76,7 +77,8 @@ export function registerMcp(
     const asked = { body: request.body, headers: request.headers };
     const { status, body } = await (isModern(asked) ? modern : first).answer(asked, context);
     if (status === 401) await mistakes.wrongToken(request, reply);
-    return reply.code(status).send(body);
+    if (body === undefined) return reply.code(status).send();
+    return reply.code(status).type('application/json; charset=utf-8').send(jsonAsSent(body));
   });
 }
 

@@ -29,7 +29,7 @@ export const createStampEncryption =
   (metadataKey: () => Promise<KeyObject>): EncryptForStamp =>
   async (tokenId, said) => {
     const cipher = { key: deriveKey(await metadataKey(), tokenId), nonce: randomBytes(nonceBytes) };
-    return encryptMetadata(cipher, tokenId, said);
+    return encryptMetadata(cipher, tokenId, JSON.stringify(said));
   };
 
 export function createItemMaker({ encryptedOf, clock }: { encryptedOf: EncryptForStamp; clock: Clock }): MakeItem {

@@ -4,7 +4,7 @@ import { redactedEmail } from '../domain/mask-email.ts';
 import { workflowTiers } from '../domain/tiers.ts';
 import { linkMailStates, workflowStatuses } from '../domain/workflow-state.ts';
 import { email } from './email.ts';
-import { dateTime, issueOf, metadata, sha256Hex, sha256HexOfAnyCase, text, uuid, valueError } from './fields.ts';
+import { anyJson, dateTime, issueOf, metadata, sha256Hex, sha256HexOfAnyCase, text, uuid, valueError } from './fields.ts';
 import { anyUuid, idempotencyHeaders, preferHeaders } from './parameters.ts';
 import { callbackNeedsService, callbackUrl } from './stamp.ts';
 
@@ -22,7 +22,7 @@ export const workflowStartRequest = z
     user_email: email.describe('e-mail of the client; a link that verifies it is sent there'),
     agent_id: text({ max: maxAgentIdCharacters }).describe('free-form agent identifier'),
     briefing_hash: sha256HexOfAnyCase('briefing'),
-    briefing_metadata: metadata(z.unknown()).nullish(),
+    briefing_metadata: metadata(anyJson).nullish(),
     tier: workflowTier.default('standard'),
     callback_url: callbackUrl.nullish(),
   })
@@ -47,7 +47,7 @@ export const workflowStampRequest = z
       description: `a label; documented are ${documentedOutputTypes.join(', ')}`,
       examples: [...documentedOutputTypes],
     }),
-    output_metadata: metadata(z.unknown()).nullish(),
+    output_metadata: metadata(anyJson).nullish(),
     callback_url: callbackUrl.nullish(),
   })
   .meta({ id: 'WorkflowStampRequest' });

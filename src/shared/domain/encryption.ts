@@ -55,9 +55,9 @@ export function decryptText(key: KeyObject, context: string, encrypted: string):
 
 const metadataContext = (tokenId: string): string => `metadata:${tokenId}`;
 
-/** What a caller said about the stamp of that id, as it travels and rests. */
-export const encryptMetadata = (cipher: Omit<Cipher, 'context'>, tokenId: string, metadata: object): string =>
-  encryptText({ ...cipher, context: metadataContext(tokenId) }, JSON.stringify(metadata));
+/** What a caller said about the stamp of that id, as it travels and rests; `metadata` is JSON. */
+export const encryptMetadata = (cipher: Omit<Cipher, 'context'>, tokenId: string, metadata: string): string =>
+  encryptText({ ...cipher, context: metadataContext(tokenId) }, metadata);
 
 /** The metadata as JSON again; undefined for another key or stamp. */
 export const decryptMetadata = (key: KeyObject, tokenId: string, encrypted: string): string | undefined =>

@@ -1,0 +1,73 @@
+import { randomUUID } from 'node:crypto';
+
+/**
+ * Metadata of workflows comes back as it was sent (W15). `JSON.parse` rounds large integers, drops the fraction of `1.0`, and moves members
+ * that are named by integers to the front. So the text is kept beside the value, without its white space.
+ */
+const texts = new WeakMap<object, string>();
+
+const names: ReadonlySet<unknown> = new Set(['briefing_metadata', 'output_metadata']);
+const hasName = /"(briefing|output)_metadata"/;
+const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
+
+/** The text that metadata was read from; its JSON where it came in no text. */
+export const sentTextOf = (metadata: object): string => texts.get(metadata) ?? JSON.stringify(metadata);
+
+/** Has `copy` be the same text as what it was made of. */
+export function keepSentText(copy: object, original: object): void {
+  const text = texts.get(original);
+  if (text !== undefined) texts.set(copy, text);
+}
+
+/** Metadata as `sentTextOf` gave it. */
+export function readSentText(text: string): Record<string, unknown> {
+  const metadata = JSON.parse(text) as Record<string, unknown>;
+  texts.set(metadata, text);
+  return metadata;
+}
+
+/** An array or object whose end is not read yet, and the place in it that is: a name, or null before it, or an index. */
+interface Open {
+  readonly value: unknown;
+  readonly start: number;
+  place: string | number | null;
+}
+
+const valueAt = ({ value, place }: Open): unknown =>
+  typeof value === 'object' && value !== null && place !== null ? (value as Record<string | number, unknown>)[place] : undefined;
+
+/** Keeps the texts of all metadata in `value`, which `JSON.parse` made of `text`. */
+export function keepSentTexts(value: unknown, text: string): void {
+  if (!hasName.test(text)) return;
+  const open: Open[] = [];
+  let compact = '';
+  for (const [token] of text.matchAll(tokens)) {
+    const around = open.at(-1);
+    if (token === '{' || token === '[') {
+      open.push({ value: around ? valueAt(around) : value, start: compact.length, place: token === '{' ? null : 0 });
+    } else if (around?.place === null && token.startsWith('"')) {
+      around.place = JSON.parse(token);
+    } else if (around && token === ',') {
+      around.place = typeof around.place === 'number' ? around.place + 1 : null;
+    }
+    compact += token;
+    if (token !== '}' && token !== ']') continue;
+    const ended = open.pop();
+    if (names.has(open.at(-1)?.place) && typeof ended?.value === 'object' && ended.value !== null)
+      texts.set(ended.value, compact.slice(ended.start));
+  }
+}
+
+const mark = randomUUID();
+
+/** The JSON of an answer, in which metadata stands as it was sent. */
+export function jsonAsSent(answer: unknown): string {
+  const sent: string[] = [];
+  const json = JSON.stringify(answer, (_name, value: unknown) => {
+    const text = typeof value === 'object' && value !== null ? texts.get(value) : undefined;
+    if (text === undefined) return value;
+    sent.push(text);
+    return mark;
+  });
+  return json.split(`"${mark}"`).reduce((before, after, index) => before + sent[index - 1] + after);
+}
