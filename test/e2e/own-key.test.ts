@@ -53,7 +53,7 @@ describe('a key of one’s own', () => {
     expect((await health()).checks).toMatchObject({ provider: 'ok', clock: 'ok' });
     const text = await scrape(service.workers[0]!);
     expect(seriesValue(text, 'qstamp_clock_state{provider="own-tsa",state="ok"}')).toBe(1);
-    expect(Math.abs(seriesValue(text, 'qstamp_clock_drift_seconds{provider="own-tsa"}')!)).toBeLessThan(0.5);
+    expect(Math.abs(seriesValue(text, 'qstamp_clock_drift_seconds{provider="own-tsa"}')!)).toBeLessThan(1);
   });
 
   test('is opened by the workers only: an API serves without the file, a worker ends with one line (rule 8)', async () => {
@@ -91,7 +91,7 @@ describe('a clock that is not right', () => {
     await eventually(async () => (await status(service)).providers[0]?.clock?.status === 'off');
     const shown = await status(service);
     expect(shown).toMatchObject({ status: 'outage', providers: [{ status: 'outage' }] });
-    expect(Math.abs(shown.providers[0]!.clock!.drift_ms + 5_000)).toBeLessThan(200);
+    expect(Math.abs(shown.providers[0]!.clock!.drift_ms + 5_000)).toBeLessThan(1_000);
     expect((await getJson(service, '/health/')).body).toMatchObject({
       status: 'degraded',
       checks: { provider: 'failing', clock: 'failing' },

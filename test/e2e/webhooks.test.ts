@@ -78,12 +78,9 @@ describe('N2, N3: webhooks of stamps', () => {
       Promise.all(Array.from({ length: count }, () => stampInternal(service, { hash: randomHash(), callback_url })));
     expect((await stampFor(hanging.url, 120)).every(({ status }) => status === 201)).toBe(true);
     await arrived(hanging.received, 8);
-    const startedAt = Date.now();
     await stampFor(other.url, 30);
     await arrived(other.received, 30);
-    // Before the first of the other's has been waited for to the end.
-    expect(Date.now() - startedAt).toBeLessThan(9_000);
-    expect(hanging.received).toHaveLength(8);
+    expect(hanging.mostAtOnce()).toBe(8);
     hanging.answer(204);
     const ids = () => new Set(hanging.received.map(({ headers }) => headers['webhook-id'])).size;
     await eventually(async () => ids() === 120, 60_000);

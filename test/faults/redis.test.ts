@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
 import { createFault } from '../../src/tsa/faults.ts';
 import { tries } from '../support/depth.ts';
-import { refusedWithinASecond, untilRefused } from '../support/refusals.ts';
+import { refusedAtOnce, untilRefused } from '../support/refusals.ts';
 import {
   eventually,
   expectStamped,
@@ -17,7 +17,7 @@ import { startPrivateRedis } from '../support/servers.ts';
 import { startService } from '../support/service.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
 
-test('Redis stopped: 503 within a second, alive but not ready, and back without a restart (E10, R4)', async () => {
+test('Redis stopped: 503, alive but not ready, and back without a restart (E10, R4)', async () => {
   const redis = await startPrivateRedis();
   onTestFinished(redis.dispose);
   const service = await startService({ settings: { REDIS_URL: redis.url } });
@@ -25,8 +25,8 @@ test('Redis stopped: 503 within a second, alive but not ready, and back without 
   expect(before.status).toBe(201);
 
   await redis.stop();
-  await refusedWithinASecond(() => stampInternal(service, { hash: randomHash() }));
-  await refusedWithinASecond(() => stampAgent(service, 'basic', { hash: randomHash() }));
+  await refusedAtOnce(() => stampInternal(service, { hash: randomHash() }));
+  await refusedAtOnce(() => stampAgent(service, 'basic', { hash: randomHash() }));
   expect((await service.fetch('/health/live')).status).toBe(200);
   expect((await service.fetch('/health/ready')).status).toBe(503);
   expect((await getJson(service, '/health/')).body).toMatchObject({ checks: { redis: 'failing', mongodb: 'ok' } });
@@ -41,17 +41,19 @@ test('Redis stopped: 503 within a second, alive but not ready, and back without 
   expect((await verifyById(service, before.body.token_id)).body.valid).toBe(true);
 });
 
-test('Redis hanging: once that is noticed, 503 within a second, for many at once too, and back by itself (E10)', async () => {
+test('Redis hanging: once that is noticed, 503, for many at once too, and back by itself (E10)', async () => {
   const redis = await startPrivateRedis();
   onTestFinished(redis.dispose);
   const service = await startService({ settings: { REDIS_URL: redis.url, STAMP_WAIT_MS: '30000' } });
   await redis.pause();
   const sentBefore = stampInternal(service, { hash: randomHash() });
-  await untilRefused(service);
-  await Promise.all(
-    Array.from({ length: tries(100, 50) }, () => refusedWithinASecond(() => stampInternal(service, { hash: randomHash() }))),
-  );
-  await redis.resume();
+  try {
+    await untilRefused(service);
+    await Promise.all(Array.from({ length: tries(100, 50) }, () => refusedAtOnce(() => stampInternal(service, { hash: randomHash() }))));
+  } finally {
+    // A service that waits for it would not stop.
+    await redis.resume();
+  }
   expect((await sentBefore).status).toBe(201);
   await eventually(async () => (await stampInternal(service, { hash: randomHash() })).status === 201);
 });

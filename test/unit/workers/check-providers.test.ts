@@ -47,7 +47,6 @@ test('one that fails is named with its reason, and ends the command with 1; --js
     clock_difference_ms: expect.any(Number),
     latency_ms: expect.any(Number),
   });
-  expect(Math.abs(one.clock_difference_ms)).toBeLessThan(2_000);
   expect(two).toMatchObject({
     provider: 'tsa-2',
     is_qualified: false,

@@ -8,8 +8,8 @@ const ask = (port: number, host = '127.0.0.1', timeoutMs = 2_000) => askTimeServ
 test.each([0, 1_234, -90_000, 40 * 365 * 86_400_000])('RFC 4330 §5: a time server that is %d ms ahead is found to be', async (offsetMs) => {
   const { port } = await startTimeServer({ offsetMs });
   const { offsetMs: found, delayMs } = await ask(port);
-  expect(Math.abs(found - offsetMs)).toBeLessThan(50);
-  expect(delayMs).toBeLessThan(100);
+  // RFC 4330 §5: the error is at most half of the time under way; clocks here tell whole milliseconds.
+  expect(Math.abs(found - offsetMs)).toBeLessThanOrEqual(delayMs / 2 + 2);
 });
 
 test('RFC 4330 §5: the request is one of version 4 from a client, and says nothing of our clock', async () => {
@@ -64,6 +64,8 @@ test('RFC 4330 §3: a time after 2036, where the seconds begin anew, is read as 
       writeNtpTime(answer, 40, Date.UTC(2036, 1, 8));
     }),
   });
+  const before = Date.now();
   const { offsetMs } = await ask(port);
-  expect(Math.abs(Date.now() + offsetMs - Date.UTC(2036, 1, 8))).toBeLessThan(50);
+  expect(Date.UTC(2036, 1, 8) - offsetMs).toBeGreaterThanOrEqual(before - 2);
+  expect(Date.UTC(2036, 1, 8) - offsetMs).toBeLessThanOrEqual(Date.now() + 2);
 });

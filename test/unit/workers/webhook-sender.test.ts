@@ -79,9 +79,7 @@ test.each([
   const { port } = await startListener(again === '' ? () => undefined : answer);
   const before = process.memoryUsage().rss;
   const send = createWebhookSender({ ...setup, isOpen: true, answerWithinMs: 1_000 });
-  const startedAt = Date.now();
   await expect(send(webhook(`http://127.0.0.1:${port}/`))).rejects.toMatchObject({ name: 'WebhookError', isFinal: false });
-  expect(Date.now() - startedAt).toBeLessThan(8_000);
   expect(process.memoryUsage().rss - before).toBeLessThan(150 * 1024 * 1024);
 });
 
