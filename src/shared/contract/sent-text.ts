@@ -8,7 +8,8 @@ const texts = new WeakMap<object, string>();
 
 const names: ReadonlySet<unknown> = new Set(['briefing_metadata', 'output_metadata']);
 const hasName = /"(briefing|output)_metadata"/;
-const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
+const otherToken = /[{}[\],:]|[^\s{}[\],:"]+/y;
+const whiteSpace = /\s*/y;
 
 /** The text that metadata was read from; its JSON where it came in no text. */
 export const sentTextOf = (metadata: object): string => texts.get(metadata) ?? JSON.stringify(metadata);
@@ -36,12 +37,42 @@ interface Open {
 const valueAt = ({ value, place }: Open): unknown =>
   typeof value === 'object' && value !== null && place !== null ? (value as Record<string | number, unknown>)[place] : undefined;
 
+const isEscaped = (text: string, index: number): boolean => {
+  let first = index;
+  while (text[first - 1] === '\\') first -= 1;
+  return (index - first) % 2 === 1;
+};
+
+/** The index behind the quote that ends a string. An expression for a whole string would overflow the stack of the matcher. */
+function endOfString(text: string, start: number): number {
+  let end = start;
+  do end = text.indexOf('"', end + 1);
+  while (isEscaped(text, end));
+  return end + 1;
+}
+
+function endOf(pattern: RegExp, text: string, start: number): number {
+  pattern.lastIndex = start;
+  pattern.test(text);
+  return pattern.lastIndex;
+}
+
+/** The tokens of a text that is JSON. */
+function* tokensOf(text: string): Generator<string> {
+  let start = endOf(whiteSpace, text, 0);
+  while (start < text.length) {
+    const end = text[start] === '"' ? endOfString(text, start) : endOf(otherToken, text, start);
+    yield text.slice(start, end);
+    start = endOf(whiteSpace, text, end);
+  }
+}
+
 /** Keeps the texts of all metadata in `value`, which `JSON.parse` made of `text`. */
 export function keepSentTexts(value: unknown, text: string): void {
   if (!hasName.test(text)) return;
   const open: Open[] = [];
   let compact = '';
-  for (const [token] of text.matchAll(tokens)) {
+  for (const token of tokensOf(text)) {
     const around = open.at(-1);
     if (token === '{' || token === '[') {
       open.push({ value: around ? valueAt(around) : value, start: compact.length, place: token === '{' ? null : 0 });

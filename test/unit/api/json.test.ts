@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { MalformedJsonError, parseJsonText } from '../../../src/api/http/json-text.ts';
+import { sentTextOf } from '../../../src/shared/contract/sent-text.ts';
 import { tries } from '../../support/depth.ts';
 
 /** Texts that are not JSON, and where and why CPython 3.11 says so. */
@@ -91,4 +92,13 @@ test('whatever the octets: a value, or json_invalid within the text', () => {
     ),
     { numRuns: tries(2000, 500) },
   );
+});
+
+test.each([
+  ['{"briefing_metadata":{"a":1.0},"briefing_metadata": {"b" : 2.0}}', '{"b":2.0}'],
+  ['{"a":"\\\\\\"{","briefing_metadata":{"__proto__":1e2,"[\\"":[{},[],-0.0]}}', '{"__proto__":1e2,"[\\"":[{},[],-0.0]}'],
+  [`{"briefing_metadata":{"a":1.0},"b":"${'\\"'.repeat(3_000_000)}"}`, '{"a":1.0}'],
+])('W15: the text of metadata is kept as it was sent: %.60s', (text, kept) => {
+  const { briefing_metadata: metadata } = parseJsonText(Buffer.from(text)) as { briefing_metadata: object };
+  expect(sentTextOf(metadata)).toBe(kept);
 });
