@@ -32,6 +32,8 @@ interface Open {
   readonly value: unknown;
   readonly start: number;
   place: string | number | null;
+  /** Whether it is metadata, or in it. */
+  readonly isMetadata: boolean;
 }
 
 const valueAt = ({ value, place }: Open): unknown =>
@@ -57,35 +59,45 @@ function endOf(pattern: RegExp, text: string, start: number): number {
   return pattern.lastIndex;
 }
 
-/** The tokens of a text that is JSON. */
-function* tokensOf(text: string): Generator<string> {
+/** Where the tokens of a text that is JSON begin and end. */
+function* tokensOf(text: string): Generator<readonly [start: number, end: number]> {
   let start = endOf(whiteSpace, text, 0);
   while (start < text.length) {
     const end = text[start] === '"' ? endOfString(text, start) : endOf(otherToken, text, start);
-    yield text.slice(start, end);
+    yield [start, end];
     start = endOf(whiteSpace, text, end);
   }
 }
+
+const withoutWhiteSpace = (text: string): string => [...tokensOf(text)].map(([start, end]) => text.slice(start, end)).join('');
+
+/** No body nests deeper; members that others of the same name replace may, and then nothing is kept. */
+const mostOpen = 66;
+/** Longer texts are too large as metadata, also where each character is escaped. */
+const mostCharacters = 64 * 1024;
 
 /** Keeps the texts of all metadata in `value`, which `JSON.parse` made of `text`. */
 export function keepSentTexts(value: unknown, text: string): void {
   if (!hasName.test(text)) return;
   const open: Open[] = [];
-  let compact = '';
-  for (const token of tokensOf(text)) {
+  for (const [start, end] of tokensOf(text)) {
+    const first = text[start];
     const around = open.at(-1);
-    if (token === '{' || token === '[') {
-      open.push({ value: around ? valueAt(around) : value, start: compact.length, place: token === '{' ? null : 0 });
-    } else if (around?.place === null && token.startsWith('"')) {
-      around.place = JSON.parse(token);
-    } else if (around && token === ',') {
+    if (first === '{' || first === '[') {
+      if (open.length === mostOpen) return;
+      const isMetadata = around !== undefined && (around.isMetadata || names.has(around.place));
+      open.push({ value: around ? valueAt(around) : value, start, place: first === '{' ? null : 0, isMetadata });
+    } else if (first === '}' || first === ']') {
+      const ended = open.pop();
+      const isOutermost = ended?.isMetadata && !open.at(-1)?.isMetadata;
+      if (isOutermost && end - ended.start <= mostCharacters && typeof ended.value === 'object' && ended.value !== null) {
+        texts.set(ended.value, withoutWhiteSpace(text.slice(ended.start, end)));
+      }
+    } else if (around?.place === null && first === '"') {
+      around.place = JSON.parse(text.slice(start, end));
+    } else if (around && first === ',') {
       around.place = typeof around.place === 'number' ? around.place + 1 : null;
     }
-    compact += token;
-    if (token !== '}' && token !== ']') continue;
-    const ended = open.pop();
-    if (names.has(open.at(-1)?.place) && typeof ended?.value === 'object' && ended.value !== null)
-      texts.set(ended.value, compact.slice(ended.start));
   }
 }
 
