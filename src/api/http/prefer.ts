@@ -13,8 +13,10 @@ const longestPatienceSeconds = 30;
 export const patienceMsOf = ({ waitSeconds }: Preferences): number => Math.min(waitSeconds, longestPatienceSeconds) * 1_000;
 
 /** `Preference-Applied` of an answer to `respond-async`. */
-export const asyncApplied = ({ waitSeconds }: Preferences): string =>
-  waitSeconds > 0 ? `respond-async, wait=${waitSeconds}` : 'respond-async';
+export const asyncApplied = (preferences: Preferences): string => {
+  const seconds = patienceMsOf(preferences) / 1_000;
+  return seconds > 0 ? `respond-async, wait=${seconds}` : 'respond-async';
+};
 
 const none: Preferences = { respondAsync: false, waitSeconds: 0 };
 

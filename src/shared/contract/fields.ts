@@ -112,7 +112,12 @@ const mostSentCharacters = 6 * maxMetadataBytes;
 export const anyJson = z.unknown().check((payload) => {
   const judge = (value: unknown, path: PropertyKey[]): void => {
     if (typeof value === 'number' && !Number.isFinite(value)) payload.issues.push({ ...issueOf(notFinite), path, input: value });
-    if (typeof value === 'object' && value !== null) for (const [name, member] of Object.entries(value)) judge(member, [...path, name]);
+    if (typeof value === 'object' && value !== null) {
+      for (const [name, member] of Object.entries(value)) {
+        if (payload.issues.length >= mostIssues) return;
+        judge(member, [...path, Array.isArray(value) ? Number(name) : name]);
+      }
+    }
   };
   judge(payload.value, []);
 });

@@ -69,7 +69,13 @@ function* tokensOf(text: string): Generator<readonly [start: number, end: number
   }
 }
 
-const withoutWhiteSpace = (text: string): string => [...tokensOf(text)].map(([start, end]) => text.slice(start, end)).join('');
+const tokenTexts = (text: string): string[] => [...tokensOf(text)].map(([start, end]) => text.slice(start, end));
+
+/** Keeps the text without its white space, unless it says more than the value: of two members with one name the value has the last only. */
+function keep(value: object, text: string): void {
+  const sent = tokenTexts(text);
+  if (sent.length === tokenTexts(JSON.stringify(value)).length) texts.set(value, sent.join(''));
+}
 
 /** No body nests deeper; members that others of the same name replace may, and then nothing is kept. */
 const mostOpen = 66;
@@ -91,7 +97,7 @@ export function keepSentTexts(value: unknown, text: string): void {
       const ended = open.pop();
       const isOutermost = ended?.isMetadata && !open.at(-1)?.isMetadata;
       if (isOutermost && end - ended.start <= mostCharacters && typeof ended.value === 'object' && ended.value !== null) {
-        texts.set(ended.value, withoutWhiteSpace(text.slice(ended.start, end)));
+        keep(ended.value, text.slice(ended.start, end));
       }
     } else if (around?.place === null && first === '"') {
       around.place = JSON.parse(text.slice(start, end));

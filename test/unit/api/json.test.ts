@@ -98,6 +98,7 @@ test.each([
   ['{"briefing_metadata":{"a":1.0},"briefing_metadata": {"b" : 2.0}}', '{"b":2.0}'],
   ['{"a":"\\\\\\"{","briefing_metadata":{"__proto__":1e2,"[\\"":[{},[],-0.0]}}', '{"__proto__":1e2,"[\\"":[{},[],-0.0]}'],
   [`{"briefing_metadata":{"a":1.0},"b":"${'\\"'.repeat(3_000_000)}"}`, '{"a":1.0}'],
+  ['{"briefing_metadata":{"a":1e400,"a":1.0}}', '{"a":1}'],
   // Each of them is looked at once.
   [
     `{"briefing_metadata":{"a":1.0},"b":"${'x'.repeat(4_000_000)}","c":[${Array(16_000).fill('{"briefing_metadata":{"a":1234567}}').join()}]}`,
