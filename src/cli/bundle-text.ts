@@ -42,7 +42,10 @@ const unsignedNote = 'output types, stamp ids, README.txt and verify.sh: no sign
 const missingSeals = ({ root, closing }: BundleJudgement): string =>
   [...(root ? [] : ['the Merkle root']), ...(closing ? [] : ['the closing record'])].join(' and of ');
 
-/** The time of the root is what is told of the outputs; what was not checked is told of both seals. What the closing record says of the workflow is only claimed: anybody may write one and have it stamped. */
+/**
+ * The outputs existed at the time of the root. What was not checked is told of root and closing record together. What the closing record says
+ * about the workflow is only claimed: anybody may write one and have it stamped.
+ */
 export function tellBundle(name: string, judgement: BundleJudgement, trust: TrustStore, moreNotes: readonly string[]): ToldVerdict {
   const { record, root, closing, own } = judgement;
   const { verdict, reason } = verdictOf(judgement);

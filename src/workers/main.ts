@@ -3,7 +3,7 @@ import { version } from '../shared/contract/version.ts';
 import { readBacklog } from '../shared/queue/backlog.ts';
 import { connectWorker, disconnect } from '../shared/queue/connection.ts';
 import { consumeJobs, scheduleJob } from '../shared/queue/consumer.ts';
-import { readContentsUnderWay } from '../shared/queue/contents-under-way.ts';
+import { createContentsUnderWay } from '../shared/queue/contents-under-way.ts';
 import { startHeartbeat } from '../shared/queue/heartbeat.ts';
 import { createJobSender } from '../shared/queue/job-sender.ts';
 import { createOutputOrder } from '../shared/queue/output-order.ts';
@@ -88,7 +88,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     directory,
     counters: store.counters,
     sealedContents: store.sealedContents,
-    readContentsUnderWay: () => readContentsUnderWay({ redis, log }),
+    readContentsUnderWay: createContentsUnderWay({ redis, log }),
     workflows: store.workflows,
     outputs: store.outputs,
     outputOrder: createOutputOrder(redis),

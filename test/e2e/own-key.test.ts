@@ -91,6 +91,7 @@ describe('a clock that is not right', () => {
     await eventually(async () => (await status(service)).providers[0]?.clock?.status === 'off');
     const shown = await status(service);
     expect(shown).toMatchObject({ status: 'outage', providers: [{ status: 'outage' }] });
+    // An answer is waited for 2 s at most, so the reading is off by 1 s at most (RFC 4330 §5).
     expect(Math.abs(shown.providers[0]!.clock!.drift_ms + 5_000)).toBeLessThan(1_000);
     expect((await getJson(service, '/health/')).body).toMatchObject({
       status: 'degraded',

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../src/cli/commands/verify.ts';
 import { type BundleLab, startBundleLab, unzip } from '../support/bundle-lab.ts';
 import { folderWith } from '../support/cli-in-process.ts';
+import { headersOf } from '../support/containers.ts';
 import { stampAgent } from '../support/requests.ts';
 import { startService } from '../support/service.ts';
-import { headersOf } from '../support/zip-headers.ts';
 
 const ends: (() => void | Promise<void>)[] = [];
 let lab: BundleLab;
@@ -28,7 +28,7 @@ test('S11: a sealed stamp is given as an ASiC-S container at its secret address,
   expect(response.headers.get('cache-control')).toBe('private, no-store');
   const container = Buffer.from(await response.arrayBuffer());
   expect(Buffer.from(await (await lab.service.fetch(`${address}/container`)).arrayBuffer()).equals(container)).toBe(true);
-  for (const { local, directory } of headersOf(container)) expect(local).toEqual({ ...directory, hasDescriptor: false });
+  for (const { local, directory } of await headersOf(container)) expect(local).toEqual({ ...directory, hasDescriptor: false });
   const files = await unzip(container);
   expect([...files.keys()]).toEqual(['mimetype', `${id}.bin`, 'META-INF/timestamp.tst']);
   expect(String(files.get(`${id}.bin`))).toBe('confidential');

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import { fromBufferPromise } from 'yauzl';
 import { ZipFile } from 'yazl';
 
 /** ASiC-S containers (EN 319 162-1), good and bad: command and page read them by two programs, which are held to the same table. */
@@ -12,6 +13,29 @@ export interface Member {
   readonly compress?: boolean;
   /** Its CRC-32 and sizes stand behind it, as whoever writes a stream has to put them. */
   readonly isStreamed?: boolean;
+}
+
+interface Header {
+  readonly generalPurposeBitFlag: number;
+  readonly crc32: number;
+  readonly compressedSize: number;
+  readonly uncompressedSize: number;
+}
+
+const told = ({ generalPurposeBitFlag, crc32, compressedSize, uncompressedSize }: Header) => ({
+  hasDescriptor: (generalPurposeBitFlag & 8) !== 0,
+  crc32,
+  packedBytes: compressedSize,
+  bytes: uncompressedSize,
+});
+
+/** Both headers of each file of a zip (APPNOTE.TXT §4.3.7, §4.3.12): in the directory, and before the file. */
+export async function headersOf(bytes: Buffer) {
+  const zip = await fromBufferPromise(bytes, { lazyEntries: true });
+  const headers = [];
+  for await (const entry of zip.eachEntry())
+    headers.push({ directory: told(entry), local: told(await zip.readLocalFileHeaderPromise(entry)) });
+  return headers;
 }
 
 export function zipOf(members: readonly Member[]): Promise<Buffer> {

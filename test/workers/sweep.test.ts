@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
-import { readContentsUnderWay } from '../../src/shared/queue/contents-under-way.ts';
+import { createContentsUnderWay } from '../../src/shared/queue/contents-under-way.ts';
 import { loadConfig } from '../../src/shared/runtime/config.ts';
 import { openStore } from '../../src/shared/store/store.ts';
 import { createSweepProcessor } from '../../src/workers/processors/sweep.ts';
@@ -27,7 +27,7 @@ test('S11: after eight days without a worker, content is there for each stamp th
   const clock = () => Date.now() + eightDaysMs;
   const sweep = createSweepProcessor({
     ...store,
-    readContentsUnderWay: () => readContentsUnderWay({ redis, log }),
+    readContentsUnderWay: createContentsUnderWay({ redis, log }),
     clock,
     log,
   });

@@ -18,6 +18,8 @@ const common: FastifyCorsOptions = {
   // An OPTIONS that is no preflight is a method like any other (E8).
   strictPreflight: false,
   exposedHeaders: [
+    'Allow',
+    'Content-Disposition',
     'Idempotent-Replayed',
     'Location',
     'Preference-Applied',
@@ -47,7 +49,7 @@ export async function registerCors(
   await app.register(cors, {
     delegator: (request, done) => {
       const isPreflight = request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined;
-      const isWanted = request.headers.origin !== undefined && (isPreflight || request.method !== 'OPTIONS');
+      const isWanted = isPreflight || request.method !== 'OPTIONS';
       done(null, { ...common, origin: isWanted && originFor(request.url.split('?', 1)[0] ?? '') });
     },
   });

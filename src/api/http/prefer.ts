@@ -9,7 +9,7 @@ export interface Preferences {
 /** The longest that a caller who would like an early answer waits for a whole one, seconds. */
 const longestPatienceSeconds = 30;
 
-/** How long `respond-async, wait=…` waits for the outcome before it is told that the request was accepted (RFC 7240 §4.3), milliseconds. */
+/** How long `respond-async, wait=…` waits for the outcome, milliseconds; then the answer is 202 (RFC 7240 §4.3). */
 export const patienceMsOf = ({ waitSeconds }: Preferences): number => Math.min(waitSeconds, longestPatienceSeconds) * 1_000;
 
 /** `Preference-Applied` of an answer to `respond-async`. */

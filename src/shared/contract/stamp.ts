@@ -179,9 +179,7 @@ const stampListItem = z
     token_id: uuid,
     issued_at: dateTime.describe(asRecorded),
     tier: stampTier,
-    content_sha256: sha256Hex
-      .nullable()
-      .describe('null where the imprint is no SHA-256, of which only `imprints=all` tells, or is damaged'),
+    content_sha256: sha256Hex.nullable().describe('null where the imprint is no SHA-256 (only with `imprints=all`), or is damaged'),
     imprint: imprintShown,
     is_qualified: z.boolean().describe(asRecorded),
   })

@@ -45,7 +45,7 @@ function toldRevocation(answer: RevocationAnswer): ToldRevocation {
 }
 
 /** Told with more than their sentence: the file by whoever compares it, certificates by their names. */
-const toldByName: readonly Unchecked[] = ['imprint', 'revocation', 'ended_certificates'];
+const toldByName: readonly Unchecked[] = ['imprint', 'revocation'];
 
 /** What the verdict does not rest on, but for the file, of which its caller knows. */
 function notCheckedOf({ revocation, certificatesEndedAt, unchecked }: Verified): readonly string[] {

@@ -30,7 +30,7 @@ export const tallyOfRecord = ({ issuedAt, provider, isQualified, caller, imprint
   provider,
   isQualified,
   callerKind: caller.kind,
-  product: caller.product && storedProductOf(caller.product, imprint),
+  product: storedProductOf(caller, imprint),
   outcome: 'stamped',
   latencyMs: undefined,
 });

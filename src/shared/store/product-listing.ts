@@ -32,23 +32,18 @@ const isUnknownHint = (error: unknown): boolean => error instanceof MongoServerE
  * reads ids from the newest to the page, so its cost grows with the offset.
  */
 export function createProductListing(stamps: Collection<AnyStamp>) {
-  const scan = (product: StoredProducts, range: IdRange, { offset, limit }: Page): Promise<AnyStamp[]> =>
-    stamps
-      .find(inRange(product, range), { projection: summaryFields, ...inOnePage })
-      .hint({ _id: 1 })
-      .sort({ _id: -1 })
-      .skip(offset)
-      .limit(limit)
-      .toArray();
-
-  const seek = (product: string, range: IdRange, { offset, limit }: Page): Promise<AnyStamp[]> =>
-    stamps
-      .find(inRange(product, range), { projection: summaryFields, ...inOnePage })
-      .hint(productIndex)
-      .sort({ _id: -1 })
-      .skip(offset)
-      .limit(limit)
-      .toArray();
+  const readBy =
+    (hint: string | { readonly _id: 1 }) =>
+    (product: StoredProducts, range: IdRange, { offset, limit }: Page): Promise<AnyStamp[]> =>
+      stamps
+        .find(inRange(product, range), { projection: summaryFields, ...inOnePage })
+        .hint(hint)
+        .sort({ _id: -1 })
+        .skip(offset)
+        .limit(limit)
+        .toArray();
+  const scan = readBy({ _id: 1 });
+  const seek = readBy(productIndex);
 
   /** Where the newest `wanted` stamps can be expected, by how fast the last ones came. */
   function guessStart(marks: readonly string[], wanted: number): string {

@@ -2,6 +2,7 @@ import { Binary } from 'mongodb';
 import type { Caller } from '../domain/caller.ts';
 import { withUsualFraction } from '../domain/gen-time.ts';
 import { digestCharacters, type Imprint, type Proof, type Stamp, sha256Imprint } from '../domain/stamp.ts';
+import { timeOfId } from '../domain/stamp-id.ts';
 import type { StampTier } from '../domain/tiers.ts';
 import { evidenceOf, ownEvidenceOf, type StoredEvidence, storedEvidenceOf } from './stored-evidence.ts';
 import { batchIdIn, type Found, proofsOf, type SharedParts, type StoredProof, storedProofOf, tokenDigestOf } from './stored-proof.ts';
@@ -34,14 +35,13 @@ const othersMark = ':other-imprints';
 export const othersOf = (product: string): string => `${product}${othersMark}`;
 
 /**
- * The name under which a product's stamp is stored and counted. The list of a product leaves out what is no SHA-256 (S12), at the same cost
- * however much of that there is, because it is found under a name of its own.
+ * The name under which a product's stamp is stored and counted; undefined of other callers. Stamps of other imprints than SHA-256 have a name
+ * of their own: the list of a product leaves them out (S12), and costs the same however many they are.
  */
-export const storedProductOf = (product: string, { algorithm }: Pick<Imprint, 'algorithm'>): string =>
-  algorithm === 'sha256' ? product : othersOf(product);
+export const storedProductOf = ({ product }: Caller, { algorithm }: Pick<Imprint, 'algorithm'>): string | undefined =>
+  product === undefined || algorithm === 'sha256' ? product : othersOf(product);
 
-const storedCallerOf = (caller: Caller, imprint: Imprint): Caller =>
-  caller.product === undefined ? caller : { ...caller, product: storedProductOf(caller.product, imprint) };
+const storedCallerOf = (caller: Caller, imprint: Imprint): Caller => ({ ...caller, product: storedProductOf(caller, imprint) });
 
 /** Of a damaged document, whatever is there (V1). */
 const callerOf = (stored: Caller): Caller => {
@@ -151,9 +151,6 @@ export const summaryFields = {
   isQualified: 1,
 } as const;
 
-/** The time in a UUID of version 7 (RFC 9562 §5.7), for a record that has lost its own. */
-const timeOfId = (tokenId: string): string => new Date(Number.parseInt(tokenId.replaceAll('-', '').slice(0, 12), 16) || 0).toISOString();
-
 /** @param batches what is recorded of those that the document may refer to, by id */
 export function summaryOf(document: AnyStamp, batches: ReadonlyMap<string, Found>): StampSummary {
   const { _id: tokenId, tier, caller } = document;
@@ -164,7 +161,7 @@ export function summaryOf(document: AnyStamp, batches: ReadonlyMap<string, Found
     imprint: isFlat(document) ? imprintOf({ algorithm: 'sha256', digest: document.hash }) : imprintOf(document.imprint),
     tier,
     caller: callerOf(caller),
-    issuedAt: typeof issuedAt === 'string' ? withUsualFraction(issuedAt) : timeOfId(tokenId),
+    issuedAt: typeof issuedAt === 'string' ? withUsualFraction(issuedAt) : new Date(timeOfId(tokenId) || 0).toISOString(),
     provider: typeof provider === 'string' ? provider : '',
     isQualified: isQualified === true,
   };

@@ -165,7 +165,7 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
     provider: proof?.provider ?? provider.name,
     isQualified: proof?.isQualified ?? provider.isQualified,
     callerKind: item.caller.kind,
-    product: item.caller.product && storedProductOf(item.caller.product, item.imprint),
+    product: storedProductOf(item.caller, item.imprint),
     outcome: proof ? 'stamped' : 'failed',
     latencyMs: proof && clock() - item.acceptedAt,
   });

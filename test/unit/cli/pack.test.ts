@@ -10,8 +10,7 @@ import { sha256Imprint } from '../../../src/shared/domain/stamp.ts';
 import { createTrustStore, verifyToken } from '../../../src/shared/rfc3161/index.ts';
 import { folderWith } from '../../support/cli-in-process.ts';
 import { answerFor, genTime, genTimeMs, pki, recordOf, stranger, tokenOf } from '../../support/cli-verify-lab.ts';
-import { badContainers, containerType, file, type Member, mimetype, zipOf } from '../../support/containers.ts';
-import { headersOf } from '../../support/zip-headers.ts';
+import { badContainers, containerType, file, headersOf, type Member, mimetype, zipOf } from '../../support/containers.ts';
 
 function bareToken(content: string): Buffer {
   const trust = createTrustStore({ anchors: [pki.root.certificate] });
@@ -60,7 +59,7 @@ describe('qstamp pack', () => {
   test('size and CRC-32 of each file stand before it, as java.util.zip.ZipInputStream wants of what is not compressed', async () => {
     const { run, path } = folderWith([pack], stamped);
     await run(['pack', 'a']);
-    const headers = headersOf(readFileSync(path('a.asics')));
+    const headers = await headersOf(readFileSync(path('a.asics')));
     expect(headers.map(({ directory }) => directory)).toMatchObject([{}, { bytes: 1, packedBytes: 1, crc32: crc32('a') }, {}]);
     for (const { local, directory } of headers) expect(local).toEqual({ ...directory, hasDescriptor: false });
   });

@@ -45,8 +45,8 @@ export function createStampMarks(stampJudge: Pick<StampJudge, 'judgeStamp'>): Ma
 }
 
 /**
- * The same for the outputs of a workflow, of which the print edition shows a thousand to anybody: a stamp that was proved is not judged again for five
- * minutes, while claim and stamp are the same octet for octet (V9).
+ * The same for the outputs of a workflow. The print edition shows a thousand of them to anybody, so what was proved is remembered for five
+ * minutes, as long as claim and stamp are the same octet for octet (V9).
  */
 export function rememberMarks(mark: MarkStamp): MarkStamp {
   const known = new LRUCache<string, StampMark>({ max: 10_000, ttl: 300_000 });

@@ -166,8 +166,7 @@ function verdictOf(
     ['later_chains', hasLaterChains],
   ];
   const ofRecord = unchecked.filter(([, isUnchecked]) => isUnchecked).map(([code]) => code);
-  // A certificate that has ended since matters of the last token only: the others were renewed in time.
-  const ofTokens = tokens.flatMap((token) => token.unchecked.filter((code) => code !== 'ended_certificates' || token === last));
+  const ofTokens = tokens.flatMap(({ unchecked }) => unchecked);
   return {
     ...first,
     imprint,

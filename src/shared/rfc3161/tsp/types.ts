@@ -118,7 +118,6 @@ export interface RecordToken extends Verified {
 export const UNCHECKED = {
   imprint: 'The token was not compared with a hash: none was given.',
   revocation: 'Of some certificate of the chain it is not known whether it was revoked.',
-  ended_certificates: 'A certificate has ended since: whether its key was stolen after that, nobody tells any more.',
   revocation_data: 'The revocation data inside the token was not used.',
   unsigned_attributes: 'The attributes outside the signature were not used.',
   other_certificates: 'Attribute certificates and other forms beside those of X.509 were not used.',

@@ -25,7 +25,6 @@ export interface Found {
 export function verifiedOf(found: Found, trust: TrustStore, nowMs: number): Verified {
   const { tstInfo, chain, revocation, token, grantedWithMods } = found;
   const { genTime } = tstInfo;
-  const certificatesEndedAt = firstEndBefore(chain, nowMs);
   return {
     ok: true,
     genTime: new Date(genTime.milliseconds),
@@ -42,10 +41,10 @@ export function verifiedOf(found: Found, trust: TrustStore, nowMs: number): Veri
     chain: chain.map(identityOf),
     anchorFingerprint: chain.at(-1)!.fingerprint,
     revocation: revocation.map(answerOf),
-    certificatesEndedAt,
+    certificatesEndedAt: firstEndBefore(chain, nowMs),
     token,
     grantedWithMods,
-    unchecked: uncheckedOf(found, trust, certificatesEndedAt !== undefined),
+    unchecked: uncheckedOf(found, trust),
   };
 }
 
@@ -54,15 +53,10 @@ function firstEndBefore(chain: Chain, nowMs: number): Date | undefined {
   return firstMs < nowMs ? new Date(firstMs) : undefined;
 }
 
-function uncheckedOf(
-  { revocation, company, isImprintChecked }: Found,
-  { areCaPurposesIgnored }: TrustStore,
-  hasEnded: boolean,
-): readonly Unchecked[] {
+function uncheckedOf({ revocation, company, isImprintChecked }: Found, { areCaPurposesIgnored }: TrustStore): readonly Unchecked[] {
   const unchecked: readonly [Unchecked, boolean][] = [
     ['imprint', !isImprintChecked],
     ['revocation', revocation.some(({ status }) => status === 'unknown')],
-    ['ended_certificates', hasEnded],
     ['revocation_data', company.hasRevocationData],
     ['unsigned_attributes', company.hasUnsignedAttributes],
     ['other_certificates', company.hasOtherCertificates],

@@ -40,7 +40,7 @@ export interface RevocationContext {
   /** Milliseconds since the epoch; a list that is dated later says nothing yet. */
   readonly nowMs: number;
   readonly lists: readonly RevocationList[];
-  /** Certificates that the reader has beside those of the chain, none of which a stranger brought. */
+  /** The reader's own certificates beside those of the chain. */
   readonly configured: readonly Certificate[];
   /** Those that came with the token. */
   readonly embedded: readonly Certificate[];
