@@ -6,11 +6,10 @@ const measurements: Readonly<Record<string, () => Promise<unknown>>> = {
   backlog: () => import('./backlog.ts'),
   attacks: () => import('./attacks.ts'),
   evidence: () => import('./evidence.ts'),
-  counting: () => import('./counting.ts'),
   door: () => import('./door.ts'),
   tokens: () => import('./tokens.ts'),
   tsa: () => import('./tsa.ts'),
-  direct: () => import('./direct.ts'),
+  before: () => import('./before.ts'),
 };
 
 const name = process.argv[2] ?? 'stamping';

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import { readBacklog } from '../shared/queue/backlog.ts';
 import { checkWrite, connectBlockingReader, connectProducer, disconnect, untilReady } from '../shared/queue/connection.ts';
 import { readDurability, watchDurability } from '../shared/queue/durability.ts';
 import { readHeartbeats } from '../shared/queue/heartbeat.ts';
 import { createJobSender } from '../shared/queue/job-sender.ts';
+import { watchQueue } from '../shared/queue/queue-state.ts';
 import { readReplies, replyBlockMs, replyStreamOf } from '../shared/queue/replies.ts';
 import { createStampQueue } from '../shared/queue/stamp-queue.ts';
 import { systemClock } from '../shared/runtime/clock.ts';
@@ -15,8 +15,6 @@ import { openStore } from '../shared/store/store.ts';
 import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
 import { buildApp } from './app.ts';
 import { createRateLimits } from './http/rate-limits.ts';
-import { createActivityCounter } from './services/activity.ts';
-import { createCountsUnderWay } from './services/counts-under-way.ts';
 import { createReplyLookup } from './services/reply-lookup.ts';
 import { createReplyWaiter } from './services/reply-waiter.ts';
 import { createServices } from './services/services.ts';
@@ -49,7 +47,8 @@ export async function openApi({ config, log, lifecycle }: ProcessContext<Config>
   const redis = connectProducer(config.REDIS_URL, log);
   lifecycle.onClose('redis', () => disconnect(redis));
   watchDurability(redis, log);
-  const queueState = () => readBacklog(redis);
+  const queueWatch = watchQueue({ redis, log });
+  lifecycle.onClose('queue watch', () => queueWatch.stop());
 
   const stampJudge = openStampJudge({ trust, store, clock, log });
   const waiter = createReplyWaiter({
@@ -57,24 +56,19 @@ export async function openApi({ config, log, lifecycle }: ProcessContext<Config>
     findStored: createReplyLookup({ stamps: store.stamps, outputs: store.outputs, stampJudge }),
     log,
   });
-  const countsUnderWay = createCountsUnderWay();
   const replyTo = replyStreamOf(randomUUID());
   const replies = readReplies({
     redis: connectBlockingReader(config.REDIS_URL, log, replyBlockMs),
     stream: replyTo,
     log,
     onReply: waiter.settle,
-    onCountedLater: countsUnderWay.begin,
-    onCounted: countsUnderWay.end,
     onGap: () => void waiter.lookUpAll(),
   });
   lifecycle.onClose('replies', () => replies.stop());
-  const queue = createStampQueue({ redis, replyTo, maxDepth: config.QUEUE_MAX_DEPTH, log });
+  const queue = createStampQueue({ redis, replyTo, maxDepth: config.QUEUE_MAX_DEPTH, watch: queueWatch, log });
   lifecycle.onClose('queue', () => queue.close());
   const jobs = createJobSender({ redis, log });
   lifecycle.onClose('jobs', () => jobs.close());
-  const activity = createActivityCounter({ counters: store.counters, clock, log });
-  lifecycle.onClose('activity', () => activity.stop());
 
   const writeStore = async () => {
     const [heartbeats] = await Promise.all([readHeartbeats(redis, clock()).catch(() => []), store.checkWrite()]);
@@ -89,7 +83,7 @@ export async function openApi({ config, log, lifecycle }: ProcessContext<Config>
 
   const metrics = createMetrics({ clock });
   if (config.METRICS_PORT !== undefined) {
-    const served = await serveMetrics({ metrics, host: config.HOST, port: config.METRICS_PORT, readQueueState: queueState });
+    const served = await serveMetrics({ metrics, host: config.HOST, port: config.METRICS_PORT, readQueueState: queueWatch.read });
     lifecycle.onClose('metrics', served.close);
     log.info({ metricsUrl: served.url }, 'metrics are served');
   }
@@ -100,12 +94,10 @@ export async function openApi({ config, log, lifecycle }: ProcessContext<Config>
     queue,
     jobs,
     waiter,
-    untilCounted: countsUnderWay.settled,
-    activity,
     writes,
     pingRedis: () => redis.ping(),
     readHeartbeats: (nowMs) => readHeartbeats(redis, nowMs),
-    readQueueState: queueState,
+    readQueueState: queueWatch.read,
     readDurability: () => readDurability(redis),
     trust,
     stampJudge,

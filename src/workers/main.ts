@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { version } from '../shared/contract/version.ts';
-import { readBacklog } from '../shared/queue/backlog.ts';
 import { connectWorker, disconnect } from '../shared/queue/connection.ts';
-import { consumeJobs, scheduleJob } from '../shared/queue/consumer.ts';
+import { consumeJobs, type FailedJob, forgetSchedule, scheduleJob } from '../shared/queue/consumer.ts';
 import { createContentsUnderWay } from '../shared/queue/contents-under-way.ts';
+import { openFailedJobs } from '../shared/queue/failed-jobs.ts';
 import { startHeartbeat } from '../shared/queue/heartbeat.ts';
 import { createJobSender } from '../shared/queue/job-sender.ts';
 import { createOutputOrder } from '../shared/queue/output-order.ts';
-import { sendCounted, sendReplies } from '../shared/queue/replies.ts';
+import { sendReplies } from '../shared/queue/replies.ts';
+import type { WorkerReply } from '../shared/queue/sent-reply.ts';
 import { systemClock } from '../shared/runtime/clock.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { type ProcessContext, runProcess } from '../shared/runtime/lifecycle.ts';
@@ -21,13 +22,14 @@ import { withMailRecord } from './mail/mail-record.ts';
 import { createMailTransport } from './mail/transport.ts';
 import { openProvider, openTsas } from './providers/open-provider.ts';
 import { createProcessors } from './registry.ts';
-import { createDirectoryKeeper } from './stamping/directory-keeper.ts';
+import { recordFailedStamps } from './stamping/failed-stamps.ts';
 import { withSpaceRecord } from './stamping/space-record.ts';
 import { createAnnouncements } from './webhooks/announcements.ts';
 import { createWebhookSender } from './webhooks/sender.ts';
 
 const sweepEveryMs = 3_600_000;
-const foldEveryMs = 60_000;
+/** Fifteen minutes after an hour has ended, its stamps are counted again. */
+const recountAt = '15 * * * *';
 const dayMs = 86_400_000;
 
 /** Opens everything that a worker process needs, and takes jobs. `lifecycle` closes it again. */
@@ -38,10 +40,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
   const store = openStore(config, log);
   lifecycle.onClose('store', () => store.close());
   await store.openKeys();
-  const directory = createDirectoryKeeper({ directory: store.stampDirectory, counters: store.counters, log });
-  lifecycle.onClose('directory', () => directory.stop());
-  const products = config.SERVICE_TOKENS.map(({ product }) => product);
-  void store.ensureIndexes().then(() => directory.start(products));
+  void store.prepare();
   const redis = connectWorker(config.REDIS_URL, log);
   lifecycle.onClose('redis', () => disconnect(redis));
 
@@ -63,6 +62,12 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
   const { stamps, isFull } = withSpaceRecord(store.stamps, { clock: systemClock, onChange: () => heartbeat.beat() });
   const jobs = createJobSender({ redis, log });
   lifecycle.onClose('jobs', () => jobs.close());
+  const outputOrder = createOutputOrder(redis);
+  const sendRepliesTo = (replyTo: string, replies: readonly WorkerReply[]) => sendReplies({ redis, log }, replyTo, replies);
+  const recordFailed = (job: FailedJob) =>
+    recordFailedStamps({ refusals: store.refusals, outputOrder, sendReplies: sendRepliesTo, clock: systemClock }, job);
+  const failedJobs = openFailedJobs({ redis, log });
+  lifecycle.onClose('failed jobs', () => failedJobs.close());
   const processors = createProcessors({
     ...createAnnouncements({ jobs, clock: systemClock }),
     stampKey: () => store.keys.secret('stamp-metadata'),
@@ -85,15 +90,15 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     renewBeforeMs: config.RENEW_BEFORE_DAYS * dayMs,
     metrics,
     refusals: store.refusals,
-    directory,
     counters: store.counters,
     sealedContents: store.sealedContents,
     readContentsUnderWay: createContentsUnderWay({ redis, log }),
+    listFailedJobs: failedJobs.list,
+    recordFailed,
     workflows: store.workflows,
     outputs: store.outputs,
-    outputOrder: createOutputOrder(redis),
-    sendReplies: (replyTo, replies, countedLater) => sendReplies({ redis, log }, replyTo, replies, countedLater),
-    sendCounted: (replyTo, jobId) => sendCounted({ redis, log }, replyTo, jobId),
+    outputOrder,
+    sendReplies: sendRepliesTo,
     challengeKey: () => store.keys.secret('challenge'),
     mail,
     mailFrom: config.MAIL_FROM ?? 'qstamp <no-reply@localhost>',
@@ -102,12 +107,18 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     publicBaseUrl: config.PUBLIC_BASE_URL,
     otpTtlMinutes: config.OTP_TTL_MINUTES,
     waitMs: config.STAMP_WAIT_MS,
-    concurrency: config.WORKER_CONCURRENCY,
     clock: systemClock,
     log,
   });
   if (config.SMTP_URL === undefined) log.warn({ outcome: 'advice' }, 'SMTP_URL is not set: no e-mail of a workflow will leave');
-  const consumer = consumeJobs({ redis, processors, concurrency: config.WORKER_CONCURRENCY, log, onFailed: metrics.jobFailed });
+  const consumer = consumeJobs({
+    redis,
+    processors,
+    concurrency: config.WORKER_CONCURRENCY,
+    log,
+    onFailed: metrics.jobFailed,
+    onGivenUp: recordFailed,
+  });
   lifecycle.onClose('consumer', () => consumer.close());
   const heartbeat = startHeartbeat({
     redis,
@@ -124,15 +135,15 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
       metrics,
       host: config.HOST,
       port: config.METRICS_PORT,
-      readQueueState: () => readBacklog(redis),
       readHealth: health,
     });
     lifecycle.onClose('metrics', served.close);
     log.info({ metricsUrl: served.url }, 'metrics are served');
   }
-  await scheduleJob(redis, 'sweep', sweepEveryMs, log);
-  await scheduleJob(redis, 'counter-fold', foldEveryMs, log);
-  await scheduleJob(redis, 'qstamp-renew', dayMs, log);
+  await scheduleJob(redis, 'sweep', { every: sweepEveryMs }, log);
+  await scheduleJob(redis, 'recount', { pattern: recountAt }, log);
+  await scheduleJob(redis, 'qstamp-renew', { every: dayMs }, log);
+  await forgetSchedule(redis, 'counter-fold', log);
   return {};
 }
 

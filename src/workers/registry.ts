@@ -1,3 +1,5 @@
+import type { FailedJob } from '../shared/queue/consumer.ts';
+import type { FailedJobs } from '../shared/queue/failed-jobs.ts';
 import type { JobProcessors } from '../shared/queue/jobs.ts';
 import type { OutputOrder } from '../shared/queue/output-order.ts';
 import type { CounterStore } from '../shared/store/counters.ts';
@@ -14,7 +16,7 @@ import { createOutputAppender } from './stamping/output-appender.ts';
 import { createStampMaker, type StampMakerDeps } from './stamping/stamp-maker.ts';
 
 export type WorkerDeps = StampMakerDeps &
-  Pick<StampProcessorDeps, 'refusals' | 'sealedContents' | 'sendReplies' | 'sendCounted' | 'waitMs'> &
+  Pick<StampProcessorDeps, 'refusals' | 'sealedContents' | 'sendReplies' | 'waitMs'> &
   OtpMailDeps &
   Omit<RenewProcessorDeps, 'stamps' | 'counters'> &
   Omit<WebhookDeps, 'stamps' | 'outputs' | 'workflows'> &
@@ -23,6 +25,8 @@ export type WorkerDeps = StampMakerDeps &
     readonly stamps: StampStore;
     readonly orphanBatches: OrphanBatchStore;
     readonly readContentsUnderWay: () => Promise<ReadonlySet<string>>;
+    readonly listFailedJobs: FailedJobs['list'];
+    readonly recordFailed: (job: FailedJob) => Promise<void>;
     readonly counters: CounterStore;
     readonly outputs: OutputStore;
     readonly outputOrder: OutputOrder;
@@ -30,7 +34,7 @@ export type WorkerDeps = StampMakerDeps &
 
 /** Job name → processor, complete by type. */
 export function createProcessors(deps: WorkerDeps): JobProcessors {
-  const { stamps, counters, outputs, outputOrder, workflows, sealedContents, sendReplies, sendCounted, waitMs, clock, log } = deps;
+  const { stamps, counters, outputs, outputOrder, workflows, sealedContents, sendReplies, waitMs, clock, log } = deps;
   const { refusals, challengeKey, mail, mailFrom, operator, engine, publicBaseUrl, otpTtlMinutes } = deps;
   const makeStamps = createStampMaker(deps);
   const appendOutputs = createOutputAppender({ outputs, workflows, order: outputOrder, log });
@@ -41,9 +45,9 @@ export function createProcessors(deps: WorkerDeps): JobProcessors {
       refusals,
       sealedContents,
       sendReplies,
-      sendCounted,
       announce: deps.announce,
       clock,
+      log,
       waitMs,
     }),
     sweep: createSweepProcessor({
@@ -51,10 +55,12 @@ export function createProcessors(deps: WorkerDeps): JobProcessors {
       readContentsUnderWay: deps.readContentsUnderWay,
       stamps,
       orphanBatches: deps.orphanBatches,
+      listFailedJobs: deps.listFailedJobs,
+      recordFailed: deps.recordFailed,
       clock,
       log,
     }),
-    'counter-fold': () => counters.fold(clock()),
+    recount: () => counters.recountEnded(clock()),
     'qstamp-renew': async () => void (await createRenewProcessor(deps)()),
     'otp-mail': createOtpMailProcessor({
       workflows,

@@ -10,25 +10,36 @@ interface Ends {
   readonly waiter: ReplyWaiter;
 }
 
-/**
- * Puts an item into the queue and waits for its outcome. Waiting begins first, because the reply may arrive before the queue's
- * acknowledgement. If the same item is already waited for (a repeated request), it is not queued again. No reply: not finished in time,
- * though the job is, or may be, in the queue (E11).
- *
- * @throws ServiceError `overloaded`, `queue_unavailable`
- */
-export async function acceptAndWait({ queue, waiter }: Ends, item: StampItem): Promise<Heard> {
-  const { tokenId } = item;
-  if (waiter.isWaitedFor(tokenId)) return waiter.waitFor(tokenId);
-  const heard = waiter.waitFor(tokenId);
-  queue
-    .accept(item, () => waiter.isWaitedFor(tokenId), heard)
-    .then(
+/** Puts items into the queue; one that is waited for already (a repeated request) is not queued again. @throws ServiceError as `StampQueue.accept` */
+function enter({ queue, waiter }: Ends, items: readonly StampItem[]): { accepted: Promise<Acceptance>[]; heard: Promise<Heard>[] } {
+  const fresh = items.filter(({ tokenId }) => !waiter.isWaitedFor(tokenId));
+  const accepted = queue.accept(fresh, ({ tokenId }) => waiter.isWaitedFor(tokenId));
+  const heard = waiter.waitForAll(items.map(({ tokenId }) => tokenId));
+  for (const [index, { tokenId }] of fresh.entries()) {
+    accepted[index]!.then(
       (acceptance) => acceptance === 'acknowledged' && waiter.accepted(tokenId),
       (error) => waiter.fail(tokenId, error),
     );
-  return heard;
+  }
+  return { accepted, heard };
 }
+
+/** Resolves when the queue has taken one of the items. @throws ServiceError `queue_unavailable` where it took none */
+async function untilAnyIsAccepted(accepted: readonly Promise<Acceptance>[]): Promise<void> {
+  if (accepted.length === 0) return;
+  try {
+    await Promise.any(accepted);
+  } catch (error) {
+    throw error instanceof AggregateError ? error.errors[0] : error;
+  }
+}
+
+/**
+ * Puts an item into the queue and waits for its outcome. No reply: not finished in time, though the job is, or may be, in the queue (E11).
+ *
+ * @throws ServiceError `overloaded`, `queue_unavailable`
+ */
+export const acceptAndWait = async (ends: Ends, item: StampItem): Promise<Heard> => enter(ends, [item]).heard[0]!;
 
 /**
  * The same for many items, of which each gets its own `outcomeOf` what was heard. Resolves when the queue has answered; the outcomes come as
@@ -37,39 +48,13 @@ export async function acceptAndWait({ queue, waiter }: Ends, item: StampItem): P
  * @throws ServiceError `overloaded`, `queue_unavailable`: nothing was accepted
  */
 export async function acceptAllAndWait<Outcome>(
-  { queue, waiter }: Ends,
+  ends: Ends,
   items: readonly StampItem[],
   outcomeOf: (heard: Promise<Heard>, item: StampItem) => Promise<Outcome>,
 ): Promise<Promise<Outcome>[]> {
-  const isFresh = items.map(({ tokenId }) => !waiter.isWaitedFor(tokenId));
-  const fresh = items.filter((_, index) => isFresh[index]);
-  queue.checkCapacity(fresh.length);
-  const heard = waiter.waitForAll(items.map(({ tokenId }) => tokenId));
+  const { accepted, heard } = enter(ends, items);
   const outcomes = heard.map((one, index) => outcomeOf(one, items[index]!));
-  const failAll = (failed: readonly StampItem[], error: unknown) => {
-    for (const { tokenId } of failed) waiter.fail(tokenId, error);
-  };
-  try {
-    const parts =
-      fresh.length === 0
-        ? []
-        : await queue.acceptAll(
-            fresh,
-            ({ tokenId }) => waiter.isWaitedFor(tokenId),
-            heard.filter((_, index) => isFresh[index]),
-          );
-    for (const { items: part, acceptance } of parts) {
-      acceptance.then(
-        (answered) => {
-          if (answered === 'acknowledged') for (const { tokenId } of part) waiter.accepted(tokenId);
-        },
-        (error) => failAll(part, error),
-      );
-    }
-  } catch (error) {
-    failAll(fresh, error);
-    throw error;
-  }
+  await untilAnyIsAccepted(accepted);
   return outcomes;
 }
 
@@ -87,7 +72,7 @@ export interface Promised {
 
 const promised = (item: StampItem): StampItem => ({ ...item, isPromised: true });
 
-/** What is heard of each within `patienceMs`, and within the time that every caller has. Call it before the items are queued. */
+/** What is heard of each within `patienceMs`, and within the time that every caller has. */
 function hearWithin({ waiter }: Pick<Ends, 'waiter'>, items: readonly StampItem[], patienceMs: number): Promise<StampReply | undefined>[] {
   if (patienceMs === 0) return items.map(async () => undefined);
   const over = delay(patienceMs, undefined, { ref: false });
@@ -95,21 +80,10 @@ function hearWithin({ waiter }: Pick<Ends, 'waiter'>, items: readonly StampItem[
 }
 
 /**
- * Accepts an item that is made for certain, whether its caller waits or not (N1).
+ * Accepts items that are made for certain, whether their caller waits or not (N1). `queue_unavailable` of each that the queue did not take, where it took
+ * others.
  *
- * @param patienceMs how long its caller waits for the outcome first
- * @throws ServiceError `overloaded`, `queue_unavailable`
- */
-export async function acceptPromised(ends: Promising, item: StampItem, patienceMs: number): Promise<Promised> {
-  const until = ends.clock() + ends.waitMs;
-  const [heard] = hearWithin(ends, [item], patienceMs);
-  const acceptance = await ends.queue.accept(promised(item), () => ends.clock() < until);
-  return { acceptance, reply: await heard };
-}
-
-/**
- * The same for many items, in their order; `queue_unavailable` of each that the queue did not take, where it took others.
- *
+ * @param patienceMs how long the caller waits for the outcomes first
  * @throws ServiceError `overloaded`, `queue_unavailable`: nothing was accepted
  */
 export async function acceptAllPromised(
@@ -117,10 +91,17 @@ export async function acceptAllPromised(
   items: readonly StampItem[],
   patienceMs: number,
 ): Promise<readonly Promise<Promised>[]> {
-  if (items.length === 0) return [];
   const until = ends.clock() + ends.waitMs;
+  const accepted = ends.queue.accept(items.map(promised), () => ends.clock() < until);
   const heard = hearWithin(ends, items, patienceMs);
-  const parts = await ends.queue.acceptAll(items.map(promised), () => ends.clock() < until);
-  const acceptances = parts.flatMap(({ items: part, acceptance }) => part.map(() => acceptance));
-  return acceptances.map(async (acceptance, index) => ({ acceptance: await acceptance, reply: await heard[index] }));
+  const outcomes = accepted.map(async (acceptance, index) => ({ acceptance: await acceptance, reply: await heard[index] }));
+  for (const outcome of outcomes) outcome.catch(() => undefined);
+  await untilAnyIsAccepted(accepted);
+  return outcomes;
+}
+
+/** The same for one item. @throws ServiceError `overloaded`, `queue_unavailable` */
+export async function acceptPromised(ends: Promising, item: StampItem, patienceMs: number): Promise<Promised> {
+  const [outcome] = await acceptAllPromised(ends, [item], patienceMs);
+  return outcome!;
 }

@@ -1,18 +1,16 @@
 import type { PricingResponse } from '../../shared/contract/pricing.ts';
 import { version } from '../../shared/contract/version.ts';
 import type { Durability } from '../../shared/domain/service-state.ts';
-import type { QueueState } from '../../shared/queue/backlog.ts';
 import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
 import type { JobSender } from '../../shared/queue/job-sender.ts';
+import type { QueueState } from '../../shared/queue/queue-state.ts';
 import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { Store } from '../../shared/store/store.ts';
 import { canServeQualified, namesOf, type TrustSettings } from '../../shared/trust/trusted-providers.ts';
-import { type ActivityCounter, countVerifications } from './activity.ts';
 import { type CoseEvidence, createCoseEvidence } from './cose/headers.ts';
-import type { CountsUnderWay } from './counts-under-way.ts';
 import { createEvidenceRenewals, type EvidenceRenewals } from './evidence-renewal.ts';
 import { createHealthService, type HealthService } from './health.ts';
 import { createIdempotency } from './idempotency.ts';
@@ -29,7 +27,7 @@ import { createStamping, type Stamping } from './stamping.ts';
 import { createStatistics, type Statistics } from './statistics.ts';
 import { createStatusService, type StatusService } from './status.ts';
 import { createTsaDoor, type TsaDoor } from './tsa-door.ts';
-import { createVerification, type Verification } from './verification.ts';
+import { countVerifications, createVerification, type Verification } from './verification.ts';
 import { createWorkflows, type Workflows } from './workflows/workflows.ts';
 import type { WriteWatch } from './write-watch.ts';
 
@@ -38,22 +36,11 @@ export interface ServicePorts {
   readonly config: Config;
   readonly store: Omit<
     Store,
-    | 'stampDirectory'
-    | 'batches'
-    | 'renewals'
-    | 'evidenceTerms'
-    | 'newDigests'
-    | 'orphanBatches'
-    | 'openKeys'
-    | 'checkWrite'
-    | 'ensureIndexes'
-    | 'close'
+    'batches' | 'renewals' | 'evidenceTerms' | 'newDigests' | 'orphanBatches' | 'openKeys' | 'checkWrite' | 'prepare' | 'close'
   > & { readonly evidenceTerms: Pick<Store['evidenceTerms'], 'readState'>; readonly newDigests: Pick<Store['newDigests'], 'insertOnce'> };
   readonly queue: StampQueue;
   readonly jobs: JobSender;
   readonly waiter: ReplyWaiter;
-  readonly untilCounted: CountsUnderWay['settled'];
-  readonly activity: Pick<ActivityCounter, 'count'>;
   readonly writes: Pick<WriteWatch, 'refusing' | 'checkStore'>;
   readonly pingRedis: () => Promise<unknown>;
   readonly readHeartbeats: (nowMs: number) => Promise<Heartbeat[]>;
@@ -93,8 +80,6 @@ export function createServices(ports: ServicePorts): Services {
     queue,
     jobs,
     waiter,
-    untilCounted,
-    activity,
     writes,
     pingRedis,
     readHeartbeats,
@@ -142,14 +127,16 @@ export function createServices(ports: ServicePorts): Services {
   const makeItem = createItemMaker({ encryptedOf, clock });
   const accepting = { queue, writes, waiter, stamps, stampJudge, idempotency, makeItem, clock, waitMs: config.STAMP_WAIT_MS };
   const stamping = createStamping({ ...accepting, sealedContents, sealedMaxBytes });
-  const verification = countVerifications(createVerification({ stamps, refusals, stampJudge }), activity);
+  const verification = countVerifications(createVerification({ stamps, refusals, stampJudge }), () =>
+    counters.add({ verifications: 1 }, clock()),
+  );
   return {
     stamping,
     ...createStampBatch(accepting),
     tsaDoor: createTsaDoor({ stamping, readHeartbeats, trust, clock }),
     verification,
     untilKnown: createOutcomeWait({ verification, stamps, clock }),
-    statistics: createStatistics({ stamps, counters, untilCounted, clock }),
+    statistics: createStatistics({ stamps, counters, clock }),
     sealedDownload: createSealedDownload({ stamps, sealedContents, stampJudge }),
     evidenceRenewals: createEvidenceRenewals({ stamps, newDigests: store.newDigests, stampJudge, clock }),
     workflows,

@@ -26,10 +26,16 @@ export class RequestRefusedError extends Error {
   }
 }
 
+/** The service itself cannot make a stamp that it accepted; an operator has to look at it. */
+export const stampFailed = (tokenId: string): ServiceError =>
+  new ServiceError('internal_error', 'The stamp was accepted and could not be made; the operator of the service has to look at it.', {
+    members: { token_id: tokenId, verify_url: verifyPath(tokenId) },
+  });
+
 /**
  * What an order is answered once its outcome was heard. `secret`: of the address of sealed content.
  *
- * @throws ServiceError `provider_failed` (E9), `stamp_pending` (E11); RequestRefusedError
+ * @throws ServiceError `provider_failed` (E9), `stamp_pending` (E11), `internal_error`; RequestRefusedError
  */
 export function stampAnswerOf(order: StampOrder, tokenId: string, secret: string | undefined, { reply, isAccepted }: Heard): StampToken {
   const verify_url = verifyPath(tokenId);
@@ -37,6 +43,7 @@ export function stampAnswerOf(order: StampOrder, tokenId: string, secret: string
   if (reply?.outcome === 'stamped') return stampTokenOf({ ...order, tokenId }, reply, sealed_storage_url);
   if (reply?.fault !== undefined) throw new RequestRefusedError(reply.fault);
   if (reply?.code === 'time_unavailable') throw new TimeNotAvailableError();
+  if (reply?.code === 'stamp_failed') throw stampFailed(tokenId);
   if (reply) throw new ServiceError('provider_failed', 'No provider could make the stamp.');
   const detail = isAccepted
     ? 'The stamp was accepted and is not finished yet; it will be readable at verify_url.'

@@ -16,7 +16,7 @@ const downloads = ['tsr', 'tsq', 'token', 'evidence'] as const;
  *
  * @throws ServiceError `store_unavailable`
  */
-export function createStampPages(deps: { stamps: StampStore; refusals: Pick<RefusalStore, 'has'>; stampJudge: StampJudge; clock: Clock }) {
+export function createStampPages(deps: { stamps: StampStore; refusals: Pick<RefusalStore, 'find'>; stampJudge: StampJudge; clock: Clock }) {
   const { stamps, refusals, stampJudge, clock } = deps;
 
   function shownOf(judgement: StampJudgement): VerdictShown {
@@ -25,8 +25,10 @@ export function createStampPages(deps: { stamps: StampStore; refusals: Pick<Refu
     return { kind, reason: reasonOf(judgement.code), advice: adviceOf(judgement.code) ?? null };
   }
 
-  const absenceOf = async (tokenId: string): Promise<VerdictShown> =>
-    (await refusals.has(tokenId)) ? { kind: 'not_made', reason: reasonOf('request_refused') } : { kind: 'unknown' };
+  async function absenceOf(tokenId: string): Promise<VerdictShown> {
+    const refusal = await refusals.find(tokenId);
+    return refusal ? { kind: 'not_made', reason: reasonOf(refusal) } : { kind: 'unknown' };
+  }
 
   return {
     /** `baseUrl`: where the service is reached, without a last slash. */

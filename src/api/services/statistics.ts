@@ -20,16 +20,8 @@ const rowOf = ({ date, provider, isQualified, callerKind, stamps, failed, latenc
   latency_ms_p95: latencyMs.p95,
 });
 
-/**
- * The total of a product's stamps, as shown beside a page of them (S12). Stamps and their counter are written separately, so the counter
- * may differ for a moment from the page. Where the page proves a number, it wins: on the last page the total is exact, on others it is
- * large enough to include the next page.
- */
-export function totalOfPage(page: { offset: number; shown: number; hasMore: boolean }, counted: number): number {
-  const end = page.offset + page.shown;
-  if (page.hasMore) return Math.max(counted, end + 1);
-  return page.shown > 0 ? end : Math.min(counted, end);
-}
+/** Up to so many stamps of a product are counted when somebody asks (S12). */
+const countedWhenAsked = 10_000;
 
 /** What a product may read of its stamps and of the daily counters. */
 export interface Statistics {
@@ -39,23 +31,22 @@ export interface Statistics {
 }
 
 export function createStatistics(deps: {
-  stamps: StampStore;
-  counters: CounterStore;
-  /** Resolves once every stamp that a caller was told of is counted. */
-  untilCounted: () => Promise<void>;
+  stamps: Pick<StampStore, 'listByProduct' | 'countByProduct'>;
+  counters: Pick<CounterStore, 'productTotal' | 'daily'>;
   clock: Clock;
 }): Statistics {
-  const { stamps, counters, untilCounted, clock } = deps;
+  const { stamps, counters, clock } = deps;
+
+  async function totalOf(product: string, imprints: 'sha256' | 'all' | undefined): Promise<number> {
+    const counted = await stamps.countByProduct(product, imprints, countedWhenAsked + 1);
+    if (counted <= countedWhenAsked) return counted;
+    return Math.max(counted, await counters.productTotal(imprints === 'all' ? [product, othersOf(product)] : [product]));
+  }
+
   return {
     listStamps: async (product, { limit, offset, imprints }) => {
-      await untilCounted();
-      // One more than is shown tells whether the page is the last.
-      const [stored, counted, others] = await Promise.all([
-        stamps.listByProduct(product, { limit: limit + 1, offset, imprints }),
-        counters.productTotal(product),
-        imprints === 'all' ? counters.productTotal(othersOf(product)) : 0,
-      ]);
-      const items = stored.slice(0, limit).map(({ tokenId, issuedAt, tier, imprint, isQualified }) => ({
+      const [stored, total] = await Promise.all([stamps.listByProduct(product, { limit, offset, imprints }), totalOf(product, imprints)]);
+      const items = stored.map(({ tokenId, issuedAt, tier, imprint, isQualified }) => ({
         token_id: tokenId,
         issued_at: issuedAt,
         tier,
@@ -63,11 +54,9 @@ export function createStatistics(deps: {
         imprint,
         is_qualified: isQualified,
       }));
-      return { items, total: totalOfPage({ offset, shown: items.length, hasMore: stored.length > limit }, counted + others) };
+      // The page may show stamps that were made after the total was read.
+      return { items, total: items.length === 0 ? total : Math.max(total, offset + items.length) };
     },
-    daily: async (days) => {
-      await untilCounted();
-      return (await counters.daily(utcDay(clock() - (days - 1) * dayMs))).map(rowOf);
-    },
+    daily: async (days) => (await counters.daily(utcDay(clock() - (days - 1) * dayMs), clock())).map(rowOf),
   };
 }

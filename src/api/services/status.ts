@@ -1,7 +1,7 @@
 import type { ProviderStatus, StatusCounters, StatusResponse } from '../../shared/contract/status.ts';
 import type { Durability } from '../../shared/domain/service-state.ts';
-import type { QueueState } from '../../shared/queue/backlog.ts';
 import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
+import type { QueueState } from '../../shared/queue/queue-state.ts';
 import { answerWithin } from '../../shared/runtime/answer-within.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import { type ActivityTotals, type CounterStore, utcDay } from '../../shared/store/counters.ts';
@@ -79,7 +79,7 @@ export function createStatusService(deps: StatusDeps): StatusService {
   async function readStore(now: number): Promise<true> {
     const [freshTotals, rows, state] = await Promise.all([
       counters.totals(now),
-      counters.daily(utcDay(now - (shownDays - 1) * dayMs)),
+      counters.daily(utcDay(now - (shownDays - 1) * dayMs), now),
       evidenceTerms.readState(),
     ]);
     totals = freshTotals;
@@ -127,6 +127,7 @@ export function createStatusService(deps: StatusDeps): StatusService {
         depth: queue?.waiting ?? null,
         oldest_job_age_seconds: oldestAgeMs === null ? null : Math.round(oldestAgeMs / 100) / 10,
         durability,
+        failed_jobs: queue?.failedJobs ?? null,
       },
       evidence: {
         last_run_at: evidence?.lastRunAt.toISOString() ?? null,

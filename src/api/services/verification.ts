@@ -107,7 +107,7 @@ export const isUnknownId = ({ reason }: VerificationResult): boolean => reason =
 
 export function createVerification(deps: {
   stamps: StampStore;
-  refusals: Pick<RefusalStore, 'has'>;
+  refusals: Pick<RefusalStore, 'find'>;
   stampJudge: StampJudge;
 }): Verification {
   const { stamps, refusals, stampJudge } = deps;
@@ -119,7 +119,10 @@ export function createVerification(deps: {
   return {
     byId: async (tokenId) => {
       const stamp = await stamps.find(tokenId);
-      if (!stamp) return (await refusals.has(tokenId)) ? invalid('request_refused', tokenId) : invalid('unknown_token_id');
+      if (!stamp) {
+        const refusal = await refusals.find(tokenId);
+        return refusal ? invalid(refusal, tokenId) : invalid('unknown_token_id');
+      }
       const judgement = await stampJudge.judgeStamp(stamp);
       return judgement.ok ? resultOf(judgement, tokenId, false) : invalid(judgement.code, tokenId);
     },
@@ -156,4 +159,16 @@ export function createVerification(deps: {
       return { der: part === 'token' ? batch.tst : batch[part], batch };
     },
   };
+}
+
+/** The same verification, which calls `count` for each answer. */
+export function countVerifications(verification: Verification, count: () => void): Verification {
+  const counted =
+    <Arguments extends unknown[], Result>(verify: (...given: Arguments) => Promise<Result>) =>
+    async (...given: Arguments): Promise<Result> => {
+      const result = await verify(...given);
+      count();
+      return result;
+    };
+  return { ...verification, byId: counted(verification.byId), raw: counted(verification.raw) };
 }

@@ -60,6 +60,7 @@ export const statusResponse = z
       durability: z
         .enum(durabilities)
         .describe('what of accepted stamps a crash of the queue spares: all, all but its last second, perhaps none, or not known'),
+      failed_jobs: count.nullable().describe('jobs that were given up and wait for the operator; null while the queue cannot be read'),
     }),
     evidence: z
       .object({

@@ -9,6 +9,7 @@ export const REASONS = {
   // What is presented, before it is known to be a token at all.
   unknown_token_id: { refusal: undefined, sentence: 'No stamp has this id.' },
   request_refused: { refusal: undefined, sentence: 'Every time-stamping authority refused the request, so there is no stamp.' },
+  stamp_failed: { refusal: undefined, sentence: 'The service could not make this stamp; its operator has to look at it.' },
   not_base64: { refusal: undefined, sentence: 'The token is not base64.' },
   unknown_format: { refusal: undefined, sentence: 'The token is neither an RFC 3161 token nor one of this service.' },
   record_mismatch: { refusal: undefined, sentence: 'The stored token says something else than the record it is stored in.' },

@@ -1,21 +1,22 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { DelayedError, type Job, Queue, Worker } from 'bullmq';
-import type { Redis } from 'ioredis';
+import { DelayedError, type Job, Queue, UnrecoverableError, Worker } from 'bullmq';
+import { type Redis, ReplyError } from 'ioredis';
+import { ServiceError } from '../domain/service-error.ts';
+import { TransientError } from '../domain/transient-error.ts';
 import type { Logger } from '../runtime/log.ts';
-import { createFinishedCount } from './backlog.ts';
 import { keyPrefix } from './connection.ts';
-import { createHold } from './job-hold.ts';
-import { type JobName, type JobProcessors, type JobRun, jobContracts, NotItsTurnError, queueConcurrency } from './jobs.ts';
+import { type JobName, type JobPayload, type JobProcessors, type JobRun, jobContracts, NotItsTurnError, queueConcurrency } from './jobs.ts';
+import { jobOptionsOf } from './open-queue.ts';
 
 /** A killed worker's jobs start again after at most `lockMs` + `stalledCheckMs` (docs/architecture.md "Facts that bite"). */
 const lockMs = 5_000;
 const stalledCheckMs = 2_000;
 
-/** How long after a look at its lock a job is surely held, milliseconds. The lock lasts twice as long: what begins within this time has as much left to end. */
-const surelyHeldMs = lockMs / 2;
+/** A job whose worker is lost for the tenth time is given up: it may be what kills them. */
+const maxStalledCount = 9;
 
-/** However often workers are killed under a job, it is never given up. */
-const unlimited = 1_000_000;
+/** So often a job is tried that fails for a reason of its own, before it is given up. */
+const triesOfBroken = 5;
 
 /**
  * Pauses between attempts, milliseconds. Mail servers that put off unknown senders (greylisting) want them back after minutes. A
@@ -38,8 +39,22 @@ export function retryDelayMs(attemptsMade: number, kind = '', random: () => numb
 }
 
 /** The job is of another version of the service: a worker of that version will take it. */
-class UnknownJobError extends Error {
+class UnknownJobError extends TransientError {
   override readonly name = 'UnknownJobError';
+}
+
+/** Another worker has taken the job over. */
+class JobLostError extends TransientError {
+  override readonly name = 'JobLostError';
+}
+
+/** Words of ioredis 6 for a connection that is lost, which have no class of their own. */
+const lostConnection = /^(Connection is closed|Command timed out|Stream isn't writeable)/;
+
+/** Whether the job can succeed later without anybody mending it. What nobody has foreseen is taken for a fault of the job. */
+export function isTransient(error: unknown): boolean {
+  if (error instanceof TransientError || error instanceof ServiceError || error instanceof ReplyError) return true;
+  return error instanceof Error && (lostConnection.test(error.message) || error.name === 'AbortError' || 'syscall' in error);
 }
 
 const unknownJobRetryMs = 60_000;
@@ -63,6 +78,18 @@ export interface Consumer {
   close(): Promise<void>;
 }
 
+/** A job that was given up. */
+export type FailedJob = {
+  readonly [Name in JobName]: { readonly name: Name; readonly id: string; readonly payload: JobPayload<Name> };
+}[JobName];
+
+/** The job as its contract knows it; undefined where it is of another version of the service. */
+export function failedJobOf(job: Job): FailedJob | undefined {
+  if (!Object.hasOwn(jobContracts, job.name)) return undefined;
+  const payload = jobContracts[job.name as JobName].payload.safeParse(job.data);
+  return payload.success ? ({ name: job.name, id: job.id ?? '', payload: payload.data } as FailedJob) : undefined;
+}
+
 /** Runs the jobs of every queue in this process, at most `concurrency` of each queue at a time. */
 export function consumeJobs(options: {
   redis: Redis;
@@ -71,64 +98,61 @@ export function consumeJobs(options: {
   log: Logger;
   /** Told of each run of a job that failed. */
   onFailed?: (job: string) => void;
+  /** Told of a job that was given up, and stays in the queue until an operator retries or drops it. */
+  onGivenUp?: (job: FailedJob) => Promise<void>;
 }): Consumer {
-  const { redis, processors, concurrency, log, onFailed } = options;
+  const { redis, processors, concurrency, log, onFailed, onGivenUp } = options;
 
-  async function run<Name extends JobName>(name: Name, job: Job, lock: string | undefined): Promise<void> {
+  async function run<Name extends JobName>(name: Name, job: Job, lock = ''): Promise<void> {
     const payload = jobContracts[name].payload.safeParse(job.data);
     if (!payload.success) throw new UnknownJobError(`the payload does not fit its contract: ${payload.error.message}`);
-    const writing: Promise<unknown>[] = [];
     const process = processors[name] as (payload: unknown, run: JobRun) => Promise<void>;
-    const extendLock = async () => lock !== undefined && (await job.extendLock(lock, lockMs)) === 1;
-    const isOurs = createHold(job.processedOn ?? 0, surelyHeldMs, extendLock);
-    const processing = process(payload.data, {
+    await process(payload.data, {
       jobId: job.id ?? '',
-      run: job.attemptsStarted,
       isRetry: job.attemptsStarted > 1,
-      life: `${job.id}@${job.timestamp}`,
-      isOurs,
-      note: (noted) => replacePayload(job, lock, noted),
-      keepOnly: async (rest) => {
-        await replacePayload(job, lock, rest);
-        ended(job, true);
-      },
-      endsAfter: (write) => void writing.push(write),
-      onEnd: (end) => void endings.set(job, [...(endings.get(job) ?? []), end]),
+      isOurs: async () => (await job.extendLock(lock, lockMs)) === 1,
+      keepOnly: (rest) => replacePayload(job, lock, rest),
     });
-    await processing.finally(() => Promise.allSettled(writing));
-    await Promise.all(writing);
   }
 
-  /** @throws where another worker has taken the job over, or Redis is away */
-  async function replacePayload({ queueName, id }: Job, lock: string | undefined, payload: object): Promise<void> {
+  /** @throws JobLostError; where Redis is away */
+  async function replacePayload({ queueName, id }: Job, lock: string, payload: object): Promise<void> {
     const key = `${keyPrefix}:${queueName}:${id}`;
-    const isReplaced = await redis.eval(replaceWhileLocked, 2, `${key}:lock`, key, lock ?? '', JSON.stringify(payload));
-    if (isReplaced !== 1) throw new Error('another worker has taken the job over');
+    const isReplaced = await redis.eval(replaceWhileLocked, 2, `${key}:lock`, key, lock, JSON.stringify(payload));
+    if (isReplaced !== 1) throw new JobLostError('another worker has taken the job over');
   }
 
-  const endings = new WeakMap<Job, readonly ((isDone: boolean) => void)[]>();
-
-  function ended(job: Job, isDone: boolean): void {
-    for (const end of endings.get(job) ?? []) end(isDone);
-    endings.delete(job);
-  }
-
-  const finished = createFinishedCount({ redis, log });
   const running = new Set<Promise<void>>();
 
-  async function putOff(job: Job, lock: string | undefined, error: unknown): Promise<never> {
-    if (!(error instanceof NotItsTurnError)) throw error;
-    await job.moveToDelayed(Date.now() + error.waitMs, lock);
-    throw new DelayedError();
+  /** Decides what becomes of a job that failed. */
+  async function judgeFailure(job: Job, lock: string | undefined, error: unknown): Promise<never> {
+    if (error instanceof NotItsTurnError) {
+      await job.moveToDelayed(Date.now() + error.waitMs, lock);
+      throw new DelayedError();
+    }
+    const isGivenUp = !isTransient(error) && job.attemptsMade + 1 >= triesOfBroken;
+    if (!isGivenUp) throw error;
+    // Jobs of earlier versions would be removed.
+    job.opts.removeOnFail = false;
+    throw new UnrecoverableError(error instanceof Error ? error.message : String(error));
   }
 
   function process(job: Job, lock?: string): Promise<void> {
     if (!Object.hasOwn(jobContracts, job.name)) return Promise.reject(new UnknownJobError(`no processor for a job named ${job.name}`));
     const ended = run(job.name as JobName, job, lock)
-      .catch((error) => putOff(job, lock, error))
+      .catch((error) => judgeFailure(job, lock, error))
       .finally(() => running.delete(ended));
     running.add(ended);
     return ended;
+  }
+
+  async function tellGivenUp(job: Job): Promise<void> {
+    const failed = failedJobOf(job);
+    try {
+      if (failed) await onGivenUp?.(failed);
+    } catch (error) {
+      log.warn({ err: error, job: job.id }, 'that a job was given up is told later');
+    }
   }
 
   /** Lets the running jobs end, then waits a moment for Redis to come back and take their outcome. */
@@ -146,20 +170,20 @@ export function consumeJobs(options: {
       concurrency: Math.min(concurrency, queueConcurrency[queue] ?? concurrency),
       lockDuration: lockMs,
       stalledInterval: stalledCheckMs,
-      maxStalledCount: unlimited,
+      maxStalledCount,
       settings: {
         backoffStrategy: (attemptsMade, kind, error) =>
           error instanceof UnknownJobError ? unknownJobRetryMs : retryDelayMs(attemptsMade, kind),
       },
     });
-    worker.on('completed', (job) => {
-      ended(job, true);
-      if (job.name === 'stamp') finished.add(job.id ?? '');
-    });
     worker.on('failed', (job, error) => {
-      if (job) ended(job, false);
-      log.warn({ err: error, queue, job: job?.id, attempts: job?.attemptsMade }, 'a job failed');
+      const isGivenUp = error instanceof UnrecoverableError;
+      log[isGivenUp ? 'error' : 'warn'](
+        { err: error, queue, job: job?.id, attempts: job?.attemptsMade },
+        isGivenUp ? 'a job was given up' : 'a job failed',
+      );
       onFailed?.(job !== undefined && Object.hasOwn(jobContracts, job.name) ? job.name : 'unknown');
+      if (job && isGivenUp) void tellGivenUp(job);
     });
     worker.on('stalled', (job) => log.warn({ queue, job }, 'a job was taken over from a lost worker'));
     worker.on('error', (error) => log.debug({ err: error, queue }, 'worker connection'));
@@ -170,27 +194,34 @@ export function consumeJobs(options: {
       // Without Redis no job can be handed back. Its lock runs out, and another worker starts it again.
       const isForced = redis.status !== 'ready';
       await Promise.race([Promise.all(workers.map((worker) => worker.close(isForced))), finishWithout(redis)]);
-      finished.flush();
     },
   };
 }
 
-/** Makes sure that a job without payload runs every `everyMs`, once for all workers; a run that fails is tried again. */
+/** Ends a schedule of maintenance that an earlier version has made. */
+export async function forgetSchedule(redis: Redis, name: string, log: Logger): Promise<void> {
+  const queue = new Queue('maintenance', { connection: redis, prefix: keyPrefix });
+  queue.on('error', (error) => log.debug({ err: error }, 'queue connection'));
+  await queue.removeJobScheduler(name);
+  await queue.close();
+}
+
+/** Makes sure that a job without payload runs regularly, once for all workers; a run that fails is tried again. `when`: every so many milliseconds, or a cron pattern in UTC. */
 export async function scheduleJob(
   redis: Redis,
-  name: 'sweep' | 'counter-fold' | 'qstamp-renew',
-  everyMs: number,
+  name: 'sweep' | 'recount' | 'qstamp-renew',
+  when: { readonly every: number } | { readonly pattern: string },
   log: Logger,
 ): Promise<void> {
   const queue = new Queue(jobContracts[name].queue, { connection: redis, prefix: keyPrefix });
   queue.on('error', (error) => log.debug({ err: error }, 'queue connection'));
   // Of all workers together, as `queueConcurrency` is of one.
   if (queueConcurrency[queue.name] === 1) await queue.setGlobalConcurrency(1);
-  const retried = { attempts: unlimited, backoff: { type: name } };
-  await queue.upsertJobScheduler(
+  const repeat = 'pattern' in when ? { ...when, tz: 'UTC' } : when;
+  await queue.upsertJobScheduler(name, repeat, {
     name,
-    { every: everyMs },
-    { name, data: {}, opts: { removeOnComplete: true, removeOnFail: { count: 10 }, ...(name in retries && retried) } },
-  );
+    data: {},
+    opts: name in retries ? jobOptionsOf(name) : { removeOnComplete: true, removeOnFail: true },
+  });
   await queue.close();
 }

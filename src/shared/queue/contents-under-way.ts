@@ -10,11 +10,11 @@ const jobsPerRead = 200;
  * are read, so each place where one may go next is read after the one that it leaves.
  */
 export function createContentsUnderWay({ redis, log }: { redis: Redis; log: Logger }): () => Promise<ReadonlySet<string>> {
-  const queue = openQueue<object>(stampQueueName, { redis, log, retryKind: 'stamp', removeOnFail: true });
+  const queue = openQueue<object>(stampQueueName, { redis, log });
   return async () => {
     const found = new Set<string>();
-    // Behind `active`, a job that failed is delayed, and one whose worker was killed waits again.
-    for (const place of ['delayed', 'wait', 'active', 'delayed', 'wait'] as const) {
+    // Behind `active`, a job that failed is delayed, one whose worker was killed waits again, and one that was given up is `failed`.
+    for (const place of ['failed', 'delayed', 'wait', 'active', 'delayed', 'wait', 'failed'] as const) {
       for (let start = 0; ; start += jobsPerRead) {
         const jobs = await queue.getJobs([place], start, start + jobsPerRead - 1);
         for (const job of jobs) {

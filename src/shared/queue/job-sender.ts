@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from '../runtime/log.ts';
 import { type Acceptance, acceptanceOf } from './acceptance.ts';
 import { type JobName, type JobPayload, jobContracts } from './jobs.ts';
-import { checkConnection, openQueue } from './open-queue.ts';
+import { checkConnection, jobOptionsOf, openQueue } from './open-queue.ts';
 
 /** The kinds of job that are sent one by one. */
 type SentJob = Extract<JobName, 'otp-mail' | 'workflow-completion' | 'webhook'>;
@@ -32,9 +32,7 @@ export interface JobWaker {
 /** The end of the queues in which jobs travel alone, for who sends them. */
 export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): JobSender & JobWaker {
   const names: readonly SentJob[] = ['otp-mail', 'workflow-completion', 'webhook'];
-  const queues = new Map(
-    names.map((name) => [name, openQueue(jobContracts[name].queue, { redis, log, retryKind: name, removeOnFail: true })] as const),
-  );
+  const queues = new Map(names.map((name) => [name, openQueue(jobContracts[name].queue, { redis, log })] as const));
 
   /** A job that has just left its pause by itself is as good as promoted; one that is not promoted leaves it later. */
   async function promote(job: Job | undefined): Promise<Woken> {
@@ -53,7 +51,7 @@ export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): 
     checkConnection: () => checkConnection(redis),
     send: (name, payload, jobId) =>
       acceptanceOf(redis, async () => {
-        const job = await queues.get(name)?.add(name, payload, { jobId });
+        const job = await queues.get(name)?.add(name, payload, { ...jobOptionsOf(name), jobId });
         // Somebody asks for it now: it need not sit out the pause after its last failure.
         if (name === 'workflow-completion') await promote(job);
       }),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { stampJobSchema } from './sent-job.ts';
-import { stampQueueName } from './stamp-job.ts';
+import { TransientError } from '../domain/transient-error.ts';
+import type { QueueName } from './open-queue.ts';
+import { stampJobSchema, stampQueueName } from './stamp-job.ts';
 
 /** Payload of the job that mails a challenge. The challenge is derived from its id, and from a key that is not in Redis (W6). */
 const otpMailSchema = z.object({
@@ -32,12 +33,12 @@ const webhookSchema = z.discriminatedUnion('event', [
 export const jobContracts = {
   stamp: { queue: stampQueueName, payload: stampJobSchema },
   sweep: { queue: 'maintenance', payload: z.object({}) },
-  'counter-fold': { queue: 'maintenance', payload: z.object({}) },
+  recount: { queue: 'maintenance', payload: z.object({}) },
   'qstamp-renew': { queue: 'renewals', payload: z.object({}) },
   'otp-mail': { queue: 'emails', payload: otpMailSchema },
   'workflow-completion': { queue: 'workflows', payload: workflowCompletionSchema },
   webhook: { queue: 'webhooks', payload: webhookSchema },
-} as const satisfies Record<string, { queue: string; payload: z.ZodType }>;
+} as const satisfies Record<string, { queue: QueueName; payload: z.ZodType }>;
 
 /**
  * How many jobs of these queues a worker runs at a time, where that is fewer than of stamps: mail servers must not be flooded, a root takes much
@@ -51,29 +52,19 @@ export type JobPayload<Name extends JobName> = z.output<(typeof jobContracts)[Na
 /** What a processor is told beside the payload. */
 export interface JobRun {
   readonly jobId: string;
-  /** Which run of the job this is, from 1. */
-  readonly run: number;
   /** Whether the job was started before: what it makes may be there already. */
   readonly isRetry: boolean;
-  /** The same in all runs of the job, and another one when a job of that id is sent once more after it was done. */
-  readonly life: string;
   /**
-   * Whether the job is still this worker's: a worker loses its jobs when it, or Redis, stands still for longer than a lock lasts. Redis is asked
-   * only where the last look is some time ago. Once the job is lost, another run has done it or will. @throws where Redis is away
+   * Whether the job is still this worker's: a worker loses its jobs when it, or Redis, stands still for longer than a lock lasts, and another
+   * run does them. @throws where Redis is away
    */
   isOurs(): Promise<boolean>;
-  /** Replaces the payload, should there be a next run. @throws where the job is not this worker's any more, or Redis is away */
-  note(payload: object): Promise<void>;
-  /** Replaces the payload by what is left of it, for the next attempt; then the processor throws. @throws as `note` */
+  /** Replaces the payload by what is left of it, for the next attempt; then the processor throws. @throws where the job is not this worker's any more, or Redis is away */
   keepOnly(payload: object): Promise<void>;
-  /** The run does not end before this has, not even by an error: the next run would not find what this one still writes. It fails where this does. */
-  endsAfter(writing: Promise<unknown>): void;
-  /** `ended` is told when the job is surely done as far as this run got, or that it failed and is done again. */
-  onEnd(ended: (isDone: boolean) => void): void;
 }
 
 /** Thrown by a processor whose job cannot be done before others: it waits so long outside the worker, and that counts as no attempt. */
-export class NotItsTurnError extends Error {
+export class NotItsTurnError extends TransientError {
   override readonly name = 'NotItsTurnError';
   readonly waitMs: number;
 

@@ -4,22 +4,28 @@ import { ServiceError } from '../domain/service-error.ts';
 import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
 
+export const allQueues = ['stamps', 'emails', 'workflows', 'webhooks', 'renewals', 'maintenance'] as const;
+export type QueueName = (typeof allQueues)[number];
+
 /** A job is tried until it succeeds: what was accepted gets done, whenever the servers are back (E11). */
 const unlimitedAttempts = 1_000_000;
 
-/** The API's end of a queue. `retryKind` says when a failed job is due again, see `retryDelayMs`; `removeOnFail` is BullMQ's. */
-export function openQueue<Payload>(
-  name: string,
-  options: { redis: Redis; log: Logger; retryKind: string; removeOnFail: true | { count: number } },
-): Queue<Payload> {
-  const { redis, log, retryKind, removeOnFail } = options;
+/** How jobs of a kind are kept: when a failed one is due again (`retryDelayMs`), and, once it was given up, until an operator decides. */
+export const jobOptionsOf = (kind: string) => ({
+  attempts: unlimitedAttempts,
+  backoff: { type: kind },
+  removeOnComplete: true,
+  removeOnFail: false,
+});
+
+/** A queue, to add to it or to look at it. */
+export function openQueue<Payload>(name: QueueName, { redis, log }: { redis: Redis; log: Logger }): Queue<Payload> {
   const queue = new Queue<Payload>(name, {
     connection: redis,
     prefix: keyPrefix,
     skipWaitingForReady: true,
     skipVersionCheck: true,
     streams: { events: { maxLen: 100 } },
-    defaultJobOptions: { attempts: unlimitedAttempts, backoff: { type: retryKind }, removeOnComplete: true, removeOnFail },
   });
   queue.on('error', (error) => log.debug({ err: error }, 'queue connection'));
   return queue;

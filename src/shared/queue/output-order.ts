@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { timeOf } from './backlog.ts';
+import { timeOfId } from '../domain/stamp-id.ts';
 import { keyPrefix } from './connection.ts';
 import { type StampItem, stampQueueName } from './stamp-job.ts';
 
@@ -62,7 +62,7 @@ export function createOutputOrder(redis: Redis): OutputOrder {
   async function hasEarlier(workflowId: string, timeMs: number): Promise<boolean> {
     for (;;) {
       const [first] = await redis.zrange(keyOf(workflowId), '0', '0');
-      if (first === undefined || timeOf(first) > timeMs) return false;
+      if (first === undefined || timeOfId(first) > timeMs) return false;
       if ((await redis.exists(jobKeyOf(first))) === 1) return true;
       await leave(workflowId, [first]);
     }

@@ -1,9 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { ZodError } from 'zod';
 import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
-import { repliesIn, type SentReply, textOfReplies } from './sent-reply.ts';
+import { repliesIn, textOfReplies, type WorkerReply } from './sent-reply.ts';
 import type { StampReply } from './stamp-job.ts';
 
 /** How long one read waits for a reply. */
@@ -17,47 +16,32 @@ const maxStreamLength = 1_024;
 const leastStreamLength = 128;
 const mostStreamBytes = 12 * 1024 * 1024;
 
-/** Its replies, and that it is counted, which takes next to nothing. */
-const entriesOfJob = 2;
-
 /** When its API process is gone, Redis removes the stream after this time. */
 const streamTtlMs = 60_000;
 
-/** Fields of an entry: `replies` of a job, which `isCountedLater`; or the job whose stamps are `counted` now. */
-const fields = { replies: 'r', countedLater: 'l', counted: 'c' } as const;
+const repliesField = 'r';
 
 /** The stream in which one API process takes its replies. */
 export const replyStreamOf = (apiId: string): string => `${keyPrefix}:replies:${apiId}`;
 
-interface SenderDeps {
-  readonly redis: Redis;
-  readonly log: Logger;
-}
-
 /**
- * Writes the outcomes of one job to the stream of the API process that waits for them. Where Redis refuses them, for lack of memory, that
+ * Writes the outcomes of a job to the stream of the API process that waits for them. Where Redis refuses them, for lack of memory, that
  * is only logged: the job is done, and the API finds the stamps in the store. Two commands instead of a pipeline: with BullMQ's many
- * scripts on the connection, ioredis takes as long to build a pipeline as to send both. `countedLater`: the job, where its stamps are counted
- * after this; then `sendCounted` follows.
+ * scripts on the connection, ioredis takes as long to build a pipeline as to send both.
  */
-export async function sendReplies({ redis, log }: SenderDeps, replyTo: string, replies: readonly SentReply[], countedLater?: string) {
+export async function sendReplies(
+  { redis, log }: { redis: Redis; log: Logger },
+  replyTo: string,
+  replies: readonly WorkerReply[],
+): Promise<void> {
   const text = textOfReplies(replies);
-  const length = Math.min(maxStreamLength, Math.max(leastStreamLength, Math.floor((entriesOfJob * mostStreamBytes) / text.length)));
+  const length = Math.min(maxStreamLength, Math.max(leastStreamLength, Math.floor(mostStreamBytes / text.length)));
   const outcomes = await Promise.allSettled([
-    redis.xadd(replyTo, 'MAXLEN', '~', length, '*', fields.replies, text, ...(countedLater ? [fields.countedLater, countedLater] : [])),
+    redis.xadd(replyTo, 'MAXLEN', '~', length, '*', repliesField, text),
     redis.pexpire(replyTo, streamTtlMs),
   ]);
   const refused = outcomes.find((outcome) => outcome.status === 'rejected');
   if (refused) log.warn({ err: refused.reason, stamps: replies.length }, 'the replies could not be sent');
-}
-
-/** Tells the API process that the stamps of a job are counted now. Where Redis refuses that, it waits for it in vain, and not for long. A stream that is gone is not begun anew. */
-export async function sendCounted({ redis, log }: SenderDeps, replyTo: string, jobId: string): Promise<void> {
-  try {
-    await redis.xadd(replyTo, 'NOMKSTREAM', 'MAXLEN', '~', maxStreamLength, '*', fields.counted, jobId);
-  } catch (error) {
-    log.debug({ err: error, job: jobId }, 'that stamps are counted could not be told');
-  }
 }
 
 export interface ReplyReader {
@@ -73,12 +57,9 @@ export function readReplies(options: {
   stream: string;
   log: Logger;
   onReply: (reply: StampReply) => void;
-  /** Told of a job before its replies, where its stamps are counted after them. */
-  onCountedLater?: (jobId: string) => void;
-  onCounted?: (jobId: string) => void;
   onGap: () => void;
 }): ReplyReader {
-  const { redis, stream, log, onReply, onCountedLater, onCounted, onGap } = options;
+  const { redis, stream, log, onReply, onGap } = options;
   let stopping = false;
   let lastId = '0-0';
 
@@ -87,18 +68,15 @@ export function readReplies(options: {
     // The stream was removed. A new one may begin with smaller ids, so read it from its start.
     if (!streams && lastId !== '0-0' && (await redis.exists(stream)) === 0) lastId = '0-0';
     for (const [, entries] of streams ?? []) {
-      for (const [id, [kind, value = 'null', , jobId] = []] of entries) {
+      for (const [id, [field, text = 'null'] = []] of entries) {
         lastId = id;
-        if (kind === fields.counted) {
-          onCounted?.(value);
-          continue;
-        }
-        if (jobId !== undefined) onCountedLater?.(jobId);
+        if (field !== repliesField) continue;
         try {
-          repliesIn(value).forEach(onReply);
+          repliesIn(text).forEach(onReply);
         } catch (error) {
-          if (!(error instanceof ZodError)) throw error;
-          log.error({ err: error }, 'a reply does not fit its contract');
+          // A worker of another version wrote it.
+          log.error({ err: error }, 'replies cannot be understood; the store is asked');
+          onGap();
         }
       }
     }

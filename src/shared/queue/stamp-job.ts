@@ -3,6 +3,7 @@ import { type Caller, callerKinds } from '../domain/caller.ts';
 import { REQUEST_FAULTS } from '../domain/request-fault.ts';
 import { imprintAlgorithms, type Stamp } from '../domain/stamp.ts';
 import { stampTiers } from '../domain/tiers.ts';
+import { inPresentForm } from './older-jobs.ts';
 
 const callerSchema = z.object({ kind: z.enum(callerKinds), product: z.string().optional() }) satisfies z.ZodType<Caller>;
 
@@ -64,30 +65,20 @@ const stampItemSchema = z.object({
 });
 export type StampItem = z.infer<typeof stampItemSchema>;
 
-/** Items that version 0.2.0 accepted name a SHA-256 as `hash`, and have metadata in the clear; they may still wait when this version takes over. */
-function asToday(item: unknown): unknown {
-  if (typeof item !== 'object' || item === null || !('hash' in item)) return item;
-  const { hash, ...rest } = item;
-  const metadata = 'metadata' in rest && { metadata: JSON.stringify(rest.metadata) };
-  return { ...rest, ...metadata, imprint: { algorithm: 'sha256', digest: hash } };
-}
-
 /** The most stamps that travel in one job. */
-export const maxItemsPerJob = 256;
-
-/** The most that do unless requests with many items had to gather. */
-export const usualItemsPerJob = 64;
+export const maxItemsPerJob = 64;
 
 /** A job of the `stamps` queue: a micro-batch of one API process, and the stream that it reads replies from. */
-export const plainJobSchema = z.object({
-  replyTo: z.string(),
-  /** It may have been sent before: what it is to make may be there already. */
-  isRepeated: z.boolean().optional(),
-  /** Set by the first run of a repeated job: the ids of the stamps that were stored, and counted, before it. */
-  countedBefore: z.array(z.string()).optional(),
-  items: z.array(z.preprocess(asToday, stampItemSchema)).min(1).max(maxItemsPerJob),
-});
-export type StampJob = z.infer<typeof plainJobSchema>;
+export const stampJobSchema = z.preprocess(
+  inPresentForm,
+  z.object({
+    replyTo: z.string(),
+    /** It may have been sent before: what it is to make may be there already. */
+    isRepeated: z.boolean().optional(),
+    items: z.array(stampItemSchema).min(1),
+  }),
+);
+export type StampJob = z.output<typeof stampJobSchema>;
 
 /** What is told of every stamp that exists. */
 export const stampedReplyFields = {
@@ -103,13 +94,14 @@ export const stampedReplyFields = {
  * The outcome of one item. `stamped`: what is stored, also when another run of the job wrote it. `tier_unavailable`: no configured
  * provider may make it, so none was asked (W19). `workflow_closed`: the output came after its workflow was closed, and is not part of it
  * (W4). `time_unavailable`: nobody confirms the clock that it would be stamped by. `request_refused`: no provider takes what the client's TimeStampReq asks for, and `fault` is what they find wrong with it, where they say so (T2).
+ * `stamp_failed`: the service itself cannot make it, and an operator has to look at it.
  */
 export const stampReplySchema = z.discriminatedUnion('outcome', [
-  z.object({ ...stampedReplyFields, outcome: z.literal('stamped'), token: z.string() }),
+  z.object({ ...stampedReplyFields, outcome: z.literal('stamped'), /** Base64. */ token: z.string() }),
   z.object({
     outcome: z.literal('failed'),
     tokenId: z.string(),
-    code: z.enum(['provider_failed', 'time_unavailable', 'tier_unavailable', 'workflow_closed', 'request_refused']),
+    code: z.enum(['provider_failed', 'time_unavailable', 'tier_unavailable', 'workflow_closed', 'request_refused', 'stamp_failed']),
     /** Of `request_refused`. */
     fault: z.enum(REQUEST_FAULTS).optional(),
   }),
@@ -122,4 +114,4 @@ export function stampedReplyOf({ tokenId, proofs: [{ issuedAt, token, provider, 
   return { outcome: 'stamped', tokenId, issuedAt, token, provider, isQualified };
 }
 
-export const stampQueueName = 'stamps';
+export const stampQueueName = 'stamps' as const;

@@ -15,6 +15,8 @@ const queueTimeoutMs = 1_000;
 interface QueueFigures {
   readonly waiting: number;
   readonly oldestAt: number | null;
+  /** Jobs that were given up. */
+  readonly failedJobs: number;
 }
 
 interface NamedState {
@@ -24,9 +26,9 @@ interface NamedState {
   readonly clock?: { readonly state: ClockState; readonly driftMs: number | null } | undefined;
 }
 
-/** What is asked at every scrape; while the queue does not answer, its figures are NaN. */
+/** What is asked at every scrape; while the queue does not answer, its figures are NaN. Workers do not tell of the queue. */
 export interface MetricSources {
-  readonly readQueueState: () => Promise<QueueFigures>;
+  readonly readQueueState?: () => Promise<QueueFigures>;
   readonly readHealth?: () => readonly NamedState[];
 }
 
@@ -120,6 +122,9 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
   });
   const depth = new Gauge({ name: 'qstamp_queue_depth', help: 'Stamps that wait.', registers });
   const age = new Gauge({ name: 'qstamp_queue_oldest_age_seconds', help: 'Age of the oldest stamp that waits.', registers });
+  const failedJobs = new Gauge({ name: 'qstamp_failed_jobs', help: 'Jobs that were given up and wait for an operator.', registers });
+  // Of a process that is not asked for the queue, nothing is shown, rather than zeros.
+  for (const gauge of [depth, age, failedJobs]) gauge.remove();
   const states = new Gauge({
     name: 'qstamp_provider_state',
     help: '1 for the state that a provider is in; an open breaker is an outage.',
@@ -149,9 +154,11 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
       for (const state of clockStates) clocks.set({ provider: name, state }, state === own.state ? 1 : 0);
       drifts.set({ provider: name }, own.driftMs === null ? Number.NaN : own.driftMs / 1_000);
     }
+    if (!readQueueState) return;
     const queue = await answerWithin(queueTimeoutMs, readQueueState);
     depth.set(queue?.waiting ?? Number.NaN);
     age.set(queue ? ageSeconds(queue) : Number.NaN);
+    failedJobs.set(queue?.failedJobs ?? Number.NaN);
   }
 
   return {

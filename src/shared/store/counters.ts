@@ -1,152 +1,289 @@
-import type { Collection, Db } from 'mongodb';
+import type { AnyBulkWriteOperation, Collection, Db, UpdateFilter } from 'mongodb';
 import type { CallerKind } from '../domain/caller.ts';
-import { quantile } from '../domain/latency-histogram.ts';
+import { bucketOf, quantile } from '../domain/latency-histogram.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { BatchStore } from './batches.ts';
 import { inOnePage } from './connection.ts';
-import { type CountWrite, createLedgerWriter, ledgersOf, rowsOfLedgers } from './count-ledger.ts';
+import { inStore, isDuplicateKey } from './errors.ts';
+import { type OlderCounts, olderCountsId, takeOverOlderCounters } from './older-counters.ts';
 import {
   type ActivityTotals,
-  type CounterRecord,
-  changesOf,
-  changesOfActivity,
-  fieldsOf,
-  hoursUntil,
-  isOfHoursUntil,
-  latenciesOf,
-  lifetimeId,
-  productId,
-  type StampTally,
+  dayOf,
+  hourOf,
+  hoursBetween,
+  keyOfProduct,
+  keyOfSeries,
+  mergeCounts,
+  mergeSeries,
+  monthOf,
+  type PeriodCounts,
+  type PeriodDocument,
+  type Series,
+  type SeriesCounts,
+  seriesOfKey,
+  spanOf,
   totalsOf,
-} from './counter-rows.ts';
-import { inStore } from './errors.ts';
-import { type FoldedRecord, foldLedgers } from './ledger-folding.ts';
-import { type StampSummary, storedProductOf } from './stamp-document.ts';
+  withoutParts,
+} from './period-counts.ts';
+import { createStampCounts } from './stamp-counts.ts';
 
-export type { CountWrite } from './count-ledger.ts';
-export { type Activity, type ActivityTotals, type StampTally, utcDay } from './counter-rows.ts';
+export { type Activity, type ActivityTotals, utcDay } from './period-counts.ts';
 
-/** What a stored stamp counts for, when the counters are made anew. Its latency is not known any more. */
-export const tallyOfRecord = ({ issuedAt, provider, isQualified, caller, imprint }: StampSummary): StampTally => ({
-  finishedAt: Date.parse(issuedAt),
-  provider,
-  isQualified,
-  callerKind: caller.kind,
-  product: storedProductOf(caller, imprint),
-  outcome: 'stamped',
-  latencyMs: undefined,
-});
+/** A finished stamp. */
+export interface StampTally extends Series {
+  /** When its id was made, in milliseconds since the epoch: it counts in that hour. */
+  readonly acceptedAt: number;
+  readonly outcome: 'stamped' | 'failed';
+  /** As `storedProductOf` names it. */
+  readonly product: string | undefined;
+  /** From acceptance to evidence, in milliseconds. */
+  readonly latencyMs: number;
+}
 
 /** One day of the stamps of one provider for one kind of caller; latencies in milliseconds, null where nothing was stamped. */
-export interface DailyFigures {
+export interface DailyFigures extends Series {
   /** `YYYY-MM-DD` in UTC. */
   readonly date: string;
-  readonly provider: string;
-  readonly isQualified: boolean;
-  readonly callerKind: CallerKind;
   readonly stamps: number;
   readonly failed: number;
   readonly latencyMs: { readonly p50: number | null; readonly p95: number | null };
 }
 
-/** Stamps that are counted together. `mark`: of the job that makes them, where it may be done again; `run`: which run of it does, from 1. */
-export interface Tallied {
-  readonly mark?: string | undefined;
-  readonly run?: number | undefined;
-  readonly tallies: readonly StampTally[];
-}
-
-/** Failures reject with a ServiceError `store_unavailable`. */
+/**
+ * Counts what the service does, in one document for each hour. A process counts in memory and writes ten times a second; what it had not written
+ * when it was killed is missing until `recountEnded`.
+ */
 export interface CounterStore {
-  /** Adds finished stamps in one write. */
-  add(counted: readonly Tallied[]): CountWrite;
-  /** Counts these stamps in place of whatever earlier runs of the job have counted: nobody knows how far they got. Rejects where a later run has counted. */
-  settle(counted: Tallied & { readonly mark: string; readonly run: number }): Promise<CountWrite>;
-  /** The run of a job with that mark has ended: the job is done, or is done again by whoever gets it. */
-  runEnded(mark: string, isDone: boolean): void;
-  /** Adds what is no stamp, done at `timeMs`. */
-  count(done: Partial<ActivityTotals>, timeMs: number): Promise<void>;
-  /** What was done in the hour of `timeMs` and the 23 before it, and ever; its cost is 25 rows, and a ledger or two for each process. */
+  /** Counts stamps that were added to the store, or that nobody could make. */
+  addStamps(tallies: readonly StampTally[]): void;
+  /** Counts what is no stamp, done at `timeMs`. */
+  add(done: Partial<ActivityTotals>, timeMs: number): void;
+  /** What was done in the hour of `timeMs` and the 23 before it, and ever. @throws ServiceError `store_unavailable` */
   totals(timeMs: number): Promise<{ last24h: ActivityTotals; lifetime: ActivityTotals }>;
-  /** Rows of the days from `since` (`YYYY-MM-DD`) on, newest first; its cost is the number of rows. */
-  daily(since: string): Promise<DailyFigures[]>;
-  /** Of a product's stamps of SHA-256, or of the others: `othersOf`. */
-  productTotal(product: string): Promise<number>;
-  /** Adds to the rows what ended processes, and ended minutes of others, have counted. `timeMs`: now. */
-  fold(timeMs: number): Promise<void>;
-  /** Replaces every stamp count by what `tallies` adds up to at `timeMs`; all other figures are kept as they are. */
-  repair(tallies: AsyncIterable<StampTally>, timeMs: number): Promise<void>;
-  /** To be called when the process stops. */
+  /** The days from `since` (`YYYY-MM-DD`) on, newest first. @throws ServiceError `store_unavailable` */
+  daily(since: string, timeMs: number): Promise<DailyFigures[]>;
+  /** How many stamps these products have, as `storedProductOf` names them. @throws ServiceError `store_unavailable` */
+  productTotal(products: readonly string[]): Promise<number>;
+  /**
+   * Counts the stamps of each hour that begins between the two times again, from the stamps themselves. Failures and latencies stay as they were counted.
+   *
+   * @returns how many hours were counted
+   * @throws ServiceError `store_unavailable`
+   */
+  recount(fromMs: number, toMs: number): Promise<number>;
+  /** Counts every hour of the last day again, once, that had ended 15 minutes ago; and folds the hours of old months. @throws ServiceError `store_unavailable` */
+  recountEnded(timeMs: number): Promise<void>;
+  /** Takes over what an earlier version has counted, once. @throws ServiceError `store_unavailable` */
+  upgrade(timeMs: number): Promise<void>;
+  /** Writes what is counted. To be called when the process stops. */
   close(): Promise<void>;
 }
 
-/** One day of one provider for one kind of caller. */
-function figuresOf(rows: readonly [CounterRecord, ...CounterRecord[]]): DailyFigures {
-  const [{ date = '', provider = '', isQualified = false, callerKind = 'internal' }] = rows;
-  const { stamps, failed } = totalsOf(rows);
-  const latency = latenciesOf(rows);
-  return {
-    date,
-    provider,
-    isQualified,
-    callerKind,
-    stamps,
-    failed,
-    latencyMs: { p50: quantile(latency, 0.5), p95: quantile(latency, 0.95) },
-  };
-}
+const writeEveryMs = 100;
+const hourMs = 3_600_000;
+const settledAfterMs = 15 * 60_000;
+/** An hour that ends may have counts on their way for a moment. */
+const lateMs = 60_000;
+/** Up to so many stamps of an hour are counted when somebody asks. */
+const countedWhenAsked = 10_000;
 
-export function createCounterStore(db: Db): CounterStore {
-  const counters: Collection<FoldedRecord> = db.collection('counters');
-  const ledgers = ledgersOf(db);
-  const ledger = createLedgerWriter(ledgers);
+export function createCounterStore(db: Db, { batches, log }: { batches: Pick<BatchStore, 'findClaims'>; log: Logger }): CounterStore {
+  const counts: Collection<PeriodDocument> = db.collection('counts');
+  const countStamps = createStampCounts(db, batches);
 
-  /** The rows that fit, and what ledgers add to them. The ledgers are read first: one that is folded meanwhile is told by its rows. */
-  async function read(belongs: (id: string) => boolean, filter: Parameters<typeof counters.find>[0]): Promise<CounterRecord[]> {
-    const open = await inStore(() => ledgers.find({}, { projection: { rows: 1, counts: 1 }, ...inOnePage }).toArray());
-    const rows = await inStore(() => counters.find(filter, inOnePage).toArray());
-    const foldedInto = new Map(rows.map(({ _id, folded = {} }) => [_id, folded]));
-    const ofLedgers = rowsOfLedgers(open, (row, ledgerId) => foldedInto.get(row)?.[ledgerId] !== undefined);
-    return [...rows, ...ofLedgers.filter(({ _id }) => belongs(_id))];
+  /** What is to be added to each hour, by the path of the figure. */
+  let pending = new Map<string, Record<string, number>>();
+  let timer: NodeJS.Timeout | undefined;
+  let writing = Promise.resolve();
+
+  function count(hour: string, path: string, amount = 1): void {
+    const ofHour = pending.get(hour) ?? {};
+    ofHour[path] = (ofHour[path] ?? 0) + amount;
+    pending.set(hour, ofHour);
+    timer ??= setTimeout(() => {
+      writing = write();
+    }, writeEveryMs);
+  }
+
+  async function addToHour(hour: string, $inc: Record<string, number>): Promise<void> {
+    const update = () => counts.updateOne({ _id: hour }, { $inc } as UpdateFilter<PeriodDocument>, { upsert: true });
+    try {
+      await update();
+    } catch (error) {
+      // Another process has made the document of the hour in between.
+      if (!isDuplicateKey(error)) throw error;
+      await update();
+    }
+  }
+
+  /** A write that fails is not repeated: the stamps are counted again when the hour is over. */
+  async function write(): Promise<void> {
+    const taken = pending;
+    pending = new Map();
+    timer = undefined;
+    for (const [hour, increments] of [...taken].sort()) {
+      await inStore(() => addToHour(hour, increments)).catch((error) => log.debug({ err: error, hour }, 'something was not counted'));
+    }
+  }
+
+  const readAll = async (projection: object): Promise<PeriodDocument[]> =>
+    withoutParts(await inStore(() => counts.find({}, { projection, ...inOnePage }).toArray()));
+
+  /** The stamps of the hours that are not over, counted now; hours with many stamps are left out. */
+  async function countOpenHours(documents: readonly PeriodDocument[], timeMs: number): Promise<ReadonlyMap<string, PeriodCounts>> {
+    const open = new Map<string, PeriodCounts>();
+    for (const hour of new Set([hourOf(timeMs - lateMs), hourOf(timeMs)])) {
+      if ((documents.find(({ _id }) => _id === hour)?.done?.stamps ?? 0) > countedWhenAsked) continue;
+      const { fromMs, toMs } = spanOf(hour);
+      const counted = await countStamps(fromMs, toMs, countedWhenAsked);
+      if (counted) open.set(hour, counted);
+    }
+    return open;
+  }
+
+  /** The documents, with the stamps of open hours as they are counted now. */
+  async function withOpenHours(documents: readonly PeriodDocument[], timeMs: number): Promise<PeriodDocument[]> {
+    const open = await countOpenHours(documents, timeMs);
+    const closed = documents.map((document) => (open.has(document._id) ? { ...document, ...withoutStamps(document) } : document));
+    return [...closed, ...[...open].map(([_id, counted]) => ({ _id, ...counted }))];
+  }
+
+  async function recountPeriod(period: string, known: PeriodDocument | undefined): Promise<void> {
+    const { fromMs, toMs } = spanOf(period);
+    const { done, products = {}, series = {} } = await countStamps(fromMs, toMs);
+    if (!known && done?.stamps === 0) return;
+    const keys = new Set([...Object.keys(known?.series ?? {}), ...Object.keys(series)]);
+    const ofSeries = Object.fromEntries([...keys].map((key) => [`series.${key}.stamps`, series[key]?.stamps ?? 0]));
+    const $set = { products, 'done.stamps': done?.stamps ?? 0, ...ofSeries, recountedAt: new Date() };
+    await inStore(() => counts.updateOne({ _id: period }, { $set } as UpdateFilter<PeriodDocument>, { upsert: true }));
+  }
+
+  async function recountHours(hours: readonly string[]): Promise<void> {
+    const documents = await inStore(() => counts.find({}, { projection: { series: 1, 'done.stamps': 1 }, ...inOnePage }).toArray());
+    const known = new Map(documents.map((document) => [document._id, document]));
+    const periods = new Set(
+      hours.flatMap((hour) => {
+        const longer = [monthOf(hour), dayOf(hour)].filter((period) => known.has(period));
+        return longer.length > 0 ? longer : [hour];
+      }),
+    );
+    for (const period of periods) await recountPeriod(period, known.get(period));
+  }
+
+  const readOlder = () => inStore(() => counts.findOne<OlderCounts>({ _id: olderCountsId }));
+
+  /** Hours before this one were counted by an earlier version, in days. */
+  const firstHour = async (): Promise<string> => (await readOlder())?.before ?? '';
+
+  /** Puts a month together from its hours, in one document for each day and one for the month; only then are the hours removed. */
+  async function foldMonth(month: string, documents: readonly PeriodDocument[]): Promise<void> {
+    const ofMonth = documents.filter(({ _id }) => monthOf(_id) === month);
+    const isFolded = ofMonth.some(({ _id }) => _id === month);
+    const hours = ofMonth.filter(({ _id }) => _id.length > dayOf(_id).length);
+    if (!isFolded) {
+      const days = Map.groupBy(withoutParts(ofMonth), ({ _id }) => dayOf(_id));
+      const made = [...days].map(([_id, parts]): PeriodDocument => ({ _id, ...mergeCounts(parts) }));
+      const replacements = [...made, { _id: month, ...mergeCounts(made) }].map(
+        (document): AnyBulkWriteOperation<PeriodDocument> => ({
+          replaceOne: { filter: { _id: document._id }, replacement: document, upsert: true },
+        }),
+      );
+      await inStore(() => counts.bulkWrite(replacements, { ordered: true }));
+    }
+    await inStore(() => counts.deleteMany({ _id: { $in: hours.map(({ _id }) => _id) } }));
+  }
+
+  /** Hours are kept for the month that runs and the one before. */
+  async function foldMonths(timeMs: number): Promise<void> {
+    const today = new Date(timeMs);
+    const kept = monthOf(hourOf(Date.UTC(today.getUTCFullYear(), today.getUTCMonth() - 1)));
+    const documents = await inStore(() => counts.find({ _id: { $lt: kept } }, inOnePage).toArray());
+    const months = documents.filter(({ _id }) => _id.length > dayOf(_id).length).map(({ _id }) => monthOf(_id));
+    for (const month of new Set(months)) await foldMonth(month, documents);
   }
 
   return {
-    add: (counted) => ledger.write(counted.map(({ mark, run, tallies }) => ({ mark, run, changes: changesOf(tallies) }))),
-    settle: ({ mark, run, tallies }) => ledger.settle(mark, run, changesOf(tallies)),
-    runEnded: (mark, isDone) => void (isDone ? ledger.release(mark) : ledger.leave(mark)),
-    count: (done, timeMs) => ledger.write([{ changes: changesOfActivity(done, timeMs) }]).written,
-    totals: async (timeMs) => {
-      const isShown = isOfHoursUntil(timeMs);
-      const rows = await read((id) => id === lifetimeId || isShown(id), { $or: [{ _id: lifetimeId }, { _id: hoursUntil(timeMs) }] });
-      const [lifetime, hours] = [rows.filter(({ _id }) => _id === lifetimeId), rows.filter(({ _id }) => _id !== lifetimeId)];
-      return { last24h: totalsOf(hours), lifetime: totalsOf(lifetime) };
+    addStamps: (tallies) => {
+      for (const { acceptedAt, outcome, product, latencyMs, ...series } of tallies) {
+        const hour = hourOf(acceptedAt);
+        const path = `series.${keyOfSeries(series)}`;
+        const activity = outcome === 'stamped' ? 'stamps' : 'failed';
+        count(hour, `done.${activity}`);
+        count(hour, `${path}.${activity}`);
+        if (outcome === 'failed') continue;
+        count(hour, `${path}.latency.${bucketOf(latencyMs)}`);
+        if (product !== undefined) count(hour, `products.${keyOfProduct(product)}`);
+      }
     },
-    daily: async (since) => {
-      const rows = await read((id) => (fieldsOf(id).date ?? '') >= since, { date: { $gte: since } });
-      return [...Map.groupBy(rows, ({ _id }) => _id).values()]
-        .flatMap(([first, ...others]) => (first ? [figuresOf([first, ...others])] : []))
+    add: (done, timeMs) => {
+      for (const [activity, amount] of Object.entries(done)) count(hourOf(timeMs), `done.${activity}`, amount);
+    },
+    totals: async (timeMs) => {
+      const documents = await withOpenHours(await readAll({ done: 1 }), timeMs);
+      const [first, last] = [hourOf(timeMs - 23 * hourMs), hourOf(timeMs)];
+      const isLast24h = ({ _id }: PeriodDocument) => _id.length >= last.length && _id >= first && _id.slice(0, last.length) <= last;
+      return { last24h: totalsOf(documents.filter(isLast24h)), lifetime: totalsOf(documents) };
+    },
+    daily: async (since, timeMs) => {
+      const found = await inStore(() =>
+        counts.find({ _id: { $gte: since } }, { projection: { series: 1, 'done.stamps': 1 }, ...inOnePage }).toArray(),
+      );
+      const days = withoutParts(found.filter(({ _id }) => _id !== monthOf(_id) && _id !== olderCountsId));
+      const entries = (await withOpenHours(days, timeMs)).flatMap(({ _id, series = {} }) =>
+        Object.entries(series).map(([key, ofSeries]) => ({ date: dayOf(_id), key, ofSeries })),
+      );
+      return [...Map.groupBy(entries, ({ date, key }) => `${date} ${key}`).values()]
+        .map((same) =>
+          figuresOf(
+            same[0]!,
+            same.map(({ ofSeries }) => ofSeries),
+          ),
+        )
+        .filter(({ stamps, failed }) => stamps + failed > 0)
         .sort((a, b) => b.date.localeCompare(a.date) || a.callerKind.localeCompare(b.callerKind) || a.provider.localeCompare(b.provider));
     },
-    productTotal: async (product) => {
-      const row = productId(product);
-      return totalsOf(await read((id) => id === row, { _id: row })).stamps;
+    productTotal: async (products) => {
+      const keys = products.map(keyOfProduct);
+      const documents = await readAll(Object.fromEntries(keys.map((key) => [`products.${key}`, 1])));
+      return documents.reduce((sum, document) => sum + keys.reduce((ofKeys, key) => ofKeys + (document.products?.[key] ?? 0), 0), 0);
     },
-    fold: (timeMs) => foldLedgers(ledgers, counters, timeMs),
-    repair: async (tallies, timeMs) => {
-      const stamps = new Map<string, number>();
-      for await (const tally of tallies) {
-        for (const [id, { stamps: counted = 0 }] of changesOf([{ ...tally, latencyMs: undefined }])) {
-          const { expiresAt } = fieldsOf(id);
-          if (!expiresAt || expiresAt.getTime() > timeMs) stamps.set(id, (stamps.get(id) ?? 0) + counted);
-        }
-      }
-      for (const { _id, rows = {} } of await inStore(() => ledgers.find({}, inOnePage).toArray())) {
-        const $set = Object.fromEntries(Object.keys(rows).map((number) => [`counts.${number}.stamps`, 0]));
-        await inStore(() => ledgers.updateOne({ _id }, { ...(Object.keys($set).length > 0 && { $set }), $unset: { jobs: '' } }));
-      }
-      await inStore(() => counters.updateMany({ _id: { $nin: [...stamps.keys()] } }, { $set: { stamps: 0 } }));
-      for (const [id, counted] of stamps) {
-        await inStore(() => counters.updateOne({ _id: id }, { $setOnInsert: fieldsOf(id), $set: { stamps: counted } }, { upsert: true }));
-      }
+    recount: async (fromMs, toMs) => {
+      const first = await firstHour();
+      const hours = hoursBetween(fromMs, toMs).filter((hour) => hour >= first);
+      await recountHours(hours);
+      return hours.length;
     },
-    close: () => ledger.close(),
+    recountEnded: async (timeMs) => {
+      const lastDay = hoursBetween(timeMs - 25 * hourMs, timeMs - hourMs - settledAfterMs + 1);
+      const first = await firstHour();
+      const found = await inStore(() => counts.find({ _id: { $in: lastDay } }, { projection: { recountedAt: 1 }, ...inOnePage }).toArray());
+      const recounted = found.filter(({ _id, recountedAt }) => recountedAt && recountedAt.getTime() >= spanOf(_id).toMs);
+      await recountHours(lastDay.filter((hour) => hour >= first && !recounted.some(({ _id }) => _id === hour)));
+      await foldMonths(timeMs);
+    },
+    upgrade: async (timeMs) => takeOverOlderCounters({ db, counts, countStamps, recountHours, timeMs }),
+    close: async () => {
+      clearTimeout(timer);
+      await writing;
+      await write();
+    },
   };
 }
+
+/** The same counts without stamps, which are counted otherwise. */
+export function withoutStamps({ done = {}, series = {} }: PeriodCounts): PeriodCounts {
+  const { stamps: _, ...rest } = done;
+  return {
+    done: rest,
+    products: {},
+    series: Object.fromEntries(Object.entries(series).map(([key, { stamps: __, ...ofSeries }]) => [key, ofSeries])),
+  };
+}
+
+/** One day of one provider for one kind of caller. */
+function figuresOf({ date, key }: { date: string; key: string }, all: readonly SeriesCounts[]): DailyFigures {
+  const { stamps, failed, latency } = mergeSeries(all);
+  return { date, ...seriesOfKey(key), stamps, failed, latencyMs: { p50: quantile(latency, 0.5), p95: quantile(latency, 0.95) } };
+}
+
+export type { CallerKind };

@@ -4,9 +4,16 @@ import { maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
 import { insertNew } from './insert.ts';
 
-/** That no TSA took the request of a time-stamp client, so that the id of its stamp can tell (E11). Nothing of the request is kept. */
+/**
+ * Why an accepted stamp was not made (E11). `request_refused`: no TSA took the request of a time-stamp client. `stamp_failed`: the service itself
+ * could not make it, and an operator has to look at its job.
+ */
+export type RefusalReason = 'request_refused' | 'stamp_failed';
+
+/** That a stamp was not made, so that its id can tell why. Nothing of the request is kept. */
 export interface StoredRefusal {
   readonly tokenId: string;
+  readonly reason: RefusalReason;
   /** What the TSA finds wrong with the request, where it says so. */
   readonly fault?: RequestFault | undefined;
   readonly at: Date;
@@ -16,11 +23,15 @@ export interface RefusalStore {
   /** Writes what is not there yet. @throws ServiceError `store_unavailable` */
   insertOnce(refusals: readonly StoredRefusal[]): Promise<void>;
   /** @throws ServiceError `store_unavailable` */
-  has(tokenId: string): Promise<boolean>;
+  find(tokenId: string): Promise<RefusalReason | undefined>;
+  /** Removes those of stamps that failed and are tried again. @throws ServiceError `store_unavailable` */
+  forgetFailed(tokenIds: readonly string[]): Promise<void>;
 }
 
 interface RefusalDocument {
   readonly _id: string;
+  /** Absent: `request_refused`. */
+  readonly reason?: RefusalReason;
   readonly fault?: RequestFault;
   readonly at: Date;
 }
@@ -30,9 +41,20 @@ export function createRefusalStore(db: Db): RefusalStore {
   return {
     insertOnce: (given) =>
       inStore(async () => {
-        const documents = given.map(({ tokenId, fault, at }) => ({ _id: tokenId, at, ...(fault !== undefined && { fault }) }));
+        const documents = given.map(({ tokenId, reason, fault, at }) => ({
+          _id: tokenId,
+          at,
+          ...(reason !== 'request_refused' && { reason }),
+          ...(fault !== undefined && { fault }),
+        }));
         await insertNew(db, refusals, documents);
       }),
-    has: (tokenId) => inStore(async () => (await refusals.findOne({ _id: tokenId }, { projection: { _id: 1 }, maxTimeMS })) !== null),
+    find: (tokenId) =>
+      inStore(async () => {
+        const found = await refusals.findOne({ _id: tokenId }, { projection: { reason: 1 }, maxTimeMS });
+        return found === null ? undefined : (found.reason ?? 'request_refused');
+      }),
+    forgetFailed: (tokenIds) =>
+      inStore(async () => void (await refusals.deleteMany({ _id: { $in: [...tokenIds] }, reason: 'stamp_failed' }))),
   };
 }

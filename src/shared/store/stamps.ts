@@ -5,15 +5,13 @@ import type { CertificateSetStore } from './certificate-sets.ts';
 import { inOnePage, maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
 import { insertNew } from './insert.ts';
-import { joinReads } from './joined-reads.ts';
-import { createProductListing, type ProductPage } from './product-listing.ts';
 import type { RenewalStore } from './renewals.ts';
-import type { StampDirectory } from './stamp-directory.ts';
 import {
   type AnyStamp,
   batchIdsIn,
   certificateSetIdsIn,
   documentOf,
+  othersOf,
   type StampSummary,
   type StoredStamp,
   stampOf,
@@ -25,34 +23,43 @@ import { tokenDigestOf } from './stored-proof.ts';
 
 export type { SealedRef, StampSummary, StoredStamp } from './stamp-document.ts';
 
-const scanPage = 1_000;
+/** Part of a product's stamps: those of SHA-256, or all. */
+export interface ProductPage {
+  readonly imprints?: 'sha256' | 'all' | undefined;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** What is stored under the id of a stamp, and whether this write has added it. */
+export interface InsertedStamp {
+  readonly stored: StoredStamp;
+  readonly isNew: boolean;
+}
 
 export interface StampStore {
-  /**
-   * Writes what is not there yet and returns what is stored under each id, in the order given: whoever wrote first wins.
-   * `added` are those that this call wrote.
-   */
-  insertOnce(stamps: readonly StoredStamp[]): Promise<{ stored: StoredStamp[]; added: StoredStamp[] }>;
+  /** Writes what is not there yet and returns what is stored under each id, in the order given: whoever wrote first wins. */
+  insertOnce(stamps: readonly StoredStamp[]): Promise<InsertedStamp[]>;
   find(tokenId: string): Promise<StoredStamp | null>;
   findMany(tokenIds: readonly string[]): Promise<StoredStamp[]>;
   /** The id of the stamp that holds this RFC 3161 token, or whose record this is (base64), or null. */
   findIdByToken(token: string): Promise<string | null>;
   /** A product's stamps of SHA-256, or of all imprints, newest first (S12). */
   listByProduct(product: string, page: ProductPage): Promise<StampSummary[]>;
-  /** Every stamp, oldest first, for maintenance. @throws ServiceError `store_unavailable` */
-  scan(): AsyncIterable<StampSummary>;
+  /** How many stamps a product has, at most `limit`. */
+  countByProduct(product: string, imprints: ProductPage['imprints'], limit: number): Promise<number>;
 }
 
-/** `directory`: what is known of where a product's stamps are. `batches`, `renewals`, `certificateSets`: what stamps share. */
+/** `batches`, `renewals`, `certificateSets`: what stamps share. */
 export function createStampStore(
   db: Db,
-  directory: Pick<StampDirectory, 'marks'>,
   batches: Omit<BatchStore, 'insertOnce'>,
   renewals: Pick<RenewalStore, 'findTokens'>,
   certificateSets: CertificateSetStore,
 ): StampStore {
   const stamps: Collection<AnyStamp> = db.collection('stamps');
-  const listOfProduct = createProductListing(stamps);
+  const ofProduct = (product: string, imprints: ProductPage['imprints']) => ({
+    'caller.product': imprints === 'all' ? { $in: [product, othersOf(product)] } : product,
+  });
 
   async function stampsOf(documents: readonly AnyStamp[]): Promise<StoredStamp[]> {
     const [shared, renewalTokens, sets] = await Promise.all([
@@ -77,16 +84,13 @@ export function createStampStore(
         const sets = new Map<string, Buffer>();
         const documents = given.map((stamp) => documentOf(stamp, sets));
         await certificateSets.insertOnce(sets);
-        const duplicates = await insertNew(db, stamps, documents);
-        if (duplicates.length === 0) return { stored: [...given], added: [...given] };
-        const taken = await findMany(duplicates.map((position) => given[position]!.tokenId));
+        const duplicates = new Set(await insertNew(db, stamps, documents));
+        const taken =
+          duplicates.size === 0 ? [] : await findMany(given.flatMap(({ tokenId }, index) => (duplicates.has(index) ? tokenId : [])));
         const takenById = new Map(taken.map((stamp) => [stamp.tokenId, stamp]));
-        return {
-          stored: given.map((stamp) => takenById.get(stamp.tokenId) ?? stamp),
-          added: given.filter((_, position) => !duplicates.includes(position)),
-        };
+        return given.map((stamp, index) => ({ stored: takenById.get(stamp.tokenId) ?? stamp, isNew: !duplicates.has(index) }));
       }),
-    find: joinReads(findMany, ({ tokenId }) => tokenId),
+    find: async (tokenId) => (await findMany([tokenId]))[0] ?? null,
     findMany,
     findIdByToken: async (token) => {
       const leaf = leafMarksOf(Buffer.from(token, 'base64'));
@@ -98,22 +102,11 @@ export function createStampStore(
       const candidates = await findMany(await batches.findLeaves(leaf));
       return candidates.find(({ proofs }) => proofs.some((proof) => proof.token === token))?.tokenId ?? null;
     },
-    listByProduct: (product, page) => inStore(async () => summariesOf(await listOfProduct(await directory.marks(product), product, page))),
-    scan: async function* () {
-      for (let after = ''; ; ) {
-        const page = await inStore(() =>
-          stamps
-            .find({ _id: { $gt: after } }, { projection: summaryFields, ...inOnePage })
-            .hint({ _id: 1 })
-            .sort({ _id: 1 })
-            .limit(scanPage)
-            .toArray(),
-        );
-        yield* await summariesOf(page);
-        const last = page.at(-1);
-        if (!last) return;
-        after = last._id;
-      }
-    },
+    listByProduct: (product, { imprints, offset, limit }) =>
+      inStore(async () => {
+        const options = { projection: summaryFields, ...inOnePage };
+        return summariesOf(await stamps.find(ofProduct(product, imprints), options).sort({ _id: -1 }).skip(offset).limit(limit).toArray());
+      }),
+    countByProduct: (product, imprints, limit) => inStore(() => stamps.countDocuments(ofProduct(product, imprints), { limit, maxTimeMS })),
   };
 }

@@ -10,7 +10,7 @@ import { type CounterStore, createCounterStore } from './counters.ts';
 import { inStore } from './errors.ts';
 import { createEvidenceTermStore, type EvidenceTermStore } from './evidence-terms.ts';
 import { createIdempotencyStore, type IdempotencyStore } from './idempotency.ts';
-import { ensureIndexes } from './indexes.ts';
+import { createIndexes, prepareDatabase } from './indexes.ts';
 import { createKeyStore, type KeyStore } from './keys.ts';
 import { createNewDigestStore, type NewDigestStore } from './new-digests.ts';
 import { createOrphanBatchStore, type OrphanBatchStore } from './orphan-batches.ts';
@@ -18,7 +18,6 @@ import { createOutputStore, type OutputStore } from './outputs.ts';
 import { createRefusalStore, type RefusalStore } from './refusals.ts';
 import { createRenewalStore, type RenewalStore } from './renewals.ts';
 import { createSealedContentStore, type SealedContentStore } from './sealed-content.ts';
-import { createStampDirectory, type StampDirectory } from './stamp-directory.ts';
 import { createStampStore, type StampStore } from './stamps.ts';
 import { createWorkflowStore, type WorkflowStore } from './workflows.ts';
 
@@ -34,7 +33,6 @@ export interface Store {
   readonly newDigests: NewDigestStore;
   readonly orphanBatches: OrphanBatchStore;
   readonly refusals: RefusalStore;
-  readonly stampDirectory: StampDirectory;
   readonly counters: CounterStore;
   readonly sealedContents: SealedContentStore;
   readonly idempotency: IdempotencyStore;
@@ -51,29 +49,27 @@ export interface Store {
    * @throws ConfigError when they are wrapped by another master key
    */
   openKeys(): Promise<void>;
-  /** Makes the indexes, as soon as the store can be reached; they only make reading fast. */
-  ensureIndexes(): Promise<void>;
+  /** Makes the indexes, which only make reading fast, and takes over the counters of earlier versions, as soon as the store can be reached. */
+  prepare(): Promise<void>;
   close(): Promise<void>;
 }
 
 export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL' | 'MASTER_KEY'>, log: Logger): Store {
   const { db, close } = connectStore(MONGODB_URL, log);
   const keys = createKeyStore(db, MASTER_KEY);
-  const stampDirectory = createStampDirectory(db, systemClock);
   const renewals = createRenewalStore(db);
   const batches = createBatchStore(db, renewals);
-  const counters = createCounterStore(db);
+  const counters = createCounterStore(db, { batches, log });
   const closing = new AbortController();
   const checks = db.collection<{ _id: string; at?: Date }>('checks');
   return {
-    stamps: createStampStore(db, stampDirectory, batches, renewals, createCertificateSetStore(db)),
+    stamps: createStampStore(db, batches, renewals, createCertificateSetStore(db)),
     batches,
     renewals,
     evidenceTerms: createEvidenceTermStore(db),
     newDigests: createNewDigestStore(db),
     orphanBatches: createOrphanBatchStore(db),
     refusals: createRefusalStore(db),
-    stampDirectory,
     counters,
     sealedContents: createSealedContentStore(db),
     idempotency: createIdempotencyStore(db),
@@ -90,7 +86,8 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
         log.warn({ err: error }, 'the keys in the store cannot be opened yet');
       }
     },
-    ensureIndexes: () => ensureIndexes(db, { signal: closing.signal, log }),
+    prepare: () =>
+      prepareDatabase(() => inStore(() => createIndexes(db)).then(() => counters.upgrade(systemClock())), { signal: closing.signal, log }),
     close: async () => {
       closing.abort();
       await answerWithin(longestFarewellMs, counters.close);

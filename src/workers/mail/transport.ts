@@ -1,8 +1,9 @@
 import { createTransport } from 'nodemailer';
+import { TransientError } from '../../shared/domain/transient-error.ts';
 import type { Message } from './message.ts';
 
 /** A mail that was not taken. The message names codes only: what servers say in words may quote the address (W10). */
-export class MailError extends Error {
+export class MailError extends TransientError {
   override readonly name = 'MailError';
   /** Whether trying again is of no use: the server refused for good (RFC 5321 §4.2.1, 5yz). */
   readonly isFinal: boolean;

@@ -6,7 +6,7 @@ import { type RenewalDeps, type RenewalOutcome, renewEvidence } from '../renewal
 
 export interface RenewProcessorDeps extends RenewalDeps, FindTermsDeps {
   readonly evidenceTerms: EvidenceTermStore;
-  readonly counters: Pick<CounterStore, 'count'>;
+  readonly counters: Pick<CounterStore, 'add'>;
   readonly metrics?: Pick<Metrics, 'renewed'>;
 }
 
@@ -25,7 +25,7 @@ export function createRenewProcessor(deps: RenewProcessorDeps): () => Promise<Re
   const { evidenceTerms, counters, metrics, renewBeforeMs, clock, log } = deps;
 
   async function note(done: RenewalOutcome): Promise<RunNotes> {
-    if (done.renewed > 0) await counters.count({ renewed: done.renewed }, clock());
+    if (done.renewed > 0) counters.add({ renewed: done.renewed }, clock());
     const { due, unknown = 0 } = await evidenceTerms.noteRun(new Date(clock()), new Date(clock() + renewBeforeMs));
     metrics?.renewed({ ...done, due, unknown });
     if (done.renewed + done.lapsed + done.asks + due + unknown > 0)

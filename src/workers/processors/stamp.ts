@@ -1,7 +1,9 @@
+import { isTransient } from '../../shared/queue/consumer.ts';
 import type { JobRun } from '../../shared/queue/jobs.ts';
-import { type SentReply, sentReplyOf } from '../../shared/queue/sent-reply.ts';
+import { type WorkerReply, workerReplyOf } from '../../shared/queue/sent-reply.ts';
 import type { StampItem, StampJob } from '../../shared/queue/stamp-job.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
 import type { RefusalStore } from '../../shared/store/refusals.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
@@ -14,12 +16,11 @@ export interface StampProcessorDeps {
   readonly appendOutputs: AppendOutputs;
   readonly refusals: Pick<RefusalStore, 'insertOnce'>;
   readonly sealedContents: SealedContentStore;
-  /** `countedLater`: the job, where its stamps are counted later; then `sendCounted` follows. */
-  readonly sendReplies: (replyTo: string, replies: readonly SentReply[], countedLater?: string) => Promise<void>;
-  readonly sendCounted: (replyTo: string, jobId: string) => Promise<void>;
+  readonly sendReplies: (replyTo: string, replies: readonly WorkerReply[]) => Promise<void>;
   /** Has a webhook sent for each of these stamps and outputs whose callers asked for one (N3, N6). @throws where the queue does not surely have them all */
   readonly announce: (items: readonly StampItem[]) => Promise<void>;
   readonly clock: Clock;
+  readonly log: Logger;
   /** How long callers wait, milliseconds. */
   readonly waitMs: number;
 }
@@ -30,12 +31,13 @@ const patience = 0.9;
 /**
  * Makes the stamps of one job and answers the API with one reply, and one more for each workflow. The stamp of an output is answered once
  * the output has its number (W8). If every provider fails, a caller who still waits is told (E9); for one who got 504, and so was promised
- * the stamp, it is tried again (E11). A request that no TSA takes is never tried again: its id tells that it was refused.
+ * the stamp, it is tried again (E11). A request that no TSA takes is never tried again: its id tells that it was refused. An item that fails for
+ * a reason of its own does not keep the others from being made.
  *
  * @throws ServiceError `store_unavailable`, ProviderError: the job, or what is left of it, is tried again.
  */
 export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, run: JobRun) => Promise<void> {
-  const { makeStamps, appendOutputs, refusals, sealedContents, sendReplies, sendCounted, announce, clock, waitMs } = deps;
+  const { makeStamps, appendOutputs, refusals, sealedContents, sendReplies, announce, clock, log, waitMs } = deps;
 
   async function removeContents(items: readonly StampItem[]): Promise<void> {
     for (const { sealed } of items) if (sealed) await sealedContents.remove(sealed.contentId);
@@ -68,34 +70,32 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
   async function appendAndReply({ replyTo, items }: Pick<StampJob, 'replyTo' | 'items'>, appending: Appending): Promise<void> {
     const appended = await appendOutputs(appending);
     await announce(items.filter(({ tokenId }) => appended.has(tokenId)));
-    const replies = appending.outputs.map(({ stamp }): SentReply => {
+    const replies = appending.outputs.map(({ stamp }): WorkerReply => {
       const record = appended.get(stamp.tokenId);
       if (!record) return { outcome: 'failed', tokenId: stamp.tokenId, code: 'workflow_closed' };
-      return { ...sentReplyOf(stamp), output: { outputId: record.outputId, sequenceNumber: record.sequenceNumber } };
+      return { ...workerReplyOf(stamp), output: { outputId: record.outputId, sequenceNumber: record.sequenceNumber } };
     });
-    if (replies.length > 0) await sendReplies(replyTo, replies, appending.jobId);
+    if (replies.length > 0) await sendReplies(replyTo, replies);
   }
 
-  return async ({ replyTo, isRepeated = false, countedBefore, items }, run) => {
-    const note = (counted: readonly string[]) => run.note({ replyTo, isRepeated, countedBefore: counted, items });
-    const repeated = isRepeated ? { countedBefore, note } : undefined;
-    const isFinal = ({ acceptedAt, isPromised = false }: StampItem) => !isPromised && clock() - acceptedAt < patience * waitMs;
-    const { stored, failed, refused, owed, counted } = await makeStamps(items, { ...run, repeated, isFinal });
+  const isFinal = ({ acceptedAt, isPromised = false }: StampItem) => !isPromised && clock() - acceptedAt < patience * waitMs;
+
+  /** Makes and answers what can be, and returns what is still owed. */
+  async function work(replyTo: string, items: StampItem[], run: JobRun, mayExist: boolean): Promise<StampItem[]> {
+    const { stored, failed, refused, owed } = await makeStamps(items, { mayExist, isFinal });
     const storedIds = new Set(stored.map(({ tokenId }) => tokenId));
     // Before the replies: this job is done again where the queue does not take them.
     await announce(items.filter(({ tokenId, output }) => !output && storedIds.has(tokenId)));
     const at = new Date(clock());
     const ofTsa = refused.filter(({ code }) => code === 'request_refused');
     // Before the replies: one that is lost leaves its caller with a 504, whose address tells the outcome.
-    await refusals.insertOnce(ofTsa.map(({ item: { tokenId }, fault }) => ({ tokenId, fault, at })));
+    await refusals.insertOnce(ofTsa.map(({ item: { tokenId }, fault }) => ({ tokenId, reason: 'request_refused', fault, at })));
     const appendings = appendingsOf(run.jobId, items, stored, owed);
     const ofWorkflows = new Set(appendings.flatMap(({ outputs }) => outputs.map(({ stamp }) => stamp.tokenId)));
-    const made = stored.filter(({ tokenId }) => !ofWorkflows.has(tokenId)).map(sentReplyOf);
+    const made = stored.filter(({ tokenId }) => !ofWorkflows.has(tokenId)).map(workerReplyOf);
     // The end of the job is sent behind them, on the same connection: it need not wait until Redis has taken them.
-    if (made.length > 0) void sendReplies(replyTo, made, run.jobId);
+    if (made.length > 0) void sendReplies(replyTo, made);
     await Promise.all(appendings.map((appending) => appendAndReply({ replyTo, items }, appending)));
-    await counted;
-    if (stored.length > 0) void sendCounted(replyTo, run.jobId);
 
     // Last: who is told that nothing was stamped must not get a stamp because the rest of the job is done again.
     const told = failed.filter(({ item }) => isFinal(item));
@@ -103,15 +103,43 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
     const contentInUse = new Set([...stored, ...kept].map(({ sealed }) => sealed?.contentId));
     await removeContents(items.filter(({ sealed }) => sealed && !contentInUse.has(sealed.contentId)));
     const replies = [
-      ...told.map(({ item: { tokenId }, code }): SentReply => ({ outcome: 'failed', tokenId, code })),
-      ...refused.map(({ item: { tokenId }, code, fault }): SentReply => ({ outcome: 'failed', tokenId, code, fault })),
+      ...told.map(({ item: { tokenId }, code }): WorkerReply => ({ outcome: 'failed', tokenId, code })),
+      ...refused.map(({ item: { tokenId }, code, fault }): WorkerReply => ({ outcome: 'failed', tokenId, code, fault })),
     ];
     if (replies.length > 0) {
       if (!(await run.isOurs())) throw new ProviderError('another worker has taken the job over, and answers');
       void sendReplies(replyTo, replies);
     }
-    if (kept.length === 0) return;
-    await run.keepOnly({ replyTo, items: kept });
-    throw new ProviderError(`${kept.length} stamps are owed to callers who no longer wait`);
+    return kept;
+  }
+
+  /** What is owed of a job, and what of it fails for a reason of its own: that is found by doing each item alone. */
+  async function workApart({ replyTo, items, isRepeated = false }: StampJob, run: JobRun) {
+    const [owed, broken]: [StampItem[], { item: StampItem; error: unknown }[]] = [[], []];
+    const attempt = async (some: StampItem[], mayExist: boolean): Promise<unknown> => {
+      try {
+        owed.push(...(await work(replyTo, some, run, mayExist)));
+        return undefined;
+      } catch (error) {
+        if (isTransient(error)) throw error;
+        return error ?? new Error('unknown');
+      }
+    };
+    if ((await attempt(items, run.isRetry || isRepeated)) === undefined) return { owed, broken };
+    for (const item of items) {
+      const error = await attempt([item], true);
+      if (error === undefined) continue;
+      log.error({ err: error, requestId: item.requestId, tokenId: item.tokenId }, 'a stamp cannot be made');
+      broken.push({ item, error });
+    }
+    return { owed, broken };
+  }
+
+  return async (job, run) => {
+    const { owed, broken } = await workApart(job, run);
+    if (owed.length + broken.length === 0) return;
+    await run.keepOnly({ replyTo: job.replyTo, items: [...owed, ...broken.map(({ item }) => item)] });
+    if (owed.length > 0) throw new ProviderError(`${owed.length} stamps are owed to callers who no longer wait`);
+    throw broken[0]?.error;
   };
 }

@@ -1,3 +1,5 @@
+import type { FailedJob } from '../../shared/queue/consumer.ts';
+import type { FailedJobs } from '../../shared/queue/failed-jobs.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { OrphanBatchStore } from '../../shared/store/orphan-batches.ts';
@@ -7,13 +9,18 @@ import type { StampStore } from '../../shared/store/stamps.ts';
 /** Content is stored before its stamp is accepted. After this time it is removed, unless its stamp was made or is still on its way. */
 const orphanAgeMs = 7 * 24 * 3_600_000;
 
-/** Removes sealed content, and batches, that no stamp refers to. */
+/** A worker that has given a job up records that at once, unless it is killed, or the store away. */
+const recordedWithinMs = 2 * 3_600_000;
+
+/** Removes sealed content, and batches, that no stamp refers to; and records what was given up, where that was missed. */
 export function createSweepProcessor(deps: {
   sealedContents: Pick<SealedContentStore, 'listNotSwept' | 'remove'>;
   /** The ids of the contents that unfinished jobs refer to: theirs it is to remove them. */
   readContentsUnderWay: () => Promise<ReadonlySet<string>>;
   stamps: Pick<StampStore, 'find'>;
   orphanBatches: OrphanBatchStore;
+  listFailedJobs: FailedJobs['list'];
+  recordFailed: (job: FailedJob) => Promise<void>;
   clock: Clock;
   log: Logger;
 }): () => Promise<void> {
@@ -34,6 +41,9 @@ export function createSweepProcessor(deps: {
     if (removed > 0) deps.log.info({ removed }, 'sealed content without a stamp was removed');
     const batches = await deps.orphanBatches.sweep(before);
     if (batches > 0) deps.log.info({ removed: batches }, 'batches without stamps were removed');
+    for await (const { job, failedAt } of deps.listFailedJobs()) {
+      if (job && deps.clock() - failedAt.getTime() < recordedWithinMs) await deps.recordFailed(job);
+    }
   };
 }
 

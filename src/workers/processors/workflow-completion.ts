@@ -3,7 +3,7 @@ import { canonicalTextOf, closingRecordOf, hashOfClosingText, readClosingRecord 
 import { commitmentsOf, saltBytes } from '../../shared/domain/commitment.ts';
 import { sha256Imprint } from '../../shared/domain/stamp.ts';
 import { needsQualifiedProvider } from '../../shared/domain/tiers.ts';
-import { type JobPayload, type JobRun, NotItsTurnError } from '../../shared/queue/jobs.ts';
+import { type JobPayload, NotItsTurnError } from '../../shared/queue/jobs.ts';
 import type { OutputOrder } from '../../shared/queue/output-order.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
@@ -19,7 +19,7 @@ export interface WorkflowCompletionDeps {
   readonly workflows: WorkflowStore;
   readonly outputs: OutputStore;
   readonly order: Pick<OutputOrder, 'hasEarlier'>;
-  readonly counters: CounterStore;
+  readonly counters: Pick<CounterStore, 'add'>;
   readonly makeStamps: MakeStamps;
   /** Has a webhook sent once the workflow is completed (N3). @throws where the queue does not surely have it */
   readonly announceCompleted: (workflow: WorkflowRecord, requestId: string) => Promise<void>;
@@ -34,13 +34,6 @@ const longestLookMs = 5_000;
 
 const freshSalt = (): string => randomBytes(saltBytes).toString('hex');
 
-interface Running {
-  readonly job: JobPayload<'workflow-completion'>;
-  readonly run: JobRun;
-  /** Each ends when stamps of this run are counted. */
-  readonly counting: Promise<void>[];
-}
-
 /**
  * Completes a workflow in steps that each may be repeated: outputs that were accepted before join (N6); it is closed under the id that the root's stamp will have; the chain is closed,
  * the root computed, stored and stamped (W9); the closing record is written with the time of that stamp, and stamped (W18); and the workflow
@@ -48,9 +41,7 @@ interface Running {
  *
  * @throws NotItsTurnError while outputs are on their way; ProviderError no provider stamped the root or the closing record; ServiceError `store_unavailable`: the job is tried again.
  */
-export function createWorkflowCompletionProcessor(
-  deps: WorkflowCompletionDeps,
-): (job: JobPayload<'workflow-completion'>, run: JobRun) => Promise<void> {
+export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps): (job: JobPayload<'workflow-completion'>) => Promise<void> {
   const { workflows, outputs, order, counters, makeStamps, announceCompleted, clock, log } = deps;
 
   /** Outputs that were accepted before still join. @throws NotItsTurnError while they are on their way */
@@ -69,7 +60,7 @@ export function createWorkflowCompletionProcessor(
   }
 
   /** The stamp of a hash; undefined where no configured provider may make it, and trying again is of no use (W19). */
-  async function stamp({ job, run, counting }: Running, { _id, tier }: WorkflowRecord, tokenId: string, digest: string) {
+  async function stamp(job: JobPayload<'workflow-completion'>, { _id, tier }: WorkflowRecord, tokenId: string, digest: string) {
     const { acceptedAt, requestId } = job;
     const item = {
       tokenId,
@@ -81,8 +72,7 @@ export function createWorkflowCompletionProcessor(
       requiresQualified: needsQualifiedProvider(tier),
     } as const;
     // An earlier job may have stamped it already.
-    const { stored, failed, counted } = await makeStamps([item], { ...run, isLookedFor: true });
-    counting.push(counted);
+    const { stored, failed } = await makeStamps([item], { mayExist: true });
     if (stored[0]) return stored[0];
     await workflows.countRootFailure(_id);
     if (failed.length > 0) throw new ProviderError('the root or the closing record could not be stamped');
@@ -111,26 +101,20 @@ export function createWorkflowCompletionProcessor(
     return closingRecord;
   }
 
-  return async (job, run) => {
+  return async (job) => {
     const { workflowId, acceptedAt, requestId } = job;
     await letOutputsJoin(job);
     const workflow = await workflows.beginClosing(workflowId, randomUUIDv7(), new Date(acceptedAt));
     if (!workflow?.closing || workflow.status === 'completed') return;
     const root = await rootOf(workflow, workflow.closing.rootTokenId);
-    const running: Running = { job, run, counting: [] };
-    const rootStamp = await stamp(running, workflow, workflow.closing.rootTokenId, root.hash);
+    const rootStamp = await stamp(job, workflow, workflow.closing.rootTokenId, root.hash);
     if (!rootStamp) return;
     const { tokenId, text } = await recordOf(workflow, root, rootStamp);
-    if (!(await stamp(running, workflow, tokenId, hashOfClosingText(text)))) return;
+    if (!(await stamp(job, workflow, tokenId, hashOfClosingText(text)))) return;
     const completedAt = readClosingRecord(text)?.completed_at ?? rootStamp.proofs[0].issuedAt;
     await announceCompleted(workflow, requestId);
-    await Promise.all(running.counting);
     if (!(await workflows.complete(workflowId, new Date(completedAt)))) return;
     log.info({ requestId, workflowId, outputs: root.outputCount }, 'a workflow was completed');
-    try {
-      await counters.count({ workflowsCompleted: 1 }, clock());
-    } catch (error) {
-      log.error({ err: error }, 'a workflow was completed but not counted');
-    }
+    counters.add({ workflowsCompleted: 1 }, clock());
   };
 }

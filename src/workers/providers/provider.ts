@@ -2,6 +2,7 @@ import type { CallerKind } from '../../shared/domain/caller.ts';
 import type { RequestFault } from '../../shared/domain/request-fault.ts';
 import type { Imprint, Proof } from '../../shared/domain/stamp.ts';
 import type { StampTier } from '../../shared/domain/tiers.ts';
+import { TransientError } from '../../shared/domain/transient-error.ts';
 
 /** What a provider is asked to put a time on. */
 export interface StampSubject {
@@ -38,7 +39,7 @@ export interface TimestampProvider {
 }
 
 /** No provider could make the stamp (E9). The reasons are for the log, never for the client. */
-export class ProviderError extends Error {
+export class ProviderError extends TransientError {
   override readonly name: string = 'ProviderError';
 }
 

@@ -1,18 +1,14 @@
 import { Worker } from 'node:worker_threads';
 import { type SignatureSubject, type VerifySignature, verifyHere } from '../../shared/rfc3161/index.ts';
-import { createBatcher } from '../../shared/runtime/batcher.ts';
+import { createMicroBatcher } from '../../shared/runtime/micro-batcher.ts';
 import type { SignatureBatch } from './verify-signatures.ts';
 
 /** The most signatures of one message: some 20 ms of work. */
 const mostAtOnce = 256;
 
-interface Asked extends SignatureSubject {
-  holds: boolean;
-}
-
 interface Thread {
   /** One batch at a time. @throws where the thread has ended */
-  verdictsOn(asked: readonly Asked[]): Promise<readonly boolean[]>;
+  verdictsOn(asked: readonly SignatureSubject[]): Promise<readonly boolean[]>;
 }
 
 /**
@@ -29,24 +25,16 @@ export function createSignatureThread(): VerifySignature {
     });
     return started;
   };
-  const verdictsOn = async (asked: readonly Asked[]): Promise<readonly boolean[]> => {
+  const verdictsOn = async (asked: readonly SignatureSubject[]): Promise<readonly boolean[]> => {
     thread ??= start();
     return thread.verdictsOn(asked);
   };
 
-  const batcher = createBatcher<Asked>({
-    maxSize: mostAtOnce,
-    flush: async (asked) => {
-      const verdicts = await verdictsOn(asked).catch(() => asked.map(verifyHere));
-      for (const [i, one] of asked.entries()) one.holds = verdicts[i] === true;
-    },
+  const batcher = createMicroBatcher<SignatureSubject, boolean>({
+    maxItems: mostAtOnce,
+    send: (asked) => verdictsOn(asked).catch(() => asked.map(verifyHere)),
   });
-
-  return async (subject) => {
-    const asked = { ...subject, holds: false };
-    await batcher.add(asked);
-    return asked.holds;
-  };
+  return batcher.add;
 }
 
 function startThread(onEnd: () => void): Thread {
@@ -74,7 +62,7 @@ function startThread(onEnd: () => void): Thread {
 }
 
 /** All octets in one piece, which changes hands: by themselves they would be copied with the pools that they lie in. */
-function packed(asked: readonly Asked[]): SignatureBatch {
+function packed(asked: readonly SignatureSubject[]): SignatureBatch {
   const keys = [...new Set(asked.map(({ key }) => key))];
   const octets = new Uint8Array(asked.reduce((sum, { data, signature }) => sum + data.length + signature.length, 0));
   let offset = 0;

@@ -1,14 +1,15 @@
-import { hash } from 'node:crypto';
 import type { RequestFault } from '../../shared/domain/request-fault.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { Proof } from '../../shared/domain/stamp.ts';
-import type { JobRun } from '../../shared/queue/jobs.ts';
+import { timeOfId } from '../../shared/domain/stamp-id.ts';
 import type { Asked, StampItem } from '../../shared/queue/stamp-job.ts';
 import { withoutCertificates } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
-import { type CounterStore, type StampTally, tallyOfRecord } from '../../shared/store/counters.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
+import { createMicroBatcher } from '../../shared/runtime/micro-batcher.ts';
+import type { CounterStore, StampTally } from '../../shared/store/counters.ts';
 import { storedProductOf } from '../../shared/store/stamp-document.ts';
-import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
+import type { InsertedStamp, StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 import {
   type AskedWords,
   TierUnavailableError,
@@ -16,13 +17,19 @@ import {
   TimeUnavailableError,
   TsaRefusedError,
 } from '../providers/provider.ts';
-import { createStampWriter, isOfSameRequest, type StampWriterDeps } from './stamp-writer.ts';
 
-export interface StampMakerDeps extends StampWriterDeps {
+/**
+ * Stamps that are made while an insert is under way are inserted together, at most so many. In a larger insert the first stamps would wait for
+ * the last, and the API had nothing to answer meanwhile.
+ */
+const mostPerInsert = 256;
+
+export interface StampMakerDeps {
   readonly provider: TimestampProvider;
   readonly stamps: Pick<StampStore, 'findMany' | 'insertOnce'>;
-  readonly counters: Pick<CounterStore, 'add' | 'settle' | 'runEnded'>;
+  readonly counters: Pick<CounterStore, 'addStamps'>;
   readonly clock: Clock;
+  readonly log: Logger;
 }
 
 /**
@@ -41,13 +48,6 @@ export interface FailedItem {
   readonly code: 'provider_failed' | 'time_unavailable';
 }
 
-export interface RepeatedJob {
-  /** The ids of what was there before the job made anything, as they were noted; undefined before its first run. */
-  readonly countedBefore?: readonly string[] | undefined;
-  /** Keeps them for the next run. */
-  readonly note: (countedBefore: readonly string[]) => Promise<void>;
-}
-
 export interface StampsMade {
   /** The stamps in the store, also those that another run of the job wrote. */
   readonly stored: StoredStamp[];
@@ -56,23 +56,18 @@ export interface StampsMade {
   readonly refused: RefusedItem[];
   /** Items that have to be tried again. */
   readonly owed: StampItem[];
-  /** Ends when the stamps are counted; where it rejects, the job is to be done again. */
-  readonly counted: Promise<void>;
 }
 
 /**
- * Makes the stamps of some items. Each succeeds or fails alone; all that succeed are written in one insert. A retried job first looks for
- * stamps that it has already stored, so that no provider is paid twice.
+ * Makes the stamps of some items. Each succeeds or fails alone; those that succeed are written together. What the write has added is counted.
  *
  * @throws ServiceError `store_unavailable`
  */
 export type MakeStamps = (
   items: readonly StampItem[],
-  run: Pick<JobRun, 'run' | 'isRetry' | 'life' | 'isOurs' | 'onEnd' | 'endsAfter'> & {
-    /** Where the job was sent twice: what it is to make may be there already, and counted. */
-    readonly repeated?: RepeatedJob | undefined;
-    /** Whether another job may have made it. */
-    readonly isLookedFor?: boolean;
+  options: {
+    /** Whether an earlier run, or another job, may have made some of them: these are looked for first, so that no provider is paid twice. */
+    readonly mayExist: boolean;
     /**
      * Whether an item that failed is given up and counted as failed, or is to be tried again. Asked once for each item; default: given
      * up. A request that every TSA refused is never tried again, and not asked about.
@@ -119,20 +114,14 @@ const wordsOf = ({ nonce, policy, hasNullParameters = false }: Asked): AskedWord
   hasNullParameters,
 });
 
-/** No two jobs that are under way have the same mark. */
-const markCharacters = 16;
-
-const tallyOfStored = ({ proofs: [{ issuedAt, provider, isQualified }], ...stamp }: StoredStamp): StampTally =>
-  tallyOfRecord({ ...stamp, issuedAt, provider, isQualified });
-
 /** The same request, sent twice at the same time, can be in a batch twice. It gets one stamp. */
 const distinct = (items: readonly StampItem[]): StampItem[] => [
   ...new Map(items.toReversed().map((item) => [item.tokenId, item])).values(),
 ];
 
 export function createStampMaker(deps: StampMakerDeps): MakeStamps {
-  const { provider, stamps, directory, counters, clock, log } = deps;
-  const writer = createStampWriter(deps);
+  const { provider, stamps, counters, clock, log } = deps;
+  const inserting = createMicroBatcher<StoredStamp, InsertedStamp>({ maxItems: mostPerInsert, send: stamps.insertOnce });
 
   async function attempt(item: StampItem): Promise<Attempt> {
     const { tokenId, imprint, tier, requiresQualified = false, caller } = item;
@@ -161,25 +150,26 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
   }
 
   const tallyOf = (item: StampItem, proof?: Proof): StampTally => ({
-    finishedAt: clock(),
+    acceptedAt: timeOfId(item.tokenId),
     provider: proof?.provider ?? provider.name,
     isQualified: proof?.isQualified ?? provider.isQualified,
     callerKind: item.caller.kind,
     product: storedProductOf(item.caller, item.imprint),
     outcome: proof ? 'stamped' : 'failed',
-    latencyMs: proof && clock() - item.acceptedAt,
+    latencyMs: clock() - item.acceptedAt,
   });
 
-  return async (given, { run, life, isOurs, onEnd, endsAfter, isRetry, repeated, isLookedFor = false, isFinal = () => true }) => {
+  async function insert(item: StampItem, proof: Proof): Promise<StoredStamp> {
+    const { stored, isNew } = await inserting.add(stampOf(item, proof));
+    if (isNew) counters.addStamps([tallyOf(item, proof)]);
+    return stored;
+  }
+
+  return async (given, { mayExist, isFinal = () => true }) => {
     const items = distinct(given);
-    const itemsById = new Map(items.map((item) => [item.tokenId, item]));
     const startedAt = clock();
-    const known = isRetry || repeated || isLookedFor ? await stamps.findMany(items.map(({ tokenId }) => tokenId)) : [];
-    await directory.wrote(known);
+    const known = mayExist ? await stamps.findMany(items.map(({ tokenId }) => tokenId)) : [];
     const knownIds = new Set(known.map(({ tokenId }) => tokenId));
-    if (repeated && !repeated.countedBefore) await repeated.note([...knownIds]);
-    const countedBefore = new Set(repeated ? (repeated.countedBefore ?? knownIds) : []);
-    const isOfThisJob = (stamp: StoredStamp) => isOfSameRequest(stamp, itemsById.get(stamp.tokenId)!) && !countedBefore.has(stamp.tokenId);
     const attempts = await Promise.all(items.filter(({ tokenId }) => !knownIds.has(tokenId)).map(attempt));
 
     const stamped = attempts.filter((made) => made.outcome === 'stamped');
@@ -190,17 +180,8 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
     const owed = postponed.map(({ item }) => item);
     const failed = final.filter((made) => made.outcome === 'failed').map(({ item, code }) => ({ item, code }));
     const refused = refusalsIn(final);
-    const mark = hash('sha256', [life, ...items.map(({ tokenId }) => tokenId)].join()).slice(0, markCharacters);
-    onEnd((isDone) => counters.runEnded(mark, isDone));
-    const { stored, counted } = await writer.write({
-      mark,
-      run,
-      isOurs,
-      made: stamped.map(({ item, proof }) => ({ stamp: stampOf(item, proof), tally: tallyOf(item, proof) })),
-      recounted: isRetry ? known.filter(isOfThisJob).map(tallyOfStored) : undefined,
-    });
-    endsAfter(counted);
-    await writer.countFailures(failed.map(({ item }) => tallyOf(item)));
+    const stored = await Promise.all(stamped.map(({ item, proof }) => insert(item, proof)));
+    counters.addStamps(failed.map(({ item }) => tallyOf(item)));
     const requestIds = [...new Set(items.map(({ requestId }) => requestId))];
     const hasFailed = attempts.some(({ outcome }) => outcome === 'failed');
     log[hasFailed ? 'warn' : 'info'](
@@ -214,9 +195,9 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
         owed: owed.length,
         durationMs: clock() - startedAt,
       },
-      'a job of stamps was worked off',
+      'finished a stamp job',
     );
-    return { stored: [...known, ...stored], failed, refused, owed, counted };
+    return { stored: [...known, ...stored], failed, refused, owed };
   };
 }
 

@@ -1,3 +1,4 @@
+import { TransientError } from '../../shared/domain/transient-error.ts';
 import type { JobSender } from '../../shared/queue/job-sender.ts';
 import type { StampItem } from '../../shared/queue/stamp-job.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
@@ -6,7 +7,7 @@ import type { WorkflowRecord } from '../../shared/store/workflows.ts';
 /** Queues webhooks ahead of what ends the job that they tell of: either they are in the queue, or that job is done again (N3). */
 export function createAnnouncements({ jobs, clock }: { jobs: Pick<JobSender, 'send'>; clock: Clock }) {
   async function send(...job: Parameters<typeof jobs.send<'webhook'>>): Promise<void> {
-    if ((await jobs.send(...job)) === 'unanswered') throw new Error('the queue did not say whether it took a webhook');
+    if ((await jobs.send(...job)) === 'unanswered') throw new TransientError('the queue did not say whether it took a webhook');
   }
 
   return {

@@ -3,13 +3,14 @@ import { Resolver } from 'node:dns/promises';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
+import { TransientError } from '../../shared/domain/transient-error.ts';
 import { isPrivateAddress, isPrivateHost } from '../../shared/runtime/private-address.ts';
 
 /** A receiver may say so often that it is about to answer (RFC 9110 §15.2). */
 const mostInterim = 10;
 
 /** A webhook that was not taken. Nothing in it comes from the receiver but a status. */
-export class WebhookError extends Error {
+export class WebhookError extends TransientError {
   override readonly name = 'WebhookError';
   /** Whether sending it again is of no use. */
   readonly isFinal: boolean;

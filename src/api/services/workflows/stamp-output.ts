@@ -22,6 +22,7 @@ import type { WorkflowRecord } from '../../../shared/store/workflows.ts';
 import { acceptAllAndWait, acceptAllPromised, acceptAndWait, acceptPromised } from '../accept-and-wait.ts';
 import { type Idempotency, type PassLimit, passLimitOnce } from '../idempotency.ts';
 import type { Heard, ReplyWaiter } from '../reply-waiter.ts';
+import { stampFailed } from '../stamp-answer.ts';
 import { asAcceptance, asOutcome, type BatchOutcomes, identifyBatch, type Outcome } from '../stamp-batch.ts';
 import type { EncryptForStamp } from '../stamp-item.ts';
 import type { AcceptedAnswer } from '../stamping.ts';
@@ -117,6 +118,7 @@ export function createOutputStamping(deps: StampOutputDeps) {
     if (reply?.outcome === 'failed') {
       if (reply.code === 'workflow_closed') throw refusalError({ kind: 'conflict', reason: 'workflow_closed' });
       if (reply.code === 'tier_unavailable') throw tierUnavailable();
+      if (reply.code === 'stamp_failed') throw stampFailed(tokenId);
       throw new ServiceError('provider_failed', 'No provider could make the stamp.');
     }
     if (reply?.output) return reply.output;

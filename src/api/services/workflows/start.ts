@@ -68,14 +68,6 @@ export function createWorkflowStart(deps: StartDeps) {
     }
   }
 
-  async function countStart(now: number): Promise<void> {
-    try {
-      await counters.count({ workflowsStarted: 1 }, now);
-    } catch (error) {
-      log.error({ err: error }, 'a workflow was started but not counted');
-    }
-  }
-
   return async (command: StartCommand): Promise<{ answer: WorkflowStartResponse; isReplayed: boolean }> => {
     const { request, idempotencyKey, requestId, baseUrl } = command;
     jobs.checkConnection();
@@ -103,7 +95,7 @@ export function createWorkflowStart(deps: StartDeps) {
       if (isNew && idempotencyKey === undefined) await takeBack(workflowId);
       throw error;
     }
-    if (isNew) await countStart(now);
+    if (isNew) counters.add({ workflowsStarted: 1 }, now);
     if (mail === 'unanswered') {
       const detail = 'The workflow is started; the queue did not say whether it took the mail. Ask for a new link if none comes.';
       throw new ServiceError('mail_pending', detail, {

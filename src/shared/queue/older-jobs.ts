@@ -1,0 +1,45 @@
+/**
+ * Jobs that earlier versions wrote may still wait in Redis when this version takes over. They are read here and never written. Version 0.2.0
+ * named a SHA-256 as `hash` and had metadata in the clear. Later versions said once what the items of a job had in common (`alike`).
+ */
+
+type Members = Readonly<Record<string, unknown>>;
+
+const isObject = (value: unknown): value is Members => typeof value === 'object' && value !== null;
+
+/** Characters of a UUID and of the digests in hexadecimal, as they stand one after the other in a group. */
+const idCharacters = 36;
+const digestCharacters: Readonly<Record<string, number>> = { sha256: 64, sha384: 96, sha512: 128 };
+
+function itemsOfGroup(group: unknown): Members[] {
+  if (!isObject(group)) return [];
+  const { shared, algorithm, tokenIds, digests } = group;
+  const characters = digestCharacters[String(algorithm)] ?? 0;
+  const isWhole =
+    typeof tokenIds === 'string' && typeof digests === 'string' && digests.length * idCharacters === tokenIds.length * characters;
+  if (!isWhole || !isObject(shared)) return [];
+  return Array.from({ length: tokenIds.length / idCharacters }, (_, index) => ({
+    ...shared,
+    tokenId: tokenIds.slice(index * idCharacters, (index + 1) * idCharacters),
+    imprint: { algorithm, digest: digests.slice(index * characters, (index + 1) * characters) },
+  }));
+}
+
+function itemInPresentForm(item: unknown): unknown {
+  if (!isObject(item) || !('hash' in item)) return item;
+  const { hash, ...rest } = item;
+  const metadata = 'metadata' in rest && { metadata: JSON.stringify(rest.metadata) };
+  return { ...rest, ...metadata, imprint: { algorithm: 'sha256', digest: hash } };
+}
+
+/** The payload of a stamp job as this version writes it. Anything else is returned as it is, and does not parse. */
+export function inPresentForm(payload: unknown): unknown {
+  if (!isObject(payload)) return payload;
+  const { alike, items, ...rest } = payload;
+  if (Array.isArray(alike)) {
+    const groups = alike.map(itemsOfGroup);
+    // A group that cannot be read must not be lost: without items the job waits for a version that can.
+    return { ...rest, items: groups.some(({ length }) => length === 0) ? [] : groups.flat() };
+  }
+  return { ...rest, items: Array.isArray(items) ? items.map(itemInPresentForm) : items };
+}

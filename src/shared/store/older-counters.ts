@@ -1,0 +1,116 @@
+import type { Collection, Db } from 'mongodb';
+import type { CallerKind } from '../domain/caller.ts';
+import { inOnePage } from './connection.ts';
+import { inStore } from './errors.ts';
+import {
+  type ActivityTotals,
+  dayOf,
+  hoursBetween,
+  keyOfProduct,
+  keyOfSeries,
+  mergeCounts,
+  type PeriodCounts,
+  type PeriodDocument,
+  totalsOf,
+  utcDay,
+} from './period-counts.ts';
+import type { CountStamps } from './stamp-counts.ts';
+
+/**
+ * Until version 0.3.0 the collection `counters` had one row for each figure of each day, for each hour, for each product and for ever, and
+ * `count_ledgers` had what processes had counted and not added to the rows yet. Both stay as they were.
+ */
+interface OlderRow extends Partial<ActivityTotals> {
+  readonly _id: string;
+  readonly latency?: Readonly<Record<string, number>>;
+  /** When which ledgers were added to the row. */
+  readonly folded?: Readonly<Record<string, unknown>>;
+}
+
+interface OlderLedger {
+  readonly _id: string;
+  /** The ids of rows by their numbers in this ledger, and what is to be added to each. */
+  readonly rows?: Readonly<Record<string, string>>;
+  readonly counts?: Readonly<Record<string, Omit<OlderRow, '_id'>>>;
+}
+
+export const olderCountsId = 'older';
+
+/** What was counted by an earlier version and cannot be dated. Hours before `before` were not counted by this one. */
+export interface OlderCounts extends PeriodDocument {
+  readonly before: string;
+}
+
+const dayRow = /^day:([^:]*):([^:]*):([^:]*):(.*)$/s;
+
+async function readRows(db: Db): Promise<OlderRow[]> {
+  const rows = await inStore(() => db.collection<OlderRow>('counters').find({}, inOnePage).toArray());
+  const ledgers = await inStore(() => db.collection<OlderLedger>('count_ledgers').find({}, inOnePage).toArray());
+  const foldedInto = new Map(rows.map(({ _id, folded = {} }) => [_id, folded]));
+  const ofLedgers = ledgers.flatMap(({ _id: ledger, rows: ids = {}, counts = {} }) =>
+    Object.entries(ids).flatMap(([number, _id]) => (foldedInto.get(_id)?.[ledger] === undefined ? [{ ...counts[number], _id }] : [])),
+  );
+  return [...rows, ...ofLedgers];
+}
+
+const doneOf = ({ _id: _, latency: __, folded: ___, ...figures }: OlderRow): Partial<ActivityTotals> => totalsOf([{ done: figures }]);
+
+/**
+ * Takes over, once, what earlier versions have counted. Days before today keep their counts. The stamps of today are counted from
+ * the stamps, hour by hour, and what has no date goes into one document of its own. May be cut off anywhere: a further run writes the same.
+ *
+ * @throws ServiceError `store_unavailable`
+ */
+export async function takeOverOlderCounters(options: {
+  db: Db;
+  counts: Collection<PeriodDocument>;
+  countStamps: CountStamps;
+  recountHours: (hours: readonly string[]) => Promise<void>;
+  timeMs: number;
+}): Promise<void> {
+  const { db, counts, countStamps, recountHours, timeMs } = options;
+  if ((await inStore(() => counts.findOne({ _id: olderCountsId }))) !== null) return;
+  const rows = await readRows(db);
+  if (rows.length === 0) return;
+
+  const today = utcDay(timeMs);
+  const midnight = Date.parse(today);
+  const parts: { readonly id: string; readonly counted: PeriodCounts }[] = [];
+  let [ever, products]: [Partial<ActivityTotals>[], PeriodCounts[]] = [[], []];
+  for (const row of rows) {
+    const { _id, latency = {}, stamps = 0, failed = 0 } = row;
+    const [, date, callerKind, qualification, provider = ''] = dayRow.exec(_id) ?? [];
+    if (date !== undefined) {
+      const key = keyOfSeries({ callerKind: callerKind as CallerKind, isQualified: qualification === 'qualified', provider });
+      parts.push({ id: `${date}T00`, counted: { series: { [key]: { stamps: date < today ? stamps : 0, failed, latency } } } });
+    } else if (_id.startsWith('hour:')) {
+      const hour = _id.slice('hour:'.length);
+      parts.push({ id: hour, counted: { done: { ...doneOf(row), stamps: dayOf(hour) < today ? stamps : 0 } } });
+    } else if (_id.startsWith('product:')) {
+      products = [...products, { products: { [keyOfProduct(_id.slice('product:'.length))]: stamps } }];
+    } else {
+      ever = [...ever, doneOf(row)];
+    }
+  }
+  const dated = [...Map.groupBy(parts, ({ id }) => id)].map(([id, same]) => ({
+    // Beside the document of the hour, which is of this version.
+    _id: `${id}${olderCountsId}`,
+    ...mergeCounts(same.map(({ counted }) => counted)),
+  }));
+  const ofToday = await countStamps(midnight, timeMs);
+  const older = subtract(mergeCounts([...products, ...ever.map((done) => ({ done }))]), mergeCounts([...dated, ofToday]));
+  for (const document of dated) await inStore(() => counts.replaceOne({ _id: document._id }, document, { upsert: true }));
+  await recountHours(hoursBetween(midnight, timeMs));
+  const kept: OlderCounts = { _id: olderCountsId, before: `${today}T00`, ...older };
+  await inStore(() => counts.replaceOne({ _id: olderCountsId }, kept, { upsert: true }));
+}
+
+/** What of the first is not in the second; never less than nothing. */
+function subtract(first: PeriodCounts, second: PeriodCounts): PeriodCounts {
+  const rest = (all: Readonly<Record<string, number>> = {}, taken: Readonly<Record<string, number>> = {}) =>
+    Object.fromEntries(Object.entries(all).map(([name, value]) => [name, Math.max(0, value - (taken[name] ?? 0))]));
+  return {
+    done: rest(first.done as Record<string, number>, second.done as Record<string, number>),
+    products: rest(first.products, second.products),
+  };
+}

@@ -1,0 +1,112 @@
+import type { CallerKind } from '../domain/caller.ts';
+
+/** What is counted for everybody to see, for each hour and in total. */
+const activities = ['stamps', 'failed', 'verifications', 'workflowsStarted', 'workflowsCompleted', 'renewed'] as const;
+export type Activity = (typeof activities)[number];
+export type ActivityTotals = Readonly<Record<Activity, number>>;
+
+/** Stamps of one provider for one kind of caller. `latency` maps a bucket of `bucketOf` to a count. */
+export interface SeriesCounts {
+  readonly stamps?: number;
+  readonly failed?: number;
+  readonly latency?: Readonly<Record<string, number>>;
+}
+
+/** What was counted in a period. A figure that is absent is zero. */
+export interface PeriodCounts {
+  readonly done?: Partial<ActivityTotals>;
+  /** Stamps of a product, by `keyOfProduct`. */
+  readonly products?: Readonly<Record<string, number>>;
+  /** By `keyOfSeries`. */
+  readonly series?: Readonly<Record<string, SeriesCounts>>;
+}
+
+/**
+ * The counts of an hour, `2026-11-24T18`, a day, `2026-09-13`, or a month, `2026-09`, all in UTC. A document of a longer period replaces those of
+ * its parts, which are not to be added to it.
+ */
+export interface PeriodDocument extends PeriodCounts {
+  readonly _id: string;
+  /** When the stamps of the period were counted again, from the stamps themselves. */
+  readonly recountedAt?: Date;
+}
+
+const hourMs = 3_600_000;
+
+export const hourOf = (timeMs: number): string => new Date(timeMs).toISOString().slice(0, 13);
+export const dayOf = (idOrHour: string): string => idOrHour.slice(0, 10);
+export const monthOf = (idOrHour: string): string => idOrHour.slice(0, 7);
+export const utcDay = (timeMs: number): string => dayOf(hourOf(timeMs));
+
+/** The first millisecond of a period and the first one after it. */
+export function spanOf(period: string): { fromMs: number; toMs: number } {
+  if (period.length > dayOf(period).length) {
+    const fromMs = Date.parse(`${period}:00:00Z`);
+    return { fromMs, toMs: fromMs + hourMs };
+  }
+  const fromMs = Date.parse(period);
+  const next = new Date(fromMs);
+  if (period === monthOf(period)) next.setUTCMonth(next.getUTCMonth() + 1);
+  else next.setUTCDate(next.getUTCDate() + 1);
+  return { fromMs, toMs: next.getTime() };
+}
+
+/** The hours that begin in a span of time, oldest first. */
+export function hoursBetween(fromMs: number, toMs: number): string[] {
+  const first = Math.floor(fromMs / hourMs);
+  return Array.from({ length: Math.max(0, Math.ceil(toMs / hourMs) - first) }, (_, index) => hourOf((first + index) * hourMs));
+}
+
+/** A name as a member of a document: MongoDB gives dots and dollars in a path a meaning. */
+export const keyOfProduct = (product: string): string => encodeURIComponent(product).replaceAll('.', '%2E');
+
+export interface Series {
+  readonly callerKind: CallerKind;
+  readonly isQualified: boolean;
+  readonly provider: string;
+}
+
+export const keyOfSeries = ({ callerKind, isQualified, provider }: Series): string =>
+  `${callerKind}:${isQualified ? 'qualified' : 'unqualified'}:${keyOfProduct(provider)}`;
+
+export function seriesOfKey(key: string): Series {
+  const [callerKind = '', qualification, provider = ''] = key.split(':');
+  return { callerKind: callerKind as CallerKind, isQualified: qualification === 'qualified', provider: decodeURIComponent(provider) };
+}
+
+/** The documents that are not part of another one. */
+export function withoutParts<T extends { readonly _id: string }>(documents: readonly T[]): T[] {
+  const ids = new Set(documents.map(({ _id }) => _id));
+  const isPart = (id: string) => [monthOf(id), dayOf(id)].some((longer) => longer !== id && ids.has(longer));
+  return documents.filter(({ _id }) => !isPart(_id));
+}
+
+type Numbers = Readonly<Record<string, number>>;
+
+function addUp(numbers: readonly (Numbers | undefined)[]): Record<string, number> {
+  const sum: Record<string, number> = {};
+  for (const each of numbers) for (const [name, value] of Object.entries(each ?? {})) sum[name] = (sum[name] ?? 0) + value;
+  return sum;
+}
+
+export function mergeSeries(all: readonly SeriesCounts[]): Required<SeriesCounts> {
+  const { stamps = 0, failed = 0 } = addUp(all.map((each) => ({ stamps: each.stamps ?? 0, failed: each.failed ?? 0 })));
+  return { stamps, failed, latency: addUp(all.map(({ latency }) => latency)) };
+}
+
+export function mergeCounts(all: readonly PeriodCounts[]): PeriodCounts {
+  const series = Map.groupBy(
+    all.flatMap((each) => Object.entries(each.series ?? {})),
+    ([key]) => key,
+  );
+  return {
+    done: addUp(all.map(({ done }) => done as Numbers | undefined)),
+    products: addUp(all.map(({ products }) => products)),
+    series: Object.fromEntries([...series].map(([key, entries]) => [key, mergeSeries(entries.map(([, counts]) => counts))])),
+  };
+}
+
+export function totalsOf(all: readonly PeriodCounts[]): ActivityTotals {
+  const sum = addUp(all.map(({ done }) => done as Numbers | undefined));
+  return Object.fromEntries(activities.map((activity) => [activity, sum[activity] ?? 0])) as ActivityTotals;
+}

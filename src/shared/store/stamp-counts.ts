@@ -1,0 +1,92 @@
+import type { Collection, Db, UUID } from 'mongodb';
+import type { CallerKind } from '../domain/caller.ts';
+import { firstIdAt } from '../domain/stamp-id.ts';
+import type { BatchStore } from './batches.ts';
+import { inOnePage } from './connection.ts';
+import { inStore } from './errors.ts';
+import { keyOfProduct, keyOfSeries, type PeriodCounts } from './period-counts.ts';
+import type { AnyStamp } from './stamp-document.ts';
+
+/** Stamps that are alike in all that is counted. */
+interface Group {
+  readonly _id: {
+    readonly kind?: unknown;
+    readonly product?: unknown;
+    readonly provider?: unknown;
+    readonly isQualified?: unknown;
+    readonly batch?: unknown;
+  };
+  readonly stamps: number;
+}
+
+/** So much is counted by one query, milliseconds: no query of a busy hour takes longer than the store allows. */
+const spanMs = 60_000;
+
+/** A damaged document may have anything in place of its proofs. */
+const firstProof = { $cond: [{ $isArray: '$proofs' }, { $arrayElemAt: ['$proofs', 0] }, null] };
+/** A member of the first proof, or of a document of version 0.2.0, which had only one. */
+const ofFirstProof = (member: string) => ({ $let: { vars: { proof: firstProof }, in: { $ifNull: [`$$proof.${member}`, `$${member}`] } } });
+
+const grouping = {
+  $group: {
+    _id: {
+      kind: '$caller.kind',
+      product: '$caller.product',
+      provider: ofFirstProof('provider'),
+      isQualified: ofFirstProof('isQualified'),
+      batch: ofFirstProof('batch'),
+    },
+    stamps: { $sum: 1 },
+  },
+};
+
+/** Counts the stamps whose ids were made in a span of time. `limit`: undefined is answered where there are more. */
+export type CountStamps = {
+  (fromMs: number, toMs: number): Promise<PeriodCounts>;
+  (fromMs: number, toMs: number, limit: number): Promise<PeriodCounts | undefined>;
+};
+
+/** `batches`: what is recorded of those that stamps are leaves of. */
+export function createStampCounts(db: Db, batches: Pick<BatchStore, 'findClaims'>): CountStamps {
+  const stamps: Collection<AnyStamp> = db.collection('stamps');
+
+  async function readGroups(fromMs: number, toMs: number, limit: number | undefined): Promise<Group[]> {
+    const range = { $match: { _id: { $gte: firstIdAt(fromMs), $lt: firstIdAt(toMs) } } };
+    const pipeline = [range, ...(limit === undefined ? [] : [{ $limit: limit + 1 }]), grouping];
+    return inStore(() => stamps.aggregate<Group>(pipeline, inOnePage).toArray());
+  }
+
+  async function countGroups(groups: readonly Group[]): Promise<PeriodCounts> {
+    const batchIdOf = ({ _id: { batch } }: Group) => (batch ? (batch as UUID).toString() : '');
+    const claims = await batches.findClaims(groups.map(batchIdOf).filter((id) => id !== ''));
+    const products: Record<string, number> = {};
+    const series: Record<string, { stamps: number }> = {};
+    let total = 0;
+    for (const group of groups) {
+      const { provider, isQualified } = claims.get(batchIdOf(group)) ?? group._id;
+      const { product, kind } = group._id;
+      const key = keyOfSeries({
+        callerKind: (typeof kind === 'string' ? kind : 'internal') as CallerKind,
+        isQualified: isQualified === true,
+        provider: typeof provider === 'string' ? provider : '',
+      });
+      series[key] = { stamps: (series[key]?.stamps ?? 0) + group.stamps };
+      if (typeof product === 'string') products[keyOfProduct(product)] = (products[keyOfProduct(product)] ?? 0) + group.stamps;
+      total += group.stamps;
+    }
+    return { done: { stamps: total }, products, series };
+  }
+
+  async function countStamps(fromMs: number, toMs: number, limit?: number): Promise<PeriodCounts | undefined> {
+    if (limit !== undefined) {
+      const counted = await countGroups(await readGroups(fromMs, toMs, limit));
+      return (counted.done?.stamps ?? 0) > limit ? undefined : counted;
+    }
+    const groups: Group[] = [];
+    for (let start = fromMs; start < toMs; start += spanMs)
+      groups.push(...(await readGroups(start, Math.min(start + spanMs, toMs), undefined)));
+    return countGroups(groups);
+  }
+
+  return countStamps as CountStamps;
+}
