@@ -3,7 +3,6 @@ const measurements: Readonly<Record<string, () => Promise<unknown>>> = {
   stamping: () => import('./stamping.ts'),
   batch: () => import('./batch.ts'),
   size: () => import('./size.ts'),
-  backlog: () => import('./backlog.ts'),
   attacks: () => import('./attacks.ts'),
   evidence: () => import('./evidence.ts'),
   door: () => import('./door.ts'),

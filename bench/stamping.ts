@@ -32,9 +32,8 @@ interface Contender {
 const bare: Kind = { name: 'bare Fastify route', processes: ['bench/contenders/bare.ts'] };
 const roundTrip: Kind = { name: 'plain BullMQ round trip', processes: plain };
 const inRows: Kind = { name: 'plain, counting in rows', processes: plain, settings: { PLAIN_COUNTS: 'rows' } };
-const inLedger: Kind = { name: 'plain, counting in a ledger', processes: plain, settings: { PLAIN_COUNTS: 'ledger' } };
 const qstamp: Kind = { name: 'qstamp', processes: ours };
-const kinds = [bare, roundTrip, inRows, inLedger, qstamp];
+const kinds = [bare, roundTrip, inRows, qstamp];
 
 const contenders = kinds.map((kind): Contender => ({ name: kind.name, kind, sync: 'always' }));
 const contenderOf = (kind: Kind): Contender => contenders[kinds.indexOf(kind)]!;
@@ -85,7 +84,6 @@ await withStack(
           'of bare': of(contender, bare).toFixed(2),
           'of plain': of(contender, roundTrip).toFixed(2),
           'of rows': of(contender, inRows).toFixed(2),
-          'of ledger': of(contender, inLedger).toFixed(2),
           failed: measured.resultsOf(contender).reduce((sum, { failed }) => sum + failed, 0),
         })),
       );

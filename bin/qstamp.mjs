@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** Runs the command of src/cli, or `check-providers` of src/workers, with Node 24: this one, or the one among the dependencies. */
+/** Runs the command of src/cli, or one for operators of src/operator and src/workers, with Node 24: this one, or the one among the dependencies. */
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import module from 'node:module';
@@ -19,13 +19,20 @@ if (node === undefined || !existsSync(path.join(root, 'node_modules', 'zod'))) {
   // Half of a short command's time is reading its sources.
   module.enableCompileCache?.(path.join(root, 'node_modules', '.cache', 'qstamp'));
   const importSource = (/** @type {string[]} */ ...names) => import(pathToFileURL(path.join(root, 'src', ...names)).href);
-  if (process.argv[2] === 'check-providers') {
-    const { checkProviders } = await importSource('workers', 'check-providers.ts');
-    // As `npm start` does, so that both ask the same providers.
+  /** @type {Readonly<Record<string, readonly [folder: string, file: string, name: string]>>} */
+  const operatorCommands = {
+    'check-providers': ['workers', 'check-providers.ts', 'checkProviders'],
+    jobs: ['operator', 'jobs.ts', 'jobs'],
+    recount: ['operator', 'recount.ts', 'recount'],
+  };
+  const [folder, file, name] = operatorCommands[process.argv[2] ?? ''] ?? [];
+  if (folder && file && name) {
+    const { [name]: run } = await importSource(folder, file);
+    // As `npm start` does, so that both have the same settings.
     const envFile = path.join(root, '.env');
     if (existsSync(envFile)) process.loadEnvFile(envFile);
     const { env: environment, stdout, stderr } = process;
-    process.exitCode = await checkProviders({ args: process.argv.slice(3), environment, stdout, stderr });
+    process.exitCode = await run({ args: process.argv.slice(3), environment, stdout, stderr });
   } else {
     await importSource('cli', 'main.ts');
   }

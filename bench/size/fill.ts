@@ -3,7 +3,6 @@ import { issueMockToken } from '../../src/shared/domain/mock-token.ts';
 import { sha256Imprint } from '../../src/shared/domain/stamp.ts';
 import { firstIdAt, timeOfId } from '../../src/shared/domain/stamp-id.ts';
 import { stampTiers } from '../../src/shared/domain/tiers.ts';
-import { type StampTally, tallyOfRecord } from '../../src/shared/store/counters.ts';
 import type { StoredStamp } from '../../src/shared/store/stamps.ts';
 import type { Store } from '../../src/shared/store/store.ts';
 
@@ -59,7 +58,6 @@ export async function fill({ keys, stamps, counters }: Store, count: number): Pr
     };
   }
 
-  const tallies: StampTally[] = [];
   let next = 0;
   async function write(): Promise<void> {
     while (next < count) {
@@ -67,12 +65,18 @@ export async function fill({ keys, stamps, counters }: Store, count: number): Pr
       next += batchSize;
       const batch = Array.from({ length: Math.min(batchSize, count - first) }, (_, index) => stampAt(first + index));
       await stamps.insertOnce(batch);
-      for (const { tokenId, imprint, tier, caller, proofs } of batch) {
-        tallies.push({ ...tallyOfRecord({ tokenId, imprint, tier, caller, ...proofs[0] }), latencyMs: 5 });
-      }
-      if (tallies.length >= 100 * batchSize) await counters.add([{ tallies: tallies.splice(0) }]);
+      counters.addStamps(
+        batch.map(({ acceptedAt, caller, proofs: [{ provider, isQualified }] }) => ({
+          acceptedAt: acceptedAt.getTime(),
+          callerKind: caller.kind,
+          product: caller.product,
+          provider,
+          isQualified,
+          outcome: 'stamped',
+          latencyMs: 5,
+        })),
+      );
     }
   }
   await Promise.all(Array.from({ length: writers }, write));
-  await counters.add([{ tallies }]);
 }

@@ -32,7 +32,7 @@ export async function bytesPerStamp(mongoUrl: string, leaves: number): Promise<n
   const client = await MongoClient.connect(mongo.href, { retryWrites: false });
   const db = client.db(mongo.pathname.slice(1));
   try {
-    await store.ensureIndexes();
+    await store.prepare();
     for (let written = 0; written < stamps; written += leaves) {
       const imprints = Array.from({ length: leaves }, () => sha256Imprint(randomBytes(32).toString('hex')));
       const [first, ...others] = imprints;

@@ -32,9 +32,13 @@ export function helpOf(name: string | undefined, commands: readonly Command[]): 
   const listed = name === undefined ? commands : commands.filter((one) => one.name.startsWith(`${name} `));
   const rows = listed.map((one) => [usageOf(one), one.summary] as const);
   if (name !== undefined) return `${columns(rows)}\n\n${commonOptions}\n`;
-  // The workers answer it, not this command; its word is told here so that operators find it.
-  const forOperators = ['qstamp check-providers', 'for operators: ask each configured provider once, and tell how it answers'] as const;
-  return `qstamp: trusted time-stamps for files\n\n${columns([...rows, forOperators])}\n\n${commonOptions}\n\n${surroundings}`;
+  // Other programs answer them, not this command; their words are told here so that operators find them.
+  const forOperators = [
+    ['qstamp check-providers', 'for operators: ask each configured provider once, and tell how it answers'],
+    ['qstamp jobs failed | retry | drop', 'for operators: jobs that the service has given up'],
+    ['qstamp recount FROM TO', 'for operators: count the stamps of some hours again'],
+  ] as const;
+  return `qstamp: trusted time-stamps for files\n\n${columns([...rows, ...forOperators])}\n\n${commonOptions}\n\n${surroundings}`;
 }
 
 function commandHelp(command: Command): string {

@@ -30,7 +30,11 @@ export interface MicroBatcherOptions<Item, Result> {
   readonly gather?: () => Promise<unknown>;
 }
 
-export function createMicroBatcher<Item, Result>({ maxItems, send, gather }: MicroBatcherOptions<Item, Result>): MicroBatcher<Item, Result> {
+export function createMicroBatcher<Item, Result>({
+  maxItems,
+  send,
+  gather,
+}: MicroBatcherOptions<Item, Result>): MicroBatcher<Item, Result> {
   let waiting: Waiting<Item, Result>[] = [];
   let underWay = 0;
   let isGathering = false;

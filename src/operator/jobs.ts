@@ -1,0 +1,98 @@
+import { ServiceError } from '../shared/domain/service-error.ts';
+import { connectProducer, disconnect, untilReady } from '../shared/queue/connection.ts';
+import { type FailedJobs, openFailedJobs, type ShownJob } from '../shared/queue/failed-jobs.ts';
+import { parseSettings, settingsSchema, withSecretFiles } from '../shared/runtime/config.ts';
+import { createLogger } from '../shared/runtime/log.ts';
+import { connectStore } from '../shared/store/connection.ts';
+import { createRefusalStore, type RefusalStore } from '../shared/store/refusals.ts';
+import { type OperatorCommand, type OperatorExitCode, type OperatorLine, runOperatorCommand, UsageError } from './operator-command.ts';
+
+const usage = `qstamp jobs: jobs that the service has given up
+
+  qstamp jobs failed               lists them, oldest first
+  qstamp jobs retry ID… | --all    puts them back into their queue
+  qstamp jobs drop ID… | --all     removes them for good; verify_url of a dropped stamp still says stamp_failed
+
+  --json    one line of JSON for each job
+  --help
+
+A job is given up when it fails five times for a reason of its own, or when its worker is lost ten times. It stays until it is retried or
+dropped. Settings: REDIS_URL, MONGODB_URL. Exit codes: 0 done, 1 no such job, or a server does not answer, 2 usage or settings.
+`;
+
+const stampsOf = ({ job }: ShownJob): string[] => (job?.name === 'stamp' ? job.payload.items.map(({ tokenId }) => tokenId) : []);
+
+function lineOf(shown: ShownJob, json: boolean): string {
+  const { id, kind, reason, failedAt } = shown;
+  const stamps = stampsOf(shown);
+  if (json) return `${JSON.stringify({ id, kind, failed_at: failedAt.toISOString(), reason, token_ids: stamps })}\n`;
+  const what = stamps.length === 0 ? kind : `${kind} (${stamps.length === 1 ? stamps[0] : `${stamps.length} stamps`})`;
+  return `${id}  ${failedAt.toISOString()}  ${what}: ${reason}\n`;
+}
+
+interface Tools {
+  readonly jobs: FailedJobs;
+  readonly refusals: Pick<RefusalStore, 'forgetFailed'>;
+}
+
+async function retry({ jobs, refusals }: Tools, shown: ShownJob): Promise<void> {
+  await jobs.retry(shown.id);
+  await refusals.forgetFailed(stampsOf(shown));
+}
+
+async function openTools(environment: OperatorCommand['environment']): Promise<Tools & { close(): Promise<void> }> {
+  const settings = settingsSchema.pick({ REDIS_URL: true, MONGODB_URL: true });
+  const { REDIS_URL, MONGODB_URL } = parseSettings(settings, withSecretFiles(environment));
+  const log = createLogger({ level: 'silent', process: 'operator' });
+  const redis = connectProducer(REDIS_URL, log);
+  await untilReady(redis);
+  const jobs = openFailedJobs({ redis, log });
+  const store = connectStore(MONGODB_URL, log);
+  return {
+    jobs,
+    refusals: createRefusalStore(store.db),
+    close: async () => {
+      await jobs.close();
+      await store.close();
+      await disconnect(redis);
+      if (redis.status !== 'end') redis.disconnect();
+    },
+  };
+}
+
+async function select({ jobs }: Tools, { operands, all }: OperatorLine): Promise<{ found: ShownJob[]; missing: string[] }> {
+  if (all) return { found: await Array.fromAsync(jobs.list()), missing: [] };
+  const found = await Promise.all(operands.map((id) => jobs.find(id)));
+  return { found: found.filter((job) => job !== undefined), missing: operands.filter((_, index) => found[index] === undefined) };
+}
+
+/** `qstamp jobs failed | retry | drop`. Resolves with the exit code. */
+export const jobs = (command: OperatorCommand): Promise<OperatorExitCode> =>
+  runOperatorCommand(command, usage, async ({ operands: [action, ...ids], json, all }) => {
+    const { environment, stdout, stderr } = command;
+    const isListing = action === 'failed';
+    if (!isListing && action !== 'retry' && action !== 'drop')
+      throw new UsageError('jobs takes failed, retry or drop; see qstamp jobs --help');
+    if (isListing ? ids.length > 0 : (ids.length === 0) !== all) {
+      throw new UsageError(isListing ? 'jobs failed takes no ids' : `jobs ${action} takes ids of jobs, or --all`);
+    }
+    const tools = await openTools(environment);
+    try {
+      if (isListing) {
+        for await (const job of tools.jobs.list()) stdout.write(lineOf(job, json));
+        return 0;
+      }
+      const { found, missing } = await select(tools, { operands: ids, json, all });
+      for (const job of found) {
+        await (action === 'retry' ? retry(tools, job) : tools.jobs.drop(job.id));
+        stdout.write(json ? lineOf(job, json) : `${job.id} ${action === 'retry' ? 'is tried again' : 'was dropped'}\n`);
+      }
+      for (const id of missing) stderr.write(`qstamp: no job ${id} was given up\n`);
+      return missing.length === 0 ? 0 : 1;
+    } catch (error) {
+      if (error instanceof ServiceError) throw error;
+      throw new ServiceError('queue_unavailable', `REDIS_URL: Redis does not answer (${error instanceof Error ? error.message : error}).`);
+    } finally {
+      await tools.close();
+    }
+  });

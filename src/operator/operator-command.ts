@@ -1,0 +1,52 @@
+import { parseArgs } from 'node:util';
+import { ServiceError } from '../shared/domain/service-error.ts';
+import { ConfigError } from '../shared/runtime/config.ts';
+
+/** A command for whoever runs the service, as `bin/qstamp.mjs` calls it. */
+export interface OperatorCommand {
+  readonly args: readonly string[];
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly stdout: { write(text: string): unknown };
+  readonly stderr: { write(text: string): unknown };
+}
+
+/** 0: done; 1: it could not be done; 2: the command line or the settings cannot be understood. */
+export type OperatorExitCode = 0 | 1 | 2;
+
+/** What was typed cannot be understood. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+export interface OperatorLine {
+  readonly operands: readonly string[];
+  readonly json: boolean;
+  readonly all: boolean;
+}
+
+/** Reads the command line, runs `work`, and turns what goes wrong into one line and an exit code. */
+export async function runOperatorCommand(
+  { args, stdout, stderr }: OperatorCommand,
+  usage: string,
+  work: (line: OperatorLine) => Promise<OperatorExitCode>,
+): Promise<OperatorExitCode> {
+  try {
+    const options = { json: { type: 'boolean' }, all: { type: 'boolean' }, help: { type: 'boolean' } } as const;
+    const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
+    if (values.help) {
+      stdout.write(usage);
+      return 0;
+    }
+    return await work({ operands: positionals, json: values.json === true, all: values.all === true });
+  } catch (error) {
+    const isUsage =
+      error instanceof UsageError || (error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'));
+    if (isUsage || error instanceof ConfigError) {
+      stderr.write(`qstamp: ${error.message}\n`);
+      return 2;
+    }
+    if (!(error instanceof ServiceError)) throw error;
+    stderr.write(`qstamp: ${error.message}\n`);
+    return 1;
+  }
+}

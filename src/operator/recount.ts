@@ -1,0 +1,42 @@
+import { parseSettings, settingsSchema, withSecretFiles } from '../shared/runtime/config.ts';
+import { createLogger } from '../shared/runtime/log.ts';
+import { createBatchStore } from '../shared/store/batches.ts';
+import { connectStore } from '../shared/store/connection.ts';
+import { createCounterStore } from '../shared/store/counters.ts';
+import { createRenewalStore } from '../shared/store/renewals.ts';
+import { type OperatorCommand, type OperatorExitCode, runOperatorCommand, UsageError } from './operator-command.ts';
+
+const usage = `qstamp recount FROM TO: counts the stamps of some hours again, from the stamps themselves
+
+  FROM, TO  times such as 2026-11-24T18:00Z or 2026-11-24 (UTC); every hour that begins from FROM on and before TO is counted
+  --help
+
+The service does so by itself for each hour that is over. Failures and latencies stay as they were counted. Hours that were counted by a
+version before 0.3.0 stay as they are. Settings: MONGODB_URL. Exit codes: 0 done, 1 the store does not answer, 2 usage or settings.
+`;
+
+const takenTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?Z)?$/;
+
+function timeOf(name: string, text: string | undefined): number {
+  const timeMs = text !== undefined && takenTime.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(timeMs)) throw new UsageError(`recount: ${name} takes a time such as 2026-11-24T18:00Z or 2026-11-24`);
+  return timeMs;
+}
+
+/** `qstamp recount FROM TO`. Resolves with the exit code. */
+export const recount = (command: OperatorCommand): Promise<OperatorExitCode> =>
+  runOperatorCommand(command, usage, async ({ operands: [from, to, ...others] }) => {
+    if (others.length > 0) throw new UsageError('recount takes two times');
+    const [fromMs, toMs] = [timeOf('FROM', from), timeOf('TO', to)];
+    if (fromMs >= toMs) throw new UsageError('recount: FROM is not before TO');
+    const { MONGODB_URL } = parseSettings(settingsSchema.pick({ MONGODB_URL: true }), withSecretFiles(command.environment));
+    const log = createLogger({ level: 'silent', process: 'operator' });
+    const { db, close } = connectStore(MONGODB_URL, log);
+    try {
+      const hours = await createCounterStore(db, { batches: createBatchStore(db, createRenewalStore(db)), log }).recount(fromMs, toMs);
+      command.stdout.write(`counted the stamps of ${hours} ${hours === 1 ? 'hour' : 'hours'}\n`);
+      return 0;
+    } finally {
+      await close();
+    }
+  });
