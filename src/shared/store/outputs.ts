@@ -129,15 +129,20 @@ export function createOutputStore(db: Db): OutputStore {
       waiting = waiting.filter(({ tokenId }) => !appended.has(tokenId));
     };
     await ensureUnique();
-    while (waiting.length > 0) {
+    for (let endBefore: string | undefined; waiting.length > 0; ) {
       const end = await findEnd(chain.workflowId);
+      const endId = end?._id ?? '';
       if (end?.kind === 'closing') {
         take(await findByTokens(waiting.map(({ tokenId }) => tokenId)));
         break;
       }
       const records = link(chain, end, waiting);
+      const left = waiting.length;
       // A key is taken: the number by another process, or the stamp's id by an earlier run of the same job.
       take((await tryInsert(records)) ? records : await findByTokens(waiting.map(({ tokenId }) => tokenId)));
+      // Nobody else has moved the end, and yet a key of ours is taken: trying again would go on for ever.
+      if (waiting.length === left && endId === endBefore) throw new Error(`the chain of workflow ${chain.workflowId} takes no output`);
+      endBefore = endId;
     }
     return appended;
   }

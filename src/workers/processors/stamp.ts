@@ -115,22 +115,21 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
 
   /** What is owed of a job, and what of it fails for a reason of its own: that is found by doing each item alone. */
   async function workApart({ replyTo, items, isRepeated = false }: StampJob, run: JobRun) {
-    const [owed, broken]: [StampItem[], { item: StampItem; error: unknown }[]] = [[], []];
-    const attempt = async (some: StampItem[], mayExist: boolean): Promise<unknown> => {
+    const broken: { readonly item: StampItem; readonly error: unknown }[] = [];
+    try {
+      return { owed: await work(replyTo, items, run, run.isRetry || isRepeated), broken };
+    } catch (error) {
+      if (isTransient(error)) throw error;
+    }
+    const owed: StampItem[] = [];
+    for (const item of items) {
       try {
-        owed.push(...(await work(replyTo, some, run, mayExist)));
-        return undefined;
+        owed.push(...(await work(replyTo, [item], run, true)));
       } catch (error) {
         if (isTransient(error)) throw error;
-        return error ?? new Error('unknown');
+        log.error({ err: error, requestId: item.requestId, tokenId: item.tokenId }, 'a stamp cannot be made');
+        broken.push({ item, error });
       }
-    };
-    if ((await attempt(items, run.isRetry || isRepeated)) === undefined) return { owed, broken };
-    for (const item of items) {
-      const error = await attempt([item], true);
-      if (error === undefined) continue;
-      log.error({ err: error, requestId: item.requestId, tokenId: item.tokenId }, 'a stamp cannot be made');
-      broken.push({ item, error });
     }
     return { owed, broken };
   }

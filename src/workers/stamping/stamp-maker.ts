@@ -1,6 +1,6 @@
 import type { RequestFault } from '../../shared/domain/request-fault.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import type { Proof } from '../../shared/domain/stamp.ts';
+import { digestCharacters, type Proof } from '../../shared/domain/stamp.ts';
 import { timeOfId } from '../../shared/domain/stamp-id.ts';
 import type { Asked, StampItem } from '../../shared/queue/stamp-job.ts';
 import { withoutCertificates } from '../../shared/rfc3161/index.ts';
@@ -126,6 +126,8 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
   async function attempt(item: StampItem): Promise<Attempt> {
     const { tokenId, imprint, tier, requiresQualified = false, caller } = item;
     const asked = item.asked && wordsOf(item.asked);
+    if (imprint.digest.length !== digestCharacters[imprint.algorithm])
+      throw new Error(`the digest of ${tokenId} is no ${imprint.algorithm}`);
     try {
       return {
         item,
