@@ -33,7 +33,10 @@ export const recount = (command: OperatorCommand): Promise<OperatorExitCode> =>
     const log = createLogger({ level: 'silent', process: 'operator' });
     const { db, close } = connectStore(MONGODB_URL, log);
     try {
-      const hours = await createCounterStore(db, { batches: createBatchStore(db, createRenewalStore(db)), log }).recount(fromMs, toMs);
+      const hours = await createCounterStore(db, { batches: createBatchStore(db, createRenewalStore(db)), log }).recount(
+        fromMs,
+        Math.min(toMs, Date.now()),
+      );
       command.stdout.write(`counted the stamps of ${hours} ${hours === 1 ? 'hour' : 'hours'}\n`);
       return 0;
     } finally {

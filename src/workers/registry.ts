@@ -60,6 +60,7 @@ export function createProcessors(deps: WorkerDeps): JobProcessors {
       clock,
       log,
     }),
+    'counter-fold': async () => {},
     recount: () => counters.recountEnded(clock()),
     'qstamp-renew': async () => void (await createRenewProcessor(deps)()),
     'otp-mail': createOtpMailProcessor({

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
 import { type FailedJob, failedJobOf } from './consumer.ts';
-import { allQueues, openQueue } from './open-queue.ts';
+import { keptQueues, openQueue } from './open-queue.ts';
 
 /** A job that was given up, as an operator sees it. */
 export interface ShownJob {
@@ -37,7 +37,7 @@ const shown = (job: Job): ShownJob => ({
 });
 
 export function openFailedJobs({ redis, log }: { redis: Redis; log: Logger }): FailedJobs {
-  const queues = allQueues.map((name) => openQueue(name, { redis, log }));
+  const queues = keptQueues.map((name) => openQueue(name, { redis, log }));
 
   async function findJob(id: string): Promise<{ queue: Queue; job: Job } | undefined> {
     for (const queue of queues) {

@@ -33,6 +33,8 @@ const webhookSchema = z.discriminatedUnion('event', [
 export const jobContracts = {
   stamp: { queue: stampQueueName, payload: stampJobSchema },
   sweep: { queue: 'maintenance', payload: z.object({}) },
+  /** Scheduled by versions before 0.3.0; there is nothing to do any more. */
+  'counter-fold': { queue: 'maintenance', payload: z.object({}) },
   recount: { queue: 'maintenance', payload: z.object({}) },
   'qstamp-renew': { queue: 'renewals', payload: z.object({}) },
   'otp-mail': { queue: 'emails', payload: otpMailSchema },

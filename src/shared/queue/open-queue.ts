@@ -4,8 +4,9 @@ import { ServiceError } from '../domain/service-error.ts';
 import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
 
-export const allQueues = ['stamps', 'emails', 'workflows', 'webhooks', 'renewals', 'maintenance'] as const;
-export type QueueName = (typeof allQueues)[number];
+/** The queues whose jobs are kept when they are given up. What `maintenance` does not do, its next run does. */
+export const keptQueues = ['stamps', 'emails', 'workflows', 'webhooks', 'renewals'] as const;
+export type QueueName = (typeof keptQueues)[number] | 'maintenance';
 
 /** A job is tried until it succeeds: what was accepted gets done, whenever the servers are back (E11). */
 const unlimitedAttempts = 1_000_000;

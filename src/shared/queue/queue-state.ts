@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from '../runtime/log.ts';
-import { allQueues, openQueue } from './open-queue.ts';
+import { keptQueues, openQueue } from './open-queue.ts';
 import { stampQueueName } from './stamp-job.ts';
 
 const lookMs = 1_000;
@@ -10,7 +10,7 @@ const lookMs = 1_000;
 const silentLookMs = 100;
 const rememberedJobs = 1_000;
 
-/** What waits in the queue of stamps, and what was put aside in all queues. */
+/** What waits in the queue of stamps, and what was given up in all queues. */
 export interface QueueState {
   /** Stamps that wait or are to be tried again: the number of jobs, times the mean size of those that this process has sent last. */
   readonly waiting: number;
@@ -40,7 +40,7 @@ const waitingJobsIn = async (queue: Queue): Promise<number> => {
 /** Asks Redis once a second how much waits; the answer is an estimate, since jobs are counted and not their stamps. */
 export function watchQueue({ redis, log }: { redis: Redis; log: Logger }): QueueWatch {
   const stopping = new AbortController();
-  const queues = allQueues.map((name) => openQueue(name, { redis, log }));
+  const queues = keptQueues.map((name) => openQueue(name, { redis, log }));
   const stamps = queues.find(({ name }) => name === stampQueueName)!;
   const sizes: number[] = [];
   let depth = 0;

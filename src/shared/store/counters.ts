@@ -1,5 +1,4 @@
 import type { AnyBulkWriteOperation, Collection, Db, UpdateFilter } from 'mongodb';
-import type { CallerKind } from '../domain/caller.ts';
 import { bucketOf, quantile } from '../domain/latency-histogram.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { BatchStore } from './batches.ts';
@@ -271,7 +270,7 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
 }
 
 /** The same counts without stamps, which are counted otherwise. */
-export function withoutStamps({ done = {}, series = {} }: PeriodCounts): PeriodCounts {
+function withoutStamps({ done = {}, series = {} }: PeriodCounts): PeriodCounts {
   const { stamps: _, ...rest } = done;
   return {
     done: rest,
@@ -285,5 +284,3 @@ function figuresOf({ date, key }: { date: string; key: string }, all: readonly S
   const { stamps, failed, latency } = mergeSeries(all);
   return { date, ...seriesOfKey(key), stamps, failed, latencyMs: { p50: quantile(latency, 0.5), p95: quantile(latency, 0.95) } };
 }
-
-export type { CallerKind };

@@ -1,8 +1,8 @@
 import type { Collection, Db, UUID } from 'mongodb';
 import type { CallerKind } from '../domain/caller.ts';
-import { firstIdAt } from '../domain/stamp-id.ts';
+import { firstIdAt, timeOfId } from '../domain/stamp-id.ts';
 import type { BatchStore } from './batches.ts';
-import { inOnePage } from './connection.ts';
+import { inOnePage, maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
 import { keyOfProduct, keyOfSeries, type PeriodCounts } from './period-counts.ts';
 import type { AnyStamp } from './stamp-document.ts';
@@ -56,6 +56,13 @@ export function createStampCounts(db: Db, batches: Pick<BatchStore, 'findClaims'
     return inStore(() => stamps.aggregate<Group>(pipeline, inOnePage).toArray());
   }
 
+  /** When the id of the first stamp in a span of time was made. */
+  async function firstStampAfter(fromMs: number, toMs: number): Promise<number | undefined> {
+    const range = { _id: { $gte: firstIdAt(fromMs), $lt: firstIdAt(toMs) } };
+    const first = await inStore(() => stamps.findOne(range, { projection: { _id: 1 }, sort: { _id: 1 }, maxTimeMS }));
+    return first === null ? undefined : timeOfId(first._id);
+  }
+
   async function countGroups(groups: readonly Group[]): Promise<PeriodCounts> {
     const batchIdOf = ({ _id: { batch } }: Group) => (batch ? (batch as UUID).toString() : '');
     const claims = await batches.findClaims(groups.map(batchIdOf).filter((id) => id !== ''));
@@ -83,8 +90,11 @@ export function createStampCounts(db: Db, batches: Pick<BatchStore, 'findClaims'
       return (counted.done?.stamps ?? 0) > limit ? undefined : counted;
     }
     const groups: Group[] = [];
-    for (let start = fromMs; start < toMs; start += spanMs)
-      groups.push(...(await readGroups(start, Math.min(start + spanMs, toMs), undefined)));
+    for (let startMs = await firstStampAfter(fromMs, toMs); startMs !== undefined; ) {
+      const endMs = Math.min(startMs + spanMs, toMs);
+      groups.push(...(await readGroups(startMs, endMs, undefined)));
+      startMs = await firstStampAfter(endMs, toMs);
+    }
     return countGroups(groups);
   }
 
