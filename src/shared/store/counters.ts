@@ -150,7 +150,7 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
   async function recountPeriod(period: string, known: PeriodDocument | undefined): Promise<void> {
     const { fromMs, toMs } = spanOf(period);
     const { done, products = {}, series = {} } = await countStamps(fromMs, toMs);
-    if (!known && done?.stamps === 0) return;
+    if (!known && !done?.stamps) return;
     const keys = new Set([...Object.keys(known?.series ?? {}), ...Object.keys(series)]);
     const ofSeries = Object.fromEntries([...keys].map((key) => [`series.${key}.stamps`, series[key]?.stamps ?? 0]));
     const $set = { products, 'done.stamps': done?.stamps ?? 0, ...ofSeries, recountedAt: new Date() };

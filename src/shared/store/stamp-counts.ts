@@ -4,7 +4,7 @@ import { firstIdAt, timeOfId } from '../domain/stamp-id.ts';
 import type { BatchStore } from './batches.ts';
 import { inOnePage, maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
-import { keyOfProduct, keyOfSeries, type PeriodCounts } from './period-counts.ts';
+import { keyOfProduct, keyOfSeries, mergeCounts, type PeriodCounts } from './period-counts.ts';
 import type { AnyStamp } from './stamp-document.ts';
 
 /** Stamps that are alike in all that is counted. */
@@ -89,13 +89,13 @@ export function createStampCounts(db: Db, batches: Pick<BatchStore, 'findClaims'
       const counted = await countGroups(await readGroups(fromMs, toMs, limit));
       return (counted.done?.stamps ?? 0) > limit ? undefined : counted;
     }
-    const groups: Group[] = [];
+    const parts: PeriodCounts[] = [];
     for (let startMs = await firstStampAfter(fromMs, toMs); startMs !== undefined; ) {
       const endMs = Math.min(startMs + spanMs, toMs);
-      groups.push(...(await readGroups(startMs, endMs, undefined)));
+      parts.push(await countGroups(await readGroups(startMs, endMs, undefined)));
       startMs = await firstStampAfter(endMs, toMs);
     }
-    return countGroups(groups);
+    return mergeCounts(parts);
   }
 
   return countStamps as CountStamps;
