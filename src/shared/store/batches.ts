@@ -5,7 +5,7 @@ import type { LeafMarks } from '../domain/leaf-record.ts';
 import { type Batch, digestCharacters, type Imprint } from '../domain/stamp.ts';
 import { tokenOfAnswer } from '../domain/tsa-answer.ts';
 import { isMarkedBy, leafIdsOf, leavesIn, type NewLeaf } from './batch-leaves.ts';
-import { inOnePage, maxTimeMS } from './connection.ts';
+import { maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
 import { insertNew } from './insert.ts';
 import type { RenewalStore } from './renewals.ts';
@@ -78,7 +78,7 @@ export function createBatchStore(db: Db, renewals: Pick<RenewalStore, 'findToken
 
   async function find(batchIds: readonly string[], projection: object = withoutLeafIds): Promise<BatchDocument[]> {
     const ids = [...new Set(batchIds)];
-    return ids.length === 0 ? [] : inStore(() => batches.find({ _id: { $in: ids } }, { projection, ...inOnePage }).toArray());
+    return ids.length === 0 ? [] : inStore(() => batches.find({ _id: { $in: ids } }, { projection, maxTimeMS }).toArray());
   }
 
   return {

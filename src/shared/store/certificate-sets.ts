@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { Binary, type Collection, type Db } from 'mongodb';
-import { inOnePage } from './connection.ts';
+import { maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
 
 /** What an id stands for never changes, so a process remembers so many sets. A TSA has one, and another when its certificate ends. */
@@ -54,7 +54,7 @@ export function createCertificateSetStore(db: Db): CertificateSetStore {
         else unknown.push(id);
       }
       if (unknown.length === 0) return sets;
-      const found = await inStore(() => collection.find({ _id: { $in: unknown } }, inOnePage).toArray());
+      const found = await inStore(() => collection.find({ _id: { $in: unknown } }, { maxTimeMS }).toArray());
       for (const { _id, der: stored } of found) {
         const der = stored instanceof Binary ? Buffer.from(stored.buffer) : undefined;
         if (!der || hash('sha256', der, 'hex') !== _id) continue;

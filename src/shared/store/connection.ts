@@ -10,12 +10,6 @@ const defaultDatabase = 'qstamp';
 /** How long an operation may take on the server. `timeoutMS` of the driver has no effect (docs/architecture.md "How the store is used"). */
 export const maxTimeMS = 5_000;
 
-/**
- * For a read that finds more than some documents: they come in one page as far as a server sends so much (16 MiB). A cursor that stays open takes
- * a connection from DocumentDB's gateway, whose place a new one takes, with all its caches empty.
- */
-export const inOnePage = { maxTimeMS, batchSize: 100_000 } as const;
-
 const reconnectMs = 250;
 const connectTimeoutMS = 2_000;
 

@@ -2,7 +2,7 @@ import type { AnyBulkWriteOperation, Collection, Db, UpdateFilter } from 'mongod
 import { bucketOf, quantile } from '../domain/latency-histogram.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { BatchStore } from './batches.ts';
-import { inOnePage } from './connection.ts';
+import { maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
 import { type OlderCounts, olderCountsId, takeOverOlderCounters } from './older-counters.ts';
 import {
@@ -100,7 +100,7 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
     ofHour[path] = (ofHour[path] ?? 0) + amount;
     pending.set(hour, ofHour);
     timer ??= setTimeout(() => {
-      writing = write();
+      writing = writing.then(write);
     }, writeEveryMs);
   }
 
@@ -120,13 +120,13 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
     const taken = pending;
     pending = new Map();
     timer = undefined;
-    for (const [hour, increments] of [...taken].sort()) {
+    for (const [hour, increments] of [...taken].sort(([one], [other]) => one.localeCompare(other))) {
       await inStore(() => addToHour(hour, increments)).catch((error) => log.debug({ err: error, hour }, 'something was not counted'));
     }
   }
 
   const readAll = async (projection: object): Promise<PeriodDocument[]> =>
-    withoutParts(await inStore(() => counts.find({}, { projection, ...inOnePage }).toArray()));
+    withoutParts(await inStore(() => counts.find({}, { projection, maxTimeMS }).toArray()));
 
   /** The stamps of the hours that are not over, counted now; hours with many stamps are left out. */
   async function countOpenHours(documents: readonly PeriodDocument[], timeMs: number): Promise<ReadonlyMap<string, PeriodCounts>> {
@@ -158,7 +158,7 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
   }
 
   async function recountHours(hours: readonly string[]): Promise<void> {
-    const documents = await inStore(() => counts.find({}, { projection: { series: 1, 'done.stamps': 1 }, ...inOnePage }).toArray());
+    const documents = await inStore(() => counts.find({}, { projection: { series: 1, 'done.stamps': 1 }, maxTimeMS }).toArray());
     const known = new Map(documents.map((document) => [document._id, document]));
     const periods = new Set(
       hours.flatMap((hour) => {
@@ -196,7 +196,7 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
   async function foldMonths(timeMs: number): Promise<void> {
     const today = new Date(timeMs);
     const kept = monthOf(hourOf(Date.UTC(today.getUTCFullYear(), today.getUTCMonth() - 1)));
-    const documents = await inStore(() => counts.find({ _id: { $lt: kept } }, inOnePage).toArray());
+    const documents = await inStore(() => counts.find({ _id: { $lt: kept } }, { maxTimeMS }).toArray());
     const months = documents.filter(({ _id }) => _id.length > dayOf(_id).length).map(({ _id }) => monthOf(_id));
     for (const month of new Set(months)) await foldMonth(month, documents);
   }
@@ -225,7 +225,7 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
     },
     daily: async (since, timeMs) => {
       const found = await inStore(() =>
-        counts.find({ _id: { $gte: since } }, { projection: { series: 1, 'done.stamps': 1 }, ...inOnePage }).toArray(),
+        counts.find({ _id: { $gte: since } }, { projection: { series: 1, 'done.stamps': 1 }, maxTimeMS }).toArray(),
       );
       const days = withoutParts(found.filter(({ _id }) => _id !== monthOf(_id) && _id !== olderCountsId));
       const entries = (await withOpenHours(days, timeMs)).flatMap(({ _id, series = {} }) =>
@@ -255,7 +255,7 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
     recountEnded: async (timeMs) => {
       const lastDay = hoursBetween(timeMs - 25 * hourMs, timeMs - hourMs - settledAfterMs + 1);
       const first = await firstHour();
-      const found = await inStore(() => counts.find({ _id: { $in: lastDay } }, { projection: { recountedAt: 1 }, ...inOnePage }).toArray());
+      const found = await inStore(() => counts.find({ _id: { $in: lastDay } }, { projection: { recountedAt: 1 }, maxTimeMS }).toArray());
       const recounted = found.filter(({ _id, recountedAt }) => recountedAt && recountedAt.getTime() >= spanOf(_id).toMs);
       await recountHours(lastDay.filter((hour) => hour >= first && !recounted.some(({ _id }) => _id === hour)));
       await foldMonths(timeMs);

@@ -1,6 +1,6 @@
 import type { AnyBulkWriteOperation, Collection, Db, Filter } from 'mongodb';
 import type { EvidenceTerm, Imprint } from '../domain/stamp.ts';
-import { inOnePage, maxTimeMS } from './connection.ts';
+import { maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
 import { never, notKnown, renewByField, type StoredEvidence } from './stored-evidence.ts';
 
@@ -148,12 +148,12 @@ export function createEvidenceTermStore(db: Db): EvidenceTermStore {
     const counts = await Promise.all(subjectKinds.map((kind) => inStore(() => subjects[kind].countDocuments(filter, { maxTimeMS }))));
     return counts.reduce((sum, one) => sum + one, 0);
   };
-  const ids = { projection: { _id: 1 }, ...inOnePage } as const;
+  const ids = { projection: { _id: 1 }, maxTimeMS } as const;
   return {
     findDue: (kind, until, limit) =>
       inStore(async () => {
         const found = await subjects[kind]
-          .find(renewBy(until), { projection: { 'evidence.endsAt': 1 }, ...inOnePage })
+          .find(renewBy(until), { projection: { 'evidence.endsAt': 1 }, maxTimeMS })
           .sort({ 'evidence.endsAt': 1 })
           .limit(limit)
           .toArray();
@@ -200,7 +200,7 @@ export function createEvidenceTermStore(db: Db): EvidenceTermStore {
     listTokens: (kind, after, limit, isAnew) =>
       inStore(async () => {
         const found = subjects[kind]
-          .find({ _id: { $gt: after } }, { projection: tokenFields, ...inOnePage })
+          .find({ _id: { $gt: after } }, { projection: tokenFields, maxTimeMS })
           .hint({ _id: 1 })
           .sort({ _id: 1 });
         const page = await found.limit(limit).toArray();

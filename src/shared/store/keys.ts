@@ -2,7 +2,7 @@ import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 import { Binary, type Collection, type Db } from 'mongodb';
 import { fingerprintOf, keyBytes, nonceBytes, unwrapKey, wrapKey } from '../domain/encryption.ts';
 import { ConfigError } from '../runtime/config.ts';
-import { inOnePage, maxTimeMS } from './connection.ts';
+import { maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey, unavailable } from './errors.ts';
 
 /** Wrapped by the master key, which is in no database. `wrappedBy`: the fingerprint of that key. */
@@ -108,7 +108,7 @@ export function createKeyStore(db: Db, masterKey: KeyObject): KeyStore {
 export function rewrapKeys(db: Db, { current, next }: { current: KeyObject; next: KeyObject }): Promise<number> {
   const keys: Keys = db.collection('keys');
   return inStore(async () => {
-    const records = await keys.find({}, inOnePage).toArray();
+    const records = await keys.find({}, { maxTimeMS }).toArray();
     const old = records.filter((record) => !('wrappedBy' in record) || record.wrappedBy !== fingerprintOf(next));
     for (const record of old) {
       const key = 'wrapped' in record ? unwrapped(current, record) : createSecretKey(record.key.buffer);

@@ -1,6 +1,6 @@
 import type { Binary, Collection, Db } from 'mongodb';
 import type { Imprint, ImprintAlgorithm } from '../domain/stamp.ts';
-import { inOnePage } from './connection.ts';
+import { maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
 import { digestIn, storedDigestOf } from './stored-evidence.ts';
 
@@ -41,7 +41,7 @@ export function createNewDigestStore(db: Db): NewDigestStore {
     list: (after, limit) =>
       inStore(async () => {
         const found = await newDigests
-          .find({ _id: { $gt: after } }, inOnePage)
+          .find({ _id: { $gt: after } }, { maxTimeMS })
           .sort({ _id: 1 })
           .limit(limit)
           .toArray();

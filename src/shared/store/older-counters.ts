@@ -1,6 +1,6 @@
 import type { Collection, Db } from 'mongodb';
 import type { CallerKind } from '../domain/caller.ts';
-import { inOnePage } from './connection.ts';
+import { maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
 import {
   type ActivityTotals,
@@ -44,8 +44,8 @@ export interface OlderCounts extends PeriodDocument {
 const dayRow = /^day:([^:]*):([^:]*):([^:]*):(.*)$/s;
 
 async function readRows(db: Db): Promise<OlderRow[]> {
-  const rows = await inStore(() => db.collection<OlderRow>('counters').find({}, inOnePage).toArray());
-  const ledgers = await inStore(() => db.collection<OlderLedger>('count_ledgers').find({}, inOnePage).toArray());
+  const rows = await inStore(() => db.collection<OlderRow>('counters').find({}, { maxTimeMS }).toArray());
+  const ledgers = await inStore(() => db.collection<OlderLedger>('count_ledgers').find({}, { maxTimeMS }).toArray());
   const foldedInto = new Map(rows.map(({ _id, folded = {} }) => [_id, folded]));
   const ofLedgers = ledgers.flatMap(({ _id: ledger, rows: ids = {}, counts = {} }) =>
     Object.entries(ids).flatMap(([number, _id]) => (foldedInto.get(_id)?.[ledger] === undefined ? [{ ...counts[number], _id }] : [])),

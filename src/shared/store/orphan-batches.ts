@@ -1,6 +1,6 @@
 import type { Collection, Db } from 'mongodb';
 import { leavesIn } from './batch-leaves.ts';
-import { inOnePage, maxTimeMS } from './connection.ts';
+import { maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
 import { type AnyStamp, batchIdsIn } from './stamp-document.ts';
 
@@ -48,14 +48,14 @@ export function createOrphanBatchStore(db: Db): OrphanBatchStore {
   /** Of each stamp that is there the batches that it refers to. */
   async function batchesOf(tokenIds: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
     const projection = { 'proofs.kind': 1, 'proofs.batch': 1 };
-    const found = await inStore(() => stamps.find({ _id: { $in: [...tokenIds] } }, { projection, ...inOnePage }).toArray());
+    const found = await inStore(() => stamps.find({ _id: { $in: [...tokenIds] } }, { projection, maxTimeMS }).toArray());
     return new Map(found.map((document) => [document._id, batchIdsIn(document)]));
   }
 
   /** Batches between two ids, in the order of ids, with the ids of their stamps. */
   async function list(after: string, before: string) {
     const range = { _id: { $gt: after, $lt: before } };
-    const options = { projection: { leaves: 1, leafIds: 1 }, ...inOnePage };
+    const options = { projection: { leaves: 1, leafIds: 1 }, maxTimeMS };
     const found = await inStore(() => batches.find(range, options).hint({ _id: 1 }).sort({ _id: 1 }).limit(perStep).toArray());
     return found.map(({ _id, leaves, leafIds }) => ({ batchId: _id, leaves, tokenIds: leavesIn(leafIds).map(({ tokenId }) => tokenId) }));
   }

@@ -1,7 +1,7 @@
 import type { Collection, Db } from 'mongodb';
 import { withUsualFraction } from '../domain/gen-time.ts';
 import { type ChainEnd, type ChainLink, chainStart, extendChain } from '../domain/output-chain.ts';
-import { inOnePage, maxTimeMS } from './connection.ts';
+import { maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
 
 /** An output whose stamp exists, on its way into the chain of its workflow. */
@@ -96,7 +96,7 @@ export function createOutputStore(db: Db): OutputStore {
   const findEnd = (workflowId: string) => outputs.findOne({ _id: rangeOf(workflowId) }, { sort: { _id: -1 }, hint: { _id: 1 }, maxTimeMS });
 
   async function findByTokens(tokenIds: readonly string[]): Promise<OutputRecord[]> {
-    const found = await outputs.find({ tokenId: { $in: [...tokenIds] } }, inOnePage).toArray();
+    const found = await outputs.find({ tokenId: { $in: [...tokenIds] } }, { maxTimeMS }).toArray();
     return found.filter((record) => record.kind === 'output');
   }
 
@@ -169,14 +169,14 @@ export function createOutputStore(db: Db): OutputStore {
   async function listLinks(workflowId: string, first: number): Promise<ChainLink[]> {
     const range = { ...rangeOf(workflowId), $gte: keyOf(workflowId, first) };
     const projection = { _id: 0, kind: 1, sequenceNumber: 1, chainHash: 1, hash: 1 };
-    const options = { projection, ...inOnePage };
+    const options = { projection, maxTimeMS };
     const found = await outputs.find({ _id: range }, options).hint({ _id: 1 }).sort({ _id: 1 }).limit(scanPage).toArray();
     return found.flatMap((record) => (record.kind === 'output' ? [{ ...record, outputHash: record.hash }] : []));
   }
 
   async function list(workflowId: string, first: number, limit: number): Promise<OutputRecord[]> {
     const range = { ...rangeOf(workflowId), $gte: keyOf(workflowId, first) };
-    const found = await outputs.find({ _id: range }, inOnePage).hint({ _id: 1 }).sort({ _id: 1 }).limit(limit).toArray();
+    const found = await outputs.find({ _id: range }, { maxTimeMS }).hint({ _id: 1 }).sort({ _id: 1 }).limit(limit).toArray();
     return found.flatMap((record) =>
       record.kind === 'output' ? [{ ...record, stampedAt: withUsualFraction(`${record.stampedAt}`) }] : [],
     );
@@ -205,7 +205,7 @@ export function createOutputStore(db: Db): OutputStore {
     },
     findNumbers: (workflowId, hash, limit) =>
       inStore(async () => {
-        const found = await outputs.find({ workflowId, hash }, { projection: { sequenceNumber: 1 }, ...inOnePage }).toArray();
+        const found = await outputs.find({ workflowId, hash }, { projection: { sequenceNumber: 1 }, maxTimeMS }).toArray();
         return found
           .map(({ sequenceNumber }) => sequenceNumber)
           .sort((a, b) => a - b)

@@ -1,6 +1,6 @@
 import { Binary, type Collection, type Db } from 'mongodb';
 import type { EvidenceTerm, Imprint, ImprintAlgorithm } from '../domain/stamp.ts';
-import { inOnePage, maxTimeMS } from './connection.ts';
+import { maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
 import { collectionsOfSubjects, type RenewedSubject, type SubjectKind, subjectsPerWrite } from './evidence-terms.ts';
 import { storedDigestOf } from './stored-evidence.ts';
@@ -91,7 +91,7 @@ export function createRenewalStore(db: Db): RenewalStore {
       const tokens = new Map(renewalIds.flatMap((id) => (remembered.has(id) ? [[id, remembered.get(id)!]] : [])));
       const missing = [...new Set(renewalIds)].filter((id) => !tokens.has(id));
       if (missing.length === 0) return tokens;
-      const found = await inStore(() => renewals.find({ _id: { $in: missing } }, { projection: { tst: 1 }, ...inOnePage }).toArray());
+      const found = await inStore(() => renewals.find({ _id: { $in: missing } }, { projection: { tst: 1 }, maxTimeMS }).toArray());
       for (const { _id, tst } of found) {
         if (!(tst instanceof Binary)) continue;
         tokens.set(_id, bytesOf(tst));

@@ -2,7 +2,7 @@ import type { Collection, Db, UUID } from 'mongodb';
 import type { CallerKind } from '../domain/caller.ts';
 import { firstIdAt, timeOfId } from '../domain/stamp-id.ts';
 import type { BatchStore } from './batches.ts';
-import { inOnePage, maxTimeMS } from './connection.ts';
+import { maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
 import { keyOfProduct, keyOfSeries, mergeCounts, type PeriodCounts } from './period-counts.ts';
 import type { AnyStamp } from './stamp-document.ts';
@@ -53,7 +53,7 @@ export function createStampCounts(db: Db, batches: Pick<BatchStore, 'findClaims'
   async function readGroups(fromMs: number, toMs: number, limit: number | undefined): Promise<Group[]> {
     const range = { $match: { _id: { $gte: firstIdAt(fromMs), $lt: firstIdAt(toMs) } } };
     const pipeline = [range, ...(limit === undefined ? [] : [{ $limit: limit + 1 }]), grouping];
-    return inStore(() => stamps.aggregate<Group>(pipeline, inOnePage).toArray());
+    return inStore(() => stamps.aggregate<Group>(pipeline, { maxTimeMS }).toArray());
   }
 
   /** When the id of the first stamp in a span of time was made. */

@@ -2,7 +2,7 @@ import type { Collection, Db } from 'mongodb';
 import { leafMarksOf } from '../domain/leaf-record.ts';
 import type { BatchStore } from './batches.ts';
 import type { CertificateSetStore } from './certificate-sets.ts';
-import { inOnePage, maxTimeMS } from './connection.ts';
+import { maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
 import { insertNew } from './insert.ts';
 import type { RenewalStore } from './renewals.ts';
@@ -76,7 +76,7 @@ export function createStampStore(
   }
 
   const findMany = async (tokenIds: readonly string[]) =>
-    stampsOf(await inStore(() => stamps.find({ _id: { $in: [...tokenIds] } }, inOnePage).toArray()));
+    stampsOf(await inStore(() => stamps.find({ _id: { $in: [...tokenIds] } }, { maxTimeMS }).toArray()));
 
   return {
     insertOnce: (given) =>
@@ -104,7 +104,7 @@ export function createStampStore(
     },
     listByProduct: (product, { imprints, offset, limit }) =>
       inStore(async () => {
-        const options = { projection: summaryFields, ...inOnePage };
+        const options = { projection: summaryFields, maxTimeMS };
         return summariesOf(await stamps.find(ofProduct(product, imprints), options).sort({ _id: -1 }).skip(offset).limit(limit).toArray());
       }),
     countByProduct: (product, imprints, limit) => inStore(() => stamps.countDocuments(ofProduct(product, imprints), { limit, maxTimeMS })),
