@@ -61,7 +61,7 @@ export interface StampsMade {
 /**
  * Makes the stamps of some items. Each succeeds or fails alone; those that succeed are written together. What the write has added is counted.
  *
- * @throws ServiceError `store_unavailable`
+ * @throws ServiceError `store_unavailable`; Error where an item cannot be made for a reason of its own: the others are written
  */
 export type MakeStamps = (
   items: readonly StampItem[],
@@ -172,8 +172,8 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
     const startedAt = clock();
     const known = mayExist ? await stamps.findMany(items.map(({ tokenId }) => tokenId)) : [];
     const knownIds = new Set(known.map(({ tokenId }) => tokenId));
-    const attempts = await Promise.all(items.filter(({ tokenId }) => !knownIds.has(tokenId)).map(attempt));
-
+    const settled = await Promise.allSettled(items.filter(({ tokenId }) => !knownIds.has(tokenId)).map(attempt));
+    const attempts = settled.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
     const stamped = attempts.filter((made) => made.outcome === 'stamped');
     const [final, postponed] = partition(
       attempts.filter(({ outcome }) => outcome !== 'stamped'),
@@ -183,6 +183,8 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
     const failed = final.filter((made) => made.outcome === 'failed').map(({ item, code }) => ({ item, code }));
     const refused = refusalsIn(final);
     const stored = await Promise.all(stamped.map(({ item, proof }) => insert(item, proof)));
+    // Only now: what was made of the other items is not to be asked for again.
+    for (const one of settled) if (one.status === 'rejected') throw one.reason;
     counters.addStamps(failed.map(({ item }) => tallyOf(item)));
     const requestIds = [...new Set(items.map(({ requestId }) => requestId))];
     const hasFailed = attempts.some(({ outcome }) => outcome === 'failed');
