@@ -55,7 +55,11 @@ export function createMicroBatcher<Item, Result>({
   async function sendWaiting(): Promise<void> {
     if (isGathering || waiting.length === 0) return;
     isGathering = true;
-    await gather?.();
+    try {
+      await gather?.();
+    } catch {
+      // Then the batch leaves with what there is.
+    }
     isGathering = false;
     while (waiting.length >= maxItems || (waiting.length > 0 && underWay === 0)) void sendBatch(waiting.splice(0, maxItems));
   }
