@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import type { ImprintAlgorithm } from '../../src/shared/domain/stamp.ts';
 import { connectBlockingReader, connectProducer, disconnect, untilReady } from '../../src/shared/queue/connection.ts';
+import { watchQueue } from '../../src/shared/queue/queue-state.ts';
 import { readReplies, replyBlockMs, replyStreamOf } from '../../src/shared/queue/replies.ts';
 import type { StampItem, StampReply } from '../../src/shared/queue/stamp-job.ts';
 import { createStampQueue } from '../../src/shared/queue/stamp-queue.ts';
@@ -23,9 +24,11 @@ async function stampByQueue({ REDIS_URL = '' }: Settings, item: StampItem): Prom
   const reader = connectBlockingReader(REDIS_URL, log, replyBlockMs);
   const replies = readReplies({ redis: reader, stream: replyTo, log, onReply: resolve, onGap: () => {} });
   onTestFinished(() => replies.stop());
-  const queue = createStampQueue({ redis, replyTo, maxDepth: 10, log });
+  const watch = watchQueue({ redis, log });
+  onTestFinished(() => watch.stop());
+  const queue = createStampQueue({ redis, replyTo, maxDepth: 10, watch, log });
   onTestFinished(() => queue.close());
-  await queue.accept(item, () => true);
+  await Promise.all(queue.accept([item], () => true));
   return promise;
 }
 

@@ -55,17 +55,18 @@ describe('/metrics', () => {
     expect(seriesValue(text, 'qstamp_provider_state{provider="mock",state="outage"}')).toBe(0);
   });
 
-  test('both tell how many stamps wait and for how long; NaN while Redis is away, and the scrape does not hang', async () => {
+  test('the API tells how many stamps wait, for how long, and how many jobs were given up; NaN while Redis is away, and the scrape does not hang', async () => {
     const redis = await startPrivateRedis();
     onTestFinished(redis.dispose);
     const waiting = await startService({ workers: 0, settings: { METRICS_PORT: '0', REDIS_URL: redis.url, STAMP_WAIT_MS: '200' } });
     await stampAgent(waiting, 'basic', { hash: randomHash() });
     const text = await scrape(waiting);
-    expect(seriesValue(text, 'qstamp_queue_depth')).toBe(1);
+    expect([seriesValue(text, 'qstamp_queue_depth'), seriesValue(text, 'qstamp_failed_jobs')]).toEqual([1, 0]);
     expect(seriesValue(text, 'qstamp_queue_oldest_age_seconds')).toBeGreaterThan(0);
-    const stuck = await waiting.startWorker();
+    expect(await scrape(worker())).not.toMatch(/^qstamp_(queue_|failed_jobs)/m);
     await redis.stop();
-    for (const process of [waiting, stuck]) expect(seriesValue(await scrape(process), 'qstamp_queue_depth')).toBeNaN();
+    const stopped = await scrape(waiting);
+    expect([seriesValue(stopped, 'qstamp_queue_depth'), seriesValue(stopped, 'qstamp_failed_jobs')]).toEqual([Number.NaN, Number.NaN]);
   });
 
   test('a mail that is not taken is counted as deferred', async () => {

@@ -157,7 +157,7 @@ describe('refused and failed are told apart', () => {
       expect.arrayContaining([
         ['warn', 'failed', undefined, 'provider tsa-1 failed'],
         ['warn', 'failed', 'provider_failed', 'no provider made the stamp'],
-        ['warn', 'failed', undefined, 'a job of stamps was worked off'],
+        ['warn', 'failed', undefined, 'finished a stamp job'],
       ]),
     );
 

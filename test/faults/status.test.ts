@@ -64,7 +64,7 @@ test('Redis stopped: outage within 10 s and no figure of the queue, operational 
   await showsState(service, 'operational');
   await redis.stop();
   const out = await showsState(service, 'outage');
-  expect(out.queue).toEqual({ depth: null, oldest_job_age_seconds: null, durability: 'unknown' });
+  expect(out.queue).toEqual({ depth: null, oldest_job_age_seconds: null, durability: 'unknown', failed_jobs: null });
   await pageSays(service, 'The queue does not answer.');
   await redis.start();
   await showsState(service, 'operational');

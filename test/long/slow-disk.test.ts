@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { connectWorker, disconnect, untilReady } from '../../src/shared/queue/connection.ts';
+import { watchQueue } from '../../src/shared/queue/queue-state.ts';
 import { createStampQueue } from '../../src/shared/queue/stamp-queue.ts';
 import { collectionOf, openDatabase } from '../support/database.ts';
 import { eventually } from '../support/requests.ts';
@@ -17,7 +18,9 @@ test('E11: what Redis has acknowledged on a disk that syncs in 1.5 s is stamped 
   const redis = connectWorker(server.url, log);
   onTestFinished(() => disconnect(redis));
   await untilReady(redis);
-  const queue = createStampQueue({ redis, replyTo: 'nobody', maxDepth: 100_000, log });
+  const watch = watchQueue({ redis, log });
+  onTestFinished(() => watch.stop());
+  const queue = createStampQueue({ redis, replyTo: 'nobody', maxDepth: 100_000, watch, log });
   onTestFinished(() => queue.close());
 
   server.slowDown(1_500);
@@ -27,7 +30,7 @@ test('E11: what Redis has acknowledged on a disk that syncs in 1.5 s is stamped 
     while (!isKilled) {
       const item = stampItem();
       try {
-        const acceptance = await queue.accept(item, () => !isKilled);
+        const [acceptance] = await Promise.all(queue.accept([item], () => !isKilled));
         if (acceptance === 'acknowledged' && !isKilled) promised.push(item.tokenId);
       } catch {
         await delay(50);
