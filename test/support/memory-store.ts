@@ -4,7 +4,6 @@ import { ServiceError } from '../../src/shared/domain/service-error.ts';
 import type { ActivityTotals } from '../../src/shared/store/counters.ts';
 import type { StoredStamp } from '../../src/shared/store/stamps.ts';
 import type { WorkflowRecord } from '../../src/shared/store/workflows.ts';
-import { doneCounting } from './done-counting.ts';
 
 type Store = ServicePorts['store'];
 
@@ -34,19 +33,19 @@ export function createMemoryStore(): Store {
     keys: { secret: async () => secret, open: async () => undefined },
     stamps: {
       insertOnce: async (given) => {
-        const added = given.filter(({ tokenId }) => !stamps.has(tokenId));
-        for (const stamp of added) stamps.set(stamp.tokenId, stamp);
-        return { stored: given.map((stamp) => stamps.get(stamp.tokenId) ?? stamp), added };
+        const isNew = given.map(({ tokenId }) => !stamps.has(tokenId));
+        for (const [index, stamp] of given.entries()) if (isNew[index]) stamps.set(stamp.tokenId, stamp);
+        return given.map((stamp, index) => ({ stored: stamps.get(stamp.tokenId) ?? stamp, isNew: isNew[index] === true }));
       },
       find: async (tokenId) => stamps.get(tokenId) ?? null,
       findMany: async (tokenIds) => tokenIds.flatMap((tokenId) => stamps.get(tokenId) ?? []),
       findIdByToken: async () => null,
       listByProduct: async () => [],
-      scan: none,
+      countByProduct: async () => 0,
     },
     evidenceTerms: { readState: async () => undefined },
     newDigests: { insertOnce: async () => undefined },
-    refusals: { insertOnce: async () => undefined, has: async () => false },
+    refusals: { insertOnce: async () => undefined, find: async () => undefined, forgetFailed: async () => undefined },
     sealedContents: {
       put: async (_tokenId, bytes) => {
         const contentId = randomUUID();
@@ -67,16 +66,15 @@ export function createMemoryStore(): Store {
       },
     },
     counters: {
-      add: () => doneCounting,
-      settle: async () => doneCounting,
-      runEnded: () => undefined,
-      fold: async () => undefined,
+      addStamps: () => undefined,
+      add: () => undefined,
+      recount: async () => 0,
+      recountEnded: async () => undefined,
+      upgrade: async () => undefined,
       close: async () => undefined,
-      count: async () => undefined,
       totals: async () => ({ last24h: noActivity(), lifetime: noActivity() }),
       daily: async () => [],
       productTotal: async () => 0,
-      repair: async () => undefined,
     },
     workflows: {
       create: async (workflow) => {

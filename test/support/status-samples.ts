@@ -38,7 +38,7 @@ const operational: StatusFigures = {
     provider: mock,
     providers: [mock],
     mail: { status: 'ok' },
-    queue: { depth: 0, oldest_job_age_seconds: null, durability: 'every_write' },
+    queue: { depth: 0, oldest_job_age_seconds: null, durability: 'every_write', failed_jobs: 0 },
     evidence: { last_run_at: '2026-11-21T03:00:00Z', due: 0, lapsed: 0, unknown: 0 },
     counters: { last_24h: counters, lifetime: { ...counters, stamps: 1_204_881, failed: 4_017, verifications: 2_771_004 } },
   },
@@ -66,7 +66,7 @@ export const statusSamples = {
         { ...acme, status: 'outage', latency_ms: { p50: 240, p95: 5_000 } },
         { ...mock, name: 'second-tsa', last_success_at: null, latency_ms: { p50: null, p95: null } },
       ],
-      queue: { depth: 1, oldest_job_age_seconds: 65, durability: 'every_second' },
+      queue: { depth: 1, oldest_job_age_seconds: 65, durability: 'every_second', failed_jobs: 3 },
     },
     components: [
       { name: 'Workers', status: 'degraded', note: 'One of two answers' },

@@ -33,7 +33,7 @@ test.each(imprintAlgorithms)(
       expect(await store.stamps.findIdByToken(proof.token)).toBe(stamp.tokenId);
     }
     const again = await store.stamps.insertOnce(stamps.map((stamp) => ({ ...stamp, requestId: 'again' })));
-    expect([again.added, again.stored]).toEqual([[], stamps]);
+    expect(again).toEqual(stamps.map((stored) => ({ stored, isNew: false })));
   },
 );
 

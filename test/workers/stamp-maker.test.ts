@@ -1,151 +1,123 @@
-import { randomUUID } from 'node:crypto';
+import { randomUUIDv7 } from 'node:crypto';
 import { pino } from 'pino';
-import { afterEach, expect, test, vi } from 'vitest';
-import { sha256Imprint } from '../../src/shared/domain/stamp.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { ServiceError } from '../../src/shared/domain/service-error.ts';
+import { type Proof, sha256Imprint } from '../../src/shared/domain/stamp.ts';
 import type { StampItem } from '../../src/shared/queue/stamp-job.ts';
-import type { StampTally, Tallied } from '../../src/shared/store/counters.ts';
-import type { StoredStamp } from '../../src/shared/store/stamps.ts';
-import { ProviderError, TierUnavailableError, type TimestampProvider, TsaRefusedError } from '../../src/workers/providers/provider.ts';
+import { openStore } from '../../src/shared/store/store.ts';
+import {
+  ProviderError,
+  type StampSubject,
+  TierUnavailableError,
+  type TimestampProvider,
+  TsaRefusedError,
+} from '../../src/workers/providers/provider.ts';
 import { createStampMaker } from '../../src/workers/stamping/stamp-maker.ts';
-import { doneCounting } from '../support/done-counting.ts';
+import { freshStore } from '../support/servers.ts';
+import { stampItem } from '../support/stamp-items.ts';
 
-afterEach(() => void vi.useRealTimers());
+/** What is asked for a digest of one letter: `a` and `b` are stamped, and of each other letter the provider makes something else. */
+const itemOf = (letter: string): StampItem => ({ ...stampItem(), imprint: sha256Imprint(letter.repeat(64)) });
+const [idOf, idsOf] = [
+  ({ tokenId }: StampItem) => tokenId,
+  (items: readonly { readonly tokenId: string }[]) => items.map(({ tokenId }) => tokenId),
+];
 
-const itemOf = (hash: string): StampItem => ({
-  tokenId: randomUUID(),
-  imprint: sha256Imprint(hash),
-  tier: 'basic',
-  caller: { kind: 'agent' },
-  acceptedAt: Date.now(),
-  requestId: 'test',
-});
-
-const firstRun = { run: 1, isRetry: false, life: 'job@1', isOurs: async () => true, endsAfter: () => undefined, onEnd: () => undefined };
-
-const noCounts = { settle: async () => doneCounting, runEnded: () => undefined };
-
-/** A store in which everything is new. */
-const stamps = {
-  findMany: async () => [],
-  insertOnce: async (records: readonly StoredStamp[]) => ({ stored: [...records], added: [...records] }),
-};
-
-const directory = { wrote: async () => undefined };
-
-const concurrency = 256;
-
-test('counters that never answer hold up neither a stamp nor a failure (E9)', async () => {
-  vi.useFakeTimers();
-  const never = () => new Promise<never>(() => {});
-  const provider: TimestampProvider = {
-    name: 'test',
-    isQualified: false,
-    stamp: async ({ imprint }) => {
-      if (imprint.digest === 'bad') throw new ProviderError('no');
-      return { kind: 'mock', token: 'token', issuedAt: new Date().toISOString(), provider: 'test', isQualified: false };
-    },
-  };
-  const counters = { ...noCounts, add: () => ({ ...doneCounting, written: never() }) };
-  const make = createStampMaker({ provider, stamps, directory, counters, clock: Date.now, log: pino({ level: 'silent' }), concurrency });
-  const [good, bad] = [itemOf('good'), itemOf('bad')];
-  const made = make([good, bad], firstRun);
-  await vi.advanceTimersByTimeAsync(1_000);
-  const { stored, failed } = await made;
-  expect([stored.map(({ tokenId }) => tokenId), failed]).toEqual([[good.tokenId], [{ item: bad, code: 'provider_failed' }]]);
-});
-
-test('refused and failed are told apart: only what a provider failed at is counted, and the log has a number for each (W19)', async () => {
-  const counted: StampTally[] = [];
+/** A maker of stamps in a store of its own. */
+function startMaker(failures: Readonly<Record<string, () => unknown>> = {}) {
+  const store = openStore(freshStore(), pino({ level: 'silent' }));
+  onTestFinished(() => store.close());
+  const asked: string[] = [];
   const lines: string[] = [];
   const provider: TimestampProvider = {
     name: 'test',
     isQualified: false,
-    stamp: async ({ requiresQualified }) => {
-      throw requiresQualified ? new TierUnavailableError('nobody may') : new ProviderError('nobody could');
+    stamp: async ({ tokenId, imprint, requiresQualified }: StampSubject): Promise<Proof> => {
+      asked.push(tokenId);
+      const failure = failures[imprint.digest[0]!];
+      if (failure) throw failure();
+      if (requiresQualified) throw new TierUnavailableError('nobody may');
+      return { kind: 'mock', token: randomUUIDv7(), issuedAt: new Date().toISOString(), provider: 'test', isQualified: false };
     },
   };
-  const add = (given: readonly Tallied[]) => {
-    counted.push(...given.flatMap(({ tallies }) => tallies));
-    return doneCounting;
-  };
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
-  const make = createStampMaker({ provider, stamps, directory, counters: { ...noCounts, add }, clock: Date.now, log, concurrency });
-  const [failed, refused] = [itemOf('a'), { ...itemOf('b'), requiresQualified: true }];
-  expect(await make([failed, refused], firstRun)).toEqual({
+  return {
+    make: createStampMaker({ ...store, provider, clock: Date.now, log }),
+    store,
+    asked,
+    said: () => lines.map((line) => JSON.parse(line)),
+    /** What was counted. */
+    counted: async () => {
+      await store.counters.close();
+      const { lifetime } = await store.counters.totals(Date.now() + 7_200_000);
+      return { stamps: lifetime.stamps, failed: lifetime.failed };
+    },
+  };
+}
+
+test('E11: what exists is found by another run, asks no provider again and is counted once', async () => {
+  const { make, asked, counted } = startMaker();
+  const [first, second] = [itemOf('a'), itemOf('b')];
+  const before = await make([first], { mayExist: false });
+  const after = await make([first, second], { mayExist: true });
+  expect(after.stored.find(({ tokenId }) => tokenId === first.tokenId)).toEqual(before.stored[0]);
+  expect(idsOf(after.stored)).toEqual([first, second].map(idOf));
+  expect([asked, await counted()]).toEqual([[first, second].map(idOf), { stamps: 2, failed: 0 }]);
+});
+
+test('S7: of two runs at once the first to write wins, both answer its stamp, and it is counted once; so is one that is twice in a job', async () => {
+  const { make, counted } = startMaker();
+  const item = itemOf('a');
+  const [one, another] = await Promise.all([make([item, item], { mayExist: false }), make([item], { mayExist: false })]);
+  expect(one.stored).toHaveLength(1);
+  expect(one.stored).toEqual(another.stored);
+  expect(await counted()).toEqual({ stamps: 1, failed: 0 });
+});
+
+test('refused and failed are told apart: only what a provider failed at is counted, and the log has a number for each (W19)', async () => {
+  const { make, counted, said } = startMaker({ c: () => new ProviderError('nobody could') });
+  const [failed, refused] = [itemOf('c'), { ...itemOf('a'), requiresQualified: true }];
+  expect(await make([failed, refused], { mayExist: false })).toEqual({
     stored: [],
     failed: [{ item: failed, code: 'provider_failed' }],
     refused: [{ item: refused, code: 'tier_unavailable' }],
     owed: [],
-    counted: expect.any(Promise),
   });
-  expect(counted.map(({ outcome }) => outcome)).toEqual(['failed']);
-  const said = lines.map((line) => JSON.parse(line));
-  expect(Object.fromEntries(said.map(({ tokenId, msg }) => [tokenId, msg]))).toMatchObject({
+  expect(await counted()).toEqual({ stamps: 0, failed: 1 });
+  expect(Object.fromEntries(said().map(({ tokenId, msg }) => [tokenId, msg]))).toMatchObject({
     [failed.tokenId]: 'no provider made the stamp',
     [refused.tokenId]: 'the stamp was refused',
   });
-  expect(said.at(-1)).toMatchObject({ stamped: 0, failed: 1, refused: 1 });
+  expect(said().at(-1)).toMatchObject({ stamped: 0, failed: 1, refused: 1 });
 });
 
 test('what every TSA refuses is never owed, however long ago it was asked for and whatever the TSA says; the rest is (T2, E11)', async () => {
-  const refusals: Readonly<Record<string, Error>> = {
-    named: new TsaRefusedError('badAlg', 'no'),
-    unnamed: new TsaRefusedError(undefined, 'no'),
-    down: new ProviderError('no'),
-  };
-  const provider: TimestampProvider = {
-    name: 'test',
-    isQualified: false,
-    stamp: ({ imprint }) => Promise.reject(refusals[imprint.digest]),
-  };
-  const counters = { ...noCounts, add: () => doneCounting };
-  const make = createStampMaker({ provider, stamps, directory, counters, clock: Date.now, log: pino({ level: 'silent' }), concurrency });
-  const [named, unnamed, down] = [itemOf('named'), itemOf('unnamed'), itemOf('down')];
-  const { refused, owed } = await make([named, unnamed, down], { ...firstRun, isRetry: true, isFinal: () => false });
+  const { make, counted } = startMaker({
+    c: () => new TsaRefusedError('badAlg', 'no'),
+    d: () => new TsaRefusedError(undefined, 'no'),
+    e: () => new ProviderError('no'),
+  });
+  const [named, unnamed, down] = [itemOf('c'), itemOf('d'), itemOf('e')];
+  const { refused, owed } = await make([named, unnamed, down], { mayExist: true, isFinal: () => false });
   expect(owed).toEqual([down]);
-  expect(refused.map(({ item, code, fault }) => [item, code, fault])).toEqual(
-    expect.arrayContaining([
-      [named, 'request_refused', 'badAlg'],
-      [unnamed, 'request_refused', undefined],
-    ]),
+  const faults = refused.map(({ item, code, fault }) => [item.tokenId, code, fault]);
+  expect(faults.toSorted()).toEqual(
+    [
+      [named.tokenId, 'request_refused', 'badAlg'],
+      [unnamed.tokenId, 'request_refused', undefined],
+    ].toSorted(),
   );
+  expect(await counted()).toEqual({ stamps: 0, failed: 0 });
 });
 
-test('S12: a job that is done again counts what it made before, and not what another request with the same id made', async () => {
-  const [ours, others] = [itemOf('ours'), itemOf('others')];
-  const proof = { kind: 'mock', token: 'token', issuedAt: new Date().toISOString(), provider: 'test', isQualified: false } as const;
-  const provider: TimestampProvider = { name: 'test', isQualified: false, stamp: async () => proof };
-  const recordOf = ({ acceptedAt, ...item }: StampItem, requestId: string): StoredStamp => ({
-    ...item,
-    proofs: [proof],
-    acceptedAt: new Date(acceptedAt),
-    requestId,
-  });
-  const known = [recordOf(ours, ours.requestId), recordOf(others, 'another')];
-  const settled: number[] = [];
-  const counters = {
-    ...noCounts,
-    add: () => doneCounting,
-    settle: async ({ tallies }: Tallied) => {
-      settled.push(tallies.length);
-      return doneCounting;
-    },
-  };
-  const found = { ...stamps, findMany: async () => known };
-  const make = createStampMaker({
-    provider,
-    stamps: found,
-    directory,
-    counters,
-    clock: Date.now,
-    log: pino({ level: 'silent' }),
-    concurrency,
-  });
-  const { stored, counted } = await make([ours, others], { ...firstRun, isRetry: true });
-  await counted;
-  expect([stored, settled]).toEqual([known, [1]]);
-  // Of a job that was sent twice, what was there before it was counted before it.
-  const repeated = { countedBefore: [ours.tokenId], note: async () => expect.unreachable('it is noted') };
-  await (await make([ours, others], { ...firstRun, isRetry: true, repeated })).counted;
-  expect(settled).toEqual([1, 0]);
+test('E11: an item that cannot be made, and a key that cannot be read, are told only when the others are stored and counted', async () => {
+  const unavailable = new ServiceError('store_unavailable', 'The store cannot be reached at the moment.');
+  const { make, store, counted } = startMaker({ c: () => unavailable });
+  const [good, broken, another, away] = [itemOf('a'), { ...itemOf('a'), imprint: sha256Imprint('ab') }, itemOf('b'), itemOf('c')];
+  await expect(make([good, broken], { mayExist: false })).rejects.toThrow(`the digest of ${broken.tokenId} is no sha256`);
+  await expect(make([away, another], { mayExist: false })).rejects.toBe(unavailable);
+  expect(idsOf(await store.stamps.findMany([good, broken, another, away].map(idOf))).toSorted()).toEqual(
+    [good, another].map(idOf).toSorted(),
+  );
+  expect(await counted()).toEqual({ stamps: 2, failed: 0 });
 });

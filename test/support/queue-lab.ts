@@ -1,0 +1,70 @@
+import { pino } from 'pino';
+import { onTestFinished } from 'vitest';
+import { connectProducer, connectWorker, disconnect, untilReady } from '../../src/shared/queue/connection.ts';
+import { consumeJobs } from '../../src/shared/queue/consumer.ts';
+import { openFailedJobs } from '../../src/shared/queue/failed-jobs.ts';
+import type { JobProcessors } from '../../src/shared/queue/jobs.ts';
+import { jobOptionsOf, openQueue } from '../../src/shared/queue/open-queue.ts';
+import { watchQueue } from '../../src/shared/queue/queue-state.ts';
+import type { StampJob } from '../../src/shared/queue/stamp-job.ts';
+import { createStampQueue } from '../../src/shared/queue/stamp-queue.ts';
+import { eventually } from './eventually.ts';
+import { freshRedisUrl } from './servers.ts';
+import { stampItem } from './stamp-items.ts';
+
+const log = pino({ level: 'silent' });
+
+/** Both ends of the queues of a database of Redis, which are closed with the test. */
+export async function openQueueLab(url?: string) {
+  const redisUrl = url ?? (await freshRedisUrl());
+  const closing: (() => unknown)[] = [];
+  onTestFinished(async () => {
+    for (const close of closing.toReversed()) await close();
+  });
+  const connect = async (as: typeof connectWorker) => {
+    const redis = as(redisUrl, log);
+    closing.push(() => disconnect(redis));
+    await untilReady(redis);
+    return redis;
+  };
+  const redis = await connect(connectWorker);
+  const stamps = openQueue<StampJob>('stamps', { redis, log });
+  const failedJobs = openFailedJobs({ redis, log });
+  closing.push(
+    () => stamps.close(),
+    () => failedJobs.close(),
+  );
+  return {
+    log,
+    redis,
+    stamps,
+    failedJobs,
+    /** Adds a job of one stamp, or of another payload, and returns its id. */
+    add: async (jobId: string, payload: object = { replyTo: 'nobody', items: [stampItem()] }, name = 'stamp') => {
+      await stamps.add(name, payload as StampJob, { ...jobOptionsOf('stamp'), jobId });
+      return jobId;
+    },
+    /** Runs jobs of stamps. */
+    consume: (stamp: JobProcessors['stamp'], told: Pick<Parameters<typeof consumeJobs>[0], 'onFailed' | 'onGivenUp'> = {}) => {
+      const consumer = consumeJobs({ redis, processors: { stamp } as JobProcessors, concurrency: 8, log, ...told });
+      closing.push(() => consumer.close());
+    },
+    /** Waits for something, without the pauses between the tries of a job. */
+    untilRetried: (check: () => Promise<boolean>) =>
+      eventually(async () => {
+        await stamps.promoteJobs();
+        return check();
+      }),
+    /** The API's end. */
+    openApiEnd: async (maxDepth: number) => {
+      const producer = await connect(connectProducer);
+      const watch = watchQueue({ redis: producer, log });
+      const queue = createStampQueue({ redis: producer, replyTo: 'nobody', maxDepth, watch, log });
+      closing.push(
+        () => watch.stop(),
+        () => queue.close(),
+      );
+      return { watch, queue };
+    },
+  };
+}
