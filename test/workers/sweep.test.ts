@@ -2,11 +2,14 @@ import { randomUUIDv7 } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
+import type { FailedJob } from '../../src/shared/queue/consumer.ts';
 import { createContentsUnderWay } from '../../src/shared/queue/contents-under-way.ts';
+import type { ShownJob } from '../../src/shared/queue/failed-jobs.ts';
 import { loadConfig } from '../../src/shared/runtime/config.ts';
 import { openStore } from '../../src/shared/store/store.ts';
 import { createSweepProcessor } from '../../src/workers/processors/sweep.ts';
 import { eventually, stampAgent } from '../support/requests.ts';
+import { freshStore } from '../support/servers.ts';
 import { startService } from '../support/service.ts';
 
 const log = pino({ level: 'silent' });
@@ -28,6 +31,8 @@ test('S11: after eight days without a worker, content is there for each stamp th
   const sweep = createSweepProcessor({
     ...store,
     readContentsUnderWay: createContentsUnderWay({ redis, log }),
+    listFailedJobs: async function* () {},
+    recordFailed: async () => undefined,
     clock,
     log,
   });
@@ -45,4 +50,31 @@ test('S11: after eight days without a worker, content is there for each stamp th
   const later = await store.sealedContents.put(randomUUIDv7(), Buffer.from('another one'));
   const listed = await Array.fromAsync(store.sealedContents.listNotSwept(new Date(clock())));
   expect(listed.flat().map(({ contentId }) => contentId)).toEqual([later]);
+});
+
+test('E11: what was given up in the last two hours is recorded again, as the worker that gave it up may have been killed', async () => {
+  const store = openStore(freshStore(), log);
+  onTestFinished(() => store.close());
+  const now = Date.now();
+  const failedAgo = (id: string, ms: number): ShownJob => ({
+    id,
+    kind: 'stamp',
+    job: { name: 'stamp', id, payload: { replyTo: 'nobody', items: [] } },
+    reason: '',
+    failedAt: new Date(now - ms),
+  });
+  const recorded: FailedJob[] = [];
+  const unreadable = { ...failedAgo('of another version', 0), job: undefined };
+  const sweep = createSweepProcessor({
+    ...store,
+    readContentsUnderWay: async () => new Set<string>(),
+    listFailedJobs: async function* () {
+      yield* [failedAgo('long ago', 7_200_000), failedAgo('just now', 7_199_999), unreadable];
+    },
+    recordFailed: async (job) => void recorded.push(job),
+    clock: () => now,
+    log,
+  });
+  await sweep();
+  expect(recorded.map(({ id }) => id)).toEqual(['just now']);
 });
