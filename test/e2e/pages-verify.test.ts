@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { file as inContainer, mimetype, zipOf } from '../support/containers.ts';
+import { eventually } from '../support/eventually.ts';
 import { contentOf, sha256Of } from '../support/page-samples.ts';
 import { mainText, plainText } from '../support/page-text.ts';
 import { useSamplePages } from '../support/sample-pages.ts';
@@ -206,7 +207,7 @@ describe('/verify', () => {
       const second = file('second.qstamp.json', JSON.stringify({ stamp: { token: 'second' } }));
       await page.setInputFiles('#file', [second, file('other.txt', 'other')]);
       await page.evaluate('release()');
-      await page.waitForFunction('matches.length > 0');
+      await eventually(() => page.evaluate<boolean>('matches.length > 0'));
       await page.getByText('other.txt is another file').waitFor();
       return { matches: await page.evaluate<string[]>('matches'), results: await page.innerText('.results') };
     });

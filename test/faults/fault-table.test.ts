@@ -15,6 +15,8 @@ interface Fault {
   readonly name: string;
   /** Also in `npm test`. */
   readonly isShort?: boolean;
+  /** A worker, or the store, is killed or frozen: what it had not counted yet is missing until the hour is counted again. */
+  readonly losesCounts?: boolean;
   readonly happen: () => Promise<void>;
 }
 
@@ -93,6 +95,7 @@ const faults: readonly Fault[] = [
   },
   {
     name: 'MongoDB killed and started',
+    losesCounts: true,
     happen: async () => {
       await mongo?.kill();
       await mongo?.start();
@@ -122,6 +125,7 @@ const faults: readonly Fault[] = [
   },
   {
     name: 'everything killed at once, and started',
+    losesCounts: true,
     happen: async () => {
       const workers = service.workers.slice(-2);
       await Promise.all([redis, mongo, service.api(), ...workers].map((part) => part?.kill()));
@@ -138,6 +142,7 @@ const faults: readonly Fault[] = [
   },
   {
     name: 'a worker killed, and another started',
+    losesCounts: true,
     happen: async () => {
       await newest(service).kill();
       await service.startWorker();
@@ -145,14 +150,16 @@ const faults: readonly Fault[] = [
   },
   {
     name: 'a worker frozen for 8 s',
+    losesCounts: true,
     happen: async () => {
       process.kill(newest(service).pid, 'SIGSTOP');
       await delay(8_000);
       process.kill(newest(service).pid, 'SIGCONT');
     },
   },
-  ...['stamps', 'count_ledgers', 'outputs'].map((collection) => ({
+  ...['stamps', 'counts', 'outputs'].map((collection) => ({
     name: `a worker frozen for 8 s before it writes ${collection}`,
+    losesCounts: true,
     happen: async () => {
       const frozen = await freezing.beforeWrite(collection);
       await delay(8_000);
@@ -189,10 +196,11 @@ afterAll(async () => {
 
 test.each(faults.filter(({ isShort = false }) => isShort || isFaults))(
   'E11: $name: no answer is false, nothing is lost, doubled or miscounted',
-  async ({ name, happen }) => {
+  async ({ name, losesCounts = false, happen }) => {
     const counted = await runFault({ name, service, clients: 16, fault: happen });
     figures.push(counted);
-    expect(counted).toMatchObject({ other: 0, lost: 0, doubled: 0, false503: 0, miscounted: 0 });
+    expect(counted).toMatchObject({ other: 0, lost: 0, doubled: 0, false503: 0, miscountedStill: 0 });
+    if (!losesCounts) expect(counted.miscounted).toBe(0);
   },
   180_000,
 );
