@@ -39,11 +39,9 @@ export async function openQueueLab(url?: string) {
     redis,
     stamps,
     failedJobs,
-    /** Adds a job of one stamp, or of another payload, and returns its id. */
-    add: async (jobId: string, payload: object = { replyTo: 'nobody', items: [stampItem()] }, name = 'stamp') => {
-      await stamps.add(name, payload as StampJob, { ...jobOptionsOf('stamp'), jobId });
-      return jobId;
-    },
+    /** Adds a job of one stamp, or of another payload. */
+    add: async (jobId: string, payload: object = { replyTo: 'nobody', items: [stampItem()] }, name = 'stamp', options = {}) =>
+      void (await stamps.add(name, payload as StampJob, { ...jobOptionsOf('stamp'), jobId, ...options })),
     /** Runs jobs of stamps. */
     consume: (stamp: JobProcessors['stamp'], told: Pick<Parameters<typeof consumeJobs>[0], 'onFailed' | 'onGivenUp'> = {}) => {
       const consumer = consumeJobs({ redis, processors: { stamp } as JobProcessors, concurrency: 8, log, ...told });

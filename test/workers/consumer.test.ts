@@ -6,6 +6,7 @@ import { type FailedJob, isTransient } from '../../src/shared/queue/consumer.ts'
 import { NotItsTurnError } from '../../src/shared/queue/jobs.ts';
 import { eventually } from '../support/eventually.ts';
 import { openQueueLab } from '../support/queue-lab.ts';
+import { stampItem } from '../support/stamp-items.ts';
 
 test.each([
   [true, new TransientError('a TSA is away')],
@@ -57,7 +58,9 @@ test('E11: a job that fails for a reason of its own is given up after five tries
       },
     },
   );
-  for (const id of ['a', 'b']) await add(id);
+  await add('a');
+  // As earlier versions of the service added jobs.
+  await add('b', undefined, 'stamp', { removeOnFail: true });
   await untilRetried(async () => givenUp.length === 2);
   expect(runs.toSorted()).toEqual([...Array(5).fill('a'), ...Array(5).fill('b')]);
   expect(failed).toEqual(Array(10).fill('stamp'));
@@ -100,6 +103,51 @@ test('E11: a job whose worker was lost for the tenth time is given up without an
   await failedJobs.retry('tenth');
   await eventually(async () => (await stamps.getJob('tenth')) === undefined);
   expect([runs, givenUp]).toEqual([['ninth', 'tenth'], ['tenth']]);
+});
+
+test('E11: a job of an earlier version whose worker was lost for the tenth time is kept too', async () => {
+  const { redis, stamps, add, consume, failedJobs } = await openQueueLab();
+  await add('old', undefined, 'stamp', { removeOnFail: true });
+  await redis.hset(stamps.toKey('old'), 'stc', 9);
+  await redis.lmove(stamps.toKey('wait'), stamps.toKey('active'), 'LEFT', 'LEFT');
+  const { promise: givenUp, resolve } = Promise.withResolvers<FailedJob>();
+  consume(async () => expect.unreachable('it is not tried'), { onGivenUp: async (job) => resolve(job) });
+  await givenUp;
+  expect(await failedJobs.find('old')).toMatchObject({ id: 'old' });
+});
+
+test('E11: what failed for reasons outside counts as no try of a job that then fails for a reason of its own', async () => {
+  const { add, consume, untilRetried, stamps } = await openQueueLab();
+  let runs = 0;
+  consume(
+    async () => {
+      runs += 1;
+      if (runs <= 8) throw new TransientError('a TSA is away');
+      if (runs === 9) throw new Error('a broken invariant');
+    },
+    { onGivenUp: async () => expect.unreachable('it has failed once for a reason of its own') },
+  );
+  await add('a');
+  await untilRetried(async () => runs >= 9 && ((await stamps.getJob('a')) === undefined || (await stamps.getFailedCount()) > 0));
+  expect([runs, await stamps.getFailedCount()]).toEqual([10, 0]);
+});
+
+test('E11: of a job that is given up only what is left of it is told', async () => {
+  const { add, consume, untilRetried } = await openQueueLab();
+  const [made, broken] = [stampItem(), stampItem()];
+  const givenUp: FailedJob[] = [];
+  let runs = 0;
+  consume(
+    async (job, { keepOnly }) => {
+      runs += 1;
+      if (runs === 5) await keepOnly({ ...job, items: [broken] });
+      throw new Error('a broken invariant');
+    },
+    { onGivenUp: async (job) => void givenUp.push(job) },
+  );
+  await add('a', { replyTo: 'nobody', items: [made, broken] });
+  await untilRetried(async () => givenUp.length > 0);
+  expect(givenUp).toMatchObject([{ payload: { items: [broken] } }]);
 });
 
 test('E11: a job of another version of the service waits for a worker that knows it, however often it is tried', async () => {
