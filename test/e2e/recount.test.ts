@@ -40,7 +40,7 @@ test('what a killed process did not count, or counted twice, is made right from 
 });
 
 test('what cannot be understood is one line and exit code 2', async () => {
-  const lines = [[], ['2026-11-24'], ['yesterday', 'today'], ['2026-11-24', '2026-11-24'], ['2026-11-24', '2026-11-25', 'more'], ['--so']];
+  const lines = [[], ['2026-11-25', '2026-11-24']];
   const outcomes = await Promise.all(lines.map((args) => recount(args, { MONGODB_URL: 'mongodb://127.0.0.1:1/' })));
   for (const outcome of outcomes) expect(outcome).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(/^qstamp: [^\n]+\n$/) });
 });
