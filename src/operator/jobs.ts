@@ -36,8 +36,8 @@ interface Tools {
 }
 
 async function retry({ jobs, refusals }: Tools, shown: ShownJob): Promise<void> {
-  await jobs.retry(shown.id);
   await refusals.forgetFailed(stampsOf(shown));
+  await jobs.retry(shown.id);
 }
 
 async function openTools(environment: OperatorCommand['environment']): Promise<Tools & { close(): Promise<void> }> {

@@ -2,7 +2,6 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { issueResponse, type TsaProfile } from '../shared/rfc3161/index.ts';
 import type { Clock } from '../shared/runtime/clock.ts';
-import { endOfTurn } from '../shared/runtime/end-of-turn.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import { randomSerial } from '../shared/runtime/random-octets.ts';
 import { createFault, type Fault, REPLY_TYPE } from './faults.ts';
@@ -89,7 +88,7 @@ export function createTsaServer(options: TsaServerOptions): TsaServer {
       if (!(error instanceof RangeError)) throw error;
       return send(response, 400, 'text/plain', `${error.message}\n`);
     }
-    const der = await respondAtEndOfTurn(body, fault);
+    const der = await respond(body, fault);
     options.log?.info({ fault: fault?.name, queryOctets: body.length, replyOctets: der.length }, 'answered');
     const sendAnswer = () => send(response, 200, REPLY_TYPE, der);
     if (fault?.send === undefined) return sendAnswer();
@@ -109,12 +108,6 @@ export function createTsaServer(options: TsaServerOptions): TsaServer {
     const signing = { ...profile, identity };
     const der = fault?.seams === undefined ? issueResponse(signing, query, moment) : issueResponseWith(fault.seams, signing, query, moment);
     return fault?.bend?.(der) ?? der;
-  };
-
-  /** What came in the same turn is signed in a row, and then sent. */
-  const respondAtEndOfTurn = async (query: Buffer, fault: Fault | undefined): Promise<Buffer> => {
-    await endOfTurn();
-    return respond(query, fault);
   };
 
   return {

@@ -80,8 +80,8 @@ function hearWithin({ waiter }: Pick<Ends, 'waiter'>, items: readonly StampItem[
 }
 
 /**
- * Accepts items that are made for certain, whether their caller waits or not (N1). `queue_unavailable` of each that the queue did not take, where it took
- * others.
+ * Accepts items that are made for certain, whether their caller waits or not (N1). An item that the queue did not take rejects with
+ * `queue_unavailable`.
  *
  * @param patienceMs how long the caller waits for the outcomes first
  * @throws ServiceError `overloaded`, `queue_unavailable`: nothing was accepted

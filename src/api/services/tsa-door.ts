@@ -79,7 +79,7 @@ function refusalOf(error: unknown): DoorAnswer {
   if (error instanceof RequestRefusedError) return rejected(error.fault, refusalTexts[error.fault]);
   if (!(error instanceof ServiceError)) throw error;
   if (error instanceof TimeNotAvailableError) return rejected('timeNotAvailable', error.message);
-  if (error.code === 'provider_failed') return rejected('systemFailure', error.message);
+  if (error.code === 'provider_failed' || error.code === 'internal_error') return rejected('systemFailure', error.message);
   const tokenId = error.members.token_id;
   if (error.code !== 'stamp_pending' || typeof tokenId !== 'string') throw error;
   const statusText = `Accepted and not finished yet; look at ${verifyPath(tokenId)} later.`;

@@ -15,8 +15,11 @@ const stalledCheckMs = 2_000;
 /** A job whose worker is lost for the tenth time is given up: it may be what kills them. */
 const maxStalledCount = 9;
 
-/** So often a job is tried that fails for a reason of its own, before it is given up. */
+/** So often a job is tried that fails for a reason of its own, before it is given up. BullMQ counts all tries, so the job has a field for these. */
 const triesOfBroken = 5;
+export const ownFailuresField = 'qstamp-own-failures';
+
+const keyOf = ({ queueName, id }: Job): string => `${keyPrefix}:${queueName}:${id}`;
 
 /**
  * Pauses between attempts, milliseconds. Mail servers that put off unknown senders (greylisting) want them back after minutes. A
@@ -116,10 +119,11 @@ export function consumeJobs(options: {
   }
 
   /** @throws JobLostError; where Redis is away */
-  async function replacePayload({ queueName, id }: Job, lock: string, payload: object): Promise<void> {
-    const key = `${keyPrefix}:${queueName}:${id}`;
+  async function replacePayload(job: Job, lock: string, payload: object): Promise<void> {
+    const key = keyOf(job);
     const isReplaced = await redis.eval(replaceWhileLocked, 2, `${key}:lock`, key, lock, JSON.stringify(payload));
     if (isReplaced !== 1) throw new JobLostError('another worker has taken the job over');
+    job.data = payload;
   }
 
   const running = new Set<Promise<void>>();
@@ -130,10 +134,7 @@ export function consumeJobs(options: {
       await job.moveToDelayed(Date.now() + error.waitMs, lock);
       throw new DelayedError();
     }
-    const isGivenUp = !isTransient(error) && job.attemptsMade + 1 >= triesOfBroken;
-    if (!isGivenUp) throw error;
-    // Jobs of earlier versions would be removed.
-    job.opts.removeOnFail = false;
+    if (isTransient(error) || (await redis.hincrby(keyOf(job), ownFailuresField, 1)) < triesOfBroken) throw error;
     throw new UnrecoverableError(error instanceof Error ? error.message : String(error));
   }
 
@@ -176,10 +177,14 @@ export function consumeJobs(options: {
           error instanceof UnknownJobError ? unknownJobRetryMs : retryDelayMs(attemptsMade, kind),
       },
     });
+    worker.on('active', (job) => {
+      // Jobs of versions before 0.3.0 would be removed when they are given up.
+      if (queue !== 'maintenance') job.opts.removeOnFail = false;
+    });
     worker.on('failed', (job, error) => {
       const isGivenUp = error instanceof UnrecoverableError;
       log[isGivenUp ? 'error' : 'warn'](
-        { err: error, queue, job: job?.id, attempts: job?.attemptsMade },
+        { err: error, outcome: 'failed', queue, job: job?.id, attempts: job?.attemptsMade },
         isGivenUp ? 'a job was given up' : 'a job failed',
       );
       onFailed?.(job !== undefined && Object.hasOwn(jobContracts, job.name) ? job.name : 'unknown');

@@ -2,7 +2,7 @@ import type { Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
-import { type FailedJob, failedJobOf } from './consumer.ts';
+import { type FailedJob, failedJobOf, ownFailuresField } from './consumer.ts';
 import { keptQueues, openQueue } from './open-queue.ts';
 
 /** A job that was given up, as an operator sees it. */
@@ -53,7 +53,7 @@ export function openFailedJobs({ redis, log }: { redis: Redis; log: Logger }): F
         for (let start = 0; ; start += jobsPerRead) {
           const jobs: Job[] = await queue.getJobs(['failed'], start, start + jobsPerRead - 1, true);
           yield* jobs.map(shown);
-          if (jobs.length < jobsPerRead) break;
+          if (jobs.length === 0) break;
         }
       }
     },
@@ -66,7 +66,7 @@ export function openFailedJobs({ redis, log }: { redis: Redis; log: Logger }): F
       if (!found) return;
       const { queue, job } = found;
       // BullMQ 6.7 keeps on the job that it stalled too often, and would give it up at once.
-      await redis.hdel(`${keyPrefix}:${queue.name}:${id}`, 'stc', 'defa');
+      await redis.hdel(`${keyPrefix}:${queue.name}:${id}`, 'stc', 'defa', ownFailuresField);
       await job.retry('failed', { resetAttemptsMade: true });
     },
     drop: async (id) => void (await (await findJob(id))?.job.remove()),

@@ -15,8 +15,8 @@ export interface JobSender {
   /** @throws ServiceError `queue_unavailable` without a connection. */
   checkConnection(): void;
   /**
-   * Resolves when Redis has acknowledged the job, or can be waited for no longer. While a job with this id waits, runs or is to be retried, another one with it
-   * changes nothing.
+   * Resolves when Redis has acknowledged the job, or can be waited for no longer. While a job with this id waits, runs, is to be retried or was given up,
+   * another one with it changes nothing.
    *
    * @throws ServiceError `queue_unavailable` when the job surely did not reach Redis.
    */

@@ -89,6 +89,5 @@ export type { Certificate } from './x509/certificate.ts';
 export { isCrlOf } from './x509/crl.ts';
 export { isSameName, nameText } from './x509/name.ts';
 export { pemOf } from './x509/pem.ts';
-export { type SignatureSubject, type VerifySignature, verifyHere, verifyInThreadPool } from './x509/public-key.ts';
 export { REVOCATION_UNKNOWN } from './x509/revocation.ts';
 export { certificatesIn, createTrustStore, type TrustMaterial, TrustMaterialError, type TrustStore } from './x509/trust-store.ts';

@@ -100,7 +100,7 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
   });
   const jobs = new Counter({
     name: 'qstamp_job_failures_total',
-    help: 'Runs of jobs that failed and are tried again.',
+    help: 'Runs of jobs that failed: they are tried again or given up.',
     labelNames: ['job'],
     registers,
   });

@@ -4,8 +4,8 @@
  */
 export interface MicroBatcher<Item, Result> {
   /**
-   * Resolves with the result of this item. When a batch fails, all items that wait behind it fail with the same error: what has just hung
-   * would only make them wait longer.
+   * Resolves with the result of this item. When a batch fails, all items that wait behind it fail with the same error: they would only wait for the same
+   * fault.
    */
   add(item: Item): Promise<Result>;
 }

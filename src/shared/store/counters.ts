@@ -10,7 +10,7 @@ import {
   dayOf,
   hourOf,
   hoursBetween,
-  keyOfProduct,
+  keyOfName,
   keyOfSeries,
   mergeCounts,
   mergeSeries,
@@ -53,7 +53,7 @@ export interface DailyFigures extends Series {
  * when it was killed is missing until `recountEnded`.
  */
 export interface CounterStore {
-  /** Counts stamps that were added to the store, or that nobody could make. */
+  /** Counts stamps that were added to the store, or that every provider failed to make. */
   addStamps(tallies: readonly StampTally[]): void;
   /** Counts what is no stamp, done at `timeMs`. */
   add(done: Partial<ActivityTotals>, timeMs: number): void;
@@ -174,7 +174,7 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
   /** Hours before this one were counted by an earlier version, in days. */
   const firstHour = async (): Promise<string> => (await readOlder())?.before ?? '';
 
-  /** Puts a month together from its hours, in one document for each day and one for the month; only then are the hours removed. */
+  /** Replaces the hours of a month by one document for each day and one for the month. The hours are removed last. */
   async function foldMonth(month: string, documents: readonly PeriodDocument[]): Promise<void> {
     const ofMonth = documents.filter(({ _id }) => monthOf(_id) === month);
     const isFolded = ofMonth.some(({ _id }) => _id === month);
@@ -211,7 +211,7 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
         count(hour, `${path}.${activity}`);
         if (outcome === 'failed') continue;
         count(hour, `${path}.latency.${bucketOf(latencyMs)}`);
-        if (product !== undefined) count(hour, `products.${keyOfProduct(product)}`);
+        if (product !== undefined) count(hour, `products.${keyOfName(product)}`);
       }
     },
     add: (done, timeMs) => {
@@ -242,7 +242,7 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
         .sort((a, b) => b.date.localeCompare(a.date) || a.callerKind.localeCompare(b.callerKind) || a.provider.localeCompare(b.provider));
     },
     productTotal: async (products) => {
-      const keys = products.map(keyOfProduct);
+      const keys = products.map(keyOfName);
       const documents = await readAll(Object.fromEntries(keys.map((key) => [`products.${key}`, 1])));
       return documents.reduce((sum, document) => sum + keys.reduce((ofKeys, key) => ofKeys + (document.products?.[key] ?? 0), 0), 0);
     },

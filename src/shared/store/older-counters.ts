@@ -6,7 +6,7 @@ import {
   type ActivityTotals,
   dayOf,
   hoursBetween,
-  keyOfProduct,
+  keyOfName,
   keyOfSeries,
   mergeCounts,
   type PeriodCounts,
@@ -87,7 +87,7 @@ export async function takeOverOlderCounters(options: {
       const hour = _id.slice('hour:'.length);
       parts.push({ id: hour, counted: { done: { ...doneOf(row), stamps: dayOf(hour) < today ? stamps : 0 } } });
     } else if (_id.startsWith('product:')) {
-      products = [...products, { products: { [keyOfProduct(_id.slice('product:'.length))]: stamps } }];
+      products = [...products, { products: { [keyOfName(_id.slice('product:'.length))]: stamps } }];
     } else {
       ever = [...ever, doneOf(row)];
     }

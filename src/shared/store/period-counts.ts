@@ -15,7 +15,7 @@ export interface SeriesCounts {
 /** What was counted in a period. A figure that is absent is zero. */
 export interface PeriodCounts {
   readonly done?: Partial<ActivityTotals>;
-  /** Stamps of a product, by `keyOfProduct`. */
+  /** Stamps of a product, by `keyOfName`. */
   readonly products?: Readonly<Record<string, number>>;
   /** By `keyOfSeries`. */
   readonly series?: Readonly<Record<string, SeriesCounts>>;
@@ -58,7 +58,7 @@ export function hoursBetween(fromMs: number, toMs: number): string[] {
 }
 
 /** A name as a member of a document: MongoDB gives dots and dollars in a path a meaning. */
-export const keyOfProduct = (product: string): string => encodeURIComponent(product).replaceAll('.', '%2E');
+export const keyOfName = (product: string): string => encodeURIComponent(product).replaceAll('.', '%2E');
 
 export interface Series {
   readonly callerKind: CallerKind;
@@ -67,11 +67,11 @@ export interface Series {
 }
 
 export const keyOfSeries = ({ callerKind, isQualified, provider }: Series): string =>
-  `${callerKind}:${isQualified ? 'qualified' : 'unqualified'}:${keyOfProduct(provider)}`;
+  [callerKind, isQualified ? 'qualified' : 'unqualified', provider].map(keyOfName).join(':');
 
 export function seriesOfKey(key: string): Series {
-  const [callerKind = '', qualification, provider = ''] = key.split(':');
-  return { callerKind: callerKind as CallerKind, isQualified: qualification === 'qualified', provider: decodeURIComponent(provider) };
+  const [callerKind = '', qualification, provider = ''] = key.split(':').map(decodeURIComponent);
+  return { callerKind: callerKind as CallerKind, isQualified: qualification === 'qualified', provider };
 }
 
 /** The documents that are not part of another one. */

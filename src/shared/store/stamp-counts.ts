@@ -4,7 +4,7 @@ import { firstIdAt, timeOfId } from '../domain/stamp-id.ts';
 import type { BatchStore } from './batches.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
-import { keyOfProduct, keyOfSeries, mergeCounts, type PeriodCounts } from './period-counts.ts';
+import { keyOfName, keyOfSeries, mergeCounts, type PeriodCounts } from './period-counts.ts';
 import type { AnyStamp } from './stamp-document.ts';
 
 /** Stamps that are alike in all that is counted. */
@@ -78,7 +78,7 @@ export function createStampCounts(db: Db, batches: Pick<BatchStore, 'findClaims'
         provider: typeof provider === 'string' ? provider : '',
       });
       series[key] = { stamps: (series[key]?.stamps ?? 0) + group.stamps };
-      if (typeof product === 'string') products[keyOfProduct(product)] = (products[keyOfProduct(product)] ?? 0) + group.stamps;
+      if (typeof product === 'string') products[keyOfName(product)] = (products[keyOfName(product)] ?? 0) + group.stamps;
       total += group.stamps;
     }
     return { done: { stamps: total }, products, series };

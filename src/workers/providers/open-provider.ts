@@ -12,7 +12,6 @@ import { createMockProvider } from './mock.ts';
 import { createProviderPool, type KeepBatch } from './pool.ts';
 import type { TimestampProvider } from './provider.ts';
 import { createRfc3161Provider, type Rfc3161Provider } from './rfc3161.ts';
-import { createSignatureThread } from './signature-thread.ts';
 import { createTsaClient } from './tsa-client.ts';
 import { watchProviders } from './watch.ts';
 
@@ -33,10 +32,9 @@ const deadlineMsOf = (stampWaitMs: number): number => Math.max(1_000, Math.floor
  */
 export function openTsas(providers: readonly TrustedProvider[], { clock, log }: { clock: Clock; log: Logger }): Rfc3161Provider[] {
   const watches: ClockWatch[] = [];
-  const verifySignature = createSignatureThread();
   return providers.map(({ settings, trust }) => {
     if (settings.type === 'key') {
-      const opened = openKeyProvider({ settings, trust }, { log, verifySignature });
+      const opened = openKeyProvider({ settings, trust }, { log });
       watches.push(opened.clockWatch);
       return opened;
     }
@@ -45,7 +43,7 @@ export function openTsas(providers: readonly TrustedProvider[], { clock, log }: 
     const onTime = (opinion: SecondOpinion) => {
       for (const watch of watches) watch.heard(opinion);
     };
-    return createRfc3161Provider({ settings, trust, client, clock, onTime, verifySignature });
+    return createRfc3161Provider({ settings, trust, client, clock, onTime });
   });
 }
 

@@ -9,8 +9,6 @@ import {
   type TrustStore,
   type Verified,
   type VerifyResult,
-  type VerifySignature,
-  verifyInThreadPool,
   verifyResponseAside,
   verifyToken,
 } from '../../shared/rfc3161/index.ts';
@@ -107,9 +105,8 @@ export function createRfc3161Provider(deps: {
   /** Told of each time that the TSA vouches for, also of one that is far from ours, for which its answer is refused. */
   onTime?: (opinion: SecondOpinion) => void;
   /** Default: the thread pool. */
-  verifySignature?: VerifySignature;
 }): Rfc3161Provider {
-  const { settings, trust, client, clock, onTime, verifySignature = verifyInThreadPool } = deps;
+  const { settings, trust, client, clock, onTime } = deps;
   const { name, isQualified, policyOid, timeoutMs, acceptGrantedWithMods, maxAccuracySeconds, policyAccuracySeconds } = settings;
 
   let chain: Verified['chain'] | undefined;
@@ -118,20 +115,16 @@ export function createRfc3161Provider(deps: {
     const sentAtMs = clock();
     const tsr = await client.ask(tsq, signal);
     const receivedAtMs = clock();
-    const result = await verifyResponseAside(
-      tsr,
-      {
-        request: tsq,
-        trust,
-        sentAtMs,
-        receivedAtMs,
-        nowMs: receivedAtMs,
-        acceptGrantedWithMods,
-        ...(maxAccuracySeconds !== undefined && { maxAccuracySeconds }),
-        ...(policyAccuracySeconds !== undefined && { policyAccuracySeconds }),
-      },
-      verifySignature,
-    );
+    const result = await verifyResponseAside(tsr, {
+      request: tsq,
+      trust,
+      sentAtMs,
+      receivedAtMs,
+      nowMs: receivedAtMs,
+      acceptGrantedWithMods,
+      ...(maxAccuracySeconds !== undefined && { maxAccuracySeconds }),
+      ...(policyAccuracySeconds !== undefined && { policyAccuracySeconds }),
+    });
     const timed = onTime && isFarOff(result) ? verifyToken(tsr, { trust, nowMs: Number.MAX_SAFE_INTEGER }) : result;
     if (timed.ok) onTime?.({ name, sentAtMs, receivedAtMs, ...timeOf(timed) });
     if (!result.ok) throw new InvalidAnswerError(result.code, result.detail, requestFaultOf(tsr));

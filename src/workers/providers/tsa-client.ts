@@ -1,5 +1,4 @@
 import { type Dispatcher, errors, Pool } from 'undici';
-import { endOfTurn } from '../../shared/runtime/end-of-turn.ts';
 import type { Credentials } from './credentials.ts';
 
 /** The most bytes of an answer that are read: no time-stamp needs more. */
@@ -115,8 +114,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   onResponseEnd(): void {
     const [first, ...others] = this.#parts;
     const whole = first && others.length === 0 ? first : Buffer.concat(this.#parts);
-    // The answers of one turn are read and judged in a row.
-    void endOfTurn().then(() => this.#settle.resolve(whole));
+    this.#settle.resolve(whole);
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {

@@ -12,8 +12,8 @@ export interface FailedStampsDeps {
 }
 
 /**
- * Records that the stamps of a job are not made unless an operator retries it: `verify_url` says so, their callers are told, and no output waits
- * for them any more. Other kinds of job have nothing to record. May be repeated.
+ * Records that the stamps of a job are not made: `verify_url` says so, their callers are told, and no output waits for them any more. An
+ * operator may retry the job. Other kinds of job have nothing to record. May be repeated.
  *
  * @throws ServiceError `store_unavailable`
  */

@@ -7,7 +7,7 @@ import { TAG } from '../asn1/tags.ts';
 import { Refusal, refuse } from '../refusal/refusal.ts';
 import { type SignatureAlgorithm, sameAlgorithm, signerAlgorithmOf } from '../x509/algorithms.ts';
 import type { Certificate } from '../x509/certificate.ts';
-import { isSignatureOf, signatureSubjectOf, type VerifySignature } from '../x509/public-key.ts';
+import { isSignatureOf, signatureSubjectOf, verifyInThreadPool } from '../x509/public-key.ts';
 import { type Attributes, signedBytesOf } from './attributes.ts';
 import type { SignedData, SignerInfo } from './signed-data.ts';
 
@@ -63,16 +63,11 @@ export function checkSignature(signerInfo: SignerInfo, signer: Certificate, swor
   if (!isSignatureOf(signer.publicKey(), algorithm, signed, signerInfo.signature)) refuseSignature(signerInfo, sworn);
 }
 
-/** `checkSignature`, computed in another thread. */
-export async function checkSignatureAside(
-  signerInfo: SignerInfo,
-  signer: Certificate,
-  sworn: Certificate | undefined,
-  verifySignature: VerifySignature,
-): Promise<void> {
+/** `checkSignature`, computed in the thread pool. */
+export async function checkSignatureAside(signerInfo: SignerInfo, signer: Certificate, sworn: Certificate | undefined): Promise<void> {
   const { algorithm, signed } = signedPartsOf(signerInfo);
   const subject = signatureSubjectOf(signer.publicKey(), algorithm, signed, signerInfo.signature);
-  if (!(await verifySignature(subject))) refuseSignature(signerInfo, sworn);
+  if (!(await verifyInThreadPool(subject))) refuseSignature(signerInfo, sworn);
 }
 
 const signedPartsOf = (signerInfo: SignerInfo): { algorithm: SignatureAlgorithm; signed: Buffer } => ({

@@ -21,7 +21,6 @@ import type { RefusalCode } from '../refusal/codes.ts';
 import { Refusal, refusedBy } from '../refusal/refusal.ts';
 import type { Certificate } from '../x509/certificate.ts';
 import { checkNotEnded, checkRevocation, checkValidity } from '../x509/path-rules.ts';
-import { type VerifySignature, verifyInThreadPool } from '../x509/public-key.ts';
 import { type RevocationStatus, revocationOf } from '../x509/revocation.ts';
 import type { Imprint } from './imprint.ts';
 import { requestOf } from './request.ts';
@@ -44,15 +43,11 @@ export function verifyResponse(response: Uint8Array, context: ResponseContext): 
   }
 }
 
-/** `verifyResponse`; the signature is computed in another thread, so that this one goes on meanwhile. */
-export async function verifyResponseAside(
-  response: Uint8Array,
-  context: ResponseContext,
-  verifySignature: VerifySignature,
-): Promise<VerifyResult> {
+/** `verifyResponse`; the signature is computed in the thread pool of Node.js, so that this thread goes on meanwhile. */
+export async function verifyResponseAside(response: Uint8Array, context: ResponseContext): Promise<VerifyResult> {
   try {
     const { read, rules } = readAnswer(response, context);
-    return await judgeSignerAside(read, context, rules, verifySignature);
+    return await judgeSignerAside(read, context, rules);
   } catch (error) {
     return refusedBy(error);
   }
@@ -84,7 +79,7 @@ export function verifyToken(token: Uint8Array, context: TokenContext): VerifyRes
 /** `verifyToken`; the signature is computed in the thread pool, so that this thread goes on meanwhile. */
 export async function verifyTokenAside(token: Uint8Array, context: TokenContext): Promise<VerifyResult> {
   try {
-    return await judgeSignerAside(readStored(token, context), context, rulesOfStored(context), verifyInThreadPool);
+    return await judgeSignerAside(readStored(token, context), context, rulesOfStored(context));
   } catch (error) {
     return refusedBy(error);
   }
@@ -142,14 +137,9 @@ export function judgeSigner(token: ReadToken, context: VerifyContext, rules: Sig
   return judgeFound(token, found, context, rules);
 }
 
-async function judgeSignerAside(
-  token: ReadToken,
-  context: VerifyContext,
-  rules: SignerRules,
-  verifySignature: VerifySignature,
-): Promise<Verified> {
+async function judgeSignerAside(token: ReadToken, context: VerifyContext, rules: SignerRules): Promise<Verified> {
   const found = findSigner(token, context, rules);
-  if (!found.isSignatureKnown) await checkSignatureAside(token.signed.signer, found.signer, found.sworn(), verifySignature);
+  if (!found.isSignatureKnown) await checkSignatureAside(token.signed.signer, found.signer, found.sworn());
   return judgeFound(token, found, context, rules);
 }
 

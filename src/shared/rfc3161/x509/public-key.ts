@@ -72,18 +72,15 @@ function keyObjectOf(spki: Der): KeyObject {
 }
 
 /** What a signature is computed from, as `node:crypto` names it. */
-export interface SignatureSubject {
+interface SignatureSubject {
   readonly digest: string | undefined;
   readonly key: KeyObject | VerifyKeyObjectInput;
   readonly data: Uint8Array;
   readonly signature: Uint8Array;
 }
 
-/** Computes elsewhere whether a signature holds, false also for what is none, while this thread goes on. Never rejects. */
-export type VerifySignature = (subject: SignatureSubject) => Promise<boolean>;
-
 /** Whether a signature holds; false also for what is none. */
-export function verifyHere({ digest, key, data, signature }: SignatureSubject): boolean {
+function verifyHere({ digest, key, data, signature }: SignatureSubject): boolean {
   try {
     return verify(digest, data, key, signature);
   } catch {
@@ -91,8 +88,8 @@ export function verifyHere({ digest, key, data, signature }: SignatureSubject): 
   }
 }
 
-/** In the thread pool of Node.js, each signature by itself. */
-export const verifyInThreadPool: VerifySignature = ({ digest, key, data, signature }) =>
+/** The same in the thread pool of Node.js. Never rejects. */
+export const verifyInThreadPool = ({ digest, key, data, signature }: SignatureSubject): Promise<boolean> =>
   new Promise((resolve) => {
     try {
       verify(digest, data, key, signature, (error, holds) => resolve(error === null && holds));

@@ -1,4 +1,4 @@
-import { issueResponse, type VerifySignature } from '../../../shared/rfc3161/index.ts';
+import { issueResponse } from '../../../shared/rfc3161/index.ts';
 import type { Logger } from '../../../shared/runtime/log.ts';
 import { randomSerial } from '../../../shared/runtime/random-octets.ts';
 import type { KeyProviderSettings } from '../../../shared/trust/providers-file.ts';
@@ -26,7 +26,7 @@ export interface KeyProvider extends Rfc3161Provider {
  */
 export function openKeyProvider(
   { settings, trust }: TrustedProvider & { readonly settings: KeyProviderSettings },
-  { log, time = systemTime, ...deps }: { log: Logger; time?: LocalTime; verifySignature?: VerifySignature },
+  { log, time = systemTime, ...deps }: { log: Logger; time?: LocalTime },
 ): KeyProvider {
   const profile = openSigningKey(settings, trust, time.wall());
   const clockWatch = openClock(settings, time, log);
