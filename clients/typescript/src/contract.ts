@@ -211,6 +211,7 @@ export type ErrorCode =
 export type ReasonCode =
   | 'unknown_token_id'
   | 'request_refused'
+  | 'stamp_failed'
   | 'not_base64'
   | 'unknown_format'
   | 'record_mismatch'

@@ -2,7 +2,6 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { verifyEvidence, verifyEvidenceAside } from '../../../src/shared/rfc3161/ers/verify.ts';
 import { verifyResponse, verifyResponseAside } from '../../../src/shared/rfc3161/tsp/verify.ts';
-import { verifyInThreadPool } from '../../../src/shared/rfc3161/x509/public-key.ts';
 import { createTrustStore } from '../../../src/shared/rfc3161/x509/trust-store.ts';
 import { KEY_ALGORITHMS } from '../../../src/tsa/certificate.ts';
 import { tries } from '../../support/depth.ts';

@@ -209,6 +209,7 @@ ErrorCode = Literal[
 ReasonCode = Literal[
     "unknown_token_id",
     "request_refused",
+    "stamp_failed",
     "not_base64",
     "unknown_format",
     "record_mismatch",
