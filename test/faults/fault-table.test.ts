@@ -15,7 +15,7 @@ interface Fault {
   readonly name: string;
   /** Also in `npm test`. */
   readonly isShort?: boolean;
-  /** A worker, or the store, is killed or frozen: what it had not counted yet is missing until the hour is counted again. */
+  /** A worker is killed or frozen, or the store ends: what was not counted yet, or refused, is missing until the hour is counted again. */
   readonly losesCounts?: boolean;
   readonly happen: () => Promise<void>;
 }
@@ -103,6 +103,7 @@ const faults: readonly Fault[] = [
   },
   {
     name: 'MongoDB stopped and started',
+    losesCounts: true,
     happen: async () => {
       await mongo?.stop();
       await mongo?.start();
