@@ -39,7 +39,12 @@ function createPostgres({ tree, folder, logFile, port, durable }: PostgresPlace)
   return createManagedProcess({
     name: 'PostgreSQL',
     command: 'bwrap',
-    args: insideTree(tree, 'postgres', folder, [`${programs}/postgres`, '-D', '/data/pg', ...settings.flatMap((setting) => ['-c', setting])]),
+    args: insideTree(tree, 'postgres', folder, [
+      `${programs}/postgres`,
+      '-D',
+      '/data/pg',
+      ...settings.flatMap((setting) => ['-c', setting]),
+    ]),
     logFile,
     stopSignal: 'SIGINT',
     // bubblewrap waits outside; PostgreSQL is its only child.

@@ -1,6 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
+import { idInBatch } from '../../src/shared/domain/stamp-id.ts';
 import { announceOutputs, createOutputOrder } from '../../src/shared/queue/output-order.ts';
 import { sendReplies } from '../../src/shared/queue/replies.ts';
 import { repliesIn } from '../../src/shared/queue/sent-reply.ts';
@@ -17,7 +18,7 @@ test('E11: what was given up is told to its callers and to its address, and no l
   const workflowId = randomUUIDv7();
   const output = { workflowId, briefingHash: 'c'.repeat(64), outputId: randomUUIDv7(), type: 'text' };
   const items = [stampItem(), { ...stampItem(), output }];
-  const [id, later] = [randomUUIDv7(), randomUUIDv7()];
+  const [id, later] = [idInBatch(workflowId, 1), idInBatch(workflowId, 2)];
   for (const jobId of [id, later]) {
     await announceOutputs(redis, jobId, items);
     await add(jobId, { replyTo: 'stream', items });

@@ -107,7 +107,7 @@ const bySchema: Readonly<Record<string, unknown>> = {
     provider,
     providers: [provider],
     mail: { status: 'ok' },
-    queue: { depth: 0, oldest_job_age_seconds: null, durability: 'every_write' },
+    queue: { depth: 0, oldest_job_age_seconds: null, durability: 'every_write', failed_jobs: 0 },
     evidence: { last_run_at: issuedAt, due: 0, lapsed: 0, unknown: 0 },
     counters: { last_24h: day, lifetime: { ...day, stamps: 98_213, verifications: 190_114 } },
   },

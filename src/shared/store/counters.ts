@@ -105,7 +105,9 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
   }
 
   async function addToHour(hour: string, $inc: Record<string, number>): Promise<void> {
-    const update = () => counts.updateOne({ _id: hour }, { $inc } as UpdateFilter<PeriodDocument>, { upsert: true });
+    // What comes after its hour was counted again has it counted once more.
+    const change = { $inc, $unset: { recountedAt: '' } } as UpdateFilter<PeriodDocument>;
+    const update = () => counts.updateOne({ _id: hour }, change, { upsert: true });
     try {
       await update();
     } catch (error) {
