@@ -46,7 +46,7 @@ export async function runOperatorCommand(
       return 2;
     }
     if (!(error instanceof ServiceError)) throw error;
-    stderr.write(`qstamp: ${error.message}\n`);
+    stderr.write(`qstamp: ${error.code === 'store_unavailable' ? 'MONGODB_URL: ' : ''}${error.message}\n`);
     return 1;
   }
 }

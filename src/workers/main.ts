@@ -9,6 +9,7 @@ import { createJobSender } from '../shared/queue/job-sender.ts';
 import { createOutputOrder } from '../shared/queue/output-order.ts';
 import { sendReplies } from '../shared/queue/replies.ts';
 import type { WorkerReply } from '../shared/queue/sent-reply.ts';
+import { answerWithin } from '../shared/runtime/answer-within.ts';
 import { systemClock } from '../shared/runtime/clock.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { type ProcessContext, runProcess } from '../shared/runtime/lifecycle.ts';
@@ -28,6 +29,8 @@ import { createAnnouncements } from './webhooks/announcements.ts';
 import { createWebhookSender } from './webhooks/sender.ts';
 
 const sweepEveryMs = 3_600_000;
+/** A store that is away, or takes longer, is waited for no longer: it is prepared beside the jobs. */
+const longestPreparingMs = 10_000;
 /** Fifteen minutes after an hour has ended, its stamps are counted again. */
 const recountAt = '15 * * * *';
 const dayMs = 86_400_000;
@@ -40,7 +43,8 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
   const store = openStore(config, log);
   lifecycle.onClose('store', () => store.close());
   await store.openKeys();
-  void store.prepare();
+  // Before jobs are taken: a stamp that is made while older counters are taken over may be counted wrong.
+  await answerWithin(longestPreparingMs, store.prepare);
   const redis = connectWorker(config.REDIS_URL, log);
   lifecycle.onClose('redis', () => disconnect(redis));
 

@@ -76,7 +76,7 @@ export async function takeOverOlderCounters(options: {
   const today = utcDay(timeMs);
   const midnight = Date.parse(today);
   const parts: { readonly id: string; readonly counted: PeriodCounts }[] = [];
-  let [ever, products]: [Partial<ActivityTotals>[], PeriodCounts[]] = [[], []];
+  const undated: PeriodCounts[] = [];
   for (const row of rows) {
     const { _id, latency = {}, stamps = 0, failed = 0 } = row;
     const [, date, callerKind, qualification, provider = ''] = dayRow.exec(_id) ?? [];
@@ -87,9 +87,9 @@ export async function takeOverOlderCounters(options: {
       const hour = _id.slice('hour:'.length);
       parts.push({ id: hour, counted: { done: { ...doneOf(row), stamps: dayOf(hour) < today ? stamps : 0 } } });
     } else if (_id.startsWith('product:')) {
-      products = [...products, { products: { [keyOfName(_id.slice('product:'.length))]: stamps } }];
+      undated.push({ products: { [keyOfName(_id.slice('product:'.length))]: stamps } });
     } else {
-      ever = [...ever, doneOf(row)];
+      undated.push({ done: doneOf(row) });
     }
   }
   const dated = [...Map.groupBy(parts, ({ id }) => id)].map(([id, same]) => ({
@@ -98,7 +98,7 @@ export async function takeOverOlderCounters(options: {
     ...mergeCounts(same.map(({ counted }) => counted)),
   }));
   const ofToday = await countStamps(midnight, timeMs);
-  const older = subtract(mergeCounts([...products, ...ever.map((done) => ({ done }))]), mergeCounts([...dated, ofToday]));
+  const older = subtract(mergeCounts(undated), mergeCounts([...dated, ofToday]));
   for (const document of dated) await inStore(() => counts.replaceOne({ _id: document._id }, document, { upsert: true }));
   await recountHours(hoursBetween(midnight, timeMs));
   const kept: OlderCounts = { _id: olderCountsId, before: `${today}T00`, ...older };
