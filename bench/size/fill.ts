@@ -67,7 +67,7 @@ export async function fill({ keys, stamps, counters }: Store, count: number): Pr
       await stamps.insertOnce(batch);
       counters.addStamps(
         batch.map(({ acceptedAt, caller, proofs: [{ provider, isQualified }] }) => ({
-          acceptedAt: acceptedAt.getTime(),
+          idMadeAt: acceptedAt.getTime(),
           callerKind: caller.kind,
           product: caller.product,
           provider,

@@ -32,7 +32,7 @@ function lineOf(shown: ShownJob, json: boolean): string {
 
 interface Tools {
   readonly jobs: FailedJobs;
-  readonly refusals: Pick<RefusalStore, 'forgetFailed'>;
+  readonly refusals: Pick<RefusalStore, 'forgetFailed' | 'insertOnce'>;
 }
 
 async function retry({ jobs, refusals }: Tools, shown: ShownJob): Promise<void> {
@@ -40,14 +40,20 @@ async function retry({ jobs, refusals }: Tools, shown: ShownJob): Promise<void> 
   await jobs.retry(shown.id);
 }
 
+/** The address of a stamp that nobody makes any more still tells so. */
+async function drop({ jobs, refusals }: Tools, shown: ShownJob): Promise<void> {
+  await refusals.insertOnce(stampsOf(shown).map((tokenId) => ({ tokenId, reason: 'stamp_failed', at: shown.failedAt })));
+  await jobs.drop(shown.id);
+}
+
 async function openTools(environment: OperatorCommand['environment']): Promise<Tools & { close(): Promise<void> }> {
   const settings = settingsSchema.pick({ REDIS_URL: true, MONGODB_URL: true });
   const { REDIS_URL, MONGODB_URL } = parseSettings(settings, withSecretFiles(environment));
   const log = createLogger({ level: 'silent', process: 'operator' });
+  const store = connectStore(MONGODB_URL, log);
   const redis = connectProducer(REDIS_URL, log);
   await untilReady(redis);
   const jobs = openFailedJobs({ redis, log });
-  const store = connectStore(MONGODB_URL, log);
   return {
     jobs,
     refusals: createRefusalStore(store.db),
@@ -55,7 +61,6 @@ async function openTools(environment: OperatorCommand['environment']): Promise<T
       await jobs.close();
       await store.close();
       await disconnect(redis);
-      if (redis.status !== 'end') redis.disconnect();
     },
   };
 }
@@ -84,7 +89,7 @@ export const jobs = (command: OperatorCommand): Promise<OperatorExitCode> =>
       }
       const { found, missing } = await select(tools, { operands: ids, json, all });
       for (const job of found) {
-        await (action === 'retry' ? retry(tools, job) : tools.jobs.drop(job.id));
+        await (action === 'retry' ? retry(tools, job) : drop(tools, job));
         stdout.write(json ? lineOf(job, json) : `${job.id} ${action === 'retry' ? 'is tried again' : 'was dropped'}\n`);
       }
       for (const id of missing) stderr.write(`qstamp: no job ${id} was given up\n`);

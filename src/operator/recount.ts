@@ -8,7 +8,7 @@ import { type OperatorCommand, type OperatorExitCode, runOperatorCommand, UsageE
 
 const usage = `qstamp recount FROM TO: counts the stamps of some hours again, from the stamps themselves
 
-  FROM, TO  times such as 2026-11-24T18:00Z or 2026-11-24 (UTC); every hour that begins from FROM on and before TO is counted
+  FROM, TO  times such as 2026-11-24T18:00Z or 2026-11-24 (UTC); every hour that the span touches is counted
   --help
 
 The service does so by itself for each hour that is over. Failures and latencies stay as they were counted. Hours that were counted by a
@@ -25,8 +25,8 @@ function timeOf(name: string, text: string | undefined): number {
 
 /** `qstamp recount FROM TO`. Resolves with the exit code. */
 export const recount = (command: OperatorCommand): Promise<OperatorExitCode> =>
-  runOperatorCommand(command, usage, async ({ operands: [from, to, ...others] }) => {
-    if (others.length > 0) throw new UsageError('recount takes two times');
+  runOperatorCommand(command, usage, async ({ operands: [from, to, ...others], json, all }) => {
+    if (others.length > 0 || json || all) throw new UsageError('recount takes two times');
     const [fromMs, toMs] = [timeOf('FROM', from), timeOf('TO', to)];
     if (fromMs >= toMs) throw new UsageError('recount: FROM is not before TO');
     const { MONGODB_URL } = parseSettings(settingsSchema.pick({ MONGODB_URL: true }), withSecretFiles(command.environment));

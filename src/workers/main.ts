@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { version } from '../shared/contract/version.ts';
 import { connectWorker, disconnect } from '../shared/queue/connection.ts';
-import { consumeJobs, type FailedJob, forgetSchedule, scheduleJob } from '../shared/queue/consumer.ts';
+import { consumeJobs, forgetSchedule, scheduleJob } from '../shared/queue/consumer.ts';
 import { createContentsUnderWay } from '../shared/queue/contents-under-way.ts';
 import { openFailedJobs } from '../shared/queue/failed-jobs.ts';
 import { startHeartbeat } from '../shared/queue/heartbeat.ts';
 import { createJobSender } from '../shared/queue/job-sender.ts';
+import type { FailedJob } from '../shared/queue/jobs.ts';
 import { createOutputOrder } from '../shared/queue/output-order.ts';
 import { sendReplies } from '../shared/queue/replies.ts';
 import type { WorkerReply } from '../shared/queue/sent-reply.ts';
@@ -68,8 +69,11 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
   lifecycle.onClose('jobs', () => jobs.close());
   const outputOrder = createOutputOrder(redis);
   const sendRepliesTo = (replyTo: string, replies: readonly WorkerReply[]) => sendReplies({ redis, log }, replyTo, replies);
-  const recordFailed = (job: FailedJob) =>
-    recordFailedStamps({ refusals: store.refusals, outputOrder, sendReplies: sendRepliesTo, clock: systemClock }, job);
+  const recordFailed = (job: FailedJob) => recordFailedStamps({ ...store, outputOrder, clock: systemClock }, job);
+  const tellFailed = async (job: FailedJob) => {
+    const replies = await recordFailed(job);
+    if (job.name === 'stamp' && replies.length > 0) await sendRepliesTo(job.payload.replyTo, replies);
+  };
   const failedJobs = openFailedJobs({ redis, log });
   lifecycle.onClose('failed jobs', () => failedJobs.close());
   const processors = createProcessors({
@@ -121,7 +125,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     concurrency: config.WORKER_CONCURRENCY,
     log,
     onFailed: metrics.jobFailed,
-    onGivenUp: recordFailed,
+    onGivenUp: tellFailed,
   });
   lifecycle.onClose('consumer', () => consumer.close());
   const heartbeat = startHeartbeat({

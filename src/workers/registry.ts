@@ -1,6 +1,5 @@
-import type { FailedJob } from '../shared/queue/consumer.ts';
 import type { FailedJobs } from '../shared/queue/failed-jobs.ts';
-import type { JobProcessors } from '../shared/queue/jobs.ts';
+import type { FailedJob, JobProcessors } from '../shared/queue/jobs.ts';
 import type { OutputOrder } from '../shared/queue/output-order.ts';
 import type { CounterStore } from '../shared/store/counters.ts';
 import type { OrphanBatchStore } from '../shared/store/orphan-batches.ts';
@@ -26,7 +25,7 @@ export type WorkerDeps = StampMakerDeps &
     readonly orphanBatches: OrphanBatchStore;
     readonly readContentsUnderWay: () => Promise<ReadonlySet<string>>;
     readonly listFailedJobs: FailedJobs['list'];
-    readonly recordFailed: (job: FailedJob) => Promise<void>;
+    readonly recordFailed: (job: FailedJob) => Promise<unknown>;
     readonly counters: CounterStore;
     readonly outputs: OutputStore;
     readonly outputOrder: OutputOrder;
@@ -60,7 +59,6 @@ export function createProcessors(deps: WorkerDeps): JobProcessors {
       clock,
       log,
     }),
-    'counter-fold': async () => {},
     recount: () => counters.recountEnded(clock()),
     'qstamp-renew': async () => void (await createRenewProcessor(deps)()),
     'otp-mail': createOtpMailProcessor({

@@ -2,7 +2,8 @@ import { ReplyError } from 'ioredis';
 import { expect, test } from 'vitest';
 import { ServiceError } from '../../src/shared/domain/service-error.ts';
 import { TransientError } from '../../src/shared/domain/transient-error.ts';
-import { type FailedJob, isTransient } from '../../src/shared/queue/consumer.ts';
+import { isTransient } from '../../src/shared/queue/consumer.ts';
+import type { FailedJob } from '../../src/shared/queue/jobs.ts';
 import { NotItsTurnError } from '../../src/shared/queue/jobs.ts';
 import { eventually } from '../support/eventually.ts';
 import { openQueueLab } from '../support/queue-lab.ts';
@@ -16,7 +17,8 @@ test.each([
   [true, new Error('Connection is closed.')],
   [true, new Error('Command timed out')],
   [true, AbortSignal.abort().reason],
-  [true, Object.assign(new Error('connect ECONNREFUSED'), { syscall: 'connect' })],
+  [true, new AggregateError([Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })])],
+  [true, Object.assign(new Error('connect ECONNREFUSED'), { syscall: 'connect', code: 'ECONNREFUSED' })],
   [false, new Error('a broken invariant')],
   [false, new TypeError('undefined is not a function')],
   [false, 'thrown, and no error'],

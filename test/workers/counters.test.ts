@@ -18,7 +18,7 @@ const now = at('05-20T12:30');
 const log = pino({ level: 'silent' });
 
 const tally = {
-  acceptedAt: now,
+  idMadeAt: now,
   provider: 'tsa: v1.2 $',
   isQualified: false,
   callerKind: 'internal',
@@ -77,7 +77,7 @@ async function storeStamps({ store }: Opened, timeMs: number, stamps: number): P
 /** A stamp that is stored and counted. */
 async function stamp(opened: Opened, timeMs: number): Promise<void> {
   await storeStamps(opened, timeMs, 1);
-  await count(opened, [{ ...tally, acceptedAt: timeMs }]);
+  await count(opened, [{ ...tally, idMadeAt: timeMs }]);
 }
 
 const rowOf = (db: Db, _id: string) => collectionOf(db, 'counts').findOne({ _id });
@@ -94,8 +94,8 @@ test('S12: stamps count in the hour of their id, for their product, and for prov
     count(opened, [qualified, { ...qualified, callerKind: 'tsa', product: undefined }]),
     count(opened, [{ ...tally, outcome: 'failed' }]),
     // The last 24 hours are this one and the 23 before it.
-    count(opened, [{ ...tally, acceptedAt: at('05-19T19:00') }]),
-    count(opened, [{ ...tally, acceptedAt: at('05-19T18:59'), product: 'a' }]),
+    count(opened, [{ ...tally, idMadeAt: at('05-19T19:00') }]),
+    count(opened, [{ ...tally, idMadeAt: at('05-19T18:59'), product: 'a' }]),
   ]);
   const series = ({ provider, isQualified, callerKind }: StampTally) => ({ provider, isQualified, callerKind });
   const of = (date: string, one: StampTally, stamps: number, failed: number, p50: number, p95: number) => ({
@@ -154,11 +154,11 @@ test('S12: an hour that has ended 15 minutes ago is counted again, once: right i
   const { counters, db } = opened;
   // A killed process has counted nothing of one hour, and another one twice what it stored.
   await storeStamps(opened, at('05-20T10:59:59.999'), 2);
-  await count(opened, [{ ...tally, acceptedAt: at('05-20T10:10'), outcome: 'failed', provider: 'away' }]);
+  await count(opened, [{ ...tally, idMadeAt: at('05-20T10:10'), outcome: 'failed', provider: 'away' }]);
   await stamp(opened, at('05-20T11:00'));
   await count(opened, [
-    { ...tally, acceptedAt: at('05-20T11:00') },
-    { ...tally, acceptedAt: at('05-20T11:00'), provider: 'nobody', product: 'never stored' },
+    { ...tally, idMadeAt: at('05-20T11:00') },
+    { ...tally, idMadeAt: at('05-20T11:00'), provider: 'nobody', product: 'never stored' },
   ]);
   counters.add({ verifications: 7 }, at('05-20T11:20'));
   await counters.close();
@@ -229,13 +229,13 @@ test('S12, V1: leaves of batches, stamps of version 0.2.0 and damaged documents 
   );
 });
 
-test('S12: hours of months before the last one become days and a month; cut off anywhere, no total changes and the next run goes on', async () => {
+test('S12: hours of months before the last one become days; cut off anywhere, no total changes and the next run goes on', async () => {
   const opened = await openFresh();
   const { counters, db } = opened;
   const rows = collectionOf(db, 'counts');
   const times = ['02-03T04:10', '02-03T05:10', '02-28T23:59', '03-31T23:59', '04-01T00:00', '05-20T12:30'].map(at);
   for (const timeMs of times) await stamp(opened, timeMs);
-  await count(opened, [{ ...tally, acceptedAt: at('02-03T05:20'), outcome: 'failed' }]);
+  await count(opened, [{ ...tally, idMadeAt: at('02-03T05:20'), outcome: 'failed' }]);
   const hours = await rows.find({}).toArray();
   const readAll = async () => [
     await counters.totals(later),
@@ -246,7 +246,7 @@ test('S12: hours of months before the last one become days and a month; cut off 
   const figures = await readAll();
   expect(figures).toMatchObject([{ lifetime: { stamps: 6, failed: 1 } }, { length: 5 }, { length: 4 }, 6]);
 
-  const kept = ['2026-02', '2026-02-03', '2026-02-28', '2026-03', '2026-03-31', '2026-04-01T00', '2026-05-20T12'];
+  const kept = ['2026-02-03', '2026-02-28', '2026-03-31', '2026-04-01T00', '2026-05-20T12'];
   const idsOf = async () => (await rows.find({}).sort({ _id: 1 }).toArray()).map(({ _id }) => _id);
   const fold = async () => {
     await counters.recountEnded(now);
@@ -256,15 +256,15 @@ test('S12: hours of months before the last one become days and a month; cut off 
   await fold();
   await fold();
   const ofFebruary = hours.filter(({ _id }) => _id.startsWith('2026-02'));
-  // Before any hour was removed; before the document of the month was written; and before that of a day was.
-  for (const missing of [[], ['2026-02'], ['2026-02', '2026-02-28']]) {
+  // Before any hour was removed; before the document of one day was written; and before that of any was.
+  for (const missing of [[], ['2026-02-28'], ['2026-02-03', '2026-02-28']]) {
     await rows.deleteMany({ _id: { $in: missing } });
     await rows.insertMany(ofFebruary);
     expect(await readAll()).toEqual(figures);
     await fold();
   }
 
-  // An hour that is folded is counted again with its day and its month.
+  // An hour that is folded is counted again with its day.
   await storeStamps(opened, at('02-03T05:30'), 2);
   await counters.recount(at('02-03T05:00'), at('02-03T06:00'));
   expect(await idsOf()).toEqual(kept);

@@ -94,7 +94,10 @@ export async function acceptAllPromised(
   const until = ends.clock() + ends.waitMs;
   const accepted = ends.queue.accept(items.map(promised), () => ends.clock() < until);
   const heard = hearWithin(ends, items, patienceMs);
-  const outcomes = accepted.map(async (acceptance, index) => ({ acceptance: await acceptance, reply: await heard[index] }));
+  const outcomes = accepted.map(async (accepting, index) => {
+    const [acceptance, reply] = await Promise.all([accepting, heard[index]]);
+    return { acceptance, reply };
+  });
   for (const outcome of outcomes) outcome.catch(() => undefined);
   await untilAnyIsAccepted(accepted);
   return outcomes;

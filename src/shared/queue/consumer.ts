@@ -1,12 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { DelayedError, type Job, Queue, UnrecoverableError, Worker } from 'bullmq';
+import { DelayedError, type Job, UnrecoverableError, Worker } from 'bullmq';
 import { type Redis, ReplyError } from 'ioredis';
 import { ServiceError } from '../domain/service-error.ts';
 import { TransientError } from '../domain/transient-error.ts';
 import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
-import { type JobName, type JobPayload, type JobProcessors, type JobRun, jobContracts, NotItsTurnError, queueConcurrency } from './jobs.ts';
-import { jobOptionsOf } from './open-queue.ts';
+import {
+  type FailedJob,
+  failedJobOf,
+  type JobName,
+  type JobProcessors,
+  type JobRun,
+  jobContracts,
+  NotItsTurnError,
+  queueConcurrency,
+} from './jobs.ts';
+import { jobOptionsOf, openQueue } from './open-queue.ts';
 
 /** A killed worker's jobs start again after at most `lockMs` + `stalledCheckMs` (docs/architecture.md "Facts that bite"). */
 const lockMs = 5_000;
@@ -51,22 +60,32 @@ class JobLostError extends TransientError {
   override readonly name = 'JobLostError';
 }
 
-/** Words of ioredis 6 for a connection that is lost, which have no class of their own. */
-const lostConnection = /^(Connection is closed|Command timed out|Stream isn't writeable)/;
+/** Words of ioredis 6 and BullMQ for a connection or a lock that is lost, and of V8 for want of memory. They have no class of their own. */
+const transientMessage = /^(Connection is closed|Command timed out|Stream isn't writeable|Missing lock|Array buffer allocation failed)/;
+const transientName = /^(AbortError|TimeoutError|MaxRetriesPerRequestError)$/;
+/** Of the operating system, of streams and of sockets. */
+const transientCode = /^(E[A-Z]+$|ERR_STREAM_|ERR_SOCKET_)/;
 
-/** Whether the job can succeed later without anybody mending it. What nobody has foreseen is taken for a fault of the job. */
+/** Whether the job can succeed later without anybody mending it. Unknown errors count as the job's own fault. */
 export function isTransient(error: unknown): boolean {
   if (error instanceof TransientError || error instanceof ServiceError || error instanceof ReplyError) return true;
-  return error instanceof Error && (lostConnection.test(error.message) || error.name === 'AbortError' || 'syscall' in error);
+  if (!(error instanceof Error)) return false;
+  if (error instanceof AggregateError) return error.errors.every(isTransient);
+  const code = 'code' in error ? String(error.code) : '';
+  return transientMessage.test(error.message) || transientName.test(error.name) || transientCode.test(code);
 }
 
 const unknownJobRetryMs = 60_000;
 
-/** KEYS: the lock of a job, the job. ARGV: who holds it, the new payload. BullMQ itself would replace the payload of a job that another worker runs. */
+/** KEYS: the lock of a job, the job. ARGV: who holds the lock. The scripts do nothing to a job that another worker runs, or that is gone. */
 const replaceWhileLocked = `
   if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
   redis.call('HSET', KEYS[2], 'data', ARGV[2])
   return 1
+`;
+const countFailureWhileLocked = `
+  if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+  return redis.call('HINCRBY', KEYS[2], ARGV[2], 1)
 `;
 
 /**
@@ -79,18 +98,6 @@ const farewellMs = 1_000;
 export interface Consumer {
   /** Takes no new job and resolves when those under way have ended. */
   close(): Promise<void>;
-}
-
-/** A job that was given up. */
-export type FailedJob = {
-  readonly [Name in JobName]: { readonly name: Name; readonly id: string; readonly payload: JobPayload<Name> };
-}[JobName];
-
-/** The job as its contract knows it; undefined where it is of another version of the service. */
-export function failedJobOf(job: Job): FailedJob | undefined {
-  if (!Object.hasOwn(jobContracts, job.name)) return undefined;
-  const payload = jobContracts[job.name as JobName].payload.safeParse(job.data);
-  return payload.success ? ({ name: job.name, id: job.id ?? '', payload: payload.data } as FailedJob) : undefined;
 }
 
 /** Runs the jobs of every queue in this process, at most `concurrency` of each queue at a time. */
@@ -134,7 +141,10 @@ export function consumeJobs(options: {
       await job.moveToDelayed(Date.now() + error.waitMs, lock);
       throw new DelayedError();
     }
-    if (isTransient(error) || (await redis.hincrby(keyOf(job), ownFailuresField, 1)) < triesOfBroken) throw error;
+    if (isTransient(error)) throw error;
+    const key = keyOf(job);
+    const failures = Number(await redis.eval(countFailureWhileLocked, 2, `${key}:lock`, key, lock ?? '', ownFailuresField));
+    if (failures < triesOfBroken) throw error;
     throw new UnrecoverableError(error instanceof Error ? error.message : String(error));
   }
 
@@ -152,7 +162,7 @@ export function consumeJobs(options: {
     try {
       if (failed) await onGivenUp?.(failed);
     } catch (error) {
-      log.warn({ err: error, job: job.id }, 'that a job was given up is told later');
+      log.warn({ err: error, job: job.id }, 'could not record a given-up job; the sweep will');
     }
   }
 
@@ -205,21 +215,19 @@ export function consumeJobs(options: {
 
 /** Ends a schedule of maintenance that an earlier version has made. */
 export async function forgetSchedule(redis: Redis, name: string, log: Logger): Promise<void> {
-  const queue = new Queue('maintenance', { connection: redis, prefix: keyPrefix });
-  queue.on('error', (error) => log.debug({ err: error }, 'queue connection'));
+  const queue = openQueue('maintenance', { redis, log });
   await queue.removeJobScheduler(name);
   await queue.close();
 }
 
-/** Makes sure that a job without payload runs regularly, once for all workers; a run that fails is tried again. `when`: every so many milliseconds, or a cron pattern in UTC. */
+/** Makes sure that a job without payload runs regularly, once for all workers. `when`: every so many milliseconds, or a cron pattern in UTC. */
 export async function scheduleJob(
   redis: Redis,
   name: 'sweep' | 'recount' | 'qstamp-renew',
   when: { readonly every: number } | { readonly pattern: string },
   log: Logger,
 ): Promise<void> {
-  const queue = new Queue(jobContracts[name].queue, { connection: redis, prefix: keyPrefix });
-  queue.on('error', (error) => log.debug({ err: error }, 'queue connection'));
+  const queue = openQueue(jobContracts[name].queue, { redis, log });
   // Of all workers together, as `queueConcurrency` is of one.
   if (queueConcurrency[queue.name] === 1) await queue.setGlobalConcurrency(1);
   const repeat = 'pattern' in when ? { ...when, tz: 'UTC' } : when;

@@ -2,7 +2,8 @@ import type { Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
-import { type FailedJob, failedJobOf, ownFailuresField } from './consumer.ts';
+import { ownFailuresField } from './consumer.ts';
+import { type FailedJob, failedJobOf } from './jobs.ts';
 import { keptQueues, openQueue } from './open-queue.ts';
 
 /** A job that was given up, as an operator sees it. */

@@ -33,8 +33,6 @@ const webhookSchema = z.discriminatedUnion('event', [
 export const jobContracts = {
   stamp: { queue: stampQueueName, payload: stampJobSchema },
   sweep: { queue: 'maintenance', payload: z.object({}) },
-  /** Scheduled by versions before 0.3.0; there is nothing to do any more. */
-  'counter-fold': { queue: 'maintenance', payload: z.object({}) },
   recount: { queue: 'maintenance', payload: z.object({}) },
   'qstamp-renew': { queue: 'renewals', payload: z.object({}) },
   'otp-mail': { queue: 'emails', payload: otpMailSchema },
@@ -50,6 +48,18 @@ export const queueConcurrency: Readonly<Record<string, number>> = { emails: 8, w
 
 export type JobName = keyof typeof jobContracts;
 export type JobPayload<Name extends JobName> = z.output<(typeof jobContracts)[Name]['payload']>;
+
+/** A job that was given up. */
+export type FailedJob = {
+  readonly [Name in JobName]: { readonly name: Name; readonly id: string; readonly payload: JobPayload<Name> };
+}[JobName];
+
+/** The job as its contract knows it; undefined where it is of another version of the service. */
+export function failedJobOf({ name, id = '', data }: { name: string; id?: string | undefined; data: unknown }): FailedJob | undefined {
+  if (!Object.hasOwn(jobContracts, name)) return undefined;
+  const payload = jobContracts[name as JobName].payload.safeParse(data);
+  return payload.success ? ({ name, id, payload: payload.data } as FailedJob) : undefined;
+}
 
 /** What a processor is told beside the payload. */
 export interface JobRun {

@@ -1,4 +1,4 @@
-import type { AnyBulkWriteOperation, Collection, Db, UpdateFilter } from 'mongodb';
+import type { Collection, Db, Filter, UpdateFilter } from 'mongodb';
 import { bucketOf, quantile } from '../domain/latency-histogram.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { BatchStore } from './batches.ts';
@@ -10,11 +10,11 @@ import {
   dayOf,
   hourOf,
   hoursBetween,
+  isDay,
   keyOfName,
   keyOfSeries,
   mergeCounts,
   mergeSeries,
-  monthOf,
   type PeriodCounts,
   type PeriodDocument,
   type Series,
@@ -22,16 +22,17 @@ import {
   seriesOfKey,
   spanOf,
   totalsOf,
+  utcDay,
   withoutParts,
 } from './period-counts.ts';
 import { createStampCounts } from './stamp-counts.ts';
 
-export { type Activity, type ActivityTotals, utcDay } from './period-counts.ts';
+export { type ActivityTotals, utcDay } from './period-counts.ts';
 
 /** A finished stamp. */
 export interface StampTally extends Series {
   /** When its id was made, in milliseconds since the epoch: it counts in that hour. */
-  readonly acceptedAt: number;
+  readonly idMadeAt: number;
   readonly outcome: 'stamped' | 'failed';
   /** As `storedProductOf` names it. */
   readonly product: string | undefined;
@@ -70,7 +71,7 @@ export interface CounterStore {
    * @throws ServiceError `store_unavailable`
    */
   recount(fromMs: number, toMs: number): Promise<number>;
-  /** Counts every hour of the last day again, once, that had ended 15 minutes ago; and folds the hours of old months. @throws ServiceError `store_unavailable` */
+  /** Counts every hour that ended 15 minutes ago or earlier again, once, and folds the hours of old months into days. @throws ServiceError `store_unavailable` */
   recountEnded(timeMs: number): Promise<void>;
   /** Takes over what an earlier version has counted, once. @throws ServiceError `store_unavailable` */
   upgrade(timeMs: number): Promise<void>;
@@ -88,7 +89,7 @@ const countedWhenAsked = 10_000;
 
 export function createCounterStore(db: Db, { batches, log }: { batches: Pick<BatchStore, 'findClaims'>; log: Logger }): CounterStore {
   const counts: Collection<PeriodDocument> = db.collection('counts');
-  const countStamps = createStampCounts(db, batches);
+  const stamps = createStampCounts(db, batches);
 
   /** What is to be added to each hour, by the path of the figure. */
   let pending = new Map<string, Record<string, number>>();
@@ -105,7 +106,7 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
   }
 
   async function addToHour(hour: string, $inc: Record<string, number>): Promise<void> {
-    // What comes after its hour was counted again has it counted once more.
+    // A count that arrives after the recount makes the next run recount this hour.
     const change = { $inc, $unset: { recountedAt: '' } } as UpdateFilter<PeriodDocument>;
     const update = () => counts.updateOne({ _id: hour }, change, { upsert: true });
     try {
@@ -136,7 +137,7 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
     for (const hour of new Set([hourOf(timeMs - lateMs), hourOf(timeMs)])) {
       if ((documents.find(({ _id }) => _id === hour)?.done?.stamps ?? 0) > countedWhenAsked) continue;
       const { fromMs, toMs } = spanOf(hour);
-      const counted = await countStamps(fromMs, toMs, countedWhenAsked);
+      const counted = await stamps.countUpTo(countedWhenAsked, fromMs, toMs);
       if (counted) open.set(hour, counted);
     }
     return open;
@@ -149,64 +150,77 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
     return [...closed, ...[...open].map(([_id, counted]) => ({ _id, ...counted }))];
   }
 
-  async function recountPeriod(period: string, known: PeriodDocument | undefined): Promise<void> {
+  /** Counts the stamps of an hour, or of its day where its hours are folded, again. */
+  async function recountHour(hour: string): Promise<void> {
+    const projection = { series: 1, 'done.stamps': 1 };
+    const [known] = await inStore(() =>
+      counts
+        .find({ _id: { $in: [dayOf(hour), hour] } }, { projection, maxTimeMS })
+        .sort({ _id: 1 })
+        .limit(1)
+        .toArray(),
+    );
+    const period = known?._id ?? hour;
     const { fromMs, toMs } = spanOf(period);
-    const { done, products = {}, series = {} } = await countStamps(fromMs, toMs);
+    const { done, products = {}, series = {} } = await stamps.count(fromMs, toMs);
     if (!known && !done?.stamps) return;
     const keys = new Set([...Object.keys(known?.series ?? {}), ...Object.keys(series)]);
     const ofSeries = Object.fromEntries([...keys].map((key) => [`series.${key}.stamps`, series[key]?.stamps ?? 0]));
     const $set = { products, 'done.stamps': done?.stamps ?? 0, ...ofSeries, recountedAt: new Date() };
-    await inStore(() => counts.updateOne({ _id: period }, { $set } as UpdateFilter<PeriodDocument>, { upsert: true }));
+    // What was counted meanwhile may be counted here too, or not: then the hour is left for the next time.
+    const unchanged = known && { 'done.stamps': known.done?.stamps ?? { $exists: false } };
+    const filter = { _id: period, ...unchanged } as Filter<PeriodDocument>;
+    await inStore(() => counts.updateOne(filter, { $set } as UpdateFilter<PeriodDocument>, { upsert: !known }));
   }
 
   async function recountHours(hours: readonly string[]): Promise<void> {
-    const documents = await inStore(() => counts.find({}, { projection: { series: 1, 'done.stamps': 1 }, maxTimeMS }).toArray());
-    const known = new Map(documents.map((document) => [document._id, document]));
-    const periods = new Set(
-      hours.flatMap((hour) => {
-        const longer = [monthOf(hour), dayOf(hour)].filter((period) => known.has(period));
-        return longer.length > 0 ? longer : [hour];
-      }),
-    );
-    for (const period of periods) await recountPeriod(period, known.get(period));
+    for (const hour of hours) await recountHour(hour);
   }
 
-  const readOlder = () => inStore(() => counts.findOne<OlderCounts>({ _id: olderCountsId }));
+  let isUpgraded = false;
+
+  async function upgrade(timeMs: number): Promise<void> {
+    if (!isUpgraded) await takeOverOlderCounters({ db, counts, countStamps: stamps.count, recountHours, timeMs });
+    isUpgraded = true;
+  }
 
   /** Hours before this one were counted by an earlier version, in days. */
-  const firstHour = async (): Promise<string> => (await readOlder())?.before ?? '';
+  const firstHour = async (): Promise<string> =>
+    (await inStore(() => counts.findOne<OlderCounts>({ _id: olderCountsId }, { maxTimeMS })))?.before ?? '';
 
-  /** Replaces the hours of a month by one document for each day and one for the month. The hours are removed last. */
-  async function foldMonth(month: string, documents: readonly PeriodDocument[]): Promise<void> {
-    const ofMonth = documents.filter(({ _id }) => monthOf(_id) === month);
-    const isFolded = ofMonth.some(({ _id }) => _id === month);
-    const hours = ofMonth.filter(({ _id }) => _id.length > dayOf(_id).length);
-    if (!isFolded) {
-      const days = Map.groupBy(withoutParts(ofMonth), ({ _id }) => dayOf(_id));
-      const made = [...days].map(([_id, parts]): PeriodDocument => ({ _id, ...mergeCounts(parts) }));
-      const replacements = [...made, { _id: month, ...mergeCounts(made) }].map(
-        (document): AnyBulkWriteOperation<PeriodDocument> => ({
-          replaceOne: { filter: { _id: document._id }, replacement: document, upsert: true },
-        }),
-      );
-      await inStore(() => counts.bulkWrite(replacements, { ordered: true }));
-    }
-    await inStore(() => counts.deleteMany({ _id: { $in: hours.map(({ _id }) => _id) } }));
+  /** Hours that ended 15 minutes ago or earlier and were not counted again since. */
+  async function hoursToRecount(timeMs: number): Promise<string[]> {
+    const known = await inStore(() => counts.find({}, { projection: { recountedAt: 1 }, maxTimeMS }).toArray());
+    const recounted = new Set(
+      known.filter(({ _id, recountedAt }) => isDay(_id) || Number(recountedAt) >= spanOf(_id).toMs + settledAfterMs).map(({ _id }) => _id),
+    );
+    // Of the last day also those in which nothing was counted.
+    const settled = hoursBetween(timeMs - 25 * hourMs, timeMs - hourMs - settledAfterMs + 1);
+    const [last = '', first] = [settled.at(-1), await firstHour()];
+    const hours = new Set([...settled, ...known.map(({ _id }) => _id).filter((id) => id.length === last.length)]);
+    return [...hours].filter((hour) => hour >= first && hour <= last && !recounted.has(hour) && !recounted.has(dayOf(hour)));
   }
 
-  /** Hours are kept for the month that runs and the one before. */
-  async function foldMonths(timeMs: number): Promise<void> {
+  /** Replaces the hours of days before the last month by one document for each day. The hours are removed last. */
+  async function foldDays(timeMs: number): Promise<void> {
     const today = new Date(timeMs);
-    const kept = monthOf(hourOf(Date.UTC(today.getUTCFullYear(), today.getUTCMonth() - 1)));
+    const kept = utcDay(Date.UTC(today.getUTCFullYear(), today.getUTCMonth() - 1));
     const documents = await inStore(() => counts.find({ _id: { $lt: kept } }, { maxTimeMS }).toArray());
-    const months = documents.filter(({ _id }) => _id.length > dayOf(_id).length).map(({ _id }) => monthOf(_id));
-    for (const month of new Set(months)) await foldMonth(month, documents);
+    const hours = documents.filter(({ _id }) => !isDay(_id));
+    const days = Map.groupBy(
+      withoutParts(documents).filter(({ _id }) => !isDay(_id)),
+      ({ _id }) => dayOf(_id),
+    );
+    for (const [_id, parts] of days) {
+      await inStore(() => counts.replaceOne({ _id }, mergeCounts(parts), { upsert: true }));
+    }
+    if (hours.length > 0) await inStore(() => counts.deleteMany({ _id: { $in: hours.map(({ _id }) => _id) } }));
   }
 
   return {
     addStamps: (tallies) => {
-      for (const { acceptedAt, outcome, product, latencyMs, ...series } of tallies) {
-        const hour = hourOf(acceptedAt);
+      for (const { idMadeAt, outcome, product, latencyMs, ...series } of tallies) {
+        const hour = hourOf(idMadeAt);
         const path = `series.${keyOfSeries(series)}`;
         const activity = outcome === 'stamped' ? 'stamps' : 'failed';
         count(hour, `done.${activity}`);
@@ -229,7 +243,7 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
       const found = await inStore(() =>
         counts.find({ _id: { $gte: since } }, { projection: { series: 1, 'done.stamps': 1 }, maxTimeMS }).toArray(),
       );
-      const days = withoutParts(found.filter(({ _id }) => _id !== monthOf(_id) && _id !== olderCountsId));
+      const days = withoutParts(found.filter(({ _id }) => _id !== olderCountsId));
       const entries = (await withOpenHours(days, timeMs)).flatMap(({ _id, series = {} }) =>
         Object.entries(series).map(([key, ofSeries]) => ({ date: dayOf(_id), key, ofSeries })),
       );
@@ -255,14 +269,11 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
       return hours.length;
     },
     recountEnded: async (timeMs) => {
-      const lastDay = hoursBetween(timeMs - 25 * hourMs, timeMs - hourMs - settledAfterMs + 1);
-      const first = await firstHour();
-      const found = await inStore(() => counts.find({ _id: { $in: lastDay } }, { projection: { recountedAt: 1 }, maxTimeMS }).toArray());
-      const recounted = found.filter(({ _id, recountedAt }) => recountedAt && recountedAt.getTime() >= spanOf(_id).toMs);
-      await recountHours(lastDay.filter((hour) => hour >= first && !recounted.some(({ _id }) => _id === hour)));
-      await foldMonths(timeMs);
+      await upgrade(timeMs);
+      await recountHours(await hoursToRecount(timeMs));
+      await foldDays(timeMs);
     },
-    upgrade: async (timeMs) => takeOverOlderCounters({ db, counts, countStamps, recountHours, timeMs }),
+    upgrade,
     close: async () => {
       clearTimeout(timer);
       await writing;

@@ -24,12 +24,17 @@ const longestMs = 20_000;
 /** What content of so many bytes may take, milliseconds: as long as small commands, and a second more for each 128 KiB. */
 export const limitForBytes = (bytes: number): number => longestMs + Math.ceil(bytes / (128 * 1024)) * 1_000;
 
+/** The store refuses this very document: too large (BSONObjectTooLarge), too long a key, or not as a validator wants it. */
+const refusedDocumentCodes: readonly unknown[] = [10_334, 17_280, 121];
+
+const isRefusedDocument = (error: MongoError): boolean => refusedDocumentCodes.includes(error.code);
+
 /** The store is away, or is not ours to use (E10); `cause` is logged. */
 export const unavailable = (cause: unknown) =>
   new ServiceError('store_unavailable', 'The store cannot be reached at the moment.', { retryAfterSeconds: 2, cause });
 
 /**
- * Runs an operation of the store. Every failure of driver or server becomes `store_unavailable` (E10), also errors that are not known:
+ * Runs an operation of the store. Every failure of driver or server becomes `store_unavailable` (E10), but for a document that is refused for itself; also errors that are not known:
  * DocumentDB's gateway answers such while its PostgreSQL is down, and they are never the caller's fault. An operation that has not ended
  * after `limitMs` fails too: mongodb 7.9 can wait for ever for a destroyed socket.
  *
@@ -41,7 +46,8 @@ export async function inStore<T>(operation: () => Promise<T>, limitMs = longestM
   try {
     return await Promise.race([operation(), limit.promise]);
   } catch (error) {
-    throw error instanceof MongoError || isBrokenPipe(error) ? unavailable(error) : error;
+    const isAway = error instanceof MongoError ? !isRefusedDocument(error) : isBrokenPipe(error);
+    throw isAway ? unavailable(error) : error;
   } finally {
     clearTimeout(timer);
   }

@@ -14,7 +14,7 @@ import {
   totalsOf,
   utcDay,
 } from './period-counts.ts';
-import type { CountStamps } from './stamp-counts.ts';
+import type { StampCounts } from './stamp-counts.ts';
 
 /**
  * Until version 0.3.0 the collection `counters` had one row for each figure of each day, for each hour, for each product and for ever, and
@@ -36,16 +36,21 @@ interface OlderLedger {
 
 export const olderCountsId = 'older';
 
-/** What was counted by an earlier version and cannot be dated. Hours before `before` were not counted by this one. */
+/** What was counted by an earlier version and cannot be dated. */
 export interface OlderCounts extends PeriodDocument {
+  /** Hours before this one were not counted by this version. */
   readonly before: string;
+  /** When the counters were taken over for the first time. */
+  readonly takenAt: Date;
+  readonly isComplete?: boolean;
 }
 
 const dayRow = /^day:([^:]*):([^:]*):([^:]*):(.*)$/s;
 
 async function readRows(db: Db): Promise<OlderRow[]> {
-  const rows = await inStore(() => db.collection<OlderRow>('counters').find({}, { maxTimeMS }).toArray());
+  // The ledgers first: one that an earlier version folds meanwhile is told by its rows.
   const ledgers = await inStore(() => db.collection<OlderLedger>('count_ledgers').find({}, { maxTimeMS }).toArray());
+  const rows = await inStore(() => db.collection<OlderRow>('counters').find({}, { maxTimeMS }).toArray());
   const foldedInto = new Map(rows.map(({ _id, folded = {} }) => [_id, folded]));
   const ofLedgers = ledgers.flatMap(({ _id: ledger, rows: ids = {}, counts = {} }) =>
     Object.entries(ids).flatMap(([number, _id]) => (foldedInto.get(_id)?.[ledger] === undefined ? [{ ...counts[number], _id }] : [])),
@@ -56,24 +61,31 @@ async function readRows(db: Db): Promise<OlderRow[]> {
 const doneOf = ({ _id: _, latency: __, folded: ___, ...figures }: OlderRow): Partial<ActivityTotals> => totalsOf([{ done: figures }]);
 
 /**
- * Takes over, once, what earlier versions have counted. Days before today keep their counts. The stamps of today are counted from
- * the stamps, hour by hour, and what has no date goes into one document of its own. May be cut off anywhere: a further run writes the same.
+ * Takes over, once, what earlier versions have counted. Days before the one on which this begins keep their counts. The stamps of that day are
+ * counted from the stamps, hour by hour, and what has no date goes into one document of its own. May be cut off anywhere, and run by several
+ * processes: all write the same.
  *
  * @throws ServiceError `store_unavailable`
  */
 export async function takeOverOlderCounters(options: {
   db: Db;
   counts: Collection<PeriodDocument>;
-  countStamps: CountStamps;
+  countStamps: StampCounts['count'];
   recountHours: (hours: readonly string[]) => Promise<void>;
   timeMs: number;
 }): Promise<void> {
-  const { db, counts, countStamps, recountHours, timeMs } = options;
-  if ((await inStore(() => counts.findOne({ _id: olderCountsId }))) !== null) return;
+  const { db, countStamps, recountHours, timeMs } = options;
+  const counts = options.counts as unknown as Collection<OlderCounts>;
   const rows = await readRows(db);
   if (rows.length === 0) return;
+  const begun = { before: `${utcDay(timeMs)}T00`, takenAt: new Date(timeMs) };
+  const ofOlder = { _id: olderCountsId };
+  const { before, takenAt, isComplete } = (await inStore(() =>
+    counts.findOneAndUpdate(ofOlder, { $setOnInsert: begun }, { upsert: true, returnDocument: 'after' }),
+  ))!;
+  if (isComplete) return;
 
-  const today = utcDay(timeMs);
+  const today = dayOf(before);
   const midnight = Date.parse(today);
   const parts: { readonly id: string; readonly counted: PeriodCounts }[] = [];
   const undated: PeriodCounts[] = [];
@@ -97,12 +109,13 @@ export async function takeOverOlderCounters(options: {
     _id: `${id}${olderCountsId}`,
     ...mergeCounts(same.map(({ counted }) => counted)),
   }));
-  const ofToday = await countStamps(midnight, timeMs);
+  const ofToday = await countStamps(midnight, takenAt.getTime());
   const older = subtract(mergeCounts(undated), mergeCounts([...dated, ofToday]));
-  for (const document of dated) await inStore(() => counts.replaceOne({ _id: document._id }, document, { upsert: true }));
-  await recountHours(hoursBetween(midnight, timeMs));
-  const kept: OlderCounts = { _id: olderCountsId, before: `${today}T00`, ...older };
-  await inStore(() => counts.replaceOne({ _id: olderCountsId }, kept, { upsert: true }));
+  for (const document of dated) {
+    await inStore(() => options.counts.replaceOne({ _id: document._id }, document, { upsert: true }));
+  }
+  await recountHours(hoursBetween(midnight, takenAt.getTime()));
+  await inStore(() => counts.updateOne(ofOlder, { $set: { ...older, isComplete: true } }));
 }
 
 /** What of the first is not in the second; never less than nothing. */

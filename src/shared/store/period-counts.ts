@@ -21,10 +21,7 @@ export interface PeriodCounts {
   readonly series?: Readonly<Record<string, SeriesCounts>>;
 }
 
-/**
- * The counts of an hour, `2026-11-24T18`, a day, `2026-09-13`, or a month, `2026-09`, all in UTC. A document of a longer period replaces those of
- * its parts, which are not to be added to it.
- */
+/** The counts of an hour, `2026-11-24T18`, or a day, `2026-09-13`, in UTC. The document of a day replaces those of its hours, which are not to be added to it. */
 export interface PeriodDocument extends PeriodCounts {
   readonly _id: string;
   /** When the stamps of the period were counted again, from the stamps themselves. */
@@ -35,23 +32,16 @@ const hourMs = 3_600_000;
 
 export const hourOf = (timeMs: number): string => new Date(timeMs).toISOString().slice(0, 13);
 export const dayOf = (idOrHour: string): string => idOrHour.slice(0, 10);
-export const monthOf = (idOrHour: string): string => idOrHour.slice(0, 7);
+export const isDay = (id: string): boolean => id.length === '2026-09-13'.length;
 export const utcDay = (timeMs: number): string => dayOf(hourOf(timeMs));
 
-/** The first millisecond of a period and the first one after it. */
+/** The first millisecond of an hour or a day and the first one after it. */
 export function spanOf(period: string): { fromMs: number; toMs: number } {
-  if (period.length > dayOf(period).length) {
-    const fromMs = Date.parse(`${period}:00:00Z`);
-    return { fromMs, toMs: fromMs + hourMs };
-  }
-  const fromMs = Date.parse(period);
-  const next = new Date(fromMs);
-  if (period === monthOf(period)) next.setUTCMonth(next.getUTCMonth() + 1);
-  else next.setUTCDate(next.getUTCDate() + 1);
-  return { fromMs, toMs: next.getTime() };
+  const fromMs = Date.parse(isDay(period) ? period : `${period}:00:00Z`);
+  return { fromMs, toMs: fromMs + (isDay(period) ? 24 : 1) * hourMs };
 }
 
-/** The hours that begin in a span of time, oldest first. */
+/** The hours that a span of time touches, oldest first. */
 export function hoursBetween(fromMs: number, toMs: number): string[] {
   const first = Math.floor(fromMs / hourMs);
   return Array.from({ length: Math.max(0, Math.ceil(toMs / hourMs) - first) }, (_, index) => hourOf((first + index) * hourMs));
@@ -74,11 +64,10 @@ export function seriesOfKey(key: string): Series {
   return { callerKind: callerKind as CallerKind, isQualified: qualification === 'qualified', provider };
 }
 
-/** The documents that are not part of another one. */
+/** The documents without the hours of days that have one of their own. */
 export function withoutParts<T extends { readonly _id: string }>(documents: readonly T[]): T[] {
-  const ids = new Set(documents.map(({ _id }) => _id));
-  const isPart = (id: string) => [monthOf(id), dayOf(id)].some((longer) => longer !== id && ids.has(longer));
-  return documents.filter(({ _id }) => !isPart(_id));
+  const days = new Set(documents.map(({ _id }) => _id).filter(isDay));
+  return documents.filter(({ _id }) => isDay(_id) || !days.has(dayOf(_id)));
 }
 
 type Numbers = Readonly<Record<string, number>>;

@@ -40,14 +40,15 @@ const grouping = {
   },
 };
 
-/** Counts the stamps whose ids were made in a span of time. `limit`: undefined is answered where there are more. */
-export type CountStamps = {
-  (fromMs: number, toMs: number): Promise<PeriodCounts>;
-  (fromMs: number, toMs: number, limit: number): Promise<PeriodCounts | undefined>;
-};
+/** Counts the stamps whose ids were made in a span of time. */
+export interface StampCounts {
+  count(fromMs: number, toMs: number): Promise<PeriodCounts>;
+  /** Undefined where there are more than `limit`. */
+  countUpTo(limit: number, fromMs: number, toMs: number): Promise<PeriodCounts | undefined>;
+}
 
 /** `batches`: what is recorded of those that stamps are leaves of. */
-export function createStampCounts(db: Db, batches: Pick<BatchStore, 'findClaims'>): CountStamps {
+export function createStampCounts(db: Db, batches: Pick<BatchStore, 'findClaims'>): StampCounts {
   const stamps: Collection<AnyStamp> = db.collection('stamps');
 
   async function readGroups(fromMs: number, toMs: number, limit: number | undefined): Promise<Group[]> {
@@ -84,19 +85,19 @@ export function createStampCounts(db: Db, batches: Pick<BatchStore, 'findClaims'
     return { done: { stamps: total }, products, series };
   }
 
-  async function countStamps(fromMs: number, toMs: number, limit?: number): Promise<PeriodCounts | undefined> {
-    if (limit !== undefined) {
+  return {
+    count: async (fromMs, toMs) => {
+      const parts: PeriodCounts[] = [];
+      for (let startMs = await firstStampAfter(fromMs, toMs); startMs !== undefined; ) {
+        const endMs = Math.min(startMs + spanMs, toMs);
+        parts.push(await countGroups(await readGroups(startMs, endMs, undefined)));
+        startMs = await firstStampAfter(endMs, toMs);
+      }
+      return mergeCounts(parts);
+    },
+    countUpTo: async (limit, fromMs, toMs) => {
       const counted = await countGroups(await readGroups(fromMs, toMs, limit));
       return (counted.done?.stamps ?? 0) > limit ? undefined : counted;
-    }
-    const parts: PeriodCounts[] = [];
-    for (let startMs = await firstStampAfter(fromMs, toMs); startMs !== undefined; ) {
-      const endMs = Math.min(startMs + spanMs, toMs);
-      parts.push(await countGroups(await readGroups(startMs, endMs, undefined)));
-      startMs = await firstStampAfter(endMs, toMs);
-    }
-    return mergeCounts(parts);
-  }
-
-  return countStamps as CountStamps;
+    },
+  };
 }

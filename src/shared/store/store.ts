@@ -87,7 +87,7 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
       }
     },
     prepare: () =>
-      prepareDatabase(() => inStore(() => createIndexes(db)).then(() => counters.upgrade(systemClock())), { signal: closing.signal, log }),
+      prepareDatabase(() => counters.upgrade(systemClock()).then(() => inStore(() => createIndexes(db))), { signal: closing.signal, log }),
     close: async () => {
       closing.abort();
       await answerWithin(longestFarewellMs, counters.close);

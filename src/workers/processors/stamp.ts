@@ -80,8 +80,14 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
 
   const isFinal = ({ acceptedAt, isPromised = false }: StampItem) => !isPromised && clock() - acceptedAt < patience * waitMs;
 
-  /** Makes and answers what can be, and returns what is still owed. */
-  async function work(replyTo: string, items: StampItem[], run: JobRun, mayExist: boolean): Promise<StampItem[]> {
+  /** Makes and answers what can be, and returns what is still owed. @param others what the job has beside these items and is not done with */
+  async function work(
+    replyTo: string,
+    items: StampItem[],
+    others: readonly StampItem[],
+    run: JobRun,
+    mayExist: boolean,
+  ): Promise<StampItem[]> {
     const { stored, failed, refused, owed } = await makeStamps(items, { mayExist, isFinal });
     const storedIds = new Set(stored.map(({ tokenId }) => tokenId));
     // Before the replies: this job is done again where the queue does not take them.
@@ -90,7 +96,7 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
     const ofTsa = refused.filter(({ code }) => code === 'request_refused');
     // Before the replies: one that is lost leaves its caller with a 504, whose address tells the outcome.
     await refusals.insertOnce(ofTsa.map(({ item: { tokenId }, fault }) => ({ tokenId, reason: 'request_refused', fault, at })));
-    const appendings = appendingsOf(run.jobId, items, stored, owed);
+    const appendings = appendingsOf(run.jobId, items, stored, [...owed, ...others]);
     const ofWorkflows = new Set(appendings.flatMap(({ outputs }) => outputs.map(({ stamp }) => stamp.tokenId)));
     const made = stored.filter(({ tokenId }) => !ofWorkflows.has(tokenId)).map(workerReplyOf);
     // The end of the job is sent behind them, on the same connection: it need not wait until Redis has taken them.
@@ -113,20 +119,25 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
     return kept;
   }
 
-  /** What is owed of a job, and what of it fails for a reason of its own: that is found by doing each item alone. */
+  /** Does a job. Where one of its items fails for a reason of its own, each item is done alone to find those that can never succeed. */
   async function workApart({ replyTo, items, isRepeated = false }: StampJob, run: JobRun) {
     const broken: { readonly item: StampItem; readonly error: unknown }[] = [];
     try {
-      return { owed: await work(replyTo, items, run, run.isRetry || isRepeated), broken };
+      return { owed: await work(replyTo, items, [], run, run.isRetry || isRepeated), broken };
     } catch (error) {
       if (isTransient(error)) throw error;
     }
     const owed: StampItem[] = [];
-    for (const item of items) {
+    for (const [index, item] of items.entries()) {
+      const later = items.slice(index + 1);
       try {
-        owed.push(...(await work(replyTo, [item], run, true)));
+        owed.push(...(await work(replyTo, [item], [...later, ...broken.map((one) => one.item)], run, true)));
       } catch (error) {
-        if (isTransient(error)) throw error;
+        if (isTransient(error)) {
+          // What was answered is not to be done again.
+          owed.push(item, ...later);
+          break;
+        }
         log.error({ err: error, requestId: item.requestId, tokenId: item.tokenId }, 'a stamp cannot be made');
         broken.push({ item, error });
       }
@@ -138,7 +149,7 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
     const { owed, broken } = await workApart(job, run);
     if (owed.length + broken.length === 0) return;
     await run.keepOnly({ replyTo: job.replyTo, items: [...owed, ...broken.map(({ item }) => item)] });
-    if (owed.length > 0) throw new ProviderError(`${owed.length} stamps are owed to callers who no longer wait`);
+    if (owed.length > 0) throw new ProviderError(`${owed.length} stamps are owed`);
     throw broken[0]?.error;
   };
 }

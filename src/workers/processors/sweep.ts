@@ -1,5 +1,5 @@
-import type { FailedJob } from '../../shared/queue/consumer.ts';
 import type { FailedJobs } from '../../shared/queue/failed-jobs.ts';
+import type { FailedJob } from '../../shared/queue/jobs.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { OrphanBatchStore } from '../../shared/store/orphan-batches.ts';
@@ -9,10 +9,7 @@ import type { StampStore } from '../../shared/store/stamps.ts';
 /** Content is stored before its stamp is accepted. After this time it is removed, unless its stamp was made or is still on its way. */
 const orphanAgeMs = 7 * 24 * 3_600_000;
 
-/** A worker that has given a job up records that at once, unless it is killed, or the store away. */
-const recordedWithinMs = 2 * 3_600_000;
-
-/** Removes sealed content, and batches, that no stamp refers to; and records what was given up, where that was missed. */
+/** Removes sealed content, and batches, that no stamp refers to; and records given-up jobs that a worker failed to record. */
 export function createSweepProcessor(deps: {
   sealedContents: Pick<SealedContentStore, 'listNotSwept' | 'remove'>;
   /** The ids of the contents that unfinished jobs refer to: theirs it is to remove them. */
@@ -20,7 +17,7 @@ export function createSweepProcessor(deps: {
   stamps: Pick<StampStore, 'find'>;
   orphanBatches: OrphanBatchStore;
   listFailedJobs: FailedJobs['list'];
-  recordFailed: (job: FailedJob) => Promise<void>;
+  recordFailed: (job: FailedJob) => Promise<unknown>;
   clock: Clock;
   log: Logger;
 }): () => Promise<void> {
@@ -41,9 +38,7 @@ export function createSweepProcessor(deps: {
     if (removed > 0) deps.log.info({ removed }, 'sealed content without a stamp was removed');
     const batches = await deps.orphanBatches.sweep(before);
     if (batches > 0) deps.log.info({ removed: batches }, 'batches without stamps were removed');
-    for await (const { job, failedAt } of deps.listFailedJobs()) {
-      if (job && deps.clock() - failedAt.getTime() < recordedWithinMs) await deps.recordFailed(job);
-    }
+    for await (const { job } of deps.listFailedJobs()) if (job) await deps.recordFailed(job);
   };
 }
 

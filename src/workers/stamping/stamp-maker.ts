@@ -152,7 +152,7 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
   }
 
   const tallyOf = (item: StampItem, proof?: Proof): StampTally => ({
-    acceptedAt: timeOfId(item.tokenId),
+    idMadeAt: timeOfId(item.tokenId),
     provider: proof?.provider ?? provider.name,
     isQualified: proof?.isQualified ?? provider.isQualified,
     callerKind: item.caller.kind,

@@ -7,7 +7,7 @@ import { TAG } from '../asn1/tags.ts';
 import { Refusal, refuse } from '../refusal/refusal.ts';
 import { type SignatureAlgorithm, sameAlgorithm, signerAlgorithmOf } from '../x509/algorithms.ts';
 import type { Certificate } from '../x509/certificate.ts';
-import { isSignatureOf, signatureSubjectOf, verifyInThreadPool } from '../x509/public-key.ts';
+import { isSignatureOf, isSignatureOfAside } from '../x509/public-key.ts';
 import { type Attributes, signedBytesOf } from './attributes.ts';
 import type { SignedData, SignerInfo } from './signed-data.ts';
 
@@ -66,8 +66,7 @@ export function checkSignature(signerInfo: SignerInfo, signer: Certificate, swor
 /** `checkSignature`, computed in the thread pool. */
 export async function checkSignatureAside(signerInfo: SignerInfo, signer: Certificate, sworn: Certificate | undefined): Promise<void> {
   const { algorithm, signed } = signedPartsOf(signerInfo);
-  const subject = signatureSubjectOf(signer.publicKey(), algorithm, signed, signerInfo.signature);
-  if (!(await verifyInThreadPool(subject))) refuseSignature(signerInfo, sworn);
+  if (!(await isSignatureOfAside(signer.publicKey(), algorithm, signed, signerInfo.signature))) refuseSignature(signerInfo, sworn);
 }
 
 const signedPartsOf = (signerInfo: SignerInfo): { algorithm: SignatureAlgorithm; signed: Buffer } => ({

@@ -71,50 +71,35 @@ function keyObjectOf(spki: Der): KeyObject {
   }
 }
 
-/** What a signature is computed from, as `node:crypto` names it. */
-interface SignatureSubject {
-  readonly digest: string | undefined;
-  readonly key: KeyObject | VerifyKeyObjectInput;
-  readonly data: Uint8Array;
-  readonly signature: Uint8Array;
-}
-
-/** Whether a signature holds; false also for what is none. */
-function verifyHere({ digest, key, data, signature }: SignatureSubject): boolean {
+/**
+ * Whether `signature` is that of `key` over `data`.
+ *
+ * @throws Refusal `signature_algorithm_mismatch` when such a key makes no such signature
+ */
+export function isSignatureOf(key: PublicKey, algorithm: SignatureAlgorithm, data: Uint8Array, signature: Uint8Array): boolean {
+  const input = verifyInputOf(key, algorithm);
   try {
-    return verify(digest, data, key, signature);
+    return verify(algorithm.digest, data, input, signature);
   } catch {
     return false; // OpenSSL throws for a signature that it cannot decode.
   }
 }
 
-/** The same in the thread pool of Node.js. Never rejects. */
-export const verifyInThreadPool = ({ digest, key, data, signature }: SignatureSubject): Promise<boolean> =>
-  new Promise((resolve) => {
-    try {
-      verify(digest, data, key, signature, (error, holds) => resolve(error === null && holds));
-    } catch {
-      resolve(false);
-    }
-  });
-
-/**
- * What tells whether `signature` is that of `key` over `data`.
- *
- * @throws Refusal `signature_algorithm_mismatch` when such a key makes no such signature
- */
-export function signatureSubjectOf(
+/** `isSignatureOf`, computed in the thread pool of Node.js. @throws as that does */
+export async function isSignatureOfAside(
   key: PublicKey,
   algorithm: SignatureAlgorithm,
   data: Uint8Array,
   signature: Uint8Array,
-): SignatureSubject {
-  return { digest: algorithm.digest, key: verifyInputOf(key, algorithm), data, signature };
-}
-
-/** Whether `signature` is that of `key` over `data`. @throws Refusal as `signatureSubjectOf` does */
-export function isSignatureOf(key: PublicKey, algorithm: SignatureAlgorithm, data: Uint8Array, signature: Uint8Array): boolean {
-  return verifyHere(signatureSubjectOf(key, algorithm, data, signature));
+): Promise<boolean> {
+  const input = verifyInputOf(key, algorithm);
+  return new Promise((resolve) => {
+    try {
+      verify(algorithm.digest, data, input, signature, (error, holds) => resolve(error === null && holds));
+    } catch {
+      resolve(false);
+    }
+  });
 }
 
 function verifyInputOf(key: PublicKey, algorithm: SignatureAlgorithm): KeyObject | VerifyKeyObjectInput {
