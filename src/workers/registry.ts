@@ -43,6 +43,7 @@ export function createProcessors(deps: WorkerDeps): JobProcessors {
       appendOutputs,
       refusals,
       sealedContents,
+      counters,
       sendReplies,
       announce: deps.announce,
       clock,

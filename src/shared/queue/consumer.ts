@@ -24,8 +24,8 @@ const stalledCheckMs = 2_000;
 /** A job whose worker is lost for the tenth time is given up: it may be what kills them. */
 const maxStalledCount = 9;
 
-/** So often a job is tried that fails for a reason of its own, before it is given up. BullMQ counts all tries, so the job has a field for these. */
-const triesOfBroken = 5;
+/** A job is given up at its fifth failure that is its own fault. BullMQ counts every attempt, so these are counted in a field of the job. */
+const mostOwnFailures = 5;
 export const ownFailuresField = 'qstamp-own-failures';
 
 const keyOf = ({ queueName, id }: Job): string => `${keyPrefix}:${queueName}:${id}`;
@@ -144,7 +144,7 @@ export function consumeJobs(options: {
     if (isTransient(error)) throw error;
     const key = keyOf(job);
     const failures = Number(await redis.eval(countFailureWhileLocked, 2, `${key}:lock`, key, lock ?? '', ownFailuresField));
-    if (failures < triesOfBroken) throw error;
+    if (failures < mostOwnFailures) throw error;
     throw new UnrecoverableError(error instanceof Error ? error.message : String(error));
   }
 

@@ -1,4 +1,4 @@
-import type { Job } from 'bullmq';
+import type { Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from '../runtime/log.ts';
 import { type Acceptance, acceptanceOf } from './acceptance.ts';
@@ -29,10 +29,14 @@ export interface JobWaker {
   wake(name: SentJob, jobId: string): Promise<Woken>;
 }
 
-/** The end of the queues in which jobs travel alone, for who sends them. */
+/** Sends jobs that travel alone: mails, completions and webhooks. */
 export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): JobSender & JobWaker {
-  const names: readonly SentJob[] = ['otp-mail', 'workflow-completion', 'webhook'];
-  const queues = new Map(names.map((name) => [name, openQueue(jobContracts[name].queue, { redis, log })] as const));
+  const queueOf = (name: SentJob): Queue => openQueue(jobContracts[name].queue, { redis, log });
+  const queues: Readonly<Record<SentJob, Queue>> = {
+    'otp-mail': queueOf('otp-mail'),
+    'workflow-completion': queueOf('workflow-completion'),
+    webhook: queueOf('webhook'),
+  };
 
   /** A job that has just left its pause by itself is as good as promoted; one that is not promoted leaves it later. */
   async function promote(job: Job | undefined): Promise<Woken> {
@@ -51,18 +55,18 @@ export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): 
     checkConnection: () => checkConnection(redis),
     send: (name, payload, jobId) =>
       acceptanceOf(redis, async () => {
-        const job = await queues.get(name)?.add(name, payload, { ...jobOptionsOf(name), jobId });
+        const job = await queues[name].add(name, payload, { ...jobOptionsOf(name), jobId });
         // Somebody asks for it now: it need not sit out the pause after its last failure.
         if (name === 'workflow-completion') await promote(job);
       }),
     wake: async (name, jobId) => {
       try {
-        return await promote(await queues.get(name)?.getJob(jobId));
+        return await promote(await queues[name].getJob(jobId));
       } catch (error) {
         log.debug({ err: error, job: jobId }, 'the job was not found');
         return 'unknown';
       }
     },
-    close: async () => void (await Promise.all([...queues.values()].map((queue) => queue.close()))),
+    close: async () => void (await Promise.all(Object.values(queues).map((queue) => queue.close()))),
   };
 }

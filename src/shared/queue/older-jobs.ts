@@ -1,3 +1,5 @@
+import { digestCharacters, type ImprintAlgorithm } from '../domain/stamp.ts';
+
 /**
  * Jobs that earlier versions wrote may still wait in Redis when this version takes over. They are read here and never written. Version 0.2.0
  * named a SHA-256 as `hash` and had metadata in the clear. Later versions said once what the items of a job had in common (`alike`).
@@ -7,14 +9,13 @@ type Members = Readonly<Record<string, unknown>>;
 
 const isObject = (value: unknown): value is Members => typeof value === 'object' && value !== null;
 
-/** Characters of a UUID and of the digests in hexadecimal, as they stand one after the other in a group. */
+/** Characters of a UUID. */
 const idCharacters = 36;
-const digestCharacters: Readonly<Record<string, number>> = { sha256: 64, sha384: 96, sha512: 128 };
 
 function itemsOfGroup(group: unknown): Members[] {
   if (!isObject(group)) return [];
   const { shared, algorithm, tokenIds, digests } = group;
-  const characters = digestCharacters[String(algorithm)] ?? 0;
+  const characters = digestCharacters[algorithm as ImprintAlgorithm] ?? 0;
   const isWhole =
     typeof tokenIds === 'string' && typeof digests === 'string' && digests.length * idCharacters === tokenIds.length * characters;
   if (!isWhole || !isObject(shared)) return [];

@@ -82,7 +82,7 @@ export interface CounterStore {
 const writeEveryMs = 100;
 const hourMs = 3_600_000;
 const settledAfterMs = 15 * 60_000;
-/** An hour that ends may have counts on their way for a moment. */
+/** An hour counts as open for one more minute: some of its counts are not written yet. */
 const lateMs = 60_000;
 /** Up to so many stamps of an hour are counted when somebody asks. */
 const countedWhenAsked = 10_000;
@@ -150,31 +150,27 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
     return [...closed, ...[...open].map(([_id, counted]) => ({ _id, ...counted }))];
   }
 
-  /** Counts the stamps of an hour, or of its day where its hours are folded, again. */
-  async function recountHour(hour: string): Promise<void> {
+  /** Counts the stamps of an hour or a day again. */
+  async function recountPeriod(period: string): Promise<void> {
     const projection = { series: 1, 'done.stamps': 1 };
-    const [known] = await inStore(() =>
-      counts
-        .find({ _id: { $in: [dayOf(hour), hour] } }, { projection, maxTimeMS })
-        .sort({ _id: 1 })
-        .limit(1)
-        .toArray(),
-    );
-    const period = known?._id ?? hour;
+    const known = await inStore(() => counts.findOne({ _id: period }, { projection, maxTimeMS }));
     const { fromMs, toMs } = spanOf(period);
     const { done, products = {}, series = {} } = await stamps.count(fromMs, toMs);
     if (!known && !done?.stamps) return;
     const keys = new Set([...Object.keys(known?.series ?? {}), ...Object.keys(series)]);
     const ofSeries = Object.fromEntries([...keys].map((key) => [`series.${key}.stamps`, series[key]?.stamps ?? 0]));
     const $set = { products, 'done.stamps': done?.stamps ?? 0, ...ofSeries, recountedAt: new Date() };
-    // What was counted meanwhile may be counted here too, or not: then the hour is left for the next time.
+    // If something was counted meanwhile, nothing is written, and the next run recounts the hour.
     const unchanged = known && { 'done.stamps': known.done?.stamps ?? { $exists: false } };
     const filter = { _id: period, ...unchanged } as Filter<PeriodDocument>;
     await inStore(() => counts.updateOne(filter, { $set } as UpdateFilter<PeriodDocument>, { upsert: !known }));
   }
 
   async function recountHours(hours: readonly string[]): Promise<void> {
-    for (const hour of hours) await recountHour(hour);
+    const days = [...new Set(hours.map(dayOf))];
+    const folded = new Set((await inStore(() => counts.find({ _id: { $in: days } }, { maxTimeMS }).toArray())).map(({ _id }) => _id));
+    const periods = new Set(hours.map((hour) => (folded.has(dayOf(hour)) ? dayOf(hour) : hour)));
+    for (const period of periods) await recountPeriod(period);
   }
 
   let isUpgraded = false;
@@ -184,7 +180,7 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
     isUpgraded = true;
   }
 
-  /** Hours before this one were counted by an earlier version, in days. */
+  /** Hours before this one hold counts taken over from an earlier version and are never recounted. */
   const firstHour = async (): Promise<string> =>
     (await inStore(() => counts.findOne<OlderCounts>({ _id: olderCountsId }, { maxTimeMS })))?.before ?? '';
 

@@ -1,4 +1,5 @@
 import type { Collection, Db } from 'mongodb';
+import { firstIdAt } from '../domain/stamp-id.ts';
 import { leavesIn } from './batch-leaves.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
@@ -25,14 +26,6 @@ const noteId = 'batch-sweep';
 
 /** A batch of 4 096 leaves takes 80 KB of them. */
 const perStep = 50;
-
-/** What ids of UUID version 7 that were made from then on are not below (RFC 9562 §5.7). */
-const firstIdAt = (time: Date): string =>
-  time
-    .getTime()
-    .toString(16)
-    .padStart(12, '0')
-    .replace(/^(.{8})/, '$1-');
 
 interface FoundBatch {
   readonly _id: string;
@@ -71,7 +64,7 @@ export function createOrphanBatchStore(db: Db): OrphanBatchStore {
       let removed = 0;
       let after = (await inStore(() => notes.findOne({ _id: noteId }, { maxTimeMS })))?.after ?? '';
       for (;;) {
-        const page = await list(after, firstIdAt(before));
+        const page = await list(after, firstIdAt(before.getTime()));
         const last = page.at(-1);
         if (last === undefined) return removed;
         // Nearly all are told apart by one stamp.

@@ -4,6 +4,7 @@ import { type WorkerReply, workerReplyOf } from '../../shared/queue/sent-reply.t
 import type { StampItem, StampJob } from '../../shared/queue/stamp-job.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
+import type { CounterStore } from '../../shared/store/counters.ts';
 import type { RefusalStore } from '../../shared/store/refusals.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
@@ -16,6 +17,7 @@ export interface StampProcessorDeps {
   readonly appendOutputs: AppendOutputs;
   readonly refusals: Pick<RefusalStore, 'insertOnce'>;
   readonly sealedContents: SealedContentStore;
+  readonly counters: Pick<CounterStore, 'addStamps'>;
   readonly sendReplies: (replyTo: string, replies: readonly WorkerReply[]) => Promise<void>;
   /** Has a webhook sent for each of these stamps and outputs whose callers asked for one (N3, N6). @throws where the queue does not surely have them all */
   readonly announce: (items: readonly StampItem[]) => Promise<void>;
@@ -25,8 +27,8 @@ export interface StampProcessorDeps {
   readonly waitMs: number;
 }
 
-/** In the last tenth of its time a caller counts as gone: the reply might come too late. */
-const patience = 0.9;
+/** In the last tenth of his time a caller is not told of a failure, since the reply might come too late: he is owed the stamp. */
+const shareOfWait = 0.9;
 
 /**
  * Makes the stamps of one job and answers the API with one reply, and one more for each workflow. The stamp of an output is answered once
@@ -37,7 +39,7 @@ const patience = 0.9;
  * @throws ServiceError `store_unavailable`, ProviderError: the job, or what is left of it, is tried again.
  */
 export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, run: JobRun) => Promise<void> {
-  const { makeStamps, appendOutputs, refusals, sealedContents, sendReplies, announce, clock, log, waitMs } = deps;
+  const { makeStamps, appendOutputs, refusals, sealedContents, counters, sendReplies, announce, clock, log, waitMs } = deps;
 
   async function removeContents(items: readonly StampItem[]): Promise<void> {
     for (const { sealed } of items) if (sealed) await sealedContents.remove(sealed.contentId);
@@ -78,7 +80,7 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
     if (replies.length > 0) await sendReplies(replyTo, replies);
   }
 
-  const isFinal = ({ acceptedAt, isPromised = false }: StampItem) => !isPromised && clock() - acceptedAt < patience * waitMs;
+  const isFinal = ({ acceptedAt, isPromised = false }: StampItem) => !isPromised && clock() - acceptedAt < shareOfWait * waitMs;
 
   /** Makes and answers what can be, and returns what is still owed. @param others what the job has beside these items and is not done with */
   async function work(
@@ -103,7 +105,8 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
     if (made.length > 0) void sendReplies(replyTo, made);
     await Promise.all(appendings.map((appending) => appendAndReply({ replyTo, items }, appending)));
 
-    // Last: who is told that nothing was stamped must not get a stamp because the rest of the job is done again.
+    // Last: who is told that nothing was stamped must not get a stamp because the rest of the job is done again. Whose time ran out meanwhile is
+    // not told, and is owed the stamp.
     const told = failed.filter(({ item }) => isFinal(item));
     const kept = [...owed, ...failed.filter((one) => !told.includes(one)).map(({ item }) => item)];
     const contentInUse = new Set([...stored, ...kept].map(({ sealed }) => sealed?.contentId));
@@ -115,6 +118,7 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
     if (replies.length > 0) {
       if (!(await run.isOurs())) throw new ProviderError('another worker has taken the job over, and answers');
       void sendReplies(replyTo, replies);
+      counters.addStamps(told.map(({ tally }) => tally));
     }
     return kept;
   }

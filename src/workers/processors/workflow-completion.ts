@@ -19,7 +19,7 @@ export interface WorkflowCompletionDeps {
   readonly workflows: WorkflowStore;
   readonly outputs: OutputStore;
   readonly order: Pick<OutputOrder, 'hasEarlier'>;
-  readonly counters: Pick<CounterStore, 'add'>;
+  readonly counters: Pick<CounterStore, 'add' | 'addStamps'>;
   readonly makeStamps: MakeStamps;
   /** Has a webhook sent once the workflow is completed (N3). @throws where the queue does not surely have it */
   readonly announceCompleted: (workflow: WorkflowRecord, requestId: string) => Promise<void>;
@@ -75,6 +75,7 @@ export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps):
     const { stored, failed } = await makeStamps([item], { mayExist: true });
     if (stored[0]) return stored[0];
     await workflows.countRootFailure(_id);
+    counters.addStamps(failed.map(({ tally }) => tally));
     if (failed.length > 0) throw new ProviderError('the root or the closing record could not be stamped');
     return undefined;
   }

@@ -1,6 +1,7 @@
 /**
  * Collects what comes while something is under way (natural batching): alone, an item is sent at once, and what arrives meanwhile is sent
- * together when that is done. Unlike a `Batcher` it may have several groups under way, and gives each item an outcome of its own.
+ * together when that is done. Unlike a `MicroBatcher` it may wait for others, limits the groups under way, and a failed group leaves
+ * those behind it alone.
  */
 export interface Collector<T, R> {
   /** Resolves or rejects as `send` says of this item. */

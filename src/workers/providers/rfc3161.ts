@@ -104,7 +104,6 @@ export function createRfc3161Provider(deps: {
   clock: Clock;
   /** Told of each time that the TSA vouches for, also of one that is far from ours, for which its answer is refused. */
   onTime?: (opinion: SecondOpinion) => void;
-  /** Default: the thread pool. */
 }): Rfc3161Provider {
   const { settings, trust, client, clock, onTime } = deps;
   const { name, isQualified, policyOid, timeoutMs, acceptGrantedWithMods, maxAccuracySeconds, policyAccuracySeconds } = settings;

@@ -46,6 +46,8 @@ export interface RefusedItem {
 export interface FailedItem {
   readonly item: StampItem;
   readonly code: 'provider_failed' | 'time_unavailable';
+  /** What it counts for, once nobody tries it again. */
+  readonly tally: StampTally;
 }
 
 export interface StampsMade {
@@ -69,7 +71,7 @@ export type MakeStamps = (
     /** Whether an earlier run, or another job, may have made some of them: these are looked for first, so that no provider is paid twice. */
     readonly mayExist: boolean;
     /**
-     * Whether an item that failed is given up and counted as failed, or is to be tried again. Asked once for each item; default: given
+     * Whether an item that failed is given up, or is to be tried again. Asked once for each item; default: given
      * up. A request that every TSA refused is never tried again, and not asked about.
      */
     readonly isFinal?: (item: StampItem) => boolean;
@@ -78,7 +80,7 @@ export type MakeStamps = (
 
 type Attempt =
   | { readonly item: StampItem; readonly outcome: 'stamped'; readonly proof: Proof }
-  | ({ readonly outcome: 'failed' } & FailedItem)
+  | ({ readonly outcome: 'failed' } & Omit<FailedItem, 'tally'>)
   | { readonly item: StampItem; readonly outcome: 'tier_unavailable' }
   | { readonly item: StampItem; readonly outcome: 'request_refused'; readonly fault: RequestFault | undefined };
 
@@ -180,12 +182,11 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
       ({ item, outcome }) => outcome === 'request_refused' || isFinal(item),
     );
     const owed = postponed.map(({ item }) => item);
-    const failed = final.filter((made) => made.outcome === 'failed').map(({ item, code }) => ({ item, code }));
+    const failed = final.filter((made) => made.outcome === 'failed').map(({ item, code }) => ({ item, code, tally: tallyOf(item) }));
     const refused = refusalsIn(final);
     const stored = await Promise.all(stamped.map(({ item, proof }) => insert(item, proof)));
     // Only now: what was made of the other items is not to be asked for again.
     for (const one of settled) if (one.status === 'rejected') throw one.reason;
-    counters.addStamps(failed.map(({ item }) => tallyOf(item)));
     const requestIds = [...new Set(items.map(({ requestId }) => requestId))];
     const hasFailed = attempts.some(({ outcome }) => outcome === 'failed');
     log[hasFailed ? 'warn' : 'info'](
