@@ -74,16 +74,16 @@ test('S7: of two runs at once the first to write wins, both answer its stamp, an
   expect(await counted()).toEqual({ stamps: 1, failed: 0 });
 });
 
-test('refused and failed are told apart: only what a provider failed at is counted, and the log has a number for each (W19)', async () => {
+test('refused and failed are told apart: only what a provider failed at counts, once it is told, and the log has a number for each (W19)', async () => {
   const { make, counted, said } = startMaker({ c: () => new ProviderError('nobody could') });
   const [failed, refused] = [itemOf('c'), { ...itemOf('a'), requiresQualified: true }];
   expect(await make([failed, refused], { mayExist: false })).toEqual({
     stored: [],
-    failed: [{ item: failed, code: 'provider_failed' }],
+    failed: [{ item: failed, code: 'provider_failed', tally: expect.objectContaining({ outcome: 'failed', provider: 'test' }) }],
     refused: [{ item: refused, code: 'tier_unavailable' }],
     owed: [],
   });
-  expect(await counted()).toEqual({ stamps: 0, failed: 1 });
+  expect(await counted()).toEqual({ stamps: 0, failed: 0 });
   expect(Object.fromEntries(said().map(({ tokenId, msg }) => [tokenId, msg]))).toMatchObject({
     [failed.tokenId]: 'no provider made the stamp',
     [refused.tokenId]: 'the stamp was refused',
