@@ -1,8 +1,9 @@
-/** `npm run bench -- attacks [bodies|storm]` */
+/** `npm run bench -- attacks [bodies|storm|pipelines]` */
 import { attackBodies } from './attacks/bodies.ts';
+import { attackByPipelines } from './attacks/pipelines.ts';
 import { attackWithoutRedis } from './attacks/storm.ts';
 
-const attacks = { bodies: attackBodies, storm: attackWithoutRedis };
+const attacks = { bodies: attackBodies, storm: attackWithoutRedis, pipelines: attackByPipelines };
 const chosen = process.argv.slice(3);
 
 for (const [name, attack] of Object.entries(attacks)) {

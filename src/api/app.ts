@@ -11,11 +11,11 @@ import { createCallbackRule } from './http/callback-url.ts';
 import { createHopTrust } from './http/client-address.ts';
 import { registerCors } from './http/cors.ts';
 import { registerErrorHandler } from './http/errors.ts';
-import { shareTurns } from './http/fair-turns.ts';
 import { registerHostRule } from './http/host-header.ts';
 import { registerJsonBody } from './http/json-body.ts';
 import { createMistakes } from './http/mistakes.ts';
 import { baseUrlOf, createForeignOrigins, registerForeignBodies } from './http/origin.ts';
+import { boundPipelines } from './http/pipelines.ts';
 import { addressKey, type CountingLimits } from './http/rate-limits.ts';
 import { createReplyMemory } from './http/reply-memory.ts';
 import { registerRequestLog } from './http/request-log.ts';
@@ -111,7 +111,7 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   });
   const requireProduct = createProductRule(identifyProduct, mistakes);
   const app = createServer(log, config.TRUST_PROXY);
-  shareTurns(app.server);
+  boundPipelines(app.server);
 
   registerRequestLog(app);
   if (config.METRICS_PORT !== undefined) registerRequestMetrics(app, metrics);

@@ -9,8 +9,12 @@ import type { WriteWatch } from './write-watch.ts';
 /** How long a dependency may take to answer before it counts as down. */
 const checkTimeoutMs = 1_000;
 
+/** However many ask, the surroundings are looked at once in that time. */
+const mostAgeMs = 1_000;
+
 /** Asks what the service depends on; each check is bounded, so that the answer comes within about a second. */
 export interface HealthService {
+  /** A state at most a second old. */
   check(): Promise<HealthResponse>;
   /** Whether stamps can be accepted and read: it needs Redis and MongoDB, not a worker. */
   checkReadiness(): Promise<ReadinessResponse>;
@@ -55,13 +59,20 @@ export function createHealthService(deps: {
     return { redis: redis && !refusing.redis ? 'ok' : 'failing', mongodb: mongodb && !refusing.mongodb ? 'ok' : 'failing' };
   }
 
+  async function check(): Promise<HealthResponse> {
+    const [servers, workers] = await Promise.all([checkServers(), checkWorkers()]);
+    const { mail, clock: clockCheck = 'unchecked' } = workers;
+    const isWell = [servers.redis, servers.mongodb, workers.provider].every((each) => each === 'ok') && mail !== 'failing';
+    const isTimed = clockCheck === 'ok' || clockCheck === 'unchecked';
+    return { status: isWell && isTimed ? 'ok' : 'degraded', version, checks: { ...servers, ...workers } };
+  }
+
+  let checked: { readonly at: number; readonly health: Promise<HealthResponse> } | undefined;
   return {
-    check: async () => {
-      const [servers, workers] = await Promise.all([checkServers(), checkWorkers()]);
-      const { mail, clock: clockCheck = 'unchecked' } = workers;
-      const isWell = [servers.redis, servers.mongodb, workers.provider].every((check) => check === 'ok') && mail !== 'failing';
-      const isTimed = clockCheck === 'ok' || clockCheck === 'unchecked';
-      return { status: isWell && isTimed ? 'ok' : 'degraded', version, checks: { ...servers, ...workers } };
+    check: () => {
+      const at = performance.now();
+      if (!checked || at - checked.at >= mostAgeMs) checked = { at, health: check() };
+      return checked.health;
     },
     checkReadiness: async () => {
       const checks = await checkServers();
