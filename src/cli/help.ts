@@ -32,7 +32,7 @@ export function helpOf(name: string | undefined, commands: readonly Command[]): 
   const listed = name === undefined ? commands : commands.filter((one) => one.name.startsWith(`${name} `));
   const rows = listed.map((one) => [usageOf(one), one.summary] as const);
   if (name !== undefined) return `${columns(rows)}\n\n${commonOptions}\n`;
-  // Other programs answer them, not this command; their words are told here so that operators find them.
+  // Listed here so that operators find them. `bin/qstamp.mjs` runs them, not this program.
   const forOperators = [
     ['qstamp check-providers', 'for operators: ask each configured provider once, and tell how it answers'],
     ['qstamp jobs failed | retry | drop', 'for operators: jobs that the service has given up'],

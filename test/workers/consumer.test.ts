@@ -1,7 +1,6 @@
 import { ReplyError } from 'ioredis';
 import { expect, test } from 'vitest';
-import { ServiceError } from '../../src/shared/domain/service-error.ts';
-import { TransientError } from '../../src/shared/domain/transient-error.ts';
+import { ServiceError, TransientError } from '../../src/shared/domain/service-error.ts';
 import { isTransient } from '../../src/shared/queue/consumer.ts';
 import type { FailedJob } from '../../src/shared/queue/jobs.ts';
 import { NotItsTurnError } from '../../src/shared/queue/jobs.ts';
@@ -60,6 +59,7 @@ test('E11: a job that fails for a reason of its own is given up after five tries
       },
     },
   );
+  const startedAt = Date.now();
   await add('a');
   // As earlier versions of the service added jobs.
   await add('b', undefined, 'stamp', { removeOnFail: true });
@@ -70,7 +70,7 @@ test('E11: a job that fails for a reason of its own is given up after five tries
   expect(listed.map(({ id }) => id).toSorted()).toEqual(['a', 'b']);
   const shown = await failedJobs.find('a');
   expect(shown).toMatchObject({ kind: 'stamp', reason: 'a broken invariant', job: givenUp.find(({ id }) => id === 'a') });
-  expect(Date.now() - shown!.failedAt.getTime()).toBeLessThan(60_000);
+  expect(shown!.failedAt.getTime()).toBeGreaterThanOrEqual(startedAt);
 
   // Mended, or not: a retry has five tries of its own.
   await failedJobs.retry('a');

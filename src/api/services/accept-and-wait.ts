@@ -98,6 +98,7 @@ export async function acceptAllPromised(
     const [acceptance, reply] = await Promise.all([accepting, heard[index]]);
     return { acceptance, reply };
   });
+  // The caller gets each error with its outcome. Where nothing was accepted, nobody looks at the outcomes.
   for (const outcome of outcomes) outcome.catch(() => undefined);
   await untilAnyIsAccepted(accepted);
   return outcomes;

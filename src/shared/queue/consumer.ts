@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { DelayedError, type Job, UnrecoverableError, Worker } from 'bullmq';
 import { type Redis, ReplyError } from 'ioredis';
-import { ServiceError } from '../domain/service-error.ts';
-import { TransientError } from '../domain/transient-error.ts';
+import { ServiceError, TransientError } from '../domain/service-error.ts';
 import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
 import {
@@ -60,7 +59,7 @@ class JobLostError extends TransientError {
   override readonly name = 'JobLostError';
 }
 
-/** Words of ioredis 6 and BullMQ for a connection or a lock that is lost, and of V8 for want of memory. They have no class of their own. */
+/** ioredis 6, BullMQ and V8 have no class for a lost connection, a lost lock and a lack of memory: only the message says it. */
 const transientMessage = /^(Connection is closed|Command timed out|Stream isn't writeable|Missing lock|Array buffer allocation failed)/;
 const transientName = /^(AbortError|TimeoutError|MaxRetriesPerRequestError)$/;
 /** Of the operating system, of streams and of sockets. */

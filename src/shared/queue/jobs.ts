@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { TransientError } from '../domain/transient-error.ts';
+import { TransientError } from '../domain/service-error.ts';
 import type { QueueName } from './open-queue.ts';
 import { stampJobSchema, stampQueueName } from './stamp-job.ts';
 

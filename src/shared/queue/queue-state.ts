@@ -65,6 +65,7 @@ export function watchQueue({ redis, log }: { redis: Redis; log: Logger }): Queue
   async function lookUntilStopped(): Promise<void> {
     while (!stopping.signal.aborted) {
       await look().catch((error) => log.debug({ err: error }, 'the depth of the queue cannot be read'));
+      // It rejects only when the watch is stopped.
       await delay(isSilent ? silentLookMs : lookMs, undefined, { signal: stopping.signal }).catch(() => undefined);
     }
   }

@@ -56,7 +56,7 @@ export interface DailyFigures extends Series {
 export interface CounterStore {
   /** Counts stamps that were added to the store, or that every provider failed to make. */
   addStamps(tallies: readonly StampTally[]): void;
-  /** Counts what is no stamp, done at `timeMs`. */
+  /** Counts other activities, such as verifications, that were done at `timeMs`. */
   add(done: Partial<ActivityTotals>, timeMs: number): void;
   /** What was done in the hour of `timeMs` and the 23 before it, and ever. @throws ServiceError `store_unavailable` */
   totals(timeMs: number): Promise<{ last24h: ActivityTotals; lifetime: ActivityTotals }>;

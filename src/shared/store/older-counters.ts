@@ -48,7 +48,7 @@ export interface OlderCounts extends PeriodDocument {
 const dayRow = /^day:([^:]*):([^:]*):([^:]*):(.*)$/s;
 
 async function readRows(db: Db): Promise<OlderRow[]> {
-  // The ledgers first: one that an earlier version folds meanwhile is told by its rows.
+  // The ledgers first: if an earlier version folds one meanwhile, the rows say so.
   const ledgers = await inStore(() => db.collection<OlderLedger>('count_ledgers').find({}, { maxTimeMS }).toArray());
   const rows = await inStore(() => db.collection<OlderRow>('counters').find({}, { maxTimeMS }).toArray());
   const foldedInto = new Map(rows.map(({ _id, folded = {} }) => [_id, folded]));
@@ -75,7 +75,7 @@ export async function takeOverOlderCounters(options: {
   timeMs: number;
 }): Promise<void> {
   const { db, countStamps, recountHours, timeMs } = options;
-  const counts = options.counts as unknown as Collection<OlderCounts>;
+  const counts: Collection<OlderCounts> = db.collection(options.counts.collectionName);
   const rows = await readRows(db);
   if (rows.length === 0) return;
   const begun = { before: `${utcDay(timeMs)}T00`, takenAt: new Date(timeMs) };

@@ -1,5 +1,5 @@
 import { createTransport } from 'nodemailer';
-import { TransientError } from '../../shared/domain/transient-error.ts';
+import { TransientError } from '../../shared/domain/service-error.ts';
 import type { Message } from './message.ts';
 
 /** A mail that was not taken. The message names codes only: what servers say in words may quote the address (W10). */

@@ -4,7 +4,7 @@ import { callbackSchema } from '../../shared/contract/webhook.ts';
 import { type WorkflowCompleteResponse, workflowStampResponseOf } from '../../shared/contract/workflow.ts';
 import { workflowPath } from '../../shared/domain/addresses.ts';
 import { decryptMetadata, deriveKey } from '../../shared/domain/encryption.ts';
-import { TransientError } from '../../shared/domain/transient-error.ts';
+import { TransientError } from '../../shared/domain/service-error.ts';
 import type { Woken } from '../../shared/queue/job-sender.ts';
 import { type JobPayload, type JobRun, NotItsTurnError } from '../../shared/queue/jobs.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';

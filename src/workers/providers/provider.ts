@@ -1,8 +1,8 @@
 import type { CallerKind } from '../../shared/domain/caller.ts';
 import type { RequestFault } from '../../shared/domain/request-fault.ts';
+import { TransientError } from '../../shared/domain/service-error.ts';
 import type { Imprint, Proof } from '../../shared/domain/stamp.ts';
 import type { StampTier } from '../../shared/domain/tiers.ts';
-import { TransientError } from '../../shared/domain/transient-error.ts';
 
 /** What a provider is asked to put a time on. */
 export interface StampSubject {

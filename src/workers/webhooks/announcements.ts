@@ -1,4 +1,4 @@
-import { TransientError } from '../../shared/domain/transient-error.ts';
+import { TransientError } from '../../shared/domain/service-error.ts';
 import type { JobSender } from '../../shared/queue/job-sender.ts';
 import type { StampItem } from '../../shared/queue/stamp-job.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';

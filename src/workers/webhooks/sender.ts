@@ -3,7 +3,7 @@ import { Resolver } from 'node:dns/promises';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
-import { TransientError } from '../../shared/domain/transient-error.ts';
+import { TransientError } from '../../shared/domain/service-error.ts';
 import { isPrivateAddress, isPrivateHost } from '../../shared/runtime/private-address.ts';
 
 /** A receiver may say so often that it is about to answer (RFC 9110 §15.2). */
