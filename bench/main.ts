@@ -4,7 +4,6 @@ const measurements: Readonly<Record<string, () => Promise<unknown>>> = {
   batch: () => import('./batch.ts'),
   size: () => import('./size.ts'),
   attacks: () => import('./attacks.ts'),
-  evidence: () => import('./evidence.ts'),
   door: () => import('./door.ts'),
   tokens: () => import('./tokens.ts'),
   tsa: () => import('./tsa.ts'),

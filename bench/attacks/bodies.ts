@@ -9,7 +9,7 @@ const seconds = Number(process.env.ATTACK_SECONDS ?? 30);
 const attacks = [
   {
     name: '1500 send 1 MiB less a byte',
-    path: '/api/v1/workflow/start',
+    path: '/api/v1/agent/v1/stamp/sealed',
     connections: 1_500,
     announced: mebibyte - 1,
     atOnce: mebibyte - 101,

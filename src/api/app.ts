@@ -1,23 +1,23 @@
 import { randomUUID } from 'node:crypto';
-import { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, fastify, LogController } from 'fastify';
+import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify';
 import type { Config } from '../shared/runtime/config.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import { operatorOf } from '../shared/views/operator.ts';
 import { batchBodyLimit } from './http/batch-body.ts';
-import { createBodyMemory, type Sender } from './http/body-memory.ts';
-import { addressSender, createBodyReader } from './http/body-reader.ts';
+import { createBodyBudget } from './http/body-budget.ts';
+import { createBodyReader, smallBodyBytes } from './http/body-reader.ts';
 import { createCallbackRule } from './http/callback-url.ts';
 import { createHopTrust } from './http/client-address.ts';
 import { registerCors } from './http/cors.ts';
 import { registerErrorHandler } from './http/errors.ts';
 import { registerHostRule } from './http/host-header.ts';
 import { registerJsonBody } from './http/json-body.ts';
+import { createLargeAnswers } from './http/large-answers.ts';
 import { createMistakes } from './http/mistakes.ts';
 import { baseUrlOf, createForeignOrigins, registerForeignBodies } from './http/origin.ts';
 import { boundPipelines } from './http/pipelines.ts';
 import { addressKey, type CountingLimits } from './http/rate-limits.ts';
-import { createReplyMemory } from './http/reply-memory.ts';
 import { registerRequestLog } from './http/request-log.ts';
 import { registerRequestMetrics } from './http/request-metrics.ts';
 import { registerSecurityHeaders } from './http/security-headers.ts';
@@ -57,12 +57,6 @@ export interface AppDeps {
   readonly metrics: Pick<Metrics, 'answered' | 'faulted'>;
 }
 
-/** The memory of one process for sealed content and bundles that it sends. Bodies that it receives have their own, so slow readers block no uploads. */
-const sentBytes = 64 * 1024 * 1024;
-
-/** The memory of one process for answers to batches, until they are read. */
-const batchAnswerBytes = 64 * 1024 * 1024;
-
 const requestIdPattern = /^[\w.-]{1,64}$/;
 
 function createServer(log: FastifyBaseLogger, trustProxy: string[]): FastifyInstance {
@@ -75,7 +69,7 @@ function createServer(log: FastifyBaseLogger, trustProxy: string[]): FastifyInst
       const given = headers['x-request-id'];
       return typeof given === 'string' && requestIdPattern.test(given) ? given : randomUUID();
     },
-    bodyLimit: 1024 * 1024,
+    bodyLimit: smallBodyBytes,
     ...createEdgeServerOptions(),
     forceCloseConnections: 'idle',
     return503OnClosing: false,
@@ -121,13 +115,9 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   registerHostRule(app);
   registerForeignBodies(app, createForeignOrigins(app, config.PUBLIC_BASE_URL));
   registerPathRule(app);
-  const senderOf = (request: FastifyRequest): Sender => {
-    const product = identifyProduct(request) ?? identifyAtDoor?.(request);
-    return product === undefined ? addressSender(request) : { kind: 'product', name: product };
-  };
   const reader = createBodyReader(app, {
-    memory: createBodyMemory({ largestBytes: Math.max(stampBodyLimit(sealedMaxBytes), tokenBodyLimit, batchBodyLimit) }),
-    senderOf,
+    budget: createBodyBudget(Math.max(stampBodyLimit(sealedMaxBytes), tokenBodyLimit, batchBodyLimit)),
+    senderOf: (request) => ({ hasToken: identifyProduct(request) !== undefined, address: addressKey(request) }),
   });
   registerJsonBody(app, reader);
   await registerViews(app, { operator: operatorOf(config) });
@@ -145,7 +135,8 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
     key: addressKey,
   });
   registerAgentRoutes(app, { stamping, limited: agentLimit, limitedBytes, sealedMaxBytes });
-  const batches = { reader, replyMemory: createReplyMemory({ maxBytes: batchAnswerBytes, readerOf: senderOf }) };
+  const largeAnswers = createLargeAnswers();
+  const batches = { reader, largeAnswers };
   registerStampBatchRoutes(app, { ...batches, stampBatch, acceptBatch, judgeCallback, requireProduct, agentLimit });
   registerVerifyRoutes(app, {
     untilKnown,
@@ -157,8 +148,7 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
     publicBaseUrl: config.PUBLIC_BASE_URL,
   });
   registerVerifyForm(app, { stampPages, reader, limits, perMinute: config.RATE_VERIFY_PER_MINUTE });
-  const replyMemory = createReplyMemory({ maxBytes: sentBytes, readerOf: senderOf });
-  const ofContent = { sealedDownload, replyMemory, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE };
+  const ofContent = { sealedDownload, largeAnswers, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE };
   registerSealedRoutes(app, ofContent);
   registerEvidenceRenewalRoutes(app, { ...ofContent, evidenceRenewals, identifyProduct, reader, sealedMaxBytes });
   registerWorkflowRoutes(app, {
@@ -173,7 +163,7 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
     ...batches,
   });
   registerPublishedWorkflowRoutes(app, { workflows, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
-  registerWorkflowEvidenceRoutes(app, { workflows, replyMemory, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
+  registerWorkflowEvidenceRoutes(app, { workflows, largeAnswers, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
   registerCoseRoutes(app, { cose, limits, mistakes, perMinute: config.RATE_VERIFY_PER_MINUTE });
   registerVerifyUserRoutes(app, { workflows, mistakes });
   registerPageRoutes(app, {

@@ -1,4 +1,3 @@
-import { keepHeapSmall } from '../shared/archive/small-heap.ts';
 import { bundleFiles } from '../shared/contract/evidence-bundle.ts';
 import { type TrustMaterial, TrustMaterialError, type TrustStore } from '../shared/rfc3161/index.ts';
 import { openTrust } from './anchors.ts';
@@ -86,8 +85,6 @@ export async function verifyBundles(
   if (values.online) throw misuse('--online asks for stamps and not for bundles');
   // What is wrong with the anchors that the user names is not the fault of a bundle.
   await openTrust(anchorsFolder, values);
-  // Until the command ends.
-  keepHeapSmall();
   const codes: ExitCode[] = [];
   const digests = new Map<string, string>();
   for (const file of files) {

@@ -52,7 +52,17 @@ export function createMemoryStore(): Store {
         contents.set(contentId, bytes);
         return contentId;
       },
-      get: async (contentId) => contents.get(contentId) ?? null,
+      open: async (contentId) => {
+        const content = contents.get(contentId);
+        return content === undefined
+          ? null
+          : {
+              size: content.length,
+              read: async function* (start, end) {
+                yield content.subarray(start, end);
+              },
+            };
+      },
       remove: async (contentId) => void contents.delete(contentId),
       listNotSwept: none,
     },

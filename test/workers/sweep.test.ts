@@ -37,7 +37,7 @@ test('S11: after eight days without a worker, content is there for each stamp th
     log,
   });
   await sweep();
-  expect(await store.sealedContents.get(orphan)).toBeNull();
+  expect(await store.sealedContents.open(orphan)).toBeNull();
 
   await service.startWorker();
   for (const [index, { body }] of accepted.entries()) {

@@ -6,34 +6,30 @@ import type { BatchOutcomes, OnItsWay, Outcome } from '../services/stamp-batch.t
 import { type Batch, ndjsonType } from './batch-body.ts';
 import { statusOf } from './error-status.ts';
 import { errorBody, toServiceError } from './errors.ts';
-import { jsonArrayOf, jsonTextsOf } from './json-answer.ts';
+import type { LargeAnswers } from './large-answers.ts';
 import { faultOf, noteFault, validationFault } from './outcome.ts';
 import { asyncApplied, readPrefer } from './prefer.ts';
-import { asBody, batchPieceBytes, type ReplyMemory } from './reply-memory.ts';
 import type { ValidationItem } from './validation-items.ts';
 
-/** What an answered item takes in memory at most, with the token of a TSA in base64. */
-const bytesPerItem = 10 * 1024;
+/** The answer to more items than that counts as large: with the tokens of a TSA it has a MiB. */
+const mostItemsOfSmallAnswer = 100;
 
-/**
- * Keeps memory for the answer to a batch until it is sent: clients may read slowly.
- *
- * @throws ServiceError `overloaded`
- */
-export const reserveAnswer = (reply: FastifyReply, memory: ReplyMemory, items: number): Promise<void> =>
-  memory.reserve(reply, items * bytesPerItem);
+/** Counts the answer to a batch that is large. @throws ServiceError `overloaded` */
+export function beginAnswer(request: FastifyRequest, reply: FastifyReply, largeAnswers: LargeAnswers, items: number): void {
+  if (items > mostItemsOfSmallAnswer) largeAnswers.begin(request, reply);
+}
 
-/** An answered item: as JSON, which are these texts one after the other, and whether it is finished. */
+/** An answered item: its JSON, and whether it is finished. */
 interface Answered {
-  readonly texts: readonly string[];
+  readonly json: string;
   readonly state: 'made' | 'accepted' | 'pending' | 'failed';
 }
 
 type Told = Outcome<object> | OnItsWay<object>;
 
 function describe(index: number, outcome: Told, request: FastifyRequest): Answered {
-  if ('made' in outcome) return { texts: jsonTextsOf(outcome.made), state: 'made' };
-  if ('accepted' in outcome) return { texts: [JSON.stringify(outcome.accepted)], state: 'accepted' };
+  if ('made' in outcome) return { json: JSON.stringify(outcome.made), state: 'made' };
+  if ('accepted' in outcome) return { json: JSON.stringify(outcome.accepted), state: 'accepted' };
   const { error } = outcome;
   const { retryAfterSeconds: wait } = error;
   const told: BatchError = {
@@ -42,11 +38,11 @@ function describe(index: number, outcome: Told, request: FastifyRequest): Answer
     ...errorBody(error, request.id),
     ...(wait !== undefined && { retry_after_seconds: Math.ceil(wait) }),
   };
-  return { texts: [JSON.stringify(told)], state: error.code === 'stamp_pending' ? 'pending' : 'failed' };
+  return { json: JSON.stringify(told), state: error.code === 'stamp_pending' ? 'pending' : 'failed' };
 }
 
 const describeFaulty = (index: number, detail: readonly ValidationItem[], request: FastifyRequest): Answered => ({
-  texts: [JSON.stringify({ index, status: 422, code: 'validation_failed', detail, request_id: request.id })],
+  json: JSON.stringify({ index, status: 422, code: 'validation_failed', detail, request_id: request.id }),
   state: 'failed',
 });
 
@@ -85,18 +81,21 @@ function answersOf(request: FastifyRequest, batch: Batch<unknown>, outcomes: rea
   return Array.from({ length: batch.size }, (_, index) => answers.get(index)!);
 }
 
-/** The answered items as lines, each as soon as it and all before it are there. What is there already is sent together. */
-async function* linesOf(answers: readonly Promise<Answered>[]): AsyncGenerator<string> {
+const delimiters = { ndjson: { open: '', between: '\n', close: '\n' }, json: { open: '[', between: ',', close: ']' } } as const;
+
+/** The answered items, each as soon as it and all before it are there. What is there already is sent together, some 64 KiB at a time. */
+async function* textOf(answers: readonly Promise<Answered>[], kind: Batch<unknown>['kind']): AsyncGenerator<string> {
+  const { open, between, close } = delimiters[kind];
   const settled: string[] = [];
-  for (const [index, answer] of answers.entries()) answer.then(({ texts }) => (settled[index] = texts.join('')));
+  for (const [index, answer] of answers.entries()) answer.then(({ json }) => (settled[index] = json));
   for (let next = 0; next < answers.length; ) {
     await answers[next];
-    let lines = '';
-    for (; next < answers.length && settled[next] !== undefined && lines.length < 65_536; next += 1) {
-      lines += `${settled[next]}\n`;
+    let text = '';
+    for (; next < answers.length && settled[next] !== undefined && text.length < 65_536; next += 1) {
+      text += (next === 0 ? open : between) + settled[next];
       settled[next] = '';
     }
-    yield lines;
+    yield next === answers.length ? text + close : text;
   }
 }
 
@@ -132,14 +131,10 @@ export async function sendBatch(
     return reply
       .code(status)
       .type(ndjsonType)
-      .send(Readable.from(linesOf(answers)));
+      .send(Readable.from(textOf(answers, batch.kind)));
   }
   const all = await Promise.all(answers);
-  const status = statusFor(all.map(({ state }) => state));
-  const pieces = jsonArrayOf(
-    all.map(({ texts }) => texts),
-    batchPieceBytes,
-  );
-  const octets = pieces.reduce((sum, { length }) => sum + length, 0);
-  return reply.code(status).type('application/json; charset=utf-8').header('Content-Length', octets).send(asBody(pieces));
+  reply.code(statusFor(all.map(({ state }) => state))).type('application/json; charset=utf-8');
+  if (batch.size > mostItemsOfSmallAnswer) return reply.send(Readable.from(textOf(answers, batch.kind)));
+  return reply.send(`[${all.map(({ json }) => json).join()}]`);
 }

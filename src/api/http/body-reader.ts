@@ -1,56 +1,51 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { createImprintHash } from '../../shared/domain/imprint-hash.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { Imprint } from '../../shared/domain/stamp.ts';
-import { type BodyMemory, createBodyMemory, type Sender } from './body-memory.ts';
-import { type ByteSink, createByteCollector } from './byte-collector.ts';
-import { createDigestSink } from './digest-sink.ts';
-import { discard } from './discard.ts';
-import { createContinuations } from './expect-continue.ts';
-import { addressKey } from './rate-limits.ts';
-import { type Pace, receive } from './receive.ts';
+import { type BodyBudget, createBodyBudget, type Sender } from './body-budget.ts';
 
-/**
- * The raw answer of a request, whose end is the end of the request. It is no entry of a `WeakMap`: answer and request refer to each other, and V8
- * frees such a pair out of a long-lived `WeakMap` only when it collects the whole heap.
- */
-const rawAnswer = Symbol('raw answer');
+/** Bodies up to this size take nothing of the budget. It is the limit of routes that carry no content, lists or tokens. */
+export const smallBodyBytes = 64 * 1024;
+
+/** How long a body may take: this, and a second for each 128 KiB. */
+const shortestMs = 30_000;
+const bytesPerSecond = 128 * 1024;
+/** How long the rest of a body that was refused is read and dropped, so that a client that sends all of it first gets to read why. */
+const restMs = 30_000;
+
+const nothing = Buffer.alloc(0);
+const answer = Symbol('answer');
 
 declare module 'fastify' {
   interface FastifyRequest {
-    [rawAnswer]?: ServerResponse | undefined;
+    /** The raw answer to a request with a body: its end is the end of the request. */
+    [answer]?: ServerResponse | undefined;
   }
 }
 
-/** The one way in which a body gets into memory. Every parser of bodies reads with it. */
+/** The one way in which a body is read. */
 export interface BodyReader {
   /**
-   * The body of a request, which takes its share of the memory until the request is answered.
+   * The body of a request.
    *
-   * @throws ServiceError 413 above the route's `bodyLimit`, 415 for content codings, 408 for a slow client, 503 where there is no
-   * memory for it (E8, E10).
+   * @throws ServiceError 413 above the route's `bodyLimit`, 415 for content codings, 408 for a slow client, 503 where the budget has no room
+   * for it (E8, E10)
    */
   read(request: FastifyRequest, payload: IncomingMessage): Promise<Buffer>;
   /**
    * The hashes of a body, which takes no memory however large it is.
    *
-   * @throws ServiceError as `read`, 413 above `limit` bytes
+   * @throws ServiceError 413 above `limit` bytes, 415, 408
    */
   digest(request: FastifyRequest, payload: IncomingMessage, limit: number): Promise<readonly Imprint[]>;
-  /** Lets a body pass that nobody needs. */
-  ignore(request: FastifyRequest, payload: IncomingMessage): void;
-  /** Throws a refusal, as soon as the client is sure to read it. */
-  refuse(request: FastifyRequest, payload: IncomingMessage, refusal: ServiceError): Promise<never>;
 }
 
 export interface BodyReaderOptions {
-  readonly memory?: BodyMemory;
+  readonly budget?: BodyBudget;
   readonly senderOf?: (request: FastifyRequest) => Sender;
-  readonly pace?: Pace;
+  readonly shortestMs?: number;
 }
-
-/** Who holds no service token is known by his address. */
-export const addressSender = (request: FastifyRequest): Sender => ({ kind: 'address', name: addressKey(request) });
 
 /** Undefined where the body comes in chunks; Node has checked that the header is a number. */
 export function announcedBytes({ headers }: FastifyRequest): number | undefined {
@@ -60,62 +55,114 @@ export function announcedBytes({ headers }: FastifyRequest): number | undefined 
 
 /** Once for an app. */
 export function createBodyReader(app: FastifyInstance, options: BodyReaderOptions = {}): BodyReader {
-  const { memory = createBodyMemory({ largestBytes: app.initialConfig.bodyLimit ?? 0 }), senderOf = addressSender, pace } = options;
-  app.decorateRequest(rawAnswer, undefined);
-  const continuations = createContinuations(app.server);
+  const { budget = createBodyBudget(app.initialConfig.bodyLimit ?? 0) } = options;
+  const { senderOf = ({ ip }) => ({ hasToken: false, address: ip }) } = options;
+  const mostMsFor = (bytes: number) => (options.shortestMs ?? shortestMs) + (bytes / bytesPerSecond) * 1_000;
 
+  // Node by itself asks for a body before anybody has seen the head. Here a refusal saves the client the upload.
+  app.server.on('checkContinue', (request, response) => app.server.emit('request', request, response));
+  app.decorateRequest(answer, undefined);
   app.addHook('preParsing', (request, reply, payload, done) => {
-    if (!request.is404 && announcedBytes(request) !== 0) request[rawAnswer] = reply.raw;
+    if (announcedBytes(request) !== 0) request[answer] = reply.raw;
     done(null, payload);
   });
 
-  async function refuse(request: FastifyRequest, payload: IncomingMessage, refusal: ServiceError): Promise<never> {
-    if (!continuations.isAwaited(request.raw)) await discard(payload);
-    throw refusal;
-  }
-
-  function ignore(request: FastifyRequest, payload: IncomingMessage): void {
-    continuations.send(request.raw);
-    payload.resume();
-  }
-
-  /** `heldBytes`: the memory that a sink may take. */
-  async function readInto<Received>(
-    request: FastifyRequest,
-    payload: IncomingMessage,
-    { limit, sinkFor }: { limit: number; sinkFor: (mostBytes: number) => { sink: ByteSink<Received>; heldBytes: number } },
-  ): Promise<Received> {
-    const announced = announcedBytes(request);
-    const refusal = refusalOf(request, announced, limit);
-    if (refusal) return refuse(request, payload, refusal);
-    const { sink, heldBytes } = sinkFor(announced ?? limit);
-    if (announced === 0) {
-      ignore(request, payload);
-      return sink.finish();
+  /** How many bytes a body may have; where there is none, 0. */
+  function mostBytesOf(request: FastifyRequest, limit: number): number {
+    const coding = request.headers['content-encoding'];
+    if (coding !== undefined && coding.toLowerCase() !== 'identity') {
+      throw new ServiceError('unsupported_media_type', 'The body must be sent without a content coding.');
     }
-    const lease = memory.open(senderOf(request), heldBytes);
-    request[rawAnswer]?.once('close', lease.release);
-    continuations.send(request.raw);
-    return receive(payload, { limit, sink, lease, pace });
+    const announced = announcedBytes(request) ?? limit;
+    if (announced > limit) throw tooLarge(limit);
+    return announced;
+  }
+
+  function receive(request: FastifyRequest, payload: IncomingMessage, mostBytes: number, add: (bytes: Buffer) => void): Promise<void> {
+    if (request.headers.expect !== undefined) request[answer]?.writeContinue();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    let received = 0;
+    const onData = (bytes: Buffer) => {
+      received += bytes.length;
+      try {
+        if (received > mostBytes) throw tooLarge(mostBytes);
+        add(bytes);
+      } catch (error) {
+        fail(error);
+      }
+    };
+    const onEnd = () => {
+      detach();
+      resolve();
+    };
+    const onClose = () => fail(new ServiceError('bad_request', 'The request ended before its body did.'));
+    const timer = setTimeout(() => {
+      const seconds = Math.ceil(mostMsFor(mostBytes) / 1_000);
+      fail(new ServiceError('request_timeout', `The body did not arrive in time: it has ${seconds} seconds.`));
+    }, mostMsFor(mostBytes));
+    const detach = () => {
+      clearTimeout(timer);
+      payload.off('data', onData).off('end', onEnd).off('close', onClose);
+    };
+    const fail = (error: unknown) => {
+      detach();
+      // Read on, and dropped.
+      payload.resume();
+      reject(error);
+    };
+    if (payload.destroyed) onClose();
+    else payload.on('data', onData).on('end', onEnd).on('error', onClose).on('close', onClose);
+    return promise;
   }
 
   return {
-    refuse,
-    ignore,
-    read: (request, payload) =>
-      readInto(request, payload, {
-        limit: request.routeOptions.bodyLimit,
-        sinkFor: (mostBytes) => ({ sink: createByteCollector(mostBytes), heldBytes: mostBytes }),
-      }),
-    digest: (request, payload, limit) => readInto(request, payload, { limit, sinkFor: () => ({ sink: createDigestSink(), heldBytes: 0 }) }),
+    async read(request, payload) {
+      const mostBytes = mostBytesOf(request, request.routeOptions.bodyLimit);
+      if (mostBytes === 0) return nothing;
+      const isAnnounced = announcedBytes(request) !== undefined;
+      const lease = budget.open(senderOf(request));
+      request[answer]?.once('close', lease.release);
+      let body: Buffer = nothing;
+      let length = 0;
+      /** Pieces are copied: a body in tiny ones takes no more memory than another. */
+      const makeRoom = (bytes: number) => {
+        if (bytes > smallBodyBytes) lease.take(bytes);
+        const larger = Buffer.allocUnsafeSlow(bytes);
+        body.copy(larger, 0, 0, length);
+        body = larger;
+      };
+      if (isAnnounced && mostBytes > smallBodyBytes) makeRoom(mostBytes);
+      await receive(request, payload, mostBytes, (bytes) => {
+        if (length === 0 && bytes.length === mostBytes) {
+          body = bytes;
+        } else {
+          if (length + bytes.length > body.length) makeRoom(isAnnounced ? mostBytes : Math.min(mostBytes, 2 * (length + bytes.length)));
+          bytes.copy(body, length);
+        }
+        length += bytes.length;
+      });
+      return body.subarray(0, length);
+    },
+    async digest(request, payload, limit) {
+      const hash = createImprintHash();
+      const mostBytes = mostBytesOf(request, limit);
+      if (mostBytes > 0) await receive(request, payload, mostBytes, hash.add);
+      return hash.imprints();
+    },
   };
 }
 
-function refusalOf({ headers }: FastifyRequest, announced: number | undefined, limit: number): ServiceError | undefined {
-  const coding = headers['content-encoding'];
-  if (coding !== undefined && coding.toLowerCase() !== 'identity') {
-    return new ServiceError('unsupported_media_type', 'The body must be sent without a content coding.');
-  }
-  if (announced === undefined || announced <= limit) return undefined;
-  return new ServiceError('payload_too_large', `The body may have at most ${limit} bytes.`);
+const tooLarge = (limit: number) => new ServiceError('payload_too_large', `The body may have at most ${limit} bytes.`);
+
+/**
+ * Keeps the connection of a refused request. Fastify closes it whenever a body was refused, and a client that is still sending may then never
+ * read why. Closed are only those of clients that send too slowly, and of those that were not asked for the body (RFC 9110 §10.1.1).
+ */
+export function keepConnection(error: Error, { raw, headers }: FastifyRequest, reply: FastifyReply): void {
+  const isSlow = error instanceof ServiceError && error.code === 'request_timeout';
+  if (!raw.complete && (isSlow || headers.expect !== undefined)) return;
+  reply.removeHeader('connection');
+  if (raw.complete) return;
+  const timer = setTimeout(() => raw.socket.destroy(), restMs).unref();
+  raw.once('close', () => clearTimeout(timer));
 }

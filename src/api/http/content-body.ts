@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { createImprintHash } from '../../shared/domain/imprint-hash.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { Imprint } from '../../shared/domain/stamp.ts';
 import type { BodyReader } from './body-reader.ts';
-import { createDigestSink } from './digest-sink.ts';
 import { RequestValidationError } from './validation.ts';
 import { missingBody } from './validation-items.ts';
 
@@ -16,13 +16,13 @@ export function registerContentBodies(scope: FastifyInstance, reader: BodyReader
     reader.digest(request, payload, limitOf(request)),
   );
   const otherType = new ServiceError('unsupported_media_type', `The body must be the content itself, with Content-Type ${contentType}.`);
-  scope.addContentTypeParser('*', (request: FastifyRequest, payload: IncomingMessage) => reader.refuse(request, payload, otherType));
+  scope.addContentTypeParser('*', async () => Promise.reject(otherType));
 }
 
 /** The hashes of a body. @throws RequestValidationError where there is none */
 export function contentDigestsIn({ body, headers }: FastifyRequest): readonly Imprint[] {
   if (Array.isArray(body)) return body as readonly Imprint[];
   // No parser is asked for an empty body: it is the content of an empty file where it has the type of one.
-  if (headers['content-type']?.startsWith(contentType)) return createDigestSink().finish();
+  if (headers['content-type']?.startsWith(contentType)) return createImprintHash().imprints();
   throw new RequestValidationError([missingBody]);
 }

@@ -3,6 +3,7 @@ import type { ErrorResponse } from '../../shared/contract/error.ts';
 import { type Credential, ServiceError } from '../../shared/domain/service-error.ts';
 import { sendErrorPage } from '../pages/error-page.ts';
 import { prefersPage } from './accept.ts';
+import { keepConnection } from './body-reader.ts';
 import { statusOf } from './error-status.ts';
 import { registerNotFound } from './not-found.ts';
 import { faultOf, noteFault, validationFault } from './outcome.ts';
@@ -26,12 +27,11 @@ export function errorBody(error: ServiceError, requestId: string): ErrorResponse
 /**
  * Every error becomes one answer: 422 with its items, an expected error with its code, anything else 500 without a word of why; to a
  * browser, a page (V8).
- * Fastify closes the connection whenever a body was refused; that is needed only where a part of it is still to come.
  */
 export function registerErrorHandler(app: FastifyInstance): void {
   registerNotFound(app);
   app.setErrorHandler<FastifyError>((error, request, reply) => {
-    if (request.raw.complete) reply.removeHeader('connection');
+    keepConnection(error, request, reply);
     if (error instanceof RequestValidationError) return sendInvalid(error, request, reply);
     return sendServiceError(toServiceError(error), request, reply);
   });

@@ -16,13 +16,12 @@ export function registerJsonBody(app: FastifyInstance, reader: BodyReader): void
   app.removeAllContentTypeParsers();
   app.addContentTypeParser([mediaType, '*'], async (request: FastifyRequest, payload: IncomingMessage) => {
     if (request.is404 || announcedBytes(request) === 0 || !takesBody(request)) {
-      reader.ignore(request, payload);
       return undefined;
     }
     if (!isJson(request.headers['content-type'])) {
       const orLines = request.server.hasContentTypeParser(ndjsonType) ? `, or lines of JSON, with ${ndjsonType}` : '';
       const detail = `The body must be JSON, with Content-Type application/json${orLines}.`;
-      return reader.refuse(request, payload, new ServiceError('unsupported_media_type', detail));
+      throw new ServiceError('unsupported_media_type', detail);
     }
     const bytes = await reader.read(request, payload);
     return bytes.length === 0 ? undefined : parseJsonText(bytes);

@@ -62,12 +62,13 @@ function isDecodable(path: string): boolean {
 
 /**
  * How a server meets requests before any route sees them: to be spread into `fastify({…})`. A parameter may be as long as a
- * header, so that its own rule refuses it (422) and not the router (404); a request has two minutes to arrive.
+ * header, so that its own rule refuses it (422) and not the router (404). The reader of bodies knows how long each may take; a head has the 60 s
+ * of Node.
  */
 export const createEdgeServerOptions = () =>
   ({
     routerOptions: { maxParamLength: 16 * 1024 },
-    requestTimeout: 120_000,
+    requestTimeout: 0,
     // What Node reads ahead of us, of each body: at most one read of 64 KiB beyond this.
     http: { highWaterMark: 16 * 1024 },
     clientErrorHandler: createFaultAnswer(),

@@ -17,7 +17,7 @@ export function registerQueryBodies(scope: FastifyInstance, reader: BodyReader):
     reader.read(request, payload),
   );
   const otherType = new ServiceError('unsupported_media_type', `The body must be a TimeStampReq, with Content-Type ${queryType}.`);
-  scope.addContentTypeParser('*', (request: FastifyRequest, payload: IncomingMessage) => reader.refuse(request, payload, otherType));
+  scope.addContentTypeParser('*', async () => Promise.reject(otherType));
 }
 
 /** A number of any size, where it stands in the text. */

@@ -2,6 +2,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { rpcRequests, rpcResponse, rpcResponses } from '../../shared/contract/mcp.ts';
 import { jsonAsSent } from '../../shared/contract/sent-text.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
+import { keepConnection } from '../http/body-reader.ts';
 import { statusOf } from '../http/error-status.ts';
 import { toServiceError } from '../http/errors.ts';
 import { MalformedJsonError } from '../http/json-text.ts';
@@ -114,7 +115,7 @@ const refusalStatuses = [400, 403, 408, 413, 415, 429];
 
 /** A body that could not be read: no message, so no id (JSON-RPC 2.0 §5). */
 function answerUnread(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  if (request.raw.complete) reply.removeHeader('connection');
+  keepConnection(error, request, reply);
   const refuse = (status: number, fault: RpcError) => reply.code(status).send(errorResponse(null, fault));
   if (error instanceof MalformedJsonError) {
     const { loc, ctx } = error.detail[0] ?? {};

@@ -4,7 +4,6 @@ import type { BodyReader } from '../http/body-reader.ts';
 import { contentDigestsIn, contentType, registerContentBodies } from '../http/content-body.ts';
 import type { Mistakes } from '../http/mistakes.ts';
 import { addressKey, type RateLimits } from '../http/rate-limits.ts';
-import type { ReplyMemory } from '../http/reply-memory.ts';
 import type { IdentifyProduct } from '../http/service-token.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { json, type OperationContract } from '../openapi/operation.ts';
@@ -41,7 +40,7 @@ const sealedContract = {
   description: 'At its secret address, without a body.',
   path: sealedContentPath,
   answers,
-  errors: [...errors, 'overloaded'],
+  errors,
 } satisfies OperationContract;
 
 const parse = createRequestParser({ path: tokenIdPath });
@@ -55,15 +54,13 @@ export function registerEvidenceRenewalRoutes(
     sealedDownload: Pick<SealedDownload, 'digests'>;
     identifyProduct: IdentifyProduct;
     reader: BodyReader;
-    /** Of sealed content that is read. */
-    replyMemory: ReplyMemory;
     limits: RateLimits;
     mistakes: Mistakes;
     perMinute: number;
     sealedMaxBytes: number;
   },
 ): void {
-  const { evidenceRenewals, sealedDownload, identifyProduct, reader, replyMemory, limits, mistakes, perMinute, sealedMaxBytes } = deps;
+  const { evidenceRenewals, sealedDownload, identifyProduct, reader, limits, mistakes, perMinute, sealedMaxBytes } = deps;
   const onRequest = limits.by({ name: 'verify', points: perMinute, durationSeconds: 60, key: addressKey });
 
   async function answer(request: FastifyRequest, reply: FastifyReply, bring: () => Promise<EvidenceRenewal>) {
@@ -84,8 +81,6 @@ export function registerEvidenceRenewalRoutes(
   app.post('/api/v1/sealed/v1/:token_id/:secret/evidence', options, async (request, reply) => {
     const { token_id, secret } = parseSealed(request).path;
     reply.header('Cache-Control', 'private, no-store');
-    return answer(request, reply, async () =>
-      evidenceRenewals.bring(token_id, await sealedDownload.digests(token_id, secret, (size) => replyMemory.reserve(reply, size))),
-    );
+    return answer(request, reply, async () => evidenceRenewals.bring(token_id, await sealedDownload.digests(token_id, secret)));
   });
 }

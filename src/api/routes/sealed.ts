@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { containerType } from '../../shared/archive/asics.ts';
 import { sealedContentPath } from '../../shared/contract/verify.ts';
+import type { LargeAnswers } from '../http/large-answers.ts';
 import type { Mistakes } from '../http/mistakes.ts';
 import { addressKey, type RateLimits } from '../http/rate-limits.ts';
-import { inPieces, type ReplyMemory } from '../http/reply-memory.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { bytes, type OperationContract } from '../openapi/operation.ts';
-import type { Reserve, SealedDownload } from '../services/sealed-download.ts';
+import type { SealedDownload } from '../services/sealed-download.ts';
 
 const tag = 'Sealed content';
 const errors = ['not_found', 'rate_limited', 'store_unavailable', 'overloaded'] as const;
@@ -36,17 +36,21 @@ const parse = createRequestParser({ path: sealedContentPath });
 /** The content of a sealed stamp at its secret address (S11). */
 export function registerSealedRoutes(
   app: FastifyInstance,
-  deps: { sealedDownload: SealedDownload; replyMemory: ReplyMemory; limits: RateLimits; mistakes: Mistakes; perMinute: number },
+  deps: { sealedDownload: SealedDownload; largeAnswers: LargeAnswers; limits: RateLimits; mistakes: Mistakes; perMinute: number },
 ): void {
-  const { sealedDownload, replyMemory, limits, mistakes, perMinute } = deps;
+  const { sealedDownload, largeAnswers, limits, mistakes, perMinute } = deps;
   const onRequest = limits.by({ name: 'verify', points: perMinute, durationSeconds: 60, key: addressKey });
 
-  type Open<Opened> = (tokenId: string, secret: string, reserve: Reserve) => Promise<Opened>;
   /** Nobody but its reader may keep it; `extension` names the file. */
-  async function open<Opened>(request: FastifyRequest, reply: FastifyReply, extension: string, openAt: Open<Opened>): Promise<Opened> {
+  async function open<Opened>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    extension: string,
+    openAt: (tokenId: string, secret: string) => Promise<Opened>,
+  ): Promise<Opened> {
     const { token_id, secret } = parse(request).path;
-    const reserve: Reserve = (size) => replyMemory.reserve(reply, size);
-    const opened = await mistakes.count(request, reply, () => openAt(token_id, secret, reserve));
+    largeAnswers.begin(request, reply);
+    const opened = await mistakes.count(request, reply, () => openAt(token_id, secret));
     reply.header('Content-Disposition', `attachment; filename="${token_id}.${extension}"`);
     reply.header('Cache-Control', 'private, no-store');
     return opened;
@@ -54,14 +58,14 @@ export function registerSealedRoutes(
 
   const path = '/api/v1/sealed/v1/:token_id/:secret';
   app.get(path, { onRequest, config: { contract: contentContract } }, async (request, reply) => {
-    const { content, hash } = await open(request, reply, 'bin', sealedDownload.content);
+    const { content, bytes, hash } = await open(request, reply, 'bin', sealedDownload.content);
     reply.header('Content-Type', 'application/octet-stream');
     reply.header('Repr-Digest', `sha-256=:${Buffer.from(hash, 'hex').toString('base64')}:`);
-    reply.header('Content-Length', content.length);
-    return inPieces(content);
+    reply.header('Content-Length', bytes);
+    return reply.send(content);
   });
   app.get(`${path}/container`, { onRequest, config: { contract: containerContract } }, async (request, reply) => {
     const container = await open(request, reply, 'asics', sealedDownload.container);
-    return reply.type(containerType).send(inPieces(container));
+    return reply.type(containerType).send(container);
   });
 }

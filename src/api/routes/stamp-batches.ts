@@ -3,13 +3,13 @@ import { acceptedStampsAnswer, stampBatchAnswer, stampBatchBody } from '../../sh
 import { idempotencyHeaders, preferHeaders } from '../../shared/contract/parameters.ts';
 import { agentHeaders, type StampOrder, stampRequestFor } from '../../shared/contract/stamp.ts';
 import type { Caller } from '../../shared/domain/caller.ts';
-import { reserveAnswer, sendBatch } from '../http/batch-answer.ts';
+import { beginAnswer, sendBatch } from '../http/batch-answer.ts';
 import { type Batch, batchBodyLimit, readBatch, registerBatchBodies } from '../http/batch-body.ts';
 import { beforeBody } from '../http/before-body.ts';
 import type { BodyReader } from '../http/body-reader.ts';
+import type { LargeAnswers } from '../http/large-answers.ts';
 import { patienceMsOf, readPrefer } from '../http/prefer.ts';
 import { addressKey, type CountingLimit } from '../http/rate-limits.ts';
-import type { ReplyMemory } from '../http/reply-memory.ts';
 import type { RequireProduct } from '../http/service-token.ts';
 import { createRequestParser, RequestValidationError } from '../http/validation.ts';
 import { acceptedBatchOf, batchAnswersOf, type OperationContract } from '../openapi/operation.ts';
@@ -65,12 +65,12 @@ export function registerStampBatchRoutes(
     judgeCallback: (url: string) => string | undefined;
     requireProduct: RequireProduct;
     reader: BodyReader;
-    replyMemory: ReplyMemory;
+    largeAnswers: LargeAnswers;
     /** Shared with the other agent operations. */
     agentLimit: CountingLimit;
   },
 ): void {
-  const { stampBatch, acceptBatch, judgeCallback, requireProduct, reader, replyMemory, agentLimit } = deps;
+  const { stampBatch, acceptBatch, judgeCallback, requireProduct, reader, largeAnswers, agentLimit } = deps;
   const agentItem = stampRequestFor({ takesNoContent: true });
   const internalItem = stampRequestFor({ takesNoContent: true, judgeCallback });
 
@@ -80,7 +80,7 @@ export function registerStampBatchRoutes(
     batch: Batch<StampOrder>,
     asked: Omit<Parameters<StampBatch>[0], 'entries' | 'requestId'>,
   ) {
-    await reserveAnswer(reply, replyMemory, batch.size);
+    beginAnswer(request, reply, largeAnswers, batch.size);
     const entries = batch.entries.map(({ index, item: order }) => ({ index, order }));
     const preferences = readPrefer(request.headers.prefer);
     const command = { ...asked, entries, requestId: request.id };

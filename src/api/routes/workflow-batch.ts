@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { acceptedOutputsAnswer, outputBatchAnswer, outputBatchBody } from '../../shared/contract/batch.ts';
 import { outputHeaders, workflowIdPath, workflowStampRequestFor } from '../../shared/contract/workflow.ts';
-import { reserveAnswer, sendBatch } from '../http/batch-answer.ts';
+import { beginAnswer, sendBatch } from '../http/batch-answer.ts';
 import { batchBodyLimit, readBatch, registerBatchBodies } from '../http/batch-body.ts';
 import { beforeBody } from '../http/before-body.ts';
 import type { BodyReader } from '../http/body-reader.ts';
+import type { LargeAnswers } from '../http/large-answers.ts';
 import { patienceMsOf, readPrefer } from '../http/prefer.ts';
 import type { CountingLimit } from '../http/rate-limits.ts';
-import type { ReplyMemory } from '../http/reply-memory.ts';
 import type { IdentifyProduct } from '../http/service-token.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { acceptedBatchOf, batchAnswersOf, type OperationContract } from '../openapi/operation.ts';
@@ -42,12 +42,12 @@ export function registerWorkflowBatch(
     open: (request: FastifyRequest, reply: FastifyReply) => ReturnType<Workflows['open']>;
     limit: CountingLimit;
     reader: BodyReader;
-    replyMemory: ReplyMemory;
+    largeAnswers: LargeAnswers;
     identifyProduct: IdentifyProduct;
     judgeCallback: (url: string) => string | undefined;
   },
 ): void {
-  const { workflows, open, limit, reader, replyMemory, identifyProduct, judgeCallback } = deps;
+  const { workflows, open, limit, reader, largeAnswers, identifyProduct, judgeCallback } = deps;
   const [ofStranger, ofProduct] = [workflowStampRequestFor(), workflowStampRequestFor(judgeCallback)];
   const onRequest = beforeBody((request, reply) => workflowIdPath.safeParse(request.params).success && open(request, reply));
   app.register(async (scope) => {
@@ -57,7 +57,7 @@ export function registerWorkflowBatch(
       const workflow = await open(request, reply);
       const { headers } = parse(request);
       const batch = readBatch(request, identifyProduct(request) === undefined ? ofStranger : ofProduct);
-      await reserveAnswer(reply, replyMemory, batch.size);
+      beginAnswer(request, reply, largeAnswers, batch.size);
       const preferences = readPrefer(request.headers.prefer);
       const command = {
         workflow,

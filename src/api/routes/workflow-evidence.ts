@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { evidenceDocument } from '../../shared/contract/evidence-bundle.ts';
 import { workflowIdPath } from '../../shared/contract/workflow.ts';
-import type { ReplyMemory } from '../http/reply-memory.ts';
+import type { LargeAnswers } from '../http/large-answers.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { bytes, json, type OperationContract } from '../openapi/operation.ts';
 import { createPublicWorkflow, type PublicWorkflowDeps, unlisted } from './public-workflow.ts';
@@ -34,21 +34,17 @@ const documentContract = {
 
 const parse = createRequestParser({ path: workflowIdPath });
 
-/** What a bundle takes of memory while it is written: pages of stamps and buffers of the compressor, and of each output what its tree and chain take. */
-const bundleBytes = 4 * 1024 * 1024;
-const bytesPerOutput = 128;
-
 /** The evidence of a completed workflow (W22). */
 export function registerWorkflowEvidenceRoutes(
   app: FastifyInstance,
-  deps: PublicWorkflowDeps & { readonly replyMemory: ReplyMemory },
+  deps: PublicWorkflowDeps & { readonly largeAnswers: LargeAnswers },
 ): void {
-  const { workflows, replyMemory } = deps;
+  const { workflows, largeAnswers } = deps;
   const { onRequest, find: findPublic } = createPublicWorkflow(deps);
 
   async function find(request: FastifyRequest, reply: FastifyReply) {
     const workflow = await findPublic(request, reply, parse(request).path.workflow_id);
-    await replyMemory.reserve(reply, bundleBytes + (workflow.root?.outputCount ?? 0) * bytesPerOutput);
+    largeAnswers.begin(request, reply);
     unlisted(reply);
     return workflow;
   }

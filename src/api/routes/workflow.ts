@@ -4,11 +4,11 @@ import { jsonAsSent } from '../../shared/contract/sent-text.ts';
 import { type WorkflowRedactResponse, workflowIdPath, workflowStampRequestFor } from '../../shared/contract/workflow.ts';
 import { beforeBody } from '../http/before-body.ts';
 import type { BodyReader } from '../http/body-reader.ts';
+import type { LargeAnswers } from '../http/large-answers.ts';
 import type { Mistakes } from '../http/mistakes.ts';
 import { baseUrlOf } from '../http/origin.ts';
 import { patienceMsOf, readPrefer } from '../http/prefer.ts';
 import { addressKey, type CountingLimits } from '../http/rate-limits.ts';
-import type { ReplyMemory } from '../http/reply-memory.ts';
 import type { IdentifyProduct } from '../http/service-token.ts';
 import { createRequestParser, RequestValidationError } from '../http/validation.ts';
 import type { Workflows } from '../services/workflows/workflows.ts';
@@ -52,10 +52,10 @@ export function registerWorkflowRoutes(
     judgeCallback: (url: string) => string | undefined;
     stampsPerMinute: number;
     reader: BodyReader;
-    replyMemory: ReplyMemory;
+    largeAnswers: LargeAnswers;
   },
 ): void {
-  const { workflows, limits, mistakes, publicBaseUrl, startsPerHour, stampsPerMinute, reader, replyMemory } = deps;
+  const { workflows, limits, mistakes, publicBaseUrl, startsPerHour, stampsPerMinute, reader, largeAnswers } = deps;
   const { identifyProduct, judgeCallback } = deps;
   const parserFor = (judge?: (url: string) => string | undefined) =>
     createRequestParser({ path: workflowIdPath, headers: idempotencyHeaders, body: workflowStampRequestFor(judge) });
@@ -120,7 +120,7 @@ export function registerWorkflowRoutes(
     return 'accepted' in answer ? sendAccepted(reply, answer, preferences) : sendAnswer(reply, 201, answer);
   });
 
-  registerWorkflowBatch(app, { workflows, open, limit: limitStamps, reader, replyMemory, identifyProduct, judgeCallback });
+  registerWorkflowBatch(app, { workflows, open, limit: limitStamps, reader, largeAnswers, identifyProduct, judgeCallback });
 
   app.get('/api/v1/workflow/:workflow_id', { config: { contract: stateContract } }, async (request, reply) => {
     const token = workflowToken(request);

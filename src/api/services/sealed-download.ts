@@ -1,68 +1,76 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
 import { Readable } from 'node:stream';
+import { crc32 } from 'node:zlib';
 import { containerOf } from '../../shared/archive/asics.ts';
-import { storedFile } from '../../shared/archive/stored-zip.ts';
+import { createImprintHash } from '../../shared/domain/imprint-hash.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { type Imprint, imprintAlgorithms } from '../../shared/domain/stamp.ts';
+import { type Imprint, isSameImprint } from '../../shared/domain/stamp.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import { createHeldEvidenceReader } from './held-evidence.ts';
 import { digestOfSecret, openContent } from './sealed-envelope.ts';
 import type { StampJudge } from './stamp-judge.ts';
 
-/** Asked for the memory that a content takes before it is read. */
-export type Reserve = (bytes: number) => Promise<void>;
-
-/** The content of a sealed stamp, for whoever holds its secret address; checked against its hash on the way out (S11). */
+/** The content of a sealed stamp, for whoever holds its secret address; checked against its hash before any of it is sent (S11). */
 export interface SealedDownload {
   /** @throws ServiceError `not_found` for an unknown id, a wrong secret and a stamp without content alike. */
-  content(tokenId: string, secret: string, reserve: Reserve): Promise<{ content: Buffer; hash: string }>;
+  content(tokenId: string, secret: string): Promise<{ content: Readable; bytes: number; hash: string }>;
   /**
    * Content and proof as an ASiC-S container (EN 319 162-1), the same octets each time until the evidence is renewed.
    *
    * @throws ServiceError as `content`; `not_found` for a stamp of the mock provider
    */
-  container(tokenId: string, secret: string, reserve: Reserve): Promise<Readable>;
+  container(tokenId: string, secret: string): Promise<Readable>;
   /** The hashes of the content by every algorithm (S17). @throws ServiceError as `content` */
-  digests(tokenId: string, secret: string, reserve: Reserve): Promise<readonly Imprint[]>;
+  digests(tokenId: string, secret: string): Promise<readonly Imprint[]>;
 }
 
 const notFound = () => new ServiceError('not_found', 'There is no content at this address.');
+const damaged = () => new ServiceError('internal_error', 'The stored content does not match its stamp and is not sent.');
 
 export function createSealedDownload(deps: {
   stamps: StampStore;
-  sealedContents: SealedContentStore;
+  sealedContents: Pick<SealedContentStore, 'open'>;
   stampJudge: Pick<StampJudge, 'judgeStamp'>;
 }): SealedDownload {
-  async function open(tokenId: string, secret: string, reserve: Reserve) {
+  /** Reads all of it to check it. Whatever is sent is read again, so that no content is ever in memory as a whole. */
+  async function open(tokenId: string, secret: string) {
     const stamp = await deps.stamps.find(tokenId);
     if (!stamp?.sealed || !timingSafeEqual(Buffer.from(digestOfSecret(secret)), Buffer.from(stamp.sealed.secretSha256))) throw notFound();
-    await reserve(stamp.sealed.bytes);
-    const sealed = await deps.sealedContents.get(stamp.sealed.contentId);
-    const content = sealed && openContent(secret, tokenId, sealed);
-    if (!content || createHash('sha256').update(content).digest('hex') !== stamp.imprint.digest) {
-      throw new ServiceError('internal_error', 'The stored content does not match its stamp and is not sent.');
+    const stored = await deps.sealedContents.open(stamp.sealed.contentId);
+    if (stored === null) throw damaged();
+    const hash = createImprintHash();
+    let size = 0;
+    let checksum = 0;
+    try {
+      for await (const part of openContent(secret, tokenId, stored)) {
+        hash.add(part);
+        size += part.length;
+        checksum = crc32(part, checksum);
+      }
+    } catch (error) {
+      throw error instanceof ServiceError ? error : damaged();
     }
-    return { content, stamp };
+    const imprints = hash.imprints();
+    if (!imprints.some((imprint) => isSameImprint(imprint, stamp.imprint))) throw damaged();
+    return { stamp, imprints, size, crc32: checksum, read: () => openContent(secret, tokenId, stored) };
   }
 
   return {
-    content: async (tokenId, secret, reserve) => {
-      const { content, stamp } = await open(tokenId, secret, reserve);
-      return { content, hash: stamp.imprint.digest };
+    content: async (tokenId, secret) => {
+      const { read, size, stamp } = await open(tokenId, secret);
+      return { content: Readable.from(read(), { objectMode: false }), bytes: size, hash: stamp.imprint.digest };
     },
-    digests: async (tokenId, secret, reserve) => {
-      const { content } = await open(tokenId, secret, reserve);
-      return imprintAlgorithms.map((algorithm) => ({ algorithm, digest: createHash(algorithm).update(content).digest('hex') }));
-    },
-    container: async (tokenId, secret, reserve) => {
-      const { content, stamp } = await open(tokenId, secret, reserve);
+    digests: async (tokenId, secret) => (await open(tokenId, secret)).imprints,
+    container: async (tokenId, secret) => {
+      const { stamp, read, size, crc32 } = await open(tokenId, secret);
       if (stamp.proofs[0].token === '')
         throw new ServiceError('not_found', 'The record of this stamp is damaged: there is nothing to pack.');
       const held = await createHeldEvidenceReader(deps)(stamp);
       if (held === undefined)
         throw new ServiceError('not_found', 'This stamp was made by the mock provider: there is no time-stamp token to pack.');
-      return Readable.from(containerOf(storedFile(`${tokenId}.bin`, content), held.bytes), { objectMode: false });
+      const file = { name: `${tokenId}.bin`, size, crc32, octets: read() };
+      return Readable.from(containerOf(file, held.bytes), { objectMode: false });
     },
   };
 }

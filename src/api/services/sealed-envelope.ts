@@ -1,5 +1,6 @@
 import { createHash, hkdfSync } from 'node:crypto';
-import { type Cipher, decrypt, encrypt, keyBytes, nonceBytes } from '../../shared/domain/encryption.ts';
+import { type Cipher, decryptParts, encrypt, keyBytes, nonceBytes, tagBytes } from '../../shared/domain/encryption.ts';
+import type { StoredContent } from '../../shared/store/sealed-content.ts';
 
 /**
  * Encrypts sealed content with AES-256-GCM under a key that is derived from the secret in its address (S11). The database holds the
@@ -17,6 +18,10 @@ export const digestOfSecret = (secret: string): string => createHash('sha256').u
 /** The content as it is stored: ciphertext, then the tag. */
 export const sealContent = (secret: string, tokenId: string, content: Buffer): Buffer => encrypt(cipherOf(secret, tokenId), content);
 
-/** The content again; undefined when the secret is another one or a byte was changed. */
-export const openContent = (secret: string, tokenId: string, sealed: Buffer): Buffer | undefined =>
-  decrypt(cipherOf(secret, tokenId), sealed);
+/** The content again, piece by piece. @throws Error at its end where a byte was changed */
+export async function* openContent(secret: string, tokenId: string, { size, read }: StoredContent): AsyncGenerator<Buffer> {
+  const end = Math.max(size - tagBytes, 0);
+  const tag: Buffer[] = [];
+  for await (const part of read(end, size)) tag.push(part);
+  yield* decryptParts(cipherOf(secret, tokenId), Buffer.concat(tag), read(0, end));
+}

@@ -7,7 +7,7 @@ import { createCipheriv, createDecipheriv, createHmac, createSecretKey, hkdfSync
 const algorithm = 'aes-256-gcm';
 export const keyBytes = 32;
 export const nonceBytes = 12;
-const tagBytes = 16;
+export const tagBytes = 16;
 
 export interface Cipher {
   readonly key: KeyObject | Buffer;
@@ -31,6 +31,17 @@ export function decrypt({ key, nonce, context = '' }: Cipher, encrypted: Uint8Ar
   } catch {
     return undefined;
   }
+}
+
+/** The same piece by piece. @throws Error at its end for another key, nonce or context, or when a byte was changed */
+export async function* decryptParts(
+  { key, nonce, context = '' }: Cipher,
+  tag: Uint8Array,
+  ciphertext: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Buffer> {
+  const decipher = createDecipheriv(algorithm, key, nonce).setAAD(Buffer.from(context)).setAuthTag(tag);
+  for await (const part of ciphertext) yield decipher.update(part);
+  decipher.final();
 }
 
 /** A key as it rests beside what it opens: encrypted by another key. Nonce, ciphertext, tag. */

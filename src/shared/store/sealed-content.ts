@@ -17,13 +17,20 @@ export interface SealedContentStore {
   /** Writes the content durably and returns its id. */
   put(tokenId: string, bytes: Buffer): Promise<string>;
   /** The content, or null when there is none under that id. */
-  get(contentId: string): Promise<Buffer | null>;
+  open(contentId: string): Promise<StoredContent | null>;
   remove(contentId: string): Promise<void>;
   /**
    * Contents that were put before `before` and that no earlier call has returned to its end, oldest first, some hundred at a time. Whoever
    * asks for the next ones has dealt with those before: the next call begins behind them.
    */
   listNotSwept(before: Date): AsyncIterable<readonly SweptContent[]>;
+}
+
+export interface StoredContent {
+  /** Bytes. */
+  readonly size: number;
+  /** The bytes from `start` up to `end`, which is not among them. */
+  read(start: number, end: number): AsyncIterable<Buffer>;
 }
 
 /** A content and the token id that it was meant for. */
@@ -43,6 +50,19 @@ const perPage = 500;
 export function createSealedContentStore(db: Db): SealedContentStore {
   const bucket = new GridFSBucket(db, { bucketName: 'sealed', chunkSizeBytes });
   const notes: Collection<NoteDocument> = db.collection('checks');
+  async function* readPart(id: ObjectId, start: number, end: number): AsyncGenerator<Buffer> {
+    const parts = bucket.openDownloadStream(id, { start, end })[Symbol.asyncIterator]();
+    try {
+      for (;;) {
+        const { value, done } = await inStore(() => parts.next());
+        if (done) return;
+        yield value;
+      }
+    } finally {
+      await parts.return?.();
+    }
+  }
+
   return {
     put: (tokenId, bytes) =>
       inStore(async () => {
@@ -50,14 +70,9 @@ export function createSealedContentStore(db: Db): SealedContentStore {
         await pipeline(Readable.from(partsOf(bytes)), upload);
         return upload.id.toHexString();
       }, limitForBytes(bytes.length)),
-    get: async (contentId) => {
+    open: async (contentId) => {
       const [file] = await inStore(() => bucket.find({ _id: new ObjectId(contentId) }).toArray());
-      if (!file) return null;
-      return inStore(async () => {
-        const parts: Buffer[] = [];
-        for await (const part of bucket.openDownloadStream(file._id)) parts.push(part);
-        return Buffer.concat(parts);
-      }, limitForBytes(file.length));
+      return file === undefined ? null : { size: file.length, read: (start, end) => readPart(file._id, start, end) };
     },
     remove: (contentId) =>
       inStore(async () => {

@@ -1,5 +1,4 @@
 import type { Readable } from 'node:stream';
-import { keepHeapSmall } from '../../../../shared/archive/small-heap.ts';
 import { readClosingRecord } from '../../../../shared/contract/closing-record.ts';
 import type { OutputLine } from '../../../../shared/contract/evidence-bundle.ts';
 import { hashBytes } from '../../../../shared/domain/merkle.ts';
@@ -118,23 +117,12 @@ export function createEvidence(deps: {
     };
   }
 
-  /** Memory does not grow with the outputs while they are read, nor does what V8 keeps of them. */
-  async function streamed(workflow: WorkflowRecord, write: (evidence: Evidence) => Readable): Promise<Readable> {
-    const done = keepHeapSmall();
-    try {
-      return write(await gather(workflow)).once('close', done);
-    } catch (error) {
-      done();
-      throw error;
-    }
-  }
-
   return {
     /** What is in it. @throws ServiceError `not_found`, and as `ProveSealedChain` */
     gather,
     /** The bundle as a zip file, the same bytes each time. @throws as `gather`; the stream fails where what is stored changes meanwhile */
-    zip: (workflow: WorkflowRecord) => streamed(workflow, zipOf),
+    zip: async (workflow: WorkflowRecord): Promise<Readable> => zipOf(await gather(workflow)),
     /** The same as one JSON document. @throws as `zip` */
-    document: (workflow: WorkflowRecord) => streamed(workflow, documentOf),
+    document: async (workflow: WorkflowRecord): Promise<Readable> => documentOf(await gather(workflow)),
   };
 }
