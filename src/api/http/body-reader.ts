@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { createImprintHash } from '../../shared/domain/imprint-hash.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { Imprint } from '../../shared/domain/stamp.ts';
+import { createImprintHash } from '../services/imprint-hash.ts';
 import { type BodyBudget, createBodyBudget, type Sender } from './body-budget.ts';
 
 /** Bodies up to this size take nothing of the budget. It is the limit of routes that carry no content, lists or tokens. */
@@ -163,6 +163,6 @@ export function keepConnection(error: Error, { raw, headers }: FastifyRequest, r
   if (!raw.complete && (isSlow || headers.expect !== undefined)) return;
   reply.removeHeader('connection');
   if (raw.complete) return;
-  const timer = setTimeout(() => raw.socket.destroy(), restMs).unref();
+  const timer = setTimeout(() => raw.destroy(), restMs).unref();
   raw.once('close', () => clearTimeout(timer));
 }

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { createImprintHash } from '../../shared/domain/imprint-hash.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { Imprint } from '../../shared/domain/stamp.ts';
+import { createImprintHash } from '../services/imprint-hash.ts';
 import type { BodyReader } from './body-reader.ts';
 import { RequestValidationError } from './validation.ts';
 import { missingBody } from './validation-items.ts';

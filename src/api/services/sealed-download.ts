@@ -2,12 +2,12 @@ import { timingSafeEqual } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { crc32 } from 'node:zlib';
 import { containerOf } from '../../shared/archive/asics.ts';
-import { createImprintHash } from '../../shared/domain/imprint-hash.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { type Imprint, isSameImprint } from '../../shared/domain/stamp.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import { createHeldEvidenceReader } from './held-evidence.ts';
+import { createImprintHash } from './imprint-hash.ts';
 import { digestOfSecret, openContent } from './sealed-envelope.ts';
 import type { StampJudge } from './stamp-judge.ts';
 

@@ -51,6 +51,8 @@ export function createSealedContentStore(db: Db): SealedContentStore {
   const bucket = new GridFSBucket(db, { bucketName: 'sealed', chunkSizeBytes });
   const notes: Collection<NoteDocument> = db.collection('checks');
   async function* readPart(id: ObjectId, start: number, end: number): AsyncGenerator<Buffer> {
+    // For GridFS an end of 0 is none.
+    if (start >= end) return;
     const parts = bucket.openDownloadStream(id, { start, end })[Symbol.asyncIterator]();
     try {
       for (;;) {

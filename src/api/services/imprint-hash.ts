@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Imprint, imprintAlgorithms } from './stamp.ts';
+import { type Imprint, imprintAlgorithms } from '../../shared/domain/stamp.ts';
 
 /** Hashes what is added by several algorithms at once; by all of them unless others are named. */
 export function createImprintHash(algorithms: readonly Imprint['algorithm'][] = imprintAlgorithms) {
