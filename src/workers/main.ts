@@ -6,7 +6,7 @@ import { createContentsUnderWay } from '../shared/queue/contents-under-way.ts';
 import { openFailedJobs } from '../shared/queue/failed-jobs.ts';
 import { startHeartbeat } from '../shared/queue/heartbeat.ts';
 import { createJobSender } from '../shared/queue/job-sender.ts';
-import type { FailedJob } from '../shared/queue/jobs.ts';
+import { type FailedJob, placesOf } from '../shared/queue/jobs.ts';
 import { createOutputOrder } from '../shared/queue/output-order.ts';
 import { sendReplies } from '../shared/queue/replies.ts';
 import type { WorkerReply } from '../shared/queue/sent-reply.ts';
@@ -79,7 +79,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
   const processors = createProcessors({
     ...createAnnouncements({ jobs, clock: systemClock }),
     stampKey: () => store.keys.secret('stamp-metadata'),
-    wake: (jobId) => jobs.wake('webhook', jobId),
+    webhookPlaces: placesOf('webhooks', config.WORKER_CONCURRENCY),
     sendWebhook: createWebhookSender({
       secrets: config.WEBHOOK_SECRET ?? [],
       isOpen: config.NODE_ENV !== 'production',

@@ -14,11 +14,7 @@ export interface ReceivedWebhook {
 /** A receiver whose answers are these statuses, the last one for ever; `hang` answers nothing. */
 export async function startReceiver(...statuses: (number | 'hang')[]) {
   const received: ReceivedWebhook[] = [];
-  const open = { now: 0, most: 0 };
   const server = createServer((request, response) => {
-    open.now += 1;
-    open.most = Math.max(open.most, open.now);
-    response.once('close', () => (open.now -= 1));
     let body = '';
     request.setEncoding('utf8').on('data', (chunk) => (body += chunk));
     request.on('end', () => {
@@ -38,8 +34,6 @@ export async function startReceiver(...statuses: (number | 'hang')[]) {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook?who=me`,
     received,
-    /** How many deliveries were under way at the same time, at most. */
-    mostAtOnce: () => open.most,
     /** What it answers from now on. */
     answer: (status: number | 'hang') => void statuses.splice(0, Infinity, status),
   };

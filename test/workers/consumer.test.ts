@@ -134,6 +134,19 @@ test('E11: what failed for reasons outside counts as no try of a job that then f
   expect([runs, await stamps.getFailedCount()]).toEqual([10, 0]);
 });
 
+test('E11: a pause until it is its turn counts as no try', async () => {
+  const { add, consume, untilRetried, stamps } = await openQueueLab();
+  let runs = 0;
+  consume(async () => {
+    runs += 1;
+    throw new NotItsTurnError(60_000);
+  });
+  await add('a');
+  await untilRetried(async () => runs >= 6);
+  await eventually(async () => (await stamps.getDelayedCount()) === 1);
+  expect((await stamps.getJob('a'))?.attemptsMade).toBe(0);
+});
+
 test('E11: of a job that is given up only what is left of it is told', async () => {
   const { add, consume, untilRetried } = await openQueueLab();
   const [made, broken] = [stampItem(), stampItem()];

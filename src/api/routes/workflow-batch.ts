@@ -56,11 +56,13 @@ export function registerWorkflowBatch(
     scope.post('/api/v1/workflow/:workflow_id/stamps', options, async (request, reply) => {
       const workflow = await open(request, reply);
       const { headers } = parse(request);
-      const batch = readBatch(request, identifyProduct(request) === undefined ? ofStranger : ofProduct);
+      const product = identifyProduct(request);
+      const batch = readBatch(request, product === undefined ? ofStranger : ofProduct);
       beginAnswer(request, reply, largeAnswers, batch.size);
       const preferences = readPrefer(request.headers.prefer);
       const command = {
         workflow,
+        product,
         entries: batch.entries.map(({ index, item }) => ({ index, request: item })),
         requestId: request.id,
         idempotencyKey: headers['idempotency-key'],

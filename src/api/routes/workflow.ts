@@ -92,6 +92,7 @@ export function registerWorkflowRoutes(
     checkCallback(request, body.callback_url);
     const started = await workflows.start({
       request: body,
+      product: identifyProduct(request),
       callerId: `workflow-start:${addressKey(request)}`,
       requestId: request.id,
       idempotencyKey: headers['idempotency-key'],
@@ -110,6 +111,7 @@ export function registerWorkflowRoutes(
     const command = {
       workflow,
       request: body,
+      product: identifyProduct(request),
       requestId: request.id,
       idempotencyKey: headers['idempotency-key'],
       passLimit: () => limitStamps(request, reply),

@@ -42,6 +42,8 @@ export function createItemMaker({ encryptedOf, clock }: { encryptedOf: EncryptFo
     requestId,
     ...(metadata && { metadata: await encryptedOf(tokenId, metadata) }),
     ...(paymentClaim !== undefined && { paymentClaim }),
-    ...(url !== undefined && { callback: await encryptedOf(tokenId, { url, sealed_storage_url: sealedUrl } satisfies Callback) }),
+    ...(url !== undefined && {
+      callback: await encryptedOf(tokenId, { url, sealed_storage_url: sealedUrl, product: caller.product } satisfies Callback),
+    }),
   });
 }

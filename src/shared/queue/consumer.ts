@@ -12,6 +12,7 @@ import {
   type JobRun,
   jobContracts,
   NotItsTurnError,
+  placesOf,
   queueConcurrency,
 } from './jobs.ts';
 import { jobOptionsOf, openQueue } from './open-queue.ts';
@@ -177,7 +178,7 @@ export function consumeJobs(options: {
     const worker = new Worker(queue, process, {
       connection: redis,
       prefix: keyPrefix,
-      concurrency: Math.min(concurrency, queueConcurrency[queue] ?? concurrency),
+      concurrency: placesOf(queue, concurrency),
       lockDuration: lockMs,
       stalledInterval: stalledCheckMs,
       maxStalledCount,

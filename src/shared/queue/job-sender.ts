@@ -8,9 +8,6 @@ import { checkConnection, jobOptionsOf, openQueue } from './open-queue.ts';
 /** The kinds of job that are sent one by one. */
 type SentJob = Extract<JobName, 'otp-mail' | 'workflow-completion' | 'webhook'>;
 
-/** `not_asleep`: it runs, or waits for nothing but a worker; `unknown`: there is no such job any more, or Redis did not say. */
-export type Woken = 'woken' | 'not_asleep' | 'unknown';
-
 export interface JobSender {
   /** @throws ServiceError `queue_unavailable` without a connection. */
   checkConnection(): void;
@@ -24,13 +21,8 @@ export interface JobSender {
   close(): Promise<void>;
 }
 
-export interface JobWaker {
-  /** Has a job that waits for its time run now. */
-  wake(name: SentJob, jobId: string): Promise<Woken>;
-}
-
 /** Sends jobs that travel alone: mails, completions and webhooks. */
-export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): JobSender & JobWaker {
+export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): JobSender {
   const queueOf = (name: SentJob): Queue => openQueue(jobContracts[name].queue, { redis, log });
   const queues: Readonly<Record<SentJob, Queue>> = {
     'otp-mail': queueOf('otp-mail'),
@@ -39,15 +31,11 @@ export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): 
   };
 
   /** A job that has just left its pause by itself is as good as promoted; one that is not promoted leaves it later. */
-  async function promote(job: Job | undefined): Promise<Woken> {
-    if (!job) return 'unknown';
+  async function promote(job: Job): Promise<void> {
     try {
-      if (!(await job.isDelayed())) return 'not_asleep';
-      await job.promote();
-      return 'woken';
+      if (await job.isDelayed()) await job.promote();
     } catch (error) {
       log.debug({ err: error, job: job.id }, 'the job was not promoted');
-      return 'unknown';
     }
   }
 
@@ -59,14 +47,6 @@ export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): 
         // Somebody asks for it now: it need not sit out the pause after its last failure.
         if (name === 'workflow-completion') await promote(job);
       }),
-    wake: async (name, jobId) => {
-      try {
-        return await promote(await queues[name].getJob(jobId));
-      } catch (error) {
-        log.debug({ err: error, job: jobId }, 'the job was not found');
-        return 'unknown';
-      }
-    },
     close: async () => void (await Promise.all(Object.values(queues).map((queue) => queue.close()))),
   };
 }

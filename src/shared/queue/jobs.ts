@@ -23,7 +23,7 @@ const webhookBase = {
   firstTriedAt: z.number().int().optional(),
 };
 
-/** Payload of the job that sends a webhook (N3). Of a stamp: where to, encrypted under its key; of a workflow that is in its record. */
+/** Payload of the job that sends a webhook (N3). Of a stamp: where to, and for which product, encrypted under its key; of a workflow that is in its record. */
 const webhookSchema = z.discriminatedUnion('event', [
   z.object({ ...webhookBase, event: z.enum(['stamp.made', 'output.made']), tokenId: z.uuid(), callback: z.string() }),
   z.object({ ...webhookBase, event: z.enum(['workflow.confirmed', 'workflow.completed']), workflowId: z.uuid() }),
@@ -45,6 +45,9 @@ export const jobContracts = {
  * computing, and two renewals at once would ask twice for the same. Webhooks mostly wait for strangers.
  */
 export const queueConcurrency: Readonly<Record<string, number>> = { emails: 8, workflows: 8, renewals: 1, webhooks: 128 };
+
+/** How many jobs of a queue run at a time in a worker that runs `concurrency` jobs of stamps. */
+export const placesOf = (queue: QueueName, concurrency: number) => Math.min(concurrency, queueConcurrency[queue] ?? concurrency);
 
 export type JobName = keyof typeof jobContracts;
 export type JobPayload<Name extends JobName> = z.output<(typeof jobContracts)[Name]['payload']>;

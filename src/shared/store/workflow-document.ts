@@ -24,6 +24,8 @@ interface PersonalWords {
   readonly briefingMetadata?: string | undefined;
   /** Where webhooks tell of the workflow (N4); it may hold a secret. */
   readonly callbackUrl?: string | undefined;
+  /** Which product asked for them; earlier versions did not record it. */
+  readonly callbackProduct?: string | undefined;
 }
 
 /** What a closed chain comes to. */
@@ -119,8 +121,8 @@ export function plainWordsOf({ email, agentId, briefingMetadata, redactedAt }: W
 }
 
 export function documentOf(serviceKey: KeyObject, workflow: NewWorkflow): WorkflowDocument {
-  const { email, agentId, briefingMetadata, callbackUrl, ...fields } = workflow;
-  const words = { email, agentId, briefingMetadata, callbackUrl };
+  const { email, agentId, briefingMetadata, callbackUrl, callbackProduct, ...fields } = workflow;
+  const words = { email, agentId, briefingMetadata, callbackUrl, callbackProduct };
   return { ...fields, status: 'pending', ...encryptWords(serviceKey, fields._id, words) };
 }
 

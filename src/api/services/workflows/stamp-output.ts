@@ -48,6 +48,8 @@ export interface StampOutputDeps {
 export interface StampOutputCommand {
   readonly workflow: WorkflowRecord;
   readonly request: WorkflowStampRequest;
+  /** Which product asks for a webhook (N2). */
+  readonly product?: string | undefined;
   readonly requestId: string;
   readonly idempotencyKey: string | undefined;
   readonly passLimit: PassLimit;
@@ -90,10 +92,10 @@ export function createOutputStamping(deps: StampOutputDeps) {
     return { tokenId, isRepeated, existing };
   }
 
-  async function itemOf({ workflow, request, requestId }: StampOutputCommand, tokenId: string): Promise<StampItem> {
+  async function itemOf({ workflow, request, product, requestId }: StampOutputCommand, tokenId: string): Promise<StampItem> {
     const { wordsKey: key } = workflow;
     const { output_metadata: metadata, callback_url: url } = request;
-    const callback = url && (await encryptedOf(tokenId, { url, sealed_storage_url: null } satisfies Callback));
+    const callback = url && (await encryptedOf(tokenId, { url, sealed_storage_url: null, product } satisfies Callback));
     return {
       tokenId,
       imprint: sha256Imprint(request.output_hash),

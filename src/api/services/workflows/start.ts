@@ -29,6 +29,8 @@ export interface StartDeps {
 
 export interface StartCommand {
   readonly request: WorkflowStartRequest;
+  /** Which product asks for webhooks (N2). */
+  readonly product?: string | undefined;
   /** Whose idempotency keys these are. */
   readonly callerId: string;
   readonly requestId: string;
@@ -69,7 +71,7 @@ export function createWorkflowStart(deps: StartDeps) {
   }
 
   return async (command: StartCommand): Promise<{ answer: WorkflowStartResponse; isReplayed: boolean }> => {
-    const { request, idempotencyKey, requestId, baseUrl } = command;
+    const { request, product, idempotencyKey, requestId, baseUrl } = command;
     jobs.checkConnection();
     if (needsVerifiedEmail(request.tier)) await mailer.checkCanMail();
     const { workflowId, token } = await identify(command);
@@ -82,6 +84,7 @@ export function createWorkflowStart(deps: StartDeps) {
       briefingHash: request.briefing_hash,
       briefingMetadata: request.briefing_metadata ? sentTextOf(request.briefing_metadata) : undefined,
       callbackUrl: request.callback_url ?? undefined,
+      callbackProduct: request.callback_url ? product : undefined,
       tier: request.tier,
       challengeId: randomUUID(),
       createdAt: new Date(now),
