@@ -45,12 +45,11 @@ export function noteFault(request: FastifyRequest, fault: Fault): void {
   noted.set(request, [...(noted.get(request) ?? []), fault]);
 }
 
-/** The faults of an answered request; of an answer that nobody explained, what its status says. */
+/** The faults of an answered request; of an answer that nobody explained, its status. */
 export function faultsOf(request: FastifyRequest, status: number): readonly Fault[] {
   const faults = noted.get(request) ?? [];
   if (faults.length > 0 || status < 400) return faults;
-  const code = Object.entries(statusOf).find(([, known]) => known === status)?.[0] as ErrorCode | undefined;
-  return [faultOf(new ServiceError(code ?? (status < 500 ? 'bad_request' : 'internal_error'), `status ${status}`))];
+  return [{ outcome: status < 500 ? 'refused' : 'failed', code: `status_${status}` }];
 }
 
 /** The fault that decides what a request is called: a failure before a refusal. */
