@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { type ErrorCode, ServiceError } from '../../shared/domain/service-error.ts';
+import type { ErrorCode, ServiceError } from '../../shared/domain/service-error.ts';
 import { statusOf } from './error-status.ts';
 
 /** Why a request was not done. `refused`: by a rule, and all is as it should be. `failed`: something of ours, or around us, did not work. */
@@ -45,11 +45,12 @@ export function noteFault(request: FastifyRequest, fault: Fault): void {
   noted.set(request, [...(noted.get(request) ?? []), fault]);
 }
 
-/** The faults of an answered request; of an answer that nobody explained, its status. */
+/** The faults of an answered request. An answer that nobody explained is named by its status, unless only one error has that status. */
 export function faultsOf(request: FastifyRequest, status: number): readonly Fault[] {
   const faults = noted.get(request) ?? [];
   if (faults.length > 0 || status < 400) return faults;
-  return [{ outcome: status < 500 ? 'refused' : 'failed', code: `status_${status}` }];
+  const [code = `status_${status}`, ...others] = Object.entries(statusOf).flatMap(([known, its]) => (its === status ? known : []));
+  return [{ outcome: status < 500 ? 'refused' : 'failed', code: others.length === 0 ? code : `status_${status}` }];
 }
 
 /** The fault that decides what a request is called: a failure before a refusal. */
