@@ -33,8 +33,8 @@ const eras: [string, (name: string, given: JsonObject) => Promise<ToolResult>][]
 ];
 
 describe('W15: metadata of a workflow comes back as it was sent', () => {
-  const sent = '{ "b": 123456789012345678, "10": 1.0, "2": [ { "x": -1.50E+2 } , "a b\\"}" ], "\\u00e9": {} }';
-  const kept = '{"b":123456789012345678,"10":1.0,"2":[{"x":-1.50E+2},"a b\\"}"],"\\u00e9":{}}';
+  const sent = '{ "b": 123456789012345678, "a": 1.0, "2a": [ { "x": -1.50E+2 } , "a b\\"}" ], "\\u00e9": {} }';
+  const kept = '{"b":123456789012345678,"a":1.0,"2a":[{"x":-1.50E+2},"a b\\"}"],"é":{}}';
   const start = (metadata: string) =>
     `{"user_email":"client@example.com","agent_id":"a","briefing_hash":"${randomHash()}", "briefing_metadata" : ${metadata}}`;
   const post = (path: string, body: string) =>

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { keepSentTexts } from '../../shared/contract/sent-text.ts';
+import { keepMetadataNumbers } from '../../shared/contract/metadata-numbers.ts';
 import { findDeepNesting, findJsonSyntaxError } from './json-syntax.ts';
 import { RequestValidationError } from './validation.ts';
 
@@ -48,7 +48,7 @@ export function parseJsonText(bytes: Buffer): unknown {
   if (nestsDeeperThan(maxBodyNesting, value)) {
     throw new MalformedJsonError(findDeepNesting(text, maxBodyNesting), `Nested deeper than ${maxBodyNesting} levels`);
   }
-  keepSentTexts(value, text);
+  keepMetadataNumbers(value, text);
   return value;
 }
 

@@ -80,7 +80,7 @@ function echo(input: unknown): unknown {
   let membersLeft = maxEchoMembers;
   const copy = (value: unknown): unknown => {
     if (typeof value === 'string') return value.length > maxEchoCharacters ? value.slice(0, maxEchoCharacters) : value;
-    if (typeof value !== 'object' || value === null) return value ?? null;
+    if (typeof value !== 'object' || value === null || JSON.isRawJSON(value)) return value ?? null;
     if (Array.isArray(value)) return takeSome(value.values()).map(copy);
     const entries = takeSome(Object.keys(value).values()).map((name) => [name.slice(0, maxEchoCharacters), copy(valueAt(value, [name]))]);
     return Object.fromEntries(entries);

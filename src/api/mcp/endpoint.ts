@@ -1,6 +1,5 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { rpcRequests, rpcResponse, rpcResponses } from '../../shared/contract/mcp.ts';
-import { jsonAsSent } from '../../shared/contract/sent-text.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { keepConnection } from '../http/body-reader.ts';
 import { statusOf } from '../http/error-status.ts';
@@ -79,7 +78,7 @@ export function registerMcp(
     const { status, body } = await (isModern(asked) ? modern : first).answer(asked, context);
     if (status === 401) await mistakes.wrongToken(request, reply);
     if (body === undefined) return reply.code(status).send();
-    return reply.code(status).type('application/json; charset=utf-8').send(jsonAsSent(body));
+    return reply.code(status).type('application/json; charset=utf-8').send(JSON.stringify(body));
   });
 }
 

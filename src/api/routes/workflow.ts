@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { idempotencyHeaders } from '../../shared/contract/parameters.ts';
-import { jsonAsSent } from '../../shared/contract/sent-text.ts';
 import { type WorkflowRedactResponse, workflowIdPath, workflowStampRequestFor } from '../../shared/contract/workflow.ts';
 import { beforeBody } from '../http/before-body.ts';
 import type { BodyReader } from '../http/body-reader.ts';
@@ -131,8 +130,7 @@ export function registerWorkflowRoutes(
       token === undefined ? workflows.find(workflow_id) : workflows.open(workflow_id, token),
     );
     reply.header('Cache-Control', 'no-store');
-    reply.type('application/json; charset=utf-8');
-    return jsonAsSent(await workflows.state(workflow, token !== undefined));
+    return workflows.state(workflow, token !== undefined);
   });
 
   app.post('/api/v1/workflow/:workflow_id/resend', { config: { contract: resendContract } }, async (request, reply) => {

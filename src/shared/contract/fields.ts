@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { keepSentText, sentTextOf } from './sent-text.ts';
 
 /**
  * An issue that says itself how pydantic v2 would put it (E1): `type`, `msg` and `ctx` of one item of a 422.
@@ -105,9 +104,6 @@ export const sha256HexOfAnyCase = (what: string) =>
 /** The most bytes that caller metadata may take as UTF-8 JSON (S4, W15). */
 export const maxMetadataBytes = 4096;
 
-/** The same as it was sent: a character may be escaped in six. */
-const mostSentCharacters = 6 * maxMetadataBytes;
-
 /** Any JSON value; a number that no double holds, such as 1e400, is refused wherever it stands. */
 export const anyJson = z.unknown().check((payload) => {
   const judge = (value: unknown, path: PropertyKey[]): void => {
@@ -174,10 +170,7 @@ export function metadata<Value>(value: z.ZodType<Value>) {
         for (const issue of result.error.issues) context.addIssue({ ...issue });
         return z.NEVER;
       }
-      keepSentText(result.data, input as object);
-      const isTooLarge =
-        Buffer.byteLength(JSON.stringify(result.data)) > maxMetadataBytes || sentTextOf(result.data).length > mostSentCharacters;
-      if (isTooLarge) context.addIssue(issueOf(tooLarge));
+      if (Buffer.byteLength(JSON.stringify(result.data)) > maxMetadataBytes) context.addIssue(issueOf(tooLarge));
       return result.data;
     })
     .meta({ ...members.meta(), description: `at most ${maxMetadataBytes} bytes as UTF-8 JSON` });

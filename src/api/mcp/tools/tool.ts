@@ -1,5 +1,4 @@
 import type { z } from 'zod';
-import { jsonAsSent } from '../../../shared/contract/sent-text.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
 import { errorBody } from '../../http/errors.ts';
 import { type Fault, faultOf, validationFault } from '../../http/outcome.ts';
@@ -110,7 +109,7 @@ export function createTool<Schema extends z.ZodType, Answer extends z.ZodType>(o
 }
 
 function resultOf(value: Readonly<Record<string, unknown>>, isError: boolean): ToolResult {
-  return { content: [{ type: 'text', text: jsonAsSent(value) }], structuredContent: value, isError };
+  return { content: [{ type: 'text', text: JSON.stringify(value) }], structuredContent: value, isError };
 }
 
 const failed = (value: Readonly<Record<string, unknown>>): CalledTool => ({ result: resultOf(value, true), links: [] });

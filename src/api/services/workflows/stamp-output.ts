@@ -1,5 +1,4 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
-import { sentTextOf } from '../../../shared/contract/sent-text.ts';
 import type { Callback } from '../../../shared/contract/webhook.ts';
 import {
   type AcceptedOutput,
@@ -111,7 +110,7 @@ export function createOutputStamping(deps: StampOutputDeps) {
         outputId: randomUUIDv7(),
         type: request.output_type,
         // Metadata that comes after the redaction is not stored: it might hold the address again (W10).
-        ...(metadata && key && { metadata: encryptMetadata({ key, nonce: randomBytes(nonceBytes) }, tokenId, sentTextOf(metadata)) }),
+        ...(metadata && key && { metadata: encryptMetadata({ key, nonce: randomBytes(nonceBytes) }, tokenId, JSON.stringify(metadata)) }),
       },
     };
   }

@@ -1,5 +1,4 @@
 import { randomBytes, randomUUID, randomUUIDv7 } from 'node:crypto';
-import { sentTextOf } from '../../../shared/contract/sent-text.ts';
 import type { WorkflowStartRequest, WorkflowStartResponse } from '../../../shared/contract/workflow.ts';
 import { workflowStatePath } from '../../../shared/domain/addresses.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
@@ -82,7 +81,7 @@ export function createWorkflowStart(deps: StartDeps) {
       email: request.user_email,
       agentId: request.agent_id,
       briefingHash: request.briefing_hash,
-      briefingMetadata: request.briefing_metadata ? sentTextOf(request.briefing_metadata) : undefined,
+      briefingMetadata: request.briefing_metadata ? JSON.stringify(request.briefing_metadata) : undefined,
       callbackUrl: request.callback_url ?? undefined,
       callbackProduct: request.callback_url ? product : undefined,
       tier: request.tier,

@@ -1,4 +1,4 @@
-import { readSentText } from '../../../shared/contract/sent-text.ts';
+import { readMetadata } from '../../../shared/contract/metadata-numbers.ts';
 import type { WorkflowStateResponse } from '../../../shared/contract/workflow.ts';
 import { workflowPath } from '../../../shared/domain/addresses.ts';
 import { readStatus } from '../../../shared/domain/workflow-state.ts';
@@ -39,7 +39,7 @@ export function createWorkflowState({ outputs, clock, addressOf }: WorkflowState
       ...(isHolder && {
         agent_id: workflow.agentId,
         user_email: workflow.email,
-        briefing_metadata: briefingMetadata === undefined ? null : readSentText(briefingMetadata),
+        briefing_metadata: briefingMetadata === undefined ? null : readMetadata(briefingMetadata),
         commitment_salts: salts ? { user_email: salts.email, agent_id: salts.agent } : null,
         mail: { status: linkMailStateOf(workflow), attempts: mail?.attempts ?? 0, sent_at: isoOf(mail?.sentAt) },
       }),

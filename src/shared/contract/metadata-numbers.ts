@@ -1,0 +1,37 @@
+/** ECMAScript 2026; the types of TypeScript 7 lack it. */
+declare global {
+  interface JSON {
+    rawJSON(text: string): object;
+    isRawJSON(value: unknown): boolean;
+  }
+}
+
+/**
+ * Numbers of a workflow's metadata come back as they were sent (W15), though no double may hold them (`123456789012345678`) or JSON may write them
+ * in another way (`1.0`): such a number is what `JSON.rawJSON` makes of its text.
+ */
+const asWritten = (_name: string, value: unknown, { source }: { readonly source?: string } = {}): unknown => {
+  const isRewritten = typeof value === 'number' && Number.isFinite(value) && source !== undefined && JSON.stringify(value) !== source;
+  return isRewritten ? JSON.rawJSON(source) : value;
+};
+
+const names: ReadonlySet<string> = new Set(['briefing_metadata', 'output_metadata']);
+const hasName = /"(briefing|output)_metadata"/;
+
+/** Metadata as it was stored. */
+export const readMetadata = (text: string): Record<string, unknown> => JSON.parse(text, asWritten);
+
+/** Keeps the numbers of all metadata in `value`, which `JSON.parse` made of `text`. */
+export function keepMetadataNumbers(value: unknown, text: string): void {
+  if (hasName.test(text)) replaceMetadata(value, JSON.parse(text, asWritten));
+}
+
+function replaceMetadata(value: unknown, written: unknown): void {
+  if (typeof value !== 'object' || value === null) return;
+  const members = value as Record<string, unknown>;
+  for (const [name, member] of Object.entries(written as Record<string, unknown>)) {
+    const isMetadata = names.has(name) && typeof member === 'object' && member !== null && !JSON.isRawJSON(member);
+    if (isMetadata) members[name] = member;
+    else replaceMetadata(members[name], member);
+  }
+}
