@@ -92,7 +92,6 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     renewals: store.renewals,
     evidenceTerms: store.evidenceTerms,
     newDigests: store.newDigests,
-    orphanBatches: store.orphanBatches,
     tokenJudge: createTokenJudge({ trust, mockKey: () => store.keys.secret('mock-provider'), clock: systemClock }),
     servesQualified: canServeQualified(trust),
     renewBeforeMs: config.RENEW_BEFORE_DAYS * dayMs,

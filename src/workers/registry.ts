@@ -2,7 +2,6 @@ import type { FailedJobs } from '../shared/queue/failed-jobs.ts';
 import type { FailedJob, JobProcessors } from '../shared/queue/jobs.ts';
 import type { OutputOrder } from '../shared/queue/output-order.ts';
 import type { CounterStore } from '../shared/store/counters.ts';
-import type { OrphanBatchStore } from '../shared/store/orphan-batches.ts';
 import type { OutputStore } from '../shared/store/outputs.ts';
 import type { StampStore } from '../shared/store/stamps.ts';
 import { createOtpMailProcessor, type OtpMailDeps } from './processors/otp-mail.ts';
@@ -22,7 +21,6 @@ export type WorkerDeps = StampMakerDeps &
   Pick<StampProcessorDeps, 'announce'> &
   Pick<WorkflowCompletionDeps, 'announceCompleted'> & {
     readonly stamps: StampStore;
-    readonly orphanBatches: OrphanBatchStore;
     readonly readContentsUnderWay: () => Promise<ReadonlySet<string>>;
     readonly listFailedJobs: FailedJobs['list'];
     readonly recordFailed: (job: FailedJob) => Promise<unknown>;
@@ -54,7 +52,6 @@ export function createProcessors(deps: WorkerDeps): JobProcessors {
       sealedContents,
       readContentsUnderWay: deps.readContentsUnderWay,
       stamps,
-      orphanBatches: deps.orphanBatches,
       listFailedJobs: deps.listFailedJobs,
       recordFailed: deps.recordFailed,
       clock,

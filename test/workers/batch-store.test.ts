@@ -82,38 +82,3 @@ test('V1: a leaf whose batch or path is damaged proves nothing', async () => {
     expect(await tokenOf()).toBe('');
   }
 });
-
-/** A UUID of version 7 of a time (RFC 9562 §5.7). */
-const idAt = (time: Date) =>
-  time
-    .getTime()
-    .toString(16)
-    .padStart(12, '0')
-    .replace(/^(.{8})/, '$1-')
-    .concat('-7000-8000-000000000000');
-
-test('S14: a batch whose stamps all have other proofs is swept; none that a stamp refers to, or may still refer to', async () => {
-  const { store, url } = await openFresh();
-  const make = () => makeBatchedStamps(lab.tsa, 3);
-  const [orphan, used, partly, awaited, damaged] = [make(), make(), make(), make(), make()];
-  const again = make();
-  /** Another worker made the stamps of these leaves, in a batch of its own. */
-  const asOf = (lost: typeof orphan, count: number) =>
-    lost.stamps.slice(0, count).map(({ tokenId }, i) => ({ ...again.stamps[i]!, tokenId }));
-  const all = [orphan, used, partly, awaited, again, damaged];
-  for (const { batch, leaves } of all) await store.batches.insertOnce(batch, leaves);
-  await store.stamps.insertOnce([...asOf(orphan, 3), ...used.stamps, ...asOf(partly, 2), partly.stamps[2]!, ...asOf(awaited, 2)]);
-  await store.stamps.insertOnce([...again.stamps, ...asOf(damaged, 3)]);
-  const db = await openDatabase({ settings: { MONGODB_URL: url } });
-  await collectionOf(db, 'batches').updateOne({ _id: damaged.batch.batchId }, { $set: { leafIds: new Binary(Buffer.alloc(0)) } });
-  const before = new Date(Date.now() + 60_000);
-  const [young] = [make()].map((one) => ({ ...one, batch: { ...one.batch, batchId: idAt(before) } }));
-  await store.batches.insertOnce(young!.batch, young!.leaves);
-
-  expect(await store.orphanBatches.sweep(before)).toBe(1);
-  expect(await store.orphanBatches.sweep(before)).toBe(0);
-  const left = await store.batches.findMany([...all, young!].map(({ batch }) => batch.batchId));
-  expect(left.has(orphan.batch.batchId)).toBe(false);
-  expect(left.size).toBe(6);
-  for (const stamp of [...used.stamps, partly.stamps[2]!]) expect(await store.stamps.find(stamp.tokenId)).toEqual(stamp);
-});

@@ -34,10 +34,10 @@ import type { WriteWatch } from './write-watch.ts';
 /** What the services need of the world outside them; a test may stand in for each. */
 export interface ServicePorts {
   readonly config: Config;
-  readonly store: Omit<
-    Store,
-    'batches' | 'renewals' | 'evidenceTerms' | 'newDigests' | 'orphanBatches' | 'openKeys' | 'checkWrite' | 'prepare' | 'close'
-  > & { readonly evidenceTerms: Pick<Store['evidenceTerms'], 'readState'>; readonly newDigests: Pick<Store['newDigests'], 'insertOnce'> };
+  readonly store: Omit<Store, 'batches' | 'renewals' | 'evidenceTerms' | 'newDigests' | 'openKeys' | 'checkWrite' | 'prepare' | 'close'> & {
+    readonly evidenceTerms: Pick<Store['evidenceTerms'], 'readState'>;
+    readonly newDigests: Pick<Store['newDigests'], 'insertOnce'>;
+  };
   readonly queue: StampQueue;
   readonly jobs: JobSender;
   readonly waiter: ReplyWaiter;

@@ -1,19 +1,10 @@
 /**
- * Sends items together (natural batching), without a timer: an item that finds nothing under way is sent at once, and those that arrive while a
- * batch is under way leave together when it has returned, or as soon as they fill a batch. So no item waits for others to come.
+ * Sends items together (natural batching), without a timer unless one is asked for: an item that finds nothing under way is sent at once, and those
+ * that arrive while a batch is under way leave together when it has returned, or as soon as they fill a batch.
  */
 export interface MicroBatcher<Item, Result> {
-  /**
-   * Resolves with the result of this item. When a batch fails, all items that wait behind it fail with the same error: they would only wait for the same
-   * fault.
-   */
+  /** Resolves with the result of this item, or rejects as its batch does. */
   add(item: Item): Promise<Result>;
-}
-
-interface Waiting<Item, Result> {
-  readonly item: Item;
-  readonly resolve: (result: Result | Promise<Result>) => void;
-  readonly reject: (reason: unknown) => void;
 }
 
 export interface MicroBatcherOptions<Item, Result> {
@@ -28,16 +19,33 @@ export interface MicroBatcherOptions<Item, Result> {
    * then write to a socket that is destroyed but not yet closed, and waits for ever.
    */
   readonly gather?: () => Promise<unknown>;
+  /** The most batches under way at a time; default: no limit. */
+  readonly maxUnderWay?: number;
+  /** How long the first of a batch waits for others though nothing is under way, milliseconds; default: not at all. */
+  readonly windowMs?: number;
+  /** How long the first waits for a batch that is under way, milliseconds; default: until it has returned. */
+  readonly patienceMs?: number;
+}
+
+interface Waiting<Item, Result> {
+  readonly item: Item;
+  readonly since: number;
+  readonly resolve: (result: Result | Promise<Result>) => void;
+  readonly reject: (reason: unknown) => void;
 }
 
 export function createMicroBatcher<Item, Result>({
   maxItems,
   send,
   gather,
+  maxUnderWay = Number.POSITIVE_INFINITY,
+  windowMs = 0,
+  patienceMs = Number.POSITIVE_INFINITY,
 }: MicroBatcherOptions<Item, Result>): MicroBatcher<Item, Result> {
-  let waiting: Waiting<Item, Result>[] = [];
+  const waiting: Waiting<Item, Result>[] = [];
   let underWay = 0;
   let isGathering = false;
+  let timer: NodeJS.Timeout | undefined;
 
   async function sendBatch(batch: readonly Waiting<Item, Result>[]): Promise<void> {
     underWay += 1;
@@ -45,11 +53,16 @@ export function createMicroBatcher<Item, Result>({
       const results = await send(batch.map(({ item }) => item));
       for (const [index, { resolve }] of batch.entries()) resolve(results[index]!);
     } catch (error) {
-      for (const { reject } of [...batch, ...waiting]) reject(error);
-      waiting = [];
+      for (const { reject } of batch) reject(error);
     }
     underWay -= 1;
     void sendWaiting();
+  }
+
+  /** In how many milliseconds the first that waits leaves, if nothing returns meanwhile. */
+  function dueInMs({ since }: Waiting<Item, Result>): number {
+    if (waiting.length >= maxItems) return 0;
+    return since + (underWay > 0 ? Math.max(patienceMs, windowMs) : windowMs) - performance.now();
   }
 
   async function sendWaiting(): Promise<void> {
@@ -61,13 +74,21 @@ export function createMicroBatcher<Item, Result>({
       // Then the batch leaves with what there is.
     }
     isGathering = false;
-    while (waiting.length >= maxItems || (waiting.length > 0 && underWay === 0)) void sendBatch(waiting.splice(0, maxItems));
+    clearTimeout(timer);
+    for (let [first] = waiting; first && underWay < maxUnderWay; [first] = waiting) {
+      const dueMs = dueInMs(first);
+      if (dueMs > 0) {
+        if (dueMs < Number.POSITIVE_INFINITY) timer = setTimeout(() => void sendWaiting(), dueMs);
+        return;
+      }
+      void sendBatch(waiting.splice(0, maxItems));
+    }
   }
 
   return {
     add: (item) =>
       new Promise((resolve, reject) => {
-        waiting.push({ item, resolve, reject });
+        waiting.push({ item, since: performance.now(), resolve, reject });
         void sendWaiting();
       }),
   };

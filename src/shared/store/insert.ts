@@ -8,7 +8,7 @@ import {
   type OptionalUnlessRequiredId,
   WriteConcern,
 } from 'mongodb';
-import { duplicateKey } from './errors.ts';
+import { duplicateKey, isDuplicateKey } from './errors.ts';
 
 /** A command is a document of BSON, of 16 MiB at most (MongoDB's limit). The rest is far more than it says beside its documents. */
 const mostBytesPerCommand = 12 * 1024 * 1024;
@@ -64,6 +64,15 @@ async function insertMany<T extends Document>(collection: Collection<T>, documen
     const duplicates = faults.length > 0 ? duplicatesIn(faults) : undefined;
     if (!duplicates) throw error;
     return duplicates;
+  }
+}
+
+/** Inserts one document, unless its `_id` is taken. @throws MongoError as `insertOne` */
+export async function insertIfAbsent<T extends Document>(collection: Collection<T>, document: OptionalUnlessRequiredId<T>): Promise<void> {
+  try {
+    await collection.insertOne(document);
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
   }
 }
 

@@ -3,7 +3,8 @@ import { Binary, type Collection, type Db } from 'mongodb';
 import { fingerprintOf, keyBytes, nonceBytes, unwrapKey, wrapKey } from '../domain/encryption.ts';
 import { ConfigError } from '../runtime/config.ts';
 import { maxTimeMS } from './connection.ts';
-import { inStore, isDuplicateKey, unavailable } from './errors.ts';
+import { inStore, unavailable } from './errors.ts';
+import { insertIfAbsent } from './insert.ts';
 
 /** Wrapped by the master key, which is in no database. `wrappedBy`: the fingerprint of that key. */
 interface WrappedKey {
@@ -71,11 +72,8 @@ export function createKeyStore(db: Db, masterKey: KeyObject): KeyStore {
         await keys.replaceOne({ _id, key: { $exists: true } }, replacement);
         continue;
       }
-      try {
-        await keys.insertOne({ _id: name, createdAt: new Date(), ...wrapped(masterKey, name, createSecretKey(randomBytes(keyBytes))) });
-      } catch (error) {
-        if (!isDuplicateKey(error)) throw error;
-      }
+      const key = createSecretKey(randomBytes(keyBytes));
+      await insertIfAbsent(keys, { _id: name, createdAt: new Date(), ...wrapped(masterKey, name, key) });
     }
   }
 

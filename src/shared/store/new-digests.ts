@@ -1,7 +1,8 @@
 import type { Binary, Collection, Db } from 'mongodb';
 import type { Imprint, ImprintAlgorithm } from '../domain/stamp.ts';
 import { maxTimeMS } from './connection.ts';
-import { inStore, isDuplicateKey } from './errors.ts';
+import { inStore } from './errors.ts';
+import { insertIfAbsent } from './insert.ts';
 import { digestIn, storedDigestOf } from './stored-evidence.ts';
 
 /** A stamp whose document has a digest of another algorithm, which its evidence does not cover yet (S17). */
@@ -30,14 +31,7 @@ interface NewDigestDocument {
 export function createNewDigestStore(db: Db): NewDigestStore {
   const newDigests: Collection<NewDigestDocument> = db.collection('new_digests');
   return {
-    insertOnce: ({ tokenId, imprint }) =>
-      inStore(async () => {
-        try {
-          await newDigests.insertOne({ _id: tokenId, ...storedDigestOf(imprint) });
-        } catch (error) {
-          if (!isDuplicateKey(error)) throw error;
-        }
-      }),
+    insertOnce: ({ tokenId, imprint }) => inStore(() => insertIfAbsent(newDigests, { _id: tokenId, ...storedDigestOf(imprint) })),
     list: (after, limit) =>
       inStore(async () => {
         const found = await newDigests

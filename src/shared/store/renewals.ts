@@ -1,8 +1,9 @@
 import { Binary, type Collection, type Db } from 'mongodb';
 import type { EvidenceTerm, Imprint, ImprintAlgorithm } from '../domain/stamp.ts';
 import { maxTimeMS } from './connection.ts';
-import { inStore, isDuplicateKey } from './errors.ts';
+import { inStore } from './errors.ts';
 import { collectionsOfSubjects, type RenewedSubject, type SubjectKind, subjectsPerWrite } from './evidence-terms.ts';
+import { insertIfAbsent } from './insert.ts';
 import { storedDigestOf } from './stored-evidence.ts';
 
 /** A token over the evidence of many stamps and batches, and what is still to be written of it (RFC 4998 §5.2). */
@@ -103,11 +104,7 @@ export function createRenewalStore(db: Db): RenewalStore {
       inStore(async () => {
         const written = members.map(({ group, blind, ...member }) => ({ ...member, group: new Binary(group), blind: new Binary(blind) }));
         const bytes = { tsq: new Binary(tsq), tsr: new Binary(tsr), tst: new Binary(tst) };
-        try {
-          await renewals.insertOne({ _id: renewalId, ...rest, ...bytes, isOpen: true, members: written });
-        } catch (error) {
-          if (!isDuplicateKey(error)) throw error;
-        }
+        await insertIfAbsent(renewals, { _id: renewalId, ...rest, ...bytes, isOpen: true, members: written });
       }),
     findUnfinished: () =>
       inStore(async () => {

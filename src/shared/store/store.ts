@@ -13,7 +13,6 @@ import { createIdempotencyStore, type IdempotencyStore } from './idempotency.ts'
 import { createIndexes, prepareDatabase } from './indexes.ts';
 import { createKeyStore, type KeyStore } from './keys.ts';
 import { createNewDigestStore, type NewDigestStore } from './new-digests.ts';
-import { createOrphanBatchStore, type OrphanBatchStore } from './orphan-batches.ts';
 import { createOutputStore, type OutputStore } from './outputs.ts';
 import { createRefusalStore, type RefusalStore } from './refusals.ts';
 import { createRenewalStore, type RenewalStore } from './renewals.ts';
@@ -31,7 +30,6 @@ export interface Store {
   readonly renewals: RenewalStore;
   readonly evidenceTerms: EvidenceTermStore;
   readonly newDigests: NewDigestStore;
-  readonly orphanBatches: OrphanBatchStore;
   readonly refusals: RefusalStore;
   readonly counters: CounterStore;
   readonly sealedContents: SealedContentStore;
@@ -68,7 +66,6 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
     renewals,
     evidenceTerms: createEvidenceTermStore(db),
     newDigests: createNewDigestStore(db),
-    orphanBatches: createOrphanBatchStore(db),
     refusals: createRefusalStore(db),
     counters,
     sealedContents: createSealedContentStore(db),

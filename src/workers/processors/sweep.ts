@@ -2,20 +2,18 @@ import type { FailedJobs } from '../../shared/queue/failed-jobs.ts';
 import type { FailedJob } from '../../shared/queue/jobs.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
-import type { OrphanBatchStore } from '../../shared/store/orphan-batches.ts';
 import type { SealedContentStore, SweptContent } from '../../shared/store/sealed-content.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 
 /** Content is stored before its stamp is accepted. After this time it is removed, unless its stamp was made or is still on its way. */
 const orphanAgeMs = 7 * 24 * 3_600_000;
 
-/** Removes sealed content, and batches, that no stamp refers to; and records given-up jobs that a worker failed to record. */
+/** Removes sealed content that no stamp refers to, and records given-up jobs that a worker failed to record. */
 export function createSweepProcessor(deps: {
   sealedContents: Pick<SealedContentStore, 'listNotSwept' | 'remove'>;
   /** The ids of the contents that unfinished jobs refer to: theirs it is to remove them. */
   readContentsUnderWay: () => Promise<ReadonlySet<string>>;
   stamps: Pick<StampStore, 'find'>;
-  orphanBatches: OrphanBatchStore;
   listFailedJobs: FailedJobs['list'];
   recordFailed: (job: FailedJob) => Promise<unknown>;
   clock: Clock;
@@ -36,8 +34,6 @@ export function createSweepProcessor(deps: {
       }
     }
     if (removed > 0) deps.log.info({ removed }, 'sealed content without a stamp was removed');
-    const batches = await deps.orphanBatches.sweep(before);
-    if (batches > 0) deps.log.info({ removed: batches }, 'batches without stamps were removed');
     for await (const { job } of deps.listFailedJobs()) if (job) await deps.recordFailed(job);
   };
 }

@@ -1,12 +1,13 @@
+import { setImmediate as restOfTurn } from 'node:timers/promises';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { Proof } from '../../shared/domain/stamp.ts';
 import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
+import { createMicroBatcher, type MicroBatcher } from '../../shared/runtime/micro-batcher.ts';
 import type { BatchStore } from '../../shared/store/batches.ts';
 import { plantTree } from './batch.ts';
 import type { ProviderCheck } from './check.ts';
-import { type Collector, createCollector } from './collector.ts';
 import { isDoubtful, type OnCall } from './health.ts';
 import { createMember, type Member } from './member.ts';
 import {
@@ -65,7 +66,7 @@ export function createProviderPool(options: {
 }): ProviderPool {
   const { providers, deadlineMs, clock, log, onCall = () => undefined, keepBatch } = options;
   const members = providers.map((provider) => createMember(provider, clock, onCall));
-  const lanes = new Map<string, Collector<Pending, Proof>>();
+  const lanes = new Map<string, MicroBatcher<Pending, Proof>>();
   const preferred = providers[0];
   if (!preferred) throw new RangeError('a pool has at least one provider');
 
@@ -156,14 +157,21 @@ export function createProviderPool(options: {
   }
 
   /** Where stamps wait for each other that the same providers may make, in trees of the same algorithm. */
-  function laneOf({ subject: { imprint, requiresQualified }, serving }: Pending, index: number): Collector<Pending, Proof> {
+  function laneOf({ subject: { imprint, requiresQualified }, serving }: Pending, index: number): MicroBatcher<Pending, Proof> {
     const { name, aggregate, maxConcurrent } = serving[index]!.provider;
     const key = `${imprint.algorithm} ${requiresQualified === true} ${name}`;
     let lane = lanes.get(key);
     if (!lane) {
       const { maxLeaves = 1, windowMs = 0 } = aggregate ?? {};
       const send = ([first, ...others]: readonly Pending[]) => askTogether([first!, ...others], index);
-      lane = createCollector({ maxItems: maxLeaves, maxUnderWay: maxConcurrent, windowMs, patienceMs: batchPatienceMs, send });
+      lane = createMicroBatcher({
+        maxItems: maxLeaves,
+        maxUnderWay: maxConcurrent,
+        windowMs,
+        patienceMs: batchPatienceMs,
+        gather: restOfTurn,
+        send,
+      });
       lanes.set(key, lane);
     }
     return lane;

@@ -5,8 +5,8 @@ import { expect, test } from 'vitest';
 import { ServiceError } from '../../../src/shared/domain/service-error.ts';
 import type { Batch, Imprint, TokenProof } from '../../../src/shared/domain/stamp.ts';
 import { encodeRequest } from '../../../src/shared/rfc3161/index.ts';
+import { createMicroBatcher } from '../../../src/shared/runtime/micro-batcher.ts';
 import type { AggregateSettings } from '../../../src/shared/trust/aggregate-entry.ts';
-import { createCollector } from '../../../src/workers/providers/collector.ts';
 import { createProviderPool } from '../../../src/workers/providers/pool.ts';
 import { ProviderError, type StampSubject } from '../../../src/workers/providers/provider.ts';
 import type { Rfc3161Provider } from '../../../src/workers/providers/rfc3161.ts';
@@ -161,7 +161,7 @@ test('S14: no batch is larger, and no more requests are under way, than the prov
 test('what comes while a group is under way goes together, and waits no longer than it may', async () => {
   const groups: number[] = [];
   const open = Array.from({ length: 4 }, () => Promise.withResolvers<void>());
-  const collector = createCollector<number, number>({
+  const collector = createMicroBatcher<number, number>({
     maxItems: 100,
     maxUnderWay: 2,
     windowMs: 0,
