@@ -3,6 +3,57 @@ import { misuse } from './failure.ts';
 import { type OptionValues, readCommandLine } from './options.ts';
 import { didYouMean } from './suggest.ts';
 
+const commonOptions = `  --json          one line of JSON for each result, on standard output
+  --help          help on a command; "qstamp help" tells of environment and exit codes too
+  --version`;
+
+const surroundings = `Environment
+  QSTAMP_URL             address of the service (default http://127.0.0.1:8080)
+  QSTAMP_SERVICE_TOKEN   stamps are made for the product of this service token; without it as an agent
+  XDG_CONFIG_HOME        trust anchors are kept in qstamp/anchors in it (default ~/.config)
+
+Exit codes (of several results the smallest that is not 0)
+  0  done; everything that was verified is valid
+  1  something that was verified is not valid, or not proved
+  2  the command line cannot be understood
+  3  the service refused the request
+  4  the service cannot be reached, or could not do it now
+  5  a local file cannot be read, or would be overwritten
+`;
+
+const columns = (rows: readonly (readonly [string, string])[]): string => {
+  const width = Math.max(...rows.map(([left]) => left.length));
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`.trimEnd()).join('\n');
+};
+
+const usageOf = ({ name, operands }: Command): string => `qstamp ${name} ${operands}`.trimEnd();
+
+/** Help on a command, on a group of them such as `workflow`, or on all where `name` is undefined. */
+export function helpOf(name: string | undefined, commands: readonly Command[]): string {
+  const command = commands.find((one) => one.name === name);
+  if (command !== undefined) return commandHelp(command);
+  const listed = name === undefined ? commands : commands.filter((one) => one.name.startsWith(`${name} `));
+  const rows = listed.map((one) => [usageOf(one), one.summary] as const);
+  if (name !== undefined) return `${columns(rows)}\n\n${commonOptions}\n`;
+  // Listed here so that operators find them. `bin/qstamp.mjs` runs them, not this program.
+  const forOperators = [
+    ['qstamp check-providers', 'for operators: ask each configured provider once, and tell how it answers'],
+    ['qstamp jobs failed | retry | drop', 'for operators: jobs that the service has given up'],
+    ['qstamp recount FROM TO', 'for operators: count the stamps of some hours again'],
+  ] as const;
+  return `qstamp: trusted time-stamps for files\n\n${columns([...rows, ...forOperators])}\n\n${commonOptions}\n\n${surroundings}`;
+}
+
+function commandHelp(command: Command): string {
+  const rows = Object.entries(command.options).map(([option, [value, help]]) => [`--${option} ${value}`.trimEnd(), help] as const);
+  return [
+    `${usageOf(command)}: ${command.summary}`,
+    ...(command.details === undefined ? [] : [command.details]),
+    ...(rows.length === 0 ? [] : [columns(rows)]),
+    `${commonOptions}\n`,
+  ].join('\n\n');
+}
+
 /** Options that every command has. */
 const everywhere: readonly string[] = ['json', 'help', 'version'];
 

@@ -5,23 +5,15 @@ import { createInterface } from 'node:readline/promises';
 import { version } from '../shared/contract/version.ts';
 import { type Client, createClient } from './client.ts';
 import type { Command, Context } from './command.ts';
-import { type Asked, parseCommandLine } from './command-line.ts';
+import { type Asked, helpOf, parseCommandLine } from './command-line.ts';
 import { pack } from './commands/pack.ts';
 import { renew } from './commands/renew.ts';
 import { stamp } from './commands/stamp.ts';
-import { trustAdd } from './commands/trust-add.ts';
-import { trustList } from './commands/trust-list.ts';
-import { trustRemove } from './commands/trust-remove.ts';
+import { trustAdd, trustList, trustRemove } from './commands/trust.ts';
 import { verify } from './commands/verify.ts';
+import { workflowBundle, workflowComplete, workflowRedact, workflowResend, workflowStart, workflowStatus } from './commands/workflow.ts';
 import { workflowAdd } from './commands/workflow-add.ts';
-import { workflowBundle } from './commands/workflow-bundle.ts';
-import { workflowComplete } from './commands/workflow-complete.ts';
-import { workflowRedact } from './commands/workflow-redact.ts';
-import { workflowResend } from './commands/workflow-resend.ts';
-import { workflowStart } from './commands/workflow-start.ts';
-import { workflowStatus } from './commands/workflow-status.ts';
 import { type ExitCode, exitCodes, misuse } from './failure.ts';
-import { helpOf } from './help.ts';
 import { createTerminal } from './terminal.ts';
 
 const commands: readonly Command[] = [

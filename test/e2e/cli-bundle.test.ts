@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { verify } from '../../src/cli/commands/verify.ts';
-import { workflowBundle } from '../../src/cli/commands/workflow-bundle.ts';
+import { workflowBundle } from '../../src/cli/commands/workflow.ts';
 import { issueCrl, pem } from '../../src/tsa/certificate.ts';
 import { createPki, issueSigner } from '../../src/tsa/pki.ts';
 import { forgeries } from '../support/bundle-forgeries.ts';

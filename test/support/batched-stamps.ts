@@ -3,7 +3,7 @@ import { crownOf } from '../../src/shared/domain/leaf-path.ts';
 import { leafRecordOf } from '../../src/shared/domain/leaf-record.ts';
 import type { Batch, Imprint, ImprintAlgorithm, LeafProof } from '../../src/shared/domain/stamp.ts';
 import { buildHashTree, tokenIn } from '../../src/shared/rfc3161/index.ts';
-import type { NewLeaf } from '../../src/shared/store/batch-leaves.ts';
+import type { NewLeaf } from '../../src/shared/store/batches.ts';
 import type { StoredStamp } from '../../src/shared/store/stamps.ts';
 import type { TsaLab } from './tsa-lab.ts';
 

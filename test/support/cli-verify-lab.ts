@@ -1,5 +1,5 @@
 import { createHash, createSecretKey } from 'node:crypto';
-import { trustAdd } from '../../src/cli/commands/trust-add.ts';
+import { trustAdd } from '../../src/cli/commands/trust.ts';
 import { verify } from '../../src/cli/commands/verify.ts';
 import { issueMockToken } from '../../src/shared/domain/mock-token.ts';
 import { issueResponse, type SigningIdentity } from '../../src/shared/rfc3161/index.ts';

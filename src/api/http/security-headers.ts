@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { ServiceError } from '../../shared/domain/service-error.ts';
 
 type Headers = readonly (readonly [name: string, value: string])[];
 
@@ -45,5 +46,16 @@ export function registerSecurityHeaders(app: FastifyInstance): void {
       if (!reply.hasHeader(name)) reply.header(name, value);
     }
     done(null, payload);
+  });
+}
+
+/**
+ * Refuses a request with two `Host` headers (400, RFC 9112 §3.2): Node takes the first one, a proxy in front of us may have taken the
+ * other.
+ */
+export function registerHostRule(app: FastifyInstance): void {
+  app.addHook('onRequest', (request, _reply, done) => {
+    const hosts = request.raw.rawHeaders.filter((name, index) => index % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host');
+    done(hosts.length > 1 ? new ServiceError('bad_request', 'A request has one Host header.') : undefined);
   });
 }

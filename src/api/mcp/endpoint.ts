@@ -19,10 +19,8 @@ import { createToolCaller } from './call-tool.ts';
 import { errorResponse, RpcError, rpcErrors, rpcFault } from './json-rpc.ts';
 import { createFirstRevision } from './revisions/2024-11-05.ts';
 import { createModernRevision, isModern } from './revisions/2026-07-28.ts';
-import { createStampContentTool } from './tools/stamp-content.ts';
-import { createStampHashTool } from './tools/stamp-hash.ts';
+import { createStampContentTool, createStampHashTool, createVerifyTokenTool } from './tools/stamp.ts';
 import { createStoryTools, type StoryDeps } from './tools/story.ts';
-import { createVerifyTokenTool } from './tools/verify-token.ts';
 
 /** What works without a token needs only small bodies; a larger one is read only from callers with a token. */
 const maxBytesWithoutToken = 64 * 1024;

@@ -1,13 +1,45 @@
 import { verifyPath } from '../../shared/domain/addresses.ts';
 import { adviceOf, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
 import { imprintOfDigest } from '../../shared/domain/stamp.ts';
+import { toldToken } from '../../shared/domain/told-token.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { RefusalStore } from '../../shared/store/refusals.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
-import { provedStampOf } from '../pages/proved-stamp.ts';
+import type { Vouched } from '../../shared/trust/judge.ts';
+import type { ProvedStamp, TokenDetails } from '../pages/stamp-model.ts';
 import type { VerdictShown, VerifyPage } from '../pages/verify-model.ts';
 import type { StampJudge, StampJudgement } from './stamp-judge.ts';
 import { otherFileOf } from './verification.ts';
+
+function detailsOf({ verified }: Vouched): TokenDetails | null {
+  if (!verified) return null;
+  const told = toldToken(verified);
+  const { serial, chain, record } = verified;
+  return {
+    policy: told.policy,
+    serial,
+    accuracySeconds: told.accuracy_seconds,
+    chain: chain.map(({ subject, fingerprint, notBefore, notAfter }) => ({
+      subject,
+      fingerprint,
+      validFrom: notBefore.toISOString(),
+      validUntil: notAfter.toISOString(),
+      revocation: told.revocation.find(({ sha256 }) => sha256 === fingerprint) ?? null,
+    })),
+    notChecked: told.not_checked,
+    certificatesEndedAt: told.certificates_ended_at,
+    record: record === undefined ? null : { tokens: record.tokens.length, holdsUntil: record.holdsUntil.toISOString() },
+  };
+}
+
+/** What a page may say of a token that was just verified. */
+const provedStampOf = (vouched: Vouched): ProvedStamp => ({
+  stampedAt: vouched.issuedAt,
+  provider: vouched.isProviderKnown ? (vouched.provider ?? null) : null,
+  isQualified: vouched.isQualified,
+  imprint: vouched.imprint,
+  details: detailsOf(vouched),
+});
 
 const downloads = ['tsr', 'tsq', 'token', 'evidence'] as const;
 

@@ -1,15 +1,32 @@
 import { randomUUID } from 'node:crypto';
-import { basename } from 'node:path';
+import { basename, extname } from 'node:path';
 import type { Client } from '../client.ts';
 import type { Command } from '../command.ts';
 import { digestFile } from '../digest-input.ts';
 import { CommandFailure, exitCodes, misuse } from '../failure.ts';
 import { saveJson } from '../json-file.ts';
 import { metadataOf } from '../options.ts';
-import { outputTypeOf } from '../output-type.ts';
 import { describeRecord, isRecordPath, readRecord, recordPathOf, type StampRecord } from '../stamp-record.ts';
 import { readableSize, type Terminal } from '../terminal.ts';
 import { openWorkflow, type WorkflowFile, workflowOption } from '../workflow-file.ts';
+
+/** The documented output types by the extension of a file name. */
+const extensionsOf: Readonly<Record<string, readonly string[]>> = {
+  image: ['avif', 'bmp', 'gif', 'heic', 'jpeg', 'jpg', 'png', 'svg', 'tif', 'tiff', 'webp'],
+  text: ['csv', 'doc', 'docx', 'html', 'json', 'md', 'odt', 'pdf', 'rtf', 'tex', 'txt', 'xml', 'yaml', 'yml'],
+  audio: ['aac', 'flac', 'm4a', 'mp3', 'ogg', 'opus', 'wav'],
+  video: ['avi', 'm4v', 'mkv', 'mov', 'mp4', 'webm'],
+  code: ['c', 'cpp', 'cs', 'css', 'go', 'h', 'java', 'js', 'kt', 'mjs', 'php', 'py', 'rb', 'rs', 'sh', 'sql', 'swift', 'ts', 'tsx'],
+  layout: ['ai', 'fig', 'idml', 'indd', 'psd', 'sketch', 'xd'],
+};
+
+/** @throws CommandFailure `usage` when the name does not tell */
+function outputTypeOf(path: string): string {
+  const extension = extname(path).slice(1).toLowerCase();
+  const found = Object.entries(extensionsOf).find(([, extensions]) => extensions.includes(extension))?.[0];
+  if (found !== undefined) return found;
+  throw new CommandFailure(exitCodes.usage, 'its name does not tell what it is; name the type with --type');
+}
 
 /** Outputs are stamped one after another: their order is part of what the workflow proves (W8). The first that fails ends it. */
 export const workflowAdd: Command = {

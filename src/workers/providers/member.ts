@@ -4,10 +4,27 @@ import type { TokenProof } from '../../shared/domain/stamp.ts';
 import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import { checkProvider, type ProviderCheck } from './check.ts';
-import { withDeadline } from './deadline.ts';
 import { createHealthRecord, type OnCall, recordCall } from './health.ts';
 import { type StampSubject, TimeUnavailableError, TsaRefusedError } from './provider.ts';
 import type { Rfc3161Provider } from './rfc3161.ts';
+
+/**
+ * Runs a call whose signal aborts after so many milliseconds, or when `outer` does. Where the call ends before, nothing is left of it:
+ * AbortSignal.timeout would keep its timer, and thousands of them cost more than the calls.
+ */
+async function withDeadline<T>(ms: number, call: (signal: AbortSignal) => Promise<T>, outer?: AbortSignal): Promise<T> {
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(new DOMException('the time is up', 'TimeoutError')), Math.max(1, Math.floor(ms)));
+  const onAbort = () => controller.abort(outer?.reason);
+  if (outer?.aborted) onAbort();
+  else outer?.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await call(controller.signal);
+  } finally {
+    clearTimeout(timer);
+    outer?.removeEventListener('abort', onAbort);
+  }
+}
 
 /** A breaker opens after this many failures in a row, and lets one call through again after the pause. */
 const failuresUntilOpen = 5;

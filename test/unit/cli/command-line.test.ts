@@ -1,13 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { parseCommandLine } from '../../../src/cli/command-line.ts';
+import { helpOf, parseCommandLine } from '../../../src/cli/command-line.ts';
 import { stamp } from '../../../src/cli/commands/stamp.ts';
-import { trustAdd } from '../../../src/cli/commands/trust-add.ts';
-import { trustRemove } from '../../../src/cli/commands/trust-remove.ts';
+import { trustAdd, trustRemove } from '../../../src/cli/commands/trust.ts';
 import { verify } from '../../../src/cli/commands/verify.ts';
+import { workflowComplete, workflowStart } from '../../../src/cli/commands/workflow.ts';
 import { workflowAdd } from '../../../src/cli/commands/workflow-add.ts';
-import { workflowComplete } from '../../../src/cli/commands/workflow-complete.ts';
-import { workflowStart } from '../../../src/cli/commands/workflow-start.ts';
-import { helpOf } from '../../../src/cli/help.ts';
 import { readableSize } from '../../../src/cli/terminal.ts';
 import { folderWith } from '../../support/cli-in-process.ts';
 

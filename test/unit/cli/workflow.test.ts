@@ -1,11 +1,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { workflowRedact, workflowResend, workflowStart, workflowStatus } from '../../../src/cli/commands/workflow.ts';
 import { workflowAdd } from '../../../src/cli/commands/workflow-add.ts';
-import { workflowRedact } from '../../../src/cli/commands/workflow-redact.ts';
-import { workflowResend } from '../../../src/cli/commands/workflow-resend.ts';
-import { workflowStart } from '../../../src/cli/commands/workflow-start.ts';
-import { workflowStatus } from '../../../src/cli/commands/workflow-status.ts';
 import { folderWith, sendJson, startStub } from '../../support/cli-in-process.ts';
 
 const workflowId = '01890a5d-ac96-774b-bcce-b302099a8057';

@@ -1,12 +1,72 @@
+import { stampContentArguments, stampHashArguments, verifyTokenArguments } from '../../../shared/contract/mcp.ts';
 import type { StampOrder, StampToken } from '../../../shared/contract/stamp.ts';
+import { type StampRequest, stampRequestFor, stampToken } from '../../../shared/contract/stamp.ts';
+import { verificationResult } from '../../../shared/contract/verify.ts';
 import type { Stamping } from '../../services/stamping.ts';
+import type { Verification } from '../../services/verification.ts';
 import type { ToolCall } from './tool.ts';
+import { createTool, type Tool } from './tool.ts';
+
+const hashOrder = stampHashArguments
+  .transform(({ sha256_hex, tier, metadata }): StampRequest => ({ hash: sha256_hex, tier, metadata }))
+  .pipe(stampRequestFor());
+
+export function createStampHashTool({ stamping }: { readonly stamping: Pick<Stamping, 'stamp'> }): Tool {
+  return createTool({
+    name: 'service_stamp_hash',
+    description:
+      'Obtain a trusted time-stamp for a SHA-256 hash: proof that what has this hash existed at the time of the stamp. Only the ' +
+      'hash is sent, never the content. Returns the stamp: token_id, issued_at, content_sha256, token, tier, tsp_provider, ' +
+      'is_qualified (whether it is a qualified time-stamp of eIDAS) and verify_url. Keep token_id or token; either verifies the stamp.',
+    annotations: { ...stampingAnnotations, title: 'Stamp a hash' },
+    arguments: hashOrder,
+    answer: stampToken,
+    isOfContract: true,
+    run: async (order, call) => stampFor(call, stamping, order),
+  });
+}
+
+/** Always tier sealed (M3). */
+export function createStampContentTool(deps: { readonly stamping: Pick<Stamping, 'stamp'>; readonly sealedMaxBytes: number }): Tool {
+  const { stamping, sealedMaxBytes } = deps;
+  const order = stampRequestFor({ tier: 'sealed', sealedMaxBytes });
+  const contentOrder = stampContentArguments
+    .transform(({ content_b64, metadata }): StampRequest => ({ content_b64, metadata }))
+    .pipe(order);
+  return createTool({
+    name: 'service_stamp_content',
+    description:
+      `Store content of at most ${sealedMaxBytes} bytes and obtain a trusted time-stamp for its SHA-256 hash (tier sealed). Returns ` +
+      'the stamp, with sealed_storage_url: a secret relative address that gives the content back to whoever holds it. To keep the ' +
+      'content to yourself, compute its SHA-256 and call service_stamp_hash instead.',
+    annotations: { ...stampingAnnotations, title: 'Store and stamp content' },
+    arguments: contentOrder,
+    answer: stampToken,
+    isOfContract: true,
+    run: async (sealed, call) => stampFor(call, stamping, sealed),
+  });
+}
+
+export function createVerifyTokenTool({ verification }: { readonly verification: Pick<Verification, 'byId' | 'raw'> }): Tool {
+  return createTool({
+    name: 'service_verify_token',
+    description:
+      'Verify a time-stamp cryptographically, by exactly one of token_id (the id of a stamp of this service) and token (the opaque ' +
+      'token of a stamp, or any RFC 3161 time-stamp token in base64). Returns valid; when true, issued_at, content_sha256 (compare ' +
+      'it with the SHA-256 of the content in question), tsp_provider and is_qualified; when false, a reason.',
+    annotations: { title: 'Verify a time-stamp', readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    arguments: verifyTokenArguments,
+    answer: verificationResult,
+    isOfContract: true,
+    run: async ({ token_id, token }) => (typeof token_id === 'string' ? verification.byId(token_id) : verification.raw(token ?? '')),
+  });
+}
 
 /** What tools that stamp tell assistants about themselves: they delete and change nothing, but the same call twice makes two stamps. */
 export const stampingAnnotations = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true } as const;
 
 /** Stamps for the product whose token the call carries. @throws ServiceError as `Stamping.stamp` does. */
-export async function stampFor(call: ToolCall, stamping: Pick<Stamping, 'stamp'>, order: StampOrder): Promise<StampToken> {
+async function stampFor(call: ToolCall, stamping: Pick<Stamping, 'stamp'>, order: StampOrder): Promise<StampToken> {
   const { product, requestId, idempotencyKey } = call;
   const { stamp, isReplayed } = await stamping.stamp({
     order,

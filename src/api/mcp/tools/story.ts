@@ -5,11 +5,13 @@ import { createLinks } from './links.ts';
 import { createStampFilesTool } from './stamp-file-hashes.ts';
 import type { Tool } from './tool.ts';
 import { createVerifyFileTool } from './verify-file-hash.ts';
-import { createWorkflowBundleTool } from './workflow-bundle.ts';
-import { createWorkflowCompleteTool } from './workflow-complete.ts';
-import { createWorkflowOutputTool } from './workflow-stamp-output.ts';
-import { createWorkflowStartTool } from './workflow-start.ts';
-import { createWorkflowStatusTool } from './workflow-status.ts';
+import {
+  createWorkflowBundleTool,
+  createWorkflowCompleteTool,
+  createWorkflowOutputTool,
+  createWorkflowStartTool,
+  createWorkflowStatusTool,
+} from './workflow.ts';
 
 export interface StoryDeps {
   readonly stampBatch: StampBatch;

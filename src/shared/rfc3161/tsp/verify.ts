@@ -1,4 +1,7 @@
-import { derOf } from '../asn1/der.ts';
+import { type Der, derOf, sameDer } from '../asn1/der.ts';
+import { inside } from '../asn1/members.ts';
+import { OID } from '../asn1/oids.ts';
+import { TAG } from '../asn1/tags.ts';
 import { checkUnsignedAttributes, signedAttributesOf } from '../cms/attributes.ts';
 import {
   checkAlgorithmProtection,
@@ -18,18 +21,43 @@ import {
   swornSignerOf,
 } from '../cms/signing-certificate.ts';
 import type { RefusalCode } from '../refusal/codes.ts';
-import { Refusal, refusedBy } from '../refusal/refusal.ts';
+import { Refusal, refuse, refusedBy } from '../refusal/refusal.ts';
 import type { Certificate } from '../x509/certificate.ts';
+import { KEY_USAGE_BIT } from '../x509/certificate-extensions.ts';
+import { isSameName } from '../x509/name.ts';
 import { checkNotEnded, checkRevocation, checkValidity } from '../x509/path-rules.ts';
 import { type RevocationStatus, revocationOf } from '../x509/revocation.ts';
 import type { Imprint } from './imprint.ts';
 import { requestOf } from './request.ts';
 import { checkNonce, checkPolicy, checkTime, checkWindow } from './statement.ts';
 import { checkSignedForm, type OpenedToken, openResponse, openToken } from './token.ts';
-import { checkPurpose, checkTsaName } from './tsa-certificate.ts';
 import { type TstInfo, tstInfoOf } from './tst-info.ts';
 import type { Microseconds, ResponseContext, TokenContext, Verified, VerifyContext, VerifyResult } from './types.ts';
 import { verifiedOf } from './verdict.ts';
+
+/** RFC 3161 §2.3: extended key usage critical, with time-stamping alone; the key signs and does nothing else (refusals 37–40). */
+function checkPurpose(signer: Certificate): void {
+  const { basicConstraints, keyUsage, extendedKeyUsage } = signer.extensions;
+  if (extendedKeyUsage === undefined) refuse('eku_missing', 'The signer’s certificate has no extended key usage.');
+  const { purposes, critical } = extendedKeyUsage;
+  if (!purposes.includes(OID.timeStamping)) refuse('eku_missing', 'The extended key usage of the signer’s certificate is another one.');
+  if (purposes.length > 1) refuse('eku_other_purpose', `The signer’s certificate is for ${purposes.join(', ')}.`);
+  if (!critical) refuse('eku_not_critical', 'The extended key usage of the signer’s certificate is not critical.');
+  if (basicConstraints?.ca) refuse('signer_is_ca', 'The signer’s certificate is that of a CA.');
+  // RFC 5280 §4.2.1.12: a purpose and a key usage must go together, which for time-stamping are these two.
+  const signs: readonly number[] = [KEY_USAGE_BIT.digitalSignature, KEY_USAGE_BIT.contentCommitment];
+  if (keyUsage !== undefined && (keyUsage.size === 0 || [...keyUsage].some((bit) => !signs.includes(bit)))) {
+    refuse('signer_key_usage', 'The key usage of the signer’s certificate is not signing alone.');
+  }
+}
+
+/** RFC 3161 §2.4.2: tsa must be one of the names in the signer's certificate (refusal 45). */
+function checkTsaName(tsa: Der, signer: Certificate): void {
+  const isSubject = tsa.tag === TAG.contextConstructed(4) && isSameName(derOf(inside(tsa, 'tsa')), signer.subject);
+  if (!isSubject && !signer.extensions.subjectAltName.some((name) => sameDer(name, tsa))) {
+    refuse('tsa_name_mismatch', 'TSTInfo.tsa is not a name of the signer’s certificate.');
+  }
+}
 
 /** The verifier: named checks from the outside of a token to its inside, cheap ones before costly ones, each with a code of its own. */
 

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { ZipFile } from 'yazl';
 import {
@@ -13,10 +15,25 @@ import {
   stampLineOf,
 } from '../../../../shared/contract/evidence-bundle.ts';
 import { firstTokenOf } from '../../../../shared/rfc3161/index.ts';
+import { createViewEngine, viewsFolder } from '../../../../shared/views/engine.ts';
 import type { BundledCertificate } from './certificates.ts';
 import { inChunks } from './chunks.ts';
 import type { Evidence, EvidenceSeal } from './contents.ts';
-import { readmeOf, verifyScript } from './texts.ts';
+
+const engine = createViewEngine();
+let script: string | undefined;
+
+/** `verify.sh`, which checks a bundle with `openssl` and `sha256sum` alone. */
+function verifyScript(): string {
+  script ??= readFileSync(join(viewsFolder, 'bundle/verify.sh'), 'utf8');
+  return script;
+}
+
+/** `README.txt`, for people who know neither hashes nor us. It claims only what was verified for this very bundle (V9). */
+function readmeOf({ record, root, closing, certificates }: Evidence, fingerprintShown: (hex: string) => string): string {
+  const anchors = certificates().filter(({ role }) => role === 'trust_anchor');
+  return engine.render('/bundle/readme', { record, root, closing, anchors, fingerprintShown });
+}
 
 interface BundleFile {
   readonly name: string;

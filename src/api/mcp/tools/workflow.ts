@@ -1,0 +1,173 @@
+import {
+  workflowBundleAnswer,
+  workflowBundleArguments,
+  workflowCompleteAnswer,
+  workflowCompleteArguments,
+  workflowOutputAnswer,
+  workflowOutputArguments,
+  workflowStartAnswer,
+  workflowStartArguments,
+  workflowStatusAnswer,
+  workflowStatusArguments,
+} from '../../../shared/contract/mcp.ts';
+import { evidencePath, workflowPath } from '../../../shared/domain/addresses.ts';
+import { ServiceError } from '../../../shared/domain/service-error.ts';
+import type { Workflows } from '../../services/workflows/workflows.ts';
+import type { Links } from './links.ts';
+import { stampingAnnotations } from './stamp.ts';
+import { createTool, type Tool } from './tool.ts';
+
+export function createWorkflowStartTool(deps: {
+  readonly workflows: Pick<Workflows, 'start'>;
+  readonly links: Links;
+  readonly baseUrl: () => string;
+}): Tool {
+  const { workflows, links, baseUrl } = deps;
+  return createTool({
+    name: 'workflow_start',
+    description:
+      'Start a workflow: a piece of work for a client whose results are time-stamped one after the other and closed under one root. Call it once, before the first result. ' +
+      'Mails the client a link by which he confirms his address, so give only an address that your user named (user_email). briefing_hash is the SHA-256 of the task as it was given; agent_id names you. ' +
+      'Leave tier at standard unless told: in the tiers verified and qualified nothing can be stamped until the client has opened the link. Returns workflow_id and workflow_token: keep both until workflow_complete; ' +
+      'the token is told only once and is a secret. Needs no service token.',
+    annotations: { title: 'Start a workflow', readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
+    arguments: workflowStartArguments,
+    answer: workflowStartAnswer,
+    needsToken: false,
+    run: async (request, { agent, requestId, idempotencyKey, guards, onReplayed }) => {
+      const { answer, isReplayed } = await workflows.start({
+        request,
+        callerId: `workflow-start:${agent.slice('agent:'.length)}`,
+        requestId,
+        idempotencyKey,
+        passLimit: () => guards.start(),
+        baseUrl: baseUrl(),
+      });
+      if (isReplayed) onReplayed();
+      return { ...answer, page_url: links.absolute(workflowPath(answer.workflow_id)) };
+    },
+    links: ({ workflow_id }) => [links.workflowPage(workflow_id)],
+  });
+}
+
+export function createWorkflowStatusTool(deps: {
+  readonly workflows: Pick<Workflows, 'open' | 'find' | 'state'>;
+  readonly links: Links;
+}): Tool {
+  const { workflows, links } = deps;
+  return createTool({
+    name: 'workflow_status',
+    description:
+      'Read where a workflow stands: status (`pending` until the client has opened the mailed link, then `active`, `completed` or `expired`), output_count, merkle_root and times. With workflow_token also whether the mail was ' +
+      'sent. It tells what is recorded and verifies nothing. Needs no service token.',
+    annotations: {
+      title: 'Read the state of a workflow',
+      readOnlyHint: true,
+      destructiveHint: false,
+      idempotentHint: true,
+      openWorldHint: false,
+    },
+    arguments: workflowStatusArguments,
+    answer: workflowStatusAnswer,
+    needsToken: false,
+    run: async ({ workflow_id: id, workflow_token: token }, { guards }) => {
+      const isHolder = typeof token === 'string';
+      const workflow = await guards.lookUp(() => (isHolder ? workflows.open(id, token) : workflows.find(id)));
+      return { ...(await workflows.state(workflow, isHolder)), page_url: links.absolute(workflowPath(id)) };
+    },
+    links: ({ workflow_id, status }) => [links.workflowPage(workflow_id), ...(status === 'completed' ? [links.bundle(workflow_id)] : [])],
+  });
+}
+
+export function createWorkflowOutputTool(deps: {
+  readonly workflows: Pick<Workflows, 'open' | 'stampOutput'>;
+  readonly links: Links;
+}): Tool {
+  const { workflows, links } = deps;
+  return createTool({
+    name: 'workflow_stamp_output',
+    description:
+      'Time-stamp one result of a workflow and add it to its chain. Call it for each result when it is finished, one call after the other: the order of the calls is the order in the record (sequence_number 1, 2, 3 …). ' +
+      'Give the SHA-256 of the result as output_hash and what it is as output_type, for example text, image, code, audio, video or layout; never send the result itself. It cannot be taken back.',
+    annotations: { ...stampingAnnotations, title: 'Stamp a result of a workflow' },
+    arguments: workflowOutputArguments,
+    answer: workflowOutputAnswer,
+    needsToken: false,
+    run: async ({ workflow_id, workflow_token, ...request }, { requestId, idempotencyKey, guards, onReplayed }) => {
+      const workflow = await guards.lookUp(() => workflows.open(workflow_id, workflow_token));
+      const passLimit = () => guards.outputs(workflow._id, 1);
+      const { answer, isReplayed } = await workflows.stampOutput({ workflow, request, requestId, idempotencyKey, passLimit });
+      if (isReplayed) onReplayed();
+      const { verify_url, workflow_anchor_url } = answer;
+      return { ...answer, verify_url: links.absolute(verify_url), workflow_anchor_url: links.absolute(workflow_anchor_url) };
+    },
+    links: ({ sequence_number, verify_url, stamp_token_id }) => [
+      { uri: verify_url, name: `Output ${sequence_number}`, mimeType: 'text/html' },
+      ...links.stamp(stamp_token_id, null),
+    ],
+  });
+}
+
+export function createWorkflowCompleteTool(deps: {
+  readonly workflows: Pick<Workflows, 'open' | 'complete' | 'bindAnswer'>;
+  readonly links: Links;
+}): Tool {
+  const { workflows, links } = deps;
+  return createTool({
+    name: 'workflow_complete',
+    description:
+      'Close a workflow under one time-stamped Merkle root. Call it once, after the last workflow_stamp_output has answered: nothing can be added afterwards, and it cannot be undone. Calling it again gives the same ' +
+      'answer. Returns output_count, completed_at, page_url and bundle_url: give your user both addresses.',
+    annotations: { title: 'Complete a workflow', readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true },
+    arguments: workflowCompleteArguments,
+    answer: workflowCompleteAnswer,
+    needsToken: false,
+    run: async ({ workflow_id: id, workflow_token }, { requestId, idempotencyKey, guards, onReplayed }) => {
+      const workflow = await guards.lookUp(() => workflows.open(id, workflow_token));
+      const answer = await workflows.complete(workflow, requestId);
+      if (await workflows.bindAnswer(workflow, 'complete', idempotencyKey)) onReplayed();
+      const urls = { page_url: links.absolute(workflowPath(id)), bundle_url: links.absolute(evidencePath(id, 'zip')) };
+      return { ...answer, verify_url: links.absolute(answer.verify_url), ...urls };
+    },
+    links: ({ workflow_id }) => [links.workflowPage(workflow_id), links.bundle(workflow_id)],
+  });
+}
+
+export function createWorkflowBundleTool(deps: { readonly workflows: Pick<Workflows, 'find' | 'state'>; readonly links: Links }): Tool {
+  const { workflows, links } = deps;
+  return createTool({
+    name: 'workflow_bundle',
+    description:
+      'Get the address of the evidence of a completed workflow: one zip with chain, proofs, time-stamps, certificates and a script by which anybody checks it without this service. Give bundle_url to whoever has to keep the ' +
+      'proof. Fails with conflict while the workflow is open: call workflow_complete first. Needs no token.',
+    annotations: {
+      title: 'Get the evidence of a workflow',
+      readOnlyHint: true,
+      destructiveHint: false,
+      idempotentHint: true,
+      openWorldHint: false,
+    },
+    arguments: workflowBundleArguments,
+    answer: workflowBundleAnswer,
+    needsToken: false,
+    run: async ({ workflow_id: id }, { guards }) => {
+      const state = await workflows.state(await guards.lookUp(() => workflows.find(id)), false);
+      const { status, output_count, merkle_root, completed_at } = state;
+      if (status !== 'completed' || merkle_root === null || completed_at === null) {
+        throw new ServiceError('conflict', 'The workflow is not completed: there is no evidence of it yet. Complete it first.', {
+          members: { reason: 'workflow_open' },
+        });
+      }
+      return {
+        workflow_id: id,
+        output_count,
+        merkle_root,
+        completed_at,
+        bundle_url: links.absolute(evidencePath(id, 'zip')),
+        evidence_url: links.absolute(evidencePath(id, 'json')),
+        page_url: links.absolute(workflowPath(id)),
+      };
+    },
+    links: ({ workflow_id }) => [links.bundle(workflow_id), links.workflowPage(workflow_id)],
+  });
+}
