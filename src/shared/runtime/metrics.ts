@@ -52,98 +52,47 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
+  const counter = (name: string, help: string, ...labelNames: string[]) => new Counter({ name, help, labelNames, registers });
+  const gauge = (name: string, help: string, ...labelNames: string[]) => new Gauge({ name, help, labelNames, registers });
+  const histogram = (name: string, help: string, buckets: number[], ...labelNames: string[]) =>
+    new Histogram({ name, help, buckets, labelNames, registers });
 
-  const requests = new Histogram({
-    name: 'qstamp_http_request_duration_seconds',
-    help: 'Requests answered, by route, status and outcome (done, refused, failed).',
-    labelNames: ['method', 'route', 'status', 'outcome'],
-    buckets: seconds,
-    registers,
-  });
-  const refusals = new Counter({
-    name: 'qstamp_refusals_total',
-    help: 'Requests refused by a rule, by the code of the answer; nothing failed.',
-    labelNames: ['code'],
-    registers,
-  });
-  const failures = new Counter({
-    name: 'qstamp_failures_total',
-    help: 'Requests that failed, by the code of the answer: something of the service or around it did not work.',
-    labelNames: ['code'],
-    registers,
-  });
-  const limited = new Counter({
-    name: 'qstamp_rate_limited_total',
-    help: 'Requests refused by a rate limit.',
-    labelNames: ['limit'],
-    registers,
-  });
-  const stamps = new Histogram({
-    name: 'qstamp_stamp_duration_seconds',
-    help: 'Stamps asked of providers, by outcome; refused: no provider may make it, none was asked and none failed.',
-    labelNames: ['provider', 'outcome'],
-    buckets: seconds,
-    registers,
-  });
-  const leaves = new Histogram({
-    name: 'qstamp_stamps_per_request',
-    help: 'Stamps that one answer of a provider was for; its count is what a TSA may bill.',
-    labelNames: ['provider'],
-    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024, 2_048, 4_096],
-    registers,
-  });
-  const mails = new Counter({
-    name: 'qstamp_mails_total',
-    help: 'Mails handed to the server; deferred: not taken and tried again, failed: not taken for good.',
-    labelNames: ['outcome'],
-    registers,
-  });
-  const jobs = new Counter({
-    name: 'qstamp_job_failures_total',
-    help: 'Runs of jobs that failed: they are tried again or given up.',
-    labelNames: ['job'],
-    registers,
-  });
-  const renewals = new Counter({
-    name: 'qstamp_renewals_total',
-    help: 'Stamps and batches whose evidence was renewed, or had lapsed: ended without a renewal; and requests to TSAs for it (asked).',
-    labelNames: ['outcome'],
-    registers,
-  });
-  const due = new Gauge({
-    name: 'qstamp_evidence_due',
-    help: 'Stamps and batches whose evidence the last run of this worker should have renewed and could not.',
-    registers,
-  });
-  const unknown = new Gauge({
-    name: 'qstamp_evidence_unknown',
-    help: 'Stamps and batches whose evidence the last run of this worker could not judge, and so not renew.',
-    registers,
-  });
-  const depth = new Gauge({ name: 'qstamp_queue_depth', help: 'Stamps that wait.', registers });
-  const age = new Gauge({ name: 'qstamp_queue_oldest_age_seconds', help: 'Age of the oldest stamp that waits.', registers });
-  const failedJobs = new Gauge({ name: 'qstamp_failed_jobs', help: 'Jobs that were given up and wait for an operator.', registers });
+  const requestsHelp = 'Requests answered, by route, status and outcome (done, refused, failed).';
+  const requests = histogram('qstamp_http_request_duration_seconds', requestsHelp, seconds, 'method', 'route', 'status', 'outcome');
+  const refusals = counter('qstamp_refusals_total', 'Requests refused by a rule, by the code of the answer; nothing failed.', 'code');
+  const failuresHelp = 'Requests that failed, by the code of the answer: something of the service or around it did not work.';
+  const failures = counter('qstamp_failures_total', failuresHelp, 'code');
+  const limited = counter('qstamp_rate_limited_total', 'Requests refused by a rate limit.', 'limit');
+  const stampsHelp = 'Stamps asked of providers, by outcome; refused: no provider may make it, none was asked and none failed.';
+  const stamps = histogram('qstamp_stamp_duration_seconds', stampsHelp, seconds, 'provider', 'outcome');
+  const leavesHelp = 'Stamps that one answer of a provider was for; its count is what a TSA may bill.';
+  const leaves = histogram(
+    'qstamp_stamps_per_request',
+    leavesHelp,
+    Array.from({ length: 13 }, (_, power) => 2 ** power),
+    'provider',
+  );
+  const mailsHelp = 'Mails handed to the server; deferred: not taken and tried again, failed: not taken for good.';
+  const mails = counter('qstamp_mails_total', mailsHelp, 'outcome');
+  const jobs = counter('qstamp_job_failures_total', 'Runs of jobs that failed: they are tried again or given up.', 'job');
+  const renewalsHelp =
+    'Stamps and batches whose evidence was renewed, or had lapsed: ended without a renewal; and requests to TSAs for it (asked).';
+  const renewals = counter('qstamp_renewals_total', renewalsHelp, 'outcome');
+  const dueHelp = 'Stamps and batches whose evidence the last run of this worker should have renewed and could not.';
+  const due = gauge('qstamp_evidence_due', dueHelp);
+  const unknownHelp = 'Stamps and batches whose evidence the last run of this worker could not judge, and so not renew.';
+  const unknown = gauge('qstamp_evidence_unknown', unknownHelp);
+  const depth = gauge('qstamp_queue_depth', 'Stamps that wait.');
+  const age = gauge('qstamp_queue_oldest_age_seconds', 'Age of the oldest stamp that waits.');
+  const failedJobs = gauge('qstamp_failed_jobs', 'Jobs that were given up and wait for an operator.');
   // Of a process that is not asked for the queue, nothing is shown, rather than zeros.
-  for (const gauge of [depth, age, failedJobs]) gauge.remove();
-  const states = new Gauge({
-    name: 'qstamp_provider_state',
-    help: '1 for the state that a provider is in; an open breaker is an outage.',
-    labelNames: ['provider', 'state'],
-    registers,
-  });
-
-  const clocks = new Gauge({
-    name: 'qstamp_clock_state',
-    help: '1 for the state of the clock that a key of one’s own stamps by; off and unknown: it stamps nothing.',
-    labelNames: ['provider', 'state'],
-    registers,
-  });
-  const drifts = new Gauge({
-    name: 'qstamp_clock_drift_seconds',
-    help: 'How far the clock that a key of one’s own stamps by is ahead of what others say; NaN while nobody says anything.',
-    labelNames: ['provider'],
-    registers,
-  });
+  for (const ofQueue of [depth, age, failedJobs]) ofQueue.remove();
+  const statesHelp = '1 for the state that a provider is in; an open breaker is an outage.';
+  const states = gauge('qstamp_provider_state', statesHelp, 'provider', 'state');
+  const clocksHelp = '1 for the state of the clock that a key of one’s own stamps by; off and unknown: it stamps nothing.';
+  const clocks = gauge('qstamp_clock_state', clocksHelp, 'provider', 'state');
+  const driftsHelp = 'How far the clock that a key of one’s own stamps by is ahead of what others say; NaN while nobody says anything.';
+  const drifts = gauge('qstamp_clock_drift_seconds', driftsHelp, 'provider');
 
   const ageSeconds = ({ oldestAt }: QueueFigures) => (oldestAt === null ? 0 : Math.max(0, (clock() - oldestAt) / 1_000));
 
