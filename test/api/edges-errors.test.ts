@@ -111,16 +111,10 @@ test.each([
   expect([answer.statusCode, answer.headers.location]).toEqual([307, location]);
 });
 
-test.each([
-  ['%ZZ', '`%` at 1'],
-  ['%', '`%` at 1'],
-  ['a%ff', '`\ufffd` at 2'],
-  ['%E2%82', '`\ufffd` at 1'],
-  ['%41%zz', '`%` at 2'],
-])('E1: the undecodable parameter %s is 422 and not 400', async (segment, found) => {
+test.each(['%ZZ', '%', 'a%ff', '%E2%82', '%41%zz'])('E1: the undecodable parameter %s is 422 and not 400', async (segment) => {
   const answer = await app.inject(`/api/v1/verify/v1/token/${segment}`);
   expect(answer.statusCode).toBe(422);
-  expect(answer.json().detail[0].msg).toBe(`Input should be a valid UUID, invalid character: found ${found}`);
+  expect(answer.json().detail).toMatchObject([{ type: 'uuid_parsing', loc: ['path', 'token_id'] }]);
 });
 
 test('E1: a parameter of thousands of characters is 422 and not 404', async () => {

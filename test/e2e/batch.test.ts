@@ -144,7 +144,7 @@ describe('L1: lines', () => {
     const { status, items } = await postLines(`${JSON.stringify({ hash: first })}\n${JSON.stringify({ hash: second }).slice(0, 30)}`);
     expect(status).toBe(200);
     expect(items()[0]).toMatchObject({ content_sha256: first });
-    expect(items()[1]).toMatchObject({ index: 1, status: 422, detail: [{ type: 'json_invalid', loc: ['body', 1, 8] }] });
+    expect(items()[1]).toMatchObject({ index: 1, status: 422, detail: [{ type: 'json_invalid', loc: ['body', 1, 30] }] });
   });
 
   test('no line and too many lines are 422 as a whole', async () => {

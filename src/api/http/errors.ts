@@ -1,3 +1,4 @@
+import accepts from '@fastify/accepts';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ErrorResponse } from '../../shared/contract/error.ts';
 import { type Credential, ServiceError } from '../../shared/domain/service-error.ts';
@@ -29,6 +30,7 @@ export function errorBody(error: ServiceError, requestId: string): ErrorResponse
  * browser, a page (V8).
  */
 export function registerErrorHandler(app: FastifyInstance): void {
+  app.register(accepts);
   registerNotFound(app);
   app.setErrorHandler<FastifyError>((error, request, reply) => {
     keepConnection(error, request, reply);
@@ -39,7 +41,7 @@ export function registerErrorHandler(app: FastifyInstance): void {
 
 function sendInvalid({ detail }: RequestValidationError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   noteFault(request, validationFault(detail));
-  if (!prefersPage(request.headers.accept)) return reply.code(422).send({ detail });
+  if (!prefersPage(request)) return reply.code(422).send({ detail });
   return sendErrorPage(request, reply, { status: 422, detail: 'The request is not as it should be.', retryAfterSeconds: null });
 }
 
@@ -50,7 +52,7 @@ function sendServiceError(error: ServiceError, request: FastifyRequest, reply: F
   const wait = retryAfterSeconds === undefined ? null : Math.max(1, Math.ceil(retryAfterSeconds));
   if (wait !== null) reply.header('Retry-After', String(wait));
   if (error.credential !== undefined) reply.header('WWW-Authenticate', schemeOf[error.credential]);
-  if (prefersPage(request.headers.accept)) return sendErrorPage(request, reply, { status, detail: error.message, retryAfterSeconds: wait });
+  if (prefersPage(request)) return sendErrorPage(request, reply, { status, detail: error.message, retryAfterSeconds: wait });
   return reply.code(status).send(errorBody(error, request.id));
 }
 

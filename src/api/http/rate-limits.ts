@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Redis } from 'ioredis';
+import { LRUCache } from 'lru-cache';
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { addressBucket } from './client-address.ts';
@@ -119,13 +120,14 @@ export function createRateLimits({ redis, keyPrefix = '{qstamp}:limit', onLimite
     mistakes(limit) {
       if (limit.points === 0) return { count: async () => {}, check: () => {} };
       const count = counterOf(limit);
-      const refusedUntil = createRefusedUntil();
+      // An address that is refused until its entry ends.
+      const refused = new LRUCache<string, true>({ max: mostRefused });
       const refuse = (reply: FastifyReply, resetSeconds: number) => {
         tell(reply, limit, limit.points, resetSeconds);
         throw refusal(limit, 'failed requests', resetSeconds);
       };
       const check = (request: FastifyRequest, reply: FastifyReply) => {
-        const seconds = refusedUntil.secondsLeft(limit.key(request));
+        const seconds = Math.ceil(refused.getRemainingTTL(limit.key(request)) / 1_000);
         if (seconds > 0) refuse(reply, seconds);
       };
       return {
@@ -134,7 +136,7 @@ export function createRateLimits({ redis, keyPrefix = '{qstamp}:limit', onLimite
           check(request, reply);
           const { counted, resetSeconds } = await count(limit.key(request));
           if (counted <= limit.points) return;
-          refusedUntil.set(limit.key(request), resetSeconds);
+          refused.set(limit.key(request), true, { ttl: resetSeconds * 1_000 });
           refuse(reply, resetSeconds);
         },
       };
@@ -144,23 +146,6 @@ export function createRateLimits({ redis, keyPrefix = '{qstamp}:limit', onLimite
 
 /** Of how many addresses a process remembers that it has refused them. */
 const mostRefused = 10_000;
-
-function createRefusedUntil() {
-  const untilMs = new Map<string, number>();
-  return {
-    set(key: string, seconds: number): void {
-      untilMs.delete(key);
-      const [eldest] = untilMs.keys();
-      if (untilMs.size >= mostRefused && eldest !== undefined) untilMs.delete(eldest);
-      untilMs.set(key, performance.now() + seconds * 1_000);
-    },
-    secondsLeft(key: string): number {
-      const left = (untilMs.get(key) ?? 0) - performance.now();
-      if (left <= 0) untilMs.delete(key);
-      return Math.max(0, Math.ceil(left / 1_000));
-    },
-  };
-}
 
 async function consume(limiter: RateLimiterRedis, key: string, points: number): Promise<RateLimiterRes> {
   try {

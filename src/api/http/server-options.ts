@@ -36,27 +36,14 @@ function createFaultAnswer() {
   };
 }
 
-/** An address whose escapes cannot be decoded, mended as Python's `unquote` does it, so that its parameter gets a 422 and no 400. */
+/** An address whose escapes cannot be decoded gets a parameter with a percent sign in it, so that it is answered 422 and not 400. */
 function mendAddress(address: string): string {
-  if (!address.includes('%')) return address;
-  const path = address.split('?', 1)[0] ?? '';
-  if (isDecodable(path)) return address;
-  const escaped = path.replace(/%(?![0-9a-fA-F]{2})/g, '%25');
-  const mended = isDecodable(escaped) ? escaped : escaped.replace(/(%[89a-fA-F][0-9a-fA-F])+/g, mendOctets);
-  return mended + address.slice(path.length);
-}
-
-/** Percent-encoded octets as the UTF-8 that they are; each that is none becomes U+FFFD. */
-function mendOctets(escapes: string): string {
-  return encodeURIComponent(Buffer.from(escapes.replaceAll('%', ''), 'hex').toString('utf8'));
-}
-
-function isDecodable(path: string): boolean {
+  const [path = ''] = address.split('?', 1);
   try {
     decodeURIComponent(path);
-    return true;
+    return address;
   } catch {
-    return false;
+    return path.replaceAll('%', '%25') + address.slice(path.length);
   }
 }
 

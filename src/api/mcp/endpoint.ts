@@ -115,8 +115,7 @@ function answerUnread(error: FastifyError, request: FastifyRequest, reply: Fasti
   keepConnection(error, request, reply);
   const refuse = (status: number, fault: RpcError) => reply.code(status).send(errorResponse(null, fault));
   if (error instanceof MalformedJsonError) {
-    const { loc, ctx } = error.detail[0] ?? {};
-    const fault = new RpcError(rpcErrors.parseError, `Parse error: ${ctx?.error} at character ${loc?.[1]}`);
+    const fault = new RpcError(rpcErrors.parseError, `Parse error: ${error.detail[0]?.ctx?.error}`);
     noteFault(request, rpcFault(fault));
     return refuse(200, fault);
   }

@@ -76,7 +76,7 @@ export function registerVerifyUserRoutes(
     const { path, query } = parse(request);
     reply.header('Cache-Control', 'no-store').header('Vary', 'Accept');
     if (isPrefetch(request)) throw new ServiceError('prefetch_refused', 'This link is answered when a person opens it, not before.');
-    const wantsJson = prefersJson(request.headers.accept);
+    const wantsJson = prefersJson(request);
     const workflowId = path.workflow_id;
     const outcome = await mistakes.guard(request, reply, () => workflows.verifyUser(workflowId, query.challenge, request.id));
     const isMistake = outcome?.kind === 'wrong' || (outcome && 'isGuess' in outcome && outcome.isGuess);

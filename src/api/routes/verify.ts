@@ -117,7 +117,7 @@ export function registerVerifyRoutes(
   app.get('/api/v1/verify/v1/token/:token_id', { onRequest, config: { contract: byIdContract } }, async (request, reply) => {
     const { token_id } = parseById(request).path;
     reply.header('Vary', 'Accept');
-    if (!prefersPage(request.headers.accept)) {
+    if (!prefersPage(request)) {
       const { waitSeconds } = readPrefer(request.headers.prefer);
       if (waitSeconds > 0) reply.header('Preference-Applied', `wait=${waitSeconds}`);
       const result = await untilKnown(token_id, waitSeconds, () => request.raw.destroyed || reply.raw.destroyed);

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import { Binary, type Collection, type Db } from 'mongodb';
 import { maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
@@ -21,14 +22,7 @@ interface CertificateSetDocument {
 
 export function createCertificateSetStore(db: Db): CertificateSetStore {
   const collection: Collection<CertificateSetDocument> = db.collection('certificate_sets');
-  const remembered = new Map<string, Buffer>();
-
-  function remember(id: string, der: Buffer): void {
-    remembered.set(id, der);
-    if (remembered.size <= mostRemembered) return;
-    const [oldest] = remembered.keys();
-    remembered.delete(oldest!);
-  }
+  const remembered = new LRUCache<string, Buffer>({ max: mostRemembered });
 
   async function insert(id: string, der: Buffer): Promise<void> {
     await inStore(async () => {
@@ -38,7 +32,7 @@ export function createCertificateSetStore(db: Db): CertificateSetStore {
         if (!isDuplicateKey(error)) throw error;
       }
     });
-    remember(id, Buffer.from(der));
+    remembered.set(id, Buffer.from(der));
   }
 
   return {
@@ -58,7 +52,7 @@ export function createCertificateSetStore(db: Db): CertificateSetStore {
       for (const { _id, der: stored } of found) {
         const der = stored instanceof Binary ? Buffer.from(stored.buffer) : undefined;
         if (!der || hash('sha256', der, 'hex') !== _id) continue;
-        remember(_id, der);
+        remembered.set(_id, der);
         sets.set(_id, der);
       }
       return sets;

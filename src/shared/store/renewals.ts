@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { Binary, type Collection, type Db } from 'mongodb';
 import type { EvidenceTerm, Imprint, ImprintAlgorithm } from '../domain/stamp.ts';
 import { maxTimeMS } from './connection.ts';
@@ -79,13 +80,7 @@ const bytesOf = (binary: Binary): Buffer => Buffer.from(binary.buffer);
 export function createRenewalStore(db: Db): RenewalStore {
   const renewals: Collection<RenewalDocument> = db.collection('renewals');
   const subjects = collectionsOfSubjects(db);
-  const remembered = new Map<string, Buffer>();
-
-  function remember(id: string, token: Buffer): void {
-    const oldest = remembered.keys().next();
-    if (remembered.size >= mostRemembered && !oldest.done) remembered.delete(oldest.value);
-    remembered.set(id, token);
-  }
+  const remembered = new LRUCache<string, Buffer>({ max: mostRemembered });
 
   return {
     findTokens: async (renewalIds) => {
@@ -96,7 +91,7 @@ export function createRenewalStore(db: Db): RenewalStore {
       for (const { _id, tst } of found) {
         if (!(tst instanceof Binary)) continue;
         tokens.set(_id, bytesOf(tst));
-        remember(_id, bytesOf(tst));
+        remembered.set(_id, bytesOf(tst));
       }
       return tokens;
     },

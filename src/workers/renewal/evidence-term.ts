@@ -1,11 +1,11 @@
 import { type KeyType, X509Certificate } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import { type AlgorithmEnd, type AlgorithmPolicy, algorithmPolicy } from '../../shared/domain/algorithm-policy.ts';
 import type { EvidenceTerm } from '../../shared/domain/stamp.ts';
 import type { Verified } from '../../shared/rfc3161/index.ts';
 
 /** Certificates of TSAs are few, and each signs many tokens. */
-const mostRemembered = 256;
-const keys = new Map<string, SigningKey>();
+const keys = new LRUCache<string, SigningKey>({ max: 256 });
 
 interface SigningKey {
   readonly type: KeyType | undefined;
@@ -18,7 +18,6 @@ function keyOf({ fingerprint, der }: Verified['chain'][number]): SigningKey {
   if (known) return known;
   const { asymmetricKeyType: type, asymmetricKeyDetails: details } = new X509Certificate(der).publicKey;
   const key = { type, bits: details?.modulusLength ?? Number.POSITIVE_INFINITY };
-  if (keys.size >= mostRemembered) keys.clear();
   keys.set(fingerprint, key);
   return key;
 }

@@ -11,6 +11,7 @@ const longDomain = (length: number) => `${'b'.repeat(60)}.${'c'.repeat(60)}.${'d
 
 test.each([
   'a@example.com',
+  'A@Example.COM',
   "o'neil+tag@sub.ex-ample.co.uk",
   '!#$%&*/=?^_`{|}~-@example.com',
   'jürgen@münchen.de',
@@ -25,41 +26,46 @@ test.each([
   expect(email.parse(address)).toBe(address);
 });
 
+test.each(['', 'jane', 'a'.repeat(3_000_000)])('W11: %.20s has no @-sign', (address) => {
+  const reason = 'An email address must have an @-sign.';
+  const told = { type: 'value_error', loc: ['body', 'user_email'], msg: `value is not a valid email address: ${reason}`, ctx: { reason } };
+  expect(faultOf(address)).toMatchObject(told);
+});
+
 test.each([
-  ['', 'An email address must have an @-sign.'],
-  ['jane', 'An email address must have an @-sign.'],
-  ['@example.com', 'There must be something before the @-sign.'],
-  ['jane@', 'There must be something after the @-sign.'],
-  ['a b@example.com', 'The email address contains invalid characters before the @-sign: SPACE.'],
-  [' a@example.com', 'The email address contains invalid characters before the @-sign: SPACE.'],
-  ['a@example.com ', 'The part after the @-sign contains invalid characters: SPACE.'],
-  ['a@b@example.com', "The part after the @-sign contains invalid characters: '@'."],
-  ['a(),;@example.com', "The email address contains invalid characters before the @-sign: '(', ')', ',', ';'."],
-  ['a@example.com\r\nBcc: b@example.com', "The part after the @-sign contains invalid characters: ':', '@', SPACE, U+000A, U+000D."],
-  ['Jane <jane@example.com>', "The email address contains invalid characters before the @-sign: '<', SPACE."],
-  ['.a@example.com', 'An email address cannot start with a period.'],
-  ['a.@example.com', 'An email address cannot have a period immediately before the @-sign.'],
-  ['a..b@example.com', 'An email address cannot have two periods in a row.'],
-  ['a@.example.com', 'An email address cannot have a period immediately after the @-sign.'],
-  ['a@example.com.', 'An email address cannot end with a period.'],
-  ['a@-example.com', 'An email address cannot have a hyphen immediately after the @-sign.'],
-  ['a@example.-com', 'An email address cannot have a period and a hyphen next to each other.'],
-  ['a@example..com', 'An email address cannot have two periods in a row.'],
-  ['a@exa_mple.com', "The part after the @-sign contains invalid characters: '_'."],
-  ['a@localhost', 'The part after the @-sign is not valid. It should have a period.'],
-  ['a@192.0.2.1', 'The part after the @-sign is not valid. It is not within a valid top-level domain.'],
-  ['a\u{200b}@example.com', 'The email address contains unsafe characters: U+200B.'],
-  ['a@exam\u{202e}ple.com', 'The email address contains unsafe characters: U+202E.'],
-  [`${'a'.repeat(65)}@example.com`, 'The email address is too long before the @-sign (more than 64 bytes).'],
-  [`a@${'b'.repeat(64)}.com`, 'After the @-sign, periods cannot be separated by so many characters.'],
-  [`${'a'.repeat(64)}@${longDomain(190)}`, 'Length must not exceed 254 characters'],
-  [`${'é'.repeat(32)}@${longDomain(190)}`, 'The email address is too long (1 bytes too many).'],
-  ['a'.repeat(3_000_000), 'Length must not exceed 254 characters'],
-])('W11: %j is refused with its reason', (address, reason) => {
+  '@example.com',
+  'jane@',
+  'a b@example.com',
+  ' a@example.com',
+  'a@example.com ',
+  'a@b@example.com',
+  'a(),;@example.com',
+  'a@example.com\r\nBcc: b@example.com',
+  'Jane <jane@example.com>',
+  '.a@example.com',
+  'a.@example.com',
+  'a..b@example.com',
+  'a@.example.com',
+  'a@example.com.',
+  'a@-example.com',
+  'a@example.-com',
+  'a@example-.com',
+  'a@example..com',
+  'a@exa_mple.com',
+  'a@ex%61mple.com',
+  'a@localhost',
+  'a@192.0.2.1',
+  'a\u{200b}@example.com',
+  'a@exam\u{202e}ple.com',
+  `${'a'.repeat(65)}@example.com`,
+  `a@${'b'.repeat(64)}.com`,
+  `${'a'.repeat(64)}@${longDomain(190)}`,
+  `${'é'.repeat(32)}@${longDomain(190)}`,
+  `a@${'b.'.repeat(2_000_000)}com`,
+])('W11: %.60j is no address', (address) => {
   expect(faultOf(address)).toMatchObject({
     type: 'value_error',
     loc: ['body', 'user_email'],
-    msg: `value is not a valid email address: ${reason}`,
-    ctx: { reason },
+    msg: expect.stringContaining('name@example.com'),
   });
 });
