@@ -1,5 +1,6 @@
 import { fastify } from 'fastify';
 import { expect, test } from 'vitest';
+import type { ApiContext } from '../../src/api/context.ts';
 import { createBodyReader } from '../../src/api/http/body-reader.ts';
 import { registerErrorHandler } from '../../src/api/http/errors.ts';
 import { registerJsonBody } from '../../src/api/http/json-body.ts';
@@ -15,14 +16,18 @@ async function callBroken(failure: Error) {
   registerErrorHandler(app);
   registerJsonBody(app, createBodyReader(app));
   const fail = () => Promise.reject(failure);
-  const callers = {
+  const unlimited = async () => undefined;
+  const context = {
+    config: { MCP_ORIGINS: [], CORS_ORIGINS: [] },
+    limits: { by: () => unlimited },
     identifyProduct: () => 'test',
     requireProduct: async () => 'test',
-    mistakes: { wrongToken: async () => undefined },
-    isForeign: () => false,
+    mistakes: { wrongToken: unlimited },
+    stamping: { stamp: fail },
+    verification: { byId: fail, raw: fail },
+    sealedMaxBytes: 100,
   };
-  const deps = { stamping: { stamp: fail }, verification: { byId: fail, raw: fail }, ...callers, sealedMaxBytes: 100 };
-  registerMcp(app, deps);
+  registerMcp(app, context as unknown as ApiContext);
   const payload = [rpc('tools/call', { name: 'service_verify_token', arguments: { token: 'x' } }, 'a'), rpc('ping', undefined, 'b')];
   const answer = await app.inject({ method: 'POST', url: '/mcp', payload });
   await app.close();

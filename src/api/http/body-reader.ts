@@ -8,6 +8,9 @@ import { type BodyBudget, createBodyBudget, type Sender } from './body-budget.ts
 /** Bodies up to this size take nothing of the budget. It is the limit of routes that carry no content, lists or tokens. */
 export const smallBodyBytes = 64 * 1024;
 
+/** A token of 1 MiB in base64, even where a client writes each `/` as `\/`. */
+export const tokenBodyLimit = 3 * 1024 * 1024;
+
 /** How long a body may take: this, and a second for each 128 KiB. */
 const shortestMs = 30_000;
 const bytesPerSecond = 128 * 1024;

@@ -1,56 +1,38 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { rpcRequests, rpcResponse, rpcResponses } from '../../shared/contract/mcp.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
+import type { ApiContext } from '../context.ts';
 import { keepConnection } from '../http/body-reader.ts';
 import { statusOf } from '../http/error-status.ts';
 import { toServiceError } from '../http/errors.ts';
 import { MalformedJsonError } from '../http/json-text.ts';
-import type { Mistakes } from '../http/mistakes.ts';
-import type { IsForeign } from '../http/origin.ts';
+import { createForeignOrigins } from '../http/origin.ts';
 import { type Fault, faultOf, noteFault } from '../http/outcome.ts';
 import { addressKey } from '../http/rate-limits.ts';
-import type { IdentifyProduct, RequireProduct } from '../http/service-token.ts';
 import { empty, json, type OperationContract } from '../openapi/operation.ts';
 import { stampBodyLimit } from '../routes/stamping.ts';
-import type { Stamping } from '../services/stamping.ts';
-import type { Verification } from '../services/verification.ts';
-import { type CallGuards, unguarded } from './call-guards.ts';
+import { createCallGuards } from './call-guards.ts';
 import { createToolCaller } from './call-tool.ts';
 import { errorResponse, RpcError, rpcErrors, rpcFault } from './json-rpc.ts';
 import { createFirstRevision } from './revisions/2024-11-05.ts';
 import { createModernRevision, isModern } from './revisions/2026-07-28.ts';
 import { createStampContentTool, createStampHashTool, createVerifyTokenTool } from './tools/stamp.ts';
-import { createStoryTools, type StoryDeps } from './tools/story.ts';
+import { createStoryTools } from './tools/story.ts';
 
 /** What works without a token needs only small bodies; a larger one is read only from callers with a token. */
 const maxBytesWithoutToken = 64 * 1024;
-
-/** The tools beside the three of the interface, and the limits under which callers without a service token use them. */
-export interface McpStory extends StoryDeps {
-  guardsOf(request: FastifyRequest, reply: FastifyReply, product: string | undefined): CallGuards;
-}
 
 /**
  * `POST /mcp`: the Model Context Protocol over plain HTTP POST, in two revisions (M1–M8, M11). Nothing is kept between requests, and every
  * answer is JSON. Where the body could not be read, a page of a foreign origin is 403, a body too large 413 and one that is not declared
  * as JSON 415 (M7, M9, E8).
  */
-export function registerMcp(
-  app: FastifyInstance,
-  deps: {
-    identifyProduct: IdentifyProduct;
-    requireProduct: RequireProduct;
-    mistakes: Pick<Mistakes, 'wrongToken'>;
-    isForeign: IsForeign;
-    stamping: Pick<Stamping, 'stamp'>;
-    verification: Pick<Verification, 'byId' | 'raw'>;
-    sealedMaxBytes: number;
-    story?: McpStory;
-  },
-): void {
-  const { identifyProduct, requireProduct, mistakes, isForeign, sealedMaxBytes, story } = deps;
-  const ofContract = [createStampHashTool(deps), createStampContentTool(deps), createVerifyTokenTool(deps)];
-  const tools = [...ofContract, ...(story ? createStoryTools(story) : [])];
+export function registerMcp(app: FastifyInstance, context: ApiContext): void {
+  const { config, identifyProduct, requireProduct, mistakes, sealedMaxBytes } = context;
+  const isForeign = createForeignOrigins(app, config.PUBLIC_BASE_URL, [...config.MCP_ORIGINS, ...config.CORS_ORIGINS]);
+  const guardsOf = createCallGuards(context);
+  const ofContract = [createStampHashTool(context), createStampContentTool(context), createVerifyTokenTool(context)];
+  const tools = [...ofContract, ...createStoryTools(context)];
   const callTool = createToolCaller(tools);
   const [first, modern] = [createFirstRevision(tools, callTool), createModernRevision(tools, callTool)];
 
@@ -62,18 +44,18 @@ export function registerMcp(
   app.post('/mcp', options, async (request, reply) => {
     const product = identifyProduct(request);
     const { 'idempotency-key': headerKey } = request.headers;
-    const context = {
+    const call = {
       product,
       hasWrongToken: product === undefined && request.headers['x-service-token'] !== undefined,
       agent: `agent:${addressKey(request)}`,
       requestId: request.id,
       headerKey: typeof headerKey === 'string' ? headerKey : undefined,
-      guards: story?.guardsOf(request, reply, product) ?? unguarded,
+      guards: guardsOf(request, reply, product),
       onReplayed: () => void reply.header('Idempotent-Replayed', 'true'),
       note: (fault: Fault) => noteFault(request, fault),
     };
     const asked = { body: request.body, headers: request.headers };
-    const { status, body } = await (isModern(asked) ? modern : first).answer(asked, context);
+    const { status, body } = await (isModern(asked) ? modern : first).answer(asked, call);
     if (status === 401) await mistakes.wrongToken(request, reply);
     if (body === undefined) return reply.code(status).send();
     return reply.code(status).type('application/json; charset=utf-8').send(JSON.stringify(body));

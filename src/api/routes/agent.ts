@@ -2,10 +2,10 @@ import type { FastifyInstance } from 'fastify';
 import { idempotencyHeaders, preferHeaders } from '../../shared/contract/parameters.ts';
 import { agentHeaders, stampRequestFor } from '../../shared/contract/stamp.ts';
 import { type StampTier, stampTiers } from '../../shared/domain/tiers.ts';
-import { addressKey, type CountingLimit, type LimitHook } from '../http/rate-limits.ts';
+import type { ApiContext } from '../context.ts';
+import { addressKey, type LimitHook } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import type { OperationContract } from '../openapi/operation.ts';
-import type { Stamping } from '../services/stamping.ts';
 import { answerStamp, stampAnswers, stampBodyLimit, stampErrors } from './stamping.ts';
 
 const headers = idempotencyHeaders.extend({ ...agentHeaders.shape, ...preferHeaders.shape });
@@ -17,11 +17,15 @@ const meanings = {
 } as const satisfies Record<StampTier, string>;
 
 /** Stamping for agents, one path a tier: the path decides the tier (S5). */
-export function registerAgentRoutes(
-  app: FastifyInstance,
-  deps: { stamping: Stamping; limited: LimitHook; limitedBytes: CountingLimit; sealedMaxBytes: number },
-): void {
-  const { stamping, limited, limitedBytes, sealedMaxBytes } = deps;
+export function registerAgentRoutes(app: FastifyInstance, context: ApiContext): void {
+  const { config, stamping, limits, agentLimit: limited, sealedMaxBytes } = context;
+  const limitedBytes = limits.by({
+    name: 'sealed-bytes',
+    points: config.RATE_SEALED_BYTES_PER_HOUR,
+    durationSeconds: 3_600,
+    unit: 'bytes of sealed content',
+    key: addressKey,
+  });
 
   /** A request with a key may be a replay, which is not counted: that is known only once its body is read. */
   const limitUnkeyed: LimitHook = async (request, reply) => {

@@ -1,10 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { tokenIdPath } from '../../shared/contract/verify.ts';
-import type { Mistakes } from '../http/mistakes.ts';
-import { addressKey, type RateLimits } from '../http/rate-limits.ts';
+import type { ApiContext } from '../context.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { bytes, type OperationContract } from '../openapi/operation.ts';
-import type { CoseEvidence } from '../services/cose/headers.ts';
 
 const tag = 'Verification';
 
@@ -32,12 +30,7 @@ const keyContract = {
 const parse = createRequestParser(headersContract);
 
 /** Stamps for those who collect COSE messages (W23). */
-export function registerCoseRoutes(
-  app: FastifyInstance,
-  deps: { cose: CoseEvidence; limits: RateLimits; mistakes: Mistakes; perMinute: number },
-): void {
-  const { cose, limits, mistakes, perMinute } = deps;
-  const onRequest = limits.by({ name: 'verify', points: perMinute, durationSeconds: 60, key: addressKey });
+export function registerCoseRoutes(app: FastifyInstance, { cose, mistakes, limitVerifying: onRequest }: ApiContext): void {
   app.get('/api/v1/verify/v1/token/:token_id/cose', { onRequest, config: { contract: headersContract } }, async (request, reply) => {
     const { token_id } = parse(request).path;
     const headers = await mistakes.count(request, reply, () => cose.headersOf(token_id));

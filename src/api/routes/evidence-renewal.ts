@@ -1,14 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { contentBytes, type EvidenceRenewal, evidenceRenewal, sealedContentPath, tokenIdPath } from '../../shared/contract/verify.ts';
-import type { BodyReader } from '../http/body-reader.ts';
+import type { ApiContext } from '../context.ts';
 import { contentDigestsIn, contentType, registerContentBodies } from '../http/content-body.ts';
-import type { Mistakes } from '../http/mistakes.ts';
-import { addressKey, type RateLimits } from '../http/rate-limits.ts';
-import type { IdentifyProduct } from '../http/service-token.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { json, type OperationContract } from '../openapi/operation.ts';
-import type { EvidenceRenewals } from '../services/evidence-renewal.ts';
-import type { SealedDownload } from '../services/sealed-download.ts';
 
 /** For whoever has a service token: a content that is hashed as it arrives takes time, but no memory. */
 const mostBytesOfProducts = 1024 ** 3;
@@ -47,21 +42,8 @@ const parse = createRequestParser({ path: tokenIdPath });
 const parseSealed = createRequestParser(sealedContract);
 
 /** Hash-tree renewal, for whoever has the content (S17). */
-export function registerEvidenceRenewalRoutes(
-  app: FastifyInstance,
-  deps: {
-    evidenceRenewals: EvidenceRenewals;
-    sealedDownload: Pick<SealedDownload, 'digests'>;
-    identifyProduct: IdentifyProduct;
-    reader: BodyReader;
-    limits: RateLimits;
-    mistakes: Mistakes;
-    perMinute: number;
-    sealedMaxBytes: number;
-  },
-): void {
-  const { evidenceRenewals, sealedDownload, identifyProduct, reader, limits, mistakes, perMinute, sealedMaxBytes } = deps;
-  const onRequest = limits.by({ name: 'verify', points: perMinute, durationSeconds: 60, key: addressKey });
+export function registerEvidenceRenewalRoutes(app: FastifyInstance, context: ApiContext): void {
+  const { evidenceRenewals, sealedDownload, identifyProduct, reader, mistakes, limitVerifying: onRequest, sealedMaxBytes } = context;
 
   async function answer(request: FastifyRequest, reply: FastifyReply, bring: () => Promise<EvidenceRenewal>) {
     const renewal = await mistakes.count(request, reply, bring);

@@ -6,9 +6,9 @@ import {
   type ReadinessResponse,
   readinessResponse,
 } from '../../shared/contract/health.ts';
+import type { ApiContext } from '../context.ts';
 import { noteFault } from '../http/outcome.ts';
 import { json, type OperationContract } from '../openapi/operation.ts';
-import type { HealthService } from '../services/health.ts';
 
 const tag = 'Health and status';
 
@@ -38,8 +38,7 @@ const readyContract: OperationContract = {
 };
 
 /** Health for people, for orchestrators (`live`: the process answers; `ready`: it can serve). */
-export function registerHealthRoutes(app: FastifyInstance, deps: { health: HealthService }): void {
-  const { health } = deps;
+export function registerHealthRoutes(app: FastifyInstance, { health }: ApiContext): void {
   app.get('/health/', { config: { contract: checkContract } }, async () => health.check());
   app.get('/health/live', { config: { contract: liveContract } }, async (): Promise<LivenessResponse> => ({ status: 'ok' }));
   app.get('/health/ready', { config: { contract: readyContract } }, async (request, reply) => {

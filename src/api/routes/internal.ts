@@ -3,15 +3,12 @@ import { idempotencyHeaders, preferHeaders } from '../../shared/contract/paramet
 import { type StampListResponse, stampListResponse, stampRequestFor } from '../../shared/contract/stamp.ts';
 import { dailyQuery, dailyStatsResponse, listQuery } from '../../shared/contract/stats.ts';
 import { verificationResult, verifyRequest } from '../../shared/contract/verify.ts';
+import type { ApiContext } from '../context.ts';
 import { beforeBody } from '../http/before-body.ts';
-import type { RequireProduct } from '../http/service-token.ts';
+import { tokenBodyLimit } from '../http/body-reader.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { json, type OperationContract } from '../openapi/operation.ts';
-import type { Stamping } from '../services/stamping.ts';
-import type { Statistics } from '../services/statistics.ts';
-import type { Verification } from '../services/verification.ts';
 import { answerStamp, stampAnswers, stampBodyLimit, stampErrors } from './stamping.ts';
-import { tokenBodyLimit } from './verify.ts';
 
 const shared = { tag: 'Internal', authentication: 'service' } as const;
 
@@ -48,19 +45,8 @@ const parseList = createRequestParser(listContract);
 const parseDaily = createRequestParser(dailyContract);
 
 /** Service-to-service operations: each needs a product's service token (E4). */
-export function registerInternalRoutes(
-  app: FastifyInstance,
-  deps: {
-    requireProduct: RequireProduct;
-    stamping: Stamping;
-    verification: Verification;
-    statistics: Statistics;
-    sealedMaxBytes: number;
-    /** Why an address is no fit target of a webhook (N2). */
-    judgeCallback: (url: string) => string | undefined;
-  },
-): void {
-  const { requireProduct, stamping, verification, statistics, sealedMaxBytes, judgeCallback } = deps;
+export function registerInternalRoutes(app: FastifyInstance, context: ApiContext): void {
+  const { requireProduct, stamping, verification, statistics, sealedMaxBytes, judgeCallback } = context;
   const stampContract = {
     ...shared,
     id: 'stampInternal',

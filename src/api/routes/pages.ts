@@ -1,13 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import { workflowIdPath, workflowPageQuery } from '../../shared/contract/workflow.ts';
-import type { Mistakes } from '../http/mistakes.ts';
-import { baseUrlOf } from '../http/origin.ts';
-import { addressKey, type CountingLimits } from '../http/rate-limits.ts';
+import type { ApiContext } from '../context.ts';
+import { addressKey } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { type OperationContract, page } from '../openapi/operation.ts';
 import { sendErrorPage } from '../pages/error-page.ts';
 import { outputPagePath } from '../pages/workflow-model.ts';
-import type { Workflows } from '../services/workflows/workflows.ts';
 
 const contract = {
   tag: 'Workflow',
@@ -29,17 +27,8 @@ const parse = createRequestParser(contract);
 const printWeight = 10;
 
 /** The public page of a workflow (W14). */
-export function registerPageRoutes(
-  app: FastifyInstance,
-  deps: {
-    workflows: Workflows;
-    limits: CountingLimits;
-    mistakes: Mistakes;
-    perMinute: number;
-    publicBaseUrl: string | undefined;
-  },
-): void {
-  const { workflows, limits, mistakes, perMinute, publicBaseUrl } = deps;
+export function registerPageRoutes(app: FastifyInstance, { config, workflows, limits, mistakes, baseUrl }: ApiContext): void {
+  const perMinute = config.RATE_WORKFLOW_PAGE_PER_MINUTE;
   const limited = limits.by({ name: 'workflow-page', points: perMinute, durationSeconds: 60, unit: 'views', key: addressKey });
   app.get('/workflow/:workflow_id', { onRequest: limited, config: { contract } }, async (request, reply) => {
     const { path, query } = parse(request);
@@ -50,7 +39,7 @@ export function registerPageRoutes(
     const model = await workflows.page(path.workflow_id, {
       ...asked,
       isPrintEdition: edition === 'print',
-      baseUrl: baseUrlOf(app, publicBaseUrl),
+      baseUrl: baseUrl(),
     });
     if (model) return reply.page('workflow', model);
     await mistakes.unknownId(request, reply);

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import { type PricingResponse, pricingResponse } from '../../shared/contract/pricing.ts';
+import { pricingResponse } from '../../shared/contract/pricing.ts';
+import type { ApiContext } from '../context.ts';
 import { entityTagOf, isFresh } from '../http/entity-tag.ts';
 import { empty, json, type OperationContract } from '../openapi/operation.ts';
 
@@ -14,8 +15,8 @@ const contract: OperationContract = {
 };
 
 /** The price list of the agent operations, the same for everybody until the service is configured anew. */
-export function registerPricingRoutes(app: FastifyInstance, deps: { pricing: PricingResponse }): void {
-  const body = JSON.stringify(deps.pricing);
+export function registerPricingRoutes(app: FastifyInstance, { pricing }: ApiContext): void {
+  const body = JSON.stringify(pricing);
   const etag = entityTagOf(body);
   app.get('/api/v1/agent/pricing', { config: { contract } }, async (request, reply) => {
     reply.headers({ ETag: etag, 'Cache-Control': 'public, max-age=300' });

@@ -1,12 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { containerType } from '../../shared/archive/asics.ts';
 import { sealedContentPath } from '../../shared/contract/verify.ts';
-import type { LargeAnswers } from '../http/large-answers.ts';
-import type { Mistakes } from '../http/mistakes.ts';
-import { addressKey, type RateLimits } from '../http/rate-limits.ts';
+import type { ApiContext } from '../context.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { bytes, type OperationContract } from '../openapi/operation.ts';
-import type { SealedDownload } from '../services/sealed-download.ts';
 
 const tag = 'Sealed content';
 const errors = ['not_found', 'rate_limited', 'store_unavailable', 'overloaded'] as const;
@@ -34,12 +31,8 @@ const containerContract = {
 const parse = createRequestParser({ path: sealedContentPath });
 
 /** The content of a sealed stamp at its secret address (S11). */
-export function registerSealedRoutes(
-  app: FastifyInstance,
-  deps: { sealedDownload: SealedDownload; largeAnswers: LargeAnswers; limits: RateLimits; mistakes: Mistakes; perMinute: number },
-): void {
-  const { sealedDownload, largeAnswers, limits, mistakes, perMinute } = deps;
-  const onRequest = limits.by({ name: 'verify', points: perMinute, durationSeconds: 60, key: addressKey });
+export function registerSealedRoutes(app: FastifyInstance, context: ApiContext): void {
+  const { sealedDownload, largeAnswers, mistakes, limitVerifying: onRequest } = context;
 
   /** Nobody but its reader may keep it; `extension` names the file. */
   async function open<Opened>(

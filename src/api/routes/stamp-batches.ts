@@ -3,17 +3,15 @@ import { acceptedStampsAnswer, stampBatchAnswer, stampBatchBody } from '../../sh
 import { idempotencyHeaders, preferHeaders } from '../../shared/contract/parameters.ts';
 import { agentHeaders, type StampOrder, stampRequestFor } from '../../shared/contract/stamp.ts';
 import type { Caller } from '../../shared/domain/caller.ts';
+import type { ApiContext } from '../context.ts';
 import { beginAnswer, sendBatch } from '../http/batch-answer.ts';
 import { type Batch, batchBodyLimit, readBatch, registerBatchBodies } from '../http/batch-body.ts';
 import { beforeBody } from '../http/before-body.ts';
-import type { BodyReader } from '../http/body-reader.ts';
-import type { LargeAnswers } from '../http/large-answers.ts';
 import { patienceMsOf, readPrefer } from '../http/prefer.ts';
-import { addressKey, type CountingLimit } from '../http/rate-limits.ts';
-import type { RequireProduct } from '../http/service-token.ts';
+import { addressKey } from '../http/rate-limits.ts';
 import { createRequestParser, RequestValidationError } from '../http/validation.ts';
 import { acceptedBatchOf, batchAnswersOf, type OperationContract } from '../openapi/operation.ts';
-import type { AcceptBatch, StampBatch } from '../services/stamp-batch.ts';
+import type { StampBatch } from '../services/stamp-batch.ts';
 import { stampErrors } from './stamping.ts';
 
 const hash = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';
@@ -56,21 +54,8 @@ function readOrders(request: FastifyRequest, item: ReturnType<typeof stampReques
 }
 
 /** Many stamps for one request (L1–L3): for agents, and for products with their service token. */
-export function registerStampBatchRoutes(
-  app: FastifyInstance,
-  deps: {
-    stampBatch: StampBatch;
-    acceptBatch: AcceptBatch;
-    /** Why an address is no fit target of a webhook (N2). */
-    judgeCallback: (url: string) => string | undefined;
-    requireProduct: RequireProduct;
-    reader: BodyReader;
-    largeAnswers: LargeAnswers;
-    /** Shared with the other agent operations. */
-    agentLimit: CountingLimit;
-  },
-): void {
-  const { stampBatch, acceptBatch, judgeCallback, requireProduct, reader, largeAnswers, agentLimit } = deps;
+export function registerStampBatchRoutes(app: FastifyInstance, context: ApiContext): void {
+  const { stampBatch, acceptBatch, judgeCallback, requireProduct, reader, largeAnswers, agentLimit } = context;
   const agentItem = stampRequestFor({ takesNoContent: true });
   const internalItem = stampRequestFor({ takesNoContent: true, judgeCallback });
 

@@ -1,8 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { statusResponse } from '../../shared/contract/status.ts';
-import { addressKey, type RateLimits } from '../http/rate-limits.ts';
+import type { ApiContext } from '../context.ts';
 import { json, type OperationContract, page } from '../openapi/operation.ts';
-import type { StatusService } from '../services/status.ts';
 
 /** Together with the age of the figures themselves they are never older than 5 s. */
 const cacheControl = 'public, max-age=2';
@@ -24,10 +23,7 @@ const pageContract: OperationContract = {
 };
 
 /** The state of the service for programs, and as a page for people (limited by R1). */
-export function registerStatusRoutes(app: FastifyInstance, deps: { status: StatusService; limits: RateLimits; perMinute: number }): void {
-  const { status, limits, perMinute } = deps;
-  const onRequest = limits.by({ name: 'status', points: perMinute, durationSeconds: 60, key: addressKey });
-
+export function registerStatusRoutes(app: FastifyInstance, { status, limitStatus: onRequest }: ApiContext): void {
   app.get('/api/v1/status', { config: { contract: jsonContract } }, async (_request, reply) => {
     reply.header('Cache-Control', cacheControl);
     return (await status.read()).status;

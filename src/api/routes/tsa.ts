@@ -2,14 +2,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { sigstoreQueryShown, timeStampQuery } from '../../shared/contract/tsa.ts';
 import { verifyPath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import type { BodyReader } from '../http/body-reader.ts';
-import type { Mistakes } from '../http/mistakes.ts';
+import type { ApiContext } from '../context.ts';
 import { noteFault } from '../http/outcome.ts';
-import { addressKey, type LimitHook, type RateLimits } from '../http/rate-limits.ts';
-import type { IdentifyProduct } from '../http/service-token.ts';
+import type { LimitHook } from '../http/rate-limits.ts';
+import { createServicePasswords } from '../http/service-token.ts';
 import { queryBodyLimit, queryType, registerQueryBodies, registerSigstoreBodies, replyType } from '../http/tsa-body.ts';
 import { bytes, type OperationContract } from '../openapi/operation.ts';
-import type { TsaDoor } from '../services/tsa-door.ts';
 
 const headers = {
   'Qstamp-Stamp-Id': 'The id of the stamp.',
@@ -57,21 +55,13 @@ const chainContract = (id: string): OperationContract => ({
   errors: ['rate_limited', 'tsa_unavailable', 'queue_unavailable'],
 });
 
-/** Without `identify` the door is open to everybody (T4). */
-export interface TsaRouteDeps {
-  readonly door: TsaDoor;
-  readonly identify: IdentifyProduct | undefined;
-  readonly reader: BodyReader;
-  readonly limits: RateLimits;
-  readonly mistakes: Pick<Mistakes, 'wrongToken'>;
-  readonly perMinute: number;
-  readonly publicBaseUrl: string | undefined;
-}
-
 /** The door for clients of RFC 3161, and the same at the addresses that sigstore's clients know (T1–T6). */
-export function registerTsaRoutes(app: FastifyInstance, deps: TsaRouteDeps): void {
-  const { door, identify, reader, limits, mistakes, perMinute, publicBaseUrl = '' } = deps;
-  const limited = limits.by({ name: 'tsa', points: perMinute, durationSeconds: 60, key: addressKey });
+export function registerTsaRoutes(app: FastifyInstance, context: ApiContext): void {
+  const { config, tsaDoor: door, reader, mistakes, limitDoor: limited } = context;
+  if (config.TSA_DOOR === 'off') return;
+  const { PUBLIC_BASE_URL: publicBaseUrl = '' } = config;
+  /** Undefined: the door is open to everybody (T4). */
+  const identify = config.TSA_DOOR === 'token' ? createServicePasswords(config.SERVICE_TOKENS) : undefined;
 
   const authenticated: LimitHook = async (request, reply) => {
     if (!identify || identify(request) !== undefined) return;

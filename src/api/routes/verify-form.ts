@@ -1,11 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { verifyForm } from '../../shared/contract/verify.ts';
-import type { BodyReader } from '../http/body-reader.ts';
+import type { ApiContext } from '../context.ts';
 import { formType, registerFormBody } from '../http/form-body.ts';
-import { addressKey, type RateLimits } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { type OperationContract, page } from '../openapi/operation.ts';
-import type { StampPages } from '../services/stamp-pages.ts';
 
 const tag = 'Verification';
 /** A token of 1 MiB in base64, of which a form writes some characters as three. */
@@ -32,13 +30,7 @@ const sendContract = {
 const parse = createRequestParser(sendContract);
 
 /** A person's way to raw verification (V2): by form, with JavaScript and without. */
-export function registerVerifyForm(
-  app: FastifyInstance,
-  deps: { stampPages: StampPages; reader: BodyReader; limits: RateLimits; perMinute: number },
-): void {
-  const { stampPages, reader, limits, perMinute } = deps;
-  const onRequest = limits.by({ name: 'verify', points: perMinute, durationSeconds: 60, key: addressKey });
-
+export function registerVerifyForm(app: FastifyInstance, { stampPages, reader, limitVerifying: onRequest }: ApiContext): void {
   app.get('/verify', { config: { contract: openContract } }, async (_request, reply) => reply.page('verify-form', { asked: null }));
   // A scope of its own: no other route takes a form.
   app.register(async (scope) => {

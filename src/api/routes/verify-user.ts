@@ -3,14 +3,13 @@ import { errorResponse } from '../../shared/contract/error.ts';
 import { verifyUserQuery, verifyUserResponse, workflowIdPath } from '../../shared/contract/workflow.ts';
 import { workflowPath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
+import type { ApiContext } from '../context.ts';
 import { prefersJson } from '../http/accept.ts';
-import type { Mistakes } from '../http/mistakes.ts';
 import { createRequestParser } from '../http/validation.ts';
 import type { AnswerContract, OperationContract } from '../openapi/operation.ts';
 import { sendErrorPage } from '../pages/error-page.ts';
 import { challengeError } from '../services/workflows/refusals.ts';
 import type { ChallengeOutcome } from '../services/workflows/verify-user.ts';
-import type { Workflows } from '../services/workflows/workflows.ts';
 
 const address = '/api/v1/workflow/:workflow_id/verify-user';
 
@@ -57,10 +56,7 @@ function isPrefetch({ headers }: FastifyRequest): boolean {
 }
 
 /** The link in the mail (W6): a page, or JSON for who asks for it (E12). Neither HEAD nor a prefetch consumes it. */
-export function registerVerifyUserRoutes(
-  app: FastifyInstance,
-  { workflows, mistakes }: { workflows: Workflows; mistakes: Mistakes },
-): void {
+export function registerVerifyUserRoutes(app: FastifyInstance, { workflows, mistakes }: ApiContext): void {
   app.head(address, async (request, reply) => {
     const { path } = parse(request);
     const isKnown = await mistakes.guard(request, reply, () => workflows.exists(path.workflow_id));

@@ -1,19 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { preferHeaders } from '../../shared/contract/parameters.ts';
 import { rawVerifyRequest, tokenIdPath, verificationResult } from '../../shared/contract/verify.ts';
+import type { ApiContext } from '../context.ts';
 import { prefersPage } from '../http/accept.ts';
-import type { Mistakes } from '../http/mistakes.ts';
-import { baseUrlOf } from '../http/origin.ts';
+import { tokenBodyLimit } from '../http/body-reader.ts';
 import { readPrefer } from '../http/prefer.ts';
-import { addressKey, type RateLimits } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { bytes, json, type OperationContract } from '../openapi/operation.ts';
-import type { UntilKnown } from '../services/outcome-wait.ts';
-import type { StampPages } from '../services/stamp-pages.ts';
-import { type ExchangePart, isUnknownId, type Verification } from '../services/verification.ts';
-
-/** A token of 1 MiB in base64, even where a client writes each `/` as `\/`. */
-export const tokenBodyLimit = 3 * 1024 * 1024;
+import { type ExchangePart, isUnknownId } from '../services/verification.ts';
 
 const tag = 'Verification';
 const errors = ['rate_limited', 'store_unavailable'] as const;
@@ -96,20 +90,8 @@ const downloads = {
 } as const satisfies Readonly<Record<ExchangePart, object>>;
 
 /** Public verification: whatever does not verify answers 200 with `valid: false` and a reason (E6, V4). */
-export function registerVerifyRoutes(
-  app: FastifyInstance,
-  deps: {
-    verification: Verification;
-    stampPages: StampPages;
-    limits: RateLimits;
-    mistakes: Mistakes;
-    perMinute: number;
-    publicBaseUrl: string | undefined;
-    untilKnown: UntilKnown;
-  },
-): void {
-  const { untilKnown, verification, stampPages, limits, mistakes, perMinute, publicBaseUrl } = deps;
-  const onRequest = limits.by({ name: 'verify', points: perMinute, durationSeconds: 60, key: addressKey });
+export function registerVerifyRoutes(app: FastifyInstance, context: ApiContext): void {
+  const { untilKnown, verification, stampPages, mistakes, limitVerifying: onRequest, baseUrl } = context;
 
   const countUnknown = async (request: FastifyRequest, reply: FastifyReply, isUnknown: boolean) => {
     if (isUnknown) await mistakes.unknownId(request, reply);
@@ -125,7 +107,7 @@ export function registerVerifyRoutes(
       return result;
     }
     reply.header('X-Robots-Tag', 'noindex, nofollow');
-    const shown = await stampPages.byId(token_id, baseUrlOf(app, publicBaseUrl));
+    const shown = await stampPages.byId(token_id, baseUrl());
     await countUnknown(request, reply, shown.verdict.kind === 'unknown');
     return reply.page('verify', shown);
   });

@@ -1,14 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { acceptedOutputsAnswer, outputBatchAnswer, outputBatchBody } from '../../shared/contract/batch.ts';
 import { outputHeaders, workflowIdPath, workflowStampRequestFor } from '../../shared/contract/workflow.ts';
+import type { ApiContext } from '../context.ts';
 import { beginAnswer, sendBatch } from '../http/batch-answer.ts';
 import { batchBodyLimit, readBatch, registerBatchBodies } from '../http/batch-body.ts';
 import { beforeBody } from '../http/before-body.ts';
-import type { BodyReader } from '../http/body-reader.ts';
-import type { LargeAnswers } from '../http/large-answers.ts';
 import { patienceMsOf, readPrefer } from '../http/prefer.ts';
 import type { CountingLimit } from '../http/rate-limits.ts';
-import type { IdentifyProduct } from '../http/service-token.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { acceptedBatchOf, batchAnswersOf, type OperationContract } from '../openapi/operation.ts';
 import type { Workflows } from '../services/workflows/workflows.ts';
@@ -37,17 +35,9 @@ const parse = createRequestParser({ path: contract.path, headers: contract.heade
 /** Many outputs of a workflow for one request (L1, L4). `open`: by the token of the request. */
 export function registerWorkflowBatch(
   app: FastifyInstance,
-  deps: {
-    workflows: Pick<Workflows, 'stampOutputs' | 'acceptOutputs'>;
-    open: (request: FastifyRequest, reply: FastifyReply) => ReturnType<Workflows['open']>;
-    limit: CountingLimit;
-    reader: BodyReader;
-    largeAnswers: LargeAnswers;
-    identifyProduct: IdentifyProduct;
-    judgeCallback: (url: string) => string | undefined;
-  },
+  { workflows, reader, largeAnswers, identifyProduct, judgeCallback }: ApiContext,
+  { open, limit }: { open: (request: FastifyRequest, reply: FastifyReply) => ReturnType<Workflows['open']>; limit: CountingLimit },
 ): void {
-  const { workflows, open, limit, reader, largeAnswers, identifyProduct, judgeCallback } = deps;
   const [ofStranger, ofProduct] = [workflowStampRequestFor(), workflowStampRequestFor(judgeCallback)];
   const onRequest = beforeBody((request, reply) => workflowIdPath.safeParse(request.params).success && open(request, reply));
   app.register(async (scope) => {

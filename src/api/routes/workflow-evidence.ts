@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { evidenceDocument } from '../../shared/contract/evidence-bundle.ts';
 import { workflowIdPath } from '../../shared/contract/workflow.ts';
-import type { LargeAnswers } from '../http/large-answers.ts';
+import type { ApiContext } from '../context.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { bytes, json, type OperationContract } from '../openapi/operation.ts';
-import { createPublicWorkflow, type PublicWorkflowDeps, unlisted } from './public-workflow.ts';
+import { publicWorkflowOf, unlisted } from './public-workflow.ts';
 
 const tag = 'Workflow';
 const errors = ['not_found', 'rate_limited', 'overloaded', 'store_unavailable'] as const;
@@ -35,12 +35,9 @@ const documentContract = {
 const parse = createRequestParser({ path: workflowIdPath });
 
 /** The evidence of a completed workflow (W22). */
-export function registerWorkflowEvidenceRoutes(
-  app: FastifyInstance,
-  deps: PublicWorkflowDeps & { readonly largeAnswers: LargeAnswers },
-): void {
-  const { workflows, largeAnswers } = deps;
-  const { onRequest, find: findPublic } = createPublicWorkflow(deps);
+export function registerWorkflowEvidenceRoutes(app: FastifyInstance, context: ApiContext): void {
+  const { workflows, largeAnswers, limitVerifying: onRequest } = context;
+  const findPublic = publicWorkflowOf(context);
 
   async function find(request: FastifyRequest, reply: FastifyReply) {
     const workflow = await findPublic(request, reply, parse(request).path.workflow_id);

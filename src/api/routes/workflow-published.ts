@@ -9,9 +9,10 @@ import {
   inclusionQuery,
 } from '../../shared/contract/workflow-proof.ts';
 import { workflowOutputs, workflowOutputsQuery } from '../../shared/contract/workflow-record.ts';
+import type { ApiContext } from '../context.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { json, type OperationContract } from '../openapi/operation.ts';
-import { createPublicWorkflow, type PublicWorkflowDeps, unlisted } from './public-workflow.ts';
+import { publicWorkflowOf, unlisted } from './public-workflow.ts';
 
 const recorded = { tag: 'Workflow', path: workflowIdPath, errors: ['not_found', 'rate_limited', 'store_unavailable'] } as const;
 const proved = {
@@ -68,10 +69,10 @@ const parseByHash = createRequestParser(contracts.byHash);
 const parseConsistency = createRequestParser(contracts.consistency);
 
 /** What a workflow publishes for those who check it by themselves: chain and closing record (W8, W18), and Merkle proofs over its outputs (W21). */
-export function registerPublishedWorkflowRoutes(app: FastifyInstance, deps: PublicWorkflowDeps): void {
-  const { published, proofs } = deps.workflows;
-  const { onRequest, find } = createPublicWorkflow(deps);
-  const of = (contract: OperationContract) => ({ onRequest, config: { contract } });
+export function registerPublishedWorkflowRoutes(app: FastifyInstance, context: ApiContext): void {
+  const { published, proofs } = context.workflows;
+  const find = publicWorkflowOf(context);
+  const of = (contract: OperationContract) => ({ onRequest: context.limitVerifying, config: { contract } });
 
   app.get('/workflow/:workflow_id/outputs.json', of(contracts.outputs), async (request, reply) => {
     const { path, query } = parseOutputs(request);

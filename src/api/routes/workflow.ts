@@ -1,16 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { idempotencyHeaders } from '../../shared/contract/parameters.ts';
 import { type WorkflowRedactResponse, workflowIdPath, workflowStampRequestFor } from '../../shared/contract/workflow.ts';
+import type { ApiContext } from '../context.ts';
 import { beforeBody } from '../http/before-body.ts';
-import type { BodyReader } from '../http/body-reader.ts';
-import type { LargeAnswers } from '../http/large-answers.ts';
-import type { Mistakes } from '../http/mistakes.ts';
-import { baseUrlOf } from '../http/origin.ts';
 import { patienceMsOf, readPrefer } from '../http/prefer.ts';
-import { addressKey, type CountingLimits } from '../http/rate-limits.ts';
-import type { IdentifyProduct } from '../http/service-token.ts';
+import { addressKey } from '../http/rate-limits.ts';
 import { createRequestParser, RequestValidationError } from '../http/validation.ts';
-import type { Workflows } from '../services/workflows/workflows.ts';
 import { sendAccepted } from './stamping.ts';
 import { registerWorkflowBatch } from './workflow-batch.ts';
 import { completeContract, redactContract, resendContract, stampContract, startContract, stateContract } from './workflow-contracts.ts';
@@ -18,8 +13,6 @@ import { completeContract, redactContract, resendContract, stampContract, startC
 const parseStart = createRequestParser(startContract);
 const parsePath = createRequestParser({ path: workflowIdPath });
 const parseHeaders = createRequestParser({ headers: idempotencyHeaders });
-
-const hourSeconds = 3_600;
 
 /** W6 */
 const resendsPerHour = 3;
@@ -39,38 +32,22 @@ function sendAnswer<Answer>(reply: FastifyReply, status: number, { answer, isRep
  * The operations on workflows. A request counts for a limit only after it was found valid, and after its token was checked: an invalid
  * request does no work, and a stranger cannot use up the limit of a workflow.
  */
-export function registerWorkflowRoutes(
-  app: FastifyInstance,
-  deps: {
-    workflows: Workflows;
-    limits: CountingLimits;
-    mistakes: Mistakes;
-    publicBaseUrl: string | undefined;
-    startsPerHour: number;
-    identifyProduct: IdentifyProduct;
-    judgeCallback: (url: string) => string | undefined;
-    stampsPerMinute: number;
-    reader: BodyReader;
-    largeAnswers: LargeAnswers;
-  },
-): void {
-  const { workflows, limits, mistakes, publicBaseUrl, startsPerHour, stampsPerMinute, reader, largeAnswers } = deps;
-  const { identifyProduct, judgeCallback } = deps;
+export function registerWorkflowRoutes(app: FastifyInstance, context: ApiContext): void {
+  const { config, workflows, limits, limitStarts, mistakes, identifyProduct, judgeCallback, baseUrl } = context;
   const parserFor = (judge?: (url: string) => string | undefined) =>
     createRequestParser({ path: workflowIdPath, headers: idempotencyHeaders, body: workflowStampRequestFor(judge) });
   const [parseOfStranger, parseOfProduct] = [parserFor(), parserFor(judgeCallback)];
   const parseStamp = (request: FastifyRequest) => (identifyProduct(request) === undefined ? parseOfStranger : parseOfProduct)(request);
-  const limitStarts = limits.by({ name: 'workflow-start', points: startsPerHour, durationSeconds: hourSeconds, key: addressKey });
   const limitStamps = limits.by({
     name: 'workflow-stamp',
-    points: stampsPerMinute,
+    points: config.RATE_WORKFLOW_STAMP_PER_MINUTE,
     durationSeconds: 60,
     key: (request) => parsePath(request).path.workflow_id,
   });
   const limitResends = limits.by({
     name: 'workflow-resend',
     points: resendsPerHour,
-    durationSeconds: hourSeconds,
+    durationSeconds: 3_600,
     key: (request) => parsePath(request).path.workflow_id,
   });
   /** @throws RequestValidationError where webhooks are not for this caller, or not there (N4) */
@@ -96,7 +73,7 @@ export function registerWorkflowRoutes(
       requestId: request.id,
       idempotencyKey: headers['idempotency-key'],
       passLimit: () => limitStarts(request, reply),
-      baseUrl: baseUrlOf(app, publicBaseUrl),
+      baseUrl: baseUrl(),
     });
     return sendAnswer(reply, 201, started);
   });
@@ -121,7 +98,7 @@ export function registerWorkflowRoutes(
     return 'accepted' in answer ? sendAccepted(reply, answer, preferences) : sendAnswer(reply, 201, answer);
   });
 
-  registerWorkflowBatch(app, { workflows, open, limit: limitStamps, reader, largeAnswers, identifyProduct, judgeCallback });
+  registerWorkflowBatch(app, context, { open, limit: limitStamps });
 
   app.get('/api/v1/workflow/:workflow_id', { config: { contract: stateContract } }, async (request, reply) => {
     const token = workflowToken(request);
@@ -141,7 +118,7 @@ export function registerWorkflowRoutes(
       requestId: request.id,
       idempotencyKey: headers['idempotency-key'],
       passLimit: () => limitResends(request, reply),
-      baseUrl: baseUrlOf(app, publicBaseUrl),
+      baseUrl: baseUrl(),
     });
     return sendAnswer(reply, 202, resent);
   });

@@ -1,6 +1,4 @@
-import type { StampBatch } from '../../services/stamp-batch.ts';
-import type { Verification } from '../../services/verification.ts';
-import type { Workflows } from '../../services/workflows/workflows.ts';
+import type { ApiContext } from '../../context.ts';
 import { createLinks } from './links.ts';
 import { createStampFilesTool } from './stamp-file-hashes.ts';
 import type { Tool } from './tool.ts';
@@ -13,17 +11,9 @@ import {
   createWorkflowStatusTool,
 } from './workflow.ts';
 
-export interface StoryDeps {
-  readonly stampBatch: StampBatch;
-  readonly verification: Pick<Verification, 'byId' | 'raw'>;
-  readonly workflows: Workflows;
-  /** Where the service is reached. */
-  readonly baseUrl: () => string;
-}
-
 /** The tools beside the three of the interface, in the order in which an assistant needs them (M13). None needs a service token. */
-export function createStoryTools(deps: StoryDeps): readonly Tool[] {
-  const ports = { ...deps, links: createLinks(deps.baseUrl) };
+export function createStoryTools(context: ApiContext): readonly Tool[] {
+  const ports = { ...context, links: createLinks(context.baseUrl) };
   return [
     createStampFilesTool(ports),
     createWorkflowStartTool(ports),
