@@ -4,6 +4,7 @@ import { createReplyLookup } from '../../../src/api/services/reply-lookup.ts';
 import { openStampJudge } from '../../../src/api/services/stamp-judge.ts';
 import { createCompletion } from '../../../src/api/services/workflows/complete.ts';
 import { createStampMarks } from '../../../src/api/services/workflows/stamp-marks.ts';
+import type { WorkflowTools } from '../../../src/api/services/workflows/workflow-tools.ts';
 import { canonicalTextOf, closingRecordOf, hashOfClosingText } from '../../../src/shared/contract/closing-record.ts';
 import { sha256Imprint } from '../../../src/shared/domain/stamp.ts';
 import { loadConfig } from '../../../src/shared/runtime/config.ts';
@@ -120,16 +121,12 @@ test('V9: a workflow is completed only where the stamps that closed it verify', 
     closing: { rootTokenId: root, at },
     closingRecord: { text, tokenId: record },
   };
-  const complete = createCompletion({
-    workflows: store.workflows,
-    stamps: store.stamps,
-    markStamp: createStampMarks(stampJudge),
-    jobs: { checkConnection: () => undefined, send: async () => 'acknowledged', close: async () => undefined },
-    clock,
-    waitMs: 1,
-    servesQualified: false,
-    addressOf: (path) => path,
-  });
+  const jobs = { checkConnection: () => undefined, send: async () => 'acknowledged', close: async () => undefined };
+  const tools = { workflows: store.workflows, stamps: store.stamps, jobs, clock, waitMs: 1, servesQualified: false };
+  const complete = createCompletion(
+    { ...tools, addressOf: (path: string) => path } as unknown as WorkflowTools,
+    createStampMarks(stampJudge),
+  );
   const refused = (workflow: WorkflowRecord) => expect(complete(workflow, 'r')).rejects.toMatchObject({ code: 'internal_error' });
   expect(await complete(completed, 'r')).toMatchObject({ status: 'completed', output_count: 3, completed_at: at.toISOString() });
   await refused({ ...completed, root: { hash: 'b'.repeat(64), outputCount: 3 } });

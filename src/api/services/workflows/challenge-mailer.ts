@@ -1,7 +1,6 @@
 import { ServiceError } from '../../../shared/domain/service-error.ts';
 import type { Acceptance } from '../../../shared/queue/acceptance.ts';
-import type { JobSender } from '../../../shared/queue/job-sender.ts';
-import type { Clock } from '../../../shared/runtime/clock.ts';
+import type { WorkflowTools } from './workflow-tools.ts';
 
 /** Queues the mails with the links that confirm an address; workers send them (W12). */
 export interface ChallengeMailer {
@@ -15,9 +14,7 @@ export interface ChallengeMailer {
   mail(order: { workflowId: string; challengeId: string; requestId: string; baseUrl: string }): Promise<Acceptance>;
 }
 
-/** `canSendMail`: whether some worker can, as far as is known. */
-export function createChallengeMailer(deps: { jobs: JobSender; canSendMail: () => Promise<boolean>; clock: Clock }): ChallengeMailer {
-  const { jobs, canSendMail, clock } = deps;
+export function createChallengeMailer({ jobs, canSendMail, clock }: WorkflowTools): ChallengeMailer {
   return {
     checkCanMail: async () => {
       if (await canSendMail()) return;

@@ -2,26 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { WorkflowCompleteResponse } from '../../../shared/contract/workflow.ts';
 import { workflowPath, workflowStatePath } from '../../../shared/domain/addresses.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
-import type { JobSender } from '../../../shared/queue/job-sender.ts';
 import { answerWithin } from '../../../shared/runtime/answer-within.ts';
-import type { Clock } from '../../../shared/runtime/clock.ts';
-import type { StampStore } from '../../../shared/store/stamps.ts';
-import type { WorkflowRecord, WorkflowStore } from '../../../shared/store/workflows.ts';
+import type { WorkflowRecord } from '../../../shared/store/workflows.ts';
 import { checkState, checkTier, unknownWorkflow } from './access.ts';
 import { createSealReader, isSealed } from './closing-proof.ts';
 import type { MarkStamp } from './stamp-marks.ts';
-
-export interface CompleteDeps {
-  readonly workflows: WorkflowStore;
-  readonly stamps: StampStore;
-  readonly markStamp: MarkStamp;
-  readonly jobs: JobSender;
-  readonly clock: Clock;
-  readonly waitMs: number;
-  /** Whether a qualified stamp can be made as the service is configured (W19). */
-  readonly servesQualified: boolean;
-  readonly addressOf: (path: string) => string;
-}
+import type { WorkflowTools } from './workflow-tools.ts';
 
 const firstLookMs = 10;
 const longestLookMs = 250;
@@ -35,9 +21,9 @@ const longestLookMs = 250;
  * `completion_pending` when it is not finished in time or nothing is heard of the job (completing again takes it up), `queue_unavailable`,
  * `store_unavailable`
  */
-export function createCompletion(deps: CompleteDeps) {
-  const { workflows, jobs, clock, waitMs, servesQualified, addressOf } = deps;
-  const readSeals = createSealReader(deps);
+export function createCompletion(tools: WorkflowTools, markStamp: MarkStamp) {
+  const { workflows, jobs, clock, waitMs, servesQualified, addressOf } = tools;
+  const readSeals = createSealReader({ ...tools, markStamp });
 
   async function untilCompleted({ _id: workflowId, rootFailures = 0 }: WorkflowRecord): Promise<WorkflowRecord> {
     const deadline = clock() + waitMs;

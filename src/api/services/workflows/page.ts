@@ -1,14 +1,13 @@
 import { closingRecordPath, evidencePath, outputsPath, outputsPerPage, workflowPath } from '../../../shared/domain/addresses.ts';
 import { maskEmail, redactedEmail } from '../../../shared/domain/mask-email.ts';
 import { readStatus } from '../../../shared/domain/workflow-state.ts';
-import type { Clock } from '../../../shared/runtime/clock.ts';
-import type { OutputStore } from '../../../shared/store/outputs.ts';
-import { linkMailStateOf, snapshotOf, type WorkflowRecord, type WorkflowStore } from '../../../shared/store/workflows.ts';
+import { linkMailStateOf, snapshotOf, type WorkflowRecord } from '../../../shared/store/workflows.ts';
 import type { FindResult, WorkflowPage } from '../../pages/workflow-model.ts';
 import { isTierServed } from './access.ts';
 import type { RecomputedChain } from './chain-proof.ts';
 import type { createWorkflowProofs } from './proof.ts';
 import { isoOf } from './state.ts';
+import type { WorkflowTools } from './workflow-tools.ts';
 
 const mostFound = 100;
 
@@ -34,16 +33,8 @@ function agentShown({ agentId, email, redactedAt }: WorkflowRecord): string | nu
  *
  * @throws ServiceError `store_unavailable`
  */
-export function createWorkflowPages(deps: {
-  workflows: WorkflowStore;
-  outputs: OutputStore;
-  prove: ReturnType<typeof createWorkflowProofs>;
-  /** Whether a qualified stamp can be made as the service is configured (W19). */
-  servesQualified: boolean;
-  clock: Clock;
-}) {
-  const { workflows, outputs, prove, servesQualified, clock } = deps;
-
+export function createWorkflowPages(tools: WorkflowTools, prove: ReturnType<typeof createWorkflowProofs>) {
+  const { workflows, outputs, servesQualified, clock } = tools;
   async function findOutputs(workflowId: string, hash: string | undefined, chain: RecomputedChain): Promise<FindResult | null> {
     if (hash === undefined) return null;
     const recorded = await outputs.findNumbers(workflowId, hash, mostFound);

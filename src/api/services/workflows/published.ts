@@ -3,15 +3,8 @@ import { mostOutputsListed, type WorkflowOutputs } from '../../../shared/contrac
 import { closingRecordPath, outputsPath } from '../../../shared/domain/addresses.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
 import { readStatus } from '../../../shared/domain/workflow-state.ts';
-import type { Clock } from '../../../shared/runtime/clock.ts';
-import type { OutputStore } from '../../../shared/store/outputs.ts';
 import { snapshotOf, type WorkflowRecord } from '../../../shared/store/workflows.ts';
-
-export interface PublishedDeps {
-  readonly outputs: OutputStore;
-  readonly clock: Clock;
-  readonly addressOf: (path: string) => string;
-}
+import type { WorkflowTools } from './workflow-tools.ts';
 
 export interface OutputsQuery {
   /** The number to begin with. */
@@ -20,7 +13,7 @@ export interface OutputsQuery {
 }
 
 /** What strangers recompute a workflow from, as it is recorded: nothing of it is secret, and none of it is verified here. */
-export function createPublished({ outputs, clock, addressOf }: PublishedDeps) {
+export function createPublished({ outputs, clock, addressOf }: WorkflowTools) {
   const closingRecordOf = ({ status, closingRecord }: WorkflowRecord) => (status === 'completed' ? closingRecord : undefined);
 
   return {

@@ -1,8 +1,7 @@
 import type { WorkflowRedactResponse } from '../../../shared/contract/workflow.ts';
 import { redactedEmail } from '../../../shared/domain/mask-email.ts';
-import type { Clock } from '../../../shared/runtime/clock.ts';
-import type { OutputStore } from '../../../shared/store/outputs.ts';
-import type { WorkflowRecord, WorkflowStore } from '../../../shared/store/workflows.ts';
+import type { WorkflowRecord } from '../../../shared/store/workflows.ts';
+import type { WorkflowTools } from './workflow-tools.ts';
 
 /**
  * Destroys the key of a workflow. What it encrypts, the e-mail address, the agent's id and all metadata, can then be read nowhere, in copies of
@@ -10,7 +9,7 @@ import type { WorkflowRecord, WorkflowStore } from '../../../shared/store/workfl
  *
  * @throws ServiceError `store_unavailable`
  */
-export function createRedaction({ workflows, outputs, clock }: { workflows: WorkflowStore; outputs: OutputStore; clock: Clock }) {
+export function createRedaction({ workflows, outputs, clock }: WorkflowTools) {
   return async ({ _id: workflowId }: WorkflowRecord): Promise<WorkflowRedactResponse> => {
     await workflows.redact(workflowId, new Date(clock()));
     await outputs.forgetMetadata(workflowId);

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { WorkflowResendResponse } from '../../../shared/contract/workflow.ts';
 import { workflowStatePath } from '../../../shared/domain/addresses.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
-import type { Clock } from '../../../shared/runtime/clock.ts';
-import type { WorkflowRecord, WorkflowStore } from '../../../shared/store/workflows.ts';
-import { type Idempotency, type PassLimit, passLimitOnce } from '../idempotency.ts';
+import type { WorkflowRecord } from '../../../shared/store/workflows.ts';
+import { type PassLimit, passLimitOnce } from '../idempotency.ts';
 import { checkState } from './access.ts';
 import type { ChallengeMailer } from './challenge-mailer.ts';
+import type { WorkflowTools } from './workflow-tools.ts';
 
 export interface ResendCommand {
   readonly workflow: WorkflowRecord;
@@ -23,15 +23,7 @@ export interface ResendCommand {
  * @throws ServiceError `conflict`, `gone`, `rate_limited`, `mail_unavailable`, `idempotency_key_reused`, `queue_unavailable`,
  * `store_unavailable`; `mail_pending` when the queue did not say whether it took the mail
  */
-export function createResend(deps: {
-  workflows: WorkflowStore;
-  mailer: ChallengeMailer;
-  idempotency: Idempotency;
-  clock: Clock;
-  addressOf: (path: string) => string;
-}) {
-  const { workflows, mailer, idempotency, clock, addressOf } = deps;
-
+export function createResend({ workflows, idempotency, clock, addressOf }: WorkflowTools, mailer: ChallengeMailer) {
   async function identify({ workflow, idempotencyKey: key, passLimit }: ResendCommand) {
     const freshId = randomUUID();
     const keyed = key === undefined ? undefined : { caller: `workflow:${workflow._id}`, key, operation: 'workflow_resend', content: null };

@@ -14,35 +14,16 @@ import { idInBatch } from '../../../shared/domain/stamp-id.ts';
 import { needsQualifiedProvider } from '../../../shared/domain/tiers.ts';
 import type { Acceptance } from '../../../shared/queue/acceptance.ts';
 import type { StampItem } from '../../../shared/queue/stamp-job.ts';
-import type { StampQueue } from '../../../shared/queue/stamp-queue.ts';
-import type { Clock } from '../../../shared/runtime/clock.ts';
-import type { OutputStore } from '../../../shared/store/outputs.ts';
 import type { WorkflowRecord } from '../../../shared/store/workflows.ts';
 import { acceptAllAndWait, acceptAllPromised, acceptAndWait, acceptPromised } from '../accept-and-wait.ts';
-import { type Idempotency, type PassLimit, passLimitOnce } from '../idempotency.ts';
-import type { Heard, ReplyWaiter } from '../reply-waiter.ts';
+import { type PassLimit, passLimitOnce } from '../idempotency.ts';
+import type { Heard } from '../reply-waiter.ts';
 import { stampFailed } from '../stamp-answer.ts';
 import { asAcceptance, asOutcome, type BatchOutcomes, identifyBatch, type Outcome } from '../stamp-batch.ts';
-import type { EncryptForStamp } from '../stamp-item.ts';
 import type { AcceptedAnswer } from '../stamping.ts';
-import type { WriteWatch } from '../write-watch.ts';
 import { checkState, checkTier, tierUnavailable } from './access.ts';
 import { refusalError } from './refusals.ts';
-
-export interface StampOutputDeps {
-  readonly queue: StampQueue;
-  readonly writes: Pick<WriteWatch, 'checkStore'>;
-  readonly waiter: ReplyWaiter;
-  readonly outputs: OutputStore;
-  readonly idempotency: Idempotency;
-  readonly clock: Clock;
-  readonly waitMs: number;
-  readonly encryptedOf: EncryptForStamp;
-  /** Whether a qualified stamp can be made as the service is configured (W19). */
-  readonly servesQualified: boolean;
-  /** Makes an address of ours absolute when it is to be (W13). */
-  readonly addressOf: (path: string) => string;
-}
+import type { WorkflowTools } from './workflow-tools.ts';
 
 export interface StampOutputCommand {
   readonly workflow: WorkflowRecord;
@@ -77,8 +58,8 @@ interface Place {
  * @throws ServiceError `conflict`, `gone` (W2, W4, W5), `tier_unavailable` (W19), `provider_failed`, `overloaded`, `queue_unavailable`,
  * `store_unavailable`, `idempotency_key_reused`; `stamp_pending` when it was, or may have been, accepted and is not finished in time (E11)
  */
-export function createOutputStamping(deps: StampOutputDeps) {
-  const { queue, writes, waiter, outputs, idempotency, clock, waitMs, encryptedOf, servesQualified, addressOf } = deps;
+export function createOutputStamping(tools: WorkflowTools) {
+  const { queue, writes, waiter, outputs, idempotency, clock, waitMs, encryptedOf, servesQualified, addressOf } = tools;
 
   async function identify({ workflow, request, idempotencyKey: key, passLimit }: StampOutputCommand) {
     const freshId = randomUUIDv7();

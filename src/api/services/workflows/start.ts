@@ -4,27 +4,10 @@ import { workflowStatePath } from '../../../shared/domain/addresses.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
 import { needsVerifiedEmail } from '../../../shared/domain/tiers.ts';
 import type { Acceptance } from '../../../shared/queue/acceptance.ts';
-import type { JobSender } from '../../../shared/queue/job-sender.ts';
-import type { Clock } from '../../../shared/runtime/clock.ts';
-import type { Logger } from '../../../shared/runtime/log.ts';
-import type { CounterStore } from '../../../shared/store/counters.ts';
-import type { WorkflowStore } from '../../../shared/store/workflows.ts';
-import { type Idempotency, type PassLimit, passLimitOnce } from '../idempotency.ts';
+import { type PassLimit, passLimitOnce } from '../idempotency.ts';
 import { digestOfToken } from './access.ts';
 import type { ChallengeMailer } from './challenge-mailer.ts';
-
-export interface StartDeps {
-  readonly workflows: WorkflowStore;
-  readonly counters: CounterStore;
-  readonly mailer: ChallengeMailer;
-  readonly jobs: JobSender;
-  readonly idempotency: Idempotency;
-  readonly clock: Clock;
-  readonly log: Logger;
-  /** W5 */
-  readonly ttlMs: number;
-  readonly addressOf: (path: string) => string;
-}
+import type { WorkflowTools } from './workflow-tools.ts';
 
 export interface StartCommand {
   readonly request: WorkflowStartRequest;
@@ -48,8 +31,8 @@ const tokenBytes = 32;
  * @throws ServiceError `mail_unavailable` in the tiers that need an address confirmed (W19); `rate_limited`, `queue_unavailable`,
  * `store_unavailable`, `idempotency_key_reused`; `mail_pending` when it is started and the queue did not say whether it took the mail
  */
-export function createWorkflowStart(deps: StartDeps) {
-  const { workflows, counters, mailer, jobs, idempotency, clock, log, ttlMs, addressOf } = deps;
+export function createWorkflowStart(tools: WorkflowTools, mailer: ChallengeMailer) {
+  const { workflows, counters, jobs, idempotency, clock, log, ttlMs, addressOf } = tools;
 
   async function identify({ request, callerId: caller, idempotencyKey: key, passLimit }: StartCommand) {
     const freshId = randomUUIDv7();

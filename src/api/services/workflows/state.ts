@@ -2,15 +2,8 @@ import { readMetadata } from '../../../shared/contract/metadata-numbers.ts';
 import type { WorkflowStateResponse } from '../../../shared/contract/workflow.ts';
 import { workflowPath } from '../../../shared/domain/addresses.ts';
 import { readStatus } from '../../../shared/domain/workflow-state.ts';
-import type { Clock } from '../../../shared/runtime/clock.ts';
-import type { OutputStore } from '../../../shared/store/outputs.ts';
 import { linkMailStateOf, snapshotOf, type WorkflowRecord } from '../../../shared/store/workflows.ts';
-
-export interface WorkflowStateDeps {
-  readonly outputs: OutputStore;
-  readonly clock: Clock;
-  readonly addressOf: (path: string) => string;
-}
+import type { WorkflowTools } from './workflow-tools.ts';
 
 /** RFC 3339 in UTC. */
 export const isoOf = (date: Date | undefined): string | null => date?.toISOString() ?? null;
@@ -20,7 +13,7 @@ export const isoOf = (date: Date | undefined): string | null => date?.toISOStrin
  *
  * @throws ServiceError `store_unavailable`
  */
-export function createWorkflowState({ outputs, clock, addressOf }: WorkflowStateDeps) {
+export function createWorkflowState({ outputs, clock, addressOf }: WorkflowTools) {
   return async (workflow: WorkflowRecord, isHolder: boolean): Promise<WorkflowStateResponse> => {
     const end = await outputs.findEnd(workflow._id);
     const { mail, briefingMetadata, salts } = workflow;

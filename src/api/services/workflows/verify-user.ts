@@ -6,9 +6,8 @@ import {
   maxWrongTries,
 } from '../../../shared/domain/challenge.ts';
 import { answerTo } from '../../../shared/domain/workflow-state.ts';
-import type { JobSender } from '../../../shared/queue/job-sender.ts';
-import type { Clock } from '../../../shared/runtime/clock.ts';
-import { snapshotOf, type WorkflowRecord, type WorkflowStore } from '../../../shared/store/workflows.ts';
+import { snapshotOf, type WorkflowRecord } from '../../../shared/store/workflows.ts';
+import type { WorkflowTools } from './workflow-tools.ts';
 
 type FinalRefusal = ChallengeRefusal | 'workflow_expired' | 'workflow_closed' | 'email_redacted';
 
@@ -45,9 +44,7 @@ const isGuess = ({ challenge, formerChallenges = [], redactedAt }: WorkflowRecor
  *
  * @throws ServiceError `store_unavailable`
  */
-export function createUserVerification(deps: { workflows: WorkflowStore; jobs: Pick<JobSender, 'send'>; clock: Clock }) {
-  const { workflows, jobs, clock } = deps;
-
+export function createUserVerification({ workflows, jobs, clock }: WorkflowTools) {
   /**
    * Only of the right challenge, and ahead of the answer, which may be given only once: the job finds out whether it was taken (N4).
    *
