@@ -31,56 +31,16 @@ export type WorkerDeps = StampMakerDeps &
 
 /** Job name → processor, complete by type. */
 export function createProcessors(deps: WorkerDeps): JobProcessors {
-  const { stamps, counters, outputs, outputOrder, workflows, sealedContents, sendReplies, waitMs, clock, log } = deps;
-  const { refusals, challengeKey, mail, mailFrom, operator, engine, publicBaseUrl, otpTtlMinutes } = deps;
+  const { counters, outputOrder: order, clock } = deps;
   const makeStamps = createStampMaker(deps);
-  const appendOutputs = createOutputAppender({ outputs, workflows, order: outputOrder, log });
+  const appendOutputs = createOutputAppender({ ...deps, order });
   return {
-    stamp: createStampProcessor({
-      makeStamps,
-      appendOutputs,
-      refusals,
-      sealedContents,
-      counters,
-      sendReplies,
-      announce: deps.announce,
-      clock,
-      log,
-      waitMs,
-    }),
-    sweep: createSweepProcessor({
-      sealedContents,
-      readContentsUnderWay: deps.readContentsUnderWay,
-      stamps,
-      listFailedJobs: deps.listFailedJobs,
-      recordFailed: deps.recordFailed,
-      clock,
-      log,
-    }),
+    stamp: createStampProcessor({ ...deps, makeStamps, appendOutputs }),
+    sweep: createSweepProcessor(deps),
     recount: () => counters.recountEnded(clock()),
     'qstamp-renew': async () => void (await createRenewProcessor(deps)()),
-    'otp-mail': createOtpMailProcessor({
-      workflows,
-      challengeKey,
-      mail,
-      mailFrom,
-      operator,
-      engine,
-      publicBaseUrl,
-      otpTtlMinutes,
-      clock,
-      log,
-    }),
-    'workflow-completion': createWorkflowCompletionProcessor({
-      workflows,
-      outputs,
-      order: outputOrder,
-      counters,
-      makeStamps,
-      announceCompleted: deps.announceCompleted,
-      clock,
-      log,
-    }),
+    'otp-mail': createOtpMailProcessor(deps),
+    'workflow-completion': createWorkflowCompletionProcessor({ ...deps, order, makeStamps }),
     webhook: createWebhookProcessor(deps),
   };
 }
