@@ -62,7 +62,6 @@ const codesLetThrough = new Set<ReasonCode>([
   ...(['imprint_algorithm_unknown', 'content_type_attribute', 'signed_attribute_repeated', 'algorithm_protection_mismatch'] as const),
   ...(['unsigned_attribute', 'certificate_policy'] as const),
   ...(['key_too_weak', 'signature_algorithm_weak', 'signature_algorithm_unknown', 'signature_algorithm_mismatch'] as const),
-  ...(['unsigned_attribute', 'certificate_policy'] as const),
 ]);
 const namesLetThrough = new Set([
   ...['an octet after the end', 'a NULL after the end', 'octets after TSTInfo'],

@@ -65,13 +65,6 @@ describe('the PKI of the development TSA on disk', () => {
   });
 });
 
-interface Ready {
-  ready: true;
-  url: string;
-  providersFile: string;
-  rootFile: string;
-}
-
 describe('the development TSA as a process', () => {
   const children: ChildProcess[] = [];
   afterEach(() => {
@@ -87,14 +80,9 @@ describe('the development TSA as a process', () => {
     return child;
   }
 
-  async function ready(child: ChildProcess): Promise<Ready> {
-    const [message] = await once(child, 'message');
-    return message;
-  }
-
   test('says where it listens, serves, writes a providers file, and stops on SIGTERM', async () => {
     const child = start();
-    const { url, providersFile, rootFile } = await ready(child);
+    const [{ url, providersFile, rootFile }] = await once(child, 'message');
     const rootPem = await readFile(rootFile, 'utf8');
     expect((await judge((await postQuery(url, asked.der)).body, rootPem, Date.now())).output).toContain('Verification: OK');
     expect(JSON.parse(await readFile(providersFile, 'utf8'))).toEqual([

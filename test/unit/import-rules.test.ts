@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
-import { type ImportGraph, listSources, readImportGraph } from '../support/import-graph.ts';
+import { listSources, readImportGraph } from '../support/import-graph.ts';
 import { checkImports, checkName, checkSource } from '../support/import-rules.ts';
 
 const sources = listSources(checkoutDir, 'src');
@@ -51,36 +51,7 @@ describe('the sources keep the rules of the architecture', () => {
 });
 
 describe('the check of the rules', () => {
-  /** A house in which every import is lawful and every shared module has two users. */
-  const house: ImportGraph = new Map([
-    ['src/api/main.ts', ['src/api/services/a.ts', 'src/api/http/rate-limits.ts']],
-    ['src/api/http/rate-limits.ts', ['ioredis']],
-    ['src/api/services/a.ts', ['src/shared/store/a.ts', 'src/shared/queue/a.ts', 'src/shared/contract/a.ts', 'src/shared/trust/a.ts']],
-    ['src/workers/main.ts', ['src/workers/providers/a.ts', 'src/workers/mail/a.ts', 'src/shared/views/a.ts', 'ioredis']],
-    ['src/workers/providers/a.ts', ['src/shared/trust/a.ts', 'src/shared/store/a.ts', 'src/shared/queue/a.ts', 'node:https']],
-    ['src/workers/mail/a.ts', ['nodemailer']],
-    ['src/cli/main.ts', ['src/shared/contract/a.ts', 'src/shared/rfc3161/index.ts', 'src/shared/domain/a.ts']],
-    ['src/tsa/main.ts', ['src/shared/rfc3161/index.ts', 'src/shared/runtime/a.ts', 'node:http']],
-    ['src/shared/rfc3161/index.ts', ['src/shared/rfc3161/tsp/a.ts']],
-    ['src/shared/rfc3161/tsp/a.ts', ['src/shared/rfc3161/asn1/a.ts', 'node:crypto']],
-    ['src/shared/rfc3161/asn1/a.ts', []],
-    ['src/shared/domain/a.ts', ['src/shared/rfc3161/index.ts']],
-    ['src/shared/contract/a.ts', ['src/shared/domain/a.ts', 'zod']],
-    ['src/shared/runtime/a.ts', ['src/shared/domain/a.ts']],
-    ['src/shared/trust/a.ts', ['src/shared/runtime/a.ts', 'src/shared/rfc3161/index.ts']],
-    ['src/shared/queue/a.ts', ['src/shared/runtime/a.ts', 'bullmq']],
-    ['src/shared/store/a.ts', ['src/shared/runtime/a.ts', 'mongodb']],
-    ['src/shared/views/a.ts', ['src/shared/runtime/a.ts']],
-    ['src/api/pages/a.ts', ['src/shared/views/a.ts', 'fastify']],
-  ]);
-  const withImport = (from: string, target: string): ImportGraph => {
-    const planted = new Map([...house, [from, [...(house.get(from) ?? []), target]]]);
-    return target.startsWith('src/') && !planted.has(target) ? planted.set(target, []) : planted;
-  };
-
-  test('finds nothing where nothing is wrong', () => expect(checkImports(house)).toEqual([]));
-
-  /** One import too many each, and the rule that it breaks. */
+  /** An import that breaks each line of the law, and how it is told. */
   const planted: readonly (readonly [from: string, target: string, rule: string])[] = [
     ['src/a.ts', 'src/shared/domain/a.ts', 'rule 1, every source file'],
     ['src/api/services/a.ts', 'scripts/stack/b.ts', 'rule 1, the service imports only'],
@@ -98,7 +69,8 @@ describe('the check of the rules', () => {
     ['src/api/routes/a.ts', 'src/shared/store/a.ts', 'rule 4, a route'],
   ];
   test.each(planted)('finds that %s must not import %s', (from, target, rule) => {
-    expect(checkImports(withImport(from, target)).filter((line) => line.includes(rule))).not.toEqual([]);
+    const graph = new Map(Object.entries({ [from]: [target], [target]: [] }));
+    expect(checkImports(graph)).toContainEqual(expect.stringContaining(rule));
   });
 
   test.each([
