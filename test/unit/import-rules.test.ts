@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
 import { listSources, readImportGraph } from '../support/import-graph.ts';
-import { checkImports, checkName, checkSource } from '../support/import-rules.ts';
+import { checkImports, checkSource } from '../support/import-rules.ts';
 
 const sources = listSources(checkoutDir, 'src');
 const read = (path: string) => readFileSync(join(checkoutDir, path), 'utf8');
@@ -36,17 +36,6 @@ describe('the sources keep the rules of the architecture', () => {
     const entries = /^src\/[a-z]+\/main\.ts$/;
     const modules = sources.filter((path) => !entries.test(path)).map((path) => join(checkoutDir, path));
     expect(importAll(modules)).toEqual({ status: 0, stderr: '' });
-  });
-
-  test('a class has a name of its own', () => {
-    const names = sources.flatMap((path) => [...read(path).matchAll(/^(?:export )?(?:abstract )?class (\w+)/gm)].map(([, name]) => name));
-    expect(names.length).toBeGreaterThan(5);
-    expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
-  });
-
-  test('names are kebab-case and say something', () => {
-    const all = ['src', 'scripts', 'test', 'bench', 'clients', 'examples'].flatMap((folder) => listSources(checkoutDir, folder));
-    expect(all.map(checkName).filter((fault) => fault !== undefined)).toEqual([]);
   });
 });
 
