@@ -84,8 +84,6 @@ const makers = {
     instead(429, { 'content-type': 'text/plain', 'retry-after': String(wholeNumber(seconds, 1)) }, 'Too many requests.\n'),
   redirect: () => instead(302, { location: '/' }, ''),
   html: () => instead(200, { 'content-type': 'text/html' }, HTML),
-  /** HTML that claims to be a time-stamp. */
-  disguised_html: () => instead(200, { 'content-type': REPLY_TYPE }, HTML),
   content_type: (type) => ({
     send: ({ response, answer }) => void response.writeHead(200, { 'content-type': type ?? 'application/octet-stream' }).end(answer),
   }),
@@ -144,7 +142,6 @@ const makers = {
       }),
     },
   }),
-  other_policy: () => ({ seams: { fields: (fields) => ({ ...fields, policy: '2.999.3161.99' }) } }),
   /** genTime of `argument` seconds ago. */
   past: (seconds) => ({ shiftMs: wholeNumber(seconds, 3600) * -1000 }),
   future: (seconds) => ({ shiftMs: wholeNumber(seconds, 3600) * 1000 }),
@@ -157,8 +154,6 @@ const makers = {
 
 export type FaultName = keyof typeof makers;
 
-export const FAULT_NAMES: readonly string[] = Object.keys(makers);
-
 /**
  * A fault by its name, with its argument after a colon where it takes one: `hang`, `slow:500`, `status:503`, `retry_after:2`.
  *
@@ -168,7 +163,7 @@ export function createFault(text: FaultName | `${FaultName}:${string}` | (string
   const colon = text.indexOf(':');
   const name = colon === -1 ? text : text.slice(0, colon);
   const make: MakeFault | undefined = Object.hasOwn(makers, name) ? makers[name as FaultName] : undefined;
-  if (make === undefined) throw new RangeError(`no fault is named "${name}"; there are ${FAULT_NAMES.join(', ')}`);
+  if (make === undefined) throw new RangeError(`no fault is named "${name}"; there are ${Object.keys(makers).join(', ')}`);
   return { name: text, ...make(colon === -1 ? undefined : text.slice(colon + 1)) };
 }
 

@@ -20,8 +20,6 @@ export interface TsaServerOptions {
   clock: Clock;
   /** What differs from the development TSA's own profile. */
   profile?: Partial<TsaProfile>;
-  /** The fault for a request, when neither the queue nor the address names one. */
-  faultFor?: (query: Buffer) => Fault | undefined;
   /** Obey `?fault=name[:argument]` in the address, so that a providers file can point at a TSA that fails. */
   faultsInAddress?: boolean;
   /** How many requests `received` keeps, the last ones. Default: 1 000. Each costs the garbage collector more than the answer. */
@@ -83,7 +81,7 @@ export function createTsaServer(options: TsaServerOptions): TsaServer {
 
     let fault: Fault | undefined;
     try {
-      fault = queue.shift() ?? faultOfAddress(request.url) ?? options.faultFor?.(body) ?? always;
+      fault = queue.shift() ?? faultOfAddress(request.url) ?? always;
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
       return send(response, 400, 'text/plain', `${error.message}\n`);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { rpc } from '../support/mcp.ts';
-import { exchange, faultOf, jsonType, postMcp, stampCall, withToken } from '../support/mcp-raw.ts';
+import { faultOf, postMcp, rpc, stampCall } from '../support/mcp.ts';
+import { internalHeaders } from '../support/requests.ts';
 import { type Service, startService } from '../support/service.ts';
 
 let service: Service;
@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-const post = (body: unknown, headers?: Record<string, string>) => postMcp(service.url, body, headers);
+const post = (body: unknown, headers?: Record<string, string>) => postMcp(service, body, headers);
 
 describe('media types', () => {
   test('E8: a body that is not declared as JSON is 415, as a JSON-RPC error', async () => {
@@ -21,8 +21,8 @@ describe('media types', () => {
   test.each(['text/event-stream', 'text/html', 'application/json'])(
     'Accept: %s changes nothing, nor does a protocol version',
     async (accept) => {
-      const { status, body } = await post(rpc('ping'), { ...jsonType, accept, 'mcp-protocol-version': '1999-01-01' });
-      expect([status, JSON.parse(body)]).toEqual([200, { jsonrpc: '2.0', id: 1, result: {} }]);
+      const { status, body } = await post(rpc('ping'), { accept, 'mcp-protocol-version': '1999-01-01' });
+      expect([status, body]).toEqual([200, { jsonrpc: '2.0', id: 1, result: {} }]);
     },
   );
 });
@@ -41,32 +41,27 @@ describe('M7: notifications are answered 202 without a body', () => {
       ],
     ],
   ])('%s', async (_what, message) => {
-    const { status, head, body } = await post(message);
-    expect([status, body]).toEqual([202, '']);
-    expect(head).toMatch(/content-length: 0/i);
+    const { status, headers, text } = await post(message);
+    expect([status, text, headers.get('content-length')]).toEqual([202, '', '0']);
   });
 
   test('a request with the name of a notification is a request', async () => {
-    expect(JSON.parse((await post(rpc('notifications/initialized'))).body)).toEqual({ jsonrpc: '2.0', id: 1, result: {} });
+    expect((await post(rpc('notifications/initialized'))).body).toEqual({ jsonrpc: '2.0', id: 1, result: {} });
   });
 });
 
 describe('M7: GET, DELETE and others are 405', () => {
   test.each(['GET', 'DELETE', 'PUT', 'OPTIONS'])('%s', async (method) => {
-    const { status, head, body } = await exchange(
-      service.url,
-      `${method} /mcp HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n`,
-    );
-    expect(status).toBe(405);
-    expect(head).toMatch(/^allow: POST\r?$/im);
-    expect(JSON.parse(body)).toMatchObject({ code: 'method_not_allowed' });
+    const answer = await service.fetch('/mcp', { method, headers: { accept: 'text/event-stream' } });
+    expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'POST']);
+    expect(await answer.json()).toMatchObject({ code: 'method_not_allowed' });
   });
 });
 
 describe('M7: batches are answered in order', () => {
-  const batch = async (messages: unknown, headers: Record<string, string> = jsonType) => {
+  const batch = async (messages: unknown, headers?: Record<string, string>) => {
     const { status, body } = await post(messages, headers);
-    return { status, answers: JSON.parse(body) as { id: unknown; result?: { structuredContent?: unknown }; error?: { code: number } }[] };
+    return { status, answers: body as { id: unknown; result?: { structuredContent?: unknown }; error?: { code: number } }[] };
   };
 
   test('each request by its own answer, notifications by none', async () => {
@@ -79,7 +74,7 @@ describe('M7: batches are answered in order', () => {
       ...calls.slice(1),
       rpc('none', undefined, 9),
     ];
-    const { status, answers } = await batch(messages, withToken);
+    const { status, answers } = await batch(messages, internalHeaders);
     expect(status).toBe(200);
     expect(answers.map(({ id }) => id)).toEqual([0, 'call-0', null, 'call-1', 'call-2', 'call-3', 'call-4', 9]);
     expect(answers.map(({ error }) => error?.code)).toEqual([undefined, undefined, -32600, ...Array(4).fill(undefined), -32601]);
@@ -109,5 +104,5 @@ describe('M7: batches are answered in order', () => {
 });
 
 test.each([0, -1, 1.5, '', 'ü', '1', null, 9007199254740991])('the id %j comes back as it was', async (id) => {
-  expect(JSON.parse((await post(rpc('ping', undefined, id))).body)).toEqual({ jsonrpc: '2.0', id, result: {} });
+  expect((await post(rpc('ping', undefined, id))).body).toEqual({ jsonrpc: '2.0', id, result: {} });
 });

@@ -54,19 +54,3 @@ test('V9: stamps and outputs of a real TSA are proved from their files alone, wh
     stdout: expect.stringContaining('NOT VALID, imprint_mismatch: '),
   });
 });
-
-test('stamps of the mock provider are not proved, whatever the service says of them', async () => {
-  const service = await startService();
-  const { run, path, record } = folderWith(commands, { a: 'a', changed: 'before' }, { url: service.url, serviceToken });
-  await run(['stamp', 'a', 'changed']);
-  writeFileSync(path('changed'), 'after');
-  const id = String(record('a').stamp.token_id);
-  const outcome = await run(['verify', '--online', '--json', 'a', 'changed', id, '01890a5d-ac96-774b-bcce-b302099a8057']);
-  expect(outcome.code).toBe(1);
-  expect(jsonLines(outcome)).toMatchObject([
-    { verdict: 'not_proved', valid: false, online: { valid: true, token_id: id, content_sha256: sha256('a') } },
-    { verdict: 'not_valid', online: { valid: false, reason: expect.stringMatching(/^imprint_mismatch: /) } },
-    { verdict: 'not_proved', reason: expect.stringMatching(/^no_token: /), online: { valid: true } },
-    { verdict: 'not_proved', online: { valid: false, reason: expect.stringMatching(/^unknown_token_id: /) } },
-  ]);
-});

@@ -1,13 +1,10 @@
 import { spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
-import { encodeRecord } from '../../src/shared/rfc3161/index.ts';
 import { createFault } from '../../src/tsa/faults.ts';
-import { createRecordLab, hash, imprintOf } from '../support/record-lab.ts';
 import { sha256, stampInternal } from '../support/requests.ts';
 import { startService } from '../support/service.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
@@ -27,32 +24,6 @@ async function shell(program: string, cwd: string): Promise<{ code: number | nul
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (said += text));
   return { code: await new Promise((resolve) => child.once('close', resolve)), said };
 }
-
-const rootOf = (cwd: string) => shell(`sh ${script} record.ers document`, cwd);
-
-test('the script of the docs has twelve lines at most', () => {
-  expect(readFileSync(script, 'utf8').trimEnd().split('\n').length).toBeLessThanOrEqual(12);
-});
-
-test('RFC 4998 §4.3: the script of the docs finds the root of any hash tree of ours, and of those with groups', async () => {
-  const lab = createRecordLab();
-  const dir = temporaryFolder();
-  const document = randomBytes(20);
-  writeFileSync(join(dir, 'document'), document);
-  const digest = hash('sha256', document);
-  for (const lists of [
-    [[digest]],
-    [[digest], [randomBytes(32)]],
-    [[randomBytes(32), digest, randomBytes(32)], [randomBytes(32)], [randomBytes(32), randomBytes(32)]],
-  ]) {
-    const sorted = (hashes: readonly Buffer[]) => (hashes.length === 1 ? hashes[0]! : hash('sha256', ...[...hashes].sort(Buffer.compare)));
-    const root = lists.slice(1).reduce((node, list) => sorted([node, ...list]), sorted(lists[0]!));
-    writeFileSync(join(dir, 'record.ers'), encodeRecord('sha256', { reducedHashtree: lists, token: lab.stamp(imprintOf(root)) }));
-    expect(await rootOf(dir)).toEqual({ code: 0, said: `${root.toString('hex')}\n` });
-  }
-  writeFileSync(join(dir, 'record.ers'), encodeRecord('sha256', { token: lab.stamp(imprintOf(digest)) }));
-  expect(await rootOf(dir)).toEqual({ code: 0, said: `${digest.toString('hex')}\n` });
-});
 
 test('S14: OpenSSL accepts the token of a batch over the root that the script of the docs finds, and over none for another file', async () => {
   const tsa = await startTsa();

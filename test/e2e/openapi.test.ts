@@ -5,42 +5,20 @@ import { examples } from '../../src/api/openapi/examples.ts';
 import { createContractCheck } from '../support/contract-check.ts';
 import { type Service, startService } from '../support/service.ts';
 
-type Members = Record<string, unknown>;
-interface Operation {
-  readonly operationId: string;
-  readonly summary: string;
-  readonly security?: readonly Members[];
-  readonly parameters?: readonly {
-    readonly name: string;
-    readonly description?: string;
-    readonly in: string;
-    readonly required: boolean;
-    readonly schema: Members;
-  }[];
-  readonly requestBody?: { readonly content: Record<string, { readonly schema: Members; readonly example?: unknown }> };
-  readonly responses: Record<
-    string,
-    { readonly description: string; readonly content?: Record<string, { readonly schema: Members; readonly example?: unknown }> }
-  >;
-}
-interface Document {
-  readonly openapi: string;
-  readonly info: { readonly version: string; readonly description: string };
-  readonly paths: Record<string, Record<string, Operation>>;
-  readonly components: { readonly schemas: Record<string, Members> };
-}
+// biome-ignore lint/suspicious/noExplicitAny: the document is read as it stands
+type Json = any;
 
 let service: Service;
-let document: Document;
+let document: Json;
 beforeAll(async () => {
   service = await startService({ keep: true, workers: 0 });
-  document = (await (await service.fetch('/openapi.json')).json()) as Document;
+  document = await (await service.fetch('/openapi.json')).json();
 });
 afterAll(() => service.stop());
 
 const operations = () =>
-  Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ path, method, name: `${method} ${path}`, operation })),
+  Object.entries<Json>(document.paths).flatMap(([path, methods]) =>
+    Object.entries<Json>(methods).map(([method, operation]) => ({ path, method, name: `${method} ${path}`, operation })),
   );
 
 /** Every operation that clients were promised. */
@@ -87,7 +65,9 @@ describe('GET /openapi.json', () => {
 
   test('every parameter of a path is declared', () => {
     for (const { path, name, operation } of operations()) {
-      const declared = (operation.parameters ?? []).filter((parameter) => parameter.in === 'path').map((parameter) => parameter.name);
+      const declared = (operation.parameters ?? [])
+        .filter((parameter: Json) => parameter.in === 'path')
+        .map((parameter: Json) => parameter.name);
       expect(declared, name).toEqual([...path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter));
     }
   });
@@ -125,72 +105,26 @@ describe('GET /openapi.json', () => {
   });
 
   test('V9: of a list of stamps says that it tells what is recorded', () => {
-    const { description, operationId } = document.paths['/api/v1/internal/v1/stamps']!.get as Operation & { description?: string };
+    const { description, operationId } = document.paths['/api/v1/internal/v1/stamps']!.get;
     expect([operationId, description]).toEqual(['listStamps', expect.stringContaining('as recorded; verify a stamp')]);
     const asRecorded = { description: 'as recorded; verify the stamp to have it proved' };
     expect(document.components.schemas.StampListItem?.properties).toMatchObject({ issued_at: asRecorded, is_qualified: asRecorded });
   });
 
-  test('names tiers and headers, and says which answers are files', () => {
-    for (const [request, tier] of [
-      ['StampRequest', 'StampTier'],
-      ['WorkflowStartRequest', 'WorkflowTier'],
-    ] as const) {
-      const { properties } = document.components.schemas[request] as { properties: { tier: Members } };
-      expect(properties.tier).toMatchObject({ $ref: `#/components/schemas/${tier}` });
-    }
-    const headers = document.paths['/api/v1/agent/v1/stamp/basic']?.post?.parameters?.filter(({ in: place }) => place === 'header') ?? [];
-    expect(headers.map(({ name, description = '' }) => [name, description.length > 20])).toEqual([
-      ['idempotency-key', true],
-      ['x-payment-transaction', true],
-      ['prefer', true],
-    ]);
+  test('says which answers are files', () => {
     const files = operations().filter(({ operation }) => operation.operationId.startsWith('download'));
     expect(files.length).toBeGreaterThan(5);
     for (const { name, operation } of files) {
-      const [media] = Object.values(operation.responses['200']?.content ?? {});
+      const [media] = Object.values<Json>(operation.responses['200']?.content ?? {});
       expect(media?.schema, name).toEqual({ type: 'string', format: 'binary' });
     }
   });
 
-  test('has a guide to authentication, idempotency, limits and errors, above the operations of /docs too', async () => {
-    const titles = ['Authentication', 'Idempotency', 'Limits', 'Errors'];
-    expect([...document.info.description.matchAll(/^## (.+)$/gm)].map(([, title]) => title)).toEqual(titles);
-    const page = await (await service.fetch('/docs')).text();
-    const places = [...titles.map((title) => page.indexOf(`>${title}</h2>`)), page.indexOf('<details')];
-    expect(places).not.toContain(-1);
-    expect(places).toEqual(places.toSorted((a, b) => a - b));
-  });
-
   test('names the statuses of a stamp operation (E1–E11)', () => {
     const statuses = (path: string) => Object.keys(document.paths[path]?.post?.responses ?? {}).sort();
-    expect(statuses('/api/v1/internal/v1/stamp')).toEqual([
-      '201',
-      '202',
-      '401',
-      '409',
-      '413',
-      '415',
-      '422',
-      '429',
-      '502',
-      '503',
-      '504',
-      'default',
-    ]);
-    expect(statuses('/api/v1/agent/v1/stamp/basic')).toEqual([
-      '201',
-      '202',
-      '409',
-      '413',
-      '415',
-      '422',
-      '429',
-      '502',
-      '503',
-      '504',
-      'default',
-    ]);
+    const agent = '201 202 409 413 415 422 429 502 503 504 default'.split(' ');
+    expect(statuses('/api/v1/agent/v1/stamp/basic')).toEqual(agent);
+    expect(statuses('/api/v1/internal/v1/stamp')).toEqual([...agent, '401'].sort());
   });
 
   test('shows an example of every JSON body, and each keeps its schema', () => {
@@ -207,7 +141,7 @@ describe('GET /openapi.json', () => {
     }
     const judge = createContractCheck(document);
     for (const { name, method, path, operation } of operations()) {
-      for (const [status, { content }] of Object.entries(operation.responses)) {
+      for (const [status, { content }] of Object.entries<Json>(operation.responses)) {
         const { example } = content?.['application/json'] ?? {};
         if (example === undefined || status === 'default') continue;
         const answer = { method, path, status: Number(status), contentType: 'application/json', body: JSON.stringify(example) };
@@ -225,21 +159,5 @@ describe('GET /openapi.json', () => {
     expect(first.headers.get('cache-control')).toBe('public, max-age=300');
     const again = await service.fetch('/openapi.json', { headers: { 'if-none-match': first.headers.get('etag') ?? '' } });
     expect(again.status).toBe(304);
-  });
-});
-
-describe('the check that every JSON answer of the tests passes', () => {
-  const answer = { method: 'GET', path: '/health/live', status: 200, contentType: 'application/json; charset=utf-8' };
-  test.each([
-    ['a member too many', { ...answer, body: '{"status":"ok","more":1}' }],
-    ['a member too few', { ...answer, body: '{}' }],
-    ['a status that the document does not name', { ...answer, status: 418, body: '{"status":"ok"}' }],
-    ['a media type that it does not name', { ...answer, contentType: 'text/plain', body: 'ok' }],
-    ['a path that it does not name', { ...answer, path: '/nowhere', body: '{"status":"ok"}' }],
-  ])('finds %s', (_, wrong) => {
-    expect(createContractCheck(document)(wrong)).toContain('→');
-  });
-  test('lets the right answer pass', () => {
-    expect(createContractCheck(document)({ ...answer, body: '{"status":"ok"}' })).toBeUndefined();
   });
 });

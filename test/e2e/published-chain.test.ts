@@ -1,5 +1,5 @@
-import { spawn, spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
@@ -99,21 +99,6 @@ test('W8, W9: the script of the docs recomputes chain and root with sha256sum al
   for (const [what, said, change] of refusals) {
     expect(forged(change), what).toEqual({ status: 1, said: expect.stringContaining(said) });
   }
-});
-
-test('the docs name the script, and how the pages are fetched', async () => {
-  const workflow = await workflowOf(3);
-  const docs = readFileSync(join(checkoutDir, 'docs/workflows.md'), 'utf8');
-  const block = /```sh\n(next=.*?)```/s.exec(docs)?.[1] ?? '';
-  expect(block).toContain('verify-chain.sh');
-  const program = block.replace('docs/verify-chain.sh', join(checkoutDir, 'docs/verify-chain.sh'));
-  const variables = `url=${service.url}; id=${workflow.id}\n`;
-  // The service runs in this process, so the program must not hold it up.
-  const child = spawn('bash', ['-c', variables + program], { cwd: temporaryFolder() });
-  let said = '';
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (said += text));
-  const code = await new Promise((resolve) => child.once('close', resolve));
-  expect([code, said]).toEqual([0, expect.stringMatching(/^3 outputs, chain holds, Merkle root [0-9a-f]{64}\n$/)]);
 });
 
 test('V9: the page of a workflow leads to what it publishes', async () => {

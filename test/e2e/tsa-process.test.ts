@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { issueResponse } from '../../src/shared/rfc3161/index.ts';
-import { KEY_ALGORITHMS, pem } from '../../src/tsa/certificate.ts';
+import { pem } from '../../src/tsa/certificate.ts';
 import { openTsaState, writeProvidersFile } from '../../src/tsa/state.ts';
 import { inherited } from '../support/environment.ts';
 import { openssl, opensslVerify } from '../support/openssl-tsa.ts';
@@ -57,53 +57,13 @@ describe('the PKI of the development TSA on disk', () => {
     expect((await openTsaState(dir, 'p-256', later)).signer.certificate).toEqual(renewed.signer.certificate);
   });
 
-  test('keys of every kind live under one root', async () => {
-    const roots = new Set<string>();
-    for (const algorithm of KEY_ALGORITHMS) {
-      const state = await openTsaState(dir, algorithm, nowMs);
-      roots.add(state.rootPem);
-      const again = await openTsaState(dir, algorithm, nowMs);
-      expect(again.signer.certificate).toEqual(state.signer.certificate);
-      if (algorithm === 'ed25519' || algorithm === 'rsa-pss-rsae') continue;
-      expect((await judge(stamp(again.signer), again.rootPem)).output).toContain('Verification: OK');
-    }
-    expect(roots.size).toBe(1);
-  });
-
-  test('two that start at once agree on one root', async () => {
-    const opened = await Promise.all(Array.from({ length: 8 }, () => openTsaState(dir, 'p-256', nowMs)));
-    expect(new Set(opened.map(({ rootPem }) => rootPem)).size).toBe(1);
-    expect(new Set(opened.map(({ signer }) => signer.certificate.toString('hex'))).size).toBe(1);
-    expect((await readdir(dir)).sort()).toEqual(['crl.pem', 'pki.json', 'root.pem']);
-  });
-
   test('nobody else can read it', async () => {
     await openTsaState(dir, 'p-256', nowMs);
     await writeProvidersFile(dir, { url: 'http://127.0.0.1:1', policy: '2.999.1', isAggregating: true });
     expect((await stat(dir)).mode & 0o777).toBe(0o700);
     for (const name of await readdir(dir)) expect((await stat(join(dir, name))).mode & 0o777).toBe(0o600);
   });
-
-  test('a folder that holds something else is an error, never a new root', async () => {
-    await openTsaState(dir, 'p-256', nowMs);
-    const path = join(dir, 'pki.json');
-    const good = await readFile(path, 'utf8');
-    const swapped = JSON.parse(good);
-    swapped.intermediate.privateKey = swapped.root.privateKey;
-    for (const bad of ['', 'not json', '{}', good.replace('"version": 1', '"version": 2'), JSON.stringify(swapped)]) {
-      await writeFile(path, bad);
-      await expect(openTsaState(dir, 'p-256', nowMs)).rejects.toThrow(/PKI of (a|the) development TSA/);
-      expect(await readFile(path, 'utf8')).toBe(bad);
-    }
-  });
 });
-
-interface Ready {
-  ready: true;
-  url: string;
-  providersFile: string;
-  rootFile: string;
-}
 
 describe('the development TSA as a process', () => {
   const children: ChildProcess[] = [];
@@ -120,14 +80,9 @@ describe('the development TSA as a process', () => {
     return child;
   }
 
-  async function ready(child: ChildProcess): Promise<Ready> {
-    const [message] = await once(child, 'message');
-    return message;
-  }
-
   test('says where it listens, serves, writes a providers file, and stops on SIGTERM', async () => {
     const child = start();
-    const { url, providersFile, rootFile } = await ready(child);
+    const [{ url, providersFile, rootFile }] = await once(child, 'message');
     const rootPem = await readFile(rootFile, 'utf8');
     expect((await judge((await postQuery(url, asked.der)).body, rootPem, Date.now())).output).toContain('Verification: OK');
     expect(JSON.parse(await readFile(providersFile, 'utf8'))).toEqual([
@@ -135,15 +90,6 @@ describe('the development TSA as a process', () => {
     ]);
     child.kill('SIGTERM');
     expect(await once(child, 'exit')).toEqual([0, null]);
-  });
-
-  test('a stamp from before a restart verifies with the root after it', async () => {
-    const first = start();
-    const before = await postQuery((await ready(first)).url, asked.der);
-    first.kill('SIGTERM');
-    await once(first, 'exit');
-    const { rootFile } = await ready(start({ TSA_KEY: 'p-384' }));
-    expect((await judge(before.body, await readFile(rootFile, 'utf8'), Date.now())).output).toContain('Verification: OK');
   });
 
   test.each([
@@ -159,24 +105,5 @@ describe('the development TSA as a process', () => {
     expect(code).toBe(1);
     expect(output).toContain(line);
     expect(output.trim().split('\n')).toHaveLength(1);
-  });
-
-  test('faults can be asked for in the address; its log is JSON, a line an event', async () => {
-    const child = start();
-    let output = '';
-    child.stdout!.on('data', (chunk) => {
-      output += chunk;
-    });
-    const { url } = await ready(child);
-    await postQuery(`${url}/?fault=html`, asked.der);
-    expect((await postQuery(`${url}/?fault=status:503`, asked.der)).status).toBe(503);
-    child.kill('SIGTERM');
-    await once(child, 'close');
-    const events = output
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-    expect(events.map(({ msg }) => msg)).toEqual(['ready', 'answered', 'answered', 'stopping']);
-    expect(events[1]).toMatchObject({ process: 'tsa', fault: 'html' });
   });
 });

@@ -194,15 +194,3 @@ export function checkSource(path: string, source: string): string[] {
   const code = withoutComments(source);
   return lines.filter(({ matches, isAllowedIn }) => !isAllowedIn(path) && matches.test(code)).map(({ rule }) => `${path}: ${rule}`);
 }
-
-/** Names: kebab-case, and none that says nothing. */
-export function checkName(path: string): string | undefined {
-  const parts = path.split('/');
-  const file = parts.at(-1) ?? '';
-  const folders = parts.slice(0, -1);
-  const kebab = /^[a-z0-9]+(-[a-z0-9]+)*$/;
-  const stem = file.replace(/(\.test|\.d)?\.(ts|mts|js|mjs)$/, '');
-  if (![...folders, stem].every((part) => kebab.test(part))) return `${path}: names are kebab-case`;
-  if ([...folders, stem].some((part) => /\b(utils?|helpers?|common|managers?)\b/.test(part))) return `${path}: the name says nothing`;
-  return undefined;
-}

@@ -1,4 +1,4 @@
-import { internalHeaders, type JsonObject } from './requests.ts';
+import { internalHeaders, type JsonObject, randomHash } from './requests.ts';
 import type { Service } from './service.ts';
 
 export interface McpAnswer {
@@ -12,14 +12,22 @@ export interface McpAnswer {
 /** A request of JSON-RPC 2.0. */
 export const rpc = (method: string, params?: unknown, id: unknown = 1): JsonObject => ({ jsonrpc: '2.0', id, method, params });
 
+/** Posts octets and text as they are, anything else as JSON. */
 export async function postMcp(service: Service, body: unknown, headers: Record<string, string> = {}): Promise<McpAnswer> {
   const answer = await service.fetch('/mcp', {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
-    body: typeof body === 'string' ? body : JSON.stringify(body),
+    body: typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body),
   });
   const text = await answer.text();
   return { status: answer.status, headers: answer.headers, text, body: text === '' ? undefined : JSON.parse(text) };
+}
+
+/** The JSON-RPC error of an answer, with the id it is for and the HTTP status. */
+export function faultOf({ status, body }: Pick<McpAnswer, 'status' | 'body'>): unknown {
+  const { jsonrpc, id, error } = body as { jsonrpc: string; id: unknown; error: { code: number; message: string } };
+  if (jsonrpc !== '2.0' || !/^\S.{3,}/.test(error.message)) throw new Error(`no error of JSON-RPC 2.0, but ${JSON.stringify(body)}`);
+  return { status, id, code: error.code };
 }
 
 /** The result of a request that must succeed. */
@@ -72,3 +80,6 @@ export function postModern(service: Service, message: JsonObject, changed: Recor
   const headers = Object.entries({ ...named, ...changed }).filter((header): header is [string, string] => header[1] !== null);
   return postMcp(service, message, Object.fromEntries(headers));
 }
+
+export const stampCall = (id: unknown = 1): JsonObject =>
+  rpc('tools/call', { name: 'service_stamp_hash', arguments: { sha256_hex: randomHash() } }, id);

@@ -5,12 +5,14 @@ import type { FastifyInstance } from 'fastify';
 /** A listening app and plain sockets to it, for what an HTTP client would never send. */
 export async function listen(app: FastifyInstance): Promise<{ readonly port: number; open(): Promise<Socket> }> {
   const port = Number(new URL(await app.listen({ host: '127.0.0.1', port: 0 })).port);
-  const open = async () => {
-    const socket = connect(port, '127.0.0.1');
-    await once(socket, 'connect');
-    return socket;
-  };
-  return { port, open };
+  return { port, open: () => openTo(`http://127.0.0.1:${port}`) };
+}
+
+/** A plain socket to who listens there. */
+export async function openTo(url: string): Promise<Socket> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  await once(socket, 'connect');
+  return socket;
 }
 
 export interface RawAnswer {

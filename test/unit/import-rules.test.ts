@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
-import { findImports, type ImportGraph, listSources, readImportGraph } from '../support/import-graph.ts';
-import { checkImports, checkName, checkSource } from '../support/import-rules.ts';
+import { listSources, readImportGraph } from '../support/import-graph.ts';
+import { checkImports, checkSource } from '../support/import-rules.ts';
 
 const sources = listSources(checkoutDir, 'src');
 const read = (path: string) => readFileSync(join(checkoutDir, path), 'utf8');
@@ -37,91 +37,29 @@ describe('the sources keep the rules of the architecture', () => {
     const modules = sources.filter((path) => !entries.test(path)).map((path) => join(checkoutDir, path));
     expect(importAll(modules)).toEqual({ status: 0, stderr: '' });
   });
-
-  test('a class has a name of its own', () => {
-    const names = sources.flatMap((path) => [...read(path).matchAll(/^(?:export )?(?:abstract )?class (\w+)/gm)].map(([, name]) => name));
-    expect(names.length).toBeGreaterThan(5);
-    expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
-  });
-
-  test('names are kebab-case and say something', () => {
-    const all = ['src', 'scripts', 'test', 'bench', 'clients', 'examples'].flatMap((folder) => listSources(checkoutDir, folder));
-    expect(all.map(checkName).filter((fault) => fault !== undefined)).toEqual([]);
-  });
 });
 
 describe('the check of the rules', () => {
-  /** A house in which every import is lawful and every shared module has two users. */
-  const house: ImportGraph = new Map([
-    ['src/api/main.ts', ['src/api/services/a.ts', 'src/api/http/rate-limits.ts']],
-    ['src/api/http/rate-limits.ts', ['ioredis']],
-    ['src/api/services/a.ts', ['src/shared/store/a.ts', 'src/shared/queue/a.ts', 'src/shared/contract/a.ts', 'src/shared/trust/a.ts']],
-    ['src/workers/main.ts', ['src/workers/providers/a.ts', 'src/workers/mail/a.ts', 'src/shared/views/a.ts', 'ioredis']],
-    ['src/workers/providers/a.ts', ['src/shared/trust/a.ts', 'src/shared/store/a.ts', 'src/shared/queue/a.ts', 'node:https']],
-    ['src/workers/mail/a.ts', ['nodemailer']],
-    ['src/cli/main.ts', ['src/shared/contract/a.ts', 'src/shared/rfc3161/index.ts', 'src/shared/domain/a.ts']],
-    ['src/tsa/main.ts', ['src/shared/rfc3161/index.ts', 'src/shared/runtime/a.ts', 'node:http']],
-    ['src/shared/rfc3161/index.ts', ['src/shared/rfc3161/tsp/a.ts']],
-    ['src/shared/rfc3161/tsp/a.ts', ['src/shared/rfc3161/asn1/a.ts', 'node:crypto']],
-    ['src/shared/rfc3161/asn1/a.ts', []],
-    ['src/shared/domain/a.ts', ['src/shared/rfc3161/index.ts']],
-    ['src/shared/contract/a.ts', ['src/shared/domain/a.ts', 'zod']],
-    ['src/shared/runtime/a.ts', ['src/shared/domain/a.ts']],
-    ['src/shared/trust/a.ts', ['src/shared/runtime/a.ts', 'src/shared/rfc3161/index.ts']],
-    ['src/shared/queue/a.ts', ['src/shared/runtime/a.ts', 'bullmq']],
-    ['src/shared/store/a.ts', ['src/shared/runtime/a.ts', 'mongodb']],
-    ['src/shared/views/a.ts', ['src/shared/runtime/a.ts']],
-    ['src/api/pages/a.ts', ['src/shared/views/a.ts', 'fastify']],
-  ]);
-  const withImport = (from: string, target: string): ImportGraph => {
-    const planted = new Map([...house, [from, [...(house.get(from) ?? []), target]]]);
-    return target.startsWith('src/') && !planted.has(target) ? planted.set(target, []) : planted;
-  };
-
-  test('finds nothing where nothing is wrong', () => expect(checkImports(house)).toEqual([]));
-
-  /** One import too many each, and the rule that it breaks. */
+  /** An import that breaks each line of the law, and how it is told. */
   const planted: readonly (readonly [from: string, target: string, rule: string])[] = [
-    ['src/shared/store/a.ts', 'src/api/services/a.ts', 'rule 1'],
-    ['src/api/services/a.ts', 'src/workers/providers/a.ts', 'rule 1'],
-    ['src/api/services/a.ts', 'src/workers/mail/a.ts', 'rule 1'],
-    ['src/workers/main.ts', 'src/api/pages/a.ts', 'rule 1'],
-    ['src/tsa/main.ts', 'src/api/pages/a.ts', 'rule 1'],
-    ['src/cli/main.ts', 'src/tsa/main.ts', 'rule 1'],
-    ['src/api/services/a.ts', 'scripts/stack/b.ts', 'rule 1'],
-    ['src/a.ts', 'src/shared/domain/a.ts', 'rule 1'],
-    ['src/shared/runtime/a.ts', 'src/shared/loose.ts', 'rule 1'],
-    ['src/shared/loose.ts', 'src/shared/runtime/a.ts', 'rule 1'],
-    // Upward inside shared.
-    ['src/shared/domain/a.ts', 'src/shared/contract/a.ts', 'rule 1'],
-    ['src/shared/contract/a.ts', 'src/shared/runtime/a.ts', 'rule 1'],
-    ['src/shared/runtime/a.ts', 'src/shared/queue/a.ts', 'rule 1'],
-    ['src/shared/trust/a.ts', 'src/shared/store/a.ts', 'rule 1'],
-    ['src/shared/store/a.ts', 'src/shared/queue/a.ts', 'rule 1'],
-    ['src/shared/queue/a.ts', 'src/shared/store/a.ts', 'rule 1'],
-    ['src/shared/rfc3161/tsp/a.ts', 'src/shared/domain/a.ts', 'rule 1'],
-    ['src/shared/rfc3161/asn1/a.ts', 'src/shared/rfc3161/tsp/a.ts', 'rule 1'],
+    ['src/a.ts', 'src/shared/domain/a.ts', 'rule 1, every source file'],
+    ['src/api/services/a.ts', 'scripts/stack/b.ts', 'rule 1, the service imports only'],
+    ['src/api/services/a.ts', 'src/workers/providers/a.ts', 'rule 1, api may import only'],
+    ['src/shared/store/a.ts', 'src/api/services/a.ts', 'rule 1, shared may import only'],
+    ['src/shared/runtime/a.ts', 'src/shared/loose.ts', 'rule 1, a module of shared'],
+    ['src/shared/domain/a.ts', 'src/shared/contract/a.ts', 'rule 1, domain may import only'],
+    ['src/shared/rfc3161/asn1/a.ts', 'src/shared/rfc3161/tsp/a.ts', 'rule 1, the library imports downward'],
     ['src/workers/providers/a.ts', 'src/shared/rfc3161/tsp/a.ts', 'rule 1, by the one door'],
     ['src/shared/domain/a.ts', 'zod', 'rule 2'],
-    ['src/shared/rfc3161/tsp/a.ts', 'node:http', 'rule 2'],
-    ['src/shared/rfc3161/tsp/a.ts', 'node:buffer', 'rule 2'],
     ['src/workers/main.ts', 'fastify', 'rule 3'],
-    ['src/shared/runtime/a.ts', '@fastify/static', 'rule 3'],
-    ['src/api/services/a.ts', 'bullmq', 'rule 3'],
-    ['src/api/pages/a.ts', 'ioredis', 'rule 3'],
-    ['src/shared/queue/a.ts', 'mongodb/lib/x.js', 'rule 3'],
-    ['src/api/services/a.ts', 'nodemailer', 'rule 3'],
-    ['src/api/services/a.ts', 'node:https', 'rule 3'],
-    ['src/shared/trust/a.ts', 'node:http', 'rule 3'],
-    ['src/cli/main.ts', 'src/shared/store/a.ts', 'rule 3'],
-    ['src/api/services/a.ts', 'src/shared/domain/lonely.ts', 'rule 3'],
-    ['src/api/services/a.ts', 'fastify', 'rule 4'],
-    ['src/api/services/a.ts', 'src/api/http/rate-limits.ts', 'rule 4'],
-    ['src/api/routes/a.ts', 'src/shared/store/a.ts', 'rule 4'],
-    ['src/api/mcp/tools/a.ts', 'src/shared/queue/a.ts', 'rule 4'],
+    ['src/cli/main.ts', 'src/shared/store/a.ts', 'rule 3, the command'],
+    ['src/api/services/a.ts', 'src/shared/domain/lonely.ts', 'rule 3, what is not imported by two'],
+    ['src/api/services/a.ts', 'fastify', 'rule 4, a service'],
+    ['src/api/routes/a.ts', 'src/shared/store/a.ts', 'rule 4, a route'],
   ];
   test.each(planted)('finds that %s must not import %s', (from, target, rule) => {
-    expect(checkImports(withImport(from, target)).filter((line) => line.includes(rule))).not.toEqual([]);
+    const graph = new Map(Object.entries({ [from]: [target], [target]: [] }));
+    expect(checkImports(graph)).toContainEqual(expect.stringContaining(rule));
   });
 
   test.each([
@@ -129,8 +67,7 @@ describe('the check of the rules', () => {
     ['listens', "import http from 'node:http'; http.createServer().listen(0);"],
   ])('finds a module that %s when it is imported', (what, source) => {
     const { status, stderr } = importAll([`data:text/javascript,${encodeURIComponent(source)}`]);
-    expect(status).not.toBe(0);
-    expect(stderr).toContain(`a module ${what} when it is imported`);
+    expect([status, stderr]).toEqual([1, expect.stringContaining(`a module ${what} when it is imported`)]);
   });
 
   test('finds a cycle however long, and a file that is not there', () => {
@@ -145,63 +82,12 @@ describe('the check of the rules', () => {
     expect(checkImports(new Map([[at('a'), [at('gone')]]]))).toEqual([`${at('a')} imports ${at('gone')}: no such file`]);
   });
 
-  test('sees every way to import', () => {
-    const source = `
-      import a from './a.ts';
-      import type { B } from "../b.ts";
-      import './c.ts';
-      export * from './d.ts';
-      import {
-        e,
-      } from 'e';
-      const f = await import('./f.ts');
-      type G = import('./g.ts').G;
-      // import h from './h.ts';
-      const i = Buffer.from('not an import');
-    `;
-    expect(findImports('src/api/x.ts', source)).toEqual([
-      'src/api/a.ts',
-      'src/b.ts',
-      'src/api/c.ts',
-      'src/api/d.ts',
-      'e',
-      'src/api/f.ts',
-      'src/api/g.ts',
-    ]);
-    expect(() => findImports('src/api/x.ts', 'await import(name)')).toThrow('cannot be checked');
-  });
-
   test.each([
     ['rule 3', 'src/api/app.ts', 'const a = process.env.HOME;'],
-    ['rule 3', 'src/api/app.ts', "const a = process['env'];"],
-    ['rule 3', 'src/api/app.ts', "import { env } from 'node:process';"],
-    ['rule 3', 'src/shared/main.test.ts', 'process.env'],
     ['rule 3', 'src/api/services/a.ts', 'const answer = await fetch(url);'],
-    ['rule 3', 'src/shared/trust/a.ts', 'await globalThis.fetch(url)'],
     ['rule 7', 'src/api/routes/a.ts', 'const body = z.object({ hash: z.string() });'],
-    ['rule 7', 'src/api/mcp/tools/a.ts', 'const given = z.enum(tiers).optional();'],
     ['rule 8', 'src/api/services/a.ts', 'readFileSync(settings.auth.passwordFile)'],
-    ['rule 8', 'src/shared/trust/judge.ts', 'const { keyFile } = auth;'],
-    ['rule 8', 'src/api/main.ts', "readFileSync(entry['token_file'])"],
   ])('finds what breaks %s in %s: %s', (rule, path, source) => {
     expect(checkSource(path, source)).toEqual([expect.stringContaining(rule)]);
-  });
-
-  test.each([
-    ['src/api/main.ts', 'run(process.env);'],
-    ['src/cli/client.ts', 'await fetch(url)'],
-    ['src/shared/contract/stamp.ts', 'z.object({})'],
-    ['src/api/openapi/schemas.ts', 'z.toJSONSchema(schema)'],
-    ['src/workers/providers/credentials.ts', 'read(auth.passwordFile)'],
-    ['src/api/app.ts', '// process.env is read in main.ts'],
-  ])('finds nothing wrong in %s: %s', (path, source) => expect(checkSource(path, source)).toEqual([]));
-
-  test('sees names', () => {
-    expect(checkName('src/api/good-name.ts')).toBeUndefined();
-    expect(checkName('test/unit/good-name.test.ts')).toBeUndefined();
-    for (const path of ['src/api/BadName.ts', 'src/api/bad_name.ts', 'src/Api/a.ts']) expect(checkName(path)).toContain('kebab-case');
-    for (const path of ['src/api/utils.ts', 'src/common/a.ts', 'src/api/mail-helper.ts', 'src/api/queue-manager.ts']) {
-      expect(checkName(path)).toContain('says nothing');
-    }
   });
 });

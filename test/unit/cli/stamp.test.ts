@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { stamp } from '../../../src/cli/commands/stamp.ts';
 import { folderWith, sendJson, startStub } from '../../support/cli-in-process.ts';
@@ -49,6 +49,20 @@ describe('standard input', () => {
     expect((await folderWith([stamp], {}).run(['--tier', 'sealed', 'stamp', '-'], { url, stdin: 'piped' })).code).toBe(0);
     expect(JSON.parse(seen[0]?.body ?? '')).toEqual({ content_b64: Buffer.from('piped').toString('base64'), tier: 'sealed' });
   });
+});
+
+test('goes on behind a file that fails, and says which did: 5', async () => {
+  const { url } = await startStamping();
+  const { run, path } = folderWith([stamp], { a: 'a', z: 'z', 'a.qstamp.json': 'no stamp' });
+  mkdirSync(path('folder'));
+  const { code, stdout, stderr } = await run(['stamp', 'a', 'missing', 'folder', 'z', 'a.qstamp.json'], { url });
+  expect([code, stdout]).toEqual([5, `z ${sizeAndStamp('1 byte')} z.qstamp.json\n`]);
+  expect(stderr.trim().split('\n').sort()).toEqual([
+    'a.qstamp.json: this is a stamp already',
+    'a: a.qstamp.json is no stamp that this command saved',
+    'folder: this is a directory',
+    'missing: there is no such file',
+  ]);
 });
 
 describe('a file that was stamped before', () => {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { workflowRedact, workflowResend, workflowStart, workflowStatus } from '../../../src/cli/commands/workflow.ts';
 import { workflowAdd } from '../../../src/cli/commands/workflow-add.ts';
@@ -56,55 +56,38 @@ describe('status (W16)', () => {
     ]);
   });
 
-  test('of a closed one: when it was closed, its root; no words of its own where the service’s would command the terminal', async () => {
-    const closed = {
-      ...state,
-      status: 'completed',
-      confirmed_at: '2026-01-03T00:00:00Z',
-      completed_at: '2026-01-04T00:00:00Z',
-      output_count: 2,
-      merkle_root: 'cd'.repeat(32),
-      agent_id: 'x\nMerkle root forged',
-    };
-    const { url } = await startStub((response) => sendJson(response, 200, closed));
-    const { stdout } = await inFolder().run(['workflow', 'status'], { url });
-    expect(stdout).toContain('completed, 2 outputs');
-    expect(stdout).toContain('\n  agent x Merkle root forged\n');
-    expect(stdout).toContain(
-      `\n  link opened at 2026-01-03T00:00:00Z\n  completed at 2026-01-04T00:00:00Z\n  Merkle root ${'cd'.repeat(32)}\n`,
-    );
-    expect(stdout).not.toContain('open until');
-  });
-
-  test('after redaction: the address and the agent are gone, and no mail to a placeholder is spoken of (W10)', async () => {
-    const redacted = { ...state, agent_id: '[REDACTED]', user_email: '[REDACTED]' };
-    const { url } = await startStub((response) => sendJson(response, 200, redacted));
-    const { stdout } = await inFolder().run(['workflow', 'status'], { url });
-    expect(stdout).toContain('\n  client erased: e-mail address and agent are gone for good\n');
-    expect(stdout).not.toMatch(/REDACTED|mailed to/);
-  });
-
+  const closed = {
+    status: 'completed',
+    confirmed_at: '2026-01-03T00:00:00Z',
+    completed_at: '2026-01-04T00:00:00Z',
+    output_count: 2,
+    merkle_root: 'cd'.repeat(32),
+  };
+  const times = 'link opened at 2026-01-03T00:00:00Z\n  completed at 2026-01-04T00:00:00Z';
+  const waiting = { status: 'waiting', attempts: 0, sent_at: null };
+  const failed = { status: 'failed', attempts: 9, sent_at: null };
   test.each([
-    [{ status: 'waiting', attempts: 0, sent_at: null }, 'mail to client@example.com not sent yet, tried 0 times'],
+    ['closed', closed, `${times}\n  Merkle root ${'cd'.repeat(32)}`, /open until/],
+    ['words that would command the terminal', { agent_id: 'x\nforged' }, 'agent x forged', /\nforged/],
     [
-      { status: 'failed', attempts: 9, sent_at: null },
-      'mail to client@example.com given up after 9 times; "qstamp workflow resend" tries anew',
+      'redacted (W10)',
+      { agent_id: '[REDACTED]', user_email: '[REDACTED]' },
+      'client erased: e-mail address and agent are gone for good',
+      /REDACTED|mailed to/,
     ],
-  ])('tells how the mail fares: %o', async (mail, sentence) => {
-    const { url } = await startStub((response) => sendJson(response, 200, { ...state, mail }));
-    expect((await inFolder().run(['workflow', 'status'], { url })).stdout).toContain(`\n  ${sentence}\n`);
+    ['a mail that waits', { mail: waiting }, 'mail to client@example.com not sent yet, tried 0 times', /mailed to/],
+    [
+      'a mail that failed',
+      { mail: failed },
+      'mail to client@example.com given up after 9 times; "qstamp workflow resend" tries anew',
+      /mailed to/,
+    ],
+  ])('tells %s', async (_what, changes, line, never) => {
+    const { url } = await startStub((response) => sendJson(response, 200, { ...state, ...changes }));
+    const { stdout } = await inFolder().run(['workflow', 'status'], { url });
+    expect(stdout).toContain(`\n  ${line}\n`);
+    expect(stdout).not.toMatch(never);
   });
-});
-
-test('resend (W6) asks for a new link', async () => {
-  const { url, seen } = await startStub((response) =>
-    sendJson(response, 202, { workflow_id: workflowId, otp_sent_to: 'client@example.com', status: 'pending' }),
-  );
-  const { code, stdout } = await inFolder().run(['workflow', 'resend'], { url });
-  expect([code, stdout]).toEqual([0, `workflow ${workflowId}: a new link is mailed to client@example.com; the one before has ended\n`]);
-  expect(seen).toEqual([
-    expect.objectContaining({ line: `POST /api/v1/workflow/${workflowId}/resend`, headers: expect.objectContaining({ authorization }) }),
-  ]);
 });
 
 describe('redact (W10)', () => {
@@ -181,25 +164,6 @@ describe('start', () => {
     status: 'pending',
   };
 
-  test('keeps the token where only its owner may read it, and never shows it', async () => {
-    const { url, seen } = await startStub((response) => sendJson(response, 201, started));
-    const { run, json, path } = folderWith(commands, {});
-    for (const options of [[], ['--json', '--workflow', 'other.json']]) {
-      const { code, stdout } = await run([...line, hash, ...options], { url });
-      expect(code).toBe(0);
-      expect(stdout).not.toContain('secret-token');
-    }
-    expect(json('qstamp-workflow.json')).toMatchObject({ workflow_id: workflowId, workflow_token: 'secret-token' });
-    expect(statSync(path('other.json')).mode & 0o777).toBe(0o600);
-    expect(JSON.parse(seen[0]?.body ?? '')).toMatchObject({ briefing_hash: hash, user_email: 'a@example.com', agent_id: 'me' });
-  });
-
-  test('W17: takes a hash in upper case', async () => {
-    const { url, seen } = await startStub((response) => sendJson(response, 201, started));
-    expect((await folderWith(commands, {}).run([...line, hash.toUpperCase()], { url })).code).toBe(0);
-    expect(JSON.parse(seen[0]?.body ?? '')).toMatchObject({ briefing_hash: hash });
-  });
-
   test('never overwrites the token of another: 5, and nobody is asked', async () => {
     const { url, seen } = await startStub((response) => sendJson(response, 201, started));
     const { run, json } = inFolder();
@@ -213,10 +177,12 @@ describe('start', () => {
 
   test('what the service refuses leaves no file behind: 3, in the words of the service', async () => {
     const detail = [{ loc: ['body', 'user_email'], msg: 'not an address', type: 'value_error' }];
-    const { url } = await startStub((response) => sendJson(response, 422, { detail }));
+    const { url, seen } = await startStub((response) => sendJson(response, 422, { detail }));
     const { run, path } = folderWith(commands, {});
     const sentence = 'qstamp: the service answered 422: user_email: not an address\n';
-    expect(await run([...line, hash], { url })).toMatchObject({ code: 3, stderr: sentence });
+    expect(await run([...line, hash.toUpperCase()], { url })).toMatchObject({ code: 3, stderr: sentence });
+    // W17
+    expect(JSON.parse(seen[0]?.body ?? '')).toMatchObject({ briefing_hash: hash, user_email: 'a@example.com', agent_id: 'me' });
     expect(existsSync(path('qstamp-workflow.json'))).toBe(false);
   });
 });

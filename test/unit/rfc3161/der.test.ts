@@ -27,6 +27,7 @@ import { genTimeText } from '../../../src/shared/rfc3161/issue/encode.ts';
 import { Refusal } from '../../../src/shared/rfc3161/refusal/refusal.ts';
 
 const hex = (text: string) => Buffer.from(text.replaceAll(' ', ''), 'hex');
+const hexOf = (text: string) => Buffer.from(text).toString('hex');
 
 function codeOf(read: () => unknown): ReasonCode | 'accepted' {
   try {
@@ -128,6 +129,38 @@ describe('the gate accepts', () => {
     const padded = Buffer.concat([Buffer.alloc(7, 0xff), integer(300), Buffer.alloc(3, 0xff)]);
     expect(integerOf(parseDer(new Uint8Array(padded.buffer, padded.byteOffset + 7, 4)), 'number')).toBe(300n);
   });
+});
+
+describe('the writer', () => {
+  it.each([
+    [integer(0n), '020100'],
+    [integer(1n), '020101'],
+    [integer(127n), '02017f'],
+    [integer(128n), '02020080'],
+    [integer(256n), '02020100'],
+    [integer(-1n), '0201ff'],
+    [integer(-128n), '020180'],
+    [integer(-129n), '0202ff7f'],
+    [integer(1n << 63n), '0209008000000000000000'],
+    [objectIdentifier('1.2.840.113549.1.9.16.1.4'), '060b2a864886f70d0109100104'],
+    [objectIdentifier('2.999.3'), '0603883703'],
+    [objectIdentifier('0.0'), '060100'],
+    [objectIdentifier('2.25.340282366920938463463374607431768211455'), `06146983${'ff'.repeat(17)}7f`],
+    [namedBits(0), '03020780'],
+    [namedBits(5, 6), '03020106'],
+    [namedBits(25), '03050600000040'],
+    [namedBits(), '030100'],
+    [Buffer.from(genTimeText(Date.UTC(2026, 10, 21, 12))), hexOf('20261121120000Z')],
+    [Buffer.from(genTimeText(Date.UTC(2026, 10, 21, 12, 0, 0, 250))), hexOf('20261121120000.25Z')],
+    [Buffer.from(genTimeText(Date.UTC(1999, 11, 31, 23, 59, 59, 7))), hexOf('19991231235959.007Z')],
+  ])('writes %#: %o as %s', (der, expected) => expect(der.toString('hex')).toBe(expected));
+
+  it.each(['', '1', '3.1', '1.40', '1.2.', '1.02.3', '1.2.-3', 'abc', '1..2'])(
+    'takes no object identifier that is none: "%s"',
+    (dotted) => {
+      expect(() => objectIdentifier(dotted)).toThrow(RangeError);
+    },
+  );
 });
 
 describe('members', () => {

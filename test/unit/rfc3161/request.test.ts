@@ -65,11 +65,17 @@ describe('TimeStampReq (RFC 3161 §2.4.1)', () => {
     expect(() => encodeRequest({ ...good, policy: '3.1' })).toThrow(RangeError);
   });
 
-  const imprint = (oid: string, octets: number) => sequence(sequence(objectIdentifier(oid)), octetString(Buffer.alloc(octets)));
+  const imprint = (oid: string, octets: number, ...parameters: Buffer[]) =>
+    sequence(sequence(objectIdentifier(oid), ...parameters), octetString(Buffer.alloc(octets)));
   it.each([
     ['a SHA-1 imprint', sequence(integer(1), imprint(OID.sha1, 20)), 'imprint_algorithm_weak'],
+    ['an MD5 imprint', sequence(integer(1), imprint(OID.md5, 16)), 'imprint_algorithm_weak'],
     ['an imprint of unknown algorithm', sequence(integer(1), imprint('2.999', 20)), 'imprint_algorithm_unknown'],
     ['an imprint of the wrong length', sequence(integer(1), imprint(OID.sha256, 31)), 'imprint_length'],
+    ['an imprint without octets', sequence(integer(1), imprint(OID.sha512, 0)), 'imprint_length'],
+    ['an imprint whose algorithm has parameters', sequence(integer(1), imprint(OID.sha256, 32, integer(1))), 'der_malformed'],
+    ['no imprint', sequence(integer(1)), 'der_malformed'],
+    ['more than 4 096 octets', sequence(integer(1), imprint(OID.sha256, 32), integer(1n << 33_000n)), 'der_too_large'],
     ['members in another order', sequence(integer(1), imprint(OID.sha256, 32), boolean(true), integer(5)), 'der_trailing'],
     ['nothing', Buffer.alloc(0), 'der_truncated'],
   ] as const)('refuses %s', (_name, der, code) => {

@@ -8,8 +8,10 @@ import type { StackContext } from '../../../scripts/stack/context.ts';
 import { findMirror } from '../../../scripts/stack/documentdb-tree.ts';
 import { answersAsEngine, engineAnswers } from '../../../scripts/stack/engine.ts';
 import { startMongo } from '../../../scripts/stack/mongo.ts';
+import { isAlive, processTree } from '../../../scripts/stack/process-group.ts';
 import { createProgress } from '../../../scripts/stack/progress.mjs';
 import { startRedis } from '../../../scripts/stack/redis.ts';
+import { runCommand } from '../../../scripts/stack/run-command.ts';
 import { describeLogLine } from '../../../scripts/stack/service.ts';
 import { createTemporaryContext, startStack } from '../../../scripts/stack/stack.ts';
 import { findVersion } from '../../../scripts/stack/version.ts';
@@ -126,74 +128,6 @@ test('way 2: npm start has compose run its own Redis, in the foreground, with a 
   expect([readFileSync(kept, 'utf8').trim(), statSync(kept).mode & 0o777]).toEqual([server.url, 0o600]);
 });
 
-test('way 2: data in volumes of an engine that answers no more is not begun anew elsewhere', async () => {
-  write('compose-project', 'qstamp-1234\n');
-  const durable = { ...context, durable: true, progress: createProgress(() => undefined) };
-  writeProgram('redis-server', 'echo 7.2.4');
-  const failure = await startRedis(durable).catch((error: Error) => error);
-  expect(failure).toMatchObject({
-    name: 'StepError',
-    message: expect.stringContaining('(qstamp-1234_redis), and no container engine answers'),
-  });
-  process.env.DOCKER_HOST = await startEngine(200);
-  await expect(startRedis(durable)).rejects.toThrow(/there is no Docker Compose 2\.24 or newer/);
-});
-
-/** Stands for Docker Compose, with an engine that goes, and its `up` with it, when `whenGone` says so; writes down what it is told. */
-async function startFailingEngine(whenGone: string): Promise<{ calls: () => string; said: string[]; durable: StackContext }> {
-  process.env.DOCKER_HOST = await startEngine(200);
-  const said: string[] = [];
-  writeProgram(
-    'docker',
-    `echo "$@" >> "${context.dataDir}/calls"
-     test -e "${context.dataDir}/engine.sock" || { echo 'Cannot connect to the Docker daemon'; exit 1; }
-     case " $* " in
-     *" version "*) echo 2.40.3 ;;
-     *" cat "*) echo secret ;;
-     *" up "*) exec "${process.execPath}" -e "
-       const { existsSync, rmSync } = require('node:fs');
-       require('node:net').createServer().listen(+process.env.START_REDIS_PORT, '127.0.0.1');
-       setInterval(() => {
-         if (!(${whenGone})) return;
-         rmSync('${context.dataDir}/engine.sock', { force: true });
-         console.log('unexpected EOF');
-         process.exit(1);
-       }, 10)" ;;
-     esac`,
-  );
-  return {
-    calls: () => readFileSync(join(context.dataDir, 'calls'), 'utf8'),
-    said,
-    durable: { ...context, durable: true, progress: createProgress((line) => said.push(line)) },
-  };
-}
-const lostLine = () => `the container engine at ${process.env.DOCKER_HOST} stopped answering; containers that it had started may still run`;
-
-test('way 2: an engine that goes while it starts a server is told in one line, and nothing of ours goes on', async () => {
-  const { durable, said } = await startFailingEngine('true');
-  const failure = await startRedis(durable).catch((error: Error) => error);
-  expect(failure).toMatchObject({ name: 'StepError' });
-  expect((failure as Error).message.split('\n')).toEqual([
-    expect.stringMatching(/^(Starting redis \(docker compose\)|Making the passwords of Redis and MongoDB .*) failed$/),
-    `  why:        ${lostLine()}`,
-    '  what to do: start the engine and run the same command again: it takes over what still runs',
-  ]);
-  expect(said).toEqual([]);
-});
-
-test('way 2: an engine that goes later is told in the same line, to who asks only then too, and only a container that can be is stopped', async () => {
-  const { durable, said, calls } = await startFailingEngine(`existsSync('${context.dataDir}/end')`);
-  const server = await startRedis(durable);
-  write('end', '');
-  const { promise, resolve } = Promise.withResolvers<string>();
-  server.onUnexpectedExit(resolve);
-  expect(await promise).toBe(lostLine());
-  expect(await new Promise(server.onUnexpectedExit)).toBe(lostLine());
-  await server.stop();
-  expect(calls()).toMatch(/ stop redis\n$/);
-  expect(said).toEqual([]);
-});
-
 test('way 3: a program counts from the version on that we need', async () => {
   const answer = (version: string) => findVersion(writeProgram('redis-server', `echo "Redis server v=${version} sha=0"`), [6, 2], context);
   expect(await answer('6.2.14')).toEqual({ text: '6.2.14', usable: true });
@@ -217,18 +151,22 @@ test("the mirror is that of the machine's own apt", () => {
   expect(findMirror(etc)).toBe('https://first.example/debian/');
 });
 
-test('the mirror is not that of security updates or of another distribution', () => {
-  const etc = join(context.dataDir, 'apt');
-  write(
-    'apt/sources.list',
-    'deb http://mirror.example/debian-security bookworm-security main\ndeb http://mirror.example/ubuntu noble main\n',
-  );
-  expect(findMirror(etc)).toBeUndefined();
-});
-
 test('the terminal shows warnings and errors of the service, and what is no log line', () => {
   expect(describeLogLine('{"level":"info","msg":"ready"}')).toBeUndefined();
   expect(describeLogLine('{"level":"error","msg":"no luck","err":{"message":"refused"}}')).toBe('error: no luck: refused');
   expect(describeLogLine('PORT: got "x"; it takes a number')).toBe('PORT: got "x"; it takes a number');
   expect(describeLogLine('null')).toBe('null');
+});
+
+test('an abort ends a command and its children, and is thrown when they are gone', async () => {
+  process.env.PATH = path;
+  const stop = new AbortController();
+  const pids: number[] = [];
+  const onLine = (pid: string) => {
+    pids.push(...processTree(Number(pid)));
+    stop.abort(new Error('enough'));
+  };
+  await expect(runCommand('sh', ['-c', 'sleep 1000 & echo $$; wait'], { signal: stop.signal, onLine })).rejects.toThrow('enough');
+  expect(pids).toHaveLength(2);
+  await expect.poll(() => pids.filter(isAlive)).toEqual([]);
 });
