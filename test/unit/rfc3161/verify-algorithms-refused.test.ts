@@ -1,14 +1,7 @@
 import { generateKeyPairSync, type KeyPairKeyObjectResult, sign } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { ReasonCode } from '../../../src/shared/domain/reasons.ts';
-import {
-  contextConstructed,
-  integer,
-  nullValue,
-  objectIdentifier,
-  octetString,
-  sequence,
-} from '../../../src/shared/rfc3161/asn1/der-writer.ts';
+import * as der from '../../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../../src/shared/rfc3161/asn1/oids.ts';
 import { digestIdentifier, SCHEMES, type SignatureScheme } from '../../../src/shared/rfc3161/issue/sign.ts';
 import {
@@ -35,7 +28,7 @@ describe('signatures that are refused (46)', () => {
     [
       'ECDSA with parameters',
       keys['p-256'],
-      scheme('sha256', sequence(objectIdentifier(OID.ecdsaWithSha256), nullValue())),
+      scheme('sha256', der.sequence(der.objectIdentifier(OID.ecdsaWithSha256), der.nullValue())),
       'signature_algorithm_mismatch',
     ],
     ['an ECDSA name on an RSA key', keys.rsa, ecdsa('sha256'), 'signature_algorithm_mismatch'],
@@ -43,30 +36,35 @@ describe('signatures that are refused (46)', () => {
     [
       'an Ed25519 name on an EC key',
       keys['p-256'],
-      scheme('sha512', sequence(objectIdentifier(OID.ed25519))),
+      scheme('sha512', der.sequence(der.objectIdentifier(OID.ed25519))),
       'signature_algorithm_mismatch',
     ],
     [
       'sha512WithRSA named over a SHA-256 digest',
       keys.rsa,
-      { ...rsaNamed('sha512', nullValue()), digest: 'sha256' },
+      { ...rsaNamed('sha512', der.nullValue()), digest: 'sha256' },
       'signature_algorithm_mismatch',
     ],
-    ['RSA with parameters that are not NULL', keys.rsa, rsaNamed('sha256', integer(1)), 'signature_algorithm_mismatch'],
+    ['RSA with parameters that are not NULL', keys.rsa, rsaNamed('sha256', der.integer(1)), 'signature_algorithm_mismatch'],
     [
       'the name of a digest instead of a signature',
       keys.rsa,
-      scheme('sha256', sequence(objectIdentifier(OID.sha256))),
+      scheme('sha256', der.sequence(der.objectIdentifier(OID.sha256))),
       'signature_algorithm_unknown',
     ],
     [
       'the name of a key instead of a signature',
       keys['p-256'],
-      scheme('sha256', sequence(objectIdentifier(OID.ecPublicKey))),
+      scheme('sha256', der.sequence(der.objectIdentifier(OID.ecPublicKey))),
       'signature_algorithm_unknown',
     ],
-    ['md5WithRSA', keys.rsa, scheme('sha256', sequence(objectIdentifier(OID.md5WithRsa), nullValue())), 'signature_algorithm_weak'],
-    ['PSS without parameters', keys.rsa, scheme('sha256', sequence(objectIdentifier(OID.rsaPss))), 'signature_algorithm_mismatch'],
+    [
+      'md5WithRSA',
+      keys.rsa,
+      scheme('sha256', der.sequence(der.objectIdentifier(OID.md5WithRsa), der.nullValue())),
+      'signature_algorithm_weak',
+    ],
+    ['PSS without parameters', keys.rsa, scheme('sha256', der.sequence(der.objectIdentifier(OID.rsaPss))), 'signature_algorithm_mismatch'],
     ['PSS with the defaults, which are SHA-1', keys.rsa, { ...pss({}), digest: 'sha256' }, 'signature_algorithm_weak'],
     ['PSS with a mask by default SHA-1', keys.rsa, pss({ hash: 'sha256', salt: 32 }), 'signature_algorithm_weak'],
     ['PSS with a mask of SHA-1', keys.rsa, pss({ hash: 'sha256', mask: 'sha1', salt: 32 }), 'signature_algorithm_weak'],
@@ -109,22 +107,25 @@ describe('signatures that are refused (46)', () => {
   });
 
   it.each<[string, Buffer, ReasonCode]>([
-    ['parameters', sequence(objectIdentifier(OID.sha256), integer(1)), 'der_malformed'],
-    ['more than parameters', sequence(objectIdentifier(OID.sha256), nullValue(), nullValue()), 'der_trailing'],
-    ['no name', sequence(nullValue()), 'der_malformed'],
+    ['parameters', der.sequence(der.objectIdentifier(OID.sha256), der.integer(1)), 'der_malformed'],
+    ['more than parameters', der.sequence(der.objectIdentifier(OID.sha256), der.nullValue(), der.nullValue()), 'der_trailing'],
+    ['no name', der.sequence(der.nullValue()), 'der_malformed'],
   ])('a digest with %s', (_name, digestAlgorithm, code) => {
     expect(signedBy(keys['p-256'], ecdsa('sha256'), { signer: (parts) => ({ ...parts, digestAlgorithm }) })).toMatchObject(refused(code));
   });
 
   it('PSS whose salt length is no number', () => {
     const sha256 = digestIdentifier('sha256');
-    const mask = sequence(objectIdentifier(OID.mgf1), sha256);
-    const parameters = sequence(
-      contextConstructed(0, sha256),
-      contextConstructed(1, mask),
-      contextConstructed(2, octetString(Buffer.from([32]))),
+    const mask = der.sequence(der.objectIdentifier(OID.mgf1), sha256);
+    const parameters = der.sequence(
+      der.contextConstructed(0, sha256),
+      der.contextConstructed(1, mask),
+      der.contextConstructed(2, der.octetString(Buffer.from([32]))),
     );
-    const how = { ...pss({ hash: 'sha256', mask: 'sha256', salt: 32 }), cmsAlgorithm: sequence(objectIdentifier(OID.rsaPss), parameters) };
+    const how = {
+      ...pss({ hash: 'sha256', mask: 'sha256', salt: 32 }),
+      cmsAlgorithm: der.sequence(der.objectIdentifier(OID.rsaPss), parameters),
+    };
     expect(signedBy(keys.rsa, how)).toMatchObject(refused('der_malformed'));
   });
 
@@ -141,7 +142,7 @@ describe('signatures that are refused (46)', () => {
   });
 
   it('Ed448 in a token, whose digest would be SHAKE256', () => {
-    const ed448 = scheme('sha512', sequence(objectIdentifier(OID.ed448)), (data, key) => sign(null, data, key));
+    const ed448 = scheme('sha512', der.sequence(der.objectIdentifier(OID.ed448)), (data, key) => sign(null, data, key));
     expect(signedBy(generateKeyPairSync('ed448'), ed448)).toMatchObject(refused('signature_algorithm_mismatch'));
   });
 
@@ -164,8 +165,8 @@ describe('signatures that say the right thing and do not hold (29)', () => {
     ['an octet longer', (signature) => Buffer.concat([signature, Buffer.alloc(1)])],
     ['an octet shorter', (signature) => signature.subarray(0, -1)],
     ['with a zero in front', (signature) => Buffer.concat([Buffer.alloc(1), signature])],
-    ['r and s of zero', () => sequence(integer(0), integer(0))],
-    ['r and s of one', () => sequence(integer(1), integer(1))],
+    ['r and s of zero', () => der.sequence(der.integer(0), der.integer(0))],
+    ['r and s of one', () => der.sequence(der.integer(1), der.integer(1))],
     ['something else', () => Buffer.from('signature')],
   ])('%s', (_name, change) => {
     for (const [key, how] of [
