@@ -5,7 +5,7 @@ import { type Bundle, withSums } from './bundle-lab.ts';
 type Forge = (good: Bundle) => Bundle;
 
 /** A bundle that was made to have the programs that check it do something else, and what `verify.sh` says of it. */
-export type Forgery = readonly [what: string, says: RegExp, forge: Forge];
+type Forgery = readonly [what: string, says: RegExp, forge: Forge];
 
 const anchorsFile = 'certificates/anchors.pem';
 

@@ -3,7 +3,7 @@ import { type Bundle, withSums } from './bundle-lab.ts';
 type Bend = (good: Bundle, other: Bundle) => Bundle;
 
 /** A way to bend a bundle; the reason that `qstamp verify` gives, and what `verify.sh` says of it. */
-export type Manipulation = readonly [what: string, reason: string, says: RegExp, bend: Bend];
+type Manipulation = readonly [what: string, reason: string, says: RegExp, bend: Bend];
 
 /** Other octets in one file, and the hashes in SHA256SUMS right again: whoever forges a bundle does that too. */
 export const octets =
