@@ -86,67 +86,31 @@ describe('the browser proves, too (V9, W8, W9, W18)', () => {
   });
 
   const other = sha256Of('other');
-  const rootSeal = { ...qualified.root!, hash: other };
-  it.each<[what: string, address: string, change: (published: Buffer) => Buffer | string, said: string]>([
-    [
-      'a hash',
-      '**/outputs.json*',
-      outputsWith(({ outputs }) => void Object.assign(outputs[2]!, { output_hash: other })),
-      'The chain breaks at output 3',
-    ],
-    [
-      'a chain hash',
-      '**/outputs.json*',
-      outputsWith(({ outputs }) => void Object.assign(outputs[6]!, { chain_hash: other })),
-      'The chain breaks at output 7',
-    ],
-    [
-      'an output missing',
-      '**/outputs.json*',
-      outputsWith(({ outputs }) => void outputs.splice(3, 1)),
-      'Output 4 is missing, or stands in another place.',
-    ],
-    [
-      'the last output missing',
-      '**/outputs.json*',
-      outputsWith(({ outputs }) => void outputs.pop()),
-      'This page tells of 7 outputs, and 6 are published.',
-    ],
-    [
-      'a hash that is none',
-      '**/outputs.json*',
-      outputsWith(({ outputs }) => void Object.assign(outputs[0]!, { output_hash: '<b>' })),
-      'The chain breaks at output 1',
-    ],
-    [
-      'the time-stamp of another root',
-      '**/root/evidence',
-      () => evidenceFor(rootSeal),
-      'The time-stamp of the Merkle root is for another hash.',
-    ],
-    [
-      'a time-stamp of another time',
-      '**/root/evidence',
-      () => evidenceFor(qualified.closingRecord!),
-      'The time-stamp of the Merkle root is for another hash.',
-    ],
-    [
-      'an older time-stamp of the record',
-      '**/closing-record/evidence',
-      () =>
-        evidenceFor({ ...qualified.closingRecord!, stamp: { ...qualified.closingRecord!.stamp, stampedAt: '2026-11-20T10:02:30.501Z' } }),
-      'The time-stamp of the closing record names another time than this page.',
-    ],
-    ['rubbish for a time-stamp', '**/root/evidence', () => 'rubbish', 'The time-stamp of the Merkle root is none that can be read.'],
-    [
-      'another closing record',
-      '**/closing-record.json',
-      (published) => published.toString().replace('"tier":"qualified"', '"tier":"standard"'),
-      'The SHA-256 of the published closing record is not the one that this page shows.',
-    ],
-  ])('%s: says so first and large, and claims nothing more', async (_what, address, change, said) => {
+  const { root, closingRecord: record } = qualified;
+  const older = { ...record!, stamp: { ...record!.stamp, stampedAt: '2026-11-20T10:02:30.501Z' } };
+  const addresses = {
+    outputs: '**/outputs.json*',
+    root: '**/root/evidence',
+    record: '**/closing-record.json',
+    seal: '**/closing-record/evidence',
+  };
+  const output = (index: number, changed: object) => outputsWith(({ outputs }) => void Object.assign(outputs[index]!, changed));
+  const otherTier = (published: Buffer) => published.toString().replace('"tier":"qualified"', '"tier":"standard"');
+  const otherRoot = 'The time-stamp of the Merkle root is for another hash.';
+  it.each<[what: string, at: keyof typeof addresses, change: (published: Buffer) => Buffer | string, said: string]>([
+    ['a hash', 'outputs', output(2, { output_hash: other }), 'The chain breaks at output 3'],
+    ['a chain hash', 'outputs', output(6, { chain_hash: other }), 'The chain breaks at output 7'],
+    ['a hash that is none', 'outputs', output(0, { output_hash: '<b>' }), 'The chain breaks at output 1'],
+    ['an output missing', 'outputs', outputsWith(({ outputs }) => void outputs.splice(3, 1)), 'Output 4 is missing, or stands in'],
+    ['the last one missing', 'outputs', outputsWith(({ outputs }) => void outputs.pop()), 'tells of 7 outputs, and 6 are published.'],
+    ['the time-stamp of another root', 'root', () => evidenceFor({ ...root!, hash: other }), otherRoot],
+    ['a time-stamp of another time', 'root', () => evidenceFor(record!), otherRoot],
+    ['an older time-stamp of the record', 'seal', () => evidenceFor(older), 'closing record names another time than this page.'],
+    ['rubbish for a time-stamp', 'root', () => 'rubbish', 'The time-stamp of the Merkle root is none that can be read.'],
+    ['another closing record', 'record', otherTier, 'published closing record is not the one that this page shows.'],
+  ])('%s: says so first and large, and claims nothing more', async (_what, at, change, said) => {
     await visit('/workflow/qualified', {}, async (page) => {
-      await tampered(page, address, change);
+      await tampered(page, addresses[at], change);
       const text = await page.innerText('main');
       expect(text.trimStart()).toMatch(/^Your browser finds that this record does not hold/);
       expect(text).toContain(said);

@@ -3,7 +3,9 @@ import { findProgram } from '../../scripts/stack/administrator.ts';
 import { verify } from '../../src/cli/commands/verify.ts';
 import { forgedAlgorithms, forgedTree } from '../support/bundle-forgeries.ts';
 import { type Bundle, type BundleLab, runScript, runScriptBy, startBundleLab, withSums, zipped } from '../support/bundle-lab.ts';
+import { followed, followedToken, numbered, octets, stamps, taken } from '../support/bundle-manipulations.ts';
 import { folderWith } from '../support/cli-in-process.ts';
+import { jsonLines } from '../support/command.ts';
 
 /** Bundles of a service whose provider signs batches: seals and stamps are evidence records (S14). */
 
@@ -26,14 +28,8 @@ afterAll(async () => {
 
 async function judge(bent: Bundle) {
   const { run } = folderWith([verify], { 'bundle.zip': await zipped(bent), 'root.pem': lab.tsa.pki.rootPem, b: 'b' });
-  const { code, stdout } = await run(['verify', '--json', '--ca', 'root.pem', 'bundle.zip', 'b']);
-  return {
-    code,
-    said: stdout
-      .split('\n')
-      .slice(0, -1)
-      .map((line) => JSON.parse(line) as Record<string, unknown>),
-  };
+  const outcome = await run(['verify', '--json', '--ca', 'root.pem', 'bundle.zip', 'b']);
+  return { code: outcome.code, said: jsonLines(outcome) };
 }
 
 test('W22: evidence records are in the bundle, each with its token beside it, and both verifiers are green', async () => {
@@ -46,54 +42,30 @@ test('W22: evidence records are in the bundle, each with its token beside it, an
   expect(await judge(files)).toMatchObject({ code: 0, said: [{ verdict: 'valid', own_stamps: { valid: 3 } }, { verdict: 'valid' }] });
 });
 
-const swapped = (name: string) => withSums(new Map(files).set(name, other.get(name)!));
-const bentLine = () => {
-  const [first = '', second = '', third = ''] = String(files.get('stamps/1.txt')).split('\n');
-  const numbered = (number: number, line: string) => `${number}${line.slice(1)}`;
-  return withSums(new Map(files).set('stamps/1.txt', Buffer.from([numbered(1, second), numbered(2, first), third, ''].join('\n'))));
+/** Another hash in the tree: the blind stands behind the imprint, each is an OCTET STRING of 32 in a list of its own. */
+const otherHash = (content: Buffer) => {
+  const record = Buffer.from(content);
+  record[record.indexOf(Buffer.of(0x04, 0x20)) + 2 + 32 + 4]! ^= 1;
+  return record;
 };
-const followed = (name: string) => withSums(new Map(files).set(name, Buffer.concat([files.get(name)!, Buffer.from('0500', 'hex')])));
-const followedLine = () => {
-  const text = String(files.get('stamps/1.txt'));
-  const longer = (token: string) => Buffer.concat([Buffer.from(token, 'base64'), Buffer.from('0500', 'hex')]).toString('base64');
-  return withSums(
-    new Map(files).set('stamps/1.txt', Buffer.from(text.replace(/^(2 record )(\S+)$/m, (_, start, token) => start + longer(token)))),
-  );
-};
+const closingToken = () => files.get('closing-record.tst')!;
 
 test.each([
-  ['the record of the root is that of another workflow', () => swapped('root.ers'), /root.ers is over other hashes/],
-  ['the record of the closing record is that of another', () => swapped('closing-record.ers'), /closing-record.ers is over other hashes/],
-  ['the record of an output is that of another', bentLine, /the stamp of output 1 is over other hashes/],
-  [
-    'a hash of the tree is another one',
-    () => {
-      const record = Buffer.from(files.get('root.ers')!);
-      // The blind stands behind the imprint: each is an OCTET STRING of 32 in a list of its own.
-      const imprint = record.indexOf(Buffer.from('04200', 'hex').subarray(0, 2));
-      record[imprint + 2 + 32 + 4]! ^= 1;
-      return withSums(new Map(files).set('root.ers', record));
-    },
-    /time-stamp of the Merkle root does not verify/,
-  ],
-  [
-    'the token beside the record is another one',
-    () => withSums(new Map(files).set('root.tst', files.get('closing-record.tst')!)),
-    /root.tst is not the token in root.ers/,
-  ],
-  ['octets follow the record of the root', () => followed('root.ers'), /root.ers is followed by other octets/],
-  [
-    'octets follow the record of the closing record',
-    () => followed('closing-record.ers'),
-    /closing-record.ers is followed by other octets/,
-  ],
-  ['octets follow the record of an output', followedLine, /the stamp of output 2 is followed by other octets/],
-  ['the record is rubbish', () => withSums(new Map(files).set('root.ers', Buffer.from('rubbish'))), /root.ers is no evidence record/],
+  ['the record of the root is that of another workflow', taken('root.ers'), /root.ers is over other hashes/],
+  ['the record of the closing record is that of another', taken('closing-record.ers'), /closing-record.ers is over other hashes/],
+  ['two outputs have changed records', stamps((a, b, c) => numbered(b, a, c)), /the stamp of output 1 is over other hashes/],
+  ['a hash of the tree is another one', octets('root.ers', otherHash), /time-stamp of the Merkle root does not verify/],
+  ['the token beside the record is another one', octets('root.tst', closingToken), /root.tst is not the token in root.ers/],
+  ['octets follow that of the root', octets('root.ers', followed('0500')), /root.ers is followed by other octets/],
+  ['octets follow that of the closing record', octets('closing-record.ers', followed('0500')), /-record.ers is followed by other octets/],
+  ['octets follow that of an output', stamps((a, b, c) => [a, followedToken(b), c]), /the stamp of output 2 is followed by other octets/],
+  ['the record is rubbish', octets('root.ers', () => Buffer.from('rubbish')), /root.ers is no evidence record/],
 ] as const)('W22: both verifiers are red where %s', async (_what, bend, says) => {
-  const { code, output } = await runScript(bend());
+  const bent = bend(files, other);
+  const { code, output } = await runScript(bent);
   expect(output).toMatch(says);
   expect([code, output.includes('EVERYTHING')]).toEqual([1, false]);
-  expect(await judge(bend())).toMatchObject({ code: 1, said: [{ verdict: 'not_valid' }, { verdict: 'not_valid' }] });
+  expect(await judge(bent)).toMatchObject({ code: 1, said: [{ verdict: 'not_valid' }, { verdict: 'not_valid' }] });
 });
 
 const shells = ['sh', 'bash'].map((name) => findProgram(name)).filter((path) => path !== undefined);

@@ -5,7 +5,7 @@ import { workflowBundle } from '../../src/cli/commands/workflow.ts';
 import { issueCrl, pem } from '../../src/tsa/certificate.ts';
 import { createPki, issueSigner } from '../../src/tsa/pki.ts';
 import { forgeries } from '../support/bundle-forgeries.ts';
-import { type Bundle, type BundleLab, startBundleLab, unzip, withSums, zipped } from '../support/bundle-lab.ts';
+import { type Bundle, type BundleLab, runScript, startBundleLab, unzip, withSums, zipped } from '../support/bundle-lab.ts';
 import { manipulations } from '../support/bundle-manipulations.ts';
 import { folderWith } from '../support/cli-in-process.ts';
 import { answerFor } from '../support/cli-verify-lab.ts';
@@ -33,13 +33,7 @@ const inFolder = (files: Readonly<Record<string, string | Uint8Array>> = {}) =>
 
 async function judge(zip: Uint8Array, files: readonly string[] = [], ca = 'root.pem') {
   const outcome = await inFolder({ 'bundle.zip': zip }).run(['verify', '--json', '--ca', ca, 'bundle.zip', ...files]);
-  return {
-    ...outcome,
-    said: outcome.stdout
-      .split('\n')
-      .slice(0, -1)
-      .map((line) => JSON.parse(line) as Record<string, unknown>),
-  };
+  return { ...outcome, said: jsonLines(outcome) };
 }
 
 describe('W22: qstamp workflow bundle', () => {
@@ -266,15 +260,24 @@ describe('W22: qstamp verify BUNDLE.zip FILE..., where nobody listens', () => {
     ]);
   });
 
-  test.each(manipulations)('is not valid where $what', async ({ bend, reason }) => {
-    const { code, said } = await judge(await zipped(bend(good.files, other.files)), ['b']);
+  test.each(manipulations)('both verifiers are red where %s', async (_what, reason, says, bend) => {
+    const bent = bend(good.files, other.files);
+    const { code, said } = await judge(await zipped(bent), ['b']);
     expect(said[0]).toMatchObject({ verdict: 'not_valid', valid: false, reason: expect.stringMatching(new RegExp(`^${reason}`)) });
     expect(said[1]).toMatchObject({ verdict: 'not_valid', issued_at: null });
     expect(code).toBe(1);
+    const script = await runScript(bent);
+    expect(script).toMatchObject({ code: 1, output: expect.stringMatching(says) });
+    expect(script.output).toMatch(/^[ -~\n]*DOES NOT HOLD: [ -~\n]*$/);
+    expect(script.output).not.toContain('EVERYTHING');
   });
 
-  test.each(forgeries)('trusts nobody more, and takes no settings, where $what', async ({ what, forge }) => {
-    const zip = await zipped(forge(good.files));
+  test.each(forgeries)('nobody is trusted more, and no settings are taken, where %s', async (what, says, forge) => {
+    const forged = forge(good.files);
+    const script = await runScript(forged);
+    expect(script).toMatchObject({ code: 1, output: expect.stringMatching(says) });
+    expect(script.output).not.toContain('EVERYTHING');
+    const zip = await zipped(forged);
     if (/^openssl.cnf|X509|TRUSTED/.test(what)) {
       expect(await judge(zip)).toMatchObject({ code: 1, said: [{ reason: expect.stringMatching(/^bundle_malformed: /) }] });
       return;
@@ -284,26 +287,15 @@ describe('W22: qstamp verify BUNDLE.zip FILE..., where nobody listens', () => {
     expect(await judge(zip, [], 'other.pem')).toMatchObject({ code: 1, said: [{ verdict: 'not_proved' }] });
   });
 
-  const rubbish: [what: string, says: string, make: () => Promise<Uint8Array>][] = [
-    ['zeros', 'it is no zip file', async () => Buffer.alloc(10_000)],
-    ['an empty file', 'it is no zip file', async () => Buffer.alloc(0)],
-    ['a bundle that is cut off', 'no evidence bundle', async () => good.zip.subarray(0, -100)],
+  const having = (name: string, content: Buffer) => zipped(new Map([...good.files, [name, content] as const]));
+  const rubbish: [what: string, says: string, make: () => Uint8Array | Promise<Uint8Array>][] = [
+    ['zeros', 'it is no zip file', () => Buffer.alloc(10_000)],
+    ['an empty file', 'it is no zip file', () => Buffer.alloc(0)],
+    ['a bundle that is cut off', 'no evidence bundle', () => good.zip.subarray(0, -100)],
     ['another zip file', 'it has no closing-record.json', () => zipped(new Map([['a', Buffer.from('a')]]))],
-    [
-      'a file that unpacks to far more than it holds',
-      'outputs.txt unpacks to far more',
-      () => zipped(new Map(good.files).set('outputs.txt', Buffer.alloc(80_000_000))),
-    ],
-    [
-      'a file twice',
-      'is in it twice',
-      async () => zipped(new Map([...good.files, ['README.TXT', Buffer.from('All is well.\n')] as const])),
-    ],
-    [
-      'a large closing record',
-      'closing-record.json is too large',
-      () => zipped(new Map(good.files).set('closing-record.json', Buffer.alloc(9_000_000, 'abcdefgh'))),
-    ],
+    ['what unpacks to far more', 'outputs.txt unpacks to far more', () => having('outputs.txt', Buffer.alloc(80_000_000))],
+    ['a file twice', 'is in it twice', () => having('README.TXT', Buffer.from('All is well.\n'))],
+    ['a large record', 'closing-record.json is too large', () => having('closing-record.json', Buffer.alloc(9_000_000, 'abcdefgh'))],
   ];
   test.each(rubbish)('refuses %s in one sentence', async (_what, says, make) => {
     const { code, said, stderr } = await judge(await make());

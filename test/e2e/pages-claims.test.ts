@@ -1,8 +1,11 @@
+import Fastify from 'fastify';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { registerViews } from '../../src/api/pages/views.ts';
 import { launchChromium } from '../support/chromium.ts';
+import { startSample } from '../support/page-samples.ts';
 import { mainText } from '../support/page-text.ts';
-import { eventually, sha256, stampAgent } from '../support/requests.ts';
+import { sha256, stampAgent } from '../support/requests.ts';
 import { type Service, startService } from '../support/service.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
 import { completeWorkflow, readPage, stampOutput, startWorkflow } from '../support/workflows.ts';
@@ -138,8 +141,6 @@ describe('V9: a mock stamp is a test stamp on every page: in the tone of a warni
 });
 
 describe('the start page says what the provider can prove', () => {
-  const startPage = async (service: Service) => mainText(await (await service.fetch('/')).text());
-  const settings = async (qualified: boolean) => providersSettings([{ tsa: await startTsa(), qualified }]);
   const claims = {
     nothing: 'its stamps prove nothing to a third party',
     unknown: 'nothing can be said of its stamps',
@@ -147,33 +148,21 @@ describe('the start page says what the provider can prove', () => {
     noPresumption: 'There is no legal presumption (eIDAS, Article 41(2)).',
     qualified: 'The operator says that it is qualified',
   };
-  const said = async (service: Service) => {
-    const text = await startPage(service);
+  const before = '2026-11-21T11:46:05Z';
+
+  it.each([
+    ['mock: its stamps are for testing', 'mock', 'not_qualified', null, ['nothing']],
+    ['a TSA that is not qualified: the time, and no legal presumption', 'acme', 'not_qualified', before, ['time', 'noPresumption']],
+    ['a TSA that is qualified by the word of the operator: whose word it is', 'acme', 'qualified', before, ['time', 'qualified']],
+    ['nothing, while no stamp was made', 'acme', 'not_qualified', null, ['unknown']],
+    ['nothing, while no stamp was made that could be qualified', 'acme', 'not_asked', null, ['unknown']],
+  ] as const)('%s', async (_what, name, qualification, last_success_at, expected) => {
+    const app = Fastify();
+    onTestFinished(() => app.close());
+    await registerViews(app, { operator: { name: 'Acme', url: 'https://acme.example', contact: 'help@acme.example' } });
+    app.get('/', (_, reply) => reply.page('start', { ...startSample, provider: { name, qualification, last_success_at } }));
+    const text = mainText((await app.inject('/')).body);
     expect(text).not.toContain('It existed then');
-    return Object.entries(claims).flatMap(([name, words]) => (text.includes(words) ? [name] : []));
-  };
-
-  it('mock: its stamps are for testing', async () => {
-    expect(await said(await startService())).toEqual(['nothing']);
-  });
-
-  it('a TSA that is not qualified: the time, and no legal presumption', async () => {
-    const service = await startService({ settings: await settings(false) });
-    await stampOf(service);
-    await eventually(async () => (await said(service)).includes('time'));
-    expect(await said(service)).toEqual(['time', 'noPresumption']);
-  });
-
-  it('a TSA that is qualified by the word of the operator, and whose word it is', async () => {
-    const service = await startService({ settings: await settings(true) });
-    await stampOf(service);
-    await eventually(async () => (await said(service)).includes('qualified'));
-    expect(await said(service)).toEqual(['time', 'qualified']);
-  });
-
-  it('nothing, while no stamp was made', async () => {
-    for (const qualified of [false, true]) {
-      expect(await said(await startService({ workers: 0, settings: await settings(qualified) }))).toEqual(['unknown']);
-    }
+    expect(Object.entries(claims).flatMap(([claim, words]) => (text.includes(words) ? [claim] : []))).toEqual(expected);
   });
 });

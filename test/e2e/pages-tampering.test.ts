@@ -48,70 +48,46 @@ test('V9: whatever is changed in the database, the page says first that it does 
   const stampId = String(stored?.tokenId);
   const other = sha256('other');
 
-  const changes: [what: string, table: Table, id: string, change: Record<string, unknown>, said: string][] = [
-    ['the hash of an output', outputs, second, { hash: other }, 'The chain breaks at output 2'],
-    ['a chain hash', outputs, second, { chainHash: other }, 'The chain breaks at output 2'],
-    [
-      'the time of an output',
-      outputs,
-      second,
-      { stampedAt: '2001-01-01T00:00:00Z' },
-      'The stamp of output 2 does not verify. record_mismatch:',
-    ],
-    ['the provider of an output', outputs, second, { provider: 'grand-qtsa' }, 'The stamp of output 2 does not verify. record_mismatch:'],
-    ['the time of a stamp', stamps, stampId, { 'proofs.0.issuedAt': '2001-01-01T00:00:00Z' }, 'record_mismatch:'],
-    ['the imprint of a stamp', stamps, stampId, { 'imprint.digest': other }, 'record_mismatch:'],
-    ['a hash that is none', outputs, second, { hash: 'none' }, 'The chain breaks at output 2'],
-    ['a time that is none', outputs, second, { stampedAt: 'yesterday' }, 'The stamp of output 2 does not verify. record_mismatch:'],
-    ['the number of an output', outputs, second, { sequenceNumber: 7 }, 'Output 2 is missing, or stands in another place.'],
-    [
-      'the number that the chain was closed at',
-      outputs,
-      closing,
-      { sequenceNumber: 7 },
-      '6 outputs are recorded as closed, and 3 are there.',
-    ],
-    ['the end of the chain', outputs, closing, { chainHash: other }, 'The chain breaks at output 3'],
-    ['a briefing that is none', workflows, workflow.id, { briefingHash: 'none' }, 'The chain breaks at output 1'],
-    ['the root', workflows, workflow.id, { 'root.hash': other }, 'The Merkle root of these outputs is not the one that is recorded.'],
-    ['the number of outputs', workflows, workflow.id, { 'root.outputCount': 4 }, '4 outputs are recorded as closed, and 3 are there.'],
-    ['the briefing', workflows, workflow.id, { briefingHash: other }, 'The chain breaks at output 1'],
-    [
-      'the stamp of the root',
-      workflows,
-      workflow.id,
-      { 'closing.rootTokenId': stampId },
-      'The stamp of the Merkle root does not verify. imprint_mismatch:',
-    ],
-    ['the tier', workflows, workflow.id, { tier: 'verified' }, 'What is shown as tier is not what the workflow was closed with.'],
-    ['the start', workflows, workflow.id, { createdAt: new Date(0) }, 'What is shown as start is not'],
-    ['the opened link', workflows, workflow.id, { emailVerifiedAt: new Date(0) }, 'What is shown as opening of the link is not'],
-    ['the completion', workflows, workflow.id, { completedAt: new Date(0) }, 'What is shown as completion is not'],
-    ['the status', workflows, workflow.id, { status: 'active' }, 'What is shown as status is not'],
-    ['the status, back to closing', workflows, workflow.id, { status: 'closing' }, 'What is shown as status is not'],
-    [
-      'the text of the closing record',
-      workflows,
-      workflow.id,
-      { 'closingRecord.text': '{}' },
-      'The stamp of the closing record does not verify. imprint_mismatch:',
-    ],
-    [
-      'the stamp of the closing record',
-      workflows,
-      workflow.id,
-      { 'closingRecord.tokenId': stampId },
-      'The stamp of the closing record does not verify. imprint_mismatch:',
-    ],
-    [
-      'no stamp of the closing record',
-      workflows,
-      workflow.id,
-      { 'closingRecord.tokenId': workflow.id },
-      'The stamp of the closing record does not verify. unknown_token_id:',
-    ],
+  const places = {
+    output: [outputs, second],
+    end: [outputs, closing],
+    stamp: [stamps, stampId],
+    workflow: [workflows, workflow.id],
+  } as const;
+  const year2001 = '2001-01-01T00:00:00Z';
+  const notThree = (count: number) => `${count} outputs are recorded as closed, and 3 are there.`;
+  const outputRefused = 'The stamp of output 2 does not verify. record_mismatch:';
+  const sealRefused = 'The stamp of the closing record does not verify.';
+  const shownAs = (what: string) => `What is shown as ${what} is not`;
+  const changes: [what: string, place: keyof typeof places, change: Record<string, unknown>, said: string][] = [
+    ['the hash of an output', 'output', { hash: other }, 'The chain breaks at output 2'],
+    ['a chain hash', 'output', { chainHash: other }, 'The chain breaks at output 2'],
+    ['the time of an output', 'output', { stampedAt: year2001 }, outputRefused],
+    ['the provider of an output', 'output', { provider: 'grand-qtsa' }, outputRefused],
+    ['the time of a stamp', 'stamp', { 'proofs.0.issuedAt': year2001 }, 'record_mismatch:'],
+    ['the imprint of a stamp', 'stamp', { 'imprint.digest': other }, 'record_mismatch:'],
+    ['a hash that is none', 'output', { hash: 'none' }, 'The chain breaks at output 2'],
+    ['a time that is none', 'output', { stampedAt: 'yesterday' }, outputRefused],
+    ['the number of an output', 'output', { sequenceNumber: 7 }, 'Output 2 is missing, or stands in another place.'],
+    ['the number that the chain was closed at', 'end', { sequenceNumber: 7 }, notThree(6)],
+    ['the end of the chain', 'end', { chainHash: other }, 'The chain breaks at output 3'],
+    ['a briefing that is none', 'workflow', { briefingHash: 'none' }, 'The chain breaks at output 1'],
+    ['the briefing', 'workflow', { briefingHash: other }, 'The chain breaks at output 1'],
+    ['the root', 'workflow', { 'root.hash': other }, 'The Merkle root of these outputs is not the one that is recorded.'],
+    ['the number of outputs', 'workflow', { 'root.outputCount': 4 }, notThree(4)],
+    ['the stamp of the root', 'workflow', { 'closing.rootTokenId': stampId }, 'Merkle root does not verify. imprint_mismatch:'],
+    ['the tier', 'workflow', { tier: 'verified' }, `${shownAs('tier')} what the workflow was closed with.`],
+    ['the start', 'workflow', { createdAt: new Date(0) }, shownAs('start')],
+    ['the opened link', 'workflow', { emailVerifiedAt: new Date(0) }, shownAs('opening of the link')],
+    ['the completion', 'workflow', { completedAt: new Date(0) }, shownAs('completion')],
+    ['the status', 'workflow', { status: 'active' }, shownAs('status')],
+    ['the status, back to closing', 'workflow', { status: 'closing' }, shownAs('status')],
+    ['the text of the closing record', 'workflow', { 'closingRecord.text': '{}' }, `${sealRefused} imprint_mismatch:`],
+    ['the stamp of the closing record', 'workflow', { 'closingRecord.tokenId': stampId }, `${sealRefused} imprint_mismatch:`],
+    ['no stamp of the closing record', 'workflow', { 'closingRecord.tokenId': workflow.id }, `${sealRefused} unknown_token_id:`],
   ];
-  for (const [what, table, id, change, said] of changes) {
+  for (const [what, place, change, said] of changes) {
+    const [table, id] = places[place];
     // What was recomputed for this view must not hide what is changed now.
     expect(await read(), `before ${what}`).toContain('Completed');
     const before = await table.findOne({ _id: id });

@@ -13,81 +13,49 @@ import { openLink, type StartedWorkflow, startRequest, startWorkflow } from '../
 
 const json = { 'content-type': 'application/json' };
 
-interface Case {
-  readonly path: string;
-  readonly init?: RequestInit;
-  readonly expected: { readonly status: number; readonly code: string; readonly fields?: readonly string[] };
-}
+type Case = readonly [path: string, init: RequestInit, status: number, code: string, fields?: readonly string[]];
 
-const post = (body: string, headers: Record<string, string> = {}): RequestInit => ({
+const post = (body?: string, headers: Record<string, string> = {}): RequestInit => ({
   method: 'POST',
-  headers: { ...json, ...headers },
-  body,
+  headers: { ...(body === undefined ? {} : json), ...headers },
+  ...(body === undefined ? {} : { body }),
 });
 
 /** Each with one way to be refused; `workflow` is confirmed, and of the tier that nobody can serve. */
-const refusals = (workflow: StartedWorkflow): readonly Case[] => [
-  {
-    path: '/api/v1/internal/v1/stamp',
-    init: post(JSON.stringify({ hash: 'abc', metadata: { 'a name of the caller': 1 } }), internalHeaders),
-    expected: { status: 422, code: 'validation_failed', fields: ['body.hash string_too_short', 'body.metadata string_type'] },
-  },
-  { path: '/api/v1/internal/v1/stamp', init: post('{', internalHeaders), expected: { status: 422, code: 'validation_failed' } },
-  { path: '/api/v1/internal/v1/stamp', init: post('{}', { 'x-service-token': 'wrong' }), expected: { status: 401, code: 'unauthorized' } },
-  {
-    path: `/api/v1/workflow/${workflow.id}/stamp`,
-    init: post('{}', { authorization: 'Workflow wrong' }),
-    expected: { status: 401, code: 'unauthorized' },
-  },
-  { path: '/nothing/here', expected: { status: 404, code: 'not_found' } },
-  {
-    path: '/workflow/01a200f2-0f4b-734d-866a-e67e7c47f5d8',
-    init: { headers: { accept: 'text/html' } },
-    expected: { status: 404, code: 'not_found' },
-  },
-  { path: '/health/', init: { method: 'DELETE' }, expected: { status: 405, code: 'method_not_allowed' } },
-  {
-    path: '/api/v1/internal/v1/stamp',
-    init: post(JSON.stringify({ hash: randomHash() }), { ...internalHeaders, 'idempotency-key': 'used' }),
-    expected: { status: 409, code: 'idempotency_key_reused' },
-  },
-  {
-    path: `/api/v1/workflow/${workflow.id}/resend`,
-    init: { method: 'POST', headers: workflow.headers },
-    expected: { status: 409, code: 'conflict' },
-  },
-  {
-    path: `/api/v1/workflow/${workflow.id}/verify-user?challenge=${'a'.repeat(43)}`,
-    init: { headers: { accept: 'text/html' } },
-    expected: { status: 410, code: 'gone' },
-  },
-  {
-    path: '/api/v1/verify/v1/raw',
-    init: post('x', { 'content-type': 'text/plain' }),
-    expected: { status: 415, code: 'unsupported_media_type' },
-  },
-  { path: '/status', expected: { status: 429, code: 'rate_limited' } },
-  {
-    path: `/api/v1/workflow/${workflow.id}/complete`,
-    init: { method: 'POST', headers: workflow.headers },
-    expected: { status: 502, code: 'tier_unavailable' },
-  },
-  {
-    path: `/api/v1/workflow/${workflow.id}/verify-user?challenge=${'a'.repeat(43)}`,
-    init: { headers: { 'sec-purpose': 'prefetch' } },
-    expected: { status: 503, code: 'prefetch_refused' },
-  },
-  { path: '/mcp', init: post(JSON.stringify(rpc('tools/call', { name: 'x' }))), expected: { status: 401, code: 'unauthorized' } },
-  { path: '/mcp', init: post(JSON.stringify(rpc('no/such'))), expected: { status: 200, code: 'method_not_found' } },
-  { path: '/mcp', init: post('{'), expected: { status: 200, code: 'parse_error' } },
-];
+function refusals({ id, headers }: StartedWorkflow): readonly Case[] {
+  const asBrowser = { headers: { accept: 'text/html' } };
+  const stamp = '/api/v1/internal/v1/stamp';
+  const link = `/api/v1/workflow/${id}/verify-user?challenge=${'a'.repeat(43)}`;
+  const bad = JSON.stringify({ hash: 'abc', metadata: { 'a name of the caller': 1 } });
+  const faults = ['body.hash string_too_short', 'body.metadata string_type'];
+  const used = { ...internalHeaders, 'idempotency-key': 'used' };
+  return [
+    [stamp, post(bad, internalHeaders), 422, 'validation_failed', faults],
+    [stamp, post('{', internalHeaders), 422, 'validation_failed'],
+    [stamp, post('{}', { 'x-service-token': 'wrong' }), 401, 'unauthorized'],
+    [`/api/v1/workflow/${id}/stamp`, post('{}', { authorization: 'Workflow wrong' }), 401, 'unauthorized'],
+    ['/nothing/here', {}, 404, 'not_found'],
+    ['/workflow/01a200f2-0f4b-734d-866a-e67e7c47f5d8', asBrowser, 404, 'not_found'],
+    ['/health/', { method: 'DELETE' }, 405, 'method_not_allowed'],
+    [stamp, post(JSON.stringify({ hash: randomHash() }), used), 409, 'idempotency_key_reused'],
+    [`/api/v1/workflow/${id}/resend`, post(undefined, headers), 409, 'conflict'],
+    [link, asBrowser, 410, 'gone'],
+    ['/api/v1/verify/v1/raw', post('x', { 'content-type': 'text/plain' }), 415, 'unsupported_media_type'],
+    ['/status', {}, 429, 'rate_limited'],
+    [`/api/v1/workflow/${id}/complete`, post(undefined, headers), 502, 'tier_unavailable'],
+    [link, { headers: { 'sec-purpose': 'prefetch' } }, 503, 'prefetch_refused'],
+    ['/mcp', post(JSON.stringify(rpc('tools/call', { name: 'x' }))), 401, 'unauthorized'],
+    ['/mcp', post(JSON.stringify(rpc('no/such'))), 200, 'method_not_found'],
+    ['/mcp', post('{'), 200, 'parse_error'],
+  ];
+}
 
 /** The line of the API's log about the request with this id. */
 const lineOf = (service: Service, requestId: string) =>
   eventually(async () => logLines(service).find((line) => line.requestId === requestId && 'durationMs' in line));
 
 /** Sends a request, and returns its status and what the log says of it. */
-async function tell(service: Service, { path, init = {} }: Omit<Case, 'expected'>, requestId: string) {
+async function tell(service: Service, path: string, init: RequestInit, requestId: string) {
   const answer = await service.fetch(path, {
     ...init,
     headers: { ...(init.headers as Record<string, string>), 'x-request-id': requestId },
@@ -115,10 +83,9 @@ describe('refused and failed are told apart', () => {
     await service.fetch('/status');
 
     const counted: Record<string, number> = {};
-    for (const [index, { expected, ...request }] of refusals(workflow).entries()) {
-      const { answered, line } = await tell(service, request, `refusal-${index}`);
-      const { status, code, fields } = expected;
-      expect([request.path, answered]).toEqual([request.path, status]);
+    for (const [index, [path, init, status, code, fields]] of refusals(workflow).entries()) {
+      const { answered, line } = await tell(service, path, init, `refusal-${index}`);
+      expect([path, answered]).toEqual([path, status]);
       expect(line).toMatchObject({ level: 'info', outcome: 'refused', msg: 'refused', status, code, ...(fields && { fields }) });
       counted[`qstamp_refusals_total{code="${code}"}`] = (counted[`qstamp_refusals_total{code="${code}"}`] ?? 0) + 1;
     }
@@ -177,9 +144,9 @@ describe('refused and failed are told apart', () => {
 
   test('no mail server and a full queue refuse; a stamp that is not finished in time has failed', async () => {
     const service = await startService({ settings: { METRICS_PORT: '0', QUEUE_MAX_DEPTH: '1', STAMP_WAIT_MS: '300' } });
-    const start = { path: '/api/v1/workflow/start', init: post(JSON.stringify(startRequest({ tier: 'verified' }))) };
+    const start = post(JSON.stringify(startRequest({ tier: 'verified' })));
     const unsent = await eventually(async () => {
-      const told = await tell(service, start, `start-${randomHash().slice(0, 8)}`);
+      const told = await tell(service, '/api/v1/workflow/start', start, `start-${randomHash().slice(0, 8)}`);
       return told.answered === 503 && told;
     });
     expect(unsent.line).toMatchObject({ level: 'info', outcome: 'refused', code: 'mail_unavailable' });
@@ -188,12 +155,8 @@ describe('refused and failed are told apart', () => {
     const pending = await failing(service, 504, (headers) => stampInternal(service, { hash: randomHash() }, headers));
     expect(pending).toMatchObject({ level: 'warn', outcome: 'failed', status: 504, code: 'stamp_pending' });
     const full = await eventually(async () => {
-      const body = JSON.stringify({ hash: randomHash() });
-      const told = await tell(
-        service,
-        { path: '/api/v1/internal/v1/stamp', init: post(body, internalHeaders) },
-        `full-${randomHash().slice(0, 8)}`,
-      );
+      const asked = post(JSON.stringify({ hash: randomHash() }), internalHeaders);
+      const told = await tell(service, '/api/v1/internal/v1/stamp', asked, `full-${randomHash().slice(0, 8)}`);
       return told.answered === 503 && told;
     });
     expect(full.line).toMatchObject({ level: 'info', outcome: 'refused', status: 503, code: 'overloaded', err: undefined });

@@ -11,14 +11,8 @@ import { startRedisOnSlowableDisk } from '../support/slow-disk.ts';
 /** The worker that is killed and replaced: the newest one. */
 const newest = (service: Service<ServiceProcess>): ServiceProcess => service.workers.at(-1) as ServiceProcess;
 
-interface Fault {
-  readonly name: string;
-  /** Also in `npm test`. */
-  readonly isShort?: boolean;
-  /** A worker is killed or frozen, or the store ends: what was not counted yet, or refused, is missing until the hour is counted again. */
-  readonly losesCounts?: boolean;
-  readonly happen: () => Promise<void>;
-}
+/** `short`: also in `npm test`. `uncounts`: what was not counted yet, or refused, is missing until the hour is counted again. */
+type Fault = readonly [name: string, mark: 'short' | 'uncounts' | '', happen: () => Promise<void>];
 
 let redis: PrivateServer;
 /** How long the disk of Redis takes to sync, milliseconds; only in `npm run test:faults`. */
@@ -35,138 +29,85 @@ async function freeze(ms: number): Promise<void> {
   await redis.resume();
 }
 
+async function freezeThrice(): Promise<void> {
+  for (let times = 0; times < 3; times += 1) {
+    await freeze(900);
+    await delay(700);
+  }
+}
+
+async function fill(): Promise<void> {
+  const client = new Redis(redis.url);
+  await client.config('SET', 'maxmemory', '1');
+  await delay(2_000);
+  await client.config('SET', 'maxmemory', '0');
+  client.disconnect();
+}
+
+async function slow(ms: number, before = async () => {}): Promise<void> {
+  slowDown(1_500);
+  await delay(ms);
+  await before();
+  slowDown(0);
+}
+
+async function slowKilled(): Promise<void> {
+  await slow(8_000, () => redis.kill());
+  await redis.start();
+}
+
+async function endEverything(): Promise<void> {
+  const workers = service.workers.slice(-2);
+  await Promise.all([redis, mongo, service.api(), ...workers].map((part) => part?.kill()));
+  await Promise.all([redis.start(), mongo?.start()]);
+  await Promise.all([service.startApi(), ...workers.map(() => service.startWorker())]);
+}
+
+/** Ends a part, and starts it or another in its place. */
+const replaced = (end: () => Promise<unknown> | undefined, start: () => Promise<unknown> | undefined) => async () => {
+  await end();
+  await start();
+};
+
+async function thawed(pid: number): Promise<void> {
+  await delay(8_000);
+  process.kill(pid, 'SIGCONT');
+}
+
+async function freezeWorker(): Promise<void> {
+  const { pid } = newest(service);
+  process.kill(pid, 'SIGSTOP');
+  await thawed(pid);
+}
+
+const [startRedis, startMongo] = [() => redis.start(), () => mongo?.start()];
+const [startApi, startWorker] = [() => service.startApi(), () => service.startWorker()];
+
 const faults: readonly Fault[] = [
-  ...[500, 800, 1_000, 1_500, 3_000, 6_000, 10_000, 20_000].map((ms) => ({
-    name: `Redis frozen for ${ms / 1_000} s`,
-    isShort: ms === 1_000,
-    happen: () => freeze(ms),
-  })),
-  {
-    name: 'Redis frozen three times for 0.9 s',
-    happen: async () => {
-      for (let times = 0; times < 3; times += 1) {
-        await freeze(900);
-        await delay(700);
-      }
-    },
-  },
-  {
-    name: 'Redis killed and started',
-    isShort: true,
-    happen: async () => {
-      await redis.kill();
-      await redis.start();
-    },
-  },
-  {
-    name: 'Redis stopped and started',
-    happen: async () => {
-      await redis.stop();
-      await redis.start();
-    },
-  },
-  {
-    name: 'Redis at maxmemory for 2 s',
-    happen: async () => {
-      const client = new Redis(redis.url);
-      await client.config('SET', 'maxmemory', '1');
-      await delay(2_000);
-      await client.config('SET', 'maxmemory', '0');
-      client.disconnect();
-    },
-  },
-  {
-    name: 'Redis on a disk that syncs in 1.5 s, for 10 s',
-    happen: async () => {
-      slowDown(1_500);
-      await delay(10_000);
-      slowDown(0);
-    },
-  },
-  {
-    name: 'Redis on such a disk killed, and started',
-    happen: async () => {
-      slowDown(1_500);
-      await delay(8_000);
-      await redis.kill();
-      slowDown(0);
-      await redis.start();
-    },
-  },
-  {
-    name: 'MongoDB killed and started',
-    losesCounts: true,
-    happen: async () => {
-      await mongo?.kill();
-      await mongo?.start();
-    },
-  },
-  {
-    name: 'MongoDB stopped and started',
-    losesCounts: true,
-    happen: async () => {
-      await mongo?.stop();
-      await mongo?.start();
-    },
-  },
-  {
-    name: 'the API killed and started',
-    isShort: true,
-    happen: async () => {
-      await service.api().kill();
-      await service.startApi();
-    },
-  },
-  {
-    name: 'the API stopped and started',
-    happen: async () => {
-      await service.api().stop();
-      await service.startApi();
-    },
-  },
-  {
-    name: 'everything killed at once, and started',
-    losesCounts: true,
-    happen: async () => {
-      const workers = service.workers.slice(-2);
-      await Promise.all([redis, mongo, service.api(), ...workers].map((part) => part?.kill()));
-      await Promise.all([redis.start(), mongo?.start()]);
-      await Promise.all([service.startApi(), ...workers.map(() => service.startWorker())]);
-    },
-  },
-  {
-    name: 'a worker stopped, and another started',
-    happen: async () => {
-      await newest(service).stop();
-      await service.startWorker();
-    },
-  },
-  {
-    name: 'a worker killed, and another started',
-    losesCounts: true,
-    happen: async () => {
-      await newest(service).kill();
-      await service.startWorker();
-    },
-  },
-  {
-    name: 'a worker frozen for 8 s',
-    losesCounts: true,
-    happen: async () => {
-      process.kill(newest(service).pid, 'SIGSTOP');
-      await delay(8_000);
-      process.kill(newest(service).pid, 'SIGCONT');
-    },
-  },
-  ...['stamps', 'counts', 'outputs'].map((collection) => ({
-    name: `a worker frozen for 8 s before it writes ${collection}`,
-    losesCounts: true,
-    happen: async () => {
-      const frozen = await freezing.beforeWrite(collection);
-      await delay(8_000);
-      process.kill(frozen, 'SIGCONT');
-    },
-  })),
+  ...[500, 800, 1_000, 1_500, 3_000, 6_000, 10_000, 20_000].map(
+    (ms): Fault => [`Redis frozen for ${ms / 1_000} s`, ms === 1_000 ? 'short' : '', () => freeze(ms)],
+  ),
+  ['Redis frozen three times for 0.9 s', '', freezeThrice],
+  ['Redis killed and started', 'short', replaced(() => redis.kill(), startRedis)],
+  ['Redis stopped and started', '', replaced(() => redis.stop(), startRedis)],
+  ['Redis at maxmemory for 2 s', '', fill],
+  ['Redis on a disk that syncs in 1.5 s, for 10 s', '', () => slow(10_000)],
+  ['Redis on such a disk killed, and started', '', slowKilled],
+  ['MongoDB killed and started', 'uncounts', replaced(() => mongo?.kill(), startMongo)],
+  ['MongoDB stopped and started', 'uncounts', replaced(() => mongo?.stop(), startMongo)],
+  ['the API killed and started', 'short', replaced(() => service.api().kill(), startApi)],
+  ['the API stopped and started', '', replaced(() => service.api().stop(), startApi)],
+  ['everything killed at once, and started', 'uncounts', endEverything],
+  ['a worker stopped, and another started', '', replaced(() => newest(service).stop(), startWorker)],
+  ['a worker killed, and another started', 'uncounts', replaced(() => newest(service).kill(), startWorker)],
+  ['a worker frozen for 8 s', 'uncounts', freezeWorker],
+  ...['stamps', 'counts', 'outputs'].map(
+    (collection): Fault => [
+      `a worker frozen for 8 s before it writes ${collection}`,
+      'uncounts',
+      async () => thawed(await freezing.beforeWrite(collection)),
+    ],
+  ),
 ];
 
 beforeAll(async () => {
@@ -195,13 +136,13 @@ afterAll(async () => {
   console.table(Object.fromEntries(figures.map(({ fault, ...counted }) => [fault, counted])));
 }, 60_000);
 
-test.each(faults.filter(({ isShort = false }) => isShort || isFaults))(
-  'E11: $name: no answer is false, nothing is lost, doubled or miscounted',
-  async ({ name, losesCounts = false, happen }) => {
+test.each(faults.filter(([, mark]) => mark === 'short' || isFaults))(
+  'E11: %s: no answer is false, nothing is lost, doubled or miscounted',
+  async (name, mark, happen) => {
     const counted = await runFault({ name, service, clients: 16, fault: happen });
     figures.push(counted);
     expect(counted).toMatchObject({ other: 0, lost: 0, doubled: 0, false503: 0, miscountedStill: 0 });
-    if (!losesCounts) expect(counted.miscounted).toBe(0);
+    if (mark !== 'uncounts') expect(counted.miscounted).toBe(0);
   },
   180_000,
 );

@@ -21,7 +21,15 @@ export interface Step {
 const hash = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';
 const content = 'aGVsbG8=';
 const byId = { path: { token_id: '$tokenId' }, status: 200 } as const;
+const service = { token: 'service' } as const;
 const workflow = { token: 'workflow', path: { workflow_id: '$workflowId' } } as const;
+const sealed = { path: { token_id: '$sealedId', secret: '$secret' } } as const;
+const later = { headers: { prefer: 'respond-async' }, status: 202 } as const;
+const accepted = { status: 'accepted' };
+const once = { ...service, headers: { 'idempotency-key': '$run' }, body: { hash, tier: 'plus', metadata: { project: 'aurora' } } } as const;
+const toStart = { user_email: 'erika@example.com', agent_id: 'stranger', briefing_hash: hash };
+const output = { output_hash: hash, output_type: 'text' };
+const toolCall = { name: 'service_stamp_hash', arguments: { sha256_hex: hash } };
 
 /** Every operation of the document once or more, as a stranger would use them. */
 export const scenario: readonly Step[] = [
@@ -38,33 +46,17 @@ export const scenario: readonly Step[] = [
 
   {
     operation: 'stampInternal',
-    token: 'service',
-    headers: { 'idempotency-key': '$run' },
-    body: { hash, tier: 'plus', metadata: { project: 'aurora' } },
+    ...once,
     status: 201,
     answer: { content_sha256: hash, tier: 'plus' },
     keep: { tokenId: 'token_id', token: 'token' },
   },
-  {
-    operation: 'stampInternal',
-    token: 'service',
-    headers: { 'idempotency-key': '$run' },
-    body: { hash, tier: 'plus', metadata: { project: 'aurora' } },
-    status: 201,
-    answer: { token_id: '$tokenId' },
-  },
-  { operation: 'stampInternal', token: 'service', body: { hash: 'abc' }, status: 422 },
-  {
-    operation: 'stampInternal',
-    token: 'service',
-    headers: { prefer: 'respond-async' },
-    body: { hash },
-    status: 202,
-    answer: { status: 'accepted' },
-  },
-  { operation: 'verifyInternal', token: 'service', body: { token: '$token' }, status: 200, answer: { valid: true, token_id: '$tokenId' } },
-  { operation: 'listStamps', token: 'service', query: { limit: 1, offset: 0 }, status: 200 },
-  { operation: 'readDailyStatistics', token: 'service', query: { days: 1 }, status: 200 },
+  { operation: 'stampInternal', ...once, status: 201, answer: { token_id: '$tokenId' } },
+  { operation: 'stampInternal', ...service, body: { hash: 'abc' }, status: 422 },
+  { operation: 'stampInternal', ...service, ...later, body: { hash }, answer: accepted },
+  { operation: 'verifyInternal', ...service, body: { token: '$token' }, status: 200, answer: { valid: true, token_id: '$tokenId' } },
+  { operation: 'listStamps', ...service, query: { limit: 1, offset: 0 }, status: 200 },
+  { operation: 'readDailyStatistics', ...service, query: { days: 1 }, status: 200 },
   {
     operation: 'stampAgentBasic',
     headers: { 'x-payment-transaction': 'none' },
@@ -73,14 +65,8 @@ export const scenario: readonly Step[] = [
     answer: { content_sha256: hash, tier: 'basic' },
   },
   { operation: 'stampAgentBatch', body: [{ hash }, { hash: content }], status: 200 },
-  { operation: 'stampInternalBatch', token: 'service', body: [{ hash, tier: 'plus' }], status: 200 },
-  {
-    operation: 'stampInternalBatch',
-    token: 'service',
-    headers: { prefer: 'respond-async' },
-    body: [{ hash }, { hash: content }],
-    status: 202,
-  },
+  { operation: 'stampInternalBatch', ...service, body: [{ hash, tier: 'plus' }], status: 200 },
+  { operation: 'stampInternalBatch', ...service, ...later, body: [{ hash }, { hash: content }] },
   { operation: 'stampAgentPlus', body: { hash }, status: 201, answer: { tier: 'plus' } },
   {
     operation: 'stampAgentSealed',
@@ -89,9 +75,9 @@ export const scenario: readonly Step[] = [
     answer: { content_sha256: hash, tier: 'sealed' },
     keep: { sealedId: 'token_id', secret: 'sealed_storage_url' },
   },
-  { operation: 'downloadSealedContent', path: { token_id: '$sealedId', secret: '$secret' }, status: 200, bytes: content },
-  { operation: 'downloadSealedContainer', path: { token_id: '$sealedId', secret: '$secret' }, status: 200, bytes: '' },
-  { operation: 'renewSealedEvidence', path: { token_id: '$sealedId', secret: '$secret' }, status: 202, answer: { is_renewed: false } },
+  { operation: 'downloadSealedContent', ...sealed, status: 200, bytes: content },
+  { operation: 'downloadSealedContainer', ...sealed, status: 200, bytes: '' },
+  { operation: 'renewSealedEvidence', ...sealed, status: 202, answer: { is_renewed: false } },
   { operation: 'renewEvidence', path: byId.path, content, status: 202, answer: { token_id: '$tokenId', is_renewed: false } },
   { operation: 'verifyToken', ...byId, answer: { valid: true, content_sha256: hash } },
   { operation: 'verifyRawToken', body: { token: '$token', hash }, status: 200, answer: { valid: true } },
@@ -105,7 +91,7 @@ export const scenario: readonly Step[] = [
 
   {
     operation: 'startWorkflow',
-    body: { user_email: 'erika@example.com', agent_id: 'stranger', briefing_hash: hash },
+    body: toStart,
     status: 201,
     answer: { status: 'pending', otp_sent_to: 'erika@example.com' },
     keep: { workflowId: 'workflow_id', workflowToken: 'workflow_token' },
@@ -116,26 +102,13 @@ export const scenario: readonly Step[] = [
   {
     operation: 'stampWorkflowOutput',
     ...workflow,
-    body: { output_hash: hash, output_type: 'text', output_metadata: { page: 1 } },
+    body: { ...output, output_metadata: { page: 1 } },
     status: 201,
     answer: { sequence_number: 1 },
   },
   { operation: 'stampWorkflowOutputs', ...workflow, body: [{ output_hash: hash, output_type: 'code' }], status: 200 },
-  {
-    operation: 'stampWorkflowOutput',
-    ...workflow,
-    headers: { prefer: 'respond-async' },
-    body: { output_hash: hash, output_type: 'text' },
-    status: 202,
-    answer: { status: 'accepted' },
-  },
-  {
-    operation: 'stampWorkflowOutputs',
-    ...workflow,
-    headers: { prefer: 'respond-async' },
-    body: [{ output_hash: hash, output_type: 'text' }],
-    status: 202,
-  },
+  { operation: 'stampWorkflowOutput', ...workflow, ...later, body: output, answer: accepted },
+  { operation: 'stampWorkflowOutputs', ...workflow, ...later, body: [output] },
   { operation: 'completeWorkflow', ...workflow, status: 200, answer: { status: 'completed', output_count: 4 } },
   { operation: 'showWorkflowPage', path: workflow.path, status: 200 },
   {
@@ -155,8 +128,8 @@ export const scenario: readonly Step[] = [
 
   {
     operation: 'callMcp',
-    token: 'service',
-    body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'service_stamp_hash', arguments: { sha256_hex: hash } } },
+    ...service,
+    body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: toolCall },
     status: 200,
     answer: { id: 1 },
   },

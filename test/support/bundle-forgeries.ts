@@ -2,19 +2,16 @@ import { derOf, parseDer } from '../../src/shared/rfc3161/asn1/der.ts';
 import { contextConstructed, objectIdentifier, octetString, sequence, utf8String } from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { type Bundle, withSums } from './bundle-lab.ts';
 
-/** Bundles that were made to have the programs that check them do something else. */
-export interface Forgery {
-  readonly what: string;
-  /** What `verify.sh` says. */
-  readonly says: RegExp;
-  forge(good: Bundle): Bundle;
-}
+type Forge = (good: Bundle) => Bundle;
+
+/** A bundle that was made to have the programs that check it do something else, and what `verify.sh` says of it. */
+type Forgery = readonly [what: string, says: RegExp, forge: Forge];
 
 const anchorsFile = 'certificates/anchors.pem';
 
 /** `rogue`: PEM of a certificate that the list of trusted ones must not lose sight of. */
 const anchors =
-  (edit: (pem: string, rogue: string) => string): Forgery['forge'] =>
+  (edit: (pem: string, rogue: string) => string): Forge =>
   (good) => {
     const [rogue = ''] =
       /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----\n/.exec(String(good.get('certificates/others.pem'))) ?? [];
@@ -24,57 +21,26 @@ const anchors =
 
 const named = (pem: string, name: string) => pem.replaceAll(' CERTIFICATE-----', ` ${name}-----`);
 const openssl =
-  (text: string): Forgery['forge'] =>
+  (text: string): Forge =>
   (good) =>
     withSums(new Map(good).set('openssl.cnf', Buffer.from(text)));
 
+const noPlainForm = /anchors.pem holds a block that is no certificate in plain form/;
+const noEnd = /anchors.pem (is no text whose every line has an end|ends within a certificate)/;
+const otherSettings = /openssl.cnf is not the one that belongs to a bundle/;
+const engine = 'openssl_conf = a\n[a]\nengines = b\n[b]\nc = d\n[d]\ndynamic_path = ./evil.so\ninit = 1\n';
+
 /** Nothing in a bundle but its script has a say in whom its reader trusts, or in what openssl loads. */
 export const forgeries: readonly Forgery[] = [
-  {
-    what: 'an anchor is an X509 CERTIFICATE',
-    says: /anchors.pem holds a block that is no certificate in plain form/,
-    forge: anchors((pem, rogue) => pem + named(rogue, 'X509 CERTIFICATE')),
-  },
-  {
-    what: 'an anchor is a TRUSTED CERTIFICATE',
-    says: /anchors.pem holds a block that is no certificate in plain form/,
-    forge: anchors((pem, rogue) => named(rogue, 'TRUSTED CERTIFICATE') + pem),
-  },
-  {
-    what: 'the last line of the anchors has no end',
-    says: /anchors.pem (is no text whose every line has an end|ends within a certificate)/,
-    forge: anchors((pem, rogue) => pem + rogue.slice(0, -1)),
-  },
-  {
-    what: 'an anchor begins late in a long comment',
-    says: /anchors.pem holds a block that is no certificate in plain form/,
-    forge: anchors((pem, rogue) => `${pem}#${'-'.repeat(253)}${rogue}`),
-  },
-  {
-    what: 'the anchors have lines that end as in DOS',
-    says: /anchors.pem holds /,
-    forge: anchors((pem, rogue) => pem + rogue.replaceAll('\n', '\r\n')),
-  },
-  {
-    what: 'the anchors hold a zero octet',
-    says: /anchors.pem is no text/,
-    forge: anchors((pem, rogue) => pem + rogue.replace('-----BEGIN', '--\0---BEGIN')),
-  },
-  {
-    what: 'the anchors hold something else',
-    says: /anchors.pem holds more than certificates and comments/,
-    forge: anchors((pem) => `${pem}Trust me.\n`),
-  },
-  {
-    what: 'openssl.cnf names a library',
-    says: /openssl.cnf is not the one that belongs to a bundle/,
-    forge: openssl('openssl_conf = a\n[a]\nengines = b\n[b]\nc = d\n[d]\ndynamic_path = ./evil.so\ninit = 1\n'),
-  },
-  {
-    what: 'openssl.cnf has a line more',
-    says: /openssl.cnf is not the one that belongs to a bundle/,
-    forge: (good) => openssl(`${good.get('openssl.cnf')}\n`)(good),
-  },
+  ['an anchor is an X509 CERTIFICATE', noPlainForm, anchors((pem, rogue) => pem + named(rogue, 'X509 CERTIFICATE'))],
+  ['an anchor is a TRUSTED CERTIFICATE', noPlainForm, anchors((pem, rogue) => named(rogue, 'TRUSTED CERTIFICATE') + pem)],
+  ['an anchor begins late in a long comment', noPlainForm, anchors((pem, rogue) => `${pem}#${'-'.repeat(253)}${rogue}`)],
+  ['the last line of the anchors has no end', noEnd, anchors((pem, rogue) => pem + rogue.slice(0, -1))],
+  ['the anchors have lines that end as in DOS', /anchors.pem holds /, anchors((pem, rogue) => pem + rogue.replaceAll('\n', '\r\n'))],
+  ['the anchors hold a zero octet', /anchors.pem is no text/, anchors((pem, rogue) => pem + rogue.replace('-----BEGIN', '--\0---BEGIN'))],
+  ['the anchors hold something else', /holds more than certificates and comments/, anchors((pem) => `${pem}Trust me.\n`)],
+  ['openssl.cnf names a library', otherSettings, openssl(engine)],
+  ['openssl.cnf has a line more', otherSettings, (good) => openssl(`${good.get('openssl.cnf')}\n`)(good)],
 ];
 
 /** Run by bash where it takes this for a number: 15 digits at a time are compared. */

@@ -4,15 +4,7 @@ import type { SigningIdentity } from '../../src/shared/rfc3161/issue/issue.ts';
 import type { VerifyResult } from '../../src/shared/rfc3161/tsp/types.ts';
 import { verifyToken } from '../../src/shared/rfc3161/tsp/verify.ts';
 import { createTrustStore, type TrustMaterial } from '../../src/shared/rfc3161/x509/trust-store.ts';
-import {
-  basicConstraints,
-  extension,
-  generateSigningKey,
-  issueCertificate,
-  KEY_USAGE,
-  keyUsage,
-  type SigningKey,
-} from '../../src/tsa/certificate.ts';
+import * as x509 from '../../src/tsa/certificate.ts';
 import { issueSigner } from '../../src/tsa/pki.ts';
 import type { Seams } from '../../src/tsa/seams.ts';
 import { createTsaLab, DAY_MS, LAB_NOW_MS } from './tsa-lab.ts';
@@ -24,26 +16,26 @@ export const lab = createTsaLab();
 export const FROM_MS = LAB_NOW_MS - 365 * DAY_MS;
 
 export interface CaOptions {
-  key?: SigningKey;
+  key?: x509.SigningKey;
   name?: string;
   extensions?: readonly Buffer[];
   notAfterMs?: number;
   serial?: bigint;
 }
 
-export const caUsage = keyUsage(KEY_USAGE.keyCertSign, KEY_USAGE.cRLSign);
-export const pathLength = (limit: number) => extension(OID.basicConstraints, true, sequence(boolean(true), integer(limit)));
+export const caUsage = x509.keyUsage(x509.KEY_USAGE.keyCertSign, x509.KEY_USAGE.cRLSign);
+export const pathLength = (limit: number) => x509.extension(OID.basicConstraints, true, sequence(boolean(true), integer(limit)));
 
 /** A CA below `issuer`, or a root; a key may have several certificates. */
 export function ca(issuer: SigningIdentity | undefined, options: CaOptions = {}): SigningIdentity {
-  const { key = generateSigningKey('p-256'), name = 'A CA', extensions = [basicConstraints(true), caUsage] } = options;
+  const { key = x509.generateSigningKey('p-256'), name = 'A CA', extensions = [x509.basicConstraints(true), caUsage] } = options;
   const template = {
     commonName: name,
     serial: options.serial ?? 7n,
     notBeforeMs: FROM_MS,
     notAfterMs: options.notAfterMs ?? LAB_NOW_MS + DAY_MS,
   };
-  return issueCertificate({ ...template, extensions }, key, issuer);
+  return x509.issueCertificate({ ...template, extensions }, key, issuer);
 }
 
 /** A TSA of `issuer`. */

@@ -116,11 +116,7 @@ export const workflowSamples = {
       kind: 'broken',
       faults: [
         { kind: 'chain_hash_mismatch', sequenceNumber: 3 },
-        { kind: 'root_mismatch' },
         { kind: 'output_stamp', sequenceNumber: 3, reason },
-        { kind: 'output_count_mismatch', recorded: 5, found: 4 },
-        { kind: 'closing_record_mismatch', member: 'completed_at' },
-        { kind: 'root_stamp', reason: 'unknown_token_id: No stamp has this id.' },
       ],
     },
     outputs: { ...outputsPage(4, { isQualified: qualified }), rows: [1, 2, 3, 4].map((n) => (n === 3 ? spoilt(n) : row(n, true))) },
@@ -140,34 +136,22 @@ export const workflowSamples = {
   notFound: { ...completed, find: { hash: sha256Of('other'), sequenceNumbers: [] } },
 } satisfies Record<string, WorkflowPage>;
 
-const verifyUser = (outcome: VerifyUserPage['outcome']): VerifyUserPage => ({
+const outcomes: readonly VerifyUserPage['outcome'][] = [
+  { kind: 'verified' },
+  { kind: 'wrong', triesLeft: 3 },
+  { kind: 'wrong', triesLeft: 0 },
+  ...(['challenge_expired', 'challenge_used', 'challenge_exhausted', 'challenge_replaced'] as const).map((kind) => ({ kind })),
+  ...(['workflow_expired', 'workflow_closed', 'email_redacted'] as const).map((kind) => ({ kind })),
+];
+export const verifyUserSamples: readonly VerifyUserPage[] = outcomes.map((outcome) => ({
   outcome,
   workflowId,
   workflowUrl: `/workflow/${workflowId}`,
-});
-
-export const verifyUserSamples = [
-  verifyUser({ kind: 'verified' }),
-  verifyUser({ kind: 'wrong', triesLeft: 3 }),
-  verifyUser({ kind: 'wrong', triesLeft: 0 }),
-  verifyUser({ kind: 'challenge_expired' }),
-  verifyUser({ kind: 'challenge_used' }),
-  verifyUser({ kind: 'challenge_exhausted' }),
-  verifyUser({ kind: 'challenge_replaced' }),
-  verifyUser({ kind: 'workflow_expired' }),
-  verifyUser({ kind: 'workflow_closed' }),
-  verifyUser({ kind: 'email_redacted' }),
-] as const;
+}));
 
 const list = { issuer: 'CN=Acme Time CA', this_update: '2026-11-20T00:00:00Z', next_update: '2026-11-27T00:00:00Z' };
 const notRevoked = { status: 'good', list, revoked_at: null, invalid_since: null, reason: null } as const;
-const notKnown = {
-  status: 'unknown',
-  list: null,
-  revoked_at: null,
-  invalid_since: null,
-  reason: 'no list of its issuer is at hand',
-} as const;
+const notKnown = { ...notRevoked, status: 'unknown', list: null, reason: 'no list of its issuer is at hand' } as const;
 
 const certificate = (subject: string, revocation: typeof notRevoked | typeof notKnown = notKnown) => ({
   subject,

@@ -1,175 +1,150 @@
-import type { ReasonCode } from '../../src/shared/domain/reasons.ts';
-import { boolean, integer, objectIdentifier, octetString, sequence, tlv } from '../../src/shared/rfc3161/asn1/der-writer.ts';
+import * as der from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
 import { extension } from '../../src/tsa/certificate.ts';
-import type { FaultyCase, TsaLab } from './tsa-lab.ts';
+import { attribute, fault, fields, response, signerInfo, token, tstInfo, unasked } from './tsa-changes.ts';
+import type { FaultyCase, SpecimenOptions } from './tsa-lab.ts';
 
 /** Refusals 1–4 and 6–14: the answer, its encoding, and the layers around TSTInfo. */
 
 const UNKNOWN_OID = '2.999.3161.13';
-
-/** Changes the DER of TSTInfo before it is signed: the signature is good, the contents are not. */
-function tstInfo(code: ReasonCode, name: string, change: (der: Buffer) => Buffer): FaultyCase {
-  return { code, name, make: (lab) => lab.specimen({ seams: { eContent: change } }) };
-}
-
-function bend(code: ReasonCode, name: string, change: (answer: Buffer) => Buffer): FaultyCase {
-  return { code, name, make: (lab) => lab.specimen({ bend: change }) };
-}
+const NULL = der.nullValue();
 
 /** The contents of a TLV with a definite length. */
-export function contentsOf(der: Buffer): Buffer {
-  const first = der[1]!;
-  return der.subarray(first < 0x80 ? 2 : 2 + (first & 0x7f));
+export function contentsOf(tlv: Buffer): Buffer {
+  const first = tlv[1]!;
+  return tlv.subarray(first < 0x80 ? 2 : 2 + (first & 0x7f));
 }
 
 /** The same TLV with one length octet more than needed. */
-function nonMinimal(der: Buffer): Buffer {
-  const contents = contentsOf(der);
+function nonMinimal(tlv: Buffer): Buffer {
+  const contents = contentsOf(tlv);
   const lengthOctets = Buffer.alloc(4);
   lengthOctets.writeUInt32BE(contents.length);
-  return Buffer.concat([der.subarray(0, 1), Buffer.from([0x84]), lengthOctets, contents]);
+  return Buffer.concat([tlv.subarray(0, 1), Buffer.from([0x84]), lengthOctets, contents]);
 }
 
-function indefinite(der: Buffer): Buffer {
-  return Buffer.concat([der.subarray(0, 1), Buffer.from([0x80]), contentsOf(der), Buffer.from([0, 0])]);
+function indefinite(tlv: Buffer): Buffer {
+  return Buffer.concat([tlv.subarray(0, 1), Buffer.from([0x80]), contentsOf(tlv), Buffer.from([0, 0])]);
 }
 
 /** `30 …` around itself, `levels` times. */
 function nested(levels: number): Buffer {
-  let der = sequence();
-  for (let level = 1; level < levels; level++) der = sequence(der);
-  return der;
+  let nest = der.sequence();
+  for (let level = 1; level < levels; level++) nest = der.sequence(nest);
+  return nest;
 }
 
-const withoutToken = (status: number) => (lab: TsaLab) => lab.specimen({ seams: { response: () => ({ status, failInfo: [25] }) } });
+const bend = (change: (answer: Buffer) => Buffer): SpecimenOptions => ({ bend: change });
+const withoutToken = (status: number): SpecimenOptions => ({ seams: { response: () => ({ status, failInfo: [25] }) } });
+const unsigned = (value: Buffer) => signerInfo({ unsignedAttributes: [{ type: UNKNOWN_OID, values: [value] }] });
+const followed =
+  (...octets: readonly number[]) =>
+  (answer: Buffer) =>
+    Buffer.concat([answer, Buffer.from(octets)]);
 
-const unsigned = (value: Buffer) => (lab: TsaLab) =>
-  lab.specimen({ seams: { signer: (signer) => ({ ...signer, unsignedAttributes: [{ type: UNKNOWN_OID, values: [value] }] }) } });
+/** ordering is the last field when there is no nonce. */
+const orderingOf1: SpecimenOptions = {
+  ask: { nonce: undefined },
+  profile: { ordering: true },
+  ...tstInfo((info) => Buffer.concat([info.subarray(0, -1), Buffer.from([1])])),
+};
+const ofData = token({ eContentType: OID.data });
+const ofDataAndSaysSo: SpecimenOptions = {
+  seams: { ...ofData.seams, ...attribute(OID.contentType, (a) => [{ ...a, values: [der.objectIdentifier(OID.data)] }]).seams },
+};
 
 export const ANSWER_FAULTS: readonly FaultyCase[] = [
-  { code: 'not_granted', name: 'rejection', make: withoutToken(2) },
-  { code: 'not_granted', name: 'waiting', make: withoutToken(3) },
-  { code: 'not_granted', name: 'revocationWarning', make: withoutToken(4) },
-  { code: 'not_granted', name: 'revocationNotification', make: withoutToken(5) },
-  { code: 'not_granted', name: 'a PKIStatus that does not exist', make: withoutToken(6) },
-  { code: 'token_missing', name: 'granted without token', make: (lab) => lab.specimen({ seams: { response: () => ({ status: 0 }) } }) },
-  {
-    code: 'token_not_granted',
-    name: 'rejection with a token',
-    make: (lab) => lab.specimen({ seams: { response: (parts) => ({ ...parts, status: 2, failInfo: [2] }) } }),
-  },
-  {
-    code: 'token_not_granted',
-    name: 'waiting with a token',
-    make: (lab) => lab.specimen({ seams: { response: (parts) => ({ ...parts, status: 3 }) } }),
-  },
-  {
-    code: 'granted_with_mods',
-    name: 'grantedWithMods',
-    make: (lab) => lab.specimen({ seams: { response: (parts) => ({ ...parts, status: 1 }) } }),
-  },
-  {
-    code: 'status_contradictory',
-    name: 'granted, and badAlg',
-    make: (lab) => lab.specimen({ seams: { response: (parts) => ({ ...parts, failInfo: [0] }) } }),
-  },
-  bend('der_malformed', 'well-formed DER that is no answer', () => sequence(sequence(octetString(Buffer.from('granted'))))),
-  bend('der_malformed', 'a lone INTEGER', () => integer(0)),
-  bend('der_malformed', 'an empty SEQUENCE', () => sequence()),
-  bend('der_truncated', 'the last octet cut off', (answer) => answer.subarray(0, -1)),
-  bend('der_truncated', 'cut in the middle', (answer) => answer.subarray(0, answer.length >> 1)),
-  bend('der_truncated', 'one octet', (answer) => answer.subarray(0, 1)),
-  bend('der_truncated', 'nothing at all', () => Buffer.alloc(0)),
-  bend('der_trailing', 'an octet after the end', (answer) => Buffer.concat([answer, Buffer.from([0])])),
-  bend('der_trailing', 'a NULL after the end', (answer) => Buffer.concat([answer, Buffer.from([5, 0])])),
-  bend('der_trailing', 'a third element in TimeStampResp', (answer) => sequence(contentsOf(answer), Buffer.from([5, 0]))),
-  tstInfo('der_trailing', 'octets after TSTInfo', (der) => Buffer.concat([der, Buffer.from([5, 0])])),
-  tstInfo('der_trailing', 'a further element in TSTInfo', (der) => sequence(contentsOf(der), octetString(Buffer.from('more')))),
-  bend('der_length', 'a length longer than needed', nonMinimal),
-  bend('der_length', 'an indefinite length', indefinite),
-  tstInfo('der_length', 'a length longer than needed inside what is signed', nonMinimal),
-  tstInfo('der_length', 'an indefinite length inside what is signed', indefinite),
-  tstInfo('der_not_canonical', 'an INTEGER with a leading zero inside what is signed', (der) =>
-    sequence(Buffer.from([2, 2, 0, 1]), contentsOf(der).subarray(integer(1).length)),
+  fault('not_granted', 'rejection', withoutToken(2)),
+  fault('not_granted', 'waiting', withoutToken(3)),
+  fault('not_granted', 'revocationWarning', withoutToken(4)),
+  fault('not_granted', 'revocationNotification', withoutToken(5)),
+  fault('not_granted', 'a PKIStatus that does not exist', withoutToken(6)),
+  fault('token_missing', 'granted without token', response({ token: undefined })),
+  fault('token_not_granted', 'rejection with a token', response({ status: 2, failInfo: [2] })),
+  fault('token_not_granted', 'waiting with a token', response({ status: 3 })),
+  fault('granted_with_mods', 'grantedWithMods', response({ status: 1 })),
+  fault('status_contradictory', 'granted, and badAlg', response({ failInfo: [0] })),
+  fault(
+    'der_malformed',
+    'well-formed DER that is no answer',
+    bend(() => der.sequence(der.sequence(der.octetString(Buffer.from('granted'))))),
   ),
-  {
-    code: 'der_not_canonical',
-    name: 'a BOOLEAN that is neither 00 nor FF inside what is signed',
-    make: (lab) =>
-      lab.specimen({
-        ask: { nonce: undefined },
-        profile: { ordering: true },
-        // ordering is the last field when there is no nonce.
-        seams: { eContent: (der) => Buffer.concat([der.subarray(0, -1), Buffer.from([1])]) },
-      }),
-  },
-  {
-    code: 'der_not_canonical',
-    name: 'signed attributes that are not in DER order',
-    make: (lab) => lab.specimen({ seams: { signedAttributes: reversed } }),
-  },
-  { code: 'der_too_deep', name: '1 000 levels of nesting', make: unsigned(nested(1000)) },
-  { code: 'der_too_large', name: '300 000 elements', make: unsigned(sequence(Buffer.alloc(600_000, Buffer.from([5, 0])))) },
-  { code: 'der_too_large', name: 'a megabyte of octets', make: unsigned(octetString(Buffer.alloc(1024 * 1024))) },
-  {
-    code: 'nonce_too_large',
-    name: 'a nonce of 4 096 octets',
-    make: (lab) => lab.specimen({ seams: { fields: (fields) => ({ ...fields, nonce: 1n << 32760n }) }, withoutRequest: true }),
-  },
-  {
-    code: 'not_signed_data',
-    name: 'ContentInfo is not signedData',
-    make: (lab) => lab.specimen({ seams: { token: (parts) => ({ ...parts, contentType: OID.data }) } }),
-  },
-  {
-    code: 'not_tst_info',
-    name: 'eContentType is id-data',
-    make: (lab) => lab.specimen({ seams: { token: (parts) => ({ ...parts, eContentType: OID.data }) } }),
-  },
-  {
-    code: 'not_tst_info',
-    name: 'eContentType is id-data, and the signed contentType agrees',
-    make: (lab) =>
-      lab.specimen({
-        seams: {
-          token: (parts) => ({ ...parts, eContentType: OID.data }),
-          attributes: (attributes) =>
-            attributes.map((a) => (a.type === OID.contentType ? { ...a, values: [objectIdentifier(OID.data)] } : a)),
-        },
-      }),
-  },
-  {
-    code: 'cms_version',
-    name: 'SignedData version 1 although the content is not id-data',
-    make: (lab) => lab.specimen({ seams: { token: (parts) => ({ ...parts, version: 1 }) } }),
-  },
-  {
-    code: 'cms_version',
-    name: 'SignerInfo version 3 with an issuer and serial number',
-    make: (lab) => lab.specimen({ seams: { signer: (signer) => ({ ...signer, version: 3 }) } }),
-  },
-  tstInfo('content_missing', 'empty eContent', () => Buffer.alloc(0)),
-  {
-    code: 'content_missing',
-    name: 'detached eContent',
-    make: (lab) => lab.specimen({ seams: { token: (parts) => ({ ...parts, eContent: undefined }) } }),
-  },
-  ...[0, 2].map(
-    (version): FaultyCase => ({
-      code: 'tst_info_version',
-      name: `TSTInfo version ${version}`,
-      make: (lab) => lab.specimen({ seams: { fields: (fields) => ({ ...fields, version }) } }),
-    }),
+  fault(
+    'der_malformed',
+    'a lone INTEGER',
+    bend(() => der.integer(0)),
   ),
-  {
-    code: 'tst_info_extension',
-    name: 'a critical TSTInfo extension that nobody knows',
-    make: (lab) =>
-      lab.specimen({
-        seams: { fields: (fields) => ({ ...fields, extensions: [extension(UNKNOWN_OID, true, boolean(true))] }) },
-      }),
-  },
+  fault(
+    'der_malformed',
+    'an empty SEQUENCE',
+    bend(() => der.sequence()),
+  ),
+  fault(
+    'der_truncated',
+    'the last octet cut off',
+    bend((answer) => answer.subarray(0, -1)),
+  ),
+  fault(
+    'der_truncated',
+    'cut in the middle',
+    bend((answer) => answer.subarray(0, answer.length >> 1)),
+  ),
+  fault(
+    'der_truncated',
+    'one octet',
+    bend((answer) => answer.subarray(0, 1)),
+  ),
+  fault(
+    'der_truncated',
+    'nothing at all',
+    bend(() => Buffer.alloc(0)),
+  ),
+  fault('der_trailing', 'an octet after the end', bend(followed(0))),
+  fault('der_trailing', 'a NULL after the end', bend(followed(5, 0))),
+  fault(
+    'der_trailing',
+    'a third element in TimeStampResp',
+    bend((answer) => der.sequence(contentsOf(answer), NULL)),
+  ),
+  fault('der_trailing', 'octets after TSTInfo', tstInfo(followed(5, 0))),
+  fault(
+    'der_trailing',
+    'a further element in TSTInfo',
+    tstInfo((info) => der.sequence(contentsOf(info), der.octetString(Buffer.from('more')))),
+  ),
+  fault('der_length', 'a length longer than needed', bend(nonMinimal)),
+  fault('der_length', 'an indefinite length', bend(indefinite)),
+  fault('der_length', 'a length longer than needed inside what is signed', tstInfo(nonMinimal)),
+  fault('der_length', 'an indefinite length inside what is signed', tstInfo(indefinite)),
+  fault(
+    'der_not_canonical',
+    'an INTEGER with a leading zero inside what is signed',
+    tstInfo((info) => der.sequence(Buffer.from([2, 2, 0, 1]), contentsOf(info).subarray(der.integer(1).length))),
+  ),
+  fault('der_not_canonical', 'a BOOLEAN that is neither 00 nor FF inside what is signed', orderingOf1),
+  fault('der_not_canonical', 'signed attributes that are not in DER order', { seams: { signedAttributes: reversed } }),
+  fault('der_too_deep', '1 000 levels of nesting', unsigned(nested(1000))),
+  fault('der_too_large', '300 000 elements', unsigned(der.sequence(Buffer.alloc(600_000, NULL)))),
+  fault('der_too_large', 'a megabyte of octets', unsigned(der.octetString(Buffer.alloc(1024 * 1024)))),
+  fault('nonce_too_large', 'a nonce of 4 096 octets', unasked(fields({ nonce: 1n << 32760n }))),
+  fault('not_signed_data', 'ContentInfo is not signedData', token({ contentType: OID.data })),
+  fault('not_tst_info', 'eContentType is id-data', ofData),
+  fault('not_tst_info', 'eContentType is id-data, and the signed contentType agrees', ofDataAndSaysSo),
+  fault('cms_version', 'SignedData version 1 although the content is not id-data', token({ version: 1 })),
+  fault('cms_version', 'SignerInfo version 3 with an issuer and serial number', signerInfo({ version: 3 })),
+  fault(
+    'content_missing',
+    'empty eContent',
+    tstInfo(() => Buffer.alloc(0)),
+  ),
+  fault('content_missing', 'detached eContent', token({ eContent: undefined })),
+  fault('tst_info_version', 'TSTInfo version 0', fields({ version: 0 })),
+  fault('tst_info_version', 'TSTInfo version 2', fields({ version: 2 })),
+  fault(
+    'tst_info_extension',
+    'a critical TSTInfo extension that nobody knows',
+    fields({ extensions: [extension(UNKNOWN_OID, true, der.boolean(true))] }),
+  ),
 ];
 
 /** A SET OF with its elements in descending order. */
@@ -180,11 +155,11 @@ function reversed(set: Buffer): Buffer {
     elements.unshift(rest.subarray(0, length));
     rest = rest.subarray(length);
   }
-  return tlv(0x31, ...elements);
+  return der.tlv(0x31, ...elements);
 }
 
 /** The number of contents octets that a TLV announces. */
-function lengthOf(der: Buffer): number {
-  const first = der[1]!;
-  return first < 0x80 ? first : der.readUIntBE(2, first & 0x7f);
+function lengthOf(tlv: Buffer): number {
+  const first = tlv[1]!;
+  return first < 0x80 ? first : tlv.readUIntBE(2, first & 0x7f);
 }

@@ -1,48 +1,30 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 import type { ReasonCode } from '../../src/shared/domain/reasons.ts';
-import {
-  contextConstructed,
-  contextPrimitive,
-  ia5String,
-  nullValue,
-  objectIdentifier,
-  sequence,
-  setOf,
-  utf8String,
-} from '../../src/shared/rfc3161/asn1/der-writer.ts';
+import * as der from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
 import { directoryName } from '../../src/shared/rfc3161/issue/encode.ts';
 import type { SigningIdentity } from '../../src/shared/rfc3161/issue/issue.ts';
 import { SCHEMES, type SignatureScheme } from '../../src/shared/rfc3161/issue/sign.ts';
-import {
-  basicConstraints,
-  extendedKeyUsage,
-  extension,
-  generateSigningKey,
-  issueCertificate,
-  issueCrl,
-  KEY_USAGE,
-  keyUsage,
-} from '../../src/tsa/certificate.ts';
+import * as x509 from '../../src/tsa/certificate.ts';
 import { createPki, type IntermediateOptions, issueIntermediate, issueSigner, type SignerOptions } from '../../src/tsa/pki.ts';
-import { DAY_MS, type FaultyCase, LAB_NOW_MS, type Specimen, type SpecimenOptions, type TsaLab } from './tsa-lab.ts';
+import { fault, fields, moreCertificates, signedBy, signerInfo, token } from './tsa-changes.ts';
+import { DAY_MS, type FaultyCase, LAB_NOW_MS, type SpecimenOptions, type TsaLab } from './tsa-lab.ts';
 
 /** Refusals 37–46: the signer's certificate and everything above it. The token itself is signed as it should be. */
 
 const CERTIFIED_MS = LAB_NOW_MS - 365 * DAY_MS;
 
-function signer(code: ReasonCode, name: string, options: SignerOptions): FaultyCase {
-  return { code, name, make: (lab) => lab.specimen({ profile: { identity: lab.signer(options) } }) };
-}
-
+const signer = (code: ReasonCode, name: string, options: SignerOptions) => fault(code, name, (lab) => signedBy(lab.signer(options)));
 const extensions = (...list: readonly Buffer[]): SignerOptions => ({ extensions: () => list });
-const endEntity = [basicConstraints(false), keyUsage(KEY_USAGE.digitalSignature)];
-const purposes = (...oids: readonly string[]) => extensions(...endEntity, extendedKeyUsage(oids));
+const timeStamping = x509.extendedKeyUsage([OID.timeStamping]);
+const endEntity = [x509.basicConstraints(false), x509.keyUsage(x509.KEY_USAGE.digitalSignature)];
+const purposes = (...oids: readonly string[]) => extensions(...endEntity, x509.extendedKeyUsage(oids));
+const caUsage = x509.keyUsage(x509.KEY_USAGE.digitalSignature, x509.KEY_USAGE.keyCertSign);
 
-/** A token below an intermediate CA of its own. */
-export function below(lab: TsaLab, intermediate: Omit<IntermediateOptions, 'algorithm' | 'nowMs'>, more: SpecimenOptions = {}): Specimen {
+/** Signed below an intermediate CA of its own. */
+export function below(lab: TsaLab, intermediate: Omit<IntermediateOptions, 'algorithm' | 'nowMs'>): SpecimenOptions {
   const issuer = issueIntermediate(lab.pki.root, { algorithm: 'p-256', nowMs: CERTIFIED_MS, ...intermediate });
-  return lab.specimen({ profile: { identity: issueSigner(issuer, { nowMs: CERTIFIED_MS }) }, ...more });
+  return signedBy(issueSigner(issuer, { nowMs: CERTIFIED_MS }));
 }
 
 /** Lists of the intermediate CA and of the root, with what each has revoked. */
@@ -51,196 +33,121 @@ export function revocationLists(lab: TsaLab, revokedAtMs: number, of: { signer?:
   const entry = (serialNumber: Buffer) => ({ serialNumber, revokedAtMs, reason });
   const { pki } = lab;
   return [
-    issueCrl({ ...template, revoked: of.signer ? [entry(pki.signer.serialNumber)] : [] }, pki.intermediate),
-    issueCrl({ ...template, revoked: of.intermediate ? [entry(pki.intermediate.serialNumber)] : [] }, pki.root),
+    x509.issueCrl({ ...template, revoked: of.signer ? [entry(pki.signer.serialNumber)] : [] }, pki.intermediate),
+    x509.issueCrl({ ...template, revoked: of.intermediate ? [entry(pki.intermediate.serialNumber)] : [] }, pki.root),
   ];
 }
 
-const policies = (policy: string) => extension(OID.certificatePolicies, false, sequence(sequence(objectIdentifier(policy))));
+const policies = (policy: string) =>
+  x509.extension(OID.certificatePolicies, false, der.sequence(der.sequence(der.objectIdentifier(policy))));
 const requireExplicitPolicy = (after: number) =>
-  extension(OID.policyConstraints, true, sequence(contextPrimitive(0, Buffer.from([after]))));
+  x509.extension(OID.policyConstraints, true, der.sequence(der.contextPrimitive(0, Buffer.from([after]))));
 const permittedNames = (name: Buffer) =>
-  extension(OID.nameConstraints, true, sequence(contextConstructed(0, sequence(directoryName(name)))));
+  x509.extension(OID.nameConstraints, true, der.sequence(der.contextConstructed(0, der.sequence(directoryName(name)))));
 const distinguishedName = (organisation: string) =>
-  sequence(setOf(sequence(objectIdentifier(OID.organizationName), utf8String(organisation))));
+  der.sequence(der.setOf(der.sequence(der.objectIdentifier(OID.organizationName), der.utf8String(organisation))));
 
 function selfCertified(): SigningIdentity {
   const period = { notBeforeMs: CERTIFIED_MS, notAfterMs: LAB_NOW_MS + DAY_MS };
-  const template = { commonName: 'Self', serial: 1n, ...period, extensions: [...endEntity, extendedKeyUsage([OID.timeStamping])] };
-  return issueCertificate(template, generateSigningKey('p-256'));
+  const template = { commonName: 'Self', serial: 1n, ...period, extensions: [...endEntity, timeStamping] };
+  return x509.issueCertificate(template, x509.generateSigningKey('p-256'));
 }
 
-const rsa1024 = () => generateKeyPairSync('rsa', { modulusLength: 1024 });
 const ecdsaSha1: SignatureScheme = {
   ...SCHEMES.ecdsaSha256,
   digest: 'sha1',
-  cmsAlgorithm: sequence(objectIdentifier(OID.ecdsaWithSha1)),
+  cmsAlgorithm: der.sequence(der.objectIdentifier(OID.ecdsaWithSha1)),
   sign: (data, key) => sign('sha1', data, key),
 };
 const rsaSha1: SignatureScheme = {
   digest: 'sha1',
-  certificateAlgorithm: sequence(objectIdentifier(OID.sha1WithRsa), nullValue()),
-  cmsAlgorithm: sequence(objectIdentifier(OID.sha1WithRsa), nullValue()),
+  certificateAlgorithm: der.sequence(der.objectIdentifier(OID.sha1WithRsa), der.nullValue()),
+  cmsAlgorithm: der.sequence(der.objectIdentifier(OID.sha1WithRsa), der.nullValue()),
   sign: (data, key) => sign('sha1', data, key),
 };
-const rsaKey = () => generateKeyPairSync('rsa', { modulusLength: 2048 });
+const rsaKey = (modulusLength: number) => generateKeyPairSync('rsa', { modulusLength });
 
-const PURPOSE_FAULTS: readonly FaultyCase[] = [
+const revoked = (name: string, of: { signer?: boolean; intermediate?: boolean }) =>
+  fault('certificate_revoked', name, (lab) => ({ crls: revocationLists(lab, LAB_NOW_MS - DAY_MS, of) }));
+
+function certifiedWithSha1({ pki }: TsaLab): SpecimenOptions {
+  const ca = { ...issueIntermediate(pki.root, { algorithm: 'rsa-2048', nowMs: CERTIFIED_MS }), scheme: rsaSha1 };
+  return signedBy(issueSigner(ca, { nowMs: CERTIFIED_MS }));
+}
+
+export const CERTIFICATE_FAULTS: readonly FaultyCase[] = [
   signer('eku_missing', 'no extended key usage', extensions(...endEntity)),
-  signer('eku_missing', 'no extensions but basicConstraints', extensions(basicConstraints(false))),
+  signer('eku_missing', 'no extensions but basicConstraints', extensions(x509.basicConstraints(false))),
   signer('eku_missing', 'extended key usage for something else only', purposes(OID.serverAuth)),
   signer('eku_missing', 'anyExtendedKeyUsage only', purposes(OID.anyExtendedKeyUsage)),
-  signer('eku_not_critical', 'extended key usage not critical', extensions(...endEntity, extendedKeyUsage([OID.timeStamping], false))),
+  signer('eku_not_critical', 'extended key usage not critical', extensions(...endEntity, x509.extendedKeyUsage([OID.timeStamping], false))),
   signer('eku_other_purpose', 'codeSigning beside timeStamping', purposes(OID.timeStamping, OID.codeSigning)),
   signer('eku_other_purpose', 'serverAuth before timeStamping', purposes(OID.serverAuth, OID.timeStamping)),
   signer('eku_other_purpose', 'anyExtendedKeyUsage beside timeStamping', purposes(OID.timeStamping, OID.anyExtendedKeyUsage)),
   signer('eku_other_purpose', 'a purpose that nobody knows beside timeStamping', purposes(OID.timeStamping, '2.999.3161.39')),
-  signer(
-    'signer_is_ca',
-    'the signer is a CA',
-    extensions(basicConstraints(true), keyUsage(KEY_USAGE.digitalSignature, KEY_USAGE.keyCertSign), extendedKeyUsage([OID.timeStamping])),
-  ),
-  signer(
-    'signer_key_usage',
-    'a key for key agreement only',
-    extensions(basicConstraints(false), keyUsage(4), extendedKeyUsage([OID.timeStamping])),
-  ),
+  signer('signer_is_ca', 'the signer is a CA', extensions(x509.basicConstraints(true), caUsage, timeStamping)),
+  signer('signer_key_usage', 'a key for key agreement only', extensions(x509.basicConstraints(false), x509.keyUsage(4), timeStamping)),
   signer(
     'certificate_extension',
     'a critical extension of the signer that nobody knows',
-    extensions(...endEntity, extendedKeyUsage([OID.timeStamping]), extension('2.999.3161.5', true, nullValue())),
+    extensions(...endEntity, timeStamping, x509.extension('2.999.3161.5', true, der.nullValue())),
   ),
-  {
-    code: 'intermediate_eku',
-    name: 'an intermediate CA for serverAuth only',
-    make: (lab) => below(lab, { extensions: [extendedKeyUsage([OID.serverAuth], false)] }),
-  },
-];
+  fault('intermediate_eku', 'an intermediate CA for serverAuth only', (lab) =>
+    below(lab, { extensions: [x509.extendedKeyUsage([OID.serverAuth], false)] }),
+  ),
 
-const CHAIN_FAULTS: readonly FaultyCase[] = [
-  {
-    code: 'untrusted_root',
-    name: 'a root that is not trusted, with the trusted one’s name',
-    make: (lab) => lab.specimen({ profile: { identity: createPki({ nowMs: CERTIFIED_MS }).signer } }),
-  },
-  {
-    code: 'untrusted_root',
-    name: 'a root that is not trusted but is in the token',
-    make: (lab) => {
-      const other = createPki({ nowMs: CERTIFIED_MS });
-      return lab.specimen({
-        profile: { identity: other.signer },
-        seams: { token: (parts) => ({ ...parts, certificates: [...parts.certificates, other.root.certificate] }) },
-      });
-    },
-  },
-  {
-    code: 'untrusted_root',
-    name: 'a signer that certified itself',
-    make: (lab) => lab.specimen({ profile: { identity: selfCertified() } }),
-  },
-  { code: 'trust_store_empty', name: 'no trust anchor at all', make: (lab) => lab.specimen({ anchors: [] }) },
-  {
-    code: 'untrusted_root',
-    name: 'the intermediate CA is missing',
-    make: (lab) => lab.specimen({ seams: { token: (parts) => ({ ...parts, certificates: [lab.pki.signer.certificate] }) } }),
-  },
-  {
-    code: 'issuer_not_ca',
-    name: 'issued by a certificate that is no CA',
-    make: (lab) => lab.specimen({ profile: { identity: issueSigner(lab.pki.signer, { nowMs: CERTIFIED_MS }) } }),
-  },
+  fault('untrusted_root', 'a root that is not trusted, with the trusted one’s name', () =>
+    signedBy(createPki({ nowMs: CERTIFIED_MS }).signer),
+  ),
+  fault('untrusted_root', 'a root that is not trusted but is in the token', () => {
+    const other = createPki({ nowMs: CERTIFIED_MS });
+    return { ...signedBy(other.signer), ...moreCertificates(other.root.certificate) };
+  }),
+  fault('untrusted_root', 'a signer that certified itself', () => signedBy(selfCertified())),
+  fault('untrusted_root', 'the intermediate CA is missing', (lab) => token({ certificates: [lab.pki.signer.certificate] })),
+  fault('trust_store_empty', 'no trust anchor at all', { anchors: [] }),
+  fault('issuer_not_ca', 'issued by a certificate that is no CA', (lab) => signedBy(issueSigner(lab.pki.signer, { nowMs: CERTIFIED_MS }))),
   signer('certificate_not_valid_at_gen_time', 'the signer expired a day before genTime', {
     notBeforeMs: CERTIFIED_MS,
     notAfterMs: LAB_NOW_MS - DAY_MS,
   }),
   signer('certificate_not_valid_at_gen_time', 'the signer is valid from a day after genTime', { notBeforeMs: LAB_NOW_MS + DAY_MS }),
-  {
-    code: 'certificate_not_valid_at_gen_time',
-    name: 'the intermediate CA expired a day before genTime',
-    make: (lab) => below(lab, { notAfterMs: LAB_NOW_MS - DAY_MS }),
-  },
-  {
-    code: 'certificate_policy',
-    name: 'a CA that requires a policy which the signer does not name',
-    make: (lab) => below(lab, { extensions: [policies('2.999.1'), requireExplicitPolicy(0)] }),
-  },
-  {
-    code: 'certificate_name',
-    name: 'a CA that may certify another organisation only',
-    make: (lab) => below(lab, { extensions: [permittedNames(distinguishedName('Another organisation'))] }),
-  },
-  {
-    code: 'certificate_revoked',
-    name: 'the signer was revoked a day before genTime',
-    make: (lab) => lab.specimen({ crls: revocationLists(lab, LAB_NOW_MS - DAY_MS, { signer: true }) }),
-  },
-  {
-    code: 'certificate_revoked',
-    name: 'the intermediate CA was revoked a day before genTime',
-    make: (lab) => lab.specimen({ crls: revocationLists(lab, LAB_NOW_MS - DAY_MS, { intermediate: true }) }),
-  },
-];
+  fault('certificate_not_valid_at_gen_time', 'the intermediate CA expired a day before genTime', (lab) =>
+    below(lab, { notAfterMs: LAB_NOW_MS - DAY_MS }),
+  ),
+  fault('certificate_policy', 'a CA that requires a policy which the signer does not name', (lab) =>
+    below(lab, { extensions: [policies('2.999.1'), requireExplicitPolicy(0)] }),
+  ),
+  fault('certificate_name', 'a CA that may certify another organisation only', (lab) =>
+    below(lab, { extensions: [permittedNames(distinguishedName('Another organisation'))] }),
+  ),
+  revoked('the signer was revoked a day before genTime', { signer: true }),
+  revoked('the intermediate CA was revoked a day before genTime', { intermediate: true }),
 
-const NAME_FAULTS: readonly FaultyCase[] = [
-  {
-    code: 'tsa_name_mismatch',
-    name: 'TSTInfo.tsa is the name of the CA',
-    make: (lab) => lab.specimen({ seams: { fields: (f) => ({ ...f, tsa: directoryName(lab.pki.intermediate.subjectName) }) } }),
-  },
-  {
-    code: 'tsa_name_mismatch',
-    name: 'TSTInfo.tsa is an e-mail address that the certificate does not have',
-    make: (lab) =>
-      lab.specimen({ seams: { fields: (f) => ({ ...f, tsa: contextPrimitive(1, ia5String('tsa@example.com').subarray(2)) }) } }),
-  },
-];
+  fault('tsa_name_mismatch', 'TSTInfo.tsa is the name of the CA', (lab) =>
+    fields({ tsa: directoryName(lab.pki.intermediate.subjectName) }),
+  ),
+  fault(
+    'tsa_name_mismatch',
+    'TSTInfo.tsa is an e-mail address that the certificate does not have',
+    fields({ tsa: der.contextPrimitive(1, der.ia5String('tsa@example.com').subarray(2)) }),
+  ),
 
-const STRENGTH_FAULTS: readonly FaultyCase[] = [
-  {
-    code: 'key_too_weak',
-    name: 'an RSA key of 1 024 bits',
-    make: (lab) => lab.specimen({ profile: { identity: lab.signer({ key: { ...rsa1024(), scheme: SCHEMES.rsaSha256 } }) } }),
-  },
-  {
-    code: 'signature_algorithm_weak',
-    name: 'sha1WithRSAEncryption over the attributes',
-    make: (lab) => lab.specimen({ profile: { identity: lab.signer({ key: { ...rsaKey(), scheme: rsaSha1 } }) } }),
-  },
-  {
-    code: 'signature_algorithm_weak',
-    name: 'a certificate signed with SHA-1',
-    make: (lab) => {
-      const ca = { ...issueIntermediate(lab.pki.root, { algorithm: 'rsa-2048', nowMs: CERTIFIED_MS }), scheme: rsaSha1 };
-      return lab.specimen({ profile: { identity: issueSigner(ca, { nowMs: CERTIFIED_MS }) } });
-    },
-  },
-  {
-    code: 'signature_algorithm_unknown',
-    name: 'a signature algorithm that nobody knows',
-    make: (lab) =>
-      lab.specimen({
-        seams: { signer: (info) => ({ ...info, signatureAlgorithm: sequence(objectIdentifier('2.999.3161.46')) }) },
-      }),
-  },
-  {
-    code: 'signature_algorithm_weak',
-    name: 'the signature called ecdsa-with-SHA1',
-    make: (lab) =>
-      lab.specimen({
-        seams: { signer: (info) => ({ ...info, signatureAlgorithm: sequence(objectIdentifier(OID.ecdsaWithSha1)) }) },
-      }),
-  },
-  {
-    code: 'signature_algorithm_mismatch',
-    name: 'the signature called RSA although the key is not',
-    make: (lab) => lab.specimen({ seams: { signer: (info) => ({ ...info, signatureAlgorithm: SCHEMES.rsaSha256.certificateAlgorithm }) } }),
-  },
-  {
-    code: 'signature_algorithm_weak',
-    name: 'attributes digested and signed with ECDSA and SHA-1',
-    make: (lab) => lab.specimen({ profile: { identity: { ...lab.pki.signer, scheme: ecdsaSha1 } } }),
-  },
+  signer('key_too_weak', 'an RSA key of 1 024 bits', { key: { ...rsaKey(1024), scheme: SCHEMES.rsaSha256 } }),
+  signer('signature_algorithm_weak', 'sha1WithRSAEncryption over the attributes', { key: { ...rsaKey(2048), scheme: rsaSha1 } }),
+  fault('signature_algorithm_weak', 'a certificate signed with SHA-1', certifiedWithSha1),
+  fault(
+    'signature_algorithm_unknown',
+    'a signature algorithm that nobody knows',
+    signerInfo({ signatureAlgorithm: der.sequence(der.objectIdentifier('2.999.3161.46')) }),
+  ),
+  fault('signature_algorithm_weak', 'the signature called ecdsa-with-SHA1', signerInfo({ signatureAlgorithm: ecdsaSha1.cmsAlgorithm })),
+  fault(
+    'signature_algorithm_mismatch',
+    'the signature called RSA although the key is not',
+    signerInfo({ signatureAlgorithm: SCHEMES.rsaSha256.certificateAlgorithm }),
+  ),
+  fault('signature_algorithm_weak', 'attributes digested and signed with ECDSA and SHA-1', (lab) =>
+    signedBy({ ...lab.pki.signer, scheme: ecdsaSha1 }),
+  ),
 ];
-
-export const CERTIFICATE_FAULTS: readonly FaultyCase[] = [...PURPOSE_FAULTS, ...CHAIN_FAULTS, ...NAME_FAULTS, ...STRENGTH_FAULTS];

@@ -3,8 +3,11 @@ import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { ServiceError } from '../../src/shared/domain/service-error.ts';
 import { type Proof, sha256Imprint } from '../../src/shared/domain/stamp.ts';
+import { isTransient } from '../../src/shared/queue/consumer.ts';
+import type { WorkerReply } from '../../src/shared/queue/sent-reply.ts';
 import type { StampItem } from '../../src/shared/queue/stamp-job.ts';
 import { openStore } from '../../src/shared/store/store.ts';
+import { createStampProcessor } from '../../src/workers/processors/stamp.ts';
 import {
   ProviderError,
   type StampSubject,
@@ -23,8 +26,10 @@ const [idOf, idsOf] = [
   (items: readonly { readonly tokenId: string }[]) => items.map(({ tokenId }) => tokenId),
 ];
 
+type Failures = Readonly<Record<string, () => unknown>>;
+
 /** A maker of stamps in a store of its own. */
-function startMaker(failures: Readonly<Record<string, () => unknown>> = {}) {
+function startMaker(failures: Failures = {}) {
   const store = openStore(freshStore(), pino({ level: 'silent' }));
   onTestFinished(() => store.close());
   const asked: string[] = [];
@@ -110,14 +115,76 @@ test('what every TSA refuses is never owed, however long ago it was asked for an
   expect(await counted()).toEqual({ stamps: 0, failed: 0 });
 });
 
-test('E11: an item that cannot be made, and a key that cannot be read, are told only when the others are stored and counted', async () => {
-  const unavailable = new ServiceError('store_unavailable', 'The store cannot be reached at the moment.');
-  const { make, store, counted } = startMaker({ c: () => unavailable });
-  const [good, broken, another, away] = [itemOf('a'), { ...itemOf('a'), imprint: sha256Imprint('ab') }, itemOf('b'), itemOf('c')];
-  await expect(make([good, broken], { mayExist: false })).rejects.toThrow(`the digest of ${broken.tokenId} is no sha256`);
-  await expect(make([away, another], { mayExist: false })).rejects.toBe(unavailable);
-  expect(idsOf(await store.stamps.findMany([good, broken, another, away].map(idOf))).toSorted()).toEqual(
-    [good, another].map(idOf).toSorted(),
+const acceptedAt = 1_000_000;
+const jobItem = (letter = 'a'): StampItem => ({ ...itemOf(letter), acceptedAt });
+const broken = (): StampItem => ({ ...jobItem(), imprint: sha256Imprint('ab') });
+const nobodyCould = () => new ProviderError('nobody could');
+
+interface Run {
+  readonly failures?: Failures;
+  /** When the provider has answered, milliseconds after the items were accepted. */
+  readonly answeredAfterMs?: number;
+  readonly isOurs?: boolean;
+}
+
+/** One run of a job: what it threw, the outcomes that callers were told, and what is left of the job. */
+async function runJob(items: readonly StampItem[], { failures = {}, answeredAfterMs = 500, isOurs = true }: Run = {}) {
+  const { make, store, asked, counted } = startMaker(failures);
+  const told = new Map<string, string>();
+  const kept: object[] = [];
+  const process = createStampProcessor({
+    ...store,
+    makeStamps: make,
+    appendOutputs: async () => new Map(),
+    sendReplies: async (_to, replies: readonly WorkerReply[]) => {
+      for (const { tokenId, outcome } of replies) told.set(tokenId, outcome);
+    },
+    announce: async () => undefined,
+    clock: () => acceptedAt + (asked.length > 0 ? answeredAfterMs : 0),
+    log: pino({ level: 'silent' }),
+    waitMs: 10_000,
+  });
+  const run = { jobId: 'job', isRetry: false, isOurs: async () => isOurs, keepOnly: async (rest: object) => void kept.push(rest) };
+  const thrown = await process({ replyTo: 'api', items: [...items] }, run).then(
+    () => undefined,
+    (error: unknown) => error,
   );
-  expect(await counted()).toEqual({ stamps: 2, failed: 0 });
+  return { thrown, told: items.map(({ tokenId }) => told.get(tokenId)), kept: kept[0], asked, counted: await counted() };
+}
+
+test('E9: a caller is told that no provider stamped only where nobody will stamp it any more', async () => {
+  const failures = { c: nobodyCould };
+  expect(await runJob([jobItem('c')], { failures })).toMatchObject({ thrown: undefined, told: ['failed'], kept: undefined });
+  // Another worker has the job, and may have stamped.
+  const { thrown, told } = await runJob([jobItem('c')], { failures, isOurs: false });
+  expect([isTransient(thrown), told]).toEqual([true, [undefined]]);
+});
+
+test('E11: where the caller has had its 504 meanwhile, the stamp is owed', async () => {
+  const one = jobItem('c');
+  const { thrown, told, kept } = await runJob([one], { failures: { c: nobodyCould }, answeredAfterMs: 9_500 });
+  expect([isTransient(thrown), told, kept]).toEqual([true, [undefined], { replyTo: 'api', items: [one] }]);
+});
+
+test('E11: an item that cannot be made is alone kept and told of; the others of its job are made, answered, counted, and asked for once', async () => {
+  const items = [jobItem(), broken(), jobItem(), broken(), jobItem()];
+  const { thrown, told, kept, asked, counted } = await runJob(items);
+  expect(told).toEqual(['stamped', undefined, 'stamped', undefined, 'stamped']);
+  expect(kept).toEqual({ replyTo: 'api', items: [items[1], items[3]] });
+  expect([isTransient(thrown), String(thrown)]).toEqual([false, `Error: the digest of ${items[1]!.tokenId} is no sha256`]);
+  expect(asked.toSorted()).toEqual([items[0], items[2], items[4]].map((one) => idOf(one!)).toSorted());
+  expect(counted).toEqual({ stamps: 3, failed: 0 });
+});
+
+test('E11: beside one that is owed, the job is tried again for both', async () => {
+  const items = [jobItem('c'), broken(), jobItem()];
+  const { thrown, told, kept } = await runJob(items, { failures: { c: nobodyCould }, answeredAfterMs: 9_500 });
+  expect([isTransient(thrown), told]).toEqual([true, [undefined, undefined, 'stamped']]);
+  expect(kept).toEqual({ replyTo: 'api', items: [items[0], items[1]] });
+});
+
+test('E10: while the store is away the whole job is tried again, as it was; what was stamped beside is stored and counted', async () => {
+  const lost = new ServiceError('store_unavailable', 'The store cannot be reached.');
+  const run = await runJob([jobItem('c'), jobItem()], { failures: { c: () => lost } });
+  expect(run).toMatchObject({ thrown: lost, kept: undefined, counted: { stamps: 1, failed: 0 } });
 });

@@ -1,12 +1,9 @@
-import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createMerkleTree } from '../../../src/api/services/workflows/merkle-tree.ts';
 import type { TreeHead } from '../../../src/shared/domain/merkle.ts';
 import { verifyConsistency } from '../../../src/shared/domain/merkle-proof.ts';
-
-const outputs = (count: number, seed = ''): Buffer[] =>
-  Array.from({ length: count }, (_, i) => createHash('sha256').update(`${seed}${i}`).digest());
+import { ctInputs, definedRoot, outputs } from '../../support/merkle-lab.ts';
 
 function treeOf(inputs: readonly Uint8Array[]) {
   const tree = createMerkleTree();
@@ -17,50 +14,38 @@ function treeOf(inputs: readonly Uint8Array[]) {
 const largest = 40;
 const tree = treeOf(outputs(largest));
 
-/** RFC 9162 §2.1.4.1, transcribed as it is defined: the oracle that nothing of ours shares code with but the roots of whole trees. */
+/** RFC 9162 §2.1.4.1, transcribed as it is defined: the oracle that nothing of ours shares code with. */
 function definedSubproof(m: number, inputs: readonly Uint8Array[], isKnown: boolean): Buffer[] {
-  const rootOf = (leaves: readonly Uint8Array[]) => Buffer.from(treeOf(leaves).headAt(leaves.length).rootHash);
-  if (m === inputs.length) return isKnown ? [] : [rootOf(inputs)];
+  if (m === inputs.length) return isKnown ? [] : [definedRoot(inputs)];
   let k = 1;
   while (k * 2 < inputs.length) k *= 2;
   return m <= k
-    ? [...definedSubproof(m, inputs.slice(0, k), isKnown), rootOf(inputs.slice(k))]
-    : [...definedSubproof(m - k, inputs.slice(k), false), rootOf(inputs.slice(0, k))];
+    ? [...definedSubproof(m, inputs.slice(0, k), isKnown), definedRoot(inputs.slice(k))]
+    : [...definedSubproof(m - k, inputs.slice(k), false), definedRoot(inputs.slice(0, k))];
 }
 
 describe('consistency proof (RFC 9162 §2.1.4)', () => {
   // google/certificate-transparency, cpp/merkletree/merkle_tree_test.cc: kInputs, kSHA256Proofs.
-  const inputs = ['', '00', '10', '2021', '3031', '40414243', '5051525354555657', '606162636465666768696a6b6c6d6e6f'];
-  const published = treeOf(inputs.map((text) => Buffer.from(text, 'hex')));
+  const published = treeOf(ctInputs);
+  const [secondPair, firstFour, lastFour] = [
+    '5f083f0a1a33ca076a95279832580db3e0ef4584bdff1f54c8a360f50de3031e',
+    'd37ee418976dd95753c1c73862b9398fa2a2cf9b4ff0fdfe8b30cd95209614b7',
+    '6b47aaf29ee3c2af9af889bc1fb9254dabd31177f16232dd6aab035ca39bf6e4',
+  ];
   it.each([
-    { first: 1, second: 1, path: [] },
-    {
-      first: 1,
-      second: 8,
-      path: [
-        '96a296d224f285c67bee93c30f8a309157f0daa35dc5b87e410b78630a09cfc7',
-        '5f083f0a1a33ca076a95279832580db3e0ef4584bdff1f54c8a360f50de3031e',
-        '6b47aaf29ee3c2af9af889bc1fb9254dabd31177f16232dd6aab035ca39bf6e4',
-      ],
-    },
-    {
-      first: 6,
-      second: 8,
-      path: [
+    [1, 1, []],
+    [1, 8, ['96a296d224f285c67bee93c30f8a309157f0daa35dc5b87e410b78630a09cfc7', secondPair, lastFour]],
+    [
+      6,
+      8,
+      [
         '0ebc5d3437fbe2db158b9f126a1d118e308181031d0a949f8dededebc558ef6a',
         'ca854ea128ed050b41b35ffc1b87b8eb2bde461e9e3b5596ece6b9d5975a0ae0',
-        'd37ee418976dd95753c1c73862b9398fa2a2cf9b4ff0fdfe8b30cd95209614b7',
+        firstFour,
       ],
-    },
-    {
-      first: 2,
-      second: 5,
-      path: [
-        '5f083f0a1a33ca076a95279832580db3e0ef4584bdff1f54c8a360f50de3031e',
-        'bc1a0643b12e4d2d7c77918f44e0f4f79a838b6cf9ec5b5c283e1f4d88599e6b',
-      ],
-    },
-  ])('equals the published proof from $first to $second', ({ first, second, path }) => {
+    ],
+    [2, 5, [secondPair, 'bc1a0643b12e4d2d7c77918f44e0f4f79a838b6cf9ec5b5c283e1f4d88599e6b']],
+  ])('equals the published proof from %i to %i', (first, second, path) => {
     const proof = published.proveConsistency(first, second);
     expect(proof.consistencyPath.map((node) => Buffer.from(node).toString('hex'))).toEqual(path);
     expect(verifyConsistency(proof, published.headAt(first), published.headAt(second))).toEqual({ ok: true });

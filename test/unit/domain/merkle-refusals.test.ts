@@ -36,29 +36,23 @@ describe('a verifier must refuse (refusal 48)', () => {
     expect(verifyInclusion(c, doubled, { ...three, treeSize: 4 })).toEqual({ ok: false, fault: 'root_mismatch' });
   });
 
-  it('48: a wrong index', () => {
-    expect(judge({ leafIndex: 3 })).toEqual({ ok: false, fault: 'root_mismatch' });
-    expect(judge({ leafIndex: 6 })).toEqual({ ok: false, fault: 'path_too_long' });
-    for (const leafIndex of [7, -1, 2.5, Number.NaN]) expect(judge({ leafIndex })).toEqual({ ok: false, fault: 'leaf_index_out_of_range' });
-  });
-
-  it('48: a wrong size, also one whose paths have the same shape', () => {
-    for (const treeSize of [0, 1, 2, 5, 6, 8, 14, 7.5, Number.NaN]) {
-      expect(judge({ treeSize })).toEqual({ ok: false, fault: 'tree_size_mismatch' });
-    }
-  });
-
-  it('48: a path that is too long, too short, or holds something that is no hash', () => {
-    expect(judge({ inclusionPath: [...proof.inclusionPath, head.rootHash] })).toEqual({ ok: false, fault: 'path_too_long' });
-    expect(judge({ inclusionPath: proof.inclusionPath.slice(0, -1) })).toEqual({ ok: false, fault: 'path_too_short' });
-    expect(judge({ inclusionPath: [...proof.inclusionPath, Buffer.alloc(0)] })).toEqual({ ok: false, fault: 'hash_malformed' });
-    expect(judge({}, inputs[2], { treeSize: 7, rootHash: Buffer.alloc(31) })).toEqual({ ok: false, fault: 'hash_malformed' });
-  });
+  const { inclusionPath } = proof;
+  const wrong: readonly (readonly [what: string, changed: Partial<InclusionProof>, fault: string])[] = [
+    ['another index', { leafIndex: 3 }, 'root_mismatch'],
+    ['an index whose path is shorter', { leafIndex: 6 }, 'path_too_long'],
+    ...[7, -1, 2.5, Number.NaN].map((leafIndex) => [`the index ${leafIndex}`, { leafIndex }, 'leaf_index_out_of_range'] as const),
+    ...[0, 6, 8, 14, 7.5, Number.NaN].map((treeSize) => [`the size ${treeSize}`, { treeSize }, 'tree_size_mismatch'] as const),
+    ['a path that is too long', { inclusionPath: [...inclusionPath, head.rootHash] }, 'path_too_long'],
+    ['a path that is too short', { inclusionPath: inclusionPath.slice(0, -1) }, 'path_too_short'],
+    ['something that is no hash', { inclusionPath: [...inclusionPath, Buffer.alloc(0)] }, 'hash_malformed'],
+  ];
+  it.each(wrong)('48: %s', (_what, changed, fault) => expect(judge(changed)).toEqual({ ok: false, fault }));
 
   it("48: another workflow's proof", () => {
     const other = createInclusionProver(outputs(7, 'other'));
     expect(verifyInclusion(outputs(7, 'other')[2]!, other.proveInclusion(2), head)).toEqual({ ok: false, fault: 'root_mismatch' });
     expect(judge({}, inputs[2], other)).toEqual({ ok: false, fault: 'root_mismatch' });
+    expect(judge({}, inputs[2], { treeSize: 7, rootHash: Buffer.alloc(31) })).toEqual({ ok: false, fault: 'hash_malformed' });
   });
 
   it('48: any other leaf, index, size, path or root than the one that was proven', () => {

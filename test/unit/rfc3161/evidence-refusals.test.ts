@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { contentsOf, parseDer } from '../../../src/shared/rfc3161/asn1/der.ts';
 import { contextConstructed, integer, nullValue, octetString, sequence, tlv } from '../../../src/shared/rfc3161/asn1/der-writer.ts';
 import { encodeRecord } from '../../../src/shared/rfc3161/ers/encode.ts';
 import { rootOf } from '../../../src/shared/rfc3161/ers/hash-tree.ts';
@@ -41,9 +42,10 @@ const sha512Token = lab.stamp(imprintOf(hash('sha512', token), 'sha512'));
 const deepTree = (levels: number) => [[digest], ...Array.from({ length: levels - 1 }, () => [stranger])];
 const deep = (levels: number) => batched(deepTree(levels), lab.stamp(imprintOf(rootOf('sha256', deepTree(levels)))));
 
-function renewed(second: Buffer): Buffer {
-  return record({ chains: [[timeStamp(), timeStamp(undefined, second)]] });
-}
+const chains = (...chains: readonly (readonly Buffer[])[]) => record({ chains });
+/** One without a hash tree. */
+const plain = (signed = token) => timeStamp(undefined, signed);
+const renewed = (second: Buffer) => chains([plain(), plain(second)]);
 const named = (algorithm: Buffer) => record({ chains: [[timeStamp([[digest]], token, algorithm)]] });
 const renewalImprint = () => imprintOf(hash('sha256', token));
 const pairToken = () => lab.stamp(imprintOf(hash('sha256', ...[digest, stranger].sort(Buffer.compare))));
@@ -70,11 +72,7 @@ const refused: readonly Case[] = [
   ['evidence_root_mismatch', 'a pair hashed in descending order', () => descendingPair(), imprint],
   ['evidence_algorithm_mismatch', 'another algorithm than the token’s', () => named(digestIdentifier('sha512'))],
   ['evidence_algorithm_mismatch', 'the algorithm is not announced', () => record({ algorithms: [digestIdentifier('sha512')] })],
-  [
-    'evidence_algorithm_mismatch',
-    'a chain of two algorithms',
-    () => record({ chains: [[timeStamp(), timeStamp(undefined, sha512Token)]] }),
-  ],
+  ['evidence_algorithm_mismatch', 'a chain of two algorithms', () => renewed(sha512Token)],
   ['imprint_algorithm_weak', 'SHA-1 announced', () => record({ algorithms: [digestIdentifier('sha256'), digestIdentifier('sha1')] })],
   ['evidence_list_empty', 'no digest algorithms', () => record({ algorithms: [] })],
   ['evidence_list_empty', 'no chains', () => record({ chains: [] })],
@@ -86,40 +84,19 @@ const refused: readonly Case[] = [
   ['evidence_too_deep', '65 levels', () => deep(65)],
   ['evidence_order', 'a renewal older than what it renews', () => renewed(renewalOf(token, LAB_NOW_MS - SECOND))],
   ['evidence_link_mismatch', 'a renewal of another token', () => renewed(renewalOf(batch.token))],
-  [
-    'evidence_link_mismatch',
-    'tokens swapped',
-    () => record({ chains: [[timeStamp(undefined, renewalOf(token)), timeStamp()]] }),
-    renewalImprint(),
-  ],
-  [
-    'evidence_link_mismatch',
-    'a chain that is not over the document',
-    () => record({ chains: [[timeStamp()], [timeStamp(undefined, renewalOf(token))]] }),
-  ],
+  ['evidence_link_mismatch', 'tokens swapped', () => chains([plain(renewalOf(token)), plain()]), renewalImprint()],
+  ['evidence_link_mismatch', 'a chain that is not over the document', () => chains([plain()], [plain(renewalOf(token))])],
   ['evidence_hash_needed', 'several hashes and none asked for', () => batched([[digest, stranger]], pairToken())],
   ['der_trailing', 'bytes after the end', () => Buffer.concat([record(), Buffer.of(0)])],
-  [
-    'der_trailing',
-    'a member too many',
-    () => sequence(integer(1), sequence(digestIdentifier('sha256')), sequence(sequence(timeStamp())), nullValue()),
-  ],
+  ['der_trailing', 'a member too many', () => sequence(contentsOf(parseDer(record())), nullValue())],
   ['der_truncated', 'cut off', () => record().subarray(0, -1)],
   ['der_length', 'BER: an indefinite length', () => indefinite(record())],
-  ['der_length', 'a token in BER', () => record({ chains: [[timeStamp(undefined, indefinite(token))]] })],
-  [
-    'der_malformed',
-    'a hash that is no octet string',
-    () => record({ chains: [[sequence(contextConstructed(2, sequence(integer(1))), token)]] }),
-  ],
-  ['der_too_large', '33 tokens', () => record({ chains: [Array.from({ length: 33 }, () => timeStamp())] })],
+  ['der_length', 'a token in BER', () => chains([plain(indefinite(token))])],
+  ['der_malformed', 'a hash that is no octet string', () => chains([sequence(contextConstructed(2, sequence(integer(1))), token)])],
+  ['der_too_large', '33 tokens', () => chains(Array.from({ length: 33 }, () => plain()))],
   ['der_too_large', '257 certificates in two tokens', () => crowded(128, 129)],
   ['der_too_large', '8 193 hashes', () => batched([Array.from({ length: 8_193 }, () => stranger)])],
-  [
-    'not_signed_data',
-    'no token in it',
-    () => record({ chains: [[timeStamp(undefined, sequence(digestIdentifier('sha256').subarray(2)))]] }),
-  ],
+  ['not_signed_data', 'no token in it', () => chains([plain(sequence(digestIdentifier('sha256').subarray(2)))])],
 ];
 
 describe('an evidence record that must be refused', () => {
@@ -164,13 +141,13 @@ describe('what is not wrong with it', () => {
 function crowded(first: number, second: number): Buffer {
   const one = lab.stamp(imprint, { certificates: first });
   const another = lab.stamp(imprintOf(hash('sha256', one)), { certificates: second });
-  return record({ chains: [[timeStamp(undefined, one), timeStamp(undefined, another)]] });
+  return chains([plain(one), plain(another)]);
 }
 
 function manyTokens(count: number): Buffer {
   const tokens = [token];
   while (tokens.length < count) tokens.push(renewalOf(tokens.at(-1)!));
-  return record({ chains: [tokens.map((one) => timeStamp(undefined, one))] });
+  return chains(tokens.map(plain));
 }
 
 it('a record that we write has no fault', () => {

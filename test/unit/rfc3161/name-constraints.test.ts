@@ -1,14 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  contextConstructed,
-  contextPrimitive,
-  ia5String,
-  objectIdentifier,
-  octetString,
-  sequence,
-  setOf,
-  utf8String,
-} from '../../../src/shared/rfc3161/asn1/der-writer.ts';
+import * as der from '../../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../../src/shared/rfc3161/asn1/oids.ts';
 import { directoryName } from '../../../src/shared/rfc3161/issue/encode.ts';
 import { basicConstraints, extendedKeyUsage, extension, KEY_USAGE, keyUsage, pem } from '../../../src/tsa/certificate.ts';
@@ -19,19 +10,19 @@ import { withFile } from '../../support/with-file.ts';
 
 /** RFC 5280 §4.2.1.10; PKITS has no addresses, and OpenSSL has the last word on each. */
 
-const text = (tag: number) => (value: string) => contextPrimitive(tag, Buffer.from(value, 'latin1'));
+const text = (tag: number) => (value: string) => der.contextPrimitive(tag, Buffer.from(value, 'latin1'));
 const [mail, dns, uri] = [text(1), text(2), text(6)];
-const ip = (...octets: readonly number[]) => contextPrimitive(7, Buffer.from(octets));
+const ip = (...octets: readonly number[]) => der.contextPrimitive(7, Buffer.from(octets));
 const named = (organisation: string) =>
-  directoryName(sequence(setOf(sequence(objectIdentifier(OID.organizationName), utf8String(organisation)))));
+  directoryName(der.sequence(der.setOf(der.sequence(der.objectIdentifier(OID.organizationName), der.utf8String(organisation)))));
 
 const constraints = (permitted: readonly Buffer[], excluded: readonly Buffer[] = []) =>
   extension(
     OID.nameConstraints,
     true,
-    sequence(
-      ...(permitted.length > 0 ? [contextConstructed(0, ...permitted.map((base) => sequence(base)))] : []),
-      ...(excluded.length > 0 ? [contextConstructed(1, ...excluded.map((base) => sequence(base)))] : []),
+    der.sequence(
+      ...(permitted.length > 0 ? [der.contextConstructed(0, ...permitted.map((base) => der.sequence(base)))] : []),
+      ...(excluded.length > 0 ? [der.contextConstructed(1, ...excluded.map((base) => der.sequence(base)))] : []),
     ),
   );
 
@@ -46,7 +37,7 @@ async function verdicts(limits: Buffer, alternativeName: Buffer): Promise<{ ours
       basicConstraints(false),
       keyUsage(KEY_USAGE.digitalSignature),
       extendedKeyUsage([OID.timeStamping]),
-      extension(OID.subjectAltName, false, sequence(alternativeName)),
+      extension(OID.subjectAltName, false, der.sequence(alternativeName)),
     ],
   });
   const result = judgeRaw(tokenBy(signer), { anchors: [root.certificate] });
@@ -89,14 +80,14 @@ describe('name constraints', () => {
   });
 
   it('of a kind that nobody knows bind the names of that kind only', async () => {
-    const other = contextConstructed(0, objectIdentifier('2.999.1'), contextConstructed(0, ia5String('x')));
+    const other = der.contextConstructed(0, der.objectIdentifier('2.999.1'), der.contextConstructed(0, der.ia5String('x')));
     expect((await verdicts(constraints([other]), dns('a.example'))).ours).toBe('good');
     expect((await verdicts(constraints([other]), other)).ours).toBe('certificate_name');
   });
 
   it('must be well-formed', async () => {
     expect((await verdicts(constraints([ip(192, 0, 2, 0)]), dns('a.example'))).ours).toBe('certificate_malformed');
-    const notBinding = extension(OID.nameConstraints, true, octetString());
+    const notBinding = extension(OID.nameConstraints, true, der.octetString());
     expect((await verdicts(notBinding, dns('a.example'))).ours).toBe('certificate_malformed');
   });
 });

@@ -1,14 +1,7 @@
 import { generateKeyPairSync, type KeyPairKeyObjectResult, sign } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { ReasonCode } from '../../../src/shared/domain/reasons.ts';
-import {
-  contextConstructed,
-  integer,
-  nullValue,
-  objectIdentifier,
-  octetString,
-  sequence,
-} from '../../../src/shared/rfc3161/asn1/der-writer.ts';
+import * as der from '../../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../../src/shared/rfc3161/asn1/oids.ts';
 import { digestIdentifier, SCHEMES, type SignatureScheme } from '../../../src/shared/rfc3161/issue/sign.ts';
 import {
@@ -25,106 +18,60 @@ import {
 } from '../../support/signature-lab.ts';
 
 describe('signatures that are refused (46)', () => {
+  const [mismatch, unknown, weak] = ['signature_algorithm_mismatch', 'signature_algorithm_unknown', 'signature_algorithm_weak'] as const;
+  const { 'p-256': ec, rsa } = keys;
+  /** Signed over SHA-256, with this name. */
+  const named = (oid: string, ...parameters: readonly Buffer[]) => scheme('sha256', der.sequence(der.objectIdentifier(oid), ...parameters));
+  const usual = { hash: 'sha256', mask: 'sha256', salt: 32 } as const;
+
   it.each<[string, KeyPairKeyObjectResult, SignatureScheme, ReasonCode]>([
-    [
-      'ECDSA with SHA-384 named over a SHA-256 digest',
-      keys['p-256'],
-      { ...ecdsa('sha384'), digest: 'sha256' },
-      'signature_algorithm_mismatch',
-    ],
-    [
-      'ECDSA with parameters',
-      keys['p-256'],
-      scheme('sha256', sequence(objectIdentifier(OID.ecdsaWithSha256), nullValue())),
-      'signature_algorithm_mismatch',
-    ],
-    ['an ECDSA name on an RSA key', keys.rsa, ecdsa('sha256'), 'signature_algorithm_mismatch'],
-    ['an RSA name on an EC key', keys['p-256'], rsaEncryption('sha256'), 'signature_algorithm_mismatch'],
-    [
-      'an Ed25519 name on an EC key',
-      keys['p-256'],
-      scheme('sha512', sequence(objectIdentifier(OID.ed25519))),
-      'signature_algorithm_mismatch',
-    ],
-    [
-      'sha512WithRSA named over a SHA-256 digest',
-      keys.rsa,
-      { ...rsaNamed('sha512', nullValue()), digest: 'sha256' },
-      'signature_algorithm_mismatch',
-    ],
-    ['RSA with parameters that are not NULL', keys.rsa, rsaNamed('sha256', integer(1)), 'signature_algorithm_mismatch'],
-    [
-      'the name of a digest instead of a signature',
-      keys.rsa,
-      scheme('sha256', sequence(objectIdentifier(OID.sha256))),
-      'signature_algorithm_unknown',
-    ],
-    [
-      'the name of a key instead of a signature',
-      keys['p-256'],
-      scheme('sha256', sequence(objectIdentifier(OID.ecPublicKey))),
-      'signature_algorithm_unknown',
-    ],
-    ['md5WithRSA', keys.rsa, scheme('sha256', sequence(objectIdentifier(OID.md5WithRsa), nullValue())), 'signature_algorithm_weak'],
-    ['PSS without parameters', keys.rsa, scheme('sha256', sequence(objectIdentifier(OID.rsaPss))), 'signature_algorithm_mismatch'],
-    ['PSS with the defaults, which are SHA-1', keys.rsa, { ...pss({}), digest: 'sha256' }, 'signature_algorithm_weak'],
-    ['PSS with a mask by default SHA-1', keys.rsa, pss({ hash: 'sha256', salt: 32 }), 'signature_algorithm_weak'],
-    ['PSS with a mask of SHA-1', keys.rsa, pss({ hash: 'sha256', mask: 'sha1', salt: 32 }), 'signature_algorithm_weak'],
-    ['PSS with a mask of another digest', keys.rsa, pss({ hash: 'sha256', mask: 'sha512', salt: 32 }), 'signature_algorithm_mismatch'],
-    [
-      'PSS with an unknown mask',
-      keys.rsa,
-      pss({ hash: 'sha256', mask: 'sha256', salt: 32, maskOid: '2.999.8' }),
-      'signature_algorithm_unknown',
-    ],
-    [
-      'PSS of another digest than the attributes',
-      keys.rsa,
-      { ...pss({ hash: 'sha512', mask: 'sha512', salt: 64 }), digest: 'sha256' },
-      'signature_algorithm_mismatch',
-    ],
-    ['PSS with a negative salt', keys.rsa, pss({ hash: 'sha256', mask: 'sha256', salt: -2, usedSalt: 32 }), 'signature_algorithm_mismatch'],
-    ['PSS with a salt beyond the key', keys.rsa, pss({ hash: 'sha256', mask: 'sha256', salt: 1024, usedSalt: 32 }), 'signature_invalid'],
-    [
-      'PSS with another salt than announced',
-      keys.rsa,
-      pss({ hash: 'sha256', mask: 'sha256', salt: 20, usedSalt: 32 }),
-      'signature_invalid',
-    ],
-    [
-      'PSS with a trailer of its own',
-      keys.rsa,
-      pss({ hash: 'sha256', mask: 'sha256', salt: 32, trailer: 2 }),
-      'signature_algorithm_unknown',
-    ],
-    [
-      'PKCS #1 v1.5 named on a key for PSS',
-      keys['rsa-pss'],
-      { ...pss({ hash: 'sha256', mask: 'sha256', salt: 32 }), cmsAlgorithm: SCHEMES.rsaSha256.cmsAlgorithm },
-      'signature_algorithm_mismatch',
-    ],
+    ['ECDSA with SHA-384 named over a SHA-256 digest', ec, { ...ecdsa('sha384'), digest: 'sha256' }, mismatch],
+    ['ECDSA with parameters', ec, named(OID.ecdsaWithSha256, der.nullValue()), mismatch],
+    ['an ECDSA name on an RSA key', rsa, ecdsa('sha256'), mismatch],
+    ['an RSA name on an EC key', ec, rsaEncryption('sha256'), mismatch],
+    ['an Ed25519 name on an EC key', ec, scheme('sha512', der.sequence(der.objectIdentifier(OID.ed25519))), mismatch],
+    ['sha512WithRSA named over a SHA-256 digest', rsa, { ...rsaNamed('sha512', der.nullValue()), digest: 'sha256' }, mismatch],
+    ['RSA with parameters that are not NULL', rsa, rsaNamed('sha256', der.integer(1)), mismatch],
+    ['the name of a digest instead of a signature', rsa, named(OID.sha256), unknown],
+    ['the name of a key instead of a signature', ec, named(OID.ecPublicKey), unknown],
+    ['md5WithRSA', rsa, named(OID.md5WithRsa, der.nullValue()), weak],
+    ['PSS without parameters', rsa, named(OID.rsaPss), mismatch],
+    ['PSS with the defaults, which are SHA-1', rsa, { ...pss({}), digest: 'sha256' }, weak],
+    ['PSS with a mask by default SHA-1', rsa, pss({ hash: 'sha256', salt: 32 }), weak],
+    ['PSS with a mask of SHA-1', rsa, pss({ ...usual, mask: 'sha1' }), weak],
+    ['PSS with a mask of another digest', rsa, pss({ ...usual, mask: 'sha512' }), mismatch],
+    ['PSS with an unknown mask', rsa, pss({ ...usual, maskOid: '2.999.8' }), unknown],
+    ['PSS of another digest', rsa, { ...pss({ hash: 'sha512', mask: 'sha512', salt: 64 }), digest: 'sha256' }, mismatch],
+    ['PSS with a negative salt', rsa, pss({ ...usual, salt: -2, usedSalt: 32 }), mismatch],
+    ['PSS with a salt beyond the key', rsa, pss({ ...usual, salt: 1024, usedSalt: 32 }), 'signature_invalid'],
+    ['PSS with another salt than announced', rsa, pss({ ...usual, salt: 20, usedSalt: 32 }), 'signature_invalid'],
+    ['PSS with a trailer of its own', rsa, pss({ ...usual, trailer: 2 }), unknown],
+    ['PKCS #1 v1.5 on a key for PSS', keys['rsa-pss'], { ...pss(usual), cmsAlgorithm: SCHEMES.rsaSha256.cmsAlgorithm }, mismatch],
   ])('%s', (_name, key, how, code) => {
     // The certificates are as they should be: only the token is signed like this.
     expect(signedBy(key, how)).toMatchObject(refused(code));
   });
 
   it.each<[string, Buffer, ReasonCode]>([
-    ['parameters', sequence(objectIdentifier(OID.sha256), integer(1)), 'der_malformed'],
-    ['more than parameters', sequence(objectIdentifier(OID.sha256), nullValue(), nullValue()), 'der_trailing'],
-    ['no name', sequence(nullValue()), 'der_malformed'],
+    ['parameters', der.sequence(der.objectIdentifier(OID.sha256), der.integer(1)), 'der_malformed'],
+    ['more than parameters', der.sequence(der.objectIdentifier(OID.sha256), der.nullValue(), der.nullValue()), 'der_trailing'],
+    ['no name', der.sequence(der.nullValue()), 'der_malformed'],
   ])('a digest with %s', (_name, digestAlgorithm, code) => {
     expect(signedBy(keys['p-256'], ecdsa('sha256'), { signer: (parts) => ({ ...parts, digestAlgorithm }) })).toMatchObject(refused(code));
   });
 
   it('PSS whose salt length is no number', () => {
     const sha256 = digestIdentifier('sha256');
-    const mask = sequence(objectIdentifier(OID.mgf1), sha256);
-    const parameters = sequence(
-      contextConstructed(0, sha256),
-      contextConstructed(1, mask),
-      contextConstructed(2, octetString(Buffer.from([32]))),
+    const mask = der.sequence(der.objectIdentifier(OID.mgf1), sha256);
+    const parameters = der.sequence(
+      der.contextConstructed(0, sha256),
+      der.contextConstructed(1, mask),
+      der.contextConstructed(2, der.octetString(Buffer.from([32]))),
     );
-    const how = { ...pss({ hash: 'sha256', mask: 'sha256', salt: 32 }), cmsAlgorithm: sequence(objectIdentifier(OID.rsaPss), parameters) };
+    const how = {
+      ...pss({ hash: 'sha256', mask: 'sha256', salt: 32 }),
+      cmsAlgorithm: der.sequence(der.objectIdentifier(OID.rsaPss), parameters),
+    };
     expect(signedBy(keys.rsa, how)).toMatchObject(refused('der_malformed'));
   });
 
@@ -141,7 +88,7 @@ describe('signatures that are refused (46)', () => {
   });
 
   it('Ed448 in a token, whose digest would be SHAKE256', () => {
-    const ed448 = scheme('sha512', sequence(objectIdentifier(OID.ed448)), (data, key) => sign(null, data, key));
+    const ed448 = scheme('sha512', der.sequence(der.objectIdentifier(OID.ed448)), (data, key) => sign(null, data, key));
     expect(signedBy(generateKeyPairSync('ed448'), ed448)).toMatchObject(refused('signature_algorithm_mismatch'));
   });
 
@@ -164,8 +111,8 @@ describe('signatures that say the right thing and do not hold (29)', () => {
     ['an octet longer', (signature) => Buffer.concat([signature, Buffer.alloc(1)])],
     ['an octet shorter', (signature) => signature.subarray(0, -1)],
     ['with a zero in front', (signature) => Buffer.concat([Buffer.alloc(1), signature])],
-    ['r and s of zero', () => sequence(integer(0), integer(0))],
-    ['r and s of one', () => sequence(integer(1), integer(1))],
+    ['r and s of zero', () => der.sequence(der.integer(0), der.integer(0))],
+    ['r and s of one', () => der.sequence(der.integer(1), der.integer(1))],
     ['something else', () => Buffer.from('signature')],
   ])('%s', (_name, change) => {
     for (const [key, how] of [

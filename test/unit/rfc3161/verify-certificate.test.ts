@@ -1,24 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import {
-  bitString,
-  contextPrimitive,
-  integer,
-  nullValue,
-  objectIdentifier,
-  sequence,
-} from '../../../src/shared/rfc3161/asn1/der-writer.ts';
+import * as der from '../../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../../src/shared/rfc3161/asn1/oids.ts';
 import { genTimeText } from '../../../src/shared/rfc3161/issue/encode.ts';
 import type { VerifyResult } from '../../../src/shared/rfc3161/tsp/types.ts';
-import {
-  authorityKeyIdentifier,
-  basicConstraints,
-  extendedKeyUsage,
-  extension,
-  generateSigningKey,
-  keyUsage,
-  subjectKeyIdentifier,
-} from '../../../src/tsa/certificate.ts';
+import * as x509 from '../../../src/tsa/certificate.ts';
 import { encoded, type MutableDer, mutableOf } from '../../support/der-mutation.ts';
 import { judge } from '../../support/judge.ts';
 import { createTsaLab, DAY_MS, LAB_NOW_MS } from '../../support/tsa-lab.ts';
@@ -27,24 +12,24 @@ const lab = createTsaLab();
 const malformed = { ok: false, code: 'certificate_malformed' };
 
 describe('certificates that are not as X.509 requires', () => {
-  const key = generateSigningKey('p-256');
-  const good = [basicConstraints(false), extendedKeyUsage([OID.timeStamping]), subjectKeyIdentifier(key.publicKey)];
+  const key = x509.generateSigningKey('p-256');
+  const good = [x509.basicConstraints(false), x509.extendedKeyUsage([OID.timeStamping]), x509.subjectKeyIdentifier(key.publicKey)];
   const signerWith = (extensions: readonly Buffer[]) =>
     judge(lab.specimen({ profile: { identity: lab.signer({ key, extensions: () => extensions }) } }));
 
   it('an extension twice', () => {
     expect(signerWith(good)).toMatchObject({ ok: true });
-    expect(signerWith([...good, extendedKeyUsage([OID.timeStamping])])).toMatchObject(malformed);
+    expect(signerWith([...good, x509.extendedKeyUsage([OID.timeStamping])])).toMatchObject(malformed);
   });
 
   it('an extension whose value is not its type', () => {
     const broken = [OID.basicConstraints, OID.keyUsage, OID.extKeyUsage, OID.subjectKeyIdentifier];
     for (const type of broken) {
-      const rest = [basicConstraints(false), keyUsage(0), extendedKeyUsage([OID.timeStamping])].filter(
-        (one) => !one.includes(objectIdentifier(type)),
+      const rest = [x509.basicConstraints(false), x509.keyUsage(0), x509.extendedKeyUsage([OID.timeStamping])].filter(
+        (one) => !one.includes(der.objectIdentifier(type)),
       );
-      expect(signerWith([...rest, extension(type, true, nullValue())]), type).toMatchObject(malformed);
-      expect(signerWith([...rest, extension(type, true, Buffer.from([0x30, 0x80]))]), type).toMatchObject({
+      expect(signerWith([...rest, x509.extension(type, true, der.nullValue())]), type).toMatchObject(malformed);
+      expect(signerWith([...rest, x509.extension(type, true, Buffer.from([0x30, 0x80]))]), type).toMatchObject({
         ok: false,
         code: 'certificate_malformed',
       });
@@ -54,8 +39,8 @@ describe('certificates that are not as X.509 requires', () => {
   it('a period for the use of the key, which genTime must lie in', () => {
     const time = (days: number) => Buffer.from(genTimeText(Math.floor((LAB_NOW_MS + days * DAY_MS) / 1000) * 1000));
     const period = (from: number | undefined, to: number | undefined, critical = false) => {
-      const [start, end] = [from, to].map((days, tag) => (days === undefined ? [] : [contextPrimitive(tag, time(days))]));
-      return signerWith([...good, extension(OID.privateKeyUsagePeriod, critical, sequence(...start!, ...end!))]);
+      const [start, end] = [from, to].map((days, tag) => (days === undefined ? [] : [der.contextPrimitive(tag, time(days))]));
+      return signerWith([...good, x509.extension(OID.privateKeyUsagePeriod, critical, der.sequence(...start!, ...end!))]);
     };
     for (const [from, to] of [
       [-1, 1],
@@ -70,21 +55,21 @@ describe('certificates that are not as X.509 requires', () => {
       [1, undefined],
     ])
       expect(period(from, to)).toMatchObject({ ok: false, code: 'key_usage_period' });
-    expect(signerWith([...good, extension(OID.privateKeyUsagePeriod, false, sequence(integer(1)))])).toMatchObject(malformed);
+    expect(signerWith([...good, x509.extension(OID.privateKeyUsagePeriod, false, der.sequence(der.integer(1)))])).toMatchObject(malformed);
   });
 
   it('an authority key identifier that points elsewhere', () => {
-    const elsewhere = authorityKeyIdentifier(key.publicKey);
+    const elsewhere = x509.authorityKeyIdentifier(key.publicKey);
     expect(signerWith([...good, elsewhere])).toMatchObject({ ok: false, code: 'untrusted_root' });
   });
 
   it('a purpose that is no object identifier, a path length below zero, and purposes that are none', () => {
-    const eku = (value: Buffer) => signerWith([basicConstraints(false), extension(OID.extKeyUsage, true, value)]);
-    expect(eku(sequence(integer(1)))).toMatchObject(malformed);
-    expect(eku(sequence())).toMatchObject(malformed);
-    expect(signerWith([extendedKeyUsage([OID.timeStamping]), extension(OID.basicConstraints, true, sequence(integer(-1)))])).toMatchObject(
-      malformed,
-    );
+    const eku = (value: Buffer) => signerWith([x509.basicConstraints(false), x509.extension(OID.extKeyUsage, true, value)]);
+    expect(eku(der.sequence(der.integer(1)))).toMatchObject(malformed);
+    expect(eku(der.sequence())).toMatchObject(malformed);
+    expect(
+      signerWith([x509.extendedKeyUsage([OID.timeStamping]), x509.extension(OID.basicConstraints, true, der.sequence(der.integer(-1)))]),
+    ).toMatchObject(malformed);
   });
 
   /** The signer's certificate, changed and signed again by its issuer. */
@@ -135,8 +120,8 @@ describe('certificates that are not as X.509 requires', () => {
     ['so many bits that it takes long', OID.rsaEncryption, 65537n, 8193],
     ['an algorithm that is not accepted', '1.2.840.10040.4.1', 65537n, 2048],
   ])('a key with %s (46)', (_name, algorithm, exponent, bits) => {
-    const key = bitString(sequence(integer((1n << BigInt(bits - 1)) + 1n), integer(exponent)));
-    const spki = mutableOf(sequence(sequence(objectIdentifier(algorithm), nullValue()), key));
+    const key = der.bitString(der.sequence(der.integer((1n << BigInt(bits - 1)) + 1n), der.integer(exponent)));
+    const spki = mutableOf(der.sequence(der.sequence(der.objectIdentifier(algorithm), der.nullValue()), key));
     expect(resigned((body) => void body.children.splice(6, 1, spki))).toMatchObject({ ok: false, code: 'key_too_weak' });
   });
 

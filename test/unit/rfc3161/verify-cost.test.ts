@@ -1,15 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { derOf, parseDer } from '../../../src/shared/rfc3161/asn1/der.ts';
-import {
-  integer,
-  nullValue,
-  objectIdentifier,
-  octetString,
-  sequence,
-  setOf,
-  tlv,
-  utf8String,
-} from '../../../src/shared/rfc3161/asn1/der-writer.ts';
+import * as der from '../../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../../src/shared/rfc3161/asn1/oids.ts';
 import { verifyToken } from '../../../src/shared/rfc3161/tsp/verify.ts';
 import { isSameName } from '../../../src/shared/rfc3161/x509/name.ts';
@@ -28,20 +19,20 @@ const tooLarge = { ok: false, code: 'der_too_large' };
 function withDigestAlgorithms(count: number): Buffer {
   const [type, content] = token.children;
   const [version, , ...rest] = content!.children[0]!.children;
-  const algorithm = sequence(objectIdentifier(OID.sha256), nullValue());
-  const algorithms = setOf(...Array.from({ length: count }, () => algorithm));
-  return sequence(derOf(type!), tlv(content!.tag, sequence(derOf(version!), algorithms, ...rest.map(derOf))));
+  const algorithm = der.sequence(der.objectIdentifier(OID.sha256), der.nullValue());
+  const algorithms = der.setOf(...Array.from({ length: count }, () => algorithm));
+  return der.sequence(derOf(type!), der.tlv(content!.tag, der.sequence(derOf(version!), algorithms, ...rest.map(derOf))));
 }
 
 describe('a hostile token', () => {
   it('names no million of failures', () => {
-    const failInfo = tlv(0x03, Buffer.concat([Buffer.of(0), Buffer.alloc(50_000, 0xff)]));
-    expect(judge(sequence(sequence(integer(2), failInfo)))).toMatchObject(tooLarge);
+    const failInfo = der.tlv(0x03, Buffer.concat([Buffer.of(0), Buffer.alloc(50_000, 0xff)]));
+    expect(judge(der.sequence(der.sequence(der.integer(2), failInfo)))).toMatchObject(tooLarge);
   });
 
   it('tells of the words of a refusal only some', () => {
-    const words = sequence(...Array.from({ length: 5_000 }, () => utf8String('no')));
-    const result = judge(sequence(sequence(integer(2), words)));
+    const words = der.sequence(...Array.from({ length: 5_000 }, () => der.utf8String('no')));
+    const result = judge(der.sequence(der.sequence(der.integer(2), words)));
     expect(result).toMatchObject({ ok: false, code: 'not_granted' });
     if (!result.ok) expect(result.detail.length).toBeLessThan(500);
   });
@@ -52,7 +43,7 @@ describe('a hostile token', () => {
   });
 
   it('has a name compared by its octets where that is longer than any name', () => {
-    const nameOf = (text: string) => sequence(setOf(sequence(objectIdentifier('2.5.4.3'), utf8String(text))));
+    const nameOf = (text: string) => der.sequence(der.setOf(der.sequence(der.objectIdentifier('2.5.4.3'), der.utf8String(text))));
     expect(isSameName(nameOf('Some CA'), nameOf('some  ca'))).toBe(true);
     const long = `a${'\u0301\u0323'.repeat(20_000)}`;
     expect(isSameName(nameOf(long), nameOf(`A${long.slice(1)}`))).toBe(false);
@@ -62,17 +53,17 @@ describe('a hostile token', () => {
     const [type, content] = token.children;
     const [version, algorithms, encapsulated, ...rest] = content!.children[0]!.children;
     const [contentType, explicit] = encapsulated!.children;
-    const nested = (levels: number): Buffer => (levels === 0 ? octetString(eContent) : tlv(0x24, nested(levels - 1)));
+    const nested = (levels: number): Buffer => (levels === 0 ? der.octetString(eContent) : der.tlv(0x24, nested(levels - 1)));
     const eContent = derOf(explicit!.children[0]!).subarray(explicit!.children[0]!.content - explicit!.children[0]!.start);
     const inPieces = (levels: number) =>
-      sequence(
+      der.sequence(
         derOf(type!),
-        tlv(
+        der.tlv(
           content!.tag,
-          sequence(
+          der.sequence(
             derOf(version!),
             derOf(algorithms!),
-            sequence(derOf(contentType!), tlv(explicit!.tag, nested(levels))),
+            der.sequence(derOf(contentType!), der.tlv(explicit!.tag, nested(levels))),
             ...rest.map(derOf),
           ),
         ),

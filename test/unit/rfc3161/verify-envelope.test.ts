@@ -1,19 +1,6 @@
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import {
-  contextConstructed,
-  contextPrimitive,
-  ia5String,
-  integer,
-  namedBits,
-  nullValue,
-  objectIdentifier,
-  octetString,
-  retag,
-  sequence,
-  tlv,
-  utf8String,
-} from '../../../src/shared/rfc3161/asn1/der-writer.ts';
+import * as der from '../../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../../src/shared/rfc3161/asn1/oids.ts';
 import { type Attribute, directoryName, encodeSigningCertificateV2 } from '../../../src/shared/rfc3161/issue/encode.ts';
 import type { SigningIdentity } from '../../../src/shared/rfc3161/issue/issue.ts';
@@ -39,7 +26,7 @@ const accepted = { ok: true };
 const sha = (name: 'sha1' | 'sha256', data: Buffer) => createHash(name).update(data).digest();
 const v1Of = ({ certificate }: SigningIdentity): Attribute => ({
   type: OID.signingCertificate,
-  values: [sequence(sequence(sequence(octetString(sha('sha1', certificate)))))],
+  values: [der.sequence(der.sequence(der.sequence(der.octetString(sha('sha1', certificate)))))],
 });
 const v2Of = ({ certificate, issuerName, serialNumber }: SigningIdentity): Attribute => ({
   type: OID.signingCertificateV2,
@@ -63,7 +50,10 @@ describe('two signing certificate attributes (RFC 5035 §3)', () => {
   });
 
   it('of version 1 cannot name another hash', () => {
-    const long = { ...v1Of(signer), values: [sequence(sequence(sequence(octetString(sha('sha256', signer.certificate)))))] };
+    const long = {
+      ...v1Of(signer),
+      values: [der.sequence(der.sequence(der.sequence(der.octetString(sha('sha256', signer.certificate)))))],
+    };
     expect(attributes((list) => [...without(list, OID.signingCertificateV2), long])).toMatchObject(
       refused('signing_certificate_hash_mismatch'),
     );
@@ -73,14 +63,14 @@ describe('two signing certificate attributes (RFC 5035 §3)', () => {
 describe('issuerSerial (35)', () => {
   it('names one issuer, and by its directory name', () => {
     const naming = (...names: readonly Buffer[]) => {
-      const issuerSerial = sequence(sequence(...names), signer.serialNumber);
-      const id = sequence(octetString(sha('sha256', signer.certificate)), issuerSerial);
-      const attribute = { type: OID.signingCertificateV2, values: [sequence(sequence(id))] };
+      const issuerSerial = der.sequence(der.sequence(...names), signer.serialNumber);
+      const id = der.sequence(der.octetString(sha('sha256', signer.certificate)), issuerSerial);
+      const attribute = { type: OID.signingCertificateV2, values: [der.sequence(der.sequence(id))] };
       return attributes((list) => [...without(list, OID.signingCertificateV2), attribute]);
     };
     const issuer = directoryName(signer.issuerName);
     expect(naming(issuer)).toMatchObject(accepted);
-    for (const names of [[], [issuer, directoryName(other.subjectName)], [contextPrimitive(2, Buffer.from('tsa.example'))]]) {
+    for (const names of [[], [issuer, directoryName(other.subjectName)], [der.contextPrimitive(2, Buffer.from('tsa.example'))]]) {
       expect(naming(...names)).toMatchObject(refused('signing_certificate_issuer_mismatch'));
     }
   });
@@ -89,7 +79,7 @@ describe('issuerSerial (35)', () => {
 describe('protected algorithms (RFC 6211)', () => {
   const protection = (digest: Buffer, signature: Buffer): Attribute => ({
     type: OID.cmsAlgorithmProtection,
-    values: [sequence(digest, retag(0xa1, signature))],
+    values: [der.sequence(digest, der.retag(0xa1, signature))],
   });
   it('are accepted when they are those in use, and refused when they are not', () => {
     const { cmsAlgorithm } = signer.scheme;
@@ -98,13 +88,13 @@ describe('protected algorithms (RFC 6211)', () => {
     expect(attributes((list) => [...list, protection(digestIdentifier('sha512'), cmsAlgorithm)])).toMatchObject(
       refused('algorithm_protection_mismatch'),
     );
-    expect(attributes((list) => [...list, protection(sha256, sequence(objectIdentifier(OID.ed25519)))])).toMatchObject(
+    expect(attributes((list) => [...list, protection(sha256, der.sequence(der.objectIdentifier(OID.ed25519)))])).toMatchObject(
       refused('algorithm_protection_mismatch'),
     );
     const right = protection(sha256, cmsAlgorithm).values;
-    const twice = { type: OID.cmsAlgorithmProtection, values: [...right, sequence(sha256)] };
+    const twice = { type: OID.cmsAlgorithmProtection, values: [...right, der.sequence(sha256)] };
     expect(attributes((list) => [...list, twice])).toMatchObject(refused('algorithm_protection_mismatch'));
-    const withoutSignature = { type: OID.cmsAlgorithmProtection, values: [sequence(sha256)] };
+    const withoutSignature = { type: OID.cmsAlgorithmProtection, values: [der.sequence(sha256)] };
     expect(attributes((list) => [...list, withoutSignature])).toMatchObject(refused('algorithm_protection_mismatch'));
   });
 });
@@ -123,7 +113,7 @@ describe('the signer named by its key identifier (31)', () => {
       lab.specimen({
         profile: { identity: one },
         seams: {
-          signer: (parts) => ({ ...parts, version, sid: contextPrimitive(0, keyIdentifier(key.publicKey)) }),
+          signer: (parts) => ({ ...parts, version, sid: der.contextPrimitive(0, keyIdentifier(key.publicKey)) }),
           token: (parts) => ({ ...parts, certificates: [...parts.certificates, ...certificates] }),
         },
       }),
@@ -145,7 +135,7 @@ it('a SignerInfo of version 2 is taken where 1 belongs: other verifiers do not l
 
 describe('SignedData (RFC 5652 §5.1)', () => {
   it('is of version 5 with revocation information that is no CRL, or as old as without it; else of version 3', () => {
-    const ocsp = contextConstructed(1, objectIdentifier('1.3.6.1.5.5.7.16.2'), sequence());
+    const ocsp = der.contextConstructed(1, der.objectIdentifier('1.3.6.1.5.5.7.16.2'), der.sequence());
     const of = (version: number, crls: readonly Buffer[]) => given({ token: (parts) => ({ ...parts, version, crls }) });
     expect(of(5, [ocsp])).toMatchObject(accepted);
     expect(of(3, [ocsp])).toMatchObject(accepted);
@@ -162,7 +152,7 @@ describe('SignedData (RFC 5652 §5.1)', () => {
     ['an attribute certificate of version 2', 2, 4],
     ['a certificate of another form', 3, 5],
   ])('takes %s along, whatever it holds, and has the version that goes with it', (_name, choice, version) => {
-    const certificate = contextConstructed(choice, sequence());
+    const certificate = der.contextConstructed(choice, der.sequence());
     expect(holding(version, certificate)).toMatchObject({ ...accepted, unchecked: expect.arrayContaining(['other_certificates']) });
     for (const another of [3, 4, 5]) {
       if (another !== version) expect(holding(another, certificate)).toMatchObject(refused('cms_version'));
@@ -170,10 +160,10 @@ describe('SignedData (RFC 5652 §5.1)', () => {
   });
 
   it('takes certificates along that nobody asked for or that cannot be read, up to 256', () => {
-    expect(holding(3, sequence())).toMatchObject(accepted);
+    expect(holding(3, der.sequence())).toMatchObject(accepted);
     expect(holding(3, ...Array.from({ length: 254 }, () => signer.certificate))).toMatchObject(accepted);
     expect(holding(3, ...Array.from({ length: 255 }, () => signer.certificate))).toMatchObject(refused('der_too_large'));
-    expect(holding(3, octetString())).toMatchObject(refused('der_malformed'));
+    expect(holding(3, der.octetString())).toMatchObject(refused('der_malformed'));
   });
 
   it('has one eContent, in one piece', () => {
@@ -199,31 +189,31 @@ describe('SignedData (RFC 5652 §5.1)', () => {
 describe('PKIStatusInfo (RFC 3161 §2.4.2)', () => {
   const status = (...members: readonly Buffer[]) => {
     const specimen = lab.specimen();
-    return judge({ ...specimen, answer: sequence(sequence(...members), encoded(at(mutableOf(specimen.answer), 1))) });
+    return judge({ ...specimen, answer: der.sequence(der.sequence(...members), encoded(at(mutableOf(specimen.answer), 1))) });
   };
 
   it('may say something in words, in UTF-8', () => {
-    expect(status(integer(0))).toMatchObject(accepted);
-    expect(status(integer(0), sequence(utf8String('Tout va bien')))).toMatchObject(accepted);
-    expect(status(integer(0), sequence(ia5String('All is well')))).toMatchObject(refused('der_malformed'));
-    expect(status(integer(0), utf8String('All is well'))).toMatchObject(refused('der_trailing'));
+    expect(status(der.integer(0))).toMatchObject(accepted);
+    expect(status(der.integer(0), der.sequence(der.utf8String('Tout va bien')))).toMatchObject(accepted);
+    expect(status(der.integer(0), der.sequence(der.ia5String('All is well')))).toMatchObject(refused('der_malformed'));
+    expect(status(der.integer(0), der.utf8String('All is well'))).toMatchObject(refused('der_trailing'));
   });
 
   it('is one of the six that there are', () => {
     for (const unknown of [-1, 6, 256, 2 ** 47])
-      expect(status(integer(unknown)), String(unknown)).toMatchObject(refused('token_not_granted'));
-    expect(status(integer(1n << 64n))).toMatchObject(refused('token_not_granted'));
-    expect(status(nullValue())).toMatchObject(refused('der_malformed'));
+      expect(status(der.integer(unknown)), String(unknown)).toMatchObject(refused('token_not_granted'));
+    expect(status(der.integer(1n << 64n))).toMatchObject(refused('token_not_granted'));
+    expect(status(der.nullValue())).toMatchObject(refused('der_malformed'));
     expect(status()).toMatchObject(refused('der_malformed'));
   });
 
   it('has its failure bits in the form of DER', () => {
-    const rejection = (failInfo: Buffer) => judge({ ...lab.specimen(), answer: sequence(sequence(integer(2), failInfo)) });
-    expect(rejection(namedBits(25, 2))).toMatchObject({
+    const rejection = (failInfo: Buffer) => judge({ ...lab.specimen(), answer: der.sequence(der.sequence(der.integer(2), failInfo)) });
+    expect(rejection(der.namedBits(25, 2))).toMatchObject({
       ...refused('not_granted'),
       detail: expect.stringContaining('badRequest, systemFailure'),
     });
-    expect(rejection(tlv(0x03, Buffer.from([0, 0x80, 0])))).toMatchObject(refused('der_not_canonical'));
+    expect(rejection(der.tlv(0x03, Buffer.from([0, 0x80, 0])))).toMatchObject(refused('der_not_canonical'));
   });
 });
 

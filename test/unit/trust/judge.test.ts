@@ -16,15 +16,7 @@ import {
 import { randomSerial } from '../../../src/shared/runtime/random-octets.ts';
 import { createTokenJudge } from '../../../src/shared/trust/judge.ts';
 import { loadTrustSettings } from '../../../src/shared/trust/trusted-providers.ts';
-import {
-  basicConstraints,
-  issueCertificate,
-  issueCrl,
-  KEY_USAGE,
-  keyUsage,
-  pem,
-  subjectKeyIdentifier,
-} from '../../../src/tsa/certificate.ts';
+import * as x509 from '../../../src/tsa/certificate.ts';
 import { createPki } from '../../../src/tsa/pki.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'qstamp-judge-'));
@@ -36,8 +28,11 @@ const pki = createPki({ nowMs });
 const revoked = [{ serialNumber: pki.signer.serialNumber, revokedAtMs: nowMs - dayMs, reason: 1 }];
 const list = { number: 1n, thisUpdateMs: nowMs - dayMs, nextUpdateMs: nowMs + dayMs };
 writeFileSync(join(dir, 'root.pem'), pki.rootPem);
-writeFileSync(join(dir, 'chain.pem'), [pki.signer, pki.intermediate].map(({ certificate }) => pem('CERTIFICATE', certificate)).join(''));
-writeFileSync(join(dir, 'revoking.crl'), issueCrl({ ...list, revoked }, pki.intermediate));
+writeFileSync(
+  join(dir, 'chain.pem'),
+  [pki.signer, pki.intermediate].map(({ certificate }) => x509.pem('CERTIFICATE', certificate)).join(''),
+);
+writeFileSync(join(dir, 'revoking.crl'), x509.issueCrl({ ...list, revoked }, pki.intermediate));
 
 const imprint = { algorithm: 'sha256', digest: randomBytes(32) } as const;
 const answer = issueResponse(
@@ -98,19 +93,23 @@ describe('two providers that share a trust anchor', () => {
       publicKey: createPublicKey(pki.intermediate.privateKey),
       scheme: pki.intermediate.scheme,
     };
-    const crossed = issueCertificate(
+    const crossed = x509.issueCertificate(
       {
         commonName: 'Time-Stamping CA',
         serial: 77n,
         notBeforeMs: nowMs - dayMs,
         notAfterMs: nowMs + dayMs,
-        extensions: [basicConstraints(true), keyUsage(KEY_USAGE.keyCertSign, KEY_USAGE.cRLSign), subjectKeyIdentifier(key.publicKey)],
+        extensions: [
+          x509.basicConstraints(true),
+          x509.keyUsage(x509.KEY_USAGE.keyCertSign, x509.KEY_USAGE.cRLSign),
+          x509.subjectKeyIdentifier(key.publicKey),
+        ],
       },
       key,
       other.root,
     );
     writeFileSync(join(dir, 'cross-root.pem'), other.rootPem);
-    writeFileSync(join(dir, 'cross.pem'), pem('CERTIFICATE', crossed.certificate));
+    writeFileSync(join(dir, 'cross.pem'), x509.pem('CERTIFICATE', crossed.certificate));
     const { judge } = judgeFor({ qualified: true }, { trust_anchors_file: 'cross-root.pem', intermediates_file: 'cross.pem' });
     const bytes = derOf(token).toString('base64');
     expect([await judge(bytes), await judge(bytes, 'tsa-1')]).toMatchObject([{ isQualified: false }, { isQualified: false }]);
@@ -126,7 +125,7 @@ test('refusal 4: modifications are refused where no provider takes them', async 
 test('a revocation list of another CA with the same name is no reason not to start', async () => {
   const other = createPki({ nowMs });
   writeFileSync(join(dir, 'other.pem'), other.rootPem);
-  writeFileSync(join(dir, 'other.crl'), issueCrl({ ...list, revoked: [] }, other.intermediate));
+  writeFileSync(join(dir, 'other.crl'), x509.issueCrl({ ...list, revoked: [] }, other.intermediate));
   const { judge } = judgeFor({}, { trust_anchors_file: 'other.pem', crl_file: 'other.crl' });
   expect(await judge(derOf(token).toString('base64'))).toMatchObject({ ok: true, provider: 'tsa-1' });
 });

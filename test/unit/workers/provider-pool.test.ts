@@ -1,98 +1,247 @@
+import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
-import { sha256Imprint } from '../../../src/shared/domain/stamp.ts';
+import { ServiceError } from '../../../src/shared/domain/service-error.ts';
+import type { Batch, Imprint, TokenProof } from '../../../src/shared/domain/stamp.ts';
+import { encodeRequest } from '../../../src/shared/rfc3161/index.ts';
+import { createMicroBatcher } from '../../../src/shared/runtime/micro-batcher.ts';
+import type { AggregateSettings } from '../../../src/shared/trust/aggregate-entry.ts';
 import { createProviderPool } from '../../../src/workers/providers/pool.ts';
 import { ProviderError, type StampSubject, TierUnavailableError, TsaRefusedError } from '../../../src/workers/providers/provider.ts';
 import type { Rfc3161Provider } from '../../../src/workers/providers/rfc3161.ts';
 
-const subject: StampSubject = { tokenId: '0198c0de-0000-7000-8000-000000000000', imprint: sha256Imprint('a'.repeat(64)), tier: 'basic' };
+const all: AggregateSettings = { maxLeaves: 4_096, windowMs: 0, callers: ['internal'] };
+const some = (count: number, more: Partial<StampSubject> = {}): StampSubject[] =>
+  Array.from({ length: count }, () => ({
+    tokenId: randomUUIDv7(),
+    imprint: { algorithm: 'sha256', digest: randomBytes(32).toString('hex') },
+    tier: 'basic',
+    callerKind: 'internal',
+    ...more,
+  }));
 
-function providerThat(name: string, answer: (signal: AbortSignal) => Promise<unknown>, more: Partial<Rfc3161Provider> = {}) {
-  const calls: number[] = [];
+const one = (more: Partial<StampSubject> = {}): StampSubject => some(1, more)[0]!;
+
+/** A TSA that signs whatever it is asked for, unless told to fail. */
+function tsaThat(name: string, options: Partial<Rfc3161Provider> & { answer?: (signal: AbortSignal) => Promise<unknown> } = {}) {
+  const asked: Imprint[] = [];
+  const { answer = async () => undefined, ...more } = options;
+  let underWay = 0;
+  let mostUnderWay = 0;
   const provider: Rfc3161Provider = {
     name,
     isQualified: false,
     policyOid: undefined,
     maxConcurrent: 4,
-    aggregate: undefined,
+    aggregate: all,
     timeoutMs: 5_000,
     chain: () => undefined,
     close: () => undefined,
     readToken: () => {
-      throw new Error('these tokens are empty');
+      throw new Error('nobody reads these tokens');
     },
-    stamp: async (_subject, signal) => {
-      calls.push(Date.now());
-      await answer(signal);
-      const der = Buffer.alloc(0);
-      return { kind: 'token', provider: name, isQualified: false, issuedAt: '2026-11-21T12:00:00Z', token: 'AAAA', tsq: der, tsr: der };
+    stamp: async ({ imprint }, signal): Promise<TokenProof> => {
+      asked.push(imprint);
+      underWay += 1;
+      mostUnderWay = Math.max(underWay, mostUnderWay);
+      try {
+        await answer(signal);
+      } finally {
+        underWay -= 1;
+      }
+      const token = encodeRequest({
+        imprint: { algorithm: imprint.algorithm, digest: Buffer.from(imprint.digest, 'hex') },
+        nonce: undefined,
+      });
+      return {
+        kind: 'token',
+        provider: name,
+        isQualified: false,
+        issuedAt: '2026-11-21T12:00:00Z',
+        token: token.toString('base64'),
+        tsq: token,
+        tsr: token,
+      };
     },
     ...more,
   };
-  return { provider, calls };
+  return { provider, asked, mostUnderWay: () => mostUnderWay };
 }
 
-const noBatch = async () => {
-  throw new Error('nothing is batched here');
-};
+/** One that makes no batches. */
+const plain = (name: string, answer?: (signal: AbortSignal) => Promise<unknown>) =>
+  tsaThat(name, { aggregate: undefined, ...(answer && { answer }) });
+const hang = (signal: AbortSignal) => delay(60_000, undefined, { signal });
+const fails = { answer: () => Promise.reject(new Error('it lies')) };
 
-const poolOf = (providers: Rfc3161Provider[], deadlineMs: number) =>
-  createProviderPool({ providers, deadlineMs, clock: Date.now, log: pino({ level: 'silent' }), keepBatch: noBatch });
+interface PoolOptions {
+  readonly deadlineMs?: number;
+  readonly keep?: () => Promise<void>;
+}
+
+function poolOf(tsas: readonly { provider: Rfc3161Provider }[], { deadlineMs = 3_000, keep = async () => undefined }: PoolOptions = {}) {
+  const kept: { batch: Batch; tokenIds: string[] }[] = [];
+  const outcomes: string[] = [];
+  const pool = createProviderPool({
+    providers: tsas.map(({ provider }) => provider),
+    deadlineMs,
+    clock: Date.now,
+    log: pino({ level: 'silent' }),
+    onCall: ({ outcome }) => outcomes.push(outcome),
+    keepBatch: async (batch, leaves) => {
+      await keep();
+      kept.push({ batch, tokenIds: leaves.map(({ tokenId }) => tokenId) });
+    },
+  });
+  return { pool, kept, outcomes };
+}
+
+test('S14: what waits together is one request; alone, a stamp is a plain token', async () => {
+  const tsa = tsaThat('one');
+  const { pool, kept } = poolOf([tsa]);
+  expect(await pool.stamp(one())).toMatchObject({ kind: 'token' });
+  const subjects = some(50);
+  const proofs = await Promise.all(subjects.map((subject) => pool.stamp(subject)));
+  expect([proofs.map(({ kind }) => kind), tsa.asked.length, kept.length]).toEqual([subjects.map(() => 'leaf'), 2, 1]);
+  expect(kept[0]).toMatchObject({ batch: { leaves: 50, root: tsa.asked[1] }, tokenIds: subjects.map(({ tokenId }) => tokenId) });
+});
+
+test('S14: when a TSA lies about a batch, the next one is asked for the same root: no imprint is in two trees', async () => {
+  const [liar, second] = [tsaThat('liar', fails), tsaThat('second')];
+  const { pool, kept } = poolOf([liar, second]);
+  const proofs = await Promise.all(some(20).map((subject) => pool.stamp(subject)));
+  expect(new Set(proofs.map(({ provider }) => provider))).toEqual(new Set(['second']));
+  expect([liar.asked.length, second.asked, kept.length]).toEqual([1, liar.asked, 1]);
+});
+
+test('S14: a TSA that makes no batches is asked for each stamp of one that failed; a lie costs only its own batch', async () => {
+  const [liar, second] = [tsaThat('liar', fails), plain('second')];
+  const { pool, kept } = poolOf([liar, second]);
+  const proofs = await Promise.all(some(5).map((subject) => pool.stamp(subject)));
+  expect([proofs.map(({ kind }) => kind), second.asked.length, kept]).toEqual([Array.from({ length: 5 }, () => 'token'), 5, []]);
+
+  let lies = 1;
+  const once = tsaThat('once', { answer: async () => (lies-- > 0 ? Promise.reject(new Error('a lie')) : undefined) });
+  const { pool: alone } = poolOf([once]);
+  const first = await Promise.allSettled(some(3).map((subject) => alone.stamp(subject)));
+  expect(first.map((outcome) => outcome.status === 'rejected' && outcome.reason instanceof ProviderError)).toEqual([true, true, true]);
+  expect(await Promise.all(some(3).map((subject) => alone.stamp(subject)))).toHaveLength(3);
+});
+
+test('E10: a batch that cannot be stored gives no leaf, and no TSA is to blame', async () => {
+  const away = () => Promise.reject(new ServiceError('store_unavailable', 'away'));
+  const tsa = tsaThat('one');
+  const { pool } = poolOf([tsa, tsaThat('two')], { keep: away });
+  const outcomes = await Promise.allSettled(some(4).map((subject) => pool.stamp(subject)));
+  expect(outcomes.map((outcome) => outcome.status === 'rejected' && outcome.reason instanceof ServiceError)).toEqual([
+    true,
+    true,
+    true,
+    true,
+  ]);
+  expect([tsa.asked.length, pool.health().map(({ status }) => status)]).toEqual([1, ['operational', 'operational']]);
+});
+
+test('S14: algorithms, and stamps that must be qualified, go into trees of their own; time-stamp clients into none', async () => {
+  const tsa = tsaThat('one', { isQualified: true });
+  const { pool, kept } = poolOf([tsa]);
+  const sha512 = { algorithm: 'sha512', digest: randomBytes(64).toString('hex') } as const;
+  const asked = { nonce: 1n, policy: undefined, hasNullParameters: false };
+  const subjects = [
+    ...some(3),
+    ...some(3, { imprint: sha512 }),
+    ...some(3, { requiresQualified: true }),
+    ...some(2, { callerKind: 'tsa', asked }),
+    ...some(2, { callerKind: 'agent' }),
+  ];
+  const proofs = await Promise.all(subjects.map((subject) => pool.stamp(subject)));
+  expect(kept.map(({ batch }) => [batch.root.algorithm, batch.leaves]).sort()).toEqual([
+    ['sha256', 3],
+    ['sha256', 3],
+    ['sha512', 3],
+  ]);
+  expect(proofs.slice(9).map(({ kind }) => kind)).toEqual(['token', 'token', 'token', 'token']);
+});
+
+test('S14: no batch is larger, and no more requests are under way, than the providers file allows', async () => {
+  const tsa = tsaThat('one', { maxConcurrent: 2, aggregate: { ...all, maxLeaves: 10 }, answer: () => delay(5) });
+  const { pool, kept } = poolOf([tsa]);
+  await Promise.all(some(95).map((subject) => pool.stamp(subject)));
+  expect([tsa.mostUnderWay(), kept.every(({ batch }) => batch.leaves <= 10), tsa.asked.length]).toEqual([2, true, 10]);
+});
 
 test('a burst that is more than a provider can take in time leaves it in service', async () => {
-  const slow = providerThat('slow', (signal) => delay(200, undefined, { signal }));
-  const pool = poolOf([slow.provider], 2_000);
-  const outcomes = await Promise.allSettled(Array.from({ length: 100 }, () => pool.stamp(subject)));
+  const slow = plain('slow', (signal) => delay(200, undefined, { signal }));
+  const { pool } = poolOf([slow], { deadlineMs: 2_000 });
+  const outcomes = await Promise.allSettled(Array.from({ length: 100 }, () => pool.stamp(one())));
   expect(outcomes.some(({ status }) => status === 'fulfilled')).toBe(true);
   expect(outcomes.some(({ status }) => status === 'rejected')).toBe(true);
   expect(pool.health()[0]?.status).toBe('operational');
-  await expect(pool.stamp(subject)).resolves.toMatchObject({ provider: 'slow' });
+  await expect(pool.stamp(one())).resolves.toMatchObject({ provider: 'slow' });
 });
 
 test('a provider that hangs is left alone after five calls', async () => {
-  const hanging = providerThat('hanging', (signal) => delay(60_000, undefined, { signal }));
-  const pool = poolOf([hanging.provider], 50);
-  for (let stamp = 0; stamp < 8; stamp += 1) await expect(pool.stamp(subject)).rejects.toThrow(ProviderError);
-  expect(hanging.calls).toHaveLength(5);
+  const hanging = plain('hanging', hang);
+  const { pool } = poolOf([hanging], { deadlineMs: 50 });
+  for (let stamp = 0; stamp < 8; stamp += 1) await expect(pool.stamp(one())).rejects.toThrow(ProviderError);
+  expect(hanging.asked).toHaveLength(5);
   expect(pool.health()[0]?.status).toBe('outage');
 });
 
 test('providers that hang leave their share of the time to the one that answers', async () => {
-  const hang = (signal: AbortSignal) => delay(60_000, undefined, { signal });
-  const [first, second] = [providerThat('first', hang), providerThat('second', hang)];
-  const third = providerThat('third', async () => undefined);
-  const pool = poolOf([first.provider, second.provider, third.provider], 3_000);
-  await expect(pool.stamp(subject)).resolves.toMatchObject({ provider: 'third' });
+  const { pool } = poolOf([plain('first', hang), plain('second', hang), plain('third')]);
+  await expect(pool.stamp(one())).resolves.toMatchObject({ provider: 'third' });
 });
 
 test('only qualified providers are asked where one is required (W2)', async () => {
-  const plain = providerThat('plain', async () => undefined);
-  const qualified = providerThat('qualified', async () => undefined, { isQualified: true });
-  const pool = poolOf([plain.provider, qualified.provider], 1_000);
-  await expect(pool.stamp({ ...subject, requiresQualified: true })).resolves.toMatchObject({ provider: 'qualified' });
-  expect(plain.calls).toHaveLength(0);
+  const first = plain('first');
+  const { pool } = poolOf([first, tsaThat('qualified', { isQualified: true })]);
+  await expect(pool.stamp(one({ requiresQualified: true }))).resolves.toMatchObject({ provider: 'qualified' });
+  expect(first.asked).toHaveLength(0);
 });
 
 test('without a qualified provider a qualified stamp is refused: nobody is asked, and nobody has failed (W19)', async () => {
-  const plain = providerThat('plain', async () => undefined);
-  const outcomes: string[] = [];
-  const pool = createProviderPool({
-    providers: [plain.provider],
-    deadlineMs: 1_000,
-    clock: Date.now,
-    log: pino({ level: 'silent' }),
-    keepBatch: noBatch,
-    onCall: ({ outcome }) => outcomes.push(outcome),
-  });
+  const first = plain('first');
+  const { pool, outcomes } = poolOf([first]);
   for (let stamp = 0; stamp < 3; stamp += 1)
-    await expect(pool.stamp({ ...subject, requiresQualified: true })).rejects.toThrow(TierUnavailableError);
-  expect([plain.calls, outcomes, pool.health()[0]?.status]).toEqual([[], ['refused', 'refused', 'refused'], 'operational']);
+    await expect(pool.stamp(one({ requiresQualified: true }))).rejects.toThrow(TierUnavailableError);
+  expect([first.asked, outcomes, pool.health()[0]?.status]).toEqual([[], ['refused', 'refused', 'refused'], 'operational']);
 });
 
 test('a request that every provider refuses was refused, also where none says why; one that is down might take it (T2)', async () => {
-  const refusing = providerThat('refusing', () => Promise.reject(new TsaRefusedError(undefined, 'no')));
-  const down = providerThat('down', () => Promise.reject(new Error('down')));
-  await expect(poolOf([refusing.provider], 1_000).stamp(subject)).rejects.toThrow(TsaRefusedError);
-  await expect(poolOf([refusing.provider, down.provider], 1_000).stamp(subject)).rejects.not.toThrow(TsaRefusedError);
+  const refusing = plain('refusing', () => Promise.reject(new TsaRefusedError(undefined, 'no')));
+  const down = plain('down', () => Promise.reject(new Error('down')));
+  await expect(poolOf([refusing]).pool.stamp(one())).rejects.toThrow(TsaRefusedError);
+  await expect(poolOf([refusing, down]).pool.stamp(one())).rejects.not.toThrow(TsaRefusedError);
+});
+
+test('what comes while a group is under way goes together, and waits no longer than it may', async () => {
+  const groups: number[] = [];
+  const open = Array.from({ length: 4 }, () => Promise.withResolvers<void>());
+  const batcher = createMicroBatcher<number, number>({
+    maxItems: 100,
+    maxUnderWay: 2,
+    windowMs: 0,
+    patienceMs: 20,
+    send: async (items) => {
+      groups.push(items.length);
+      await open[groups.length - 1]!.promise;
+      return items;
+    },
+  });
+  const first = batcher.add(1);
+  await delay(5);
+  const others = [batcher.add(2), batcher.add(3)];
+  await delay(60);
+  expect(groups).toEqual([1, 2]);
+  const last = batcher.add(4);
+  await delay(60);
+  expect(groups).toEqual([1, 2]);
+  open[1]!.resolve();
+  expect(await Promise.all(others)).toEqual([2, 3]);
+  await delay(60);
+  expect(groups).toEqual([1, 2, 1]);
+  for (const { resolve } of open) resolve();
+  expect(await Promise.all([first, last])).toEqual([1, 4]);
 });

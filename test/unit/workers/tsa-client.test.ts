@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls';
@@ -136,43 +136,25 @@ describe('asking a TSA (RFC 3161 §3.4)', () => {
 });
 
 describe('a TSA that fails', () => {
-  const answers: readonly [name: string, fault: Partial<TransportError>, answer: RequestListener][] = [
-    [
-      'a 503 may be asked again when it says',
-      { fault: 'http_status', isRetryable: true, retryAfterMs: 3_000 },
-      (_, response) => void response.writeHead(503, { 'retry-after': '3' }).end('busy'),
-    ],
-    ['a 400 is not asked again', { fault: 'http_status', isRetryable: false }, (_, response) => void response.writeHead(400).end()],
-    [
-      'a redirect is not followed',
-      { fault: 'http_status', isRetryable: false },
-      (_, response) => void response.writeHead(302, { location: '/' }).end(),
-    ],
-    [
-      'a page is no answer',
-      { fault: 'content_type', isRetryable: false },
-      (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<p>'),
-    ],
-    [
-      'an answer beyond 64 KiB is not read to its end',
-      { fault: 'oversized', isRetryable: false },
-      (_, response) => void response.writeHead(200, replyType).write(Buffer.alloc(64 * 1024 + 1)),
-    ],
-    [
-      'an answer that breaks off is asked for again',
-      { fault: 'cut_off', isRetryable: true },
-      (_, response) => void response.writeHead(200, { ...replyType, 'content-length': '9' }).write('an', () => response.destroy()),
-    ],
-    [
-      'a connection that ends before an answer is asked again',
-      { fault: 'unreachable', isRetryable: true },
-      (request) => void request.socket.destroy(),
-    ],
-    ['what is no HTTP is no answer', { fault: 'unreachable', isRetryable: true }, (request) => void request.socket.end('hello\r\n\r\n')],
-  ];
-  test.for(answers)('%s', async ([, fault, answer]) => {
+  const reply =
+    (status: number, headers: OutgoingHttpHeaders = {}, body = ''): RequestListener =>
+    (_, response) =>
+      void response.writeHead(status, headers).end(body);
+  const tooLong: RequestListener = (_, response) => void response.writeHead(200, replyType).write(Buffer.alloc(64 * 1024 + 1));
+  const cutOff: RequestListener = (_, response) =>
+    void response.writeHead(200, { ...replyType, 'content-length': '9' }).write('an', () => response.destroy());
+  test.for<[name: string, fault: string, isRetryable: boolean, answer: RequestListener]>([
+    ['a 503 may be asked again', 'http_status', true, reply(503)],
+    ['a 400 is not asked again', 'http_status', false, reply(400)],
+    ['a redirect is not followed', 'http_status', false, reply(302, { location: '/' })],
+    ['a page is no answer', 'content_type', false, reply(200, { 'content-type': 'text/html' }, '<p>')],
+    ['an answer beyond 64 KiB is not read to its end', 'oversized', false, tooLong],
+    ['an answer that breaks off is asked for again', 'cut_off', true, cutOff],
+    ['a connection that ends is asked again', 'unreachable', true, (request) => void request.socket.destroy()],
+    ['what is no HTTP is no answer', 'unreachable', true, (request) => void request.socket.end('hello\r\n\r\n')],
+  ])('%s', async ([, fault, isRetryable, answer]) => {
     const { address } = await serve(answer);
-    expect(await faultOf(clientOf(`http://${address}/`))).toMatchObject(fault);
+    expect(await faultOf(clientOf(`http://${address}/`))).toMatchObject({ fault, isRetryable });
   });
 
   test('nobody listens', async () => {
