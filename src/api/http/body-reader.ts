@@ -72,6 +72,8 @@ export function createBodyReader(app: FastifyInstance, options: BodyReaderOption
 
   /** How many bytes a body may have; where there is none, 0. */
   function mostBytesOf(request: FastifyRequest, limit: number): number {
+    // Then nothing would end what is begun for it.
+    if (request.raw.destroyed) throw new ServiceError('bad_request', 'The request ended before its body was read.');
     const coding = request.headers['content-encoding'];
     if (coding !== undefined && coding.toLowerCase() !== 'identity') {
       throw new ServiceError('unsupported_media_type', 'The body must be sent without a content coding.');
@@ -113,8 +115,7 @@ export function createBodyReader(app: FastifyInstance, options: BodyReaderOption
       payload.resume();
       reject(error);
     };
-    if (payload.destroyed) onClose();
-    else payload.on('data', onData).on('end', onEnd).on('error', onClose).on('close', onClose);
+    payload.on('data', onData).on('end', onEnd).on('error', onClose).on('close', onClose);
     return promise;
   }
 
