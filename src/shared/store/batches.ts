@@ -4,6 +4,7 @@ import { withUsualFraction } from '../domain/gen-time.ts';
 import type { LeafMarks } from '../domain/leaf-record.ts';
 import { type Batch, digestCharacters, type Imprint } from '../domain/stamp.ts';
 import { tokenOfAnswer } from '../domain/tsa-answer.ts';
+import { bytesOf } from './binary.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
 import { insertNew } from './insert.ts';
@@ -34,7 +35,7 @@ function leafIdsOf(leaves: readonly NewLeaf[]): Buffer {
 /** The id of each leaf's stamp, and the first octets of its blind, in whatever the database holds. */
 function leavesIn(leafIds: unknown): { blind: Buffer; tokenId: string }[] {
   if (!(leafIds instanceof Binary)) return [];
-  const bytes = Buffer.from(leafIds.buffer);
+  const bytes = bytesOf(leafIds);
   return Array.from({ length: Math.floor(bytes.length / entryBytes) }, (_, i) => {
     const [at, end] = [i * entryBytes, (i + 1) * entryBytes];
     return { blind: bytes.subarray(at, at + blindBytes), tokenId: idOf(bytes.toString('hex', at + blindBytes, end)) };
@@ -74,8 +75,6 @@ interface BatchDocument extends Omit<Batch, 'batchId' | 'tsq' | 'tsr' | 'tst' | 
 
 /** Who reads a batch has no need of the ids of its stamps, which may be most of it. */
 const withoutLeafIds = { leafIds: 0 } as const;
-
-const bytesOf = (binary: Binary): Buffer => Buffer.from(binary.buffer);
 
 function isImprint(stored: Partial<Imprint> | undefined): stored is Imprint {
   return stored?.algorithm !== undefined && Object.hasOwn(digestCharacters, stored.algorithm) && typeof stored.digest === 'string';

@@ -1,8 +1,10 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { Binary, type Collection, type Db } from 'mongodb';
+import { bytesOf } from './binary.ts';
 import { maxTimeMS } from './connection.ts';
-import { inStore, isDuplicateKey } from './errors.ts';
+import { inStore } from './errors.ts';
+import { insertIfAbsent } from './insert.ts';
 
 /** What an id stands for never changes, so a process remembers so many sets. A TSA has one, and another when its certificate ends. */
 const mostRemembered = 256;
@@ -25,13 +27,7 @@ export function createCertificateSetStore(db: Db): CertificateSetStore {
   const remembered = new LRUCache<string, Buffer>({ max: mostRemembered });
 
   async function insert(id: string, der: Buffer): Promise<void> {
-    await inStore(async () => {
-      try {
-        await collection.insertOne({ _id: id, der: new Binary(der) });
-      } catch (error) {
-        if (!isDuplicateKey(error)) throw error;
-      }
-    });
+    await inStore(() => insertIfAbsent(collection, { _id: id, der: new Binary(der) }));
     remembered.set(id, Buffer.from(der));
   }
 
@@ -50,7 +46,7 @@ export function createCertificateSetStore(db: Db): CertificateSetStore {
       if (unknown.length === 0) return sets;
       const found = await inStore(() => collection.find({ _id: { $in: unknown } }, { maxTimeMS }).toArray());
       for (const { _id, der: stored } of found) {
-        const der = stored instanceof Binary ? Buffer.from(stored.buffer) : undefined;
+        const der = stored instanceof Binary ? bytesOf(stored) : undefined;
         if (!der || hash('sha256', der, 'hex') !== _id) continue;
         remembered.set(_id, der);
         sets.set(_id, der);

@@ -2,6 +2,7 @@ import type { AnyBulkWriteOperation, Collection, Db, Filter } from 'mongodb';
 import type { EvidenceTerm, Imprint } from '../domain/stamp.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
+import { createNote } from './notes.ts';
 import { never, notKnown, renewByField, type StoredEvidence } from './stored-evidence.ts';
 
 /** What is renewed: a stamp with a token of its own, or a batch for all its leaves. */
@@ -46,16 +47,6 @@ const renewBy = (until: Date) => ({ [renewByField]: { $gt: new Date(0), $lte: un
 
 const unknown = { [renewByField]: { $gte: notKnown, $lt: never } };
 
-/** Of the collection `checks`. */
-interface NoteDocument {
-  readonly _id: string;
-  readonly walk?: TermWalk;
-  readonly state?: EvidenceState;
-  /** By the kind of token. */
-  readonly useless?: Readonly<Record<string, UselessToken>>;
-}
-const walkId = 'evidence-walk';
-const stateId = 'evidence';
 const uselessId = 'evidence-useless';
 
 /** What shows whether a stamp has a token of its own: of version 0.2.0, which knew no batches, that it is found by one. */
@@ -143,7 +134,9 @@ export function createEvidenceTermStore(db: Db): EvidenceTermStore {
   const write = async (kind: SubjectKind, operations: AnyBulkWriteOperation<SubjectDocument>[]) => {
     if (operations.length > 0) await inStore(() => subjects[kind].bulkWrite(operations, { ordered: false }));
   };
-  const notes = db.collection<NoteDocument>('checks');
+  const lastWalk = createNote<TermWalk>(db, 'evidence-walk', 'walk');
+  const lastState = createNote<EvidenceState>(db, 'evidence', 'state');
+  const uselessTokens = createNote<Readonly<Record<string, UselessToken>>>(db, uselessId, 'useless');
   const count = async (filter: Filter<SubjectDocument>): Promise<number> => {
     const counts = await Promise.all(subjectKinds.map((kind) => inStore(() => subjects[kind].countDocuments(filter, { maxTimeMS }))));
     return counts.reduce((sum, one) => sum + one, 0);
@@ -207,8 +200,8 @@ export function createEvidenceTermStore(db: Db): EvidenceTermStore {
         const ids = page.filter((one) => isSubject(kind, one) && (isAnew || !one.evidence)).map(({ _id }) => _id);
         return { ids, next: page.length < limit ? undefined : page.at(-1)?._id };
       }),
-    readWalk: () => inStore(async () => (await notes.findOne({ _id: walkId }, { maxTimeMS }))?.walk),
-    writeWalk: (walk) => inStore(async () => void (await notes.updateOne({ _id: walkId }, { $set: { walk } }, { upsert: true }))),
+    readWalk: lastWalk.read,
+    writeWalk: lastWalk.write,
     noteRun: async (lastRunAt, until) => {
       const state = {
         lastRunAt,
@@ -216,13 +209,11 @@ export function createEvidenceTermStore(db: Db): EvidenceTermStore {
         lapsed: await count({ [renewByField]: { $gte: never, $exists: true } }),
         unknown: await count(unknown),
       };
-      await inStore(() => notes.updateOne({ _id: stateId }, { $set: { state } }, { upsert: true }));
+      await lastState.write(state);
       return state;
     },
-    readUseless: () =>
-      inStore(async () => new Map(Object.entries((await notes.findOne({ _id: uselessId }, { maxTimeMS }))?.useless ?? {}))),
-    noteUseless: (kind, token) =>
-      inStore(async () => void (await notes.updateOne({ _id: uselessId }, { $set: { [`useless.${kind}`]: token } }, { upsert: true }))),
-    readState: () => inStore(async () => (await notes.findOne({ _id: stateId }, { maxTimeMS }))?.state),
+    readUseless: async () => new Map(Object.entries((await uselessTokens.read()) ?? {})),
+    noteUseless: (kind, token) => createNote<UselessToken>(db, uselessId, `useless.${kind}`).write(token),
+    readState: lastState.read,
   };
 }

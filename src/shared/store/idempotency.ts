@@ -1,6 +1,7 @@
 import type { Collection, Db } from 'mongodb';
 import { maxTimeMS } from './connection.ts';
-import { inStore, isDuplicateKey } from './errors.ts';
+import { inStore } from './errors.ts';
+import { insertIfAbsent } from './insert.ts';
 
 interface IdempotencyRecord {
   readonly _id: string;
@@ -32,12 +33,8 @@ export function createIdempotencyStore(db: Db): IdempotencyStore {
     bind: ({ key, requestDigest, resourceId, now, expiresAt }) =>
       inStore(async () => {
         for (;;) {
-          try {
-            await bindings.insertOne({ _id: key, requestDigest, resourceId, expiresAt });
-            return { requestDigest, resourceId, isFirst: true };
-          } catch (error) {
-            if (!isDuplicateKey(error)) throw error;
-          }
+          const isFirst = await insertIfAbsent(bindings, { _id: key, requestDigest, resourceId, expiresAt });
+          if (isFirst) return { requestDigest, resourceId, isFirst };
           const bound = await bindings.findOne({ _id: key }, { maxTimeMS });
           if (bound && bound.expiresAt > now) return { ...bound, isFirst: false };
           if (bound) await bindings.deleteOne({ _id: key, expiresAt: bound.expiresAt });

@@ -31,7 +31,8 @@ interface NewDigestDocument {
 export function createNewDigestStore(db: Db): NewDigestStore {
   const newDigests: Collection<NewDigestDocument> = db.collection('new_digests');
   return {
-    insertOnce: ({ tokenId, imprint }) => inStore(() => insertIfAbsent(newDigests, { _id: tokenId, ...storedDigestOf(imprint) })),
+    insertOnce: ({ tokenId, imprint }) =>
+      inStore(async () => void (await insertIfAbsent(newDigests, { _id: tokenId, ...storedDigestOf(imprint) }))),
     list: (after, limit) =>
       inStore(async () => {
         const found = await newDigests

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { Binary, type Collection, type Db } from 'mongodb';
 import type { EvidenceTerm, Imprint, ImprintAlgorithm } from '../domain/stamp.ts';
+import { bytesOf } from './binary.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
 import { collectionsOfSubjects, type RenewedSubject, type SubjectKind, subjectsPerWrite } from './evidence-terms.ts';
@@ -74,8 +75,6 @@ interface RenewalDocument extends Omit<OpenRenewal, 'renewalId' | 'tsq' | 'tsr' 
 
 /** A token never changes once it is written, and thousands of stamps share it. */
 const mostRemembered = 1_000;
-
-const bytesOf = (binary: Binary): Buffer => Buffer.from(binary.buffer);
 
 export function createRenewalStore(db: Db): RenewalStore {
   const renewals: Collection<RenewalDocument> = db.collection('renewals');

@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { type Collection, type Db, GridFSBucket, ObjectId } from 'mongodb';
+import { type Db, GridFSBucket, ObjectId } from 'mongodb';
 import { maxTimeMS } from './connection.ts';
 import { inStore, limitForBytes } from './errors.ts';
+import { createNote } from './notes.ts';
 
 const chunkSizeBytes = 256 * 1024;
 /** The driver sends the chunks of one write side by side, and gives up each that takes ten seconds: two of them get there on slow lines too. */
@@ -39,17 +40,12 @@ export interface SweptContent {
   readonly tokenId: string;
 }
 
-/** Of the collection `checks`: how far sealed contents were swept. */
-interface NoteDocument {
-  readonly _id: string;
-  readonly after?: ObjectId;
-}
-const noteId = 'content-sweep';
 const perPage = 500;
 
 export function createSealedContentStore(db: Db): SealedContentStore {
   const bucket = new GridFSBucket(db, { bucketName: 'sealed', chunkSizeBytes });
-  const notes: Collection<NoteDocument> = db.collection('checks');
+  const lastSwept = createNote<ObjectId>(db, 'content-sweep', 'after');
+
   async function* readPart(id: ObjectId, start: number, end: number): AsyncGenerator<Buffer> {
     // For GridFS an end of 0 is none.
     if (start >= end) return;
@@ -85,7 +81,7 @@ export function createSealedContentStore(db: Db): SealedContentStore {
     listNotSwept: async function* (before) {
       // Ids sort by the second in which an upload began.
       const end = ObjectId.createFromTime(Math.floor(before.getTime() / 1000));
-      let after = (await inStore(() => notes.findOne({ _id: noteId }, { maxTimeMS })))?.after;
+      let after = await lastSwept.read();
       for (;;) {
         const range = { _id: { ...(after && { $gt: after }), $lt: end } };
         const page = await inStore(() => bucket.find(range, { maxTimeMS }).sort({ _id: 1 }).limit(perPage).toArray());
@@ -93,7 +89,7 @@ export function createSealedContentStore(db: Db): SealedContentStore {
         if (last === undefined) return;
         yield page.map(({ _id, filename }) => ({ contentId: _id.toHexString(), tokenId: filename }));
         after = last._id;
-        await inStore(() => notes.updateOne({ _id: noteId }, { $set: { after: last._id } }, { upsert: true }));
+        await lastSwept.write(after);
       }
     },
   };

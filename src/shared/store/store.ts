@@ -13,6 +13,7 @@ import { createIdempotencyStore, type IdempotencyStore } from './idempotency.ts'
 import { createIndexes, prepareDatabase } from './indexes.ts';
 import { createKeyStore, type KeyStore } from './keys.ts';
 import { createNewDigestStore, type NewDigestStore } from './new-digests.ts';
+import { createNote } from './notes.ts';
 import { createOutputStore, type OutputStore } from './outputs.ts';
 import { createRefusalStore, type RefusalStore } from './refusals.ts';
 import { createRenewalStore, type RenewalStore } from './renewals.ts';
@@ -59,7 +60,7 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
   const batches = createBatchStore(db, renewals);
   const counters = createCounterStore(db, { batches, log });
   const closing = new AbortController();
-  const checks = db.collection<{ _id: string; at?: Date }>('checks');
+  const lastCheck = createNote<Date>(db, 'write', 'at');
   return {
     stamps: createStampStore(db, batches, renewals, createCertificateSetStore(db)),
     batches,
@@ -74,7 +75,7 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
     workflows: createWorkflowStore(db, () => keys.secret('workflows')),
     outputs: createOutputStore(db),
     ping: async () => void (await inStore(() => db.command({ ping: 1, maxTimeMS: 1_000 }))),
-    checkWrite: async () => void (await inStore(() => checks.updateOne({ _id: 'write' }, { $set: { at: new Date() } }, { upsert: true }))),
+    checkWrite: () => lastCheck.write(new Date()),
     openKeys: async () => {
       try {
         await keys.open();
