@@ -7,7 +7,8 @@ export function createNote<T>(db: Db, id: string, member: string) {
   const checks: Collection<{ readonly _id: string; readonly [member: string]: unknown }> = db.collection('checks');
   return {
     /** Undefined before the first write. */
-    read: () => inStore(async () => (await checks.findOne({ _id: id }, { maxTimeMS }))?.[member] as T | undefined),
-    write: (value: T) => inStore(async () => void (await checks.updateOne({ _id: id }, { $set: { [member]: value } }, { upsert: true }))),
+    read: (): Promise<T | undefined> => inStore(async () => (await checks.findOne({ _id: id }, { maxTimeMS }))?.[member] as T | undefined),
+    write: (value: T): Promise<void> =>
+      inStore(async () => void (await checks.updateOne({ _id: id }, { $set: { [member]: value } }, { upsert: true }))),
   };
 }
