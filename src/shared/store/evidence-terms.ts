@@ -73,42 +73,6 @@ export const collectionsOfSubjects = (db: Db): Readonly<Record<SubjectKind, Coll
   batch: db.collection('batches'),
 });
 
-/** Until when evidence holds, and what is due to be renewed. Every write may be repeated. */
-export interface EvidenceTermStore {
-  /** Those that must be renewed by `until`, `limit` at most: first whose certificates end first. @throws ServiceError `store_unavailable` */
-  findDue(kind: SubjectKind, until: Date, limit: number): Promise<DueSubject[]>;
-  /** Of those that could not be judged the next `limit` ids after `after`. @throws ServiceError `store_unavailable` */
-  findUnknown(kind: SubjectKind, after: string, limit: number): Promise<string[]>;
-  /** Notes that subjects could not be judged: they are not due, and to be looked at again. @throws ServiceError `store_unavailable` */
-  setUnknown(kind: SubjectKind, ids: readonly string[]): Promise<void>;
-  /**
-   * Takes subjects out of what is due for good: there is nothing that could be renewed. Those that got another term or renewal since they
-   * were read stay. Answers how many were taken out.
-   *
-   * @throws ServiceError `store_unavailable`
-   */
-  lapse(kind: SubjectKind, subjects: readonly LapsedSubject[], at: Date): Promise<number>;
-  /** Writes what was found out of subjects. @throws ServiceError `store_unavailable` */
-  setTerms(kind: SubjectKind, terms: ReadonlyMap<string, EvidenceTerm>): Promise<void>;
-  /**
-   * Of the next `limit` documents after `after` the ids of those that have a token and, unless `isAnew`, no term. `next`: the last of these
-   * documents; undefined: there are no more.
-   *
-   * @throws ServiceError `store_unavailable`
-   */
-  listTokens(kind: SubjectKind, after: string, limit: number, isAnew: boolean): Promise<{ ids: string[]; next: string | undefined }>;
-  /** How far the walk came that gives a term to whatever has none. @throws ServiceError `store_unavailable` */
-  readWalk(): Promise<TermWalk | undefined>;
-  writeWalk(walk: TermWalk): Promise<void>;
-  /** Counts what is due by `until` and what has ended, and notes it with the time of the run. @throws ServiceError `store_unavailable` */
-  noteRun(at: Date, until: Date): Promise<EvidenceState>;
-  /** The last tokens that renewed nobody, by the kind of token. @throws ServiceError `store_unavailable` */
-  readUseless(): Promise<ReadonlyMap<string, UselessToken>>;
-  noteUseless(kind: string, token: UselessToken): Promise<void>;
-  /** As the last run saw it; undefined before the first. @throws ServiceError `store_unavailable` */
-  readState(): Promise<EvidenceState | undefined>;
-}
-
 export interface TermWalk {
   /** Of the algorithm policy by which terms are found. */
   readonly revision: string;
@@ -129,21 +93,24 @@ export interface EvidenceState {
   readonly unknown?: number;
 }
 
-export function createEvidenceTermStore(db: Db): EvidenceTermStore {
+export type EvidenceTermStore = ReturnType<typeof createEvidenceTermStore>;
+
+/** Until when evidence holds, and what is due to be renewed. Every write may be repeated. */
+export function createEvidenceTermStore(db: Db) {
   const subjects = collectionsOfSubjects(db);
-  const write = async (kind: SubjectKind, operations: AnyBulkWriteOperation<SubjectDocument>[]) => {
-    if (operations.length > 0) await inStore(() => subjects[kind].bulkWrite(operations, { ordered: false }));
-  };
   const lastWalk = createNote<TermWalk>(db, 'evidence-walk', 'walk');
   const lastState = createNote<EvidenceState>(db, 'evidence', 'state');
-  const uselessTokens = createNote<Readonly<Record<string, UselessToken>>>(db, uselessId, 'useless');
+  const write = async (kind: SubjectKind, operations: AnyBulkWriteOperation<SubjectDocument>[]): Promise<void> => {
+    if (operations.length > 0) await inStore(() => subjects[kind].bulkWrite(operations, { ordered: false }));
+  };
   const count = async (filter: Filter<SubjectDocument>): Promise<number> => {
     const counts = await Promise.all(subjectKinds.map((kind) => inStore(() => subjects[kind].countDocuments(filter, { maxTimeMS }))));
     return counts.reduce((sum, one) => sum + one, 0);
   };
   const ids = { projection: { _id: 1 }, maxTimeMS } as const;
   return {
-    findDue: (kind, until, limit) =>
+    /** Those that must be renewed by `until`, `limit` at most: first whose certificates end first. */
+    findDue: (kind: SubjectKind, until: Date, limit: number): Promise<DueSubject[]> =>
       inStore(async () => {
         const found = await subjects[kind]
           .find(renewBy(until), { projection: { 'evidence.endsAt': 1 }, maxTimeMS })
@@ -152,7 +119,8 @@ export function createEvidenceTermStore(db: Db): EvidenceTermStore {
           .toArray();
         return found.map(({ _id: id, evidence }) => ({ id, endsAt: evidence?.endsAt ?? until }));
       }),
-    findUnknown: (kind, after, limit) =>
+    /** Of those that could not be judged the next `limit` ids after `after`. */
+    findUnknown: (kind: SubjectKind, after: string, limit: number): Promise<string[]> =>
       inStore(async () => {
         const found = await subjects[kind]
           .find({ ...unknown, _id: { $gt: after } }, ids)
@@ -163,12 +131,17 @@ export function createEvidenceTermStore(db: Db): EvidenceTermStore {
           .toArray();
         return found.map(({ _id }) => _id);
       }),
-    setUnknown: (kind, ids) =>
+    /** Notes that subjects could not be judged: they are not due, and to be looked at again. */
+    setUnknown: (kind: SubjectKind, ids: readonly string[]) =>
       write(
         kind,
         ids.map((_id) => ({ updateOne: { filter: { _id }, update: { $set: { [renewByField]: notKnown } } } })),
       ),
-    lapse: async (kind, lapsed, at) => {
+    /**
+     * Takes subjects out of what is due for good: there is nothing that could be renewed. Those that got another term or renewal since they
+     * were read stay. Answers how many were taken out.
+     */
+    lapse: async (kind: SubjectKind, lapsed: readonly LapsedSubject[], at: Date): Promise<number> => {
       const update = { $set: { [renewByField]: never, 'evidence.lapsedAt': at } } as const;
       let taken = 0;
       for (let first = 0; first < lapsed.length; first += subjectsPerWrite) {
@@ -180,7 +153,8 @@ export function createEvidenceTermStore(db: Db): EvidenceTermStore {
       }
       return taken;
     },
-    setTerms: (kind, terms) =>
+    /** Writes what was found out of subjects. */
+    setTerms: (kind: SubjectKind, terms: ReadonlyMap<string, EvidenceTerm>) =>
       write(
         kind,
         [...terms].map(([_id, { endsAt, renewBy }]) => ({
@@ -190,7 +164,11 @@ export function createEvidenceTermStore(db: Db): EvidenceTermStore {
           },
         })),
       ),
-    listTokens: (kind, after, limit, isAnew) =>
+    /**
+     * Of the next `limit` documents after `after` the ids of those that have a token and, unless `isAnew`, no term. `next`: the last of these
+     * documents; undefined: there are no more.
+     */
+    listTokens: (kind: SubjectKind, after: string, limit: number, isAnew: boolean): Promise<{ ids: string[]; next: string | undefined }> =>
       inStore(async () => {
         const found = subjects[kind]
           .find({ _id: { $gt: after } }, { projection: tokenFields, maxTimeMS })
@@ -200,9 +178,11 @@ export function createEvidenceTermStore(db: Db): EvidenceTermStore {
         const ids = page.filter((one) => isSubject(kind, one) && (isAnew || !one.evidence)).map(({ _id }) => _id);
         return { ids, next: page.length < limit ? undefined : page.at(-1)?._id };
       }),
+    /** How far the walk came that gives a term to whatever has none. */
     readWalk: lastWalk.read,
     writeWalk: lastWalk.write,
-    noteRun: async (lastRunAt, until) => {
+    /** Counts what is due by `until` and what has ended, and notes it with the time of the run. */
+    noteRun: async (lastRunAt: Date, until: Date): Promise<EvidenceState> => {
       const state = {
         lastRunAt,
         due: await count(renewBy(until)),
@@ -212,8 +192,13 @@ export function createEvidenceTermStore(db: Db): EvidenceTermStore {
       await lastState.write(state);
       return state;
     },
-    readUseless: async () => new Map(Object.entries((await uselessTokens.read()) ?? {})),
-    noteUseless: (kind, token) => createNote<UselessToken>(db, uselessId, `useless.${kind}`).write(token),
+    /** As the last run saw it; undefined before the first. */
     readState: lastState.read,
+    /** The last tokens that renewed nobody, by the kind of token. */
+    readUseless: async (): Promise<ReadonlyMap<string, UselessToken>> => {
+      const useless = await createNote<Record<string, UselessToken>>(db, uselessId, 'useless').read();
+      return new Map(Object.entries(useless ?? {}));
+    },
+    noteUseless: (kind: string, token: UselessToken) => createNote<UselessToken>(db, uselessId, `useless.${kind}`).write(token),
   };
 }
