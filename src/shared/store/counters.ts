@@ -86,22 +86,21 @@ export interface CounterStore {
   addStamps(tallies: readonly StampTally[]): void;
   /** Counts other activities, such as verifications, that were done at `timeMs`. */
   add(done: Partial<ActivityTotals>, timeMs: number): void;
-  /** What was done in the hour of `timeMs` and the 23 before it, and ever. @throws ServiceError `store_unavailable` */
+  /** What was done in the hour of `timeMs` and the 23 before it, and ever. */
   totals(timeMs: number): Promise<{ last24h: ActivityTotals; lifetime: ActivityTotals }>;
-  /** The days from `since` (`YYYY-MM-DD`) on, newest first. @throws ServiceError `store_unavailable` */
+  /** The days from `since` (`YYYY-MM-DD`) on, newest first. */
   daily(since: string, timeMs: number): Promise<DailyFigures[]>;
-  /** How many stamps these products have, as `storedProductOf` names them. @throws ServiceError `store_unavailable` */
+  /** How many stamps these products have, as `storedProductOf` names them. */
   productTotal(products: readonly string[]): Promise<number>;
   /**
    * Counts the stamps of each hour that begins between the two times again, from the stamps themselves. Failures and latencies stay as they were counted.
    *
    * @returns how many hours were counted
-   * @throws ServiceError `store_unavailable`
    */
   recount(fromMs: number, toMs: number): Promise<number>;
-  /** Counts every hour that ended 15 minutes ago or earlier again, once, and folds the hours of old months into days. @throws ServiceError `store_unavailable` */
+  /** Counts every hour that ended 15 minutes ago or earlier again, once, and folds the hours of old months into days. */
   recountEnded(timeMs: number): Promise<void>;
-  /** Takes over what an earlier version has counted, once. @throws ServiceError `store_unavailable` */
+  /** Takes over what an earlier version has counted, once. */
   upgrade(timeMs: number): Promise<void>;
   /** Writes what is counted. To be called when the process stops. */
   close(): Promise<void>;

@@ -13,20 +13,6 @@ function* partsOf(bytes: Buffer): Generator<Buffer> {
   for (let start = 0; start < bytes.length; start += bytesPerWrite) yield bytes.subarray(start, start + bytesPerWrite);
 }
 
-/** Sealed content in GridFS, as the bytes that it is given: encrypted by the caller, never readable here (S11). */
-export interface SealedContentStore {
-  /** Writes the content durably and returns its id. */
-  put(tokenId: string, bytes: Buffer): Promise<string>;
-  /** The content, or null when there is none under that id. */
-  open(contentId: string): Promise<StoredContent | null>;
-  remove(contentId: string): Promise<void>;
-  /**
-   * Contents that were put before `before` and that no earlier call has returned to its end, oldest first, some hundred at a time. Whoever
-   * asks for the next ones has dealt with those before: the next call begins behind them.
-   */
-  listNotSwept(before: Date): AsyncIterable<readonly SweptContent[]>;
-}
-
 export interface StoredContent {
   /** Bytes. */
   readonly size: number;
@@ -42,7 +28,10 @@ export interface SweptContent {
 
 const perPage = 500;
 
-export function createSealedContentStore(db: Db): SealedContentStore {
+export type SealedContentStore = ReturnType<typeof createSealedContentStore>;
+
+/** Sealed content in GridFS, as the bytes that it is given: encrypted by the caller, never readable here (S11). */
+export function createSealedContentStore(db: Db) {
   const bucket = new GridFSBucket(db, { bucketName: 'sealed', chunkSizeBytes });
   const lastSwept = createNote<ObjectId>(db, 'content-sweep', 'after');
 
@@ -62,23 +51,29 @@ export function createSealedContentStore(db: Db): SealedContentStore {
   }
 
   return {
-    put: (tokenId, bytes) =>
+    /** Writes the content durably and returns its id. */
+    put: (tokenId: string, bytes: Buffer): Promise<string> =>
       inStore(async () => {
         const upload = bucket.openUploadStream(tokenId, { metadata: { tokenId } });
         await pipeline(Readable.from(partsOf(bytes)), upload);
         return upload.id.toHexString();
       }, limitForBytes(bytes.length)),
-    open: async (contentId) => {
+    /** The content, or null when there is none under that id. */
+    open: async (contentId: string): Promise<StoredContent | null> => {
       const [file] = await inStore(() => bucket.find({ _id: new ObjectId(contentId) }).toArray());
       return file === undefined ? null : { size: file.length, read: (start, end) => readPart(file._id, start, end) };
     },
-    remove: (contentId) =>
+    remove: (contentId: string): Promise<void> =>
       inStore(async () => {
         const id = new ObjectId(contentId);
         const [file] = await bucket.find({ _id: id }).toArray();
         if (file) await bucket.delete(id);
       }),
-    listNotSwept: async function* (before) {
+    /**
+     * Contents that were put before `before` and that no earlier call has returned to its end, oldest first, some hundred at a time. Whoever
+     * asks for the next ones has dealt with those before: the next call begins behind them.
+     */
+    listNotSwept: async function* (before: Date): AsyncIterable<readonly SweptContent[]> {
       // Ids sort by the second in which an upload began.
       const end = ObjectId.createFromTime(Math.floor(before.getTime() / 1000));
       let after = await lastSwept.read();

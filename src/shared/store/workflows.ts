@@ -4,7 +4,7 @@ import { maxWrongTries } from '../domain/challenge.ts';
 import type { LinkMailState, WorkflowSnapshot } from '../domain/workflow-state.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
-import { createWorkflowClosing, type WorkflowClosing } from './workflow-closing.ts';
+import { createWorkflowClosing } from './workflow-closing.ts';
 import {
   documentOf,
   encryptWords,
@@ -45,38 +45,14 @@ const counting = (challengeId: string) => ({ $or: [{ challengeId }, { challengeI
 /** In a pipeline: a list of the digest that was offered, or an empty one. */
 const offeredDigests = { $cond: [{ $gt: ['$challenge.digest', null] }, ['$challenge.digest'], []] };
 
-/** Every transition is one atomic step on one document; undefined or null where the workflow is not in a state to take it. */
-export interface WorkflowStore extends WorkflowClosing {
-  /** Writes a new workflow in state `pending`, unless its id is taken: then what is stored stays. */
-  create(workflow: NewWorkflow): Promise<{ stored: WorkflowRecord; isNew: boolean }>;
-  find(workflowId: string): Promise<WorkflowRecord | null>;
-  /** Removes a workflow whose start could not be answered. */
-  remove(workflowId: string): Promise<void>;
-  /** Stores the digest of the challenge that is about to be mailed, and returns the workflow; wrong tries stay counted. Null for one that was replaced. */
-  offerChallenge(
-    workflowId: string,
-    challenge: { challengeId: string; digest: string; expiresAt: Date },
-    now: Date,
-  ): Promise<WorkflowRecord | null>;
-  /** Ends the challenge that counts, if another one does, and makes way for the mail of this one (W6): the workflow as it is afterwards. */
-  replaceChallenge(workflowId: string, challengeId: string, now: Date): Promise<WorkflowRecord | null>;
-  /** Nothing is recorded of the mail of a challenge that was replaced. */
-  recordMail(
-    workflowId: string,
-    challengeId: string,
-    outcome: { sentAt: Date } | { failedAt: Date; fault: string } | { fault: string },
-  ): Promise<void>;
-  /**
-   * Consumes the challenge, or counts a wrong try, in one step (W6): the workflow as it is afterwards. Null when there is no
-   * challenge that could be answered.
-   */
-  answerChallenge(workflowId: string, digest: string, now: Date): Promise<WorkflowRecord | null>;
-  /** Destroys the workflow's key, and with it the address, the agent's id and what callers said in words of their own; forgets the challenge (W10). */
-  redact(workflowId: string, now: Date): Promise<void>;
-}
+export type WorkflowStore = ReturnType<typeof createWorkflowStore>;
 
-/** `serviceKey` wraps the key of each workflow. */
-export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>): WorkflowStore {
+/**
+ * Every transition is one atomic step on one document; undefined or null where the workflow is not in a state to take it.
+ *
+ * @param serviceKey wraps the key of each workflow
+ */
+export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>) {
   const workflows: Collection<WorkflowDocument> = db.collection('workflows');
 
   /** The workflow that an operation found, or null. */
@@ -98,32 +74,37 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
     return workflows.findOne({ _id }, { maxTimeMS });
   }
 
-  const find = (workflowId: string) =>
+  const find = (workflowId: string): Promise<WorkflowRecord | null> =>
     read(async (key) => {
       const document = await workflows.findOne({ _id: workflowId }, { maxTimeMS });
       return document && encryptPlain(key, document);
     });
 
-  async function create(key: KeyObject, workflow: NewWorkflow): Promise<{ stored: WorkflowRecord; isNew: boolean }> {
-    const document = documentOf(key, workflow);
-    try {
-      await workflows.insertOne(document);
-      return { stored: recordOf(key, document), isNew: true };
-    } catch (error) {
-      const stored = isDuplicateKey(error) && (await workflows.findOne({ _id: workflow._id }, { maxTimeMS }));
-      if (!stored) throw error;
-      return { stored: recordOf(key, stored), isNew: false };
-    }
-  }
-
   return {
-    create: async (workflow) => {
+    /** Writes a new workflow in state `pending`, unless its id is taken: then what is stored stays. */
+    create: async (workflow: NewWorkflow): Promise<{ stored: WorkflowRecord; isNew: boolean }> => {
       const key = await serviceKey();
-      return inStore(() => create(key, workflow));
+      const document = documentOf(key, workflow);
+      return inStore(async () => {
+        try {
+          await workflows.insertOne(document);
+          return { stored: recordOf(key, document), isNew: true };
+        } catch (error) {
+          const stored = isDuplicateKey(error) && (await workflows.findOne({ _id: workflow._id }, { maxTimeMS }));
+          if (!stored) throw error;
+          return { stored: recordOf(key, stored), isNew: false };
+        }
+      });
     },
     find,
-    remove: (workflowId) => inStore(async () => void (await workflows.deleteOne({ _id: workflowId }))),
-    offerChallenge: (workflowId, { challengeId, digest, expiresAt }, now) =>
+    /** Removes a workflow whose start could not be answered. */
+    remove: (workflowId: string): Promise<void> => inStore(async () => void (await workflows.deleteOne({ _id: workflowId }))),
+    /** Stores the digest of the challenge that is about to be mailed, and returns the workflow; wrong tries stay counted. Null for one that was replaced. */
+    offerChallenge: (
+      workflowId: string,
+      { challengeId, digest, expiresAt }: { challengeId: string; digest: string; expiresAt: Date },
+      now: Date,
+    ): Promise<WorkflowRecord | null> =>
       read(() =>
         workflows.findOneAndUpdate(
           { ...confirmable(workflowId, now), ...counting(challengeId) },
@@ -138,7 +119,8 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
           { returnDocument: 'after', maxTimeMS },
         ),
       ),
-    replaceChallenge: async (workflowId, challengeId, now) => {
+    /** Ends the challenge that counts, if another one does, and makes way for the mail of this one (W6): the workflow as it is afterwards. */
+    replaceChallenge: async (workflowId: string, challengeId: string, now: Date): Promise<WorkflowRecord | null> => {
       const replaced = await read(() =>
         workflows.findOneAndUpdate(
           { ...confirmable(workflowId, now), challengeId: { $ne: challengeId } },
@@ -151,11 +133,20 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
       );
       return replaced ?? find(workflowId);
     },
-    recordMail: (workflowId, challengeId, outcome) => {
+    /** Nothing is recorded of the mail of a challenge that was replaced. */
+    recordMail: (
+      workflowId: string,
+      challengeId: string,
+      outcome: { sentAt: Date } | { failedAt: Date; fault: string } | { fault: string },
+    ): Promise<void> => {
       const fields = Object.fromEntries(Object.entries(outcome).map(([name, value]) => [`mail.${name}`, value]));
       return inStore(async () => void (await workflows.updateOne({ _id: workflowId, ...counting(challengeId) }, { $set: fields })));
     },
-    answerChallenge: (workflowId, digest, now) => {
+    /**
+     * Consumes the challenge, or counts a wrong try, in one step (W6): the workflow as it is afterwards. Null when there is no
+     * challenge that could be answered.
+     */
+    answerChallenge: (workflowId: string, digest: string, now: Date): Promise<WorkflowRecord | null> => {
       const isRight = { $eq: ['$challenge.digest', digest] };
       return read(() =>
         workflows.findOneAndUpdate(
@@ -181,7 +172,8 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
       );
     },
     ...createWorkflowClosing({ workflows, read, find }),
-    redact: (workflowId, now) => {
+    /** Destroys the workflow's key, and with it the address, the agent's id and what callers said in words of their own; forgets the challenge (W10). */
+    redact: (workflowId: string, now: Date): Promise<void> => {
       const forgotten = {
         wrappedKey: '',
         words: '',
