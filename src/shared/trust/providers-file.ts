@@ -71,10 +71,11 @@ interface CommonSettings {
   readonly crl: Buffer | undefined;
   readonly timeoutMs: number;
   readonly maxConcurrent: number;
-  readonly acceptGrantedWithMods: boolean;
-  readonly maxAccuracySeconds: number | undefined;
+  /** Default false. */
+  readonly acceptGrantedWithMods?: boolean;
+  readonly maxAccuracySeconds?: number | undefined;
   /** What the TSA's policy promises of tokens that state no accuracy. */
-  readonly policyAccuracySeconds: number | undefined;
+  readonly policyAccuracySeconds?: number | undefined;
   /** Undefined: each stamp is asked for by itself. */
   readonly aggregate: AggregateSettings | undefined;
 }
@@ -125,28 +126,27 @@ export function loadProvidersFile(file: string): ProviderSettings[] {
     const [issue] = parsed.error.issues;
     throw wrong(file, placeOf(issue?.path ?? [], given), issue ? faultOf(issue) : 'is wrong');
   }
+  const locate = (path: string) => resolve(dirname(file), path);
   return parsed.data.map((provider) => {
     const read = (path: string, member: string, materialOf: (bytes: Buffer) => TrustMaterial): Buffer => {
-      const refused = (why: string) => wrong(file, ` (${provider.name}).${member}`, `"${path}" ${why}`);
       try {
-        const bytes = readFileSync(resolve(dirname(file), path));
+        const bytes = readFileSync(locate(path));
         createTrustStore(materialOf(bytes));
         return bytes;
       } catch (error) {
-        throw refused(error instanceof TrustMaterialError ? `cannot be used: ${error.message}` : 'cannot be read');
+        const why = error instanceof TrustMaterialError ? `cannot be used: ${error.message}` : 'cannot be read';
+        throw wrong(file, ` (${provider.name}).${member}`, `"${path}" ${why}`);
       }
     };
-    const readPem = (path: string, member: string, materialOf: (pem: string) => TrustMaterial): string =>
-      read(path, member, (bytes) => materialOf(bytes.toString('utf8'))).toString('utf8');
-    const locate = (path: string) => resolve(dirname(file), path);
+    const readPem = (path: string, member: string, kind: 'anchors' | 'intermediates' = 'anchors'): string =>
+      read(path, member, (bytes) => ({ anchors: [], [kind]: [bytes.toString('utf8')] })).toString('utf8');
     const common = {
       name: provider.name,
       aggregate: provider.aggregate,
       crl: provider.crl_file ? read(provider.crl_file, 'crl_file', (crl) => ({ anchors: [], crls: [crl] })) : undefined,
     };
-    const readAnchors = (path: string, member: string) => readPem(path, member, (pem) => ({ anchors: [pem] }));
     if (provider.type === 'key') {
-      return { ...common, policyOid: provider.policy_oid, ...keySettingsOf(provider, { locate, readCertificates: readAnchors }) };
+      return { ...common, policyOid: provider.policy_oid, ...keySettingsOf(provider, { locate, readCertificates: readPem }) };
     }
     return {
       ...common,
@@ -154,9 +154,9 @@ export function loadProvidersFile(file: string): ProviderSettings[] {
       type: provider.type,
       url: provider.url,
       isQualified: provider.qualified,
-      trustAnchorsPem: readAnchors(provider.trust_anchors_file, 'trust_anchors_file'),
+      trustAnchorsPem: readPem(provider.trust_anchors_file, 'trust_anchors_file'),
       intermediatesPem: provider.intermediates_file
-        ? readPem(provider.intermediates_file, 'intermediates_file', (pem) => ({ anchors: [], intermediates: [pem] }))
+        ? readPem(provider.intermediates_file, 'intermediates_file', 'intermediates')
         : undefined,
       auth: authOf(provider.auth, locate),
       timeoutMs: provider.timeout_ms,

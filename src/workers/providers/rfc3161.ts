@@ -106,7 +106,7 @@ export function createRfc3161Provider(deps: {
   onTime?: (opinion: SecondOpinion) => void;
 }): Rfc3161Provider {
   const { settings, trust, client, clock, onTime } = deps;
-  const { name, isQualified, policyOid, timeoutMs, acceptGrantedWithMods, maxAccuracySeconds, policyAccuracySeconds } = settings;
+  const { name, isQualified, policyOid, timeoutMs, acceptGrantedWithMods = false, maxAccuracySeconds, policyAccuracySeconds } = settings;
 
   let chain: Verified['chain'] | undefined;
 
