@@ -1,4 +1,4 @@
-import type { AnyBulkWriteOperation, Collection, Db, Filter } from 'mongodb';
+import type { Collection, Db, Filter, UpdateFilter } from 'mongodb';
 import type { EvidenceTerm, Imprint } from '../domain/stamp.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
@@ -65,13 +65,27 @@ interface SubjectDocument {
   readonly evidence?: StoredEvidence;
 }
 
-/** That one bulk write changes. */
-export const subjectsPerWrite = 500;
-
 export const collectionsOfSubjects = (db: Db): Readonly<Record<SubjectKind, Collection<SubjectDocument>>> => ({
   stamp: db.collection('stamps'),
   batch: db.collection('batches'),
 });
+
+/** That one bulk write changes. */
+const subjectsPerWrite = 500;
+
+/** Writes a change for each item, and answers how many of them changed something. */
+export async function writeInParts<T>(
+  collection: Collection<SubjectDocument>,
+  items: readonly T[],
+  changeOf: (item: T) => { filter: Filter<SubjectDocument>; update: UpdateFilter<SubjectDocument> },
+): Promise<number> {
+  let changed = 0;
+  for (let first = 0; first < items.length; first += subjectsPerWrite) {
+    const operations = items.slice(first, first + subjectsPerWrite).map((item) => ({ updateOne: changeOf(item) }));
+    changed += (await inStore(() => collection.bulkWrite(operations, { ordered: false }))).modifiedCount;
+  }
+  return changed;
+}
 
 export interface TermWalk {
   /** Of the algorithm policy by which terms are found. */
@@ -100,9 +114,6 @@ export function createEvidenceTermStore(db: Db) {
   const subjects = collectionsOfSubjects(db);
   const lastWalk = createNote<TermWalk>(db, 'evidence-walk', 'walk');
   const lastState = createNote<EvidenceState>(db, 'evidence', 'state');
-  const write = async (kind: SubjectKind, operations: AnyBulkWriteOperation<SubjectDocument>[]): Promise<void> => {
-    if (operations.length > 0) await inStore(() => subjects[kind].bulkWrite(operations, { ordered: false }));
-  };
   const count = async (filter: Filter<SubjectDocument>): Promise<number> => {
     const counts = await Promise.all(subjectKinds.map((kind) => inStore(() => subjects[kind].countDocuments(filter, { maxTimeMS }))));
     return counts.reduce((sum, one) => sum + one, 0);
@@ -132,38 +143,27 @@ export function createEvidenceTermStore(db: Db) {
         return found.map(({ _id }) => _id);
       }),
     /** Notes that subjects could not be judged: they are not due, and to be looked at again. */
-    setUnknown: (kind: SubjectKind, ids: readonly string[]) =>
-      write(
-        kind,
-        ids.map((_id) => ({ updateOne: { filter: { _id }, update: { $set: { [renewByField]: notKnown } } } })),
-      ),
+    setUnknown: async (kind: SubjectKind, ids: readonly string[]): Promise<void> => {
+      await writeInParts(subjects[kind], ids, (_id) => ({ filter: { _id }, update: { $set: { [renewByField]: notKnown } } }));
+    },
     /**
      * Takes subjects out of what is due for good: there is nothing that could be renewed. Those that got another term or renewal since they
      * were read stay. Answers how many were taken out.
      */
-    lapse: async (kind: SubjectKind, lapsed: readonly LapsedSubject[], at: Date): Promise<number> => {
+    lapse: (kind: SubjectKind, lapsed: readonly LapsedSubject[], at: Date): Promise<number> => {
       const update = { $set: { [renewByField]: never, 'evidence.lapsedAt': at } } as const;
-      let taken = 0;
-      for (let first = 0; first < lapsed.length; first += subjectsPerWrite) {
-        const operations = lapsed.slice(first, first + subjectsPerWrite).map(({ id, term, renewals }) => {
-          const had = renewals === 0 ? { 'evidence.renewals.0': { $exists: false } } : { 'evidence.renewals': { $size: renewals } };
-          return { updateOne: { filter: { _id: id, ...had, ...(term && { 'evidence.endsAt': term.endsAt }) }, update } };
-        });
-        taken += (await inStore(() => subjects[kind].bulkWrite(operations, { ordered: false }))).modifiedCount;
-      }
-      return taken;
+      return writeInParts(subjects[kind], lapsed, ({ id, term, renewals }) => {
+        const had = renewals === 0 ? { 'evidence.renewals.0': { $exists: false } } : { 'evidence.renewals': { $size: renewals } };
+        return { filter: { _id: id, ...had, ...(term && { 'evidence.endsAt': term.endsAt }) }, update };
+      });
     },
     /** Writes what was found out of subjects. */
-    setTerms: (kind: SubjectKind, terms: ReadonlyMap<string, EvidenceTerm>) =>
-      write(
-        kind,
-        [...terms].map(([_id, { endsAt, renewBy }]) => ({
-          updateOne: {
-            filter: { _id },
-            update: { $set: { 'evidence.endsAt': endsAt, [renewByField]: renewBy }, $unset: { 'evidence.lapsedAt': '' } },
-          },
-        })),
-      ),
+    setTerms: async (kind: SubjectKind, terms: ReadonlyMap<string, EvidenceTerm>): Promise<void> => {
+      await writeInParts(subjects[kind], [...terms], ([_id, { endsAt, renewBy }]) => ({
+        filter: { _id },
+        update: { $set: { 'evidence.endsAt': endsAt, [renewByField]: renewBy }, $unset: { 'evidence.lapsedAt': '' } },
+      }));
+    },
     /**
      * Of the next `limit` documents after `after` the ids of those that have a token and, unless `isAnew`, no term. `next`: the last of these
      * documents; undefined: there are no more.

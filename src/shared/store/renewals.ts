@@ -4,7 +4,7 @@ import type { EvidenceTerm, Imprint, ImprintAlgorithm } from '../domain/stamp.ts
 import { bytesOf } from './binary.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
-import { collectionsOfSubjects, type RenewedSubject, type SubjectKind, subjectsPerWrite } from './evidence-terms.ts';
+import { collectionsOfSubjects, type RenewedSubject, type SubjectKind, writeInParts } from './evidence-terms.ts';
 import { insertIfAbsent } from './insert.ts';
 import { storedDigestOf } from './stored-evidence.ts';
 
@@ -98,27 +98,17 @@ export function createRenewalStore(db: Db) {
     give: async ({ renewalId, term }: Pick<OpenRenewal, 'renewalId' | 'term'>, members: readonly RenewedSubject[]): Promise<number> => {
       let given = 0;
       for (const [kind, ofKind] of Map.groupBy(members, (member) => member.kind)) {
-        for (let first = 0; first < ofKind.length; first += subjectsPerWrite) {
-          const operations = ofKind.slice(first, first + subjectsPerWrite).map((member) => {
-            const { id, renewals: count, path, newImprint, batchRenewals } = member;
-            const renewal = {
-              id: renewalId,
-              path: new Binary(Buffer.concat(path)),
-              ...(newImprint && { newDigest: storedDigestOf(newImprint) }),
-            };
-            const ofLeaf = batchRenewals === undefined ? {} : { 'evidence.batchRenewals': batchRenewals };
-            return {
-              updateOne: {
-                filter: { _id: id, 'evidence.renewals': count === 0 ? { $exists: false } : { $size: count } },
-                update: {
-                  $push: { 'evidence.renewals': renewal },
-                  $set: { 'evidence.endsAt': term.endsAt, 'evidence.renewBy': term.renewBy, ...ofLeaf },
-                },
-              },
-            };
-          });
-          given += (await inStore(() => subjects[kind].bulkWrite(operations, { ordered: false }))).modifiedCount;
-        }
+        given += await writeInParts(subjects[kind], ofKind, ({ id, renewals: count, path, newImprint, batchRenewals }) => {
+          const newDigest = newImprint && { newDigest: storedDigestOf(newImprint) };
+          const ofLeaf = batchRenewals === undefined ? {} : { 'evidence.batchRenewals': batchRenewals };
+          return {
+            filter: { _id: id, 'evidence.renewals': count === 0 ? { $exists: false } : { $size: count } },
+            update: {
+              $push: { 'evidence.renewals': { id: renewalId, path: new Binary(Buffer.concat(path)), ...newDigest } },
+              $set: { 'evidence.endsAt': term.endsAt, 'evidence.renewBy': term.renewBy, ...ofLeaf },
+            },
+          };
+        });
       }
       return given;
     },

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto';
-import type { Collection, Db } from 'mongodb';
+import type { Collection, Db, Document, Filter, UpdateFilter, UpdateResult } from 'mongodb';
 import { maxWrongTries } from '../domain/challenge.ts';
 import type { CommitmentSalts } from '../domain/commitment.ts';
 import type { LinkMailState, WorkflowSnapshot } from '../domain/workflow-state.ts';
@@ -83,6 +83,14 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
       return document && encryptPlain(key, document);
     });
 
+  /** Changes a workflow in one step: as it is afterwards, or null where the filter finds none. */
+  const change = (filter: Filter<WorkflowDocument>, update: UpdateFilter<WorkflowDocument> | Document[]): Promise<WorkflowRecord | null> =>
+    read(() => workflows.findOneAndUpdate(filter, update, { returnDocument: 'after', maxTimeMS }));
+
+  /** The same for whoever does not ask what it is afterwards. */
+  const update = (filter: Filter<WorkflowDocument>, fields: UpdateFilter<WorkflowDocument>): Promise<UpdateResult> =>
+    inStore(() => workflows.updateOne(filter, fields));
+
   return {
     /** Writes a new workflow in state `pending`, unless its id is taken: then what is stored stays. */
     create: async (workflow: NewWorkflow): Promise<{ stored: WorkflowRecord; isNew: boolean }> => {
@@ -101,49 +109,39 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
     },
     find,
     /** Removes a workflow whose start could not be answered. */
-    remove: (workflowId: string): Promise<void> => inStore(async () => void (await workflows.deleteOne({ _id: workflowId }))),
+    remove: async (workflowId: string): Promise<void> => {
+      await inStore(() => workflows.deleteOne({ _id: workflowId }));
+    },
     /** Stores the digest of the challenge that is about to be mailed, and returns the workflow; wrong tries stay counted. Null for one that was replaced. */
     offerChallenge: (
       workflowId: string,
       { challengeId, digest, expiresAt }: { challengeId: string; digest: string; expiresAt: Date },
       now: Date,
     ): Promise<WorkflowRecord | null> =>
-      read(() =>
-        workflows.findOneAndUpdate(
-          { ...confirmable(workflowId, now), ...counting(challengeId) },
-          [
-            {
-              $set: {
-                challenge: { digest, expiresAt, wrongTries: { $ifNull: ['$challenge.wrongTries', 0] } },
-                'mail.attempts': { $add: [{ $ifNull: ['$mail.attempts', 0] }, 1] },
-              },
-            },
-          ],
-          { returnDocument: 'after', maxTimeMS },
-        ),
-      ),
+      change({ ...confirmable(workflowId, now), ...counting(challengeId) }, [
+        {
+          $set: {
+            challenge: { digest, expiresAt, wrongTries: { $ifNull: ['$challenge.wrongTries', 0] } },
+            'mail.attempts': { $add: [{ $ifNull: ['$mail.attempts', 0] }, 1] },
+          },
+        },
+      ]),
     /** Ends the challenge that counts, if another one does, and makes way for the mail of this one (W6): the workflow as it is afterwards. */
     replaceChallenge: async (workflowId: string, challengeId: string, now: Date): Promise<WorkflowRecord | null> => {
-      const replaced = await read(() =>
-        workflows.findOneAndUpdate(
-          { ...confirmable(workflowId, now), challengeId: { $ne: challengeId } },
-          [
-            { $set: { challengeId, formerChallenges: { $concatArrays: [{ $ifNull: ['$formerChallenges', []] }, offeredDigests] } } },
-            { $unset: ['challenge', 'mail'] },
-          ],
-          { returnDocument: 'after', maxTimeMS },
-        ),
-      );
+      const replaced = await change({ ...confirmable(workflowId, now), challengeId: { $ne: challengeId } }, [
+        { $set: { challengeId, formerChallenges: { $concatArrays: [{ $ifNull: ['$formerChallenges', []] }, offeredDigests] } } },
+        { $unset: ['challenge', 'mail'] },
+      ]);
       return replaced ?? find(workflowId);
     },
     /** Nothing is recorded of the mail of a challenge that was replaced. */
-    recordMail: (
+    recordMail: async (
       workflowId: string,
       challengeId: string,
       outcome: { sentAt: Date } | { failedAt: Date; fault: string } | { fault: string },
     ): Promise<void> => {
       const fields = Object.fromEntries(Object.entries(outcome).map(([name, value]) => [`mail.${name}`, value]));
-      return inStore(async () => void (await workflows.updateOne({ _id: workflowId, ...counting(challengeId) }, { $set: fields })));
+      await update({ _id: workflowId, ...counting(challengeId) }, { $set: fields });
     },
     /**
      * Consumes the challenge, or counts a wrong try, in one step (W6): the workflow as it is afterwards. Null when there is no
@@ -151,44 +149,34 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
      */
     answerChallenge: (workflowId: string, digest: string, now: Date): Promise<WorkflowRecord | null> => {
       const isRight = { $eq: ['$challenge.digest', digest] };
-      return read(() =>
-        workflows.findOneAndUpdate(
-          {
-            ...confirmable(workflowId, now),
-            formerChallenges: { $ne: digest },
-            'challenge.usedAt': { $exists: false },
-            'challenge.wrongTries': { $lt: maxWrongTries },
-            'challenge.expiresAt': { $gt: now },
-          },
-          [
-            {
-              $set: {
-                status: { $cond: [isRight, 'active', '$status'] },
-                emailVerifiedAt: { $cond: [isRight, now, '$emailVerifiedAt'] },
-                'challenge.usedAt': { $cond: [isRight, now, '$challenge.usedAt'] },
-                'challenge.wrongTries': { $cond: [isRight, '$challenge.wrongTries', { $add: ['$challenge.wrongTries', 1] }] },
-              },
-            },
-          ],
-          { returnDocument: 'after', maxTimeMS },
-        ),
-      );
+      const open = {
+        ...confirmable(workflowId, now),
+        formerChallenges: { $ne: digest },
+        'challenge.usedAt': { $exists: false },
+        'challenge.wrongTries': { $lt: maxWrongTries },
+        'challenge.expiresAt': { $gt: now },
+      };
+      const answered = {
+        status: { $cond: [isRight, 'active', '$status'] },
+        emailVerifiedAt: { $cond: [isRight, now, '$emailVerifiedAt'] },
+        'challenge.usedAt': { $cond: [isRight, now, '$challenge.usedAt'] },
+        'challenge.wrongTries': { $cond: [isRight, '$challenge.wrongTries', { $add: ['$challenge.wrongTries', 1] }] },
+      };
+      return change(open, [{ $set: answered }]);
     },
     /** Closes a workflow that has not expired by `now`, under the id that its root's stamp is to have; a closed one is returned as it is. */
     beginClosing: async (workflowId: string, rootTokenId: string, now: Date): Promise<WorkflowRecord | null> => {
-      const closed = await read(() =>
-        workflows.findOneAndUpdate(
-          { _id: workflowId, status: { $in: ['pending', 'active'] }, expiresAt: { $gt: now } },
-          { $set: { status: 'closing', closing: { rootTokenId, at: now } }, $unset: { challenge: '' } },
-          { returnDocument: 'after', maxTimeMS },
-        ),
+      const closed = await change(
+        { _id: workflowId, status: { $in: ['pending', 'active'] }, expiresAt: { $gt: now } },
+        { $set: { status: 'closing', closing: { rootTokenId, at: now } }, $unset: { challenge: '' } },
       );
       if (closed) return closed;
       const stored = await find(workflowId);
       return stored?.closing ? stored : null;
     },
-    setRoot: (workflowId: string, root: ChainSum): Promise<void> =>
-      inStore(async () => void (await workflows.updateOne({ _id: workflowId }, { $set: { root } }))),
+    setRoot: async (workflowId: string, root: ChainSum): Promise<void> => {
+      await update({ _id: workflowId }, { $set: { root } });
+    },
     /**
      * Writes the closing record, unless one is there, and returns the workflow as it is then. Its salts rest under the workflow's key, and
      * nowhere when the workflow was redacted meanwhile.
@@ -209,19 +197,16 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
       });
       return find(workflowId);
     },
-    countRootFailure: (workflowId: string): Promise<void> =>
-      inStore(async () => void (await workflows.updateOne({ _id: workflowId }, { $inc: { rootFailures: 1 } }))),
+    countRootFailure: async (workflowId: string): Promise<void> => {
+      await update({ _id: workflowId }, { $inc: { rootFailures: 1 } });
+    },
     /** Whether this call completed it. */
-    complete: (workflowId: string, completedAt: Date): Promise<boolean> =>
-      inStore(async () => {
-        const { modifiedCount } = await workflows.updateOne(
-          { _id: workflowId, status: 'closing' },
-          { $set: { status: 'completed', completedAt } },
-        );
-        return modifiedCount === 1;
-      }),
+    complete: async (workflowId: string, completedAt: Date): Promise<boolean> => {
+      const { modifiedCount } = await update({ _id: workflowId, status: 'closing' }, { $set: { status: 'completed', completedAt } });
+      return modifiedCount === 1;
+    },
     /** Destroys the workflow's key, and with it the address, the agent's id and what callers said in words of their own; forgets the challenge (W10). */
-    redact: (workflowId: string, now: Date): Promise<void> => {
+    redact: async (workflowId: string, now: Date): Promise<void> => {
       const forgotten = {
         wrappedKey: '',
         words: '',
@@ -232,13 +217,7 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
         challenge: '',
         formerChallenges: '',
       } as const;
-      return inStore(
-        async () =>
-          void (await workflows.updateOne(
-            { _id: workflowId, redactedAt: { $exists: false } },
-            { $set: { redactedAt: now }, $unset: forgotten },
-          )),
-      );
+      await update({ _id: workflowId, redactedAt: { $exists: false } }, { $set: { redactedAt: now }, $unset: forgotten });
     },
   };
 }
