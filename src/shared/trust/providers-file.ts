@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
+import { type CallerKind, callerKinds } from '../domain/caller.ts';
 import { mockProviderName } from '../domain/mock-token.ts';
 import { createTrustStore, type TrustMaterial, TrustMaterialError } from '../rfc3161/index.ts';
 import { ConfigError } from '../runtime/config.ts';
-import { type AggregateSettings, aggregate } from './aggregate-entry.ts';
 import { checkDrift, type KeySettings, keyMembers, keySettingsOf } from './key-entry.ts';
 
 const auth = z.discriminatedUnion('type', [
@@ -19,6 +19,30 @@ const name = z
   .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, 'takes 1 to 64 characters of a-z 0-9 . _ -')
   .refine((text) => text !== mockProviderName, 'takes another name: "mock" is the mock provider');
 const oid = z.string().regex(/^[0-2](\.(0|[1-9]\d*))+$/, 'takes an object identifier');
+
+/** One request for what waits (S14). */
+export interface AggregateSettings {
+  /** The most stamps that one request is for. */
+  readonly maxLeaves: number;
+  /** How long the first stamp waits for others, milliseconds. */
+  readonly windowMs: number;
+  readonly callers: readonly CallerKind[];
+}
+
+/** Whose stamps may be leaves of a batch: a client of the RFC 3161 door wants an answer to its own request (T2). */
+const batchedCallers = callerKinds.filter((kind) => kind !== 'tsa');
+
+const aggregateMembers = z.strictObject({
+  max_leaves: z.int().min(1).max(65_536).default(4_096),
+  window_ms: z.int().min(0).max(1_000).default(0),
+  callers: z.array(z.enum(batchedCallers)).default([...batchedCallers]),
+});
+
+/** The member `aggregate` of a provider; undefined where it is not there. */
+const aggregate = aggregateMembers
+  .transform(({ max_leaves, window_ms, callers }): AggregateSettings => ({ maxLeaves: max_leaves, windowMs: window_ms, callers }))
+  .nullish()
+  .transform((given) => given ?? undefined);
 
 const tsaEntry = z.strictObject({
   type: z.literal('rfc3161'),
