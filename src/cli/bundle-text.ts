@@ -119,38 +119,45 @@ function placeText({ bundle, judgement, outputs, isBriefing }: Place): string {
 const tokenOf = ({ judgement: { root, closing }, outputs: [output] }: Place): Verified | undefined =>
   output ? (output.stamp ?? root?.stated) : closing?.stated;
 
-type ToldFile = ToldVerdict & { readonly verdict: Verdict };
-
-function tellPlace(path: string, sha256: string, place: Place): ToldFile {
-  const { bundle, judgement, outputs, isBriefing } = place;
-  const { verdict } = verdictOf(judgement);
+/** What programs are told of a file. Without a place it is in none of the bundles. */
+function fileJson(path: string, sha256: string, verdict: Verdict, reason: string | null, place?: Place) {
   const isValid = verdict === 'valid';
-  const token = tokenOf(place);
+  const token = place && tokenOf(place);
   const told = token && toldToken(token);
-  const notChecked = told?.not_checked ?? [];
-  const time = isValid && token ? rfc3339Of(token.genTimeText) : null;
-  const reason = isValid ? null : 'bundle_not_proved: Nobody whom you trust vouches for the bundle.';
-  const { workflow_id, output_count } = judgement.record;
+  const { workflow_id, output_count } = place?.judgement.record ?? {};
   return {
+    subject: path,
     verdict,
-    json: {
-      subject: path,
-      verdict,
-      valid: isValid,
-      reason,
-      issued_at: time,
-      content_sha256: sha256,
-      bundle,
-      sequence_numbers: outputs.map(({ sequenceNumber }) => sequenceNumber),
-      is_briefing: isBriefing,
-      claimed: isValid ? { workflow_id, output_count } : null,
+    valid: isValid,
+    reason,
+    issued_at: isValid && token ? rfc3339Of(token.genTimeText) : null,
+    content_sha256: sha256,
+    bundle: place?.bundle ?? null,
+    sequence_numbers: place?.outputs.map(({ sequenceNumber }) => sequenceNumber) ?? [],
+    is_briefing: place?.isBriefing ?? false,
+    claimed: isValid ? { workflow_id, output_count } : null,
+    ...(place && {
       signer: told?.signer ?? null,
       revocation: told?.revocation ?? [],
       certificates_ended_at: told?.certificates_ended_at ?? null,
-      not_checked: notChecked,
-    },
-    line: `${path}: ${isValid ? `valid, existed at ${time}; ` : `NOT PROVED, ${reason} It would be `}${placeText(place)}`,
-    details: isValid && notChecked.length > 0 ? [`not checked: ${notChecked.join('; ')}`] : [],
+    }),
+    not_checked: told?.not_checked ?? [],
+  };
+}
+
+type ToldFile = ToldVerdict & { readonly verdict: Verdict };
+
+function tellPlace(path: string, sha256: string, place: Place): ToldFile {
+  const { verdict } = verdictOf(place.judgement);
+  const isValid = verdict === 'valid';
+  const reason = isValid ? null : 'bundle_not_proved: Nobody whom you trust vouches for the bundle.';
+  const json = fileJson(path, sha256, verdict, reason, place);
+  const headline = isValid ? `valid, existed at ${json.issued_at}; ` : `NOT PROVED, ${reason} It would be `;
+  return {
+    verdict,
+    json,
+    line: `${path}: ${headline}${placeText(place)}`,
+    details: isValid && json.not_checked.length > 0 ? [`not checked: ${json.not_checked.join('; ')}`] : [],
   };
 }
 
@@ -160,23 +167,7 @@ export function tellNotFound(path: string, sha256: string, bundles: readonly Sea
   const reason = broken
     ? `bundle_not_valid: ${broken.name} does not hold, so nothing is told of what is in it.`
     : 'not_in_bundle: The file is no output and no briefing of a workflow here, or has changed.';
-  return {
-    json: {
-      subject: path,
-      verdict: 'not_valid',
-      valid: false,
-      reason,
-      issued_at: null,
-      content_sha256: sha256,
-      bundle: null,
-      sequence_numbers: [],
-      is_briefing: false,
-      claimed: null,
-      not_checked: [],
-    },
-    line: `${path}: NOT VALID, ${reason}`,
-    details: [],
-  };
+  return { json: fileJson(path, sha256, 'not_valid', reason), line: `${path}: NOT VALID, ${reason}`, details: [] };
 }
 
 /** The results for a file: of each bundle that proves it; if none does, of each that has it. */

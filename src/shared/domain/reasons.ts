@@ -1,42 +1,36 @@
-import { REFUSALS } from '../rfc3161/index.ts';
+import { closedSet, REFUSALS } from '../rfc3161/index.ts';
 
 /**
  * The closed set of `reason` codes of a verification result (V3): those of the RFC 3161 verifier, and those of the steps before and after
- * it. `refusal` is the number in docs/refusals.md, undefined for a code without one. Clients read code and sentence; a code never changes
- * its meaning.
+ * it. Clients read code and sentence; a code never changes its meaning.
  */
-export const REASONS = {
+export const REASONS = closedSet({
   // What is presented, before it is known to be a token at all.
-  unknown_token_id: { refusal: undefined, sentence: 'No stamp has this id.' },
-  request_refused: { refusal: undefined, sentence: 'Every time-stamping authority refused the request, so there is no stamp.' },
-  stamp_failed: { refusal: undefined, sentence: 'The service could not make this stamp; its operator has to look at it.' },
-  not_base64: { refusal: undefined, sentence: 'The token is not base64.' },
-  unknown_format: { refusal: undefined, sentence: 'The token is neither an RFC 3161 token nor one of this service.' },
-  record_mismatch: { refusal: undefined, sentence: 'The stored token says something else than the record it is stored in.' },
-  record_damaged: { refusal: undefined, sentence: 'The record of this stamp is damaged and holds no token.' },
+  unknown_token_id: { sentence: 'No stamp has this id.' },
+  request_refused: { sentence: 'Every time-stamping authority refused the request, so there is no stamp.' },
+  stamp_failed: { sentence: 'The service could not make this stamp; its operator has to look at it.' },
+  not_base64: { sentence: 'The token is not base64.' },
+  unknown_format: { sentence: 'The token is neither an RFC 3161 token nor one of this service.' },
+  record_mismatch: { sentence: 'The stored token says something else than the record it is stored in.' },
+  record_damaged: { sentence: 'The record of this stamp is damaged and holds no token.' },
 
   ...REFUSALS,
 
   // Tokens of the mock provider, and what they are passed off as.
-  mock_token_forged: { refusal: undefined, sentence: 'The token was not issued by this service, or has been changed.' },
+  mock_token_forged: { sentence: 'The token was not issued by this service, or has been changed.' },
   mock_not_rfc3161: { refusal: 47, sentence: 'A token of the mock provider is not an RFC 3161 token.' },
 
   // What leads from content to a token over many.
   inclusion_proof_invalid: { refusal: 48, sentence: 'The Merkle proof does not lead from this content to the root that was stamped.' },
-} as const satisfies Record<string, { refusal: number | undefined; sentence: string }>;
+});
 
 export type ReasonCode = keyof typeof REASONS;
 
 /** One sentence: what somebody with a refused token can do; undefined where there is nothing to say beyond the reason. */
-export function adviceOf(code: ReasonCode): string | undefined {
-  const reason = REASONS[code];
-  return 'advice' in reason ? reason.advice : undefined;
-}
+export const adviceOf = (code: ReasonCode): string | undefined => REASONS[code].advice;
 
 /** The public `reason`: the stable code, a colon, one sentence (V3). */
-export function reasonOf(code: ReasonCode): string {
-  return `${code}: ${REASONS[code].sentence}`;
-}
+export const reasonOf = (code: ReasonCode): string => `${code}: ${REASONS[code].sentence}`;
 
 /**
  * The one vocabulary of API, command and page (V11). `not_proved`: nobody whom the reader trusts vouches for it, or something is missing to

@@ -61,7 +61,7 @@ export {
 } from './issue/issue.ts';
 export { SCHEMES, type SignatureScheme } from './issue/sign.ts';
 // Why something was refused.
-export { REFUSALS, type RefusalCode } from './refusal/codes.ts';
+export { closedSet, REFUSALS, type RefusalCode } from './refusal/codes.ts';
 export type { Refused } from './refusal/refusal.ts';
 export { type AnswerSpans, answerSpansOf } from './tsp/answer-spans.ts';
 // To ask a TSA, and to be asked.

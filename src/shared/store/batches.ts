@@ -4,6 +4,7 @@ import { withUsualFraction } from '../domain/gen-time.ts';
 import type { LeafMarks } from '../domain/leaf-record.ts';
 import { type Batch, digestCharacters, type Imprint } from '../domain/stamp.ts';
 import { tokenOfAnswer } from '../domain/tsa-answer.ts';
+import { bytesOf } from './binary.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
 import { insertNew } from './insert.ts';
@@ -34,7 +35,7 @@ function leafIdsOf(leaves: readonly NewLeaf[]): Buffer {
 /** The id of each leaf's stamp, and the first octets of its blind, in whatever the database holds. */
 function leavesIn(leafIds: unknown): { blind: Buffer; tokenId: string }[] {
   if (!(leafIds instanceof Binary)) return [];
-  const bytes = Buffer.from(leafIds.buffer);
+  const bytes = bytesOf(leafIds);
   return Array.from({ length: Math.floor(bytes.length / entryBytes) }, (_, i) => {
     const [at, end] = [i * entryBytes, (i + 1) * entryBytes];
     return { blind: bytes.subarray(at, at + blindBytes), tokenId: idOf(bytes.toString('hex', at + blindBytes, end)) };
@@ -46,18 +47,6 @@ const isMarkedBy = (blind: Buffer, leaf: { readonly blind: Buffer }): boolean =>
 
 /** What is recorded of all stamps of a batch. */
 type BatchClaims = Pick<Batch, 'provider' | 'isQualified' | 'issuedAt'>;
-
-/** What a TSA answered for many stamps at once (S14). */
-export interface BatchStore {
-  /** Writes a batch and whose its leaves are; one that is there already stays as it is. @throws ServiceError `store_unavailable` */
-  insertOnce(batch: Batch, leaves: readonly NewLeaf[]): Promise<void>;
-  /** By their ids; absent are those that are unknown or damaged. @throws ServiceError `store_unavailable` */
-  findMany(batchIds: readonly string[]): Promise<ReadonlyMap<string, Batch>>;
-  /** The same, without what is large in it. */
-  findClaims(batchIds: readonly string[]): Promise<ReadonlyMap<string, BatchClaims>>;
-  /** The ids of the stamps that this leaf may be of: one, but for a chance of one in a million. @throws ServiceError `store_unavailable` */
-  findLeaves(leaf: LeafMarks): Promise<readonly string[]>;
-}
 
 /** `_id` is the batch's id. */
 interface BatchDocument extends Omit<Batch, 'batchId' | 'tsq' | 'tsr' | 'tst' | 'crown' | 'term' | 'renewals'> {
@@ -74,8 +63,6 @@ interface BatchDocument extends Omit<Batch, 'batchId' | 'tsq' | 'tsr' | 'tst' | 
 
 /** Who reads a batch has no need of the ids of its stamps, which may be most of it. */
 const withoutLeafIds = { leafIds: 0 } as const;
-
-const bytesOf = (binary: Binary): Buffer => Buffer.from(binary.buffer);
 
 function isImprint(stored: Partial<Imprint> | undefined): stored is Imprint {
   return stored?.algorithm !== undefined && Object.hasOwn(digestCharacters, stored.algorithm) && typeof stored.digest === 'string';
@@ -100,14 +87,11 @@ function batchOf(document: Partial<BatchDocument>, renewalTokens: ReadonlyMap<st
 
 const digestOf = (tst: Buffer): string => hash('sha256', tst, 'hex');
 
-/** `renewals`: the tokens that keep batches alive. */
-export function createBatchStore(db: Db, renewals: Pick<RenewalStore, 'findTokens'>): BatchStore {
-  const batches: Collection<BatchDocument> = db.collection('batches');
+export type BatchStore = ReturnType<typeof createBatchStore>;
 
-  async function insertOnce({ batchId, tsq, tsr, tst, crown, term, renewals: _, ...rest }: Batch, leaves: readonly NewLeaf[]) {
-    const bytes = { tsq: new Binary(tsq), tsr: new Binary(tsr), crown: new Binary(crown), leafIds: new Binary(leafIdsOf(leaves)) };
-    await insertNew(db, batches, [{ _id: batchId, ...rest, ...storedEvidenceOf(term), ...bytes, tokenDigest: digestOf(tst) }]);
-  }
+/** What a TSA answered for many stamps at once (S14). `renewals`: the tokens that keep batches alive. */
+export function createBatchStore(db: Db, renewals: Pick<RenewalStore, 'findTokens'>) {
+  const batches: Collection<BatchDocument> = db.collection('batches');
 
   async function find(batchIds: readonly string[], projection: object = withoutLeafIds): Promise<BatchDocument[]> {
     const ids = [...new Set(batchIds)];
@@ -115,17 +99,26 @@ export function createBatchStore(db: Db, renewals: Pick<RenewalStore, 'findToken
   }
 
   return {
-    insertOnce: (batch, leaves) => inStore(() => insertOnce(batch, leaves)),
-    findMany: async (batchIds) => {
+    /** Writes a batch and whose its leaves are; one that is there already stays as it is. */
+    insertOnce: async (batch: Batch, leaves: readonly NewLeaf[]): Promise<void> => {
+      const { batchId, tsq, tsr, tst, crown, term, renewals: _, ...rest } = batch;
+      const bytes = { tsq: new Binary(tsq), tsr: new Binary(tsr), crown: new Binary(crown), leafIds: new Binary(leafIdsOf(leaves)) };
+      const document = { _id: batchId, ...rest, ...storedEvidenceOf(term), ...bytes, tokenDigest: digestOf(tst) };
+      await inStore(() => insertNew(db, batches, [document]));
+    },
+    /** By their ids; absent are those that are unknown or damaged. */
+    findMany: async (batchIds: readonly string[]): Promise<ReadonlyMap<string, Batch>> => {
       const found = await find(batchIds);
       const tokens = await renewals.findTokens(found.flatMap(({ evidence }) => renewalIdsIn(evidence)));
       return new Map(found.flatMap((document) => batchOf(document, tokens) ?? []).map((batch) => [batch.batchId, batch]));
     },
-    findClaims: async (batchIds) => {
+    /** The same, without what is large in it. */
+    findClaims: async (batchIds: readonly string[]): Promise<ReadonlyMap<string, BatchClaims>> => {
       const found = await find(batchIds, { provider: 1, isQualified: 1, issuedAt: 1 });
       return new Map(found.flatMap((document) => [claimsOf(document) ?? []].flat().map((claims) => [document._id, claims] as const)));
     },
-    findLeaves: async ({ tst, blind }) => {
+    /** The ids of the stamps that this leaf may be of: one, but for a chance of one in a million. */
+    findLeaves: async ({ tst, blind }: LeafMarks): Promise<readonly string[]> => {
       const projection = { leafIds: 1 };
       const found = await inStore(() => batches.findOne({ tokenDigest: digestOf(tst) }, { projection, maxTimeMS }));
       return leavesIn(found?.leafIds).flatMap((one) => (isMarkedBy(blind, one) ? [one.tokenId] : []));

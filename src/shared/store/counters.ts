@@ -77,36 +77,6 @@ export interface DailyFigures extends Series {
   readonly latencyMs: { readonly p50: number | null; readonly p95: number | null };
 }
 
-/**
- * Counts what the service does, in one document for each hour. A process counts in memory and writes ten times a second; what it had not written
- * when it was killed is missing until `recountEnded`.
- */
-export interface CounterStore {
-  /** Counts stamps that were added to the store, or that every provider failed to make. */
-  addStamps(tallies: readonly StampTally[]): void;
-  /** Counts other activities, such as verifications, that were done at `timeMs`. */
-  add(done: Partial<ActivityTotals>, timeMs: number): void;
-  /** What was done in the hour of `timeMs` and the 23 before it, and ever. @throws ServiceError `store_unavailable` */
-  totals(timeMs: number): Promise<{ last24h: ActivityTotals; lifetime: ActivityTotals }>;
-  /** The days from `since` (`YYYY-MM-DD`) on, newest first. @throws ServiceError `store_unavailable` */
-  daily(since: string, timeMs: number): Promise<DailyFigures[]>;
-  /** How many stamps these products have, as `storedProductOf` names them. @throws ServiceError `store_unavailable` */
-  productTotal(products: readonly string[]): Promise<number>;
-  /**
-   * Counts the stamps of each hour that begins between the two times again, from the stamps themselves. Failures and latencies stay as they were counted.
-   *
-   * @returns how many hours were counted
-   * @throws ServiceError `store_unavailable`
-   */
-  recount(fromMs: number, toMs: number): Promise<number>;
-  /** Counts every hour that ended 15 minutes ago or earlier again, once, and folds the hours of old months into days. @throws ServiceError `store_unavailable` */
-  recountEnded(timeMs: number): Promise<void>;
-  /** Takes over what an earlier version has counted, once. @throws ServiceError `store_unavailable` */
-  upgrade(timeMs: number): Promise<void>;
-  /** Writes what is counted. To be called when the process stops. */
-  close(): Promise<void>;
-}
-
 const writeEveryMs = 100;
 const hourMs = 3_600_000;
 const settledAfterMs = 15 * 60_000;
@@ -115,7 +85,13 @@ const lateMs = 60_000;
 /** Up to so many stamps of an hour are counted when somebody asks. */
 const countedWhenAsked = 10_000;
 
-export function createCounterStore(db: Db, { batches, log }: { batches: Pick<BatchStore, 'findClaims'>; log: Logger }): CounterStore {
+export type CounterStore = ReturnType<typeof createCounterStore>;
+
+/**
+ * Counts what the service does, in one document for each hour. A process counts in memory and writes ten times a second; what it had not written
+ * when it was killed is missing until `recountEnded`.
+ */
+export function createCounterStore(db: Db, { batches, log }: { batches: Pick<BatchStore, 'findClaims'>; log: Logger }) {
   const counts: Collection<PeriodDocument> = db.collection('counts');
   const stamps = createStampCounts(db, batches);
 
@@ -203,6 +179,7 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
 
   let isUpgraded = false;
 
+  /** Takes over what an earlier version has counted, once. */
   async function upgrade(timeMs: number): Promise<void> {
     if (!isUpgraded) await takeOverOlderCounters({ db, counts, countStamps: stamps.count, recountHours, timeMs });
     isUpgraded = true;
@@ -242,7 +219,8 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
   }
 
   return {
-    addStamps: (tallies) => {
+    /** Counts stamps that were added to the store, or that every provider failed to make. */
+    addStamps: (tallies: readonly StampTally[]): void => {
       for (const { idMadeAt, outcome, product, latencyMs, ...series } of tallies) {
         const hour = hourOf(idMadeAt);
         const path = `series.${keyOfSeries(series)}`;
@@ -254,16 +232,19 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
         if (product !== undefined) count(hour, `products.${keyOfName(product)}`);
       }
     },
-    add: (done, timeMs) => {
+    /** Counts other activities, such as verifications, that were done at `timeMs`. */
+    add: (done: Partial<ActivityTotals>, timeMs: number): void => {
       for (const [activity, amount] of Object.entries(done)) count(hourOf(timeMs), `done.${activity}`, amount);
     },
-    totals: async (timeMs) => {
+    /** What was done in the hour of `timeMs` and the 23 before it, and ever. */
+    totals: async (timeMs: number): Promise<{ last24h: ActivityTotals; lifetime: ActivityTotals }> => {
       const documents = await withOpenHours(await readAll({ done: 1 }), timeMs);
       const [first, last] = [hourOf(timeMs - 23 * hourMs), hourOf(timeMs)];
       const isLast24h = ({ _id }: PeriodDocument) => _id.length >= last.length && _id >= first && _id.slice(0, last.length) <= last;
       return { last24h: totalsOf(documents.filter(isLast24h)), lifetime: totalsOf(documents) };
     },
-    daily: async (since, timeMs) => {
+    /** The days from `since` (`YYYY-MM-DD`) on, newest first. */
+    daily: async (since: string, timeMs: number): Promise<DailyFigures[]> => {
       const found = await inStore(() =>
         counts.find({ _id: { $gte: since } }, { projection: { series: 1, 'done.stamps': 1 }, maxTimeMS }).toArray(),
       );
@@ -281,24 +262,31 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
         .filter(({ stamps, failed }) => stamps + failed > 0)
         .sort((a, b) => b.date.localeCompare(a.date) || a.callerKind.localeCompare(b.callerKind) || a.provider.localeCompare(b.provider));
     },
-    productTotal: async (products) => {
+    /** How many stamps these products have, as `storedProductOf` names them. */
+    productTotal: async (products: readonly string[]): Promise<number> => {
       const keys = products.map(keyOfName);
       const documents = await readAll(Object.fromEntries(keys.map((key) => [`products.${key}`, 1])));
       return documents.reduce((sum, document) => sum + keys.reduce((ofKeys, key) => ofKeys + (document.products?.[key] ?? 0), 0), 0);
     },
-    recount: async (fromMs, toMs) => {
+    /**
+     * Counts the stamps of each hour that begins between the two times again, from the stamps themselves. Failures and latencies stay as they
+     * were counted. Returns how many hours were counted.
+     */
+    recount: async (fromMs: number, toMs: number): Promise<number> => {
       const first = await firstHour();
       const hours = hoursBetween(fromMs, toMs).filter((hour) => hour >= first);
       await recountHours(hours);
       return hours.length;
     },
-    recountEnded: async (timeMs) => {
+    /** Counts every hour that ended 15 minutes ago or earlier again, once, and folds the hours of old months into days. */
+    recountEnded: async (timeMs: number): Promise<void> => {
       await upgrade(timeMs);
       await recountHours(await hoursToRecount(timeMs));
       await foldDays(timeMs);
     },
     upgrade,
-    close: async () => {
+    /** Writes what is counted. To be called when the process stops. */
+    close: async (): Promise<void> => {
       clearTimeout(timer);
       await writing;
       await write();

@@ -52,3 +52,9 @@ export async function inStore<T>(operation: () => Promise<T>, limitMs = longestM
     clearTimeout(timer);
   }
 }
+
+/** A store whose methods all run by `inStore`. */
+export function eachInStore<T extends Record<string, (...args: never[]) => Promise<unknown>>>(methods: T): T {
+  const guarded = Object.entries(methods).map(([name, method]) => [name, (...args: never[]) => inStore(() => method(...args))]);
+  return Object.fromEntries(guarded);
+}

@@ -1,7 +1,8 @@
-import type { AnyBulkWriteOperation, Collection, Db, Filter } from 'mongodb';
+import type { Collection, Db, Filter, UpdateFilter } from 'mongodb';
 import type { EvidenceTerm, Imprint } from '../domain/stamp.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
+import { createNote } from './notes.ts';
 import { never, notKnown, renewByField, type StoredEvidence } from './stored-evidence.ts';
 
 /** What is renewed: a stamp with a token of its own, or a batch for all its leaves. */
@@ -46,16 +47,6 @@ const renewBy = (until: Date) => ({ [renewByField]: { $gt: new Date(0), $lte: un
 
 const unknown = { [renewByField]: { $gte: notKnown, $lt: never } };
 
-/** Of the collection `checks`. */
-interface NoteDocument {
-  readonly _id: string;
-  readonly walk?: TermWalk;
-  readonly state?: EvidenceState;
-  /** By the kind of token. */
-  readonly useless?: Readonly<Record<string, UselessToken>>;
-}
-const walkId = 'evidence-walk';
-const stateId = 'evidence';
 const uselessId = 'evidence-useless';
 
 /** What shows whether a stamp has a token of its own: of version 0.2.0, which knew no batches, that it is found by one. */
@@ -74,48 +65,26 @@ interface SubjectDocument {
   readonly evidence?: StoredEvidence;
 }
 
-/** That one bulk write changes. */
-export const subjectsPerWrite = 500;
-
 export const collectionsOfSubjects = (db: Db): Readonly<Record<SubjectKind, Collection<SubjectDocument>>> => ({
   stamp: db.collection('stamps'),
   batch: db.collection('batches'),
 });
 
-/** Until when evidence holds, and what is due to be renewed. Every write may be repeated. */
-export interface EvidenceTermStore {
-  /** Those that must be renewed by `until`, `limit` at most: first whose certificates end first. @throws ServiceError `store_unavailable` */
-  findDue(kind: SubjectKind, until: Date, limit: number): Promise<DueSubject[]>;
-  /** Of those that could not be judged the next `limit` ids after `after`. @throws ServiceError `store_unavailable` */
-  findUnknown(kind: SubjectKind, after: string, limit: number): Promise<string[]>;
-  /** Notes that subjects could not be judged: they are not due, and to be looked at again. @throws ServiceError `store_unavailable` */
-  setUnknown(kind: SubjectKind, ids: readonly string[]): Promise<void>;
-  /**
-   * Takes subjects out of what is due for good: there is nothing that could be renewed. Those that got another term or renewal since they
-   * were read stay. Answers how many were taken out.
-   *
-   * @throws ServiceError `store_unavailable`
-   */
-  lapse(kind: SubjectKind, subjects: readonly LapsedSubject[], at: Date): Promise<number>;
-  /** Writes what was found out of subjects. @throws ServiceError `store_unavailable` */
-  setTerms(kind: SubjectKind, terms: ReadonlyMap<string, EvidenceTerm>): Promise<void>;
-  /**
-   * Of the next `limit` documents after `after` the ids of those that have a token and, unless `isAnew`, no term. `next`: the last of these
-   * documents; undefined: there are no more.
-   *
-   * @throws ServiceError `store_unavailable`
-   */
-  listTokens(kind: SubjectKind, after: string, limit: number, isAnew: boolean): Promise<{ ids: string[]; next: string | undefined }>;
-  /** How far the walk came that gives a term to whatever has none. @throws ServiceError `store_unavailable` */
-  readWalk(): Promise<TermWalk | undefined>;
-  writeWalk(walk: TermWalk): Promise<void>;
-  /** Counts what is due by `until` and what has ended, and notes it with the time of the run. @throws ServiceError `store_unavailable` */
-  noteRun(at: Date, until: Date): Promise<EvidenceState>;
-  /** The last tokens that renewed nobody, by the kind of token. @throws ServiceError `store_unavailable` */
-  readUseless(): Promise<ReadonlyMap<string, UselessToken>>;
-  noteUseless(kind: string, token: UselessToken): Promise<void>;
-  /** As the last run saw it; undefined before the first. @throws ServiceError `store_unavailable` */
-  readState(): Promise<EvidenceState | undefined>;
+/** That one bulk write changes. */
+const subjectsPerWrite = 500;
+
+/** Writes a change for each item, and answers how many of them changed something. */
+export async function writeInParts<T>(
+  collection: Collection<SubjectDocument>,
+  items: readonly T[],
+  changeOf: (item: T) => { filter: Filter<SubjectDocument>; update: UpdateFilter<SubjectDocument> },
+): Promise<number> {
+  let changed = 0;
+  for (let first = 0; first < items.length; first += subjectsPerWrite) {
+    const operations = items.slice(first, first + subjectsPerWrite).map((item) => ({ updateOne: changeOf(item) }));
+    changed += (await inStore(() => collection.bulkWrite(operations, { ordered: false }))).modifiedCount;
+  }
+  return changed;
 }
 
 export interface TermWalk {
@@ -138,19 +107,21 @@ export interface EvidenceState {
   readonly unknown?: number;
 }
 
-export function createEvidenceTermStore(db: Db): EvidenceTermStore {
+export type EvidenceTermStore = ReturnType<typeof createEvidenceTermStore>;
+
+/** Until when evidence holds, and what is due to be renewed. Every write may be repeated. */
+export function createEvidenceTermStore(db: Db) {
   const subjects = collectionsOfSubjects(db);
-  const write = async (kind: SubjectKind, operations: AnyBulkWriteOperation<SubjectDocument>[]) => {
-    if (operations.length > 0) await inStore(() => subjects[kind].bulkWrite(operations, { ordered: false }));
-  };
-  const notes = db.collection<NoteDocument>('checks');
+  const lastWalk = createNote<TermWalk>(db, 'evidence-walk', 'walk');
+  const lastState = createNote<EvidenceState>(db, 'evidence', 'state');
   const count = async (filter: Filter<SubjectDocument>): Promise<number> => {
     const counts = await Promise.all(subjectKinds.map((kind) => inStore(() => subjects[kind].countDocuments(filter, { maxTimeMS }))));
     return counts.reduce((sum, one) => sum + one, 0);
   };
   const ids = { projection: { _id: 1 }, maxTimeMS } as const;
   return {
-    findDue: (kind, until, limit) =>
+    /** Those that must be renewed by `until`, `limit` at most: first whose certificates end first. */
+    findDue: (kind: SubjectKind, until: Date, limit: number): Promise<DueSubject[]> =>
       inStore(async () => {
         const found = await subjects[kind]
           .find(renewBy(until), { projection: { 'evidence.endsAt': 1 }, maxTimeMS })
@@ -159,7 +130,8 @@ export function createEvidenceTermStore(db: Db): EvidenceTermStore {
           .toArray();
         return found.map(({ _id: id, evidence }) => ({ id, endsAt: evidence?.endsAt ?? until }));
       }),
-    findUnknown: (kind, after, limit) =>
+    /** Of those that could not be judged the next `limit` ids after `after`. */
+    findUnknown: (kind: SubjectKind, after: string, limit: number): Promise<string[]> =>
       inStore(async () => {
         const found = await subjects[kind]
           .find({ ...unknown, _id: { $gt: after } }, ids)
@@ -170,34 +142,33 @@ export function createEvidenceTermStore(db: Db): EvidenceTermStore {
           .toArray();
         return found.map(({ _id }) => _id);
       }),
-    setUnknown: (kind, ids) =>
-      write(
-        kind,
-        ids.map((_id) => ({ updateOne: { filter: { _id }, update: { $set: { [renewByField]: notKnown } } } })),
-      ),
-    lapse: async (kind, lapsed, at) => {
-      const update = { $set: { [renewByField]: never, 'evidence.lapsedAt': at } } as const;
-      let taken = 0;
-      for (let first = 0; first < lapsed.length; first += subjectsPerWrite) {
-        const operations = lapsed.slice(first, first + subjectsPerWrite).map(({ id, term, renewals }) => {
-          const had = renewals === 0 ? { 'evidence.renewals.0': { $exists: false } } : { 'evidence.renewals': { $size: renewals } };
-          return { updateOne: { filter: { _id: id, ...had, ...(term && { 'evidence.endsAt': term.endsAt }) }, update } };
-        });
-        taken += (await inStore(() => subjects[kind].bulkWrite(operations, { ordered: false }))).modifiedCount;
-      }
-      return taken;
+    /** Notes that subjects could not be judged: they are not due, and to be looked at again. */
+    setUnknown: async (kind: SubjectKind, ids: readonly string[]): Promise<void> => {
+      await writeInParts(subjects[kind], ids, (_id) => ({ filter: { _id }, update: { $set: { [renewByField]: notKnown } } }));
     },
-    setTerms: (kind, terms) =>
-      write(
-        kind,
-        [...terms].map(([_id, { endsAt, renewBy }]) => ({
-          updateOne: {
-            filter: { _id },
-            update: { $set: { 'evidence.endsAt': endsAt, [renewByField]: renewBy }, $unset: { 'evidence.lapsedAt': '' } },
-          },
-        })),
-      ),
-    listTokens: (kind, after, limit, isAnew) =>
+    /**
+     * Takes subjects out of what is due for good: there is nothing that could be renewed. Those that got another term or renewal since they
+     * were read stay. Answers how many were taken out.
+     */
+    lapse: (kind: SubjectKind, lapsed: readonly LapsedSubject[], at: Date): Promise<number> => {
+      const update = { $set: { [renewByField]: never, 'evidence.lapsedAt': at } } as const;
+      return writeInParts(subjects[kind], lapsed, ({ id, term, renewals }) => {
+        const had = renewals === 0 ? { 'evidence.renewals.0': { $exists: false } } : { 'evidence.renewals': { $size: renewals } };
+        return { filter: { _id: id, ...had, ...(term && { 'evidence.endsAt': term.endsAt }) }, update };
+      });
+    },
+    /** Writes what was found out of subjects. */
+    setTerms: async (kind: SubjectKind, terms: ReadonlyMap<string, EvidenceTerm>): Promise<void> => {
+      await writeInParts(subjects[kind], [...terms], ([_id, { endsAt, renewBy }]) => ({
+        filter: { _id },
+        update: { $set: { 'evidence.endsAt': endsAt, [renewByField]: renewBy }, $unset: { 'evidence.lapsedAt': '' } },
+      }));
+    },
+    /**
+     * Of the next `limit` documents after `after` the ids of those that have a token and, unless `isAnew`, no term. `next`: the last of these
+     * documents; undefined: there are no more.
+     */
+    listTokens: (kind: SubjectKind, after: string, limit: number, isAnew: boolean): Promise<{ ids: string[]; next: string | undefined }> =>
       inStore(async () => {
         const found = subjects[kind]
           .find({ _id: { $gt: after } }, { projection: tokenFields, maxTimeMS })
@@ -207,22 +178,27 @@ export function createEvidenceTermStore(db: Db): EvidenceTermStore {
         const ids = page.filter((one) => isSubject(kind, one) && (isAnew || !one.evidence)).map(({ _id }) => _id);
         return { ids, next: page.length < limit ? undefined : page.at(-1)?._id };
       }),
-    readWalk: () => inStore(async () => (await notes.findOne({ _id: walkId }, { maxTimeMS }))?.walk),
-    writeWalk: (walk) => inStore(async () => void (await notes.updateOne({ _id: walkId }, { $set: { walk } }, { upsert: true }))),
-    noteRun: async (lastRunAt, until) => {
+    /** How far the walk came that gives a term to whatever has none. */
+    readWalk: lastWalk.read,
+    writeWalk: lastWalk.write,
+    /** Counts what is due by `until` and what has ended, and notes it with the time of the run. */
+    noteRun: async (lastRunAt: Date, until: Date): Promise<EvidenceState> => {
       const state = {
         lastRunAt,
         due: await count(renewBy(until)),
         lapsed: await count({ [renewByField]: { $gte: never, $exists: true } }),
         unknown: await count(unknown),
       };
-      await inStore(() => notes.updateOne({ _id: stateId }, { $set: { state } }, { upsert: true }));
+      await lastState.write(state);
       return state;
     },
-    readUseless: () =>
-      inStore(async () => new Map(Object.entries((await notes.findOne({ _id: uselessId }, { maxTimeMS }))?.useless ?? {}))),
-    noteUseless: (kind, token) =>
-      inStore(async () => void (await notes.updateOne({ _id: uselessId }, { $set: { [`useless.${kind}`]: token } }, { upsert: true }))),
-    readState: () => inStore(async () => (await notes.findOne({ _id: stateId }, { maxTimeMS }))?.state),
+    /** As the last run saw it; undefined before the first. */
+    readState: lastState.read,
+    /** The last tokens that renewed nobody, by the kind of token. */
+    readUseless: async (): Promise<ReadonlyMap<string, UselessToken>> => {
+      const useless = await createNote<Record<string, UselessToken>>(db, uselessId, 'useless').read();
+      return new Map(Object.entries(useless ?? {}));
+    },
+    noteUseless: (kind: string, token: UselessToken) => createNote<UselessToken>(db, uselessId, `useless.${kind}`).write(token),
   };
 }

@@ -1,6 +1,7 @@
 import type { Collection, Db } from 'mongodb';
 import { maxTimeMS } from './connection.ts';
-import { inStore, isDuplicateKey } from './errors.ts';
+import { eachInStore } from './errors.ts';
+import { insertIfAbsent } from './insert.ts';
 
 interface IdempotencyRecord {
   readonly _id: string;
@@ -10,38 +11,33 @@ interface IdempotencyRecord {
   readonly expiresAt: Date;
 }
 
-export interface IdempotencyStore {
-  /** Whether a caller's key is bound at `now`. */
-  isBound(key: string, now: Date): Promise<boolean>;
-  /**
-   * Binds a caller's key to a request and to the id of what it makes (S9). The first to come binds it; everybody after gets
-   * the binding that is there, to be compared by `requestDigest`.
-   */
-  bind(binding: { key: string; requestDigest: string; resourceId: string; now: Date; expiresAt: Date }): Promise<{
-    requestDigest: string;
-    resourceId: string;
-    isFirst: boolean;
-  }>;
-}
+export type IdempotencyStore = ReturnType<typeof createIdempotencyStore>;
 
-export function createIdempotencyStore(db: Db): IdempotencyStore {
+export function createIdempotencyStore(db: Db) {
   const bindings: Collection<IdempotencyRecord> = db.collection('idempotency');
-  return {
-    isBound: (key, now) =>
-      inStore(async () => (await bindings.findOne({ _id: key, expiresAt: { $gt: now } }, { projection: { _id: 1 }, maxTimeMS })) !== null),
-    bind: ({ key, requestDigest, resourceId, now, expiresAt }) =>
-      inStore(async () => {
-        for (;;) {
-          try {
-            await bindings.insertOne({ _id: key, requestDigest, resourceId, expiresAt });
-            return { requestDigest, resourceId, isFirst: true };
-          } catch (error) {
-            if (!isDuplicateKey(error)) throw error;
-          }
-          const bound = await bindings.findOne({ _id: key }, { maxTimeMS });
-          if (bound && bound.expiresAt > now) return { ...bound, isFirst: false };
-          if (bound) await bindings.deleteOne({ _id: key, expiresAt: bound.expiresAt });
-        }
-      }),
-  };
+  return eachInStore({
+    /** Whether a caller's key is bound at `now`. */
+    isBound: async (key: string, now: Date): Promise<boolean> =>
+      (await bindings.findOne({ _id: key, expiresAt: { $gt: now } }, { projection: { _id: 1 }, maxTimeMS })) !== null,
+    /**
+     * Binds a caller's key to a request and to the id of what it makes (S9). The first to come binds it; everybody after gets
+     * the binding that is there, to be compared by `requestDigest`.
+     */
+    bind: async (given: {
+      key: string;
+      requestDigest: string;
+      resourceId: string;
+      now: Date;
+      expiresAt: Date;
+    }): Promise<{ requestDigest: string; resourceId: string; isFirst: boolean }> => {
+      const { key, requestDigest, resourceId, now, expiresAt } = given;
+      for (;;) {
+        const isFirst = await insertIfAbsent(bindings, { _id: key, requestDigest, resourceId, expiresAt });
+        if (isFirst) return { requestDigest, resourceId, isFirst };
+        const bound = await bindings.findOne({ _id: key }, { maxTimeMS });
+        if (bound && bound.expiresAt > now) return { ...bound, isFirst };
+        if (bound) await bindings.deleteOne({ _id: key, expiresAt: bound.expiresAt });
+      }
+    },
+  });
 }

@@ -67,12 +67,17 @@ async function insertMany<T extends Document>(collection: Collection<T>, documen
   }
 }
 
-/** Inserts one document, unless its `_id` is taken. @throws MongoError as `insertOne` */
-export async function insertIfAbsent<T extends Document>(collection: Collection<T>, document: OptionalUnlessRequiredId<T>): Promise<void> {
+/** Inserts one document, unless its `_id` is taken. Returns whether it did. @throws MongoError as `insertOne` */
+export async function insertIfAbsent<T extends Document>(
+  collection: Collection<T>,
+  document: OptionalUnlessRequiredId<T>,
+): Promise<boolean> {
   try {
     await collection.insertOne(document);
+    return true;
   } catch (error) {
     if (!isDuplicateKey(error)) throw error;
+    return false;
   }
 }
 

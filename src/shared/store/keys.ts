@@ -27,18 +27,6 @@ type Keys = Collection<WrappedKey | PlainKey>;
 const keyNames = ['mock-provider', 'idempotency', 'challenge', 'workflows', 'stamp-metadata', 'cose-receipts'] as const;
 export type KeyName = (typeof keyNames)[number];
 
-/** Keys of the service itself, made once for a database and shared by every process on it. */
-export interface KeyStore {
-  /** The 256-bit secret of that name; whoever asks first makes it. Read once in a process. @throws ServiceError `store_unavailable` */
-  secret(name: KeyName): Promise<KeyObject>;
-  /**
-   * Reads every key, so that a wrong master key shows at start; makes those that are missing and wraps those that are not.
-   *
-   * @throws ConfigError when another master key wraps them; ServiceError `store_unavailable`
-   */
-  open(): Promise<void>;
-}
-
 const wrong = (wrappedBy: string, given: KeyObject) =>
   new ConfigError(
     `MASTER_KEY: got the key ${fingerprintOf(given)} (not shown); this database takes ${wrappedBy}, which wraps the secrets in it`,
@@ -58,7 +46,10 @@ function unwrapped(masterKey: KeyObject, record: WrappedKey): KeyObject {
   return key;
 }
 
-export function createKeyStore(db: Db, masterKey: KeyObject): KeyStore {
+export type KeyStore = ReturnType<typeof createKeyStore>;
+
+/** Keys of the service itself, made once for a database and shared by every process on it. */
+export function createKeyStore(db: Db, masterKey: KeyObject) {
   const keys: Keys = db.collection('keys');
   const known = new Map<KeyName, KeyObject>();
 
@@ -84,7 +75,8 @@ export function createKeyStore(db: Db, masterKey: KeyObject): KeyStore {
   }
 
   return {
-    secret: async (name) => {
+    /** The 256-bit secret of that name; whoever asks first makes it. Read once in a process. */
+    secret: async (name: KeyName): Promise<KeyObject> => {
       try {
         return await secret(name);
       } catch (error) {
@@ -92,7 +84,12 @@ export function createKeyStore(db: Db, masterKey: KeyObject): KeyStore {
         throw error instanceof ConfigError ? unavailable(error) : error;
       }
     },
-    open: async () => {
+    /**
+     * Reads every key, so that a wrong master key shows at start; makes those that are missing and wraps those that are not.
+     *
+     * @throws ConfigError when another master key wraps them
+     */
+    open: async (): Promise<void> => {
       for (const name of keyNames) await secret(name);
     },
   };
@@ -101,7 +98,7 @@ export function createKeyStore(db: Db, masterKey: KeyObject): KeyStore {
 /**
  * Wraps every key by `next` in place of `current`, and answers how many there were to wrap; what an earlier run has wrapped stays.
  *
- * @throws ConfigError when neither wraps a key; ServiceError `store_unavailable`
+ * @throws ConfigError when neither wraps a key
  */
 export function rewrapKeys(db: Db, { current, next }: { current: KeyObject; next: KeyObject }): Promise<number> {
   const keys: Keys = db.collection('keys');

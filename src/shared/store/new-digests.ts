@@ -1,7 +1,7 @@
 import type { Binary, Collection, Db } from 'mongodb';
 import type { Imprint, ImprintAlgorithm } from '../domain/stamp.ts';
 import { maxTimeMS } from './connection.ts';
-import { inStore } from './errors.ts';
+import { eachInStore } from './errors.ts';
 import { insertIfAbsent } from './insert.ts';
 import { digestIn, storedDigestOf } from './stored-evidence.ts';
 
@@ -11,16 +11,6 @@ export interface NewDigest {
   readonly imprint: Imprint;
 }
 
-/** What waits for the next run of renewals. */
-export interface NewDigestStore {
-  /** The digest must have been computed from the very content that was stamped. One that is there stays. @throws ServiceError `store_unavailable` */
-  insertOnce(digest: NewDigest): Promise<void>;
-  /** Up to `limit` of those after an id, in the order of ids. @throws ServiceError `store_unavailable` */
-  list(after: string, limit: number): Promise<NewDigest[]>;
-  /** @throws ServiceError `store_unavailable` */
-  remove(tokenIds: readonly string[]): Promise<void>;
-}
-
 interface NewDigestDocument {
   /** Of the stamp. */
   readonly _id: string;
@@ -28,22 +18,30 @@ interface NewDigestDocument {
   readonly digest: Binary;
 }
 
-export function createNewDigestStore(db: Db): NewDigestStore {
+export type NewDigestStore = ReturnType<typeof createNewDigestStore>;
+
+/** What waits for the next run of renewals. */
+export function createNewDigestStore(db: Db) {
   const newDigests: Collection<NewDigestDocument> = db.collection('new_digests');
-  return {
-    insertOnce: ({ tokenId, imprint }) => inStore(() => insertIfAbsent(newDigests, { _id: tokenId, ...storedDigestOf(imprint) })),
-    list: (after, limit) =>
-      inStore(async () => {
-        const found = await newDigests
-          .find({ _id: { $gt: after } }, { maxTimeMS })
-          .sort({ _id: 1 })
-          .limit(limit)
-          .toArray();
-        return found.flatMap(({ _id: tokenId, ...stored }) => {
-          const imprint = digestIn(stored);
-          return imprint === undefined ? [] : [{ tokenId, imprint }];
-        });
-      }),
-    remove: (tokenIds) => inStore(async () => void (await newDigests.deleteMany({ _id: { $in: [...tokenIds] } }))),
-  };
+  return eachInStore({
+    /** The digest must have been computed from the very content that was stamped. One that is there stays. */
+    insertOnce: async ({ tokenId, imprint }: NewDigest): Promise<void> => {
+      await insertIfAbsent(newDigests, { _id: tokenId, ...storedDigestOf(imprint) });
+    },
+    /** Up to `limit` of those after an id, in the order of ids. */
+    list: async (after: string, limit: number): Promise<NewDigest[]> => {
+      const found = await newDigests
+        .find({ _id: { $gt: after } }, { maxTimeMS })
+        .sort({ _id: 1 })
+        .limit(limit)
+        .toArray();
+      return found.flatMap(({ _id: tokenId, ...stored }) => {
+        const imprint = digestIn(stored);
+        return imprint === undefined ? [] : [{ tokenId, imprint }];
+      });
+    },
+    remove: async (tokenIds: readonly string[]): Promise<void> => {
+      await newDigests.deleteMany({ _id: { $in: [...tokenIds] } });
+    },
+  });
 }

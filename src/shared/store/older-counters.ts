@@ -64,8 +64,6 @@ const doneOf = ({ _id: _, latency: __, folded: ___, ...figures }: OlderRow): Par
  * Takes over, once, what earlier versions have counted. Days before the one on which this begins keep their counts. The stamps of that day are
  * counted from the stamps, hour by hour, and what has no date goes into one document of its own. May be cut off anywhere, and run by several
  * processes: all write the same.
- *
- * @throws ServiceError `store_unavailable`
  */
 export async function takeOverOlderCounters(options: {
   db: Db;

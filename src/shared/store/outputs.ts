@@ -1,8 +1,8 @@
-import type { Collection, Db } from 'mongodb';
+import type { Collection, Db, FindOptions } from 'mongodb';
 import { withUsualFraction } from '../domain/gen-time.ts';
 import { type ChainEnd, type ChainLink, chainStart, extendChain } from '../domain/output-chain.ts';
 import { maxTimeMS } from './connection.ts';
-import { inStore, isDuplicateKey } from './errors.ts';
+import { eachInStore, inStore, isDuplicateKey } from './errors.ts';
 
 /** An output whose stamp exists, on its way into the chain of its workflow. */
 export interface NewOutput {
@@ -52,28 +52,6 @@ export interface ChainState extends ChainEnd {
   readonly isClosed: boolean;
 }
 
-/** The outputs of workflows, each an append-only chain (W8). */
-export interface OutputStore {
-  /**
-   * Appends outputs under the next free numbers, without a gap and each once, and returns by token id what is in the chain: also
-   * what was there before. Absent are those that came after the closing link.
-   */
-  append(chain: ChainOf, outputs: readonly NewOutput[]): Promise<Map<string, OutputRecord>>;
-  /** Appends the closing link, or returns the one that is there. */
-  close(chain: ChainOf, rootTokenId: string): Promise<ClosingLink>;
-  /** The last output of a chain (number 0 and the briefing hash where it was closed without one); undefined where nothing is written yet. */
-  findEnd(workflowId: string): Promise<ChainState | undefined>;
-  findByTokens(tokenIds: readonly string[]): Promise<OutputRecord[]>;
-  /** Outputs from number `first` on, in order. */
-  list(workflowId: string, first: number, limit: number): Promise<OutputRecord[]>;
-  /** The links of a chain from number `first` on, in order, a page at a time: memory does not grow with the chain. */
-  scanLinks(workflowId: string, first?: number): AsyncIterable<ChainLink>;
-  /** Numbers of the outputs with that hash, at most `limit`. */
-  findNumbers(workflowId: string, hash: string, limit: number): Promise<number[]>;
-  /** Removes what callers said about outputs in words of their own (W10). */
-  forgetMetadata(workflowId: string): Promise<void>;
-}
-
 /** Ids sort as numbers do. */
 const keyOf = (workflowId: string, sequenceNumber: number): string => `${workflowId}/${String(sequenceNumber).padStart(12, '0')}`;
 
@@ -83,7 +61,13 @@ const rangeOf = (workflowId: string) => ({ $gt: `${workflowId}/`, $lt: `${workfl
 /** How many links are read at a time: a chain of a hundred thousand takes twenty reads. */
 const scanPage = 5_000;
 
-export function createOutputStore(db: Db): OutputStore {
+/** What a link of the chain is read from. */
+const linkFields = { _id: 0, kind: 1, sequenceNumber: 1, chainHash: 1, hash: 1 } as const;
+
+export type OutputStore = ReturnType<typeof createOutputStore>;
+
+/** The outputs of workflows, each an append-only chain (W8). */
+export function createOutputStore(db: Db) {
   const outputs: Collection<OutputRecord | ClosingLink> = db.collection('outputs');
   let isIndexed = false;
 
@@ -93,11 +77,23 @@ export function createOutputStore(db: Db): OutputStore {
     isIndexed = true;
   }
 
-  const findEnd = (workflowId: string) => outputs.findOne({ _id: rangeOf(workflowId) }, { sort: { _id: -1 }, hint: { _id: 1 }, maxTimeMS });
+  const findLast = (workflowId: string) =>
+    outputs.findOne({ _id: rangeOf(workflowId) }, { sort: { _id: -1 }, hint: { _id: 1 }, maxTimeMS });
 
   async function findByTokens(tokenIds: readonly string[]): Promise<OutputRecord[]> {
     const found = await outputs.find({ tokenId: { $in: [...tokenIds] } }, { maxTimeMS }).toArray();
     return found.filter((record) => record.kind === 'output');
+  }
+
+  /** The outputs among the `limit` records of a chain from number `first` on, in order. */
+  async function scan(workflowId: string, first: number, limit: number, options: FindOptions = {}): Promise<OutputRecord[]> {
+    const range = { ...rangeOf(workflowId), $gte: keyOf(workflowId, first) };
+    const found = outputs
+      .find({ _id: range }, { ...options, maxTimeMS })
+      .hint({ _id: 1 })
+      .sort({ _id: 1 })
+      .limit(limit);
+    return (await found.toArray()).filter((record) => record.kind === 'output');
   }
 
   function link({ workflowId, briefingHash }: ChainOf, last: OutputRecord | null, waiting: readonly NewOutput[]): OutputRecord[] {
@@ -121,100 +117,91 @@ export function createOutputStore(db: Db): OutputStore {
     }
   }
 
-  async function append(chain: ChainOf, given: readonly NewOutput[]): Promise<Map<string, OutputRecord>> {
-    const appended = new Map<string, OutputRecord>();
-    let waiting = given;
-    const take = (records: readonly OutputRecord[]) => {
-      for (const record of records) appended.set(record.tokenId, record);
-      waiting = waiting.filter(({ tokenId }) => !appended.has(tokenId));
-    };
-    await ensureUnique();
-    for (let endBefore: string | undefined; waiting.length > 0; ) {
-      const end = await findEnd(chain.workflowId);
-      const endId = end?._id ?? '';
-      if (end?.kind === 'closing') {
-        take(await findByTokens(waiting.map(({ tokenId }) => tokenId)));
-        break;
-      }
-      const records = link(chain, end, waiting);
-      const left = waiting.length;
-      // A key is taken: the number by another process, or the stamp's id by an earlier run of the same job.
-      take((await tryInsert(records)) ? records : await findByTokens(waiting.map(({ tokenId }) => tokenId)));
-      // Nobody else has moved the end, and yet a key of ours is taken: trying again would go on for ever.
-      if (waiting.length === left && endId === endBefore) throw new Error(`the chain of workflow ${chain.workflowId} takes no output`);
-      endBefore = endId;
+  /** The links of a chain from number `first` on, in order, a page at a time: memory does not grow with the chain. */
+  async function* scanLinks(workflowId: string, first = 1): AsyncIterable<ChainLink> {
+    for (let next = first; ; ) {
+      const page = await inStore(() => scan(workflowId, next, scanPage, { projection: linkFields }));
+      yield* page.map((record) => ({ ...record, outputHash: record.hash }));
+      if (page.length < scanPage) return;
+      next = page.at(-1)!.sequenceNumber + 1;
     }
-    return appended;
   }
 
-  async function close({ workflowId, briefingHash }: ChainOf, rootTokenId: string): Promise<ClosingLink> {
-    await ensureUnique();
-    for (;;) {
-      const end = await findEnd(workflowId);
-      if (end?.kind === 'closing') return end;
-      const { sequenceNumber, chainHash } = end ?? chainStart(briefingHash);
-      const closing: ClosingLink = {
-        _id: keyOf(workflowId, sequenceNumber + 1),
-        workflowId,
-        kind: 'closing',
-        tokenId: rootTokenId,
-        sequenceNumber: sequenceNumber + 1,
-        chainHash,
-        unqualifiedTotal: end?.unqualifiedTotal ?? 0,
+  const store = eachInStore({
+    /**
+     * Appends outputs under the next free numbers, without a gap and each once, and returns by token id what is in the chain: also
+     * what was there before. Absent are those that came after the closing link.
+     */
+    append: async (chain: ChainOf, given: readonly NewOutput[]): Promise<Map<string, OutputRecord>> => {
+      const appended = new Map<string, OutputRecord>();
+      let waiting = given;
+      const take = (records: readonly OutputRecord[]) => {
+        for (const record of records) appended.set(record.tokenId, record);
+        waiting = waiting.filter(({ tokenId }) => !appended.has(tokenId));
       };
-      if (await tryInsert([closing])) return closing;
-    }
-  }
-
-  async function listLinks(workflowId: string, first: number): Promise<ChainLink[]> {
-    const range = { ...rangeOf(workflowId), $gte: keyOf(workflowId, first) };
-    const projection = { _id: 0, kind: 1, sequenceNumber: 1, chainHash: 1, hash: 1 };
-    const options = { projection, maxTimeMS };
-    const found = await outputs.find({ _id: range }, options).hint({ _id: 1 }).sort({ _id: 1 }).limit(scanPage).toArray();
-    return found.flatMap((record) => (record.kind === 'output' ? [{ ...record, outputHash: record.hash }] : []));
-  }
-
-  async function list(workflowId: string, first: number, limit: number): Promise<OutputRecord[]> {
-    const range = { ...rangeOf(workflowId), $gte: keyOf(workflowId, first) };
-    const found = await outputs.find({ _id: range }, { maxTimeMS }).hint({ _id: 1 }).sort({ _id: 1 }).limit(limit).toArray();
-    return found.flatMap((record) =>
-      record.kind === 'output' ? [{ ...record, stampedAt: withUsualFraction(`${record.stampedAt}`) }] : [],
-    );
-  }
-
-  return {
-    append: (chain, given) => inStore(() => append(chain, given)),
-    close: (chain, rootTokenId) => inStore(() => close(chain, rootTokenId)),
-    findEnd: (workflowId) =>
-      inStore(async () => {
-        const end = await findEnd(workflowId);
-        if (!end) return undefined;
-        const { chainHash, unqualifiedTotal } = end;
-        const isClosed = end.kind === 'closing';
-        return { sequenceNumber: isClosed ? end.sequenceNumber - 1 : end.sequenceNumber, chainHash, unqualifiedTotal, isClosed };
-      }),
-    findByTokens: (tokenIds) => inStore(() => findByTokens(tokenIds)),
-    list: (workflowId, first, limit) => inStore(() => list(workflowId, first, limit)),
-    scanLinks: async function* (workflowId, first = 1) {
-      for (let next = first; ; ) {
-        const links = await inStore(() => listLinks(workflowId, next));
-        yield* links;
-        if (links.length < scanPage) return;
-        next = links.at(-1)!.sequenceNumber + 1;
+      await ensureUnique();
+      for (let endBefore: string | undefined; waiting.length > 0; ) {
+        const end = await findLast(chain.workflowId);
+        const endId = end?._id ?? '';
+        if (end?.kind === 'closing') {
+          take(await findByTokens(waiting.map(({ tokenId }) => tokenId)));
+          break;
+        }
+        const records = link(chain, end, waiting);
+        const left = waiting.length;
+        // A key is taken: the number by another process, or the stamp's id by an earlier run of the same job.
+        take((await tryInsert(records)) ? records : await findByTokens(waiting.map(({ tokenId }) => tokenId)));
+        // Nobody else has moved the end, and yet a key of ours is taken: trying again would go on for ever.
+        if (waiting.length === left && endId === endBefore) throw new Error(`the chain of workflow ${chain.workflowId} takes no output`);
+        endBefore = endId;
+      }
+      return appended;
+    },
+    /** Appends the closing link, or returns the one that is there. */
+    close: async ({ workflowId, briefingHash }: ChainOf, rootTokenId: string): Promise<ClosingLink> => {
+      await ensureUnique();
+      for (;;) {
+        const end = await findLast(workflowId);
+        if (end?.kind === 'closing') return end;
+        const { sequenceNumber, chainHash } = end ?? chainStart(briefingHash);
+        const closing: ClosingLink = {
+          _id: keyOf(workflowId, sequenceNumber + 1),
+          workflowId,
+          kind: 'closing',
+          tokenId: rootTokenId,
+          sequenceNumber: sequenceNumber + 1,
+          chainHash,
+          unqualifiedTotal: end?.unqualifiedTotal ?? 0,
+        };
+        if (await tryInsert([closing])) return closing;
       }
     },
-    findNumbers: (workflowId, hash, limit) =>
-      inStore(async () => {
-        const found = await outputs.find({ workflowId, hash }, { projection: { sequenceNumber: 1 }, maxTimeMS }).toArray();
-        return found
-          .map(({ sequenceNumber }) => sequenceNumber)
-          .sort((a, b) => a - b)
-          .slice(0, limit);
-      }),
-    forgetMetadata: (workflowId) =>
-      inStore(
-        async () =>
-          void (await outputs.updateMany({ _id: rangeOf(workflowId), metadata: { $exists: true } }, { $unset: { metadata: '' } })),
-      ),
-  };
+    /** The last output of a chain (number 0 and the briefing hash where it was closed without one); undefined where nothing is written yet. */
+    findEnd: async (workflowId: string): Promise<ChainState | undefined> => {
+      const end = await findLast(workflowId);
+      if (!end) return undefined;
+      const { chainHash, unqualifiedTotal } = end;
+      const isClosed = end.kind === 'closing';
+      return { sequenceNumber: isClosed ? end.sequenceNumber - 1 : end.sequenceNumber, chainHash, unqualifiedTotal, isClosed };
+    },
+    findByTokens,
+    /** Outputs from number `first` on, in order. */
+    list: async (workflowId: string, first: number, limit: number): Promise<OutputRecord[]> => {
+      const found = await scan(workflowId, first, limit);
+      return found.map((record) => ({ ...record, stampedAt: withUsualFraction(`${record.stampedAt}`) }));
+    },
+    /** Numbers of the outputs with that hash, at most `limit`. */
+    findNumbers: async (workflowId: string, hash: string, limit: number): Promise<number[]> => {
+      const found = await outputs.find({ workflowId, hash }, { projection: { sequenceNumber: 1 }, maxTimeMS }).toArray();
+      return found
+        .map(({ sequenceNumber }) => sequenceNumber)
+        .sort((a, b) => a - b)
+        .slice(0, limit);
+    },
+    /** Removes what callers said about outputs in words of their own (W10). */
+    forgetMetadata: async (workflowId: string): Promise<void> => {
+      await outputs.updateMany({ _id: rangeOf(workflowId), metadata: { $exists: true } }, { $unset: { metadata: '' } });
+    },
+  });
+  return { ...store, scanLinks };
 }

@@ -1,7 +1,7 @@
 import type { Collection, Db } from 'mongodb';
 import type { RequestFault } from '../domain/request-fault.ts';
 import { maxTimeMS } from './connection.ts';
-import { inStore } from './errors.ts';
+import { eachInStore } from './errors.ts';
 import { insertNew } from './insert.ts';
 
 /**
@@ -19,15 +19,6 @@ export interface StoredRefusal {
   readonly at: Date;
 }
 
-export interface RefusalStore {
-  /** Writes what is not there yet. @throws ServiceError `store_unavailable` */
-  insertOnce(refusals: readonly StoredRefusal[]): Promise<void>;
-  /** @throws ServiceError `store_unavailable` */
-  find(tokenId: string): Promise<RefusalReason | undefined>;
-  /** Removes those of stamps that failed and are tried again. @throws ServiceError `store_unavailable` */
-  forgetFailed(tokenIds: readonly string[]): Promise<void>;
-}
-
 interface RefusalDocument {
   readonly _id: string;
   /** Absent: `request_refused`. */
@@ -36,25 +27,28 @@ interface RefusalDocument {
   readonly at: Date;
 }
 
-export function createRefusalStore(db: Db): RefusalStore {
+export type RefusalStore = ReturnType<typeof createRefusalStore>;
+
+export function createRefusalStore(db: Db) {
   const refusals: Collection<RefusalDocument> = db.collection('refusals');
-  return {
-    insertOnce: (given) =>
-      inStore(async () => {
-        const documents = given.map(({ tokenId, reason, fault, at }) => ({
-          _id: tokenId,
-          at,
-          ...(reason !== 'request_refused' && { reason }),
-          ...(fault !== undefined && { fault }),
-        }));
-        await insertNew(db, refusals, documents);
-      }),
-    find: (tokenId) =>
-      inStore(async () => {
-        const found = await refusals.findOne({ _id: tokenId }, { projection: { reason: 1 }, maxTimeMS });
-        return found === null ? undefined : (found.reason ?? 'request_refused');
-      }),
-    forgetFailed: (tokenIds) =>
-      inStore(async () => void (await refusals.deleteMany({ _id: { $in: [...tokenIds] }, reason: 'stamp_failed' }))),
-  };
+  return eachInStore({
+    /** Writes what is not there yet. */
+    insertOnce: async (given: readonly StoredRefusal[]): Promise<void> => {
+      const documents = given.map(({ tokenId, reason, fault, at }) => ({
+        _id: tokenId,
+        at,
+        ...(reason !== 'request_refused' && { reason }),
+        ...(fault !== undefined && { fault }),
+      }));
+      await insertNew(db, refusals, documents);
+    },
+    find: async (tokenId: string): Promise<RefusalReason | undefined> => {
+      const found = await refusals.findOne({ _id: tokenId }, { projection: { reason: 1 }, maxTimeMS });
+      return found === null ? undefined : (found.reason ?? 'request_refused');
+    },
+    /** Removes those of stamps that failed and are tried again. */
+    forgetFailed: async (tokenIds: readonly string[]): Promise<void> => {
+      await refusals.deleteMany({ _id: { $in: [...tokenIds] }, reason: 'stamp_failed' });
+    },
+  });
 }

@@ -1,9 +1,10 @@
 import { LRUCache } from 'lru-cache';
 import { Binary, type Collection, type Db } from 'mongodb';
 import type { EvidenceTerm, Imprint, ImprintAlgorithm } from '../domain/stamp.ts';
+import { bytesOf } from './binary.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
-import { collectionsOfSubjects, type RenewedSubject, type SubjectKind, subjectsPerWrite } from './evidence-terms.ts';
+import { collectionsOfSubjects, type RenewedSubject, type SubjectKind, writeInParts } from './evidence-terms.ts';
 import { insertIfAbsent } from './insert.ts';
 import { storedDigestOf } from './stored-evidence.ts';
 
@@ -40,24 +41,6 @@ export interface RenewalMember {
   readonly isRenewed: boolean;
 }
 
-/** Renewals are written in steps: first the token with all its members, then the way of each member, and last that nothing is left. */
-export interface RenewalStore {
-  /** DER tokens by the ids of renewals; absent are those that are unknown. @throws ServiceError `store_unavailable` */
-  findTokens(renewalIds: readonly string[]): Promise<ReadonlyMap<string, Buffer>>;
-  /** Writes a renewal that nobody knows of yet. @throws ServiceError `store_unavailable` */
-  begin(renewal: OpenRenewal): Promise<void>;
-  /** The oldest renewal that was not finished; undefined: there is none. @throws ServiceError `store_unavailable` */
-  findUnfinished(): Promise<OpenRenewal | undefined>;
-  /**
-   * Gives members their way to the root of the renewal, unless they have it, or another renewal, already; answers how many were given it.
-   *
-   * @throws ServiceError `store_unavailable`
-   */
-  give(renewal: Pick<OpenRenewal, 'renewalId' | 'term'>, members: readonly RenewedSubject[]): Promise<number>;
-  /** Notes that every member has been seen to. @throws ServiceError `store_unavailable` */
-  finish(renewalId: string): Promise<void>;
-}
-
 interface MemberDocument extends Omit<RenewalMember, 'group' | 'blind'> {
   readonly group: Binary;
   readonly blind: Binary;
@@ -75,15 +58,17 @@ interface RenewalDocument extends Omit<OpenRenewal, 'renewalId' | 'tsq' | 'tsr' 
 /** A token never changes once it is written, and thousands of stamps share it. */
 const mostRemembered = 1_000;
 
-const bytesOf = (binary: Binary): Buffer => Buffer.from(binary.buffer);
+export type RenewalStore = ReturnType<typeof createRenewalStore>;
 
-export function createRenewalStore(db: Db): RenewalStore {
+/** Renewals are written in steps: first the token with all its members, then the way of each member, and last that nothing is left. */
+export function createRenewalStore(db: Db) {
   const renewals: Collection<RenewalDocument> = db.collection('renewals');
   const subjects = collectionsOfSubjects(db);
   const remembered = new LRUCache<string, Buffer>({ max: mostRemembered });
 
   return {
-    findTokens: async (renewalIds) => {
+    /** DER tokens by the ids of renewals; absent are those that are unknown. */
+    findTokens: async (renewalIds: readonly string[]): Promise<ReadonlyMap<string, Buffer>> => {
       const tokens = new Map(renewalIds.flatMap((id) => (remembered.has(id) ? [[id, remembered.get(id)!]] : [])));
       const missing = [...new Set(renewalIds)].filter((id) => !tokens.has(id));
       if (missing.length === 0) return tokens;
@@ -95,48 +80,40 @@ export function createRenewalStore(db: Db): RenewalStore {
       }
       return tokens;
     },
-    begin: ({ renewalId, tsq, tsr, tst, members, ...rest }) =>
-      inStore(async () => {
-        const written = members.map(({ group, blind, ...member }) => ({ ...member, group: new Binary(group), blind: new Binary(blind) }));
-        const bytes = { tsq: new Binary(tsq), tsr: new Binary(tsr), tst: new Binary(tst) };
-        await insertIfAbsent(renewals, { _id: renewalId, ...rest, ...bytes, isOpen: true, members: written });
-      }),
-    findUnfinished: () =>
-      inStore(async () => {
-        const found = await renewals.findOne({ isOpen: true }, { maxTimeMS });
-        if (!found) return undefined;
-        const { _id: renewalId, algorithm, provider, issuedAt, term, tsq, tsr, tst, members = [] } = found;
-        const read = members.map(({ group, blind, ...member }) => ({ ...member, group: bytesOf(group), blind: bytesOf(blind) }));
-        return { renewalId, algorithm, provider, issuedAt, term, tsq: bytesOf(tsq), tsr: bytesOf(tsr), tst: bytesOf(tst), members: read };
-      }),
-    give: async ({ renewalId, term }, members) => {
+    /** Writes a renewal that nobody knows of yet. */
+    begin: async ({ renewalId, tsq, tsr, tst, members, ...rest }: OpenRenewal): Promise<void> => {
+      const written = members.map(({ group, blind, ...member }) => ({ ...member, group: new Binary(group), blind: new Binary(blind) }));
+      const bytes = { tsq: new Binary(tsq), tsr: new Binary(tsr), tst: new Binary(tst) };
+      await inStore(() => insertIfAbsent(renewals, { _id: renewalId, ...rest, ...bytes, isOpen: true, members: written }));
+    },
+    /** The oldest renewal that was not finished; undefined: there is none. */
+    findUnfinished: async (): Promise<OpenRenewal | undefined> => {
+      const found = await inStore(() => renewals.findOne({ isOpen: true }, { maxTimeMS }));
+      if (!found) return undefined;
+      const { _id: renewalId, algorithm, provider, issuedAt, term, tsq, tsr, tst, members = [] } = found;
+      const read = members.map(({ group, blind, ...member }) => ({ ...member, group: bytesOf(group), blind: bytesOf(blind) }));
+      return { renewalId, algorithm, provider, issuedAt, term, tsq: bytesOf(tsq), tsr: bytesOf(tsr), tst: bytesOf(tst), members: read };
+    },
+    /** Gives members their way to the root of the renewal, unless they have it, or another renewal, already; answers how many were given it. */
+    give: async ({ renewalId, term }: Pick<OpenRenewal, 'renewalId' | 'term'>, members: readonly RenewedSubject[]): Promise<number> => {
       let given = 0;
       for (const [kind, ofKind] of Map.groupBy(members, (member) => member.kind)) {
-        for (let first = 0; first < ofKind.length; first += subjectsPerWrite) {
-          const operations = ofKind.slice(first, first + subjectsPerWrite).map((member) => {
-            const { id, renewals: count, path, newImprint, batchRenewals } = member;
-            const renewal = {
-              id: renewalId,
-              path: new Binary(Buffer.concat(path)),
-              ...(newImprint && { newDigest: storedDigestOf(newImprint) }),
-            };
-            const ofLeaf = batchRenewals === undefined ? {} : { 'evidence.batchRenewals': batchRenewals };
-            return {
-              updateOne: {
-                filter: { _id: id, 'evidence.renewals': count === 0 ? { $exists: false } : { $size: count } },
-                update: {
-                  $push: { 'evidence.renewals': renewal },
-                  $set: { 'evidence.endsAt': term.endsAt, 'evidence.renewBy': term.renewBy, ...ofLeaf },
-                },
-              },
-            };
-          });
-          given += (await inStore(() => subjects[kind].bulkWrite(operations, { ordered: false }))).modifiedCount;
-        }
+        given += await writeInParts(subjects[kind], ofKind, ({ id, renewals: count, path, newImprint, batchRenewals }) => {
+          const newDigest = newImprint && { newDigest: storedDigestOf(newImprint) };
+          const ofLeaf = batchRenewals === undefined ? {} : { 'evidence.batchRenewals': batchRenewals };
+          return {
+            filter: { _id: id, 'evidence.renewals': count === 0 ? { $exists: false } : { $size: count } },
+            update: {
+              $push: { 'evidence.renewals': { id: renewalId, path: new Binary(Buffer.concat(path)), ...newDigest } },
+              $set: { 'evidence.endsAt': term.endsAt, 'evidence.renewBy': term.renewBy, ...ofLeaf },
+            },
+          };
+        });
       }
       return given;
     },
-    finish: (renewalId) =>
+    /** Notes that every member has been seen to. */
+    finish: (renewalId: string): Promise<void> =>
       inStore(async () => void (await renewals.updateOne({ _id: renewalId }, { $unset: { isOpen: '', members: '' } }))),
   };
 }

@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { type Collection, type Db, GridFSBucket, ObjectId } from 'mongodb';
+import { type Db, GridFSBucket, ObjectId } from 'mongodb';
 import { maxTimeMS } from './connection.ts';
 import { inStore, limitForBytes } from './errors.ts';
+import { createNote } from './notes.ts';
 
 const chunkSizeBytes = 256 * 1024;
 /** The driver sends the chunks of one write side by side, and gives up each that takes ten seconds: two of them get there on slow lines too. */
@@ -10,20 +11,6 @@ const bytesPerWrite = 2 * chunkSizeBytes;
 
 function* partsOf(bytes: Buffer): Generator<Buffer> {
   for (let start = 0; start < bytes.length; start += bytesPerWrite) yield bytes.subarray(start, start + bytesPerWrite);
-}
-
-/** Sealed content in GridFS, as the bytes that it is given: encrypted by the caller, never readable here (S11). */
-export interface SealedContentStore {
-  /** Writes the content durably and returns its id. */
-  put(tokenId: string, bytes: Buffer): Promise<string>;
-  /** The content, or null when there is none under that id. */
-  open(contentId: string): Promise<StoredContent | null>;
-  remove(contentId: string): Promise<void>;
-  /**
-   * Contents that were put before `before` and that no earlier call has returned to its end, oldest first, some hundred at a time. Whoever
-   * asks for the next ones has dealt with those before: the next call begins behind them.
-   */
-  listNotSwept(before: Date): AsyncIterable<readonly SweptContent[]>;
 }
 
 export interface StoredContent {
@@ -39,17 +26,15 @@ export interface SweptContent {
   readonly tokenId: string;
 }
 
-/** Of the collection `checks`: how far sealed contents were swept. */
-interface NoteDocument {
-  readonly _id: string;
-  readonly after?: ObjectId;
-}
-const noteId = 'content-sweep';
 const perPage = 500;
 
-export function createSealedContentStore(db: Db): SealedContentStore {
+export type SealedContentStore = ReturnType<typeof createSealedContentStore>;
+
+/** Sealed content in GridFS, as the bytes that it is given: encrypted by the caller, never readable here (S11). */
+export function createSealedContentStore(db: Db) {
   const bucket = new GridFSBucket(db, { bucketName: 'sealed', chunkSizeBytes });
-  const notes: Collection<NoteDocument> = db.collection('checks');
+  const lastSwept = createNote<ObjectId>(db, 'content-sweep', 'after');
+
   async function* readPart(id: ObjectId, start: number, end: number): AsyncGenerator<Buffer> {
     // For GridFS an end of 0 is none.
     if (start >= end) return;
@@ -66,26 +51,32 @@ export function createSealedContentStore(db: Db): SealedContentStore {
   }
 
   return {
-    put: (tokenId, bytes) =>
+    /** Writes the content durably and returns its id. */
+    put: (tokenId: string, bytes: Buffer): Promise<string> =>
       inStore(async () => {
         const upload = bucket.openUploadStream(tokenId, { metadata: { tokenId } });
         await pipeline(Readable.from(partsOf(bytes)), upload);
         return upload.id.toHexString();
       }, limitForBytes(bytes.length)),
-    open: async (contentId) => {
+    /** The content, or null when there is none under that id. */
+    open: async (contentId: string): Promise<StoredContent | null> => {
       const [file] = await inStore(() => bucket.find({ _id: new ObjectId(contentId) }).toArray());
       return file === undefined ? null : { size: file.length, read: (start, end) => readPart(file._id, start, end) };
     },
-    remove: (contentId) =>
+    remove: (contentId: string): Promise<void> =>
       inStore(async () => {
         const id = new ObjectId(contentId);
         const [file] = await bucket.find({ _id: id }).toArray();
         if (file) await bucket.delete(id);
       }),
-    listNotSwept: async function* (before) {
+    /**
+     * Contents that were put before `before` and that no earlier call has returned to its end, oldest first, some hundred at a time. Whoever
+     * asks for the next ones has dealt with those before: the next call begins behind them.
+     */
+    listNotSwept: async function* (before: Date): AsyncIterable<readonly SweptContent[]> {
       // Ids sort by the second in which an upload began.
       const end = ObjectId.createFromTime(Math.floor(before.getTime() / 1000));
-      let after = (await inStore(() => notes.findOne({ _id: noteId }, { maxTimeMS })))?.after;
+      let after = await lastSwept.read();
       for (;;) {
         const range = { _id: { ...(after && { $gt: after }), $lt: end } };
         const page = await inStore(() => bucket.find(range, { maxTimeMS }).sort({ _id: 1 }).limit(perPage).toArray());
@@ -93,7 +84,7 @@ export function createSealedContentStore(db: Db): SealedContentStore {
         if (last === undefined) return;
         yield page.map(({ _id, filename }) => ({ contentId: _id.toHexString(), tokenId: filename }));
         after = last._id;
-        await inStore(() => notes.updateOne({ _id: noteId }, { $set: { after: last._id } }, { upsert: true }));
+        await lastSwept.write(after);
       }
     },
   };

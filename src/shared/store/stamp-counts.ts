@@ -40,15 +40,10 @@ const grouping = {
   },
 };
 
-/** Counts the stamps whose ids were made in a span of time. */
-export interface StampCounts {
-  count(fromMs: number, toMs: number): Promise<PeriodCounts>;
-  /** Undefined where there are more than `limit`. */
-  countUpTo(limit: number, fromMs: number, toMs: number): Promise<PeriodCounts | undefined>;
-}
+export type StampCounts = ReturnType<typeof createStampCounts>;
 
-/** `batches`: what is recorded of those that stamps are leaves of. */
-export function createStampCounts(db: Db, batches: Pick<BatchStore, 'findClaims'>): StampCounts {
+/** Counts the stamps whose ids were made in a span of time. `batches`: what is recorded of those that stamps are leaves of. */
+export function createStampCounts(db: Db, batches: Pick<BatchStore, 'findClaims'>) {
   const stamps: Collection<AnyStamp> = db.collection('stamps');
 
   async function readGroups(fromMs: number, toMs: number, limit: number | undefined): Promise<Group[]> {
@@ -86,7 +81,7 @@ export function createStampCounts(db: Db, batches: Pick<BatchStore, 'findClaims'
   }
 
   return {
-    count: async (fromMs, toMs) => {
+    count: async (fromMs: number, toMs: number): Promise<PeriodCounts> => {
       const parts: PeriodCounts[] = [];
       for (let startMs = await firstStampAfter(fromMs, toMs); startMs !== undefined; ) {
         const endMs = Math.min(startMs + spanMs, toMs);
@@ -95,7 +90,8 @@ export function createStampCounts(db: Db, batches: Pick<BatchStore, 'findClaims'
       }
       return mergeCounts(parts);
     },
-    countUpTo: async (limit, fromMs, toMs) => {
+    /** Undefined where there are more than `limit`. */
+    countUpTo: async (limit: number, fromMs: number, toMs: number): Promise<PeriodCounts | undefined> => {
       const counted = await countGroups(await readGroups(fromMs, toMs, limit));
       return (counted.done?.stamps ?? 0) > limit ? undefined : counted;
     },

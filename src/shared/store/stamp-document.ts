@@ -4,6 +4,7 @@ import { withUsualFraction } from '../domain/gen-time.ts';
 import { digestCharacters, type Imprint, type Proof, type Stamp, sha256Imprint } from '../domain/stamp.ts';
 import { timeOfId } from '../domain/stamp-id.ts';
 import type { StampTier } from '../domain/tiers.ts';
+import { bytesOf } from './binary.ts';
 import { evidenceOf, ownEvidenceOf, type StoredEvidence, storedEvidenceOf } from './stored-evidence.ts';
 import { batchIdIn, type Found, proofsOf, type SharedParts, type StoredProof, storedProofOf, tokenDigestOf } from './stored-proof.ts';
 import { certificateSetIdIn } from './stored-token.ts';
@@ -96,7 +97,7 @@ export const certificateSetIdsIn = (document: AnyStamp): string[] => proofsIn(do
 /** An imprint that is missing reads as an empty digest, which no token is for. */
 function imprintOf(stored: unknown): Imprint {
   const { algorithm, digest: written } = (stored ?? {}) as Partial<StampDocument['imprint']>;
-  const digest = written instanceof Binary ? Buffer.from(written.buffer).toString('hex') : written;
+  const digest = written instanceof Binary ? bytesOf(written).toString('hex') : written;
   const isImprint = typeof digest === 'string' && algorithm !== undefined && Object.hasOwn(digestCharacters, algorithm);
   return isImprint ? { algorithm, digest } : sha256Imprint('');
 }

@@ -36,18 +36,7 @@ export interface InsertedStamp {
   readonly isNew: boolean;
 }
 
-export interface StampStore {
-  /** Writes what is not there yet and returns what is stored under each id, in the order given: whoever wrote first wins. */
-  insertOnce(stamps: readonly StoredStamp[]): Promise<InsertedStamp[]>;
-  find(tokenId: string): Promise<StoredStamp | null>;
-  findMany(tokenIds: readonly string[]): Promise<StoredStamp[]>;
-  /** The id of the stamp that holds this RFC 3161 token, or whose record this is (base64), or null. */
-  findIdByToken(token: string): Promise<string | null>;
-  /** A product's stamps of SHA-256, or of all imprints, newest first (S12). */
-  listByProduct(product: string, page: ProductPage): Promise<StampSummary[]>;
-  /** How many stamps a product has, at most `limit`. */
-  countByProduct(product: string, imprints: ProductPage['imprints'], limit: number): Promise<number>;
-}
+export type StampStore = ReturnType<typeof createStampStore>;
 
 /** `batches`, `renewals`, `certificateSets`: what stamps share. */
 export function createStampStore(
@@ -55,7 +44,7 @@ export function createStampStore(
   batches: Omit<BatchStore, 'insertOnce'>,
   renewals: Pick<RenewalStore, 'findTokens'>,
   certificateSets: CertificateSetStore,
-): StampStore {
+) {
   const stamps: Collection<AnyStamp> = db.collection('stamps');
   const ofProduct = (product: string, imprints: ProductPage['imprints']) => ({
     'caller.product': imprints === 'all' ? { $in: [product, othersOf(product)] } : product,
@@ -75,11 +64,12 @@ export function createStampStore(
     return documents.map((document) => summaryOf(document, claims));
   }
 
-  const findMany = async (tokenIds: readonly string[]) =>
+  const findMany = async (tokenIds: readonly string[]): Promise<StoredStamp[]> =>
     stampsOf(await inStore(() => stamps.find({ _id: { $in: [...tokenIds] } }, { maxTimeMS }).toArray()));
 
   return {
-    insertOnce: (given) =>
+    /** Writes what is not there yet and returns what is stored under each id, in the order given: whoever wrote first wins. */
+    insertOnce: (given: readonly StoredStamp[]): Promise<InsertedStamp[]> =>
       inStore(async () => {
         const sets = new Map<string, Buffer>();
         const documents = given.map((stamp) => documentOf(stamp, sets));
@@ -90,9 +80,10 @@ export function createStampStore(
         const takenById = new Map(taken.map((stamp) => [stamp.tokenId, stamp]));
         return given.map((stamp, index) => ({ stored: takenById.get(stamp.tokenId) ?? stamp, isNew: !duplicates.has(index) }));
       }),
-    find: async (tokenId) => (await findMany([tokenId]))[0] ?? null,
+    find: async (tokenId: string): Promise<StoredStamp | null> => (await findMany([tokenId]))[0] ?? null,
     findMany,
-    findIdByToken: async (token) => {
+    /** The id of the stamp that holds this RFC 3161 token, or whose record this is (base64), or null. */
+    findIdByToken: async (token: string): Promise<string | null> => {
       const leaf = leafMarksOf(Buffer.from(token, 'base64'));
       if (!leaf) {
         const found = await inStore(() => stamps.findOne({ tokenDigest: tokenDigestOf(token) }, { projection: { _id: 1 }, maxTimeMS }));
@@ -102,11 +93,14 @@ export function createStampStore(
       const candidates = await findMany(await batches.findLeaves(leaf));
       return candidates.find(({ proofs }) => proofs.some((proof) => proof.token === token))?.tokenId ?? null;
     },
-    listByProduct: (product, { imprints, offset, limit }) =>
+    /** A product's stamps of SHA-256, or of all imprints, newest first (S12). */
+    listByProduct: (product: string, { imprints, offset, limit }: ProductPage): Promise<StampSummary[]> =>
       inStore(async () => {
         const options = { projection: summaryFields, maxTimeMS };
         return summariesOf(await stamps.find(ofProduct(product, imprints), options).sort({ _id: -1 }).skip(offset).limit(limit).toArray());
       }),
-    countByProduct: (product, imprints, limit) => inStore(() => stamps.countDocuments(ofProduct(product, imprints), { limit, maxTimeMS })),
+    /** How many stamps a product has, at most `limit`. */
+    countByProduct: (product: string, imprints: ProductPage['imprints'], limit: number) =>
+      inStore(() => stamps.countDocuments(ofProduct(product, imprints), { limit, maxTimeMS })),
   };
 }

@@ -7,6 +7,7 @@ import {
   type OwnEvidence,
   type Renewal,
 } from '../domain/stamp.ts';
+import { bytesOf } from './binary.ts';
 
 /**
  * What stands in the document of a stamp that has a token of its own, and in that of a batch: how long the token holds, and what renewed it. A leaf has it
@@ -42,7 +43,7 @@ export const storedDigestOf = ({ algorithm, digest }: Imprint): NonNullable<Stor
 export function digestIn(stored: unknown): Imprint | undefined {
   const { algorithm, digest } = (stored ?? {}) as Partial<NonNullable<StoredRenewal['newDigest']>>;
   if (!(digest instanceof Binary) || algorithm === undefined || !Object.hasOwn(digestCharacters, algorithm)) return undefined;
-  return { algorithm, digest: Buffer.from(digest.buffer).toString('hex') };
+  return { algorithm, digest: bytesOf(digest).toString('hex') };
 }
 
 /** Indexed, in both collections. */
@@ -67,7 +68,7 @@ export const renewalIdsIn = (stored: unknown): string[] =>
 
 const digestsIn = (path: unknown, octets: number): Buffer[] => {
   if (!(path instanceof Binary) || path.length() % octets !== 0) return [];
-  const bytes = Buffer.from(path.buffer);
+  const bytes = bytesOf(path);
   return Array.from({ length: bytes.length / octets }, (_, i) => bytes.subarray(i * octets, (i + 1) * octets));
 };
 

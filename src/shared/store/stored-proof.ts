@@ -5,6 +5,7 @@ import { lowerPathOf, wholePathOf } from '../domain/leaf-path.ts';
 import { leafRecordOf } from '../domain/leaf-record.ts';
 import { type Batch, digestCharacters, type Imprint, type MockProof, type Proof, type TokenProof } from '../domain/stamp.ts';
 import { rememberLast } from '../runtime/remember-last.ts';
+import { bytesOf } from './binary.ts';
 import { answerIn, type StoredAnswer, storedAnswerOf } from './stored-token.ts';
 
 type StoredTokenProof = Omit<TokenProof, 'token' | 'tsq' | 'tsr' | 'term' | 'renewals'> & StoredAnswer;
@@ -40,8 +41,6 @@ export function storedProofOf(proof: Proof, sets: Map<string, Buffer>): StoredPr
     }
   }
 }
-
-const bytesOf = (binary: Binary): Buffer => Buffer.from(binary.buffer);
 
 /** What the database may hold where a document of ours should be: everything is to be looked at first. */
 export type Found = Readonly<Record<string, unknown>>;

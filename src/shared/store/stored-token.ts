@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { Binary } from 'mongodb';
 import type { TokenProof } from '../domain/stamp.ts';
 import { partsOfAnswer } from '../domain/tsa-answer.ts';
+import { bytesOf } from './binary.ts';
 
 /**
  * What is stored of a TSA's answer. Its certificates, which are most of it and the same in all answers of a TSA, are cut out and kept once
@@ -56,10 +57,10 @@ export function answerIn(found: Found, sets: ReadonlyMap<string, Buffer>): Pick<
   const { tsq, tsr, tokenAt } = found;
   if (!(tsq instanceof Binary && tsr instanceof Binary)) return undefined;
   const cut = setIn(found);
-  const rest = Buffer.from(tsr.buffer);
+  const rest = bytesOf(tsr);
   const set = cut && sets.get(cut.set);
   if (found.certificates !== undefined && !set) return undefined;
   const whole = cut && set ? Buffer.concat([rest.subarray(0, cut.at), set, rest.subarray(cut.at)]) : rest;
   const token = typeof tokenAt === 'number' ? whole.toString('base64', tokenAt) : found.token;
-  return typeof token === 'string' ? { token, tsq: Buffer.from(tsq.buffer), tsr: whole } : undefined;
+  return typeof token === 'string' ? { token, tsq: bytesOf(tsq), tsr: whole } : undefined;
 }

@@ -1,16 +1,19 @@
 import type { KeyObject } from 'node:crypto';
-import type { Collection, Db } from 'mongodb';
+import type { Collection, Db, Document, Filter, UpdateFilter, UpdateResult } from 'mongodb';
 import { maxWrongTries } from '../domain/challenge.ts';
+import type { CommitmentSalts } from '../domain/commitment.ts';
 import type { LinkMailState, WorkflowSnapshot } from '../domain/workflow-state.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
-import { createWorkflowClosing, type WorkflowClosing } from './workflow-closing.ts';
 import {
+  type ChainSum,
   documentOf,
+  encryptSalts,
   encryptWords,
   type NewWorkflow,
   plainWordsOf,
   recordOf,
+  type StoredClosingRecord,
   type WorkflowDocument,
   type WorkflowRecord,
 } from './workflow-document.ts';
@@ -45,38 +48,14 @@ const counting = (challengeId: string) => ({ $or: [{ challengeId }, { challengeI
 /** In a pipeline: a list of the digest that was offered, or an empty one. */
 const offeredDigests = { $cond: [{ $gt: ['$challenge.digest', null] }, ['$challenge.digest'], []] };
 
-/** Every transition is one atomic step on one document; undefined or null where the workflow is not in a state to take it. */
-export interface WorkflowStore extends WorkflowClosing {
-  /** Writes a new workflow in state `pending`, unless its id is taken: then what is stored stays. */
-  create(workflow: NewWorkflow): Promise<{ stored: WorkflowRecord; isNew: boolean }>;
-  find(workflowId: string): Promise<WorkflowRecord | null>;
-  /** Removes a workflow whose start could not be answered. */
-  remove(workflowId: string): Promise<void>;
-  /** Stores the digest of the challenge that is about to be mailed, and returns the workflow; wrong tries stay counted. Null for one that was replaced. */
-  offerChallenge(
-    workflowId: string,
-    challenge: { challengeId: string; digest: string; expiresAt: Date },
-    now: Date,
-  ): Promise<WorkflowRecord | null>;
-  /** Ends the challenge that counts, if another one does, and makes way for the mail of this one (W6): the workflow as it is afterwards. */
-  replaceChallenge(workflowId: string, challengeId: string, now: Date): Promise<WorkflowRecord | null>;
-  /** Nothing is recorded of the mail of a challenge that was replaced. */
-  recordMail(
-    workflowId: string,
-    challengeId: string,
-    outcome: { sentAt: Date } | { failedAt: Date; fault: string } | { fault: string },
-  ): Promise<void>;
-  /**
-   * Consumes the challenge, or counts a wrong try, in one step (W6): the workflow as it is afterwards. Null when there is no
-   * challenge that could be answered.
-   */
-  answerChallenge(workflowId: string, digest: string, now: Date): Promise<WorkflowRecord | null>;
-  /** Destroys the workflow's key, and with it the address, the agent's id and what callers said in words of their own; forgets the challenge (W10). */
-  redact(workflowId: string, now: Date): Promise<void>;
-}
+export type WorkflowStore = ReturnType<typeof createWorkflowStore>;
 
-/** `serviceKey` wraps the key of each workflow. */
-export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>): WorkflowStore {
+/**
+ * Every transition is one atomic step on one document; undefined or null where the workflow is not in a state to take it.
+ *
+ * @param serviceKey wraps the key of each workflow
+ */
+export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>) {
   const workflows: Collection<WorkflowDocument> = db.collection('workflows');
 
   /** The workflow that an operation found, or null. */
@@ -98,90 +77,136 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
     return workflows.findOne({ _id }, { maxTimeMS });
   }
 
-  const find = (workflowId: string) =>
+  const find = (workflowId: string): Promise<WorkflowRecord | null> =>
     read(async (key) => {
       const document = await workflows.findOne({ _id: workflowId }, { maxTimeMS });
       return document && encryptPlain(key, document);
     });
 
-  async function create(key: KeyObject, workflow: NewWorkflow): Promise<{ stored: WorkflowRecord; isNew: boolean }> {
-    const document = documentOf(key, workflow);
-    try {
-      await workflows.insertOne(document);
-      return { stored: recordOf(key, document), isNew: true };
-    } catch (error) {
-      const stored = isDuplicateKey(error) && (await workflows.findOne({ _id: workflow._id }, { maxTimeMS }));
-      if (!stored) throw error;
-      return { stored: recordOf(key, stored), isNew: false };
-    }
-  }
+  /** Changes a workflow in one step: as it is afterwards, or null where the filter finds none. */
+  const change = (filter: Filter<WorkflowDocument>, update: UpdateFilter<WorkflowDocument> | Document[]): Promise<WorkflowRecord | null> =>
+    read(() => workflows.findOneAndUpdate(filter, update, { returnDocument: 'after', maxTimeMS }));
+
+  /** The same for whoever does not ask what it is afterwards. */
+  const update = (filter: Filter<WorkflowDocument>, fields: UpdateFilter<WorkflowDocument>): Promise<UpdateResult> =>
+    inStore(() => workflows.updateOne(filter, fields));
 
   return {
-    create: async (workflow) => {
+    /** Writes a new workflow in state `pending`, unless its id is taken: then what is stored stays. */
+    create: async (workflow: NewWorkflow): Promise<{ stored: WorkflowRecord; isNew: boolean }> => {
       const key = await serviceKey();
-      return inStore(() => create(key, workflow));
+      const document = documentOf(key, workflow);
+      return inStore(async () => {
+        try {
+          await workflows.insertOne(document);
+          return { stored: recordOf(key, document), isNew: true };
+        } catch (error) {
+          const stored = isDuplicateKey(error) && (await workflows.findOne({ _id: workflow._id }, { maxTimeMS }));
+          if (!stored) throw error;
+          return { stored: recordOf(key, stored), isNew: false };
+        }
+      });
     },
     find,
-    remove: (workflowId) => inStore(async () => void (await workflows.deleteOne({ _id: workflowId }))),
-    offerChallenge: (workflowId, { challengeId, digest, expiresAt }, now) =>
-      read(() =>
-        workflows.findOneAndUpdate(
-          { ...confirmable(workflowId, now), ...counting(challengeId) },
-          [
-            {
-              $set: {
-                challenge: { digest, expiresAt, wrongTries: { $ifNull: ['$challenge.wrongTries', 0] } },
-                'mail.attempts': { $add: [{ $ifNull: ['$mail.attempts', 0] }, 1] },
-              },
-            },
-          ],
-          { returnDocument: 'after', maxTimeMS },
-        ),
-      ),
-    replaceChallenge: async (workflowId, challengeId, now) => {
-      const replaced = await read(() =>
-        workflows.findOneAndUpdate(
-          { ...confirmable(workflowId, now), challengeId: { $ne: challengeId } },
-          [
-            { $set: { challengeId, formerChallenges: { $concatArrays: [{ $ifNull: ['$formerChallenges', []] }, offeredDigests] } } },
-            { $unset: ['challenge', 'mail'] },
-          ],
-          { returnDocument: 'after', maxTimeMS },
-        ),
-      );
+    /** Removes a workflow whose start could not be answered. */
+    remove: async (workflowId: string): Promise<void> => {
+      await inStore(() => workflows.deleteOne({ _id: workflowId }));
+    },
+    /** Stores the digest of the challenge that is about to be mailed, and returns the workflow; wrong tries stay counted. Null for one that was replaced. */
+    offerChallenge: (
+      workflowId: string,
+      { challengeId, digest, expiresAt }: { challengeId: string; digest: string; expiresAt: Date },
+      now: Date,
+    ): Promise<WorkflowRecord | null> =>
+      change({ ...confirmable(workflowId, now), ...counting(challengeId) }, [
+        {
+          $set: {
+            challenge: { digest, expiresAt, wrongTries: { $ifNull: ['$challenge.wrongTries', 0] } },
+            'mail.attempts': { $add: [{ $ifNull: ['$mail.attempts', 0] }, 1] },
+          },
+        },
+      ]),
+    /** Ends the challenge that counts, if another one does, and makes way for the mail of this one (W6): the workflow as it is afterwards. */
+    replaceChallenge: async (workflowId: string, challengeId: string, now: Date): Promise<WorkflowRecord | null> => {
+      const replaced = await change({ ...confirmable(workflowId, now), challengeId: { $ne: challengeId } }, [
+        { $set: { challengeId, formerChallenges: { $concatArrays: [{ $ifNull: ['$formerChallenges', []] }, offeredDigests] } } },
+        { $unset: ['challenge', 'mail'] },
+      ]);
       return replaced ?? find(workflowId);
     },
-    recordMail: (workflowId, challengeId, outcome) => {
+    /** Nothing is recorded of the mail of a challenge that was replaced. */
+    recordMail: async (
+      workflowId: string,
+      challengeId: string,
+      outcome: { sentAt: Date } | { failedAt: Date; fault: string } | { fault: string },
+    ): Promise<void> => {
       const fields = Object.fromEntries(Object.entries(outcome).map(([name, value]) => [`mail.${name}`, value]));
-      return inStore(async () => void (await workflows.updateOne({ _id: workflowId, ...counting(challengeId) }, { $set: fields })));
+      await update({ _id: workflowId, ...counting(challengeId) }, { $set: fields });
     },
-    answerChallenge: (workflowId, digest, now) => {
+    /**
+     * Consumes the challenge, or counts a wrong try, in one step (W6): the workflow as it is afterwards. Null when there is no
+     * challenge that could be answered.
+     */
+    answerChallenge: (workflowId: string, digest: string, now: Date): Promise<WorkflowRecord | null> => {
       const isRight = { $eq: ['$challenge.digest', digest] };
-      return read(() =>
-        workflows.findOneAndUpdate(
-          {
-            ...confirmable(workflowId, now),
-            formerChallenges: { $ne: digest },
-            'challenge.usedAt': { $exists: false },
-            'challenge.wrongTries': { $lt: maxWrongTries },
-            'challenge.expiresAt': { $gt: now },
-          },
-          [
-            {
-              $set: {
-                status: { $cond: [isRight, 'active', '$status'] },
-                emailVerifiedAt: { $cond: [isRight, now, '$emailVerifiedAt'] },
-                'challenge.usedAt': { $cond: [isRight, now, '$challenge.usedAt'] },
-                'challenge.wrongTries': { $cond: [isRight, '$challenge.wrongTries', { $add: ['$challenge.wrongTries', 1] }] },
-              },
-            },
-          ],
-          { returnDocument: 'after', maxTimeMS },
-        ),
-      );
+      const open = {
+        ...confirmable(workflowId, now),
+        formerChallenges: { $ne: digest },
+        'challenge.usedAt': { $exists: false },
+        'challenge.wrongTries': { $lt: maxWrongTries },
+        'challenge.expiresAt': { $gt: now },
+      };
+      const answered = {
+        status: { $cond: [isRight, 'active', '$status'] },
+        emailVerifiedAt: { $cond: [isRight, now, '$emailVerifiedAt'] },
+        'challenge.usedAt': { $cond: [isRight, now, '$challenge.usedAt'] },
+        'challenge.wrongTries': { $cond: [isRight, '$challenge.wrongTries', { $add: ['$challenge.wrongTries', 1] }] },
+      };
+      return change(open, [{ $set: answered }]);
     },
-    ...createWorkflowClosing({ workflows, read, find }),
-    redact: (workflowId, now) => {
+    /** Closes a workflow that has not expired by `now`, under the id that its root's stamp is to have; a closed one is returned as it is. */
+    beginClosing: async (workflowId: string, rootTokenId: string, now: Date): Promise<WorkflowRecord | null> => {
+      const closed = await change(
+        { _id: workflowId, status: { $in: ['pending', 'active'] }, expiresAt: { $gt: now } },
+        { $set: { status: 'closing', closing: { rootTokenId, at: now } }, $unset: { challenge: '' } },
+      );
+      if (closed) return closed;
+      const stored = await find(workflowId);
+      return stored?.closing ? stored : null;
+    },
+    setRoot: async (workflowId: string, root: ChainSum): Promise<void> => {
+      await update({ _id: workflowId }, { $set: { root } });
+    },
+    /**
+     * Writes the closing record, unless one is there, and returns the workflow as it is then. Its salts rest under the workflow's key, and
+     * nowhere when the workflow was redacted meanwhile.
+     */
+    setClosingRecord: async (
+      { _id: workflowId, wordsKey }: WorkflowRecord,
+      record: StoredClosingRecord,
+      salts: CommitmentSalts | undefined,
+    ): Promise<WorkflowRecord | null> => {
+      await inStore(async () => {
+        const unwritten = { _id: workflowId, closingRecord: { $exists: false } };
+        if (wordsKey && salts) {
+          const encryptedSalts = encryptSalts(wordsKey, workflowId, salts);
+          const unredacted = { ...unwritten, redactedAt: { $exists: false } };
+          await workflows.updateOne(unredacted, { $set: { closingRecord: record, encryptedSalts } });
+        }
+        await workflows.updateOne(unwritten, { $set: { closingRecord: record } });
+      });
+      return find(workflowId);
+    },
+    countRootFailure: async (workflowId: string): Promise<void> => {
+      await update({ _id: workflowId }, { $inc: { rootFailures: 1 } });
+    },
+    /** Whether this call completed it. */
+    complete: async (workflowId: string, completedAt: Date): Promise<boolean> => {
+      const { modifiedCount } = await update({ _id: workflowId, status: 'closing' }, { $set: { status: 'completed', completedAt } });
+      return modifiedCount === 1;
+    },
+    /** Destroys the workflow's key, and with it the address, the agent's id and what callers said in words of their own; forgets the challenge (W10). */
+    redact: async (workflowId: string, now: Date): Promise<void> => {
       const forgotten = {
         wrappedKey: '',
         words: '',
@@ -192,13 +217,7 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
         challenge: '',
         formerChallenges: '',
       } as const;
-      return inStore(
-        async () =>
-          void (await workflows.updateOne(
-            { _id: workflowId, redactedAt: { $exists: false } },
-            { $set: { redactedAt: now }, $unset: forgotten },
-          )),
-      );
+      await update({ _id: workflowId, redactedAt: { $exists: false } }, { $set: { redactedAt: now }, $unset: forgotten });
     },
   };
 }

@@ -99,7 +99,7 @@ const areQualified = (providers: readonly TrustedProvider[]): boolean =>
 
 /** Whether the provider takes answers that grant something else than was asked for, where this is one (refusal 4). */
 const statusFits = ({ provider, result }: { readonly provider: TrustedProvider; readonly result: Verified }): boolean =>
-  !result.grantedWithMods || provider.settings.acceptGrantedWithMods;
+  !result.grantedWithMods || provider.settings.acceptGrantedWithMods === true;
 
 export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Promise<KeyObject>; clock: Clock }): TokenJudge {
   const { trust, mockKey, clock } = deps;

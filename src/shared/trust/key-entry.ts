@@ -56,26 +56,6 @@ export function checkDrift({ value, issues }: z.core.ParsePayload<Pick<KeyEntry,
 /** `unchecked`: asked for by name. */
 export type ClockCheck = { readonly ntp: readonly TimeServer[]; readonly maxDriftMs: number } | 'unchecked' | undefined;
 
-/** A key of one's own that the workers sign with. Only they open the first two files (absolute paths). */
-export interface KeySettings {
-  readonly type: 'key';
-  readonly isQualified: false;
-  readonly keyFile: string;
-  readonly passphraseFile: string | undefined;
-  /** As it is configured, for messages. */
-  readonly certificatesFile: string;
-  readonly certificatesPem: string;
-  readonly intermediatesPem: string;
-  readonly trustAnchorsPem: string;
-  readonly accuracyMs: number;
-  readonly clock: ClockCheck;
-  readonly timeoutMs: number;
-  readonly maxConcurrent: number;
-  readonly acceptGrantedWithMods: false;
-  readonly maxAccuracySeconds: undefined;
-  readonly policyAccuracySeconds: undefined;
-}
-
 /** How far a clock may be off where nothing else is configured. */
 const usualDriftMs = 1_000;
 /** Long for a signature, but a worker that comes up may first wait for its time servers. */
@@ -83,17 +63,22 @@ const timeoutMs = 5_000;
 /** A signature waits for nobody, so there is nothing to bound. */
 const maxConcurrent = 100_000;
 
+/** A key of one's own that the workers sign with. */
+export type KeySettings = ReturnType<typeof keySettingsOf>;
+
 /** The settings of a key's entry. `readCertificates` reads and checks the PEM file of a member. */
 export function keySettingsOf(
   entry: KeyEntry,
   deps: { locate: (path: string) => string; readCertificates: (path: string, member: string) => string },
-): KeySettings {
+) {
   const certificatesPem = deps.readCertificates(entry.certificates_file, 'certificates_file');
   return {
-    type: 'key',
+    type: 'key' as const,
     isQualified: false,
+    /** Only workers open these two (absolute paths). */
     keyFile: deps.locate(entry.key_file),
     passphraseFile: entry.passphrase_file ? deps.locate(entry.passphrase_file) : undefined,
+    /** As it is configured, for messages. */
     certificatesFile: entry.certificates_file,
     certificatesPem,
     intermediatesPem: certificatesPem,
@@ -104,9 +89,6 @@ export function keySettingsOf(
     clock: clockOf(entry),
     timeoutMs,
     maxConcurrent,
-    acceptGrantedWithMods: false,
-    maxAccuracySeconds: undefined,
-    policyAccuracySeconds: undefined,
   };
 }
 

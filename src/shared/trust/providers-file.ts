@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
+import { type CallerKind, callerKinds } from '../domain/caller.ts';
 import { mockProviderName } from '../domain/mock-token.ts';
 import { createTrustStore, type TrustMaterial, TrustMaterialError } from '../rfc3161/index.ts';
 import { ConfigError } from '../runtime/config.ts';
-import { type AggregateSettings, aggregate } from './aggregate-entry.ts';
 import { checkDrift, type KeySettings, keyMembers, keySettingsOf } from './key-entry.ts';
 
 const auth = z.discriminatedUnion('type', [
@@ -19,6 +19,30 @@ const name = z
   .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, 'takes 1 to 64 characters of a-z 0-9 . _ -')
   .refine((text) => text !== mockProviderName, 'takes another name: "mock" is the mock provider');
 const oid = z.string().regex(/^[0-2](\.(0|[1-9]\d*))+$/, 'takes an object identifier');
+
+/** One request for what waits (S14). */
+export interface AggregateSettings {
+  /** The most stamps that one request is for. */
+  readonly maxLeaves: number;
+  /** How long the first stamp waits for others, milliseconds. */
+  readonly windowMs: number;
+  readonly callers: readonly CallerKind[];
+}
+
+/** Whose stamps may be leaves of a batch: a client of the RFC 3161 door wants an answer to its own request (T2). */
+const batchedCallers = callerKinds.filter((kind) => kind !== 'tsa');
+
+const aggregateMembers = z.strictObject({
+  max_leaves: z.int().min(1).max(65_536).default(4_096),
+  window_ms: z.int().min(0).max(1_000).default(0),
+  callers: z.array(z.enum(batchedCallers)).default([...batchedCallers]),
+});
+
+/** The member `aggregate` of a provider; undefined where it is not there. */
+const aggregate = aggregateMembers
+  .transform(({ max_leaves, window_ms, callers }): AggregateSettings => ({ maxLeaves: max_leaves, windowMs: window_ms, callers }))
+  .nullish()
+  .transform((given) => given ?? undefined);
 
 const tsaEntry = z.strictObject({
   type: z.literal('rfc3161'),
@@ -71,10 +95,11 @@ interface CommonSettings {
   readonly crl: Buffer | undefined;
   readonly timeoutMs: number;
   readonly maxConcurrent: number;
-  readonly acceptGrantedWithMods: boolean;
-  readonly maxAccuracySeconds: number | undefined;
+  /** Default false. */
+  readonly acceptGrantedWithMods?: boolean;
+  readonly maxAccuracySeconds?: number | undefined;
   /** What the TSA's policy promises of tokens that state no accuracy. */
-  readonly policyAccuracySeconds: number | undefined;
+  readonly policyAccuracySeconds?: number | undefined;
   /** Undefined: each stamp is asked for by itself. */
   readonly aggregate: AggregateSettings | undefined;
 }
@@ -125,28 +150,27 @@ export function loadProvidersFile(file: string): ProviderSettings[] {
     const [issue] = parsed.error.issues;
     throw wrong(file, placeOf(issue?.path ?? [], given), issue ? faultOf(issue) : 'is wrong');
   }
+  const locate = (path: string) => resolve(dirname(file), path);
   return parsed.data.map((provider) => {
     const read = (path: string, member: string, materialOf: (bytes: Buffer) => TrustMaterial): Buffer => {
-      const refused = (why: string) => wrong(file, ` (${provider.name}).${member}`, `"${path}" ${why}`);
       try {
-        const bytes = readFileSync(resolve(dirname(file), path));
+        const bytes = readFileSync(locate(path));
         createTrustStore(materialOf(bytes));
         return bytes;
       } catch (error) {
-        throw refused(error instanceof TrustMaterialError ? `cannot be used: ${error.message}` : 'cannot be read');
+        const why = error instanceof TrustMaterialError ? `cannot be used: ${error.message}` : 'cannot be read';
+        throw wrong(file, ` (${provider.name}).${member}`, `"${path}" ${why}`);
       }
     };
-    const readPem = (path: string, member: string, materialOf: (pem: string) => TrustMaterial): string =>
-      read(path, member, (bytes) => materialOf(bytes.toString('utf8'))).toString('utf8');
-    const locate = (path: string) => resolve(dirname(file), path);
+    const readPem = (path: string, member: string, kind: 'anchors' | 'intermediates' = 'anchors'): string =>
+      read(path, member, (bytes) => ({ anchors: [], [kind]: [bytes.toString('utf8')] })).toString('utf8');
     const common = {
       name: provider.name,
       aggregate: provider.aggregate,
       crl: provider.crl_file ? read(provider.crl_file, 'crl_file', (crl) => ({ anchors: [], crls: [crl] })) : undefined,
     };
-    const readAnchors = (path: string, member: string) => readPem(path, member, (pem) => ({ anchors: [pem] }));
     if (provider.type === 'key') {
-      return { ...common, policyOid: provider.policy_oid, ...keySettingsOf(provider, { locate, readCertificates: readAnchors }) };
+      return { ...common, policyOid: provider.policy_oid, ...keySettingsOf(provider, { locate, readCertificates: readPem }) };
     }
     return {
       ...common,
@@ -154,9 +178,9 @@ export function loadProvidersFile(file: string): ProviderSettings[] {
       type: provider.type,
       url: provider.url,
       isQualified: provider.qualified,
-      trustAnchorsPem: readAnchors(provider.trust_anchors_file, 'trust_anchors_file'),
+      trustAnchorsPem: readPem(provider.trust_anchors_file, 'trust_anchors_file'),
       intermediatesPem: provider.intermediates_file
-        ? readPem(provider.intermediates_file, 'intermediates_file', (pem) => ({ anchors: [], intermediates: [pem] }))
+        ? readPem(provider.intermediates_file, 'intermediates_file', 'intermediates')
         : undefined,
       auth: authOf(provider.auth, locate),
       timeoutMs: provider.timeout_ms,

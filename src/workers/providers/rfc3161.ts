@@ -14,8 +14,7 @@ import {
 } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import { randomOctets } from '../../shared/runtime/random-octets.ts';
-import type { AggregateSettings } from '../../shared/trust/aggregate-entry.ts';
-import type { ProviderSettings } from '../../shared/trust/providers-file.ts';
+import type { AggregateSettings, ProviderSettings } from '../../shared/trust/providers-file.ts';
 import { evidenceTermOf } from '../renewal/evidence-term.ts';
 import type { ClockWatch, SecondOpinion } from './key/clock-watch.ts';
 import { type StampSubject, TsaRefusedError } from './provider.ts';
@@ -106,7 +105,7 @@ export function createRfc3161Provider(deps: {
   onTime?: (opinion: SecondOpinion) => void;
 }): Rfc3161Provider {
   const { settings, trust, client, clock, onTime } = deps;
-  const { name, isQualified, policyOid, timeoutMs, acceptGrantedWithMods, maxAccuracySeconds, policyAccuracySeconds } = settings;
+  const { name, isQualified, policyOid, timeoutMs, acceptGrantedWithMods = false, maxAccuracySeconds, policyAccuracySeconds } = settings;
 
   let chain: Verified['chain'] | undefined;
 

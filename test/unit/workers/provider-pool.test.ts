@@ -6,7 +6,7 @@ import { ServiceError } from '../../../src/shared/domain/service-error.ts';
 import type { Batch, Imprint, TokenProof } from '../../../src/shared/domain/stamp.ts';
 import { encodeRequest } from '../../../src/shared/rfc3161/index.ts';
 import { createMicroBatcher } from '../../../src/shared/runtime/micro-batcher.ts';
-import type { AggregateSettings } from '../../../src/shared/trust/aggregate-entry.ts';
+import type { AggregateSettings } from '../../../src/shared/trust/providers-file.ts';
 import { createProviderPool } from '../../../src/workers/providers/pool.ts';
 import { ProviderError, type StampSubject, TierUnavailableError, TsaRefusedError } from '../../../src/workers/providers/provider.ts';
 import type { Rfc3161Provider } from '../../../src/workers/providers/rfc3161.ts';

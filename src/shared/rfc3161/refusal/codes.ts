@@ -1,15 +1,24 @@
-/**
- * Why a token or a TSA's answer is refused: a closed set of codes, each with the number of the refusal that it answers
- * (docs/refusals.md; undefined: a refusal beside that list) and the sentence that clients read; some have a second one, what can be done
- * about it. A code never changes its meaning.
- */
-export const REFUSALS = {
+/** What a code stands for. */
+export interface CodeMeaning {
+  /** The number of the refusal that it answers in docs/refusals.md; absent: it is not in that list. */
+  readonly refusal?: number;
+  /** What clients read. */
+  readonly sentence: string;
+  /** What can be done about it. */
+  readonly advice?: string;
+}
+
+/** A closed set of codes: their names are a type. */
+export const closedSet = <Code extends string>(codes: Readonly<Record<Code, CodeMeaning>>): Readonly<Record<Code, CodeMeaning>> => codes;
+
+/** Why a token or a TSA's answer is refused. A code never changes its meaning. */
+export const REFUSALS = closedSet({
   // The provider's answer (RFC 3161 §2.4.2, §3.4).
   not_granted: { refusal: 1, sentence: 'The TSA did not grant the time-stamp.' },
   token_missing: { refusal: 2, sentence: 'The answer says that the time-stamp is granted but holds none.' },
   token_not_granted: { refusal: 3, sentence: 'The answer holds a token although it says that none was granted.' },
   granted_with_mods: { refusal: 4, sentence: 'The TSA changed what was asked for, which is not accepted.' },
-  status_contradictory: { refusal: undefined, sentence: 'The answer grants the time-stamp and names a failure.' },
+  status_contradictory: { sentence: 'The answer grants the time-stamp and names a failure.' },
 
   // The encoding (X.690).
   der_truncated: { refusal: 6, sentence: 'The data ends before the structure does.' },
@@ -19,13 +28,13 @@ export const REFUSALS = {
   der_too_large: { refusal: 9, sentence: 'The data is larger or has more elements than any time-stamp needs.' },
   der_too_deep: { refusal: 9, sentence: 'The data is nested more deeply than any time-stamp needs.' },
   nonce_too_large: { refusal: 9, sentence: 'The nonce is larger than any request needs.' },
-  der_malformed: { refusal: undefined, sentence: 'The data is not the structure that its place requires.' },
+  der_malformed: { sentence: 'The data is not the structure that its place requires.' },
 
   // The envelope (RFC 5652 §3, §5).
   not_signed_data: { refusal: 10, sentence: 'The token is not CMS signed data.' },
   not_tst_info: { refusal: 11, sentence: 'The signed content is not of type TSTInfo.' },
   content_missing: { refusal: 12, sentence: 'The token does not hold what it signs.' },
-  cms_version: { refusal: undefined, sentence: 'A CMS version number does not fit the contents.' },
+  cms_version: { sentence: 'A CMS version number does not fit the contents.' },
 
   // TSTInfo (RFC 3161 §2.4.2).
   tst_info_version: { refusal: 13, sentence: 'TSTInfo is not of version 1.' },
@@ -33,7 +42,7 @@ export const REFUSALS = {
   imprint_mismatch: { refusal: 15, sentence: 'The token is for another hash.' },
   imprint_algorithm_mismatch: { refusal: 16, sentence: 'The token is for a hash of another algorithm.' },
   imprint_length: { refusal: 17, sentence: 'The message imprint does not have the length of its hash algorithm.' },
-  imprint_algorithm_unknown: { refusal: undefined, sentence: 'The hash algorithm of the message imprint is not accepted.' },
+  imprint_algorithm_unknown: { sentence: 'The hash algorithm of the message imprint is not accepted.' },
   imprint_algorithm_weak: {
     refusal: 18,
     sentence: 'The hash algorithm of the message imprint is broken.',
@@ -41,14 +50,14 @@ export const REFUSALS = {
   },
   nonce_mismatch: { refusal: 19, sentence: 'The nonce is not the one that was sent.' },
   nonce_missing: { refusal: 20, sentence: 'The token lacks the nonce that was sent.' },
-  nonce_unexpected: { refusal: undefined, sentence: 'The token has a nonce although none was sent.' },
+  nonce_unexpected: { sentence: 'The token has a nonce although none was sent.' },
   policy_mismatch: { refusal: 21, sentence: 'The token was issued under another policy than asked for.' },
   gen_time_malformed: { refusal: 22, sentence: 'The genTime is not a UTC time in the form that RFC 3161 requires.' },
   gen_time_outside_window: { refusal: 22, sentence: 'The genTime is not within the time of the request.' },
   gen_time_future: { refusal: 23, sentence: 'The genTime lies in the future.' },
-  accuracy_malformed: { refusal: undefined, sentence: 'The accuracy is out of its range.' },
-  accuracy_too_coarse: { refusal: undefined, sentence: 'The accuracy is coarser than is accepted, or is not stated.' },
-  serial_malformed: { refusal: undefined, sentence: 'The serial number of the token is out of its range.' },
+  accuracy_malformed: { sentence: 'The accuracy is out of its range.' },
+  accuracy_too_coarse: { sentence: 'The accuracy is coarser than is accepted, or is not stated.' },
+  serial_malformed: { sentence: 'The serial number of the token is out of its range.' },
 
   // The signature (RFC 5652 §5.3–§5.6, §11).
   signer_missing: { refusal: 24, sentence: 'Nobody signed the token.' },
@@ -57,9 +66,9 @@ export const REFUSALS = {
   content_type_attribute: { refusal: 27, sentence: 'The signed content type is absent, wrong or repeated.' },
   message_digest_attribute: { refusal: 28, sentence: 'The signed digest of the content is absent or repeated.' },
   message_digest_mismatch: { refusal: 28, sentence: 'The content is not what was signed.' },
-  signed_attribute_repeated: { refusal: undefined, sentence: 'A signed attribute is repeated.' },
-  unsigned_attribute: { refusal: undefined, sentence: 'An attribute that must be signed stands outside the signature.' },
-  algorithm_protection_mismatch: { refusal: undefined, sentence: 'The algorithms are not those that the signer protected.' },
+  signed_attribute_repeated: { sentence: 'A signed attribute is repeated.' },
+  unsigned_attribute: { sentence: 'An attribute that must be signed stands outside the signature.' },
+  algorithm_protection_mismatch: { sentence: 'The algorithms are not those that the signer protected.' },
   signature_invalid: { refusal: 29, sentence: 'The signature is not valid.' },
   signer_identifier_mismatch: {
     refusal: 30,
@@ -80,7 +89,7 @@ export const REFUSALS = {
   eku_not_critical: { refusal: 38, sentence: 'The signer’s certificate does not mark its time-stamping purpose as critical.' },
   eku_other_purpose: { refusal: 39, sentence: 'The signer’s certificate has a purpose beside time-stamping.' },
   signer_is_ca: { refusal: 40, sentence: 'The signer’s certificate is that of a certification authority.' },
-  signer_key_usage: { refusal: undefined, sentence: 'The signer’s certificate is not for signing, or not for signing alone.' },
+  signer_key_usage: { sentence: 'The signer’s certificate is not for signing, or not for signing alone.' },
   tsa_name_mismatch: { refusal: 45, sentence: 'The token names another TSA than the one that signed it.' },
 
   // The chain (RFC 5280 §6), judged at genTime (V5).
@@ -91,15 +100,12 @@ export const REFUSALS = {
   chain_too_long: { refusal: 42, sentence: 'The chain is longer than one of its certificates allows.' },
   chain_signature_invalid: { refusal: 42, sentence: 'A certificate of the chain does not bear the signature of its issuer.' },
   certificate_not_valid_at_gen_time: { refusal: 43, sentence: 'A certificate of the chain was not valid at genTime.' },
-  key_usage_period: { refusal: undefined, sentence: 'The signer’s key was not to be used at genTime.' },
+  key_usage_period: { sentence: 'The signer’s key was not to be used at genTime.' },
   certificate_revoked: { refusal: 44, sentence: 'A certificate of the chain was revoked.' },
-  certificate_extension: { refusal: undefined, sentence: 'A certificate has a critical extension that is not known.' },
-  certificate_policy: { refusal: undefined, sentence: 'The policies that a certification authority requires do not lead to the signer.' },
-  certificate_name: {
-    refusal: undefined,
-    sentence: 'A certificate bears a name that a certification authority of the chain may not certify.',
-  },
-  certificate_malformed: { refusal: undefined, sentence: 'A certificate is not as X.509 requires.' },
+  certificate_extension: { sentence: 'A certificate has a critical extension that is not known.' },
+  certificate_policy: { sentence: 'The policies that a certification authority requires do not lead to the signer.' },
+  certificate_name: { sentence: 'A certificate bears a name that a certification authority of the chain may not certify.' },
+  certificate_malformed: { sentence: 'A certificate is not as X.509 requires.' },
 
   // Keys and algorithms.
   key_too_weak: {
@@ -127,14 +133,13 @@ export const REFUSALS = {
   evidence_link_mismatch: { refusal: 57, sentence: 'A renewal of the evidence record does not cover what came before it.' },
   evidence_renewed_late: { refusal: 58, sentence: 'The evidence record was renewed only after a certificate of it had ended.' },
   evidence_expired: { refusal: 59, sentence: 'The last certificates of the evidence record have ended, and it was not renewed in time.' },
-  evidence_hash_needed: { refusal: undefined, sentence: 'The evidence record covers several hashes, and none of them was given.' },
+  evidence_hash_needed: { sentence: 'The evidence record covers several hashes, and none of them was given.' },
   evidence_new_hash_needed: {
-    refusal: undefined,
     sentence: 'The evidence record was renewed by another hash algorithm, and the file’s hash of that was not given.',
   },
 
   // The verifier met something it was not written for: refused, and a defect of ours to be found in the log.
-  verifier_failed: { refusal: undefined, sentence: 'The token could not be judged.' },
-} as const satisfies Record<string, { refusal: number | undefined; sentence: string; advice?: string }>;
+  verifier_failed: { sentence: 'The token could not be judged.' },
+});
 
 export type RefusalCode = keyof typeof REFUSALS;
