@@ -3,6 +3,11 @@ import type { Socket } from 'node:net';
 
 /** How many requests of one connection may be without an answer. */
 const mostUnanswered = 64;
+/**
+ * How many requests begin in one turn of the event loop. libuv accepts one new connection in each, and goes on reading before the turn ends while a
+ * thousand connections have something to read: in a flood that is answered at once, new connections would wait for many seconds.
+ */
+const mostInATurn = 32;
 
 type Exchange = readonly [IncomingMessage, ServerResponse];
 
@@ -19,23 +24,44 @@ interface Connection {
 export function boundPipelines(server: Server): void {
   const listeners = server.listeners('request') as ((...exchange: Exchange) => void)[];
   const connections = new Map<Socket, Connection>();
+  let nextTurn: Exchange[] = [];
+  let begun = 0;
 
-  function begin(connection: Connection, exchange: Exchange): void {
+  function begin(exchange: Exchange): void {
+    if (begun === 0) setImmediate(endTurn);
+    begun += 1;
+    for (const listener of listeners) listener.apply(server, exchange as [IncomingMessage, ServerResponse]);
+  }
+
+  function endTurn(): void {
+    begun = 0;
+    const waiting = nextTurn;
+    nextTurn = [];
+    for (const exchange of waiting) beginInTurn(exchange);
+  }
+
+  function beginInTurn(exchange: Exchange): void {
+    if (!connections.has(exchange[0].socket)) return;
+    if (begun < mostInATurn) begin(exchange);
+    else nextTurn.push(exchange);
+  }
+
+  function admit(connection: Connection, exchange: Exchange): void {
     const [{ socket }, response] = exchange;
     connection.unanswered += 1;
     response.once('close', () => {
       connection.unanswered -= 1;
-      beginWaiting(socket, connection);
+      admitWaiting(socket, connection);
     });
-    for (const listener of listeners) listener.apply(server, exchange as [IncomingMessage, ServerResponse]);
+    beginInTurn(exchange);
   }
 
-  function beginWaiting(socket: Socket, connection: Connection): void {
+  function admitWaiting(socket: Socket, connection: Connection): void {
     if (connection.waiting.length === 0) return;
     while (connection.unanswered < mostUnanswered && connections.has(socket)) {
       const next = connection.waiting.shift();
       if (next === undefined) break;
-      begin(connection, next);
+      admit(connection, next);
     }
     if (connection.waiting.length === 0) socket.resume();
   }
@@ -50,7 +76,7 @@ export function boundPipelines(server: Server): void {
     const connection = connections.get(socket);
     if (!connection) return;
     if (connection.unanswered < mostUnanswered && connection.waiting.length === 0) {
-      begin(connection, exchange);
+      admit(connection, exchange);
     } else {
       connection.waiting.push(exchange);
       socket.pause();
