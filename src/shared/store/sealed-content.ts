@@ -9,6 +9,8 @@ const chunkSizeBytes = 256 * 1024;
 /** The driver sends the chunks of one write side by side, and gives up each that takes ten seconds: two of them get there on slow lines too. */
 const bytesPerWrite = 2 * chunkSizeBytes;
 
+const bytesPerRead = 4 * chunkSizeBytes;
+
 function* partsOf(bytes: Buffer): Generator<Buffer> {
   for (let start = 0; start < bytes.length; start += bytesPerWrite) yield bytes.subarray(start, start + bytesPerWrite);
 }
@@ -35,18 +37,21 @@ export function createSealedContentStore(db: Db) {
   const bucket = new GridFSBucket(db, { bucketName: 'sealed', chunkSizeBytes });
   const lastSwept = createNote<ObjectId>(db, 'content-sweep', 'after');
 
+  /** In ranges of a MiB: the driver holds all that it is asked for at a time. */
   async function* readPart(id: ObjectId, start: number, end: number): AsyncGenerator<Buffer> {
-    // For GridFS an end of 0 is none.
-    if (start >= end) return;
-    const parts = bucket.openDownloadStream(id, { start, end })[Symbol.asyncIterator]();
-    try {
-      for (;;) {
-        const { value, done } = await inStore(() => parts.next());
-        if (done) return;
-        yield value;
+    for (let at = start, to = start; at < end; at = to) {
+      to = Math.min(end, (Math.floor(at / bytesPerRead) + 1) * bytesPerRead);
+      const stream = bucket.openDownloadStream(id, { start: at, end: to });
+      const parts = stream[Symbol.asyncIterator]();
+      try {
+        for (;;) {
+          const { value, done } = await inStore(() => parts.next());
+          if (done) break;
+          yield value;
+        }
+      } finally {
+        stream.destroy();
       }
-    } finally {
-      await parts.return?.();
     }
   }
 
