@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { rawPath as raw, serveBodies as serve, startBodies as start } from '../support/body-app.ts';
 import { answerOn, postHead } from '../support/raw-http.ts';
@@ -88,6 +89,17 @@ test('E8: an upload far above the limit, sent in full before anything is read, i
     });
   expect((await post('application/json')).status).toBe(413);
   expect((await post('text/plain')).status).toBe(415);
+});
+
+test('E8: the rest of a body that nobody reads may take no longer than the shortest body', async () => {
+  const { open: connect } = await serve({ shortestMs: 100 });
+  for (const path of [raw, '/nowhere']) {
+    const socket = await connect();
+    const closed = once(socket, 'close');
+    socket.write(`${postHead(path, { 'content-type': 'text/plain', 'content-length': 1000 })}xxx`);
+    expect((await answerOn(socket)).status).toBe(path === raw ? 415 : 404);
+    await closed;
+  }
 });
 
 test('a body in pieces, cut inside its characters, is read as one', async () => {

@@ -100,7 +100,6 @@ async function* textOf(answers: readonly Promise<Answered>[], kind: Batch<unknow
     let text = '';
     for (; next < answers.length && settled[next] !== undefined && text.length < 65_536; next += 1) {
       text += (next === 0 ? open : between) + settled[next];
-      settled[next] = '';
     }
     yield next === answers.length ? text + close : text;
   }

@@ -11,11 +11,12 @@ export const smallBodyBytes = 64 * 1024;
 /** A token of 1 MiB in base64, even where a client writes each `/` as `\/`. */
 export const tokenBodyLimit = 3 * 1024 * 1024;
 
-/** How long a body may take: this, and a second for each 128 KiB. */
+/**
+ * How long a body may take: this, and a second for each 128 KiB. What is left of it behind the answer is read and dropped, so that a client that
+ * sends all of it first gets to read the answer; that too has so long.
+ */
 const shortestMs = 30_000;
 const bytesPerSecond = 128 * 1024;
-/** How long the rest of a body that was refused is read and dropped, so that a client that sends all of it first gets to read why. */
-const restMs = 30_000;
 
 const nothing = Buffer.alloc(0);
 const answer = Symbol('answer');
@@ -60,7 +61,8 @@ export function announcedBytes({ headers }: FastifyRequest): number | undefined 
 export function createBodyReader(app: FastifyInstance, options: BodyReaderOptions = {}): BodyReader {
   const { budget = createBodyBudget(app.initialConfig.bodyLimit ?? 0) } = options;
   const { senderOf = ({ ip }) => ({ hasToken: false, address: ip }) } = options;
-  const mostMsFor = (bytes: number) => (options.shortestMs ?? shortestMs) + (bytes / bytesPerSecond) * 1_000;
+  const leastMs = options.shortestMs ?? shortestMs;
+  const mostMsFor = (bytes: number) => leastMs + (bytes / bytesPerSecond) * 1_000;
 
   // Node by itself asks for a body before anybody has seen the head. Here a refusal saves the client the upload.
   app.server.on('checkContinue', (request, response) => app.server.emit('request', request, response));
@@ -68,6 +70,13 @@ export function createBodyReader(app: FastifyInstance, options: BodyReaderOption
   app.addHook('preParsing', (request, reply, payload, done) => {
     if (announcedBytes(request) !== 0) request[answer] = reply.raw;
     done(null, payload);
+  });
+  app.addHook('onResponse', ({ raw }, _reply, done) => {
+    if (!raw.complete) {
+      const timer = setTimeout(() => raw.destroy(), leastMs).unref();
+      raw.once('close', () => clearTimeout(timer));
+    }
+    done();
   });
 
   /** How many bytes a body may have; where there is none, 0. */
@@ -84,7 +93,7 @@ export function createBodyReader(app: FastifyInstance, options: BodyReaderOption
   }
 
   function receive(request: FastifyRequest, payload: IncomingMessage, mostBytes: number, add: (bytes: Buffer) => void): Promise<void> {
-    if (request.headers.expect !== undefined) request[answer]?.writeContinue();
+    if (request.headers.expect !== undefined && request.raw.httpVersion === '1.1') request[answer]?.writeContinue();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     let received = 0;
     const onData = (bytes: Buffer) => {
@@ -160,13 +169,9 @@ const tooLarge = (limit: number) => new ServiceError('payload_too_large', `The b
 
 /**
  * Keeps the connection of a refused request. Fastify closes it whenever a body was refused, and a client that is still sending may then never
- * read why. Closed are only those of clients that send too slowly, and of those that were not asked for the body (RFC 9110 §10.1.1).
+ * read why. Closed are only those of clients that send too slowly, and, by Node, of those that were not asked for the body (RFC 9110 §10.1.1).
  */
-export function keepConnection(error: Error, { raw, headers }: FastifyRequest, reply: FastifyReply): void {
+export function keepConnection(error: Error, { raw }: FastifyRequest, reply: FastifyReply): void {
   const isSlow = error instanceof ServiceError && error.code === 'request_timeout';
-  if (!raw.complete && (isSlow || headers.expect !== undefined)) return;
-  reply.removeHeader('connection');
-  if (raw.complete) return;
-  const timer = setTimeout(() => raw.destroy(), restMs).unref();
-  raw.once('close', () => clearTimeout(timer));
+  if (raw.complete || !isSlow) reply.removeHeader('connection');
 }

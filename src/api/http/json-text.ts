@@ -50,7 +50,7 @@ function decode(bytes: Buffer): string {
   try {
     return utf8.decode(bytes);
   } catch {
-    throw new MalformedJsonError(bytes.toString().indexOf('\ufffd'), 'Invalid UTF-8');
+    throw new MalformedJsonError(new TextDecoder().decode(bytes).indexOf('\ufffd'), 'Invalid UTF-8');
   }
 }
 

@@ -19,7 +19,7 @@ interface Connection {
 
 /**
  * Bounds what a client may ask on one connection without waiting for answers (pipelining, RFC 9112 §9.3.2): beyond 64 requests nothing more is
- * read from it. What waits when the connection is closed is not begun.
+ * read from it. What waits when the connection is closed is not begun. While nothing is read, only a failed write shows that the client has left.
  */
 export function boundPipelines(server: Server): void {
   const listeners = server.listeners('request') as ((...exchange: Exchange) => void)[];
@@ -67,7 +67,10 @@ export function boundPipelines(server: Server): void {
   }
 
   server.on('connection', (socket) => {
-    connections.set(socket, { unanswered: 0, waiting: [] });
+    const connection: Connection = { unanswered: 0, waiting: [] };
+    connections.set(socket, connection);
+    // Node resumes a socket behind each whole request.
+    socket.on('resume', () => connection.waiting.length > 0 && socket.pause());
     socket.once('close', () => connections.delete(socket));
   });
   server.removeAllListeners('request');

@@ -35,7 +35,7 @@ const sealedContract = {
   description: 'At its secret address, without a body.',
   path: sealedContentPath,
   answers,
-  errors,
+  errors: [...errors, 'overloaded'],
 } satisfies OperationContract;
 
 const parse = createRequestParser({ path: tokenIdPath });
@@ -43,7 +43,16 @@ const parseSealed = createRequestParser(sealedContract);
 
 /** Hash-tree renewal, for whoever has the content (S17). */
 export function registerEvidenceRenewalRoutes(app: FastifyInstance, context: ApiContext): void {
-  const { evidenceRenewals, sealedDownload, identifyProduct, reader, mistakes, limitVerifying: onRequest, sealedMaxBytes } = context;
+  const {
+    evidenceRenewals,
+    sealedDownload,
+    identifyProduct,
+    reader,
+    mistakes,
+    limitVerifying: onRequest,
+    sealedMaxBytes,
+    largeAnswers,
+  } = context;
 
   async function answer(request: FastifyRequest, reply: FastifyReply, bring: () => Promise<EvidenceRenewal>) {
     const renewal = await mistakes.count(request, reply, bring);
@@ -62,6 +71,8 @@ export function registerEvidenceRenewalRoutes(app: FastifyInstance, context: Api
   const options = { onRequest, config: { contract: sealedContract } };
   app.post('/api/v1/sealed/v1/:token_id/:secret/evidence', options, async (request, reply) => {
     const { token_id, secret } = parseSealed(request).path;
+    // It is answered in a line, but reads as much as a download.
+    largeAnswers.begin(request, reply);
     reply.header('Cache-Control', 'private, no-store');
     return answer(request, reply, async () => evidenceRenewals.bring(token_id, await sealedDownload.digests(token_id, secret)));
   });

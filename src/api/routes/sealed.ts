@@ -50,14 +50,15 @@ export function registerSealedRoutes(app: FastifyInstance, context: ApiContext):
   }
 
   const path = '/api/v1/sealed/v1/:token_id/:secret';
-  app.get(path, { onRequest, config: { contract: contentContract } }, async (request, reply) => {
+  const options = { onRequest, exposeHeadRoute: false } as const;
+  app.get(path, { ...options, config: { contract: contentContract } }, async (request, reply) => {
     const { content, bytes, hash } = await open(request, reply, 'bin', sealedDownload.content);
     reply.header('Content-Type', 'application/octet-stream');
     reply.header('Repr-Digest', `sha-256=:${Buffer.from(hash, 'hex').toString('base64')}:`);
     reply.header('Content-Length', bytes);
     return reply.send(content);
   });
-  app.get(`${path}/container`, { onRequest, config: { contract: containerContract } }, async (request, reply) => {
+  app.get(`${path}/container`, { ...options, config: { contract: containerContract } }, async (request, reply) => {
     const container = await open(request, reply, 'asics', sealedDownload.container);
     return reply.type(containerType).send(container);
   });

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { crc32 } from 'node:zlib';
 import { containerOf } from '../../shared/archive/asics.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { type Imprint, isSameImprint } from '../../shared/domain/stamp.ts';
+import { type Imprint, imprintAlgorithms, isSameImprint } from '../../shared/domain/stamp.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import { createHeldEvidenceReader } from './held-evidence.ts';
@@ -33,13 +33,13 @@ export function createSealedDownload(deps: {
   sealedContents: Pick<SealedContentStore, 'open'>;
   stampJudge: Pick<StampJudge, 'judgeStamp'>;
 }): SealedDownload {
-  /** Reads all of it to check it. Whatever is sent is read again, so that no content is ever in memory as a whole. */
-  async function open(tokenId: string, secret: string) {
+  /** Reads all of it to check it. Whatever is sent is read again, so that no content is ever in memory as a whole. `algorithms`: beside that of the stamp. */
+  async function open(tokenId: string, secret: string, algorithms: readonly Imprint['algorithm'][] = []) {
     const stamp = await deps.stamps.find(tokenId);
     if (!stamp?.sealed || !timingSafeEqual(Buffer.from(digestOfSecret(secret)), Buffer.from(stamp.sealed.secretSha256))) throw notFound();
     const stored = await deps.sealedContents.open(stamp.sealed.contentId);
     if (stored === null) throw damaged();
-    const hash = createImprintHash();
+    const hash = createImprintHash([...new Set([stamp.imprint.algorithm, ...algorithms])]);
     let size = 0;
     let checksum = 0;
     try {
@@ -61,7 +61,7 @@ export function createSealedDownload(deps: {
       const { read, size, stamp } = await open(tokenId, secret);
       return { content: Readable.from(read(), { objectMode: false }), bytes: size, hash: stamp.imprint.digest };
     },
-    digests: async (tokenId, secret) => (await open(tokenId, secret)).imprints,
+    digests: async (tokenId, secret) => (await open(tokenId, secret, imprintAlgorithms)).imprints,
     container: async (tokenId, secret) => {
       const { stamp, read, size, crc32 } = await open(tokenId, secret);
       if (stamp.proofs[0].token === '')

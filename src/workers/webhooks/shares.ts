@@ -48,7 +48,7 @@ export function createShares({ places, clock }: { places: number; clock: Clock }
       return {
         release: () => {
           share.underWay -= 1;
-          const left = (share.atHost.get(host) ?? 1) - 1;
+          const left = share.atHost.get(host)! - 1;
           if (left > 0) share.atHost.set(host, left);
           else share.atHost.delete(host);
         },

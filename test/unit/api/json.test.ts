@@ -47,6 +47,7 @@ test.each([
   ['cut off', [0x22, 0xe2, 0x82], 1],
   ['a surrogate', [0x22, 0xed, 0xa0, 0x80, 0x22], 1],
   ['UTF-16', [0xff, 0xfe, 0x7b, 0x00], 0],
+  ['behind a byte order mark', [0xef, 0xbb, 0xbf, 0x22, 0xff, 0x22], 1],
 ])('E2: octets that are not UTF-8: %s', (_name, octets, offset) => {
   expect(faultOf(Buffer.from(octets))).toEqual({ loc: ['body', offset], error: 'Invalid UTF-8' });
 });
