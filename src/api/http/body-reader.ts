@@ -169,9 +169,9 @@ const tooLarge = (limit: number) => new ServiceError('payload_too_large', `The b
 
 /**
  * Keeps the connection of a refused request. Fastify closes it whenever a body was refused, and a client that is still sending may then never
- * read why. Closed are only those of clients that send too slowly, and, by Node, of those that were not asked for the body (RFC 9110 §10.1.1).
+ * read why. Closed are only those of clients that send too slowly, and of those that were not asked for the body (RFC 9110 §10.1.1).
  */
-export function keepConnection(error: Error, { raw }: FastifyRequest, reply: FastifyReply): void {
+export function keepConnection(error: Error, { raw, headers }: FastifyRequest, reply: FastifyReply): void {
   const isSlow = error instanceof ServiceError && error.code === 'request_timeout';
-  if (raw.complete || !isSlow) reply.removeHeader('connection');
+  if (raw.complete || (!isSlow && headers.expect === undefined)) reply.removeHeader('connection');
 }
