@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createChainProver } from '../src/api/services/workflows/chain-proof.ts';
+import { createChainProver } from '../src/api/workflows/chain-proof.ts';
 import { type ChainEnd, type ChainLink, chainStart, extendChain } from '../src/shared/domain/output-chain.ts';
 
 /** What a proof over a long workflow costs: the first has the chain recomputed, later ones have it at hand. Without the store's part. */

@@ -10,10 +10,10 @@ import { createLogger } from '../src/shared/runtime/log.ts';
 import { openStore } from '../src/shared/store/store.ts';
 import { createTokenJudge } from '../src/shared/trust/judge.ts';
 import { canServeQualified, loadTrustSettings } from '../src/shared/trust/trusted-providers.ts';
-import { createRenewProcessor } from '../src/workers/processors/renew.ts';
 import { openTsas } from '../src/workers/providers/open-provider.ts';
 import { createProviderPool } from '../src/workers/providers/pool.ts';
 import { ProviderError } from '../src/workers/providers/provider.ts';
+import { createRenewProcessor } from '../src/workers/renewal/renewal-job.ts';
 
 const deadlineMs = 60_000;
 const dayMs = 86_400_000;

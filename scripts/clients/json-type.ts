@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../../src/api/openapi/schemas.ts';
+import type { JsonSchema } from '../../src/api/docs/schemas.ts';
 
 /** How a language writes types. */
 export interface TypeWords {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createMerkleTree } from '../../src/api/services/workflows/merkle-tree.ts';
+import { createMerkleTree } from '../../src/api/workflows/merkle-tree.ts';
 import { findProgram, installPackages } from '../stack/administrator.ts';
 import { cached, recipeKey } from '../stack/cache.ts';
 import { checkoutDir, type StackContext } from '../stack/context.ts';

@@ -14,12 +14,12 @@ import { createMetrics, serveMetrics } from '../shared/runtime/metrics.ts';
 import { openStore } from '../shared/store/store.ts';
 import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
 import { buildApp } from './app.ts';
-import { createRateLimits } from './http/rate-limits.ts';
-import { createReplyLookup } from './services/reply-lookup.ts';
-import { createReplyWaiter } from './services/reply-waiter.ts';
-import { createServices } from './services/services.ts';
-import { openStampJudge } from './services/stamp-judge.ts';
-import { watchWrites } from './services/write-watch.ts';
+import { createRateLimits } from './server/rate-limits.ts';
+import { watchWrites } from './server/write-watch.ts';
+import { createServices } from './services.ts';
+import { createReplyLookup } from './stamps/reply-lookup.ts';
+import { createReplyWaiter } from './stamps/reply-waiter.ts';
+import { openStampJudge } from './verification/stamp-judge.ts';
 
 /** @throws ConfigError where the address cannot be had. */
 async function listen(app: FastifyInstance, { HOST: host, PORT: port }: Config): Promise<string> {

@@ -4,14 +4,14 @@ import type { OutputOrder } from '../shared/queue/output-order.ts';
 import type { CounterStore } from '../shared/store/counters.ts';
 import type { OutputStore } from '../shared/store/outputs.ts';
 import type { StampStore } from '../shared/store/stamps.ts';
-import { createOtpMailProcessor, type OtpMailDeps } from './processors/otp-mail.ts';
-import { createRenewProcessor, type RenewProcessorDeps } from './processors/renew.ts';
-import { createStampProcessor, type StampProcessorDeps } from './processors/stamp.ts';
-import { createSweepProcessor } from './processors/sweep.ts';
-import { createWebhookProcessor, type WebhookDeps } from './processors/webhook.ts';
-import { createWorkflowCompletionProcessor, type WorkflowCompletionDeps } from './processors/workflow-completion.ts';
+import { createSweepProcessor } from './housekeeping/index.ts';
+import { createRenewProcessor, type RenewProcessorDeps } from './renewal/renewal-job.ts';
 import { createOutputAppender } from './stamping/output-appender.ts';
+import { createStampProcessor, type StampProcessorDeps } from './stamping/stamp-job.ts';
 import { createStampMaker, type StampMakerDeps } from './stamping/stamp-maker.ts';
+import { createWebhookProcessor, type WebhookDeps } from './webhooks/webhook-job.ts';
+import { createWorkflowCompletionProcessor, type WorkflowCompletionDeps } from './workflows/completion.ts';
+import { createOtpMailProcessor, type OtpMailDeps } from './workflows/otp-mail.ts';
 
 export type WorkerDeps = StampMakerDeps &
   Pick<StampProcessorDeps, 'refusals' | 'sealedContents' | 'sendReplies' | 'waitMs'> &

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { afterAll, expect, test } from 'vitest';
-import { statusOf } from '../../src/api/http/error-status.ts';
+import { statusOf } from '../../src/api/server/error-status.ts';
 import { type ErrorCode, ServiceError } from '../../src/shared/domain/service-error.ts';
 import { buildMemoryApp } from '../support/memory-app.ts';
 import { createMemoryStore } from '../support/memory-store.ts';

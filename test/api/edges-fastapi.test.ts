@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { digestOfToken } from '../../src/api/services/workflows/access.ts';
+import { digestOfToken } from '../../src/api/workflows/access.ts';
 import { buildMemoryApp } from '../support/memory-app.ts';
 import { createMemoryStore } from '../support/memory-store.ts';
 

@@ -1,10 +1,10 @@
 import { fastify } from 'fastify';
 import { expect, test } from 'vitest';
-import type { ApiContext } from '../../src/api/context.ts';
-import { createBodyReader } from '../../src/api/http/body-reader.ts';
-import { registerErrorHandler } from '../../src/api/http/errors.ts';
-import { registerJsonBody } from '../../src/api/http/json-body.ts';
-import { registerMcp } from '../../src/api/mcp/endpoint.ts';
+import { registerMcp } from '../../src/api/mcp/index.ts';
+import { createBodyReader } from '../../src/api/server/body-reader.ts';
+import type { ApiContext } from '../../src/api/server/context.ts';
+import { registerErrorHandler } from '../../src/api/server/errors.ts';
+import { registerJsonBody } from '../../src/api/server/json-body.ts';
 import { ServiceError } from '../../src/shared/domain/service-error.ts';
 import { callTool, rpc } from '../support/mcp.ts';
 import { eventually, randomHash, verifyById } from '../support/requests.ts';

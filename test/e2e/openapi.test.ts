@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { examples } from '../../src/api/openapi/examples.ts';
+import { examples } from '../../src/api/docs/examples.ts';
 import { createContractCheck } from '../support/contract-check.ts';
 import { type Service, startService } from '../support/service.ts';
 

@@ -1,7 +1,7 @@
 import Fastify from 'fastify';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { registerViews } from '../../src/api/pages/views.ts';
+import { registerViews } from '../../src/api/server/views.ts';
 import { launchChromium } from '../support/chromium.ts';
 import { startSample } from '../support/page-samples.ts';
 import { mainText } from '../support/page-text.ts';

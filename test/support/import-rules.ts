@@ -35,7 +35,7 @@ const mains = ['src/api/main.ts', 'src/workers/main.ts'];
 /** Rule 3: packages that have one home. */
 const homes: readonly { readonly matches: RegExp; readonly places: readonly string[] }[] = [
   { matches: /^(fastify|@fastify\/.*)$/, places: ['src/api'] },
-  { matches: /^(bullmq|ioredis)$/, places: ['src/shared/queue', 'src/api/http/rate-limits.ts', ...mains] },
+  { matches: /^(bullmq|ioredis)$/, places: ['src/shared/queue', 'src/api/server/rate-limits.ts', ...mains] },
   { matches: /^(mongodb|bson)$/, places: ['src/shared/store'] },
   { matches: /^nodemailer$/, places: ['src/workers/mail'] },
   // Asking somebody over HTTP: the workers ask providers, the command asks the service, the TSA and the metrics are asked.

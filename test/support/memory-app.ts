@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { buildApp } from '../../src/api/app.ts';
-import { createReplyLookup } from '../../src/api/services/reply-lookup.ts';
-import { createReplyWaiter } from '../../src/api/services/reply-waiter.ts';
-import { createServices, type ServicePorts } from '../../src/api/services/services.ts';
-import { openStampJudge } from '../../src/api/services/stamp-judge.ts';
+import { createServices, type ServicePorts } from '../../src/api/services.ts';
+import { createReplyLookup } from '../../src/api/stamps/reply-lookup.ts';
+import { createReplyWaiter } from '../../src/api/stamps/reply-waiter.ts';
+import { openStampJudge } from '../../src/api/verification/stamp-judge.ts';
 import type { Acceptance } from '../../src/shared/queue/acceptance.ts';
 import { type StampItem, stampedReplyOf } from '../../src/shared/queue/stamp-job.ts';
 import { systemClock } from '../../src/shared/runtime/clock.ts';

@@ -1,5 +1,5 @@
 import { createSecretKey, randomBytes, randomUUID } from 'node:crypto';
-import type { ServicePorts } from '../../src/api/services/services.ts';
+import type { ServicePorts } from '../../src/api/services.ts';
 import { ServiceError } from '../../src/shared/domain/service-error.ts';
 import type { ActivityTotals } from '../../src/shared/store/counters.ts';
 import type { StoredStamp } from '../../src/shared/store/stamps.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createMerkleTree } from '../../src/api/services/workflows/merkle-tree.ts';
+import { createMerkleTree } from '../../src/api/workflows/merkle-tree.ts';
 import { createTreeHeadBuilder } from '../../src/shared/domain/merkle.ts';
 import type { InclusionProof } from '../../src/shared/domain/merkle-proof.ts';
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { StampedHash, WorkflowPage } from '../../src/api/pages/workflow-model.ts';
+import type { StampedHash, WorkflowPage } from '../../src/api/workflows/workflow-model.ts';
 import { canonicalTextOf, closingRecordOf, hashOfClosingText } from '../../src/shared/contract/closing-record.ts';
 import { createTreeHeadBuilder } from '../../src/shared/domain/merkle.ts';
 import { chainStart, extendChain } from '../../src/shared/domain/output-chain.ts';

@@ -1,7 +1,7 @@
 import Fastify, { type FastifyInstance } from 'fastify';
-import { registerSecurityHeaders } from '../../src/api/http/security-headers.ts';
-import { registerViews } from '../../src/api/pages/views.ts';
-import type { WorkflowPage } from '../../src/api/pages/workflow-model.ts';
+import { registerSecurityHeaders } from '../../src/api/server/security-headers.ts';
+import { registerViews } from '../../src/api/server/views.ts';
+import type { WorkflowPage } from '../../src/api/workflows/workflow-model.ts';
 import { servePublished } from './page-record.ts';
 import {
   contentOf,

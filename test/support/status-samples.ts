@@ -1,5 +1,5 @@
-import type { PageModels } from '../../src/api/pages/models.ts';
-import type { StatusFigures } from '../../src/api/services/status.ts';
+import type { PageModels } from '../../src/api/server/page-models.ts';
+import type { StatusFigures } from '../../src/api/status/status.ts';
 
 /** Models of the status page and of the start page, as the service would make them. */
 

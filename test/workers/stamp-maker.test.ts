@@ -7,7 +7,6 @@ import { isTransient } from '../../src/shared/queue/consumer.ts';
 import type { WorkerReply } from '../../src/shared/queue/sent-reply.ts';
 import type { StampItem } from '../../src/shared/queue/stamp-job.ts';
 import { openStore } from '../../src/shared/store/store.ts';
-import { createStampProcessor } from '../../src/workers/processors/stamp.ts';
 import {
   ProviderError,
   type StampSubject,
@@ -15,6 +14,7 @@ import {
   type TimestampProvider,
   TsaRefusedError,
 } from '../../src/workers/providers/provider.ts';
+import { createStampProcessor } from '../../src/workers/stamping/stamp-job.ts';
 import { createStampMaker } from '../../src/workers/stamping/stamp-maker.ts';
 import { freshStore } from '../support/servers.ts';
 import { stampItem } from '../support/stamp-items.ts';

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { ApiContext } from '../context.ts';
-import { addressKey } from '../http/rate-limits.ts';
+import type { ApiContext } from '../server/context.ts';
+import { addressKey } from '../server/rate-limits.ts';
 
 /** The limits and guards of REST for what a tool does on behalf of a request. Each may throw ServiceError `rate_limited`. */
 export interface CallGuards {

@@ -1,4 +1,4 @@
-import type { Fault } from '../http/outcome.ts';
+import type { Fault } from '../server/outcome.ts';
 
 /**
  * The error codes of JSON-RPC 2.0 §5.1; the one of its free range that says that a token is needed (M7); and those of the Model Context

@@ -1,5 +1,5 @@
 /**
- * The closed set of expected failures. `src/api/http/errors.ts` has the HTTP status of each (E3–E11). Clients read the code, so it never
+ * The closed set of expected failures. `src/api/server/errors.ts` has the HTTP status of each (E3–E11). Clients read the code, so it never
  * changes its meaning.
  */
 export type ErrorCode =

@@ -1,7 +1,7 @@
 import accepts from '@fastify/accepts';
 import { fastify } from 'fastify';
 import { expect, test } from 'vitest';
-import { prefersJson, prefersPage } from '../../../src/api/http/accept.ts';
+import { prefersJson, prefersPage } from '../../../src/api/server/accept.ts';
 
 const app = fastify();
 app.register(accepts);

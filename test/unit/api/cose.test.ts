@@ -1,7 +1,7 @@
 import { createSecretKey, verify } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { type Cbor, CborMap, encodeCbor } from '../../../src/api/services/cose/cbor.ts';
-import { encodeReceipt, receiptKeyOf } from '../../../src/api/services/cose/headers.ts';
+import { type Cbor, CborMap, encodeCbor } from '../../../src/api/evidence/cose/cbor.ts';
+import { encodeReceipt, receiptKeyOf } from '../../../src/api/evidence/cose/headers.ts';
 
 describe('CBOR is written in its deterministic form (RFC 8949, appendix A)', () => {
   const vectors: [value: Cbor, hex: string][] = [

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createHealthService } from '../../../src/api/services/health.ts';
+import { createHealthService } from '../../../src/api/status/health.ts';
 import type { Heartbeat, ProviderHealth } from '../../../src/shared/queue/heartbeat.ts';
 
 const at = '2026-11-21T12:00:00.000Z';

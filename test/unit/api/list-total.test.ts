@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createStatistics } from '../../../src/api/services/statistics.ts';
+import { createStatistics } from '../../../src/api/stamps/stamp-list.ts';
 import { sha256Imprint } from '../../../src/shared/domain/stamp.ts';
 
 const listed = {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createMailStateReader, mailStateOf } from '../../../src/api/services/mail-state.ts';
+import { createMailStateReader, mailStateOf } from '../../../src/api/status/mail-state.ts';
 import type { MailState } from '../../../src/shared/domain/service-state.ts';
 
 test.each<[MailState[], MailState]>([

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { afterEach, expect, test, vi } from 'vitest';
-import { createReplyWaiter } from '../../../src/api/services/reply-waiter.ts';
+import { createReplyWaiter } from '../../../src/api/stamps/reply-waiter.ts';
 
 afterEach(() => void vi.useRealTimers());
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createSampledLog } from '../../../src/api/http/sampled-log.ts';
+import { createSampledLog } from '../../../src/api/server/sampled-log.ts';
 
 test('of one kind 20 lines a second are written, and the next line counts the others', () => {
   let now = 0;

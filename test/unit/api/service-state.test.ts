@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { assess, type Sighting } from '../../../src/api/services/service-state.ts';
+import { assess, type Sighting } from '../../../src/api/status/service-state.ts';
 import type { ProviderHealth } from '../../../src/shared/queue/heartbeat.ts';
 
 const health = (members: Partial<ProviderHealth> = {}): ProviderHealth => ({

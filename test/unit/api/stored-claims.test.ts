@@ -1,10 +1,10 @@
 import { createSecretKey, randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { createReplyLookup } from '../../../src/api/services/reply-lookup.ts';
-import { openStampJudge } from '../../../src/api/services/stamp-judge.ts';
-import { createCompletion } from '../../../src/api/services/workflows/complete.ts';
-import { createStampMarks } from '../../../src/api/services/workflows/stamp-marks.ts';
-import type { WorkflowTools } from '../../../src/api/services/workflows/workflow-tools.ts';
+import { createReplyLookup } from '../../../src/api/stamps/reply-lookup.ts';
+import { openStampJudge } from '../../../src/api/verification/stamp-judge.ts';
+import { createCompletion } from '../../../src/api/workflows/complete.ts';
+import { createStampMarks } from '../../../src/api/workflows/stamp-marks.ts';
+import type { WorkflowTools } from '../../../src/api/workflows/workflow-tools.ts';
 import { canonicalTextOf, closingRecordOf, hashOfClosingText } from '../../../src/shared/contract/closing-record.ts';
 import { sha256Imprint } from '../../../src/shared/domain/stamp.ts';
 import { loadConfig } from '../../../src/shared/runtime/config.ts';

@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { createChainProver } from '../../../src/api/services/workflows/chain-proof.ts';
-import { createWorkflowProofs } from '../../../src/api/services/workflows/proof.ts';
-import { createStampMarks } from '../../../src/api/services/workflows/stamp-marks.ts';
+import { createChainProver } from '../../../src/api/workflows/chain-proof.ts';
+import { createWorkflowProofs } from '../../../src/api/workflows/proof.ts';
+import { createStampMarks } from '../../../src/api/workflows/stamp-marks.ts';
 import { chainStart, extendChain } from '../../../src/shared/domain/output-chain.ts';
 import { createMemoryStore } from '../../support/memory-store.ts';
 

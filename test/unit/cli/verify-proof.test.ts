@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { createMerkleTree } from '../../../src/api/services/workflows/merkle-tree.ts';
+import { createMerkleTree } from '../../../src/api/workflows/merkle-tree.ts';
 import { verify } from '../../../src/cli/commands/verify.ts';
 import { canonicalTextOf, closingRecordOf } from '../../../src/shared/contract/closing-record.ts';
 import type { InclusionProofShown } from '../../../src/shared/contract/workflow-proof.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { validationItems } from '../../../src/api/http/validation-items.ts';
+import { validationItems } from '../../../src/api/server/validation-items.ts';
 import { email } from '../../../src/shared/contract/email.ts';
 
 function faultOf(address: string) {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { z } from 'zod';
-import { validationItems } from '../../../src/api/http/validation-items.ts';
+import { validationItems } from '../../../src/api/server/validation-items.ts';
 import { anyUuid, queryInteger } from '../../../src/shared/contract/parameters.ts';
 
 const uuid = '12345678-1234-1234-1234-1234567890ab';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createMerkleTree } from '../../../src/api/services/workflows/merkle-tree.ts';
+import { createMerkleTree } from '../../../src/api/workflows/merkle-tree.ts';
 import type { TreeHead } from '../../../src/shared/domain/merkle.ts';
 import { verifyConsistency } from '../../../src/shared/domain/merkle-proof.ts';
 import { ctInputs, definedRoot, outputs } from '../../support/merkle-lab.ts';

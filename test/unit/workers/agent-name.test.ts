@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { agentNameOf } from '../../../src/workers/mail/message.ts';
+import { agentNameOf } from '../../../src/workers/workflows/message.ts';
 
 it.each([
   ['cover-artist/2.1', 'cover-artist/2.1'],

@@ -2,7 +2,7 @@ import { createTransport } from 'nodemailer';
 import PostalMime from 'postal-mime';
 import { describe, expect, it } from 'vitest';
 import { createViewEngine } from '../../../src/shared/views/engine.ts';
-import { buildOtpMessage, type OtpMail } from '../../../src/workers/mail/message.ts';
+import { buildOtpMessage, type OtpMail } from '../../../src/workers/workflows/message.ts';
 
 const mail: OtpMail = {
   from: 'qstamp <no-reply@stamps.example>',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { withMailRecord } from '../../../src/workers/mail/mail-record.ts';
-import { MailError } from '../../../src/workers/mail/transport.ts';
+import { withMailRecord } from '../../../src/workers/workflows/mail-record.ts';
+import { MailError } from '../../../src/workers/workflows/transport.ts';
 
 const message = { from: '', to: { name: '', address: '' }, subject: '', text: '', html: '', messageId: '', headers: {} };
 

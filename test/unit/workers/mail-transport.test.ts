@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createMailTransport, MailError } from '../../../src/workers/mail/transport.ts';
+import { createMailTransport, MailError } from '../../../src/workers/workflows/transport.ts';
 import { smtpReply, startMailServer } from '../../support/mail.ts';
 
 const message = {

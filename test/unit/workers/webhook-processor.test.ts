@@ -2,8 +2,8 @@ import { createSecretKey } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { type JobPayload, NotItsTurnError } from '../../../src/shared/queue/jobs.ts';
 import { createLogger } from '../../../src/shared/runtime/log.ts';
-import { createWebhookProcessor } from '../../../src/workers/processors/webhook.ts';
 import { WebhookError } from '../../../src/workers/webhooks/sender.ts';
+import { createWebhookProcessor } from '../../../src/workers/webhooks/webhook-job.ts';
 
 const hourMs = 3_600_000;
 const workflowId = '01890a5d-ac96-774b-bcce-b302099a8057';

@@ -1,7 +1,7 @@
 import { stampFilesAnswer, stampFilesArguments } from '../../../shared/contract/mcp.ts';
 import type { StampToken } from '../../../shared/contract/stamp.ts';
 import { sha256Imprint } from '../../../shared/domain/stamp.ts';
-import type { Outcome, StampBatch } from '../../services/stamp-batch.ts';
+import type { Outcome, StampBatch } from '../../stamps/bulk-stamping.ts';
 import type { Links } from './links.ts';
 import { stampingAnnotations } from './stamp.ts';
 import { createTool, type Tool } from './tool.ts';

@@ -2,8 +2,8 @@ import { stampContentArguments, stampHashArguments, verifyTokenArguments } from 
 import type { StampOrder, StampToken } from '../../../shared/contract/stamp.ts';
 import { type StampRequest, stampRequestFor, stampToken } from '../../../shared/contract/stamp.ts';
 import { verificationResult } from '../../../shared/contract/verify.ts';
-import type { Stamping } from '../../services/stamping.ts';
-import type { Verification } from '../../services/verification.ts';
+import type { Stamping } from '../../stamps/stamping.ts';
+import type { Verification } from '../../verification/verification.ts';
 import type { ToolCall } from './tool.ts';
 import { createTool, type Tool } from './tool.ts';
 

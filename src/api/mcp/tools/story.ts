@@ -1,4 +1,4 @@
-import type { ApiContext } from '../../context.ts';
+import type { ApiContext } from '../../server/context.ts';
 import { createLinks } from './links.ts';
 import { createStampFilesTool } from './stamp-file-hashes.ts';
 import type { Tool } from './tool.ts';

@@ -1,0 +1,55 @@
+import type { FastifyInstance } from 'fastify';
+import { openApiDocument } from '../../shared/contract/openapi.ts';
+import { version } from '../../shared/contract/version.ts';
+import { entityTagOf, isFresh } from '../server/entity-tag.ts';
+import { json, type OperationContract, page } from '../server/operation.ts';
+import type { DocsPage } from './docs-model.ts';
+import { docsPageOf } from './docs-page.ts';
+import { type ApiDocument, type DescribedRoute, describeApi } from './document.ts';
+
+const contract: OperationContract = {
+  tag: 'Documents',
+  id: 'readOpenApi',
+  summary: 'This document',
+  answers: { 200: json('OpenAPI 3.1.', openApiDocument) },
+};
+
+const pageContract: OperationContract = {
+  tag: 'Documents',
+  id: 'showDocsPage',
+  summary: 'The same as a page, to read and to try',
+  answers: { 200: page('The page.') },
+};
+
+/** `/openapi.json` and `/docs`, made of the contracts of all routes that are registered after it; one without a contract is an error. */
+export function registerOpenApi(app: FastifyInstance): void {
+  const routes: DescribedRoute[] = [];
+  app.addHook('onRoute', ({ method, url, config }) => {
+    const methods = [method].flat().filter((name) => name !== 'HEAD');
+    if (config?.contract === undefined && methods.length > 0) throw new Error(`${methods} ${url} has no contract`);
+    for (const name of methods) if (config?.contract) routes.push({ method: name, url, contract: config.contract });
+  });
+
+  let described: ApiDocument | undefined;
+  const document = () => {
+    described ??= describeApi(routes, { version });
+    return described;
+  };
+  let served: { body: string; etag: string } | undefined;
+  const serve = () => {
+    const body = JSON.stringify(document());
+    return { body, etag: entityTagOf(body) };
+  };
+  app.get('/openapi.json', { config: { contract } }, async (request, reply) => {
+    served ??= serve();
+    reply.headers({ ETag: served.etag, 'Cache-Control': 'public, max-age=300' });
+    if (isFresh(request, served.etag)) return reply.code(304).send();
+    return reply.type('application/json; charset=utf-8').send(served.body);
+  });
+
+  let model: DocsPage | undefined;
+  app.get('/docs', { config: { contract: pageContract } }, async (_request, reply) => {
+    model ??= docsPageOf(document());
+    return reply.header('Cache-Control', 'public, max-age=300').page('docs', model);
+  });
+}

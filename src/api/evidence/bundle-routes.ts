@@ -1,0 +1,59 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { evidenceDocument } from '../../shared/contract/evidence-bundle.ts';
+import { workflowIdPath } from '../../shared/contract/workflow.ts';
+import type { ApiContext } from '../server/context.ts';
+import { bytes, json, type OperationContract } from '../server/operation.ts';
+import { createRequestParser } from '../server/validation.ts';
+import { publicWorkflowOf, unlisted } from './public-workflow.ts';
+
+const tag = 'Workflow';
+const errors = ['not_found', 'rate_limited', 'overloaded', 'store_unavailable'] as const;
+const description =
+  'Chain, root and closing record are verified for each answer; where they do not hold, it is 500. The outputs’ own stamps are given as they are ' +
+  'stored. 404 until the workflow is completed.';
+
+const zipContract = {
+  tag,
+  id: 'downloadEvidenceBundle',
+  summary: 'Everything that it takes to check a completed workflow without this service',
+  description: `${description} The same bytes each time, as long as nothing new is known of its stamps. \`sh verify.sh\` inside needs \`openssl\` and \`sha256sum\`.`,
+  path: workflowIdPath,
+  answers: { 200: bytes('The bundle.', 'application/zip') },
+  errors,
+} satisfies OperationContract;
+
+const documentContract = {
+  tag,
+  id: 'readEvidence',
+  summary: 'The same as one JSON document',
+  description,
+  path: workflowIdPath,
+  answers: { 200: json('The evidence.', evidenceDocument) },
+  errors,
+} satisfies OperationContract;
+
+const parse = createRequestParser({ path: workflowIdPath });
+
+/** The evidence of a completed workflow (W22). */
+export function registerWorkflowEvidenceRoutes(app: FastifyInstance, context: ApiContext): void {
+  const { workflows, largeAnswers, limitVerifying: onRequest } = context;
+  const findPublic = publicWorkflowOf(context);
+
+  async function find(request: FastifyRequest, reply: FastifyReply) {
+    const workflow = await findPublic(request, reply, parse(request).path.workflow_id);
+    largeAnswers.begin(request, reply);
+    unlisted(reply);
+    return workflow;
+  }
+
+  const options = { onRequest, exposeHeadRoute: false } as const;
+  app.get('/workflow/:workflow_id/evidence.zip', { ...options, config: { contract: zipContract } }, async (request, reply) => {
+    const workflow = await find(request, reply);
+    reply.header('Content-Disposition', `attachment; filename="workflow-${workflow._id}.zip"`);
+    return reply.type('application/zip').send(await workflows.evidence.zip(workflow));
+  });
+  app.get('/workflow/:workflow_id/evidence.json', { ...options, config: { contract: documentContract } }, async (request, reply) => {
+    const workflow = await find(request, reply);
+    return reply.type('application/json; charset=utf-8').send(await workflows.evidence.document(workflow));
+  });
+}

@@ -1,0 +1,128 @@
+import type { Readable } from 'node:stream';
+import { readClosingRecord } from '../../../shared/contract/closing-record.ts';
+import type { OutputLine } from '../../../shared/contract/evidence-bundle.ts';
+import { hashBytes } from '../../../shared/domain/merkle.ts';
+import { ServiceError } from '../../../shared/domain/service-error.ts';
+import { bytesOfSha256 } from '../../../shared/domain/sha256-hex.ts';
+import { sha256Imprint } from '../../../shared/domain/stamp.ts';
+import { isRecord } from '../../../shared/rfc3161/index.ts';
+import type { OutputStore } from '../../../shared/store/outputs.ts';
+import type { StampStore, StoredStamp } from '../../../shared/store/stamps.ts';
+import type { WorkflowRecord } from '../../../shared/store/workflows.ts';
+import type { StampJudge } from '../../verification/stamp-judge.ts';
+import type { RecomputedChain } from '../../workflows/chain-proof.ts';
+import type { Seal } from '../../workflows/closing-proof.ts';
+import { splitOf } from '../../workflows/merkle-tree.ts';
+import { brokenRecord, type ProveSealedChain } from '../../workflows/sealed-chain.ts';
+import { createHeldEvidenceReader, type HeldEvidence } from '../held-evidence.ts';
+import { createCertificateCollector } from './certificates.ts';
+import type { Evidence, EvidenceSeal, EvidenceStamp } from './contents.ts';
+import { documentOf } from './document.ts';
+import { zipOf } from './zip.ts';
+
+/** Outputs that are read at a time, and stamps: one takes up to 15 kB. */
+const outputsPage = 1_000;
+const stampsPage = 100;
+
+const stampOf = (held: HeldEvidence | undefined): EvidenceStamp =>
+  held === undefined ? { kind: 'none', bytes: Buffer.alloc(0) } : { kind: isRecord(held.bytes) ? 'record' : 'token', bytes: held.bytes };
+
+/** RFC 9162 §2.1.1: what is hashed last. */
+function rootPreimageOf(chain: RecomputedChain): Buffer {
+  const { sequenceNumber: size } = chain.end;
+  if (size === 0) return Buffer.alloc(0);
+  if (size === 1) return Buffer.concat([Buffer.from([0]), bytesOfSha256(chain.linkAt(1)!.outputHash)]);
+  const right = chain.tree.proveInclusion(0, size).inclusionPath.at(-1)!;
+  return Buffer.concat([Buffer.from([1]), chain.tree.rootAt(splitOf(size)), right], 1 + 2 * hashBytes);
+}
+
+const typePattern = /^[a-z0-9._+-]{1,64}$/;
+
+/**
+ * The evidence of a completed workflow (W22). Whatever is in it that the seals cover was recomputed and verified just before; the outputs' own
+ * stamps are given as they are stored, and judged by whoever checks the bundle.
+ */
+export function createEvidence(deps: {
+  proveSealedChain: ProveSealedChain;
+  outputs: Pick<OutputStore, 'list'>;
+  stamps: Pick<StampStore, 'findMany'>;
+  stampJudge: Pick<StampJudge, 'judgeToken' | 'judgeStamp'>;
+  revocationLists: readonly Buffer[];
+}) {
+  const { proveSealedChain, outputs, stamps } = deps;
+
+  async function gather(workflow: WorkflowRecord): Promise<Evidence> {
+    if (workflow.status !== 'completed') {
+      throw new ServiceError('not_found', 'This workflow is not completed, so there is no evidence of it yet.');
+    }
+    if (!workflow.closingRecord) {
+      throw new ServiceError('not_found', 'This workflow was completed without a closing record, so there is no evidence bundle of it.');
+    }
+    const { chain, seals } = await proveSealedChain(workflow);
+    const { text: recordText } = workflow.closingRecord;
+    const record = readClosingRecord(recordText);
+    if (!record || !seals.root || !seals.closingRecord) throw brokenRecord();
+    const size = chain.end.sequenceNumber;
+    const certificates = createCertificateCollector(deps);
+    const readHeld = createHeldEvidenceReader(deps);
+    const read = async (stored: StoredStamp | null | undefined, hash: string): Promise<EvidenceStamp> => {
+      const held = stored ? await readHeld(stored) : undefined;
+      if (stored && held) await certificates.add({ ...held, provider: stored.proofs[0].provider, imprint: sha256Imprint(hash) });
+      return stampOf(held);
+    };
+    const sealOf = async ({ hash, stamp: { tokenId, stampedAt }, stored }: Seal): Promise<EvidenceSeal> => ({
+      ...(await read(stored, hash)),
+      stampId: tokenId,
+      issuedAt: stampedAt,
+      hash,
+    });
+    const root = await sealOf(seals.root);
+    const closing = await sealOf(seals.closingRecord);
+
+    async function* pages(first: number, last: number, length: number): AsyncGenerator<OutputLine[]> {
+      for (let next = first; next <= last; next += length) {
+        const expected = Math.min(length, last - next + 1);
+        const listed = await outputs.list(workflow._id, next, expected);
+        const lines = listed.map(({ sequenceNumber, hash, chainHash, type, tokenId }, index) => {
+          const link = chain.linkAt(next + index);
+          const isSame = sequenceNumber === next + index && link?.outputHash === hash && link.chainHash === chainHash;
+          if (!isSame || !typePattern.test(type)) throw brokenRecord();
+          return { number: sequenceNumber, outputHash: hash, chainHash, type, stampId: tokenId };
+        });
+        if (lines.length !== expected) throw brokenRecord();
+        yield lines;
+      }
+    }
+
+    return {
+      record,
+      recordText,
+      root,
+      closing,
+      rootPreimage: rootPreimageOf(chain),
+      certificates: certificates.certificates,
+      revocationLists: certificates.revocationLists,
+      pathOf: (number) => chain.tree.proveInclusion(number - 1, size).inclusionPath.map((node) => Buffer.from(node).toString('hex')),
+      outputs: async function* () {
+        for await (const page of pages(1, size, outputsPage)) yield* page;
+      },
+      stamps: async function* (first, last) {
+        for await (const page of pages(first, Math.min(last, size), stampsPage)) {
+          const found = new Map((await stamps.findMany(page.map(({ stampId }) => stampId))).map((stamp) => [stamp.tokenId, stamp]));
+          for (const line of page) {
+            yield { ...line, ...(await read(found.get(line.stampId), line.outputHash)) };
+          }
+        }
+      },
+    };
+  }
+
+  return {
+    /** What is in it. @throws ServiceError `not_found`, and as `ProveSealedChain` */
+    gather,
+    /** The bundle as a zip file, the same bytes each time. @throws as `gather`; the stream fails where what is stored changes meanwhile */
+    zip: async (workflow: WorkflowRecord): Promise<Readable> => zipOf(await gather(workflow)),
+    /** The same as one JSON document. @throws as `zip` */
+    document: async (workflow: WorkflowRecord): Promise<Readable> => documentOf(await gather(workflow)),
+  };
+}

@@ -1,0 +1,137 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { ZipFile } from 'yazl';
+import {
+  blockSize,
+  blocksOf,
+  bundleFiles,
+  opensslSettingsText,
+  outputLineOf,
+  proofLineOf,
+  type SealName,
+  sealFiles,
+  stampLineOf,
+} from '../../../shared/contract/evidence-bundle.ts';
+import { firstTokenOf } from '../../../shared/rfc3161/index.ts';
+import { createViewEngine, viewsFolder } from '../../../shared/views/engine.ts';
+import type { BundledCertificate } from './certificates.ts';
+import { inChunks } from './chunks.ts';
+import type { Evidence, EvidenceSeal } from './contents.ts';
+
+const engine = createViewEngine();
+let script: string | undefined;
+
+/** `verify.sh`, which checks a bundle with `openssl` and `sha256sum` alone. */
+function verifyScript(): string {
+  script ??= readFileSync(join(viewsFolder, 'bundle/verify.sh'), 'utf8');
+  return script;
+}
+
+/** `README.txt`, for people who know neither hashes nor us. It claims only what was verified for this very bundle (V9). */
+function readmeOf({ record, root, closing, certificates }: Evidence, fingerprintShown: (hex: string) => string): string {
+  const anchors = certificates().filter(({ role }) => role === 'trust_anchor');
+  return engine.render('/bundle/readme', { record, root, closing, anchors, fingerprintShown });
+}
+
+interface BundleFile {
+  readonly name: string;
+  /** Read when it is due: what is in it may depend on what was read before. */
+  readonly read: () => AsyncIterable<Buffer> | Iterable<Buffer>;
+  readonly mode?: number;
+}
+
+/** The same for every file, so that the same evidence gives the same bytes: DOS time has no zone. */
+const fixed = { mtime: new Date(1980, 0, 1), forceDosTimestamp: true, compressionLevel: 6 };
+
+const pemText = (certificates: readonly BundledCertificate[]): string =>
+  certificates
+    .map(({ subject, fingerprint, pem }) => `# ${subject.replace(/\p{C}+/gu, ' ')}\n# SHA-256 ${fingerprintShown(fingerprint)}\n${pem}`)
+    .join('');
+
+/** As OpenSSL prints it. */
+const fingerprintShown = (hex: string): string => hex.toUpperCase().match(/../g)!.join(':');
+
+function sealParts(name: SealName, { kind, bytes }: EvidenceSeal): BundleFile[] {
+  const files = sealFiles(name);
+  const file = (of: string, content: Buffer): BundleFile => ({ name: of, read: () => [content] });
+  if (kind === 'none') return [];
+  return kind === 'token' ? [file(files.token, bytes)] : [file(files.token, firstTokenOf(bytes)), file(files.record, bytes)];
+}
+
+async function* stampLines(evidence: Evidence, first: number): AsyncGenerator<string> {
+  for await (const { number, kind, bytes } of evidence.stamps(first, first + blockSize - 1)) {
+    yield stampLineOf(number, kind, bytes.toString('base64'));
+  }
+}
+
+function* proofLines({ record, pathOf }: Evidence, first: number): Generator<string> {
+  for (let number = first; number < first + blockSize && number <= record.output_count; number += 1) {
+    yield proofLineOf(number, pathOf(number));
+  }
+}
+
+async function* outputLines(evidence: Evidence): AsyncGenerator<string> {
+  for await (const output of evidence.outputs()) yield outputLineOf(output);
+}
+
+/** The files of a bundle in their order (W22), but for the list of their hashes. */
+function filesOf(evidence: Evidence): readonly BundleFile[] {
+  const { record, recordText, root, closing, rootPreimage } = evidence;
+  const blocks = blocksOf(record.output_count);
+  const text = (name: string, content: () => string): BundleFile => ({ name, read: () => [Buffer.from(content())] });
+  const ofRole = (role: BundledCertificate['role']) => pemText(evidence.certificates().filter((each) => each.role === role));
+  // The seals' alone, whatever was read before.
+  const readme = readmeOf(evidence, fingerprintShown);
+  return [
+    text(bundleFiles.readme, () => readme),
+    { ...text(bundleFiles.script, verifyScript), mode: 0o100755 },
+    text(bundleFiles.opensslSettings, () => opensslSettingsText),
+    text(bundleFiles.closingRecord, () => recordText),
+    ...sealParts('closing-record', closing),
+    { name: bundleFiles.rootPreimage, read: () => [rootPreimage] },
+    ...sealParts('root', root),
+    { name: bundleFiles.outputs, read: () => inChunks(outputLines(evidence)) },
+    ...blocks.map((first) => ({ name: bundleFiles.proofs(first), read: () => inChunks(proofLines(evidence, first)) })),
+    ...blocks.map((first) => ({ name: bundleFiles.stamps(first), read: () => inChunks(stampLines(evidence, first)) })),
+    text(bundleFiles.trustAnchors, () => ofRole('trust_anchor')),
+    text(bundleFiles.otherCertificates, () => ofRole('other')),
+    text(bundleFiles.revocationLists, () => evidence.revocationLists().join('')),
+  ];
+}
+
+/**
+ * The bundle as a stream that reads as it is read itself: memory does not grow with the outputs. It fails where what is stored changes
+ * meanwhile; whoever stops reading destroys it.
+ */
+export function zipOf(evidence: Evidence): Readable {
+  const zip = new ZipFile();
+  const output = Readable.from(zip.outputStream, { objectMode: false });
+  const sums: string[] = [];
+  let current: Readable | undefined;
+  zip.once('error', (error) => output.destroy(error));
+  output.once('close', () => current?.destroy());
+
+  async function* summed({ name, read }: BundleFile): AsyncGenerator<Buffer> {
+    const sum = createHash('sha256');
+    for await (const chunk of read()) {
+      sum.update(chunk);
+      yield chunk;
+    }
+    sums.push(`${sum.digest('hex')}  ${name}\n`);
+  }
+  function add(name: string, mode: number, open: () => AsyncIterable<Buffer> | Iterable<Buffer>): void {
+    zip.addReadStreamLazy(name, { ...fixed, mode }, (give) => {
+      if (output.destroyed) return;
+      current = Readable.from(open(), { objectMode: false });
+      current.once('error', (error) => output.destroy(error));
+      give(null, current);
+    });
+  }
+
+  for (const file of filesOf(evidence)) add(file.name, file.mode ?? 0o100644, () => summed(file));
+  add(bundleFiles.sums, 0o100644, () => [Buffer.from(sums.join(''))]);
+  zip.end();
+  return output;
+}

@@ -1,0 +1,43 @@
+import type { FastifyInstance } from 'fastify';
+import { tokenIdPath } from '../../shared/contract/verify.ts';
+import type { ApiContext } from '../server/context.ts';
+import { bytes, type OperationContract } from '../server/operation.ts';
+import { createRequestParser } from '../server/validation.ts';
+
+const tag = 'Verification';
+
+const headersContract = {
+  tag,
+  id: 'downloadCoseHeaders',
+  summary: 'The stamp as headers of a COSE message (RFC 9921, RFC 9942)',
+  description:
+    'CBOR array of the protected header, with the time-stamp token (`3161-ttc`, 269), and the unprotected one, with a COSE receipt (394) where the stamp is an ' +
+    'output of a completed workflow. For the COSE message of whoever signs the stamped content; the service signs the COSE receipt only.',
+  path: tokenIdPath,
+  answers: { 200: bytes('`[protected, unprotected]` as RFC 9052 §3 has them.', 'application/cbor') },
+  errors: ['not_found', 'rate_limited', 'overloaded', 'store_unavailable'],
+} satisfies OperationContract;
+
+const keyContract = {
+  tag,
+  id: 'downloadReceiptKey',
+  summary: 'The key that COSE receipts are signed with',
+  description: 'Ed25519, PEM. A COSE receipt says that this service keeps the tree; when its root existed, the stamp of the root says.',
+  answers: { 200: bytes('The public key.', 'application/x-pem-file') },
+  errors: ['rate_limited', 'store_unavailable'],
+} satisfies OperationContract;
+
+const parse = createRequestParser(headersContract);
+
+/** Stamps for those who collect COSE messages (W23). */
+export function registerCoseRoutes(app: FastifyInstance, { cose, mistakes, limitVerifying: onRequest }: ApiContext): void {
+  app.get('/api/v1/verify/v1/token/:token_id/cose', { onRequest, config: { contract: headersContract } }, async (request, reply) => {
+    const { token_id } = parse(request).path;
+    const headers = await mistakes.count(request, reply, () => cose.headersOf(token_id));
+    reply.header('Content-Disposition', `attachment; filename="${token_id}.cbor"`);
+    return reply.type('application/cbor').send(headers);
+  });
+  app.get('/api/v1/verify/v1/receipt-key', { onRequest, config: { contract: keyContract } }, async (_request, reply) =>
+    reply.type('application/x-pem-file').send(await cose.publicKey()),
+  );
+}

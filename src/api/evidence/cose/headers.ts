@@ -1,0 +1,112 @@
+import { createHash, createPrivateKey, createPublicKey, hkdfSync, type KeyObject, sign } from 'node:crypto';
+import type { InclusionProof } from '../../../shared/domain/merkle-proof.ts';
+import { ServiceError } from '../../../shared/domain/service-error.ts';
+import { bytesOfSha256 } from '../../../shared/domain/sha256-hex.ts';
+import type { KeyStore } from '../../../shared/store/keys.ts';
+import type { OutputStore } from '../../../shared/store/outputs.ts';
+import type { StampStore } from '../../../shared/store/stamps.ts';
+import type { WorkflowStore } from '../../../shared/store/workflows.ts';
+import type { ProveSealedChain } from '../../workflows/sealed-chain.ts';
+import { CborMap, encodeArrayOf, encodeCbor, encodeTagged, encodeText } from './cbor.ts';
+
+/** COSE receipts (RFC 9942): a proof about a Merkle tree, its root signed by whoever keeps the tree. */
+
+/** Header labels and values of the registries of RFC 9052 and RFC 9942. */
+const label = { alg: 1, kid: 4, verifiableDataStructure: 395, verifiableDataProofs: 396 } as const;
+const eddsa = -8;
+const rfc9162Sha256 = 1;
+const inclusionProofs = -1;
+const sign1Tag = 18;
+
+/** Octets before the seed of an Ed25519 key in PKCS #8 (RFC 8410 §7). */
+const pkcs8Head = Buffer.from('302e020100300506032b657004220420', 'hex');
+
+/** The key that receipts are signed with. */
+interface ReceiptKey {
+  readonly privateKey: KeyObject;
+  /** SHA-256 of the public key's SubjectPublicKeyInfo. */
+  readonly kid: Buffer;
+  /** PEM of the public key. */
+  readonly publicPem: string;
+}
+
+/** The same for the same secret of the service: every process has it, and the database alone does not. */
+export function receiptKeyOf(secret: KeyObject): ReceiptKey {
+  const seed = Buffer.from(hkdfSync('sha256', secret, '', 'qstamp COSE receipts v1, Ed25519', 32));
+  const privateKey = createPrivateKey({ key: Buffer.concat([pkcs8Head, seed]), format: 'der', type: 'pkcs8' });
+  const publicKey = createPublicKey(privateKey);
+  const kid = createHash('sha256')
+    .update(publicKey.export({ format: 'der', type: 'spki' }))
+    .digest();
+  return { privateKey, kid, publicPem: publicKey.export({ format: 'pem', type: 'spki' }).toString() };
+}
+
+/** A receipt of inclusion (RFC 9942 §5.2): COSE_Sign1, its payload, the root, detached. */
+export function encodeReceipt({ privateKey, kid }: ReceiptKey, proof: InclusionProof, root: Uint8Array): Buffer {
+  const protectedHeader = encodeCbor(new CborMap([label.alg, eddsa], [label.kid, kid], [label.verifiableDataStructure, rfc9162Sha256]));
+  // RFC 9052 §4.4
+  const signed = encodeArrayOf([encodeText('Signature1'), encodeCbor(protectedHeader), encodeCbor(Buffer.alloc(0)), encodeCbor(root)]);
+  const inclusion = encodeCbor([proof.treeSize, proof.leafIndex, proof.inclusionPath]);
+  const unprotected = new CborMap([label.verifiableDataProofs, new CborMap([inclusionProofs, [inclusion]])]);
+  return encodeTagged(sign1Tag, encodeCbor([protectedHeader, unprotected, null, sign(null, signed, privateKey)]));
+}
+
+/** RFC 9921 §3.2: a token over the payload, in the protected header. */
+const timestampThenCose = 269;
+/** RFC 9942 §2: in the unprotected header. */
+const receipts = 394;
+
+/** A stamp for those who collect COSE messages (W23). */
+export interface CoseEvidence {
+  /**
+   * The two headers of a COSE message over the stamped content, `[protected, unprotected]` (RFC 9052 §3): whoever signs the content puts them
+   * into his own.
+   *
+   * @throws ServiceError `not_found` for an unknown id, and where there is nothing for either; as `ProveSealedChain`
+   */
+  headersOf(tokenId: string): Promise<Buffer>;
+  /** PEM of the key that receipts are signed with. @throws ServiceError `store_unavailable` */
+  publicKey(): Promise<string>;
+}
+
+export function createCoseEvidence(deps: {
+  stamps: Pick<StampStore, 'find'>;
+  outputs: Pick<OutputStore, 'findByTokens'>;
+  workflows: Pick<WorkflowStore, 'find'>;
+  proveSealedChain: ProveSealedChain;
+  keys: Pick<KeyStore, 'secret'>;
+}): CoseEvidence {
+  const { stamps, outputs, workflows, proveSealedChain, keys } = deps;
+  const readKey = async () => receiptKeyOf(await keys.secret('cose-receipts'));
+
+  /** Undefined of a stamp that is no output of a completed workflow; a path without a hash is no proof to RFC 9942 §5.2. */
+  async function receiptOf(tokenId: string): Promise<Buffer | undefined> {
+    const [output] = await outputs.findByTokens([tokenId]);
+    const workflow = output && (await workflows.find(output.workflowId));
+    if (!output || workflow?.status !== 'completed') return undefined;
+    const { chain } = await proveSealedChain(workflow);
+    const { sequenceNumber: treeSize } = chain.end;
+    if (treeSize < 2 || chain.linkAt(output.sequenceNumber)?.outputHash !== output.hash) return undefined;
+    const proof = chain.tree.proveInclusion(output.sequenceNumber - 1, treeSize);
+    return encodeReceipt(await readKey(), proof, bytesOfSha256(chain.rootHash));
+  }
+
+  return {
+    headersOf: async (tokenId) => {
+      const stamp = await stamps.find(tokenId);
+      if (!stamp) throw new ServiceError('not_found', 'No stamp with this id is known.');
+      const [proof] = stamp.proofs;
+      // RFC 9921 has a place for a token over the content itself, and none for a record of a batch.
+      const token = proof.kind === 'token' && proof.token !== '' ? Buffer.from(proof.token, 'base64') : undefined;
+      const receipt = await receiptOf(tokenId);
+      if (!token && !receipt)
+        throw new ServiceError(
+          'not_found',
+          'This stamp has no time-stamp token over its content, and is no output of a completed workflow.',
+        );
+      const protectedHeader = encodeCbor(token ? new CborMap([timestampThenCose, token]) : new CborMap());
+      return encodeCbor([protectedHeader, receipt ? new CborMap([receipts, [receipt]]) : new CborMap()]);
+    },
+    publicKey: async () => (await readKey()).publicPem,
+  };
+}

@@ -1,0 +1,12 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ApiContext } from '../server/context.ts';
+
+/** How anybody reads of a workflow by its id; an unknown id counts as a mistake (R3). @throws ServiceError `not_found`, `rate_limited`, `store_unavailable` */
+export const publicWorkflowOf =
+  ({ workflows, mistakes }: ApiContext) =>
+  (request: FastifyRequest, reply: FastifyReply, workflowId: string) =>
+    mistakes.count(request, reply, () => workflows.find(workflowId));
+
+/** Of what everybody may see and nobody should find by searching. */
+export const unlisted = (reply: FastifyReply): FastifyReply =>
+  reply.header('Cache-Control', 'no-cache').header('X-Robots-Tag', 'noindex, nofollow');

@@ -1,0 +1,97 @@
+import type { FastifyInstance } from 'fastify';
+import { closingRecord } from '../../shared/contract/closing-record.ts';
+import { workflowIdPath } from '../../shared/contract/workflow.ts';
+import {
+  consistencyProof,
+  consistencyQuery,
+  inclusionPathParameters,
+  inclusionProof,
+  inclusionQuery,
+} from '../../shared/contract/workflow-proof.ts';
+import { workflowOutputs, workflowOutputsQuery } from '../../shared/contract/workflow-record.ts';
+import type { ApiContext } from '../server/context.ts';
+import { json, type OperationContract } from '../server/operation.ts';
+import { createRequestParser } from '../server/validation.ts';
+import { publicWorkflowOf, unlisted } from './public-workflow.ts';
+
+const recorded = { tag: 'Workflow', path: workflowIdPath, errors: ['not_found', 'rate_limited', 'store_unavailable'] } as const;
+const proved = {
+  ...recorded,
+  errors: ['not_found', 'rate_limited', 'overloaded', 'store_unavailable'],
+  description:
+    'Of a completed workflow against the stamped root, with both stamps; of an open one against the root as it is now, which nothing else vouches for. ' +
+    'Record and stamps are verified for each answer; where they do not verify, it is 500.',
+} as const;
+
+const contracts = {
+  outputs: {
+    ...recorded,
+    id: 'listWorkflowOutputs',
+    summary: 'The chain of outputs, to recompute it',
+    description: 'It tells what is recorded and verifies nothing: whoever recomputes it needs SHA-256 and nothing else.',
+    query: workflowOutputsQuery,
+    answers: { 200: json('A page of the chain.', workflowOutputs) },
+  },
+  record: {
+    ...recorded,
+    id: 'readClosingRecord',
+    summary: 'The closing record, byte for byte as it was stamped',
+    description: 'Canonical JSON (RFC 8785): the SHA-256 of the body is what the stamp of the closing record vouches for.',
+    answers: { 200: json('What the workflow was closed with.', closingRecord) },
+  },
+  byNumber: {
+    ...proved,
+    id: 'readInclusionProof',
+    summary: 'Proof that an output is in the tree (RFC 9162 §2.1.3)',
+    path: inclusionPathParameters,
+    answers: { 200: json('The proof.', inclusionProof) },
+  },
+  byHash: {
+    ...proved,
+    id: 'readInclusionProofByHash',
+    summary: 'The same, for the hash of an output',
+    query: inclusionQuery,
+    answers: { 200: json('The proof.', inclusionProof) },
+  },
+  consistency: {
+    ...proved,
+    id: 'readConsistencyProof',
+    summary: 'Proof that what was shown before is still there, in its order (RFC 9162 §2.1.4)',
+    query: consistencyQuery,
+    answers: { 200: json('The proof.', consistencyProof) },
+  },
+} satisfies Readonly<Record<string, OperationContract>>;
+
+const parseOutputs = createRequestParser(contracts.outputs);
+const parseRecord = createRequestParser({ path: workflowIdPath });
+const parseByNumber = createRequestParser(contracts.byNumber);
+const parseByHash = createRequestParser(contracts.byHash);
+const parseConsistency = createRequestParser(contracts.consistency);
+
+/** What a workflow publishes for those who check it by themselves: chain and closing record (W8, W18), and Merkle proofs over its outputs (W21). */
+export function registerPublishedWorkflowRoutes(app: FastifyInstance, context: ApiContext): void {
+  const { published, proofs } = context.workflows;
+  const find = publicWorkflowOf(context);
+  const of = (contract: OperationContract) => ({ onRequest: context.limitVerifying, config: { contract } });
+
+  app.get('/workflow/:workflow_id/outputs.json', of(contracts.outputs), async (request, reply) => {
+    const { path, query } = parseOutputs(request);
+    return published.outputs(await find(request, unlisted(reply), path.workflow_id), query);
+  });
+  app.get('/workflow/:workflow_id/closing-record.json', of(contracts.record), async (request, reply) => {
+    const workflow = await find(request, unlisted(reply), parseRecord(request).path.workflow_id);
+    return reply.type('application/json; charset=utf-8').send(published.closingRecord(workflow));
+  });
+  app.get('/api/v1/workflow/:workflow_id/proof/:number', of(contracts.byNumber), async (request, reply) => {
+    const { workflow_id, number } = parseByNumber(request).path;
+    return proofs.inclusion(await find(request, reply, workflow_id), number);
+  });
+  app.get('/api/v1/workflow/:workflow_id/proof', of(contracts.byHash), async (request, reply) => {
+    const { path, query } = parseByHash(request);
+    return proofs.inclusionOf(await find(request, reply, path.workflow_id), query.output_hash);
+  });
+  app.get('/api/v1/workflow/:workflow_id/consistency', of(contracts.consistency), async (request, reply) => {
+    const { path, query } = parseConsistency(request);
+    return proofs.consistency(await find(request, reply, path.workflow_id), query);
+  });
+}

@@ -1,0 +1,59 @@
+import { hashOfClosingText } from '../../shared/contract/closing-record.ts';
+import { mostOutputsListed, type WorkflowOutputs } from '../../shared/contract/workflow-record.ts';
+import { closingRecordPath, outputsPath } from '../../shared/domain/addresses.ts';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import { readStatus } from '../../shared/domain/workflow-state.ts';
+import { snapshotOf, type WorkflowRecord } from '../../shared/store/workflows.ts';
+import type { WorkflowTools } from '../workflows/workflow-tools.ts';
+
+export interface OutputsQuery {
+  /** The number to begin with. */
+  readonly first: number;
+  readonly limit: number;
+}
+
+/** What strangers recompute a workflow from, as it is recorded: nothing of it is secret, and none of it is verified here. */
+export function createPublished({ outputs, clock, addressOf }: WorkflowTools) {
+  const closingRecordOf = ({ status, closingRecord }: WorkflowRecord) => (status === 'completed' ? closingRecord : undefined);
+
+  return {
+    /** @throws ServiceError `store_unavailable` */
+    outputs: async (workflow: WorkflowRecord, { first, limit }: OutputsQuery): Promise<WorkflowOutputs> => {
+      const { _id: workflowId, status, root, closing } = workflow;
+      const end = await outputs.findEnd(workflowId);
+      const total = end?.sequenceNumber ?? 0;
+      const listed = await outputs.list(workflowId, first, limit);
+      const record = closingRecordOf(workflow);
+      const next = `${outputsPath(workflowId)}?first=${first + limit}${limit === mostOutputsListed ? '' : `&limit=${limit}`}`;
+      return {
+        workflow_id: workflowId,
+        status: readStatus(snapshotOf(workflow), clock()),
+        briefing_hash: workflow.briefingHash,
+        output_count: total,
+        chain_hash: end?.chainHash ?? workflow.briefingHash,
+        merkle_root: status === 'completed' ? (root?.hash ?? null) : null,
+        root_stamp_id: status === 'completed' ? (closing?.rootTokenId ?? null) : null,
+        closing_record: record
+          ? { hash: hashOfClosingText(record.text), stamp_id: record.tokenId, url: addressOf(closingRecordPath(workflowId)) }
+          : null,
+        // Counted before they were read: what was added in between is in a later answer.
+        outputs: listed
+          .filter(({ sequenceNumber }) => sequenceNumber <= total)
+          .map(({ sequenceNumber, hash, chainHash, type, tokenId }) => ({
+            sequence_number: sequenceNumber,
+            output_hash: hash,
+            chain_hash: chainHash,
+            output_type: type,
+            stamp_id: tokenId,
+          })),
+        next: first + limit <= total ? addressOf(next) : null,
+      };
+    },
+    /** The closing record, byte for byte as it was stamped. @throws ServiceError `not_found` */
+    closingRecord: (workflow: WorkflowRecord): string => {
+      const record = closingRecordOf(workflow);
+      if (!record) throw new ServiceError('not_found', 'This workflow has no closing record.');
+      return record.text;
+    },
+  };
+}

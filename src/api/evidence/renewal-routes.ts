@@ -1,0 +1,79 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { contentBytes, type EvidenceRenewal, evidenceRenewal, sealedContentPath, tokenIdPath } from '../../shared/contract/verify.ts';
+import type { ApiContext } from '../server/context.ts';
+import { json, type OperationContract } from '../server/operation.ts';
+import { createRequestParser } from '../server/validation.ts';
+import { contentDigestsIn, contentType, registerContentBodies } from './content-body.ts';
+
+/** For whoever has a service token: a content that is hashed as it arrives takes time, but no memory. */
+const mostBytesOfProducts = 1024 ** 3;
+
+const answers = {
+  200: json('The evidence record covers the hash.', evidenceRenewal),
+  202: json('The hash is kept, for the next run of renewals.', evidenceRenewal),
+};
+const errors = ['not_found', 'conflict', 'rate_limited', 'store_unavailable'] as const;
+
+const contract = {
+  tag: 'Verification',
+  id: 'renewEvidence',
+  summary: 'Renew the evidence of a stamp under a new hash algorithm',
+  description:
+    'Whoever has the content sends it: only so the new hash is proved. Its SHA-512 is covered by the evidence record from the next daily run on ' +
+    '(hash-tree renewal, RFC 4998 §5.2). The content is hashed and not kept. A service token allows for larger ones.',
+  path: tokenIdPath,
+  bodyTypes: [contentType],
+  body: contentBytes,
+  answers,
+  errors,
+} satisfies OperationContract;
+
+const sealedContract = {
+  tag: 'Sealed content',
+  id: 'renewSealedEvidence',
+  summary: 'The same for a sealed stamp, whose content is there',
+  description: 'At its secret address, without a body.',
+  path: sealedContentPath,
+  answers,
+  errors: [...errors, 'overloaded'],
+} satisfies OperationContract;
+
+const parse = createRequestParser({ path: tokenIdPath });
+const parseSealed = createRequestParser(sealedContract);
+
+/** Hash-tree renewal, for whoever has the content (S17). */
+export function registerEvidenceRenewalRoutes(app: FastifyInstance, context: ApiContext): void {
+  const {
+    evidenceRenewals,
+    sealedDownload,
+    identifyProduct,
+    reader,
+    mistakes,
+    limitVerifying: onRequest,
+    sealedMaxBytes,
+    largeAnswers,
+  } = context;
+
+  async function answer(request: FastifyRequest, reply: FastifyReply, bring: () => Promise<EvidenceRenewal>) {
+    const renewal = await mistakes.count(request, reply, bring);
+    return reply.code(renewal.is_renewed ? 200 : 202).send(renewal);
+  }
+
+  app.register(async (scope) => {
+    registerContentBodies(scope, reader, (request) => (identifyProduct(request) === undefined ? sealedMaxBytes : mostBytesOfProducts));
+    const options = { onRequest, bodyLimit: mostBytesOfProducts, config: { contract } };
+    scope.post('/api/v1/verify/v1/token/:token_id/evidence', options, async (request, reply) => {
+      const { token_id } = parse(request).path;
+      return answer(request, reply, () => evidenceRenewals.bring(token_id, contentDigestsIn(request)));
+    });
+  });
+
+  const options = { onRequest, config: { contract: sealedContract } };
+  app.post('/api/v1/sealed/v1/:token_id/:secret/evidence', options, async (request, reply) => {
+    const { token_id, secret } = parseSealed(request).path;
+    // It is answered in a line, but reads as much as a download.
+    largeAnswers.begin(request, reply);
+    reply.header('Cache-Control', 'private, no-store');
+    return answer(request, reply, async () => evidenceRenewals.bring(token_id, await sealedDownload.digests(token_id, secret)));
+  });
+}

@@ -1,0 +1,105 @@
+import { readClosingRecord } from '../../shared/contract/closing-record.ts';
+import type { ConsistencyProofShown, InclusionProofShown } from '../../shared/contract/workflow-proof.ts';
+import { verifyPath } from '../../shared/domain/addresses.ts';
+import { verifyConsistency, verifyInclusion } from '../../shared/domain/merkle-proof.ts';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import { bytesOfSha256 } from '../../shared/domain/sha256-hex.ts';
+import type { OutputStore } from '../../shared/store/outputs.ts';
+import type { WorkflowRecord } from '../../shared/store/workflows.ts';
+import type { Seal } from '../workflows/closing-proof.ts';
+import { brokenRecord, type ProveSealedChain } from '../workflows/sealed-chain.ts';
+
+export interface TreeProofDeps {
+  readonly proveSealedChain: ProveSealedChain;
+  readonly outputs: Pick<OutputStore, 'findNumbers'>;
+  readonly addressOf: (path: string) => string;
+}
+
+const hex = (nodes: readonly Uint8Array[]): string[] => nodes.map((node) => Buffer.from(node).toString('hex'));
+
+const noOutput = () => new ServiceError('not_found', 'This workflow has no such output.');
+
+/**
+ * Proofs over the tree of a workflow (RFC 9162 §2.1.3, §2.1.4): of a completed one against the root that was stamped, of an open one against
+ * the root as it is now. Chain, root and seals are verified before, and each proof by the verifier that strangers use (V9).
+ *
+ * @throws ServiceError `not_found`; `overloaded` while a long chain is being recomputed; `internal_error` where the record does not hold,
+ * or its stamps cannot be verified; `store_unavailable`
+ */
+export function createTreeProofs(deps: TreeProofDeps) {
+  const { outputs, proveSealedChain, addressOf } = deps;
+
+  function stampOf({ stored, stamp }: Seal) {
+    if (!stored) throw brokenRecord();
+    const { tokenId, stampedAt } = stamp;
+    return { stamp_id: tokenId, issued_at: stampedAt, token: stored.proofs[0].token, verify_url: addressOf(verifyPath(tokenId)) };
+  }
+
+  /** The chain and what it is sealed with, if it holds. */
+  async function proveSeals(workflow: WorkflowRecord) {
+    const { chain, seals } = await proveSealedChain(workflow);
+    const record = workflow.status === 'completed' && workflow.closingRecord && readClosingRecord(workflow.closingRecord.text);
+    return {
+      chain,
+      shown: {
+        root_stamp: seals.root && stampOf(seals.root),
+        closing_record: seals.closingRecord && record ? { record, stamp: stampOf(seals.closingRecord) } : null,
+      },
+    };
+  }
+
+  async function proveInclusion(workflow: WorkflowRecord, number: number): Promise<InclusionProofShown> {
+    const { chain, shown } = await proveSeals(workflow);
+    const treeSize = chain.end.sequenceNumber;
+    const link = chain.linkAt(number);
+    if (!link) throw noOutput();
+    const proof = chain.tree.proveInclusion(number - 1, treeSize);
+    const head = { treeSize, rootHash: bytesOfSha256(chain.rootHash) };
+    if (!verifyInclusion(bytesOfSha256(link.outputHash), proof, head).ok) throw brokenRecord();
+    return {
+      workflow_id: workflow._id,
+      sequence_number: number,
+      output_hash: link.outputHash,
+      leaf_index: proof.leafIndex,
+      tree_size: treeSize,
+      root_hash: chain.rootHash,
+      inclusion_path: hex(proof.inclusionPath),
+      ...shown,
+    };
+  }
+
+  return {
+    inclusion: proveInclusion,
+    /** Of the first output with that hash. */
+    inclusionOf: async (workflow: WorkflowRecord, outputHash: string): Promise<InclusionProofShown> => {
+      const [number] = await outputs.findNumbers(workflow._id, outputHash, 1);
+      if (number === undefined) throw noOutput();
+      const proof = await proveInclusion(workflow, number);
+      if (proof.output_hash !== outputHash) throw brokenRecord();
+      return proof;
+    },
+    /** `second` 0: as many outputs as there are. */
+    consistency: async (workflow: WorkflowRecord, asked: { first: number; second: number }): Promise<ConsistencyProofShown> => {
+      const { chain, shown } = await proveSeals(workflow);
+      const { first, second = chain.end.sequenceNumber } = { ...asked, second: asked.second || undefined };
+      if (second > chain.end.sequenceNumber || first > second) {
+        throw new ServiceError('not_found', 'This workflow has not that many outputs, or the sizes are in the wrong order.');
+      }
+      const headAt = (treeSize: number) => ({ treeSize, rootHash: chain.tree.rootAt(treeSize) });
+      const [from, to] = [headAt(first), headAt(second)];
+      const proof = chain.tree.proveConsistency(first, second);
+      if (!verifyConsistency(proof, from, to).ok) throw brokenRecord();
+      const isWhole = second === chain.end.sequenceNumber;
+      return {
+        workflow_id: workflow._id,
+        first_size: first,
+        first_root_hash: from.rootHash.toString('hex'),
+        second_size: second,
+        second_root_hash: to.rootHash.toString('hex'),
+        consistency_path: hex(proof.consistencyPath),
+        // The seals are for the whole tree only.
+        ...(isWhole ? shown : { root_stamp: null, closing_record: null }),
+      };
+    },
+  };
+}

@@ -1,0 +1,177 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import type { Imprint } from '../../shared/domain/stamp.ts';
+import { type BodyBudget, createBodyBudget, type Sender } from './body-budget.ts';
+import { createImprintHash } from './imprint-hash.ts';
+
+/** Bodies up to this size take nothing of the budget. It is the limit of routes that carry no content, lists or tokens. */
+export const smallBodyBytes = 64 * 1024;
+
+/** A token of 1 MiB in base64, even where a client writes each `/` as `\/`. */
+export const tokenBodyLimit = 3 * 1024 * 1024;
+
+/**
+ * How long a body may take: this, and a second for each 128 KiB. What is left of it behind the answer is read and dropped, so that a client that
+ * sends all of it first gets to read the answer; that too has so long.
+ */
+const shortestMs = 30_000;
+const bytesPerSecond = 128 * 1024;
+
+const nothing = Buffer.alloc(0);
+const answer = Symbol('answer');
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The raw answer to a request with a body: its end is the end of the request. */
+    [answer]?: ServerResponse | undefined;
+  }
+}
+
+/** The one way in which a body is read. */
+export interface BodyReader {
+  /**
+   * The body of a request.
+   *
+   * @throws ServiceError 413 above the route's `bodyLimit`, 415 for content codings, 408 for a slow client, 503 where the budget has no room
+   * for it (E8, E10)
+   */
+  read(request: FastifyRequest, payload: IncomingMessage): Promise<Buffer>;
+  /**
+   * The hashes of a body, which takes no memory however large it is.
+   *
+   * @throws ServiceError 413 above `limit` bytes, 415, 408
+   */
+  digest(request: FastifyRequest, payload: IncomingMessage, limit: number): Promise<readonly Imprint[]>;
+}
+
+export interface BodyReaderOptions {
+  readonly budget?: BodyBudget;
+  readonly senderOf?: (request: FastifyRequest) => Sender;
+  readonly shortestMs?: number;
+}
+
+/** Undefined where the body comes in chunks; Node has checked that the header is a number. */
+export function announcedBytes({ headers }: FastifyRequest): number | undefined {
+  if (headers['transfer-encoding'] !== undefined) return undefined;
+  return Number(headers['content-length'] ?? 0);
+}
+
+/** Once for an app. */
+export function createBodyReader(app: FastifyInstance, options: BodyReaderOptions = {}): BodyReader {
+  const { budget = createBodyBudget(app.initialConfig.bodyLimit ?? 0) } = options;
+  const { senderOf = ({ ip }) => ({ hasToken: false, address: ip }) } = options;
+  const leastMs = options.shortestMs ?? shortestMs;
+  const mostMsFor = (bytes: number) => leastMs + (bytes / bytesPerSecond) * 1_000;
+
+  // Node by itself asks for a body before anybody has seen the head. Here a refusal saves the client the upload.
+  app.server.on('checkContinue', (request, response) => app.server.emit('request', request, response));
+  app.decorateRequest(answer, undefined);
+  app.addHook('preParsing', (request, reply, payload, done) => {
+    if (announcedBytes(request) !== 0) request[answer] = reply.raw;
+    done(null, payload);
+  });
+  app.addHook('onResponse', ({ raw }, _reply, done) => {
+    if (!raw.complete) {
+      const timer = setTimeout(() => raw.destroy(), leastMs).unref();
+      raw.once('close', () => clearTimeout(timer));
+    }
+    done();
+  });
+
+  /** How many bytes a body may have; where there is none, 0. */
+  function mostBytesOf(request: FastifyRequest, limit: number): number {
+    // Then nothing would end what is begun for it.
+    if (request.raw.destroyed) throw new ServiceError('bad_request', 'The request ended before its body was read.');
+    const coding = request.headers['content-encoding'];
+    if (coding !== undefined && coding.toLowerCase() !== 'identity') {
+      throw new ServiceError('unsupported_media_type', 'The body must be sent without a content coding.');
+    }
+    const announced = announcedBytes(request) ?? limit;
+    if (announced > limit) throw tooLarge(limit);
+    return announced;
+  }
+
+  function receive(request: FastifyRequest, payload: IncomingMessage, mostBytes: number, add: (bytes: Buffer) => void): Promise<void> {
+    if (request.headers.expect !== undefined && request.raw.httpVersion === '1.1') request[answer]?.writeContinue();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    let received = 0;
+    const onData = (bytes: Buffer) => {
+      received += bytes.length;
+      try {
+        if (received > mostBytes) throw tooLarge(mostBytes);
+        add(bytes);
+      } catch (error) {
+        fail(error);
+      }
+    };
+    const onEnd = () => {
+      detach();
+      resolve();
+    };
+    const onClose = () => fail(new ServiceError('bad_request', 'The request ended before its body did.'));
+    const timer = setTimeout(() => {
+      const seconds = Math.ceil(mostMsFor(mostBytes) / 1_000);
+      fail(new ServiceError('request_timeout', `The body did not arrive in time: it has ${seconds} seconds.`));
+    }, mostMsFor(mostBytes));
+    const detach = () => {
+      clearTimeout(timer);
+      payload.off('data', onData).off('end', onEnd).off('close', onClose);
+    };
+    const fail = (error: unknown) => {
+      detach();
+      // Read on, and dropped.
+      payload.resume();
+      reject(error);
+    };
+    payload.on('data', onData).on('end', onEnd).on('error', onClose).on('close', onClose);
+    return promise;
+  }
+
+  return {
+    async read(request, payload) {
+      const mostBytes = mostBytesOf(request, request.routeOptions.bodyLimit);
+      if (mostBytes === 0) return nothing;
+      const isAnnounced = announcedBytes(request) !== undefined;
+      const lease = budget.open(senderOf(request));
+      request[answer]?.once('close', lease.release);
+      let body: Buffer = nothing;
+      let length = 0;
+      /** Pieces are copied: a body in tiny ones takes no more memory than another. */
+      const makeRoom = (bytes: number) => {
+        if (bytes > smallBodyBytes) lease.take(bytes);
+        const larger = Buffer.allocUnsafeSlow(bytes);
+        body.copy(larger, 0, 0, length);
+        body = larger;
+      };
+      if (isAnnounced && mostBytes > smallBodyBytes) makeRoom(mostBytes);
+      await receive(request, payload, mostBytes, (bytes) => {
+        if (length === 0 && bytes.length === mostBytes) {
+          body = bytes;
+        } else {
+          if (length + bytes.length > body.length) makeRoom(isAnnounced ? mostBytes : Math.min(mostBytes, 2 * (length + bytes.length)));
+          bytes.copy(body, length);
+        }
+        length += bytes.length;
+      });
+      return body.subarray(0, length);
+    },
+    async digest(request, payload, limit) {
+      const hash = createImprintHash();
+      const mostBytes = mostBytesOf(request, limit);
+      if (mostBytes > 0) await receive(request, payload, mostBytes, hash.add);
+      return hash.imprints();
+    },
+  };
+}
+
+const tooLarge = (limit: number) => new ServiceError('payload_too_large', `The body may have at most ${limit} bytes.`);
+
+/**
+ * Keeps the connection of a refused request. Fastify closes it whenever a body was refused, and a client that is still sending may then never
+ * read why. Closed are only those of clients that send too slowly, and of those that were not asked for the body (RFC 9110 §10.1.1).
+ */
+export function keepConnection(error: Error, { raw, headers }: FastifyRequest, reply: FastifyReply): void {
+  const isSlow = error instanceof ServiceError && error.code === 'request_timeout';
+  if (raw.complete || (!isSlow && headers.expect === undefined)) reply.removeHeader('connection');
+}

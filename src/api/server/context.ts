@@ -1,0 +1,52 @@
+import type { FastifyInstance } from 'fastify';
+import type { Config } from '../../shared/runtime/config.ts';
+import type { Services } from '../services.ts';
+import { stampBodyLimit } from '../stamps/stamp-operation.ts';
+import { createBodyBudget } from './body-budget.ts';
+import { createBodyReader, tokenBodyLimit } from './body-reader.ts';
+import { batchBodyLimit } from './bulk-body.ts';
+import { createCallbackRule } from './callback-url.ts';
+import { createLargeAnswers } from './large-answers.ts';
+import { createMistakes } from './mistakes.ts';
+import { baseUrlOf } from './origin.ts';
+import { addressKey, type CountingLimits } from './rate-limits.ts';
+import { createProductRule, createServiceTokens } from './service-token.ts';
+
+/** What routes and tools are given: the services, the settings, and what all requests share. Once for an app. */
+export function createContext(app: FastifyInstance, deps: { config: Config; services: Services; limits: CountingLimits }) {
+  const { config, services, limits } = deps;
+  const { SEALED_MAX_BYTES: sealedMaxBytes } = config;
+  const identifyProduct = createServiceTokens(config.SERVICE_TOKENS);
+  const mistakes = createMistakes({
+    limits,
+    wrongTokensPerMinute: config.RATE_WRONG_TOKEN_PER_MINUTE,
+    unknownIdsPerMinute: config.RATE_UNKNOWN_ID_PER_MINUTE,
+  });
+  const limitOf = (name: string, points: number, durationSeconds = 60) => limits.by({ name, points, durationSeconds, key: addressKey });
+  return {
+    ...services,
+    config,
+    limits,
+    mistakes,
+    sealedMaxBytes,
+    identifyProduct,
+    requireProduct: createProductRule(identifyProduct, mistakes),
+    /** Why an address is no fit target of a webhook (N2). */
+    judgeCallback: createCallbackRule(config),
+    /** Of each address. Operations that share a limit share its count. */
+    agentLimit: limitOf('agent', config.RATE_AGENT_PER_MINUTE),
+    limitStarts: limitOf('workflow-start', config.RATE_WORKFLOW_START_PER_HOUR, 3_600),
+    limitVerifying: limitOf('verify', config.RATE_VERIFY_PER_MINUTE),
+    limitDoor: limitOf('tsa', config.RATE_TSA_PER_MINUTE),
+    limitStatus: limitOf('status', config.RATE_STATUS_PER_MINUTE),
+    /** Where the service is reached, without a last slash. */
+    baseUrl: () => baseUrlOf(app, config.PUBLIC_BASE_URL),
+    reader: createBodyReader(app, {
+      budget: createBodyBudget(Math.max(stampBodyLimit(sealedMaxBytes), tokenBodyLimit, batchBodyLimit)),
+      senderOf: (request) => ({ hasToken: identifyProduct(request) !== undefined, address: addressKey(request) }),
+    }),
+    largeAnswers: createLargeAnswers(),
+  };
+}
+
+export type ApiContext = ReturnType<typeof createContext>;

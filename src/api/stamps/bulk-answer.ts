@@ -1,0 +1,146 @@
+import { Readable } from 'node:stream';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { BatchError } from '../../shared/contract/batch.ts';
+import type { ServiceError } from '../../shared/domain/service-error.ts';
+import { type Batch, ndjsonType } from '../server/bulk-body.ts';
+import { statusOf } from '../server/error-status.ts';
+import { errorBody, toServiceError } from '../server/errors.ts';
+import type { LargeAnswers } from '../server/large-answers.ts';
+import { faultOf, noteFault, validationFault } from '../server/outcome.ts';
+import { asyncApplied, readPrefer } from '../server/prefer.ts';
+import type { ValidationItem } from '../server/validation-items.ts';
+import type { BatchOutcomes, OnItsWay, Outcome } from './bulk-stamping.ts';
+
+/** The answer to more items than that counts as large: with the tokens of a TSA it has a MiB. */
+const mostItemsOfSmallAnswer = 100;
+
+/** Counts the answer to a batch that is large. @throws ServiceError `overloaded` */
+export function beginAnswer(request: FastifyRequest, reply: FastifyReply, largeAnswers: LargeAnswers, items: number): void {
+  if (items > mostItemsOfSmallAnswer) largeAnswers.begin(request, reply);
+}
+
+/** An answered item: its JSON, and whether it is finished. */
+interface Answered {
+  readonly json: string;
+  readonly state: 'made' | 'accepted' | 'pending' | 'failed';
+}
+
+type Told = Outcome<object> | OnItsWay<object>;
+
+/** The JSON of something made. Its token is base64, in which nothing is escaped: `JSON.stringify` would look at each of its thousands of characters. */
+function jsonOf(made: object): string {
+  const { token } = made as { readonly token?: string };
+  if (!token || token.includes('"') || token.includes('\\')) return JSON.stringify(made);
+  return JSON.stringify({ ...made, token: '' }).replace('"token":""', () => `"token":"${token}"`);
+}
+
+function describe(index: number, outcome: Told, request: FastifyRequest): Answered {
+  if ('made' in outcome) return { json: jsonOf(outcome.made), state: 'made' };
+  if ('accepted' in outcome) return { json: JSON.stringify(outcome.accepted), state: 'accepted' };
+  const { error } = outcome;
+  const { retryAfterSeconds: wait } = error;
+  const told: BatchError = {
+    index,
+    status: statusOf[error.code],
+    ...errorBody(error, request.id),
+    ...(wait !== undefined && { retry_after_seconds: Math.ceil(wait) }),
+  };
+  return { json: JSON.stringify(told), state: error.code === 'stamp_pending' ? 'pending' : 'failed' };
+}
+
+const describeFaulty = (index: number, detail: readonly ValidationItem[], request: FastifyRequest): Answered => ({
+  json: JSON.stringify({ index, status: 422, code: 'validation_failed', detail, request_id: request.id }),
+  state: 'failed',
+});
+
+/** Notes each kind of failure once: a thousand alike are one line in the log. */
+function createNotes(request: FastifyRequest) {
+  const noted = new Set<string>();
+  const noteOnce = (code: string, note: () => void) => {
+    if (!noted.has(code)) note();
+    noted.add(code);
+  };
+  return {
+    error: (error: ServiceError) => noteOnce(error.code, () => noteFault(request, faultOf(error))),
+    faulty: (items: readonly ValidationItem[]) =>
+      noteOnce('validation_failed', () =>
+        noteFault(request, validationFault(items.map(({ loc, type }) => ({ loc: ['body', ...loc.slice(2)], type })))),
+      ),
+  };
+}
+
+/** All items of a request in their order, made of what was stamped and what was faulty. */
+function answersOf(request: FastifyRequest, batch: Batch<unknown>, outcomes: readonly Promise<Told>[]): Promise<Answered>[] {
+  const notes = createNotes(request);
+  const answers = new Map<number, Promise<Answered>>();
+  for (const [index, faults] of batch.faulty) {
+    notes.faulty(faults);
+    answers.set(index, Promise.resolve(describeFaulty(index, faults, request)));
+  }
+  for (const [place, { index }] of batch.entries.entries()) {
+    const tell = (outcome: Told): Answered => {
+      if ('error' in outcome) notes.error(outcome.error);
+      return describe(index, outcome, request);
+    };
+    const answered = outcomes[place]!.then(tell, (error) => tell({ error: toServiceError(error) }));
+    answers.set(index, answered);
+  }
+  return Array.from({ length: batch.size }, (_, index) => answers.get(index)!);
+}
+
+const delimiters = { ndjson: { open: '', between: '\n', close: '\n' }, json: { open: '[', between: ',', close: ']' } } as const;
+
+/** The answered items, each as soon as it and all before it are there. What is there already is sent together, some 64 KiB at a time. */
+async function* textOf(answers: readonly Promise<Answered>[], kind: Batch<unknown>['kind']): AsyncGenerator<string> {
+  const { open, between, close } = delimiters[kind];
+  const settled: string[] = [];
+  for (const [index, answer] of answers.entries()) answer.then(({ json }) => (settled[index] = json));
+  for (let next = 0; next < answers.length; ) {
+    await answers[next];
+    let text = '';
+    for (; next < answers.length && settled[next] !== undefined && text.length < 65_536; next += 1) {
+      text += (next === 0 ? open : between) + settled[next];
+    }
+    yield next === answers.length ? text + close : text;
+  }
+}
+
+/**
+ * Answers a batch in kind. The status is 200 whatever became of its items, but 504 where time was up before anything was finished (L1), and 202
+ * where something is on its way that nobody waits for (N1): then each item names its address.
+ */
+export async function sendBatch(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  batch: Batch<unknown>,
+  { outcomes, isReplayed }: BatchOutcomes<object, Told>,
+) {
+  const answers = answersOf(request, batch, outcomes);
+  if (isReplayed) reply.header('Idempotent-Replayed', 'true');
+  const statusFor = (states: readonly Answered['state'][]) => {
+    if (states.includes('accepted')) {
+      reply.header('Preference-Applied', asyncApplied(readPrefer(request.headers.prefer)));
+      return 202;
+    }
+    const isUnfinished = states.includes('pending') && !states.includes('made');
+    if (isUnfinished) reply.header('Retry-After', '5');
+    return isUnfinished ? 504 : 200;
+  };
+  if (batch.kind === 'ndjson') {
+    // Something made or accepted, whichever it is, decides at once; only where there is nothing, all are waited for.
+    const decisive = readPrefer(request.headers.prefer).respondAsync ? 'accepted' : 'made';
+    const first = answers.map((answer) => answer.then(({ state }) => (state === decisive ? state : Promise.reject(state))));
+    const status = await Promise.any(first).then(
+      (state) => statusFor([state]),
+      (failure: AggregateError) => statusFor(failure.errors),
+    );
+    return reply
+      .code(status)
+      .type(ndjsonType)
+      .send(Readable.from(textOf(answers, batch.kind)));
+  }
+  const all = await Promise.all(answers);
+  reply.code(statusFor(all.map(({ state }) => state))).type('application/json; charset=utf-8');
+  if (batch.size > mostItemsOfSmallAnswer) return reply.send(Readable.from(textOf(answers, batch.kind)));
+  return reply.send(`[${all.map(({ json }) => json).join()}]`);
+}

@@ -1,0 +1,106 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { acceptedStampsAnswer, stampBatchAnswer, stampBatchBody } from '../../shared/contract/batch.ts';
+import { idempotencyHeaders, preferHeaders } from '../../shared/contract/parameters.ts';
+import { agentHeaders, type StampOrder, stampRequestFor } from '../../shared/contract/stamp.ts';
+import type { Caller } from '../../shared/domain/caller.ts';
+import { beforeBody } from '../server/before-body.ts';
+import { type Batch, batchBodyLimit, readBatch, registerBatchBodies } from '../server/bulk-body.ts';
+import type { ApiContext } from '../server/context.ts';
+import { acceptedBatchOf, batchAnswersOf, type OperationContract } from '../server/operation.ts';
+import { patienceMsOf, readPrefer } from '../server/prefer.ts';
+import { addressKey } from '../server/rate-limits.ts';
+import { createRequestParser, RequestValidationError } from '../server/validation.ts';
+import { beginAnswer, sendBatch } from './bulk-answer.ts';
+import type { StampBatch } from './bulk-stamping.ts';
+import { stampErrors } from './stamp-operation.ts';
+
+const hash = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';
+
+const shared = {
+  summary: 'Stamp up to 1 000 hashes',
+  description:
+    'An array, or a line for each item (`application/x-ndjson`), answered in kind and in order; lines come as stamps are made. Each item is stamped or ' +
+    'fails for itself. All are of one tier, and none has content. One Idempotency-Key covers them all, and so does `Prefer: respond-async`.',
+  body: stampBatchBody,
+  bodyExample: [{ hash }, { hash, metadata: { project: 'aurora' } }],
+  answers: { ...batchAnswersOf(stampBatchAnswer), ...acceptedBatchOf(acceptedStampsAnswer) },
+  errors: [...stampErrors.filter((code) => code !== 'provider_failed'), 'rate_limited'],
+} as const;
+
+const agentContract = {
+  ...shared,
+  tag: 'Agent',
+  id: 'stampAgentBatch',
+  headers: idempotencyHeaders.extend(preferHeaders.shape).extend(agentHeaders.shape),
+} satisfies OperationContract;
+
+const internalContract = {
+  ...shared,
+  tag: 'Internal',
+  id: 'stampInternalBatch',
+  authentication: 'service',
+  headers: idempotencyHeaders.extend(preferHeaders.shape),
+} satisfies OperationContract;
+
+const parseAgent = createRequestParser({ headers: agentContract.headers });
+const parseInternal = createRequestParser({ headers: internalContract.headers });
+
+/** @throws RequestValidationError where the items are of several tiers */
+function readOrders(request: FastifyRequest, item: ReturnType<typeof stampRequestFor>): Batch<StampOrder> {
+  const batch = readBatch(request, item);
+  if (new Set(batch.entries.map(({ item: { tier } }) => tier)).size < 2) return batch;
+  const msg = 'Value error, all items must be of one tier';
+  throw new RequestValidationError([{ type: 'value_error', loc: ['body'], msg, input: null, ctx: { error: {} } }]);
+}
+
+/** Many stamps for one request (L1–L3): for agents, and for products with their service token. */
+export function registerStampBatchRoutes(app: FastifyInstance, context: ApiContext): void {
+  const { stampBatch, acceptBatch, judgeCallback, requireProduct, reader, largeAnswers, agentLimit } = context;
+  const agentItem = stampRequestFor({ takesNoContent: true });
+  const internalItem = stampRequestFor({ takesNoContent: true, judgeCallback });
+
+  async function answer(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    batch: Batch<StampOrder>,
+    asked: Omit<Parameters<StampBatch>[0], 'entries' | 'requestId'>,
+  ) {
+    beginAnswer(request, reply, largeAnswers, batch.size);
+    const entries = batch.entries.map(({ index, item: order }) => ({ index, order }));
+    const preferences = readPrefer(request.headers.prefer);
+    const command = { ...asked, entries, requestId: request.id };
+    const told = preferences.respondAsync ? acceptBatch(command, patienceMsOf(preferences)) : stampBatch(command);
+    return sendBatch(request, reply, batch, await told);
+  }
+
+  app.register(async (scope) => {
+    registerBatchBodies(scope, reader);
+
+    const agentOptions = { bodyLimit: batchBodyLimit, config: { contract: agentContract } };
+    scope.post('/api/v1/agent/v1/stamps', agentOptions, async (request, reply) => {
+      const { headers } = parseAgent(request);
+      const batch = readOrders(request, agentItem);
+      return answer(request, reply, batch, {
+        caller: { kind: 'agent' },
+        callerId: `agent:${addressKey(request)}`,
+        idempotencyKey: headers['idempotency-key'],
+        paymentClaim: headers['x-payment-transaction'],
+        passLimit: () => agentLimit.items(request, reply, batch.size),
+      });
+    });
+
+    const onRequest = beforeBody(requireProduct);
+    const internalOptions = { bodyLimit: batchBodyLimit, onRequest, config: { contract: internalContract } };
+    scope.post('/api/v1/internal/v1/stamps', internalOptions, async (request, reply) => {
+      const product = await requireProduct(request, reply);
+      const caller: Caller = { kind: 'internal', product };
+      const { headers } = parseInternal(request);
+      return answer(request, reply, readOrders(request, internalItem), {
+        caller,
+        callerId: `product:${product}`,
+        idempotencyKey: headers['idempotency-key'],
+        paymentClaim: undefined,
+      });
+    });
+  });
+}

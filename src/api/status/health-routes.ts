@@ -1,0 +1,52 @@
+import type { FastifyInstance } from 'fastify';
+import {
+  healthResponse,
+  type LivenessResponse,
+  livenessResponse,
+  type ReadinessResponse,
+  readinessResponse,
+} from '../../shared/contract/health.ts';
+import type { ApiContext } from '../server/context.ts';
+import { json, type OperationContract } from '../server/operation.ts';
+import { noteFault } from '../server/outcome.ts';
+
+const tag = 'Health and status';
+
+const checkContract: OperationContract = {
+  tag,
+  id: 'checkHealth',
+  summary: 'Health, with what this process sees of its surroundings',
+  answers: { 200: json('The process answers; `status` says how its surroundings are.', healthResponse) },
+};
+const liveContract: OperationContract = {
+  tag,
+  id: 'checkLiveness',
+  summary: 'Liveness',
+  answers: { 200: json('The process answers; it never depends on Redis or MongoDB.', livenessResponse) },
+};
+const readyContract: OperationContract = {
+  tag,
+  id: 'checkReadiness',
+  summary: 'Readiness',
+  answers: {
+    200: json('Stamps can be accepted and read.', readinessResponse),
+    503: {
+      ...json('They cannot.', readinessResponse, { 'Retry-After': 'Seconds.' }),
+      example: { status: 'not_ready', checks: { redis: 'ok', mongodb: 'failing' } } satisfies ReadinessResponse,
+    },
+  },
+};
+
+/** Health for people, for orchestrators (`live`: the process answers; `ready`: it can serve). */
+export function registerHealthRoutes(app: FastifyInstance, { health }: ApiContext): void {
+  app.get('/health/', { config: { contract: checkContract } }, async () => health.check());
+  app.get('/health/live', { config: { contract: liveContract } }, async (): Promise<LivenessResponse> => ({ status: 'ok' }));
+  app.get('/health/ready', { config: { contract: readyContract } }, async (request, reply) => {
+    const readiness = await health.checkReadiness();
+    if (readiness.status === 'not_ready') {
+      noteFault(request, { outcome: 'failed', code: 'not_ready' });
+      reply.code(503).header('Retry-After', '2');
+    }
+    return readiness;
+  });
+}

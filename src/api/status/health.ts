@@ -1,0 +1,82 @@
+import type { HealthResponse, ReadinessResponse } from '../../shared/contract/health.ts';
+import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
+import { answerWithin } from '../../shared/runtime/answer-within.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
+import type { WriteWatch } from '../server/write-watch.ts';
+import { worstClockOf } from './clock-state.ts';
+import { mailStateOf } from './mail-state.ts';
+
+/** How long a dependency may take to answer before it counts as down. */
+const checkTimeoutMs = 1_000;
+
+/** However many ask, the surroundings are looked at once in that time. */
+const mostAgeMs = 1_000;
+
+/** Asks what the service depends on; each check is bounded, so that the answer comes within about a second. */
+export interface HealthService {
+  /** A state at most a second old. */
+  check(): Promise<HealthResponse>;
+  /** Whether stamps can be accepted and read: it needs Redis and MongoDB, not a worker. */
+  checkReadiness(): Promise<ReadinessResponse>;
+}
+
+const isUp = async (check: () => Promise<unknown>): Promise<boolean> =>
+  (await answerWithin(checkTimeoutMs, async () => {
+    await check();
+    return true;
+  })) ?? false;
+
+/** A provider is `ok` only after it has answered: that no failure was seen is not enough (V9). */
+function providerCheckOf(heartbeats: readonly Heartbeat[]): HealthResponse['checks']['provider'] {
+  const providers = heartbeats.flatMap((heartbeat) => heartbeat.providers);
+  if (providers.some(({ status, lastSuccessAt }) => status !== 'outage' && lastSuccessAt !== null)) return 'ok';
+  return providers.every(({ status }) => status === 'operational') ? 'unknown' : 'failing';
+}
+
+export function createHealthService(deps: {
+  version: string;
+  clock: Clock;
+  pingRedis: () => Promise<unknown>;
+  pingStore: () => Promise<void>;
+  writes: Pick<WriteWatch, 'refusing'>;
+  readHeartbeats: (now: number) => Promise<Heartbeat[]>;
+}): HealthService {
+  const { version, clock, pingRedis, pingStore, writes, readHeartbeats } = deps;
+
+  async function checkWorkers(): Promise<Pick<HealthResponse['checks'], 'provider' | 'mail' | 'clock'>> {
+    const heartbeats = await answerWithin(checkTimeoutMs, () => readHeartbeats(clock()));
+    const clockState = worstClockOf((heartbeats ?? []).flatMap(({ providers }) => providers))?.state;
+    return {
+      provider: providerCheckOf(heartbeats ?? []),
+      mail: mailStateOf(heartbeats),
+      ...(clockState && { clock: clockState === 'off' ? 'failing' : clockState }),
+    };
+  }
+
+  async function checkServers(): Promise<ReadinessResponse['checks']> {
+    const [redis, mongodb] = await Promise.all([isUp(pingRedis), isUp(pingStore)]);
+    const refusing = writes.refusing();
+    return { redis: redis && !refusing.redis ? 'ok' : 'failing', mongodb: mongodb && !refusing.mongodb ? 'ok' : 'failing' };
+  }
+
+  async function check(): Promise<HealthResponse> {
+    const [servers, workers] = await Promise.all([checkServers(), checkWorkers()]);
+    const { mail, clock: clockCheck = 'unchecked' } = workers;
+    const isWell = [servers.redis, servers.mongodb, workers.provider].every((each) => each === 'ok') && mail !== 'failing';
+    const isTimed = clockCheck === 'ok' || clockCheck === 'unchecked';
+    return { status: isWell && isTimed ? 'ok' : 'degraded', version, checks: { ...servers, ...workers } };
+  }
+
+  let checked: { readonly at: number; readonly health: Promise<HealthResponse> } | undefined;
+  return {
+    check: () => {
+      const at = performance.now();
+      if (!checked || at - checked.at >= mostAgeMs) checked = { at, health: check() };
+      return checked.health;
+    },
+    checkReadiness: async () => {
+      const checks = await checkServers();
+      return { status: Object.values(checks).every((check) => check === 'ok') ? 'ready' : 'not_ready', checks };
+    },
+  };
+}

@@ -1,0 +1,151 @@
+import type { ProviderStatus, StatusCounters, StatusResponse } from '../../shared/contract/status.ts';
+import type { Durability } from '../../shared/domain/service-state.ts';
+import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
+import type { QueueState } from '../../shared/queue/queue-state.ts';
+import { answerWithin } from '../../shared/runtime/answer-within.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
+import { type ActivityTotals, type CounterStore, utcDay } from '../../shared/store/counters.ts';
+import type { EvidenceState, EvidenceTermStore } from '../../shared/store/evidence-terms.ts';
+import type { WriteWatch } from '../server/write-watch.ts';
+import { mailStateOf } from './mail-state.ts';
+import { assess, type ComponentState, qualificationOf } from './service-state.ts';
+
+export interface DayFigures {
+  /** `2026-11-21`, in UTC. */
+  readonly date: string;
+  readonly stamps: number;
+  readonly failed: number;
+}
+
+/** Everything public about the state of the service; nothing of a caller, an id, a host or a path. */
+export interface StatusFigures {
+  readonly status: StatusResponse;
+  /** Parts of the service beside the providers. */
+  readonly components: readonly ComponentState[];
+  /** The last 30 days, in any order; days without traffic are left out. */
+  readonly days: readonly DayFigures[];
+}
+
+export interface StatusService {
+  /** The figures, at most `maxAgeMs` old; however many ask, they are taken once in that time. */
+  read(): Promise<StatusFigures>;
+}
+
+/** How old figures may be that are given out. */
+const maxAgeMs = 2_000;
+/** How long a part may take to answer before it counts as down. */
+const partTimeoutMs = 1_500;
+const shownDays = 30;
+const dayMs = 86_400_000;
+
+const countersOf = (totals: ActivityTotals | undefined): StatusCounters => ({
+  stamps: totals?.stamps ?? null,
+  failed: totals?.failed ?? null,
+  verifications: totals?.verifications ?? null,
+  workflows_started: totals?.workflowsStarted ?? null,
+  workflows_completed: totals?.workflowsCompleted ?? null,
+  evidence_renewed: totals?.renewed ?? null,
+});
+
+export interface StatusDeps {
+  readonly version: string;
+  readonly clock: Clock;
+  readonly stampWaitMs: number;
+  readonly writes: Pick<WriteWatch, 'refusing'>;
+  readonly counters: Pick<CounterStore, 'totals' | 'daily'>;
+  readonly evidenceTerms: Pick<EvidenceTermStore, 'readState'>;
+  readonly readHeartbeats: (now: number) => Promise<Heartbeat[]>;
+  readonly readQueueState: () => Promise<QueueState>;
+  readonly readDurability: () => Promise<Durability>;
+  /** The providers by configuration, most preferred first: shown while no worker was heard yet. */
+  readonly configured: readonly { readonly name: string; readonly isQualified: boolean }[];
+}
+
+export function createStatusService(deps: StatusDeps): StatusService {
+  const { version, clock, stampWaitMs, writes, counters, evidenceTerms, readHeartbeats, readQueueState, readDurability, configured } = deps;
+  const startedAt = clock();
+  let known: readonly ProviderStatus[] = configured.map(({ name, isQualified }) => ({
+    name,
+    is_qualified: false,
+    qualification: qualificationOf(isQualified, null),
+    status: 'outage',
+    last_success_at: null,
+    latency_ms: { p50: null, p95: null },
+  }));
+  let totals: Awaited<ReturnType<CounterStore['totals']>> | undefined;
+  let days: readonly DayFigures[] = [];
+  let evidence: EvidenceState | undefined;
+
+  async function readStore(now: number): Promise<true> {
+    const [freshTotals, rows, state] = await Promise.all([
+      counters.totals(now),
+      counters.daily(utcDay(now - (shownDays - 1) * dayMs), now),
+      evidenceTerms.readState(),
+    ]);
+    totals = freshTotals;
+    evidence = state;
+    days = [...Map.groupBy(rows, ({ date }) => date)].map(([date, ofDay]) => ({
+      date,
+      stamps: ofDay.reduce((sum, row) => sum + row.stamps, 0),
+      failed: ofDay.reduce((sum, row) => sum + row.failed, 0),
+    }));
+    return true;
+  }
+
+  async function take(): Promise<StatusFigures> {
+    const now = clock();
+    const [isStoreUp, heartbeats, queue, durability = 'unknown'] = await Promise.all([
+      answerWithin(partTimeoutMs, () => readStore(now)),
+      answerWithin(partTimeoutMs, () => readHeartbeats(now)),
+      answerWithin(partTimeoutMs, readQueueState),
+      answerWithin(partTimeoutMs, readDurability),
+    ]);
+    const oldestAgeMs = queue && queue.oldestAt !== null ? Math.max(0, now - queue.oldestAt) : null;
+    const mail = mailStateOf(heartbeats);
+    const assessment = assess({
+      isStoreUp: isStoreUp ?? false,
+      refusing: writes.refusing(),
+      workers: heartbeats?.map((heartbeat) => heartbeat.providers),
+      queue: queue && { oldestAgeMs },
+      mail,
+      known,
+      stampWaitMs,
+    });
+    const { providers, components } = assessment;
+    known = providers;
+    const [preferred] = providers;
+    if (!preferred) throw new Error('a service has at least one provider');
+    const status: StatusResponse = {
+      status: assessment.status,
+      version,
+      time: new Date(now).toISOString(),
+      uptime_seconds: Math.floor((now - startedAt) / 1000),
+      provider: preferred,
+      providers: [...providers],
+      mail: { status: mail },
+      queue: {
+        depth: queue?.waiting ?? null,
+        oldest_job_age_seconds: oldestAgeMs === null ? null : Math.round(oldestAgeMs / 100) / 10,
+        durability,
+        failed_jobs: queue?.failedJobs ?? null,
+      },
+      evidence: {
+        last_run_at: evidence?.lastRunAt.toISOString() ?? null,
+        due: evidence?.due ?? null,
+        lapsed: evidence?.lapsed ?? null,
+        unknown: evidence === undefined ? null : (evidence.unknown ?? 0),
+      },
+      counters: { last_24h: countersOf(totals?.last24h), lifetime: countersOf(totals?.lifetime) },
+    };
+    return { status, components, days };
+  }
+
+  let taken: { readonly at: number; readonly figures: Promise<StatusFigures> } | undefined;
+  return {
+    read: () => {
+      const now = clock();
+      if (!taken || now - taken.at >= maxAgeMs || now < taken.at) taken = { at: now, figures: take() };
+      return taken.figures;
+    },
+  };
+}

@@ -1,0 +1,115 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { sigstoreQueryShown, timeStampQuery } from '../../shared/contract/tsa.ts';
+import { verifyPath } from '../../shared/domain/addresses.ts';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import type { ApiContext } from '../server/context.ts';
+import { bytes, type OperationContract } from '../server/operation.ts';
+import { noteFault } from '../server/outcome.ts';
+import type { LimitHook } from '../server/rate-limits.ts';
+import { createServicePasswords } from '../server/service-token.ts';
+import { queryBodyLimit, queryType, registerQueryBodies, registerSigstoreBodies, replyType } from './tsa-body.ts';
+
+const headers = {
+  'Qstamp-Stamp-Id': 'The id of the stamp.',
+  Link: 'The address of the stamp, with `rel="describedby"`.',
+};
+const reply = { ...bytes('A TimeStampResp, DER: granted, or why not (PKIStatusInfo).', replyType), headers };
+
+const shared = {
+  tag: 'RFC 3161',
+  isJudgedElsewhere: true,
+  errors: ['bad_request', 'rate_limited', 'tsa_unavailable', 'queue_unavailable', 'store_unavailable', 'overloaded'],
+} as const;
+
+const queryContract = (id: string, summary: string): OperationContract => ({
+  ...shared,
+  id,
+  summary,
+  description: `RFC 3161 §3.4, for whatever takes the address of a TSA. \`application/octet-stream\` is read too.`,
+  bodyTypes: [queryType],
+  body: timeStampQuery,
+  answers: { 200: reply },
+});
+
+const sigstoreContract: OperationContract = {
+  ...shared,
+  id: 'stampSigstore',
+  summary: "A time-stamp for sigstore's clients",
+  description: `The same for a \`${queryType}\`, which is read here as well.`,
+  body: sigstoreQueryShown,
+  bodyExample: {
+    artifactHash: 'LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=',
+    hashAlgorithm: 'sha256',
+    certificates: true,
+    nonce: 1234567890,
+  },
+  answers: { 200: { ...reply, headers: {}, description: 'A TimeStampResp that grants nothing.' }, 201: reply },
+};
+
+const chainContract = (id: string): OperationContract => ({
+  tag: shared.tag,
+  id,
+  summary: 'The certificates of the TSA, PEM',
+  description: 'From the signer to the trust anchor, of the provider that is asked first and has answered.',
+  answers: { 200: bytes('The certificates.', 'application/pem-certificate-chain') },
+  errors: ['rate_limited', 'tsa_unavailable', 'queue_unavailable'],
+});
+
+/** The door for clients of RFC 3161, and the same at the addresses that sigstore's clients know (T1–T6). */
+export function registerTsaRoutes(app: FastifyInstance, context: ApiContext): void {
+  const { config, tsaDoor: door, reader, mistakes, limitDoor: limited } = context;
+  if (config.TSA_DOOR === 'off') return;
+  const { PUBLIC_BASE_URL: publicBaseUrl = '' } = config;
+  /** Undefined: the door is open to everybody (T4). */
+  const identify = config.TSA_DOOR === 'token' ? createServicePasswords(config.SERVICE_TOKENS) : undefined;
+
+  const authenticated: LimitHook = async (request, reply) => {
+    if (!identify || identify(request) !== undefined) return;
+    // A client of HTTP Basic may ask without a password first, and send it once it is asked (RFC 7617 §2): that is no mistake.
+    if (request.headers.authorization !== undefined) await mistakes.wrongToken(request, reply);
+    throw new ServiceError('unauthorized', 'A service token is required, as the password of HTTP Basic or as a bearer token.', {
+      credential: 'basic',
+    });
+  };
+  const onRequest = [limited, authenticated];
+
+  const answer = async (request: FastifyRequest, reply: FastifyReply, grantedStatus: 200 | 201) => {
+    const der = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+    const query = { der, product: identify?.(request), requestId: request.id };
+    const { der: answered, isGranted, failure, tokenId, retryAfterSeconds } = await door.answer(query);
+    if (failure === 'systemFailure' || failure === 'timeNotAvailable') noteFault(request, { outcome: 'failed', code: 'provider_failed' });
+    else if (failure !== undefined) noteFault(request, { outcome: 'refused', code: failure });
+    if (tokenId !== undefined) {
+      reply.header('Qstamp-Stamp-Id', tokenId);
+      reply.header('Link', `<${publicBaseUrl}${verifyPath(tokenId)}>; rel="describedby"`);
+    }
+    if (retryAfterSeconds !== undefined) reply.header('Retry-After', String(retryAfterSeconds));
+    return reply
+      .code(isGranted ? grantedStatus : 200)
+      .type(replyType)
+      .send(answered);
+  };
+
+  app.register(async (scope) => {
+    registerQueryBodies(scope, reader);
+    const contracts = {
+      '/api/v1/tsa': queryContract('stampQuery', 'A time-stamp'),
+      '/tsa': queryContract('stampQueryAlias', 'The same at a short address'),
+    };
+    for (const [path, contract] of Object.entries(contracts)) {
+      scope.post(path, { onRequest, bodyLimit: queryBodyLimit, config: { contract } }, (request, reply) => answer(request, reply, 200));
+    }
+  });
+  app.register(async (scope) => {
+    registerSigstoreBodies(scope, reader);
+    const options = { onRequest, bodyLimit: queryBodyLimit, config: { contract: sigstoreContract } };
+    scope.post('/api/v1/timestamp', options, (request, reply) => answer(request, reply, 201));
+  });
+
+  const chains = { '/api/v1/tsa/certchain': 'readTsaCertificates', '/api/v1/timestamp/certchain': 'readSigstoreCertificates' };
+  for (const [path, id] of Object.entries(chains)) {
+    app.get(path, { onRequest: limited, config: { contract: chainContract(id) } }, async (_request, reply) =>
+      reply.type('application/pem-certificate-chain').send(await door.certificateChain()),
+    );
+  }
+}

@@ -1,0 +1,61 @@
+import type { IncomingMessage } from 'node:http';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { sigstoreQuery } from '../../shared/contract/tsa.ts';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import { encodeRequest } from '../../shared/rfc3161/index.ts';
+import type { BodyReader } from '../server/body-reader.ts';
+
+/** The most octets of a request: one has about 70. */
+export const queryBodyLimit = 4096;
+export const queryType = 'application/timestamp-query';
+export const replyType = 'application/timestamp-reply';
+
+/** Reads bodies of the door as the DER that they are (RFC 3161 §3.4); some clients send no better type than `application/octet-stream`. */
+export function registerQueryBodies(scope: FastifyInstance, reader: BodyReader): void {
+  scope.removeContentTypeParser(['application/json', '*']);
+  scope.addContentTypeParser([queryType, 'application/octet-stream'], (request: FastifyRequest, payload: IncomingMessage) =>
+    reader.read(request, payload),
+  );
+  const otherType = new ServiceError('unsupported_media_type', `The body must be a TimeStampReq, with Content-Type ${queryType}.`);
+  scope.addContentTypeParser('*', async () => Promise.reject(otherType));
+}
+
+/** A number of any size, where it stands in the text. */
+const withWholeNonce = (key: string, value: unknown, { source = '' }: { source?: string } = {}): unknown =>
+  key === 'nonce' && typeof value === 'number' && /^-?\d{1,155}$/.test(source) ? BigInt(source) : value;
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text, withWholeNonce);
+  } catch (error) {
+    if (error instanceof SyntaxError) throw new ServiceError('bad_request', 'The body is not JSON.');
+    throw error;
+  }
+}
+
+/**
+ * The DER of the TimeStampReq that sigstore's JSON stands for (T5).
+ *
+ * @throws ServiceError `bad_request`
+ */
+function derOfJson(text: string): Buffer {
+  const parsed = sigstoreQuery.safeParse(parseJson(text));
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw new ServiceError('bad_request', `The body is no request for a time-stamp: ${issue?.path.join('.') || 'it'}: ${issue?.message}.`);
+  }
+  try {
+    return encodeRequest(parsed.data);
+  } catch (error) {
+    if (error instanceof RangeError) throw new ServiceError('bad_request', `The body is no request for a time-stamp: ${error.message}.`);
+    throw error;
+  }
+}
+
+/** Beside those, reads JSON as sigstore's clients send it. */
+export function registerSigstoreBodies(scope: FastifyInstance, reader: BodyReader): void {
+  registerQueryBodies(scope, reader);
+  scope.addContentTypeParser('application/json', async (request: FastifyRequest, payload: IncomingMessage) =>
+    derOfJson((await reader.read(request, payload)).toString()),
+  );
+}

@@ -1,0 +1,145 @@
+import { verifyPath } from '../../shared/domain/addresses.ts';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
+import type { Asked } from '../../shared/queue/stamp-job.ts';
+import {
+  acceptRequest,
+  encodeResponse,
+  PKI_STATUS,
+  type PkiFailure,
+  rejectionOf,
+  type TimeStampRequest,
+  withoutCertificates,
+} from '../../shared/rfc3161/index.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
+import type { TrustSettings } from '../../shared/trust/trusted-providers.ts';
+import { RequestRefusedError, TimeNotAvailableError } from '../stamps/stamp-answer.ts';
+import type { Stamping } from '../stamps/stamping.ts';
+
+/** A request of a time-stamp client, and who sends it. */
+export interface DoorQuery {
+  /** DER of a TimeStampReq. */
+  readonly der: Buffer;
+  readonly product: string | undefined;
+  readonly requestId: string;
+}
+
+/** A TimeStampResp (RFC 3161 §2.4.2). */
+export interface DoorAnswer {
+  readonly der: Buffer;
+  readonly isGranted: boolean;
+  /** Of a rejection. */
+  readonly failure?: PkiFailure;
+  /** The stamp that was made, or will be. */
+  readonly tokenId?: string;
+  readonly retryAfterSeconds?: number;
+}
+
+/** Stamps for clients that speak RFC 3161 (T1–T6). */
+export interface TsaDoor {
+  /**
+   * A granted time-stamp for what was asked, to the letter; a rejection with its PKIFailureInfo; or `waiting` where the stamp was accepted
+   * and is not finished in time (E11).
+   *
+   * @throws ServiceError `bad_request` for what is no TimeStampReq, `tsa_unavailable` with the mock provider; `overloaded`,
+   * `queue_unavailable`, `store_unavailable`
+   */
+  answer(query: DoorQuery): Promise<DoorAnswer>;
+  /**
+   * PEM of the certificates of the provider that is asked first, among those that have answered: from the signer to the trust anchor.
+   *
+   * @throws ServiceError `tsa_unavailable` while no provider has answered
+   */
+  certificateChain(): Promise<string>;
+}
+
+const askedOf = ({ nonce, policy, hasNullParameters, certReq }: TimeStampRequest): Asked => ({
+  ...(nonce !== undefined && { nonce: String(nonce) }),
+  ...(policy !== undefined && { policy }),
+  ...(hasNullParameters && { hasNullParameters }),
+  ...(!certReq && { omitsCertificates: true }),
+});
+
+const rejected = (failure: PkiFailure, detail: string): DoorAnswer => ({
+  der: encodeResponse(rejectionOf(failure, detail)),
+  isGranted: false,
+  failure,
+});
+
+const refusalTexts = {
+  badAlg: 'No provider takes this hash algorithm.',
+  badRequest: 'No provider takes this request.',
+  badDataFormat: 'No provider takes this request.',
+  unacceptedPolicy: 'No provider stamps under this policy.',
+  unacceptedExtension: 'No provider takes this extension.',
+} as const;
+
+/** What became of a request that got no token. @throws whatever is neither the client's fault nor the provider's */
+function refusalOf(error: unknown): DoorAnswer {
+  if (error instanceof RequestRefusedError) return rejected(error.fault, refusalTexts[error.fault]);
+  if (!(error instanceof ServiceError)) throw error;
+  if (error instanceof TimeNotAvailableError) return rejected('timeNotAvailable', error.message);
+  if (error.code === 'provider_failed' || error.code === 'internal_error') return rejected('systemFailure', error.message);
+  const tokenId = error.members.token_id;
+  if (error.code !== 'stamp_pending' || typeof tokenId !== 'string') throw error;
+  const statusText = `Accepted and not finished yet; look at ${verifyPath(tokenId)} later.`;
+  const der = encodeResponse({ status: PKI_STATUS.waiting, statusText });
+  return { der, isGranted: false, tokenId, retryAfterSeconds: error.retryAfterSeconds ?? 5 };
+}
+
+export function createTsaDoor(deps: {
+  stamping: Stamping;
+  readHeartbeats: (nowMs: number) => Promise<Heartbeat[]>;
+  trust: TrustSettings;
+  clock: Clock;
+}): TsaDoor {
+  const { stamping, readHeartbeats, trust, clock } = deps;
+  const policies = trust.providers.flatMap(({ settings }) => settings.policyOid ?? []);
+
+  function checkProvider(): void {
+    if (trust.providers.length > 0) return;
+    throw new ServiceError(
+      'tsa_unavailable',
+      'The mock provider makes no RFC 3161 time-stamps: start the service with TSP=local or TSP=file.',
+    );
+  }
+
+  return {
+    answer: async ({ der, product, requestId }) => {
+      checkProvider();
+      const accepted = acceptRequest(der, policies);
+      if (!accepted.ok && !accepted.isRequest)
+        throw new ServiceError('bad_request', 'The body is not the DER of a TimeStampReq (RFC 3161 §2.4.1).');
+      if (!accepted.ok) return rejected(accepted.failure, accepted.detail);
+      const { request } = accepted;
+      const { algorithm, digest } = request.imprint;
+      try {
+        const { stamp } = await stamping.stamp({
+          order: { imprint: { algorithm, digest: digest.toString('hex') }, content: undefined, tier: 'basic', metadata: undefined },
+          caller: { kind: 'tsa', product },
+          callerId: 'tsa',
+          requestId,
+          idempotencyKey: undefined,
+          paymentClaim: undefined,
+          asked: askedOf(request),
+        });
+        const token = Buffer.from(stamp.token, 'base64');
+        const sent = request.certReq ? token : withoutCertificates(token);
+        return { der: encodeResponse({ status: PKI_STATUS.granted, token: sent }), isGranted: true, tokenId: stamp.token_id };
+      } catch (error) {
+        return refusalOf(error);
+      }
+    },
+    certificateChain: async () => {
+      checkProvider();
+      const heard = (await readHeartbeats(clock())).flatMap(({ providers }) => providers);
+      for (const { settings } of trust.providers) {
+        const chain = heard.find(
+          ({ name, certificateChain }) => name === settings.name && certificateChain !== undefined,
+        )?.certificateChain;
+        if (chain !== undefined) return chain;
+      }
+      throw new ServiceError('tsa_unavailable', 'No provider has answered yet, so its certificates are not known.');
+    },
+  };
+}

@@ -1,0 +1,93 @@
+import { verifyPath } from '../../shared/domain/addresses.ts';
+import { adviceOf, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
+import { imprintOfDigest } from '../../shared/domain/stamp.ts';
+import { toldToken } from '../../shared/domain/told-token.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
+import type { RefusalStore } from '../../shared/store/refusals.ts';
+import type { StampStore } from '../../shared/store/stamps.ts';
+import type { Vouched } from '../../shared/trust/judge.ts';
+import type { StampJudge, StampJudgement } from './stamp-judge.ts';
+import type { ProvedStamp, TokenDetails } from './stamp-model.ts';
+import { otherFileOf } from './verification.ts';
+import type { VerdictShown, VerifyPage } from './verify-model.ts';
+
+function detailsOf({ verified }: Vouched): TokenDetails | null {
+  if (!verified) return null;
+  const told = toldToken(verified);
+  const { serial, chain, record } = verified;
+  return {
+    policy: told.policy,
+    serial,
+    accuracySeconds: told.accuracy_seconds,
+    chain: chain.map(({ subject, fingerprint, notBefore, notAfter }) => ({
+      subject,
+      fingerprint,
+      validFrom: notBefore.toISOString(),
+      validUntil: notAfter.toISOString(),
+      revocation: told.revocation.find(({ sha256 }) => sha256 === fingerprint) ?? null,
+    })),
+    notChecked: told.not_checked,
+    certificatesEndedAt: told.certificates_ended_at,
+    record: record === undefined ? null : { tokens: record.tokens.length, holdsUntil: record.holdsUntil.toISOString() },
+  };
+}
+
+/** What a page may say of a token that was just verified. */
+const provedStampOf = (vouched: Vouched): ProvedStamp => ({
+  stampedAt: vouched.issuedAt,
+  provider: vouched.isProviderKnown ? (vouched.provider ?? null) : null,
+  isQualified: vouched.isQualified,
+  imprint: vouched.imprint,
+  details: detailsOf(vouched),
+});
+
+const downloads = ['tsr', 'tsq', 'token', 'evidence'] as const;
+
+/**
+ * What the pages about one stamp show (V8, V9).
+ *
+ * @throws ServiceError `store_unavailable`
+ */
+export function createStampPages(deps: { stamps: StampStore; refusals: Pick<RefusalStore, 'find'>; stampJudge: StampJudge; clock: Clock }) {
+  const { stamps, refusals, stampJudge, clock } = deps;
+
+  function shownOf(judgement: StampJudgement): VerdictShown {
+    if (judgement.ok) return { kind: 'proved', stamp: provedStampOf(judgement) };
+    const kind = verdictOf(judgement.code) === 'not_proved' ? 'not_proved' : 'refused';
+    return { kind, reason: reasonOf(judgement.code), advice: adviceOf(judgement.code) ?? null };
+  }
+
+  async function absenceOf(tokenId: string): Promise<VerdictShown> {
+    const refusal = await refusals.find(tokenId);
+    return refusal ? { kind: 'not_made', reason: reasonOf(refusal) } : { kind: 'unknown' };
+  }
+
+  return {
+    /** `baseUrl`: where the service is reached, without a last slash. */
+    byId: async (tokenId: string, baseUrl: string): Promise<VerifyPage> => {
+      const stamp = await stamps.find(tokenId);
+      const verdict = stamp ? shownOf(await stampJudge.judgeStamp(stamp)) : await absenceOf(tokenId);
+      const path = verifyPath(tokenId);
+      const isExchanged = stamp !== null && stamp.proofs[0].kind !== 'mock';
+      return {
+        tokenId,
+        address: `${baseUrl}${path}`,
+        verdict,
+        downloads: isExchanged ? downloads.map((name) => ({ name, url: `${path}/${name}` })) : [],
+        isBatched: stamp?.proofs[0].kind === 'leaf',
+        shownAt: new Date(clock()).toISOString(),
+      };
+    },
+    /** The page compares with `hash`, but for an evidence record that covers several hashes and must be asked for one. */
+    raw: async (token: string, hash: string): Promise<VerdictShown> => {
+      const judgement = await stampJudge.judgeToken(token);
+      const expected = !judgement.ok && judgement.code === 'evidence_hash_needed' ? imprintOfDigest(hash) : undefined;
+      const judged = expected === undefined ? judgement : await stampJudge.judgeToken(token, undefined, expected);
+      // The page shows a valid token beside another hash as what it is; of any other it has nothing to show.
+      const fault = judged.ok || hash === '' ? undefined : otherFileOf(judged, hash, [hash]);
+      return fault === undefined ? shownOf(judged) : { kind: 'refused', reason: reasonOf(fault.code), advice: fault.advice ?? null };
+    },
+  };
+}
+
+export type StampPages = ReturnType<typeof createStampPages>;

@@ -1,0 +1,62 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import { needsQualifiedProvider } from '../../shared/domain/tiers.ts';
+import { answerTo, type WorkflowOperation } from '../../shared/domain/workflow-state.ts';
+import { snapshotOf, type WorkflowRecord, type WorkflowStore } from '../../shared/store/workflows.ts';
+import { refusalError } from './refusals.ts';
+
+/** What is stored of a workflow token: its SHA-256, lower-case hex. */
+export const digestOfToken = (token: string): string => createHash('sha256').update(token).digest('hex');
+
+const unauthorized = () =>
+  new ServiceError('unauthorized', 'A valid workflow token is required: Authorization: Workflow <token>.', {
+    credential: 'workflow_token',
+  });
+
+export const unknownWorkflow = () => new ServiceError('not_found', 'There is no workflow with this id.');
+
+/** @throws ServiceError `not_found`, `store_unavailable` */
+export async function findWorkflow(workflows: WorkflowStore, workflowId: string): Promise<WorkflowRecord> {
+  const workflow = await workflows.find(workflowId);
+  if (!workflow) throw unknownWorkflow();
+  return workflow;
+}
+
+/**
+ * The workflow that a token opens.
+ *
+ * @throws ServiceError `unauthorized` (E5), `not_found`, `store_unavailable`
+ */
+export async function openWorkflow(workflows: WorkflowStore, workflowId: string, token: string | undefined): Promise<WorkflowRecord> {
+  if (token === undefined) throw unauthorized();
+  const workflow = await findWorkflow(workflows, workflowId);
+  const given = Buffer.from(digestOfToken(token), 'hex');
+  if (!timingSafeEqual(given, Buffer.from(workflow.tokenSha256, 'hex'))) throw unauthorized();
+  return workflow;
+}
+
+/**
+ * Whether an operation is to be done, or was done before.
+ *
+ * @throws ServiceError `conflict` or `gone`, as the state table says (W2, W4, W5)
+ */
+export function checkState(operation: WorkflowOperation, workflow: WorkflowRecord, nowMs: number): 'go' | 'again' {
+  const answer = answerTo(operation, snapshotOf(workflow), nowMs);
+  if (typeof answer === 'object') throw refusalError(answer, operation);
+  return answer;
+}
+
+export const tierUnavailable = () => new ServiceError('tier_unavailable', 'This tier needs a qualified provider, and none is configured.');
+
+/** Whether the configuration can make the stamps of a workflow (W19); `servesQualified`: whether any provider is qualified. */
+export const isTierServed = ({ tier }: Pick<WorkflowRecord, 'tier'>, servesQualified: boolean): boolean =>
+  servesQualified || !needsQualifiedProvider(tier);
+
+/**
+ * Refuses a tier that the configuration cannot serve before anything is closed or queued: nobody has failed (W19).
+ *
+ * @throws ServiceError `tier_unavailable`
+ */
+export function checkTier(workflow: Pick<WorkflowRecord, 'tier'>, servesQualified: boolean): void {
+  if (!isTierServed(workflow, servesQualified)) throw tierUnavailable();
+}

@@ -1,0 +1,65 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { acceptedOutputsAnswer, outputBatchAnswer, outputBatchBody } from '../../shared/contract/batch.ts';
+import { outputHeaders, workflowIdPath, workflowStampRequestFor } from '../../shared/contract/workflow.ts';
+import { beforeBody } from '../server/before-body.ts';
+import { batchBodyLimit, readBatch, registerBatchBodies } from '../server/bulk-body.ts';
+import type { ApiContext } from '../server/context.ts';
+import { acceptedBatchOf, batchAnswersOf, type OperationContract } from '../server/operation.ts';
+import { patienceMsOf, readPrefer } from '../server/prefer.ts';
+import type { CountingLimit } from '../server/rate-limits.ts';
+import { createRequestParser } from '../server/validation.ts';
+import { beginAnswer, sendBatch } from '../stamps/bulk-answer.ts';
+import { stampContract } from './workflow-contracts.ts';
+import type { Workflows } from './workflows.ts';
+
+const hash = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';
+
+const contract = {
+  tag: 'Workflow',
+  id: 'stampWorkflowOutputs',
+  summary: 'Stamp up to 1 000 outputs',
+  description:
+    'An array, or a line for each output (`application/x-ndjson`), answered in kind and in order. Outputs are numbered in the order given; one that ' +
+    `fails takes no number. One Idempotency-Key covers them all, and so does \`Prefer: respond-async\`.`,
+  authentication: 'workflow',
+  path: workflowIdPath,
+  headers: outputHeaders,
+  body: outputBatchBody,
+  bodyExample: [{ output_hash: hash, output_type: 'image' }],
+  answers: { ...batchAnswersOf(outputBatchAnswer), ...acceptedBatchOf(acceptedOutputsAnswer) },
+  errors: stampContract.errors.filter((code) => code !== 'stamp_pending' && code !== 'provider_failed'),
+} satisfies OperationContract;
+
+const parse = createRequestParser({ path: contract.path, headers: contract.headers });
+
+/** Many outputs of a workflow for one request (L1, L4). `open`: by the token of the request. */
+export function registerWorkflowBatch(
+  app: FastifyInstance,
+  { workflows, reader, largeAnswers, identifyProduct, judgeCallback }: ApiContext,
+  { open, limit }: { open: (request: FastifyRequest, reply: FastifyReply) => ReturnType<Workflows['open']>; limit: CountingLimit },
+): void {
+  const [ofStranger, ofProduct] = [workflowStampRequestFor(), workflowStampRequestFor(judgeCallback)];
+  const onRequest = beforeBody((request, reply) => workflowIdPath.safeParse(request.params).success && open(request, reply));
+  app.register(async (scope) => {
+    registerBatchBodies(scope, reader);
+    const options = { bodyLimit: batchBodyLimit, onRequest, config: { contract } };
+    scope.post('/api/v1/workflow/:workflow_id/stamps', options, async (request, reply) => {
+      const workflow = await open(request, reply);
+      const { headers } = parse(request);
+      const product = identifyProduct(request);
+      const batch = readBatch(request, product === undefined ? ofStranger : ofProduct);
+      beginAnswer(request, reply, largeAnswers, batch.size);
+      const preferences = readPrefer(request.headers.prefer);
+      const command = {
+        workflow,
+        product,
+        entries: batch.entries.map(({ index, item }) => ({ index, request: item })),
+        requestId: request.id,
+        idempotencyKey: headers['idempotency-key'],
+        passLimit: () => limit.items(request, reply, batch.size),
+      };
+      const told = preferences.respondAsync ? workflows.acceptOutputs(command, patienceMsOf(preferences)) : workflows.stampOutputs(command);
+      return sendBatch(request, reply, batch, await told);
+    });
+  });
+}

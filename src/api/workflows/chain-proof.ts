@@ -1,0 +1,114 @@
+import { type ChainEnd, type ChainFault, type ChainLink, chainStart, checkLink } from '../../shared/domain/output-chain.ts';
+import { bytesOfSha256 } from '../../shared/domain/sha256-hex.ts';
+import type { ChainOf, OutputStore } from '../../shared/store/outputs.ts';
+import { createMerkleTree, type MerkleTree } from './merkle-tree.ts';
+
+/** A chain of outputs as it was recomputed from the briefing hash on (W8). */
+export interface RecomputedChain {
+  /** The first link that does not follow from the one before; what comes after it was not looked at. */
+  readonly fault: ChainFault | undefined;
+  readonly end: ChainEnd;
+  /** Merkle root over the outputs up to `end` (W9), lower-case hex. */
+  readonly rootHash: string;
+  /** Of the outputs up to `end`, and perhaps of later ones: ask it for a size. */
+  readonly tree: Pick<MerkleTree, 'rootAt' | 'proveInclusion' | 'proveConsistency'>;
+  /** A link by its number, as it was recomputed; its output's hash went into the root. */
+  linkAt(sequenceNumber: number): ChainLink | undefined;
+}
+
+export interface ChainProver {
+  /** Recomputes a chain up to what is stored now. @throws ServiceError `store_unavailable` */
+  recompute(chain: ChainOf): Promise<RecomputedChain>;
+  /** Forgets what was recomputed, because what is stored has been seen to differ from it. */
+  forget(workflowId: string): void;
+}
+
+/** What recomputed chains may take of the memory of one process; 128 bytes an output, and up to twice that while buffers grow. */
+const mostBytes = 64 * 1024 * 1024;
+const hashBytes = 32;
+const linkBytes = 2 * hashBytes;
+
+interface Walk {
+  readonly briefingHash: string;
+  readonly tree: MerkleTree;
+  /** The output's hash and the chain hash of each link. */
+  links: Buffer;
+  end: ChainEnd;
+  /** Walks of one chain go one after the other. */
+  walking: Promise<unknown>;
+}
+
+const startWalk = (briefingHash: string): Walk => ({
+  briefingHash,
+  tree: createMerkleTree(),
+  links: Buffer.alloc(linkBytes * 16),
+  end: chainStart(briefingHash),
+  walking: Promise.resolve(),
+});
+
+const bytesOf = ({ links, tree }: Walk): number => links.length + tree.bytes;
+
+function take(walk: Walk, { outputHash, sequenceNumber, chainHash }: ChainLink): void {
+  const hash = bytesOfSha256(outputHash);
+  const at = walk.end.sequenceNumber * linkBytes;
+  if (at === walk.links.length) walk.links = Buffer.concat([walk.links, Buffer.alloc(walk.links.length)]);
+  hash.copy(walk.links, at);
+  bytesOfSha256(chainHash).copy(walk.links, at + hashBytes);
+  walk.tree.append(hash);
+  walk.end = { sequenceNumber, chainHash };
+}
+
+/**
+ * Recomputes chains, and keeps the hashes that it has linked, so that the next page only needs the new outputs. Nothing that the store
+ * claims is kept. Whoever shows an output must compare it with `linkAt`.
+ */
+export function createChainProver({ outputs }: { outputs: Pick<OutputStore, 'scanLinks'> }): ChainProver {
+  const walks = new Map<string, Walk>();
+
+  /** The walk of this workflow, marked as used last. When all walks together take too much memory, those used longest ago are dropped. */
+  function walkOf({ workflowId, briefingHash }: ChainOf): Walk {
+    const known = walks.get(workflowId);
+    const walk = known?.briefingHash === briefingHash ? known : startWalk(briefingHash);
+    walks.delete(workflowId);
+    walks.set(workflowId, walk);
+    let bytes = [...walks.values()].reduce((sum, kept) => sum + bytesOf(kept), 0);
+    for (const [id, kept] of walks) {
+      if (bytes <= mostBytes || id === workflowId) break;
+      walks.delete(id);
+      bytes -= bytesOf(kept);
+    }
+    return walk;
+  }
+
+  async function goOn(walk: Walk, workflowId: string): Promise<RecomputedChain> {
+    let fault: ChainFault | undefined;
+    for await (const link of outputs.scanLinks(workflowId, walk.end.sequenceNumber + 1)) {
+      fault = checkLink(walk.end, link);
+      if (fault) break;
+      take(walk, link);
+    }
+    const { end, links, tree } = walk;
+    return {
+      fault,
+      end,
+      rootHash: tree.rootAt(end.sequenceNumber).toString('hex'),
+      tree,
+      linkAt: (sequenceNumber) => {
+        if (!(sequenceNumber >= 1 && sequenceNumber <= end.sequenceNumber)) return undefined;
+        const at = (sequenceNumber - 1) * linkBytes;
+        const outputHash = links.toString('hex', at, at + hashBytes);
+        return { sequenceNumber, outputHash, chainHash: links.toString('hex', at + hashBytes, at + linkBytes) };
+      },
+    };
+  }
+
+  return {
+    recompute: (chain) => {
+      const walk = walkOf(chain);
+      const result = walk.walking.then(() => goOn(walk, chain.workflowId));
+      walk.walking = result.catch(() => walks.delete(chain.workflowId));
+      return result;
+    },
+    forget: (workflowId) => void walks.delete(workflowId),
+  };
+}

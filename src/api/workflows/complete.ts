@@ -1,0 +1,72 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { WorkflowCompleteResponse } from '../../shared/contract/workflow.ts';
+import { workflowPath, workflowStatePath } from '../../shared/domain/addresses.ts';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import { answerWithin } from '../../shared/runtime/answer-within.ts';
+import type { WorkflowRecord } from '../../shared/store/workflows.ts';
+import { checkState, checkTier, unknownWorkflow } from './access.ts';
+import { createSealReader, isSealed } from './closing-proof.ts';
+import type { MarkStamp } from './stamp-marks.ts';
+import type { WorkflowTools } from './workflow-tools.ts';
+
+const firstLookMs = 10;
+const longestLookMs = 250;
+
+/**
+ * Completes a workflow: sends a job, then looks into the store until it is done. There is no reply as for stamps: completions are rare,
+ * and several callers may wait for one that another has sent. Completing again gives the same answer (W4).
+ *
+ * @throws ServiceError `conflict`, `gone` (W2, W5), `tier_unavailable` (W19), `provider_failed` when the root could not be stamped,
+ * `internal_error` when the stamps that closed it do not verify (V9),
+ * `completion_pending` when it is not finished in time or nothing is heard of the job (completing again takes it up), `queue_unavailable`,
+ * `store_unavailable`
+ */
+export function createCompletion(tools: WorkflowTools, markStamp: MarkStamp) {
+  const { workflows, jobs, clock, waitMs, servesQualified, addressOf } = tools;
+  const readSeals = createSealReader({ ...tools, markStamp });
+
+  async function untilCompleted({ _id: workflowId, rootFailures = 0 }: WorkflowRecord): Promise<WorkflowRecord> {
+    const deadline = clock() + waitMs;
+    for (let lookMs = firstLookMs; ; lookMs = Math.min(lookMs * 1.5, longestLookMs)) {
+      await delay(Math.min(lookMs, waitMs));
+      // The job may be in the queue: a store that is away is not the end of it.
+      const workflow = await answerWithin(Math.max(deadline - clock(), longestLookMs), () => workflows.find(workflowId));
+      if (workflow === null) throw unknownWorkflow();
+      if (workflow?.status === 'completed') return workflow;
+      if ((workflow?.rootFailures ?? 0) > rootFailures) {
+        throw new ServiceError('provider_failed', 'No provider could stamp the root; the workflow is closed, complete it again.');
+      }
+      if (clock() >= deadline) {
+        throw new ServiceError('completion_pending', 'The workflow is being completed; ask again for the result.', {
+          retryAfterSeconds: 5,
+          members: { status_url: addressOf(workflowStatePath(workflowId)), verify_url: addressOf(workflowPath(workflowId)) },
+        });
+      }
+    }
+  }
+
+  async function answerOf(workflow: WorkflowRecord): Promise<WorkflowCompleteResponse> {
+    const { _id: workflowId, root, completedAt } = workflow;
+    if (!root || !completedAt) throw new ServiceError('internal_error', 'The workflow is completed without a root.');
+    if (!isSealed(workflow, await readSeals(workflow))) {
+      throw new ServiceError('internal_error', 'The stamps that closed this workflow do not verify; verify_url says why.', {
+        members: { verify_url: addressOf(workflowPath(workflowId)) },
+      });
+    }
+    return {
+      workflow_id: workflowId,
+      status: 'completed',
+      output_count: root.outputCount,
+      verify_url: addressOf(workflowPath(workflowId)),
+      completed_at: completedAt.toISOString(),
+    };
+  }
+
+  return async (workflow: WorkflowRecord, requestId: string): Promise<WorkflowCompleteResponse> => {
+    const now = clock();
+    if (checkState('complete', workflow, now) === 'again') return answerOf(workflow);
+    checkTier(workflow, servesQualified);
+    await jobs.send('workflow-completion', { workflowId: workflow._id, acceptedAt: now, requestId }, `completion-${workflow._id}`);
+    return answerOf(await untilCompleted(workflow));
+  };
+}

@@ -1,0 +1,48 @@
+import type { FastifyInstance } from 'fastify';
+import { workflowIdPath, workflowPageQuery } from '../../shared/contract/workflow.ts';
+import type { ApiContext } from '../server/context.ts';
+import { sendErrorPage } from '../server/error-page.ts';
+import { type OperationContract, page } from '../server/operation.ts';
+import { addressKey } from '../server/rate-limits.ts';
+import { createRequestParser } from '../server/validation.ts';
+import { outputPagePath } from './workflow-model.ts';
+
+const contract = {
+  tag: 'Workflow',
+  id: 'showWorkflowPage',
+  summary: 'The public page of a workflow',
+  path: workflowIdPath,
+  query: workflowPageQuery,
+  answers: {
+    200: page('What the workflow proves: its outputs, the Merkle root and their stamps.'),
+    303: { description: 'The page that the output asked for is on.' },
+    404: page('There is no workflow with this id.'),
+  },
+  errors: ['rate_limited', 'store_unavailable'],
+} satisfies OperationContract;
+
+const parse = createRequestParser(contract);
+
+/** As many views as one of the print edition counts for: it shows, and verifies, ten times as many outputs. */
+const printWeight = 10;
+
+/** The public page of a workflow (W14). */
+export function registerPageRoutes(app: FastifyInstance, { config, workflows, limits, mistakes, baseUrl }: ApiContext): void {
+  const perMinute = config.RATE_WORKFLOW_PAGE_PER_MINUTE;
+  const limited = limits.by({ name: 'workflow-page', points: perMinute, durationSeconds: 60, unit: 'views', key: addressKey });
+  app.get('/workflow/:workflow_id', { onRequest: limited, config: { contract } }, async (request, reply) => {
+    const { path, query } = parse(request);
+    reply.header('Cache-Control', 'no-cache').header('X-Robots-Tag', 'noindex, nofollow');
+    if (query.output !== undefined) return reply.redirect(outputPagePath(path.workflow_id, query.output), 303);
+    const { edition, ...asked } = query;
+    if (edition === 'print') await limited.items(request, reply, Math.min(printWeight, perMinute) - 1);
+    const model = await workflows.page(path.workflow_id, {
+      ...asked,
+      isPrintEdition: edition === 'print',
+      baseUrl: baseUrl(),
+    });
+    if (model) return reply.page('workflow', model);
+    await mistakes.unknownId(request, reply);
+    return sendErrorPage(request, reply, { status: 404, detail: 'There is no workflow with this id.', retryAfterSeconds: null });
+  });
+}

@@ -1,0 +1,93 @@
+import { closingRecordPath, evidencePath, outputsPath, outputsPerPage, workflowPath } from '../../shared/domain/addresses.ts';
+import { maskEmail, redactedEmail } from '../../shared/domain/mask-email.ts';
+import { readStatus } from '../../shared/domain/workflow-state.ts';
+import { linkMailStateOf, snapshotOf, type WorkflowRecord } from '../../shared/store/workflows.ts';
+import { isTierServed } from './access.ts';
+import type { RecomputedChain } from './chain-proof.ts';
+import type { createWorkflowProofs } from './proof.ts';
+import { isoOf } from './state.ts';
+import type { FindResult, WorkflowPage } from './workflow-model.ts';
+import type { WorkflowTools } from './workflow-tools.ts';
+
+const mostFound = 100;
+
+export interface PageQuery {
+  /** From 1; a page that is not there reads as the nearest. */
+  readonly page: number;
+  /** SHA-256 that is looked for, lower-case hex. */
+  readonly find?: string | undefined;
+  readonly isPrintEdition: boolean;
+  /** Where the service is reached, without a last slash. */
+  readonly baseUrl: string;
+}
+
+/** What the agent calls itself; the address of the client is masked in it as everywhere on the page (W11). */
+function agentShown({ agentId, email, redactedAt }: WorkflowRecord): string | null {
+  if (redactedAt) return agentId === redactedEmail ? null : agentId;
+  const at = agentId.toLowerCase().indexOf(email.toLowerCase());
+  return at < 0 ? agentId : agentId.slice(0, at) + maskEmail(email) + agentId.slice(at + email.length);
+}
+
+/**
+ * What the public page of a workflow shows; null when there is none. Nothing in it is secret.
+ *
+ * @throws ServiceError `store_unavailable`
+ */
+export function createWorkflowPages(tools: WorkflowTools, prove: ReturnType<typeof createWorkflowProofs>) {
+  const { workflows, outputs, servesQualified, clock } = tools;
+  async function findOutputs(workflowId: string, hash: string | undefined, chain: RecomputedChain): Promise<FindResult | null> {
+    if (hash === undefined) return null;
+    const recorded = await outputs.findNumbers(workflowId, hash, mostFound);
+    return { hash, sequenceNumbers: recorded.filter((number) => chain.linkAt(number)?.outputHash === hash) };
+  }
+
+  return async (workflowId: string, query: PageQuery): Promise<WorkflowPage | null> => {
+    const found = await workflows.find(workflowId);
+    if (!found) return null;
+    const { isPrintEdition, baseUrl } = query;
+    const pageSize = outputsPerPage[isPrintEdition ? 'print' : 'screen'];
+    const end = await outputs.findEnd(workflowId);
+    // Where the chain is closed, it may have been closed since the workflow was read.
+    const workflow = (end?.isClosed && found.status !== 'completed' && (await workflows.find(workflowId))) || found;
+    const total = end?.sequenceNumber ?? 0;
+    const page = Math.min(Math.max(1, query.page), Math.max(1, Math.ceil(total / pageSize)));
+    const firstNumber = (page - 1) * pageSize + 1;
+    const lastNumber = Math.min(page * pageSize, total);
+    const listed = await outputs.list(workflowId, firstNumber, pageSize);
+    // Counted before they were read: what was added in between is on the next view.
+    const records = listed.filter(({ sequenceNumber }) => sequenceNumber <= total);
+    const { proof, rows, root, closingRecord, chain } = await prove({ workflow, end, firstNumber, lastNumber, rows: records });
+    const unknown = query.find === undefined ? null : { hash: query.find, sequenceNumbers: [] };
+    const find = chain ? await findOutputs(workflowId, query.find, chain) : unknown;
+    const now = clock();
+    return {
+      workflowId,
+      address: `${baseUrl}${workflowPath(workflowId)}`,
+      proof,
+      status: readStatus(snapshotOf(workflow), now),
+      isClosing: workflow.status === 'closing',
+      tier: workflow.tier,
+      isTierServed: isTierServed(workflow, servesQualified),
+      startedAt: workflow.createdAt.toISOString(),
+      expiresAt: workflow.expiresAt.toISOString(),
+      // The root's stamp proves when it was closed; what is recorded is a little later and proved by nothing.
+      completedAt:
+        root?.stamp.verdict.kind === 'proved'
+          ? root.stamp.stampedAt
+          : isoOf(workflow.status === 'completed' ? workflow.completedAt : undefined),
+      agentId: agentShown(workflow),
+      maskedEmail: workflow.redactedAt ? null : maskEmail(workflow.email),
+      emailVerifiedAt: isoOf(workflow.emailVerifiedAt),
+      mail: linkMailStateOf(workflow),
+      briefingHash: workflow.briefingHash,
+      outputs: { rows, total, unqualifiedTotal: end?.unqualifiedTotal ?? 0, page, pageSize },
+      root,
+      closingRecord,
+      published: { outputsUrl: outputsPath(workflowId), closingRecordUrl: closingRecord && closingRecordPath(workflowId) },
+      evidence: closingRecord && { jsonUrl: evidencePath(workflowId, 'json'), zipUrl: evidencePath(workflowId, 'zip') },
+      find,
+      isPrintEdition,
+      shownAt: new Date(now).toISOString(),
+    };
+  };
+}

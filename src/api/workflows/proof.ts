@@ -1,0 +1,106 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ChainState, OutputRecord } from '../../shared/store/outputs.ts';
+import type { StampStore } from '../../shared/store/stamps.ts';
+import type { WorkflowRecord } from '../../shared/store/workflows.ts';
+import type { ChainProver, RecomputedChain } from './chain-proof.ts';
+import { closingFaults, createSealReader, type Seals } from './closing-proof.ts';
+import type { MarkStamp } from './stamp-marks.ts';
+import type { OutputRow, WorkflowFault, WorkflowProof } from './workflow-model.ts';
+
+/** What a page is about to show of a workflow, as it is stored. */
+export interface Recorded {
+  readonly workflow: WorkflowRecord;
+  /** What the last record says; undefined where there is none. */
+  readonly end: ChainState | undefined;
+  /** The numbers of the outputs that the page has room for; none where the last is smaller than the first. */
+  readonly firstNumber: number;
+  readonly lastNumber: number;
+  /** What is stored of them. */
+  readonly rows: readonly OutputRecord[];
+}
+
+/** The same with what was verified for this very answer (V9). */
+export interface Proved extends Seals {
+  readonly proof: WorkflowProof;
+  readonly rows: readonly OutputRow[];
+  /** Undefined while it is still being recomputed. */
+  readonly chain: RecomputedChain | undefined;
+}
+
+/** How long a reader waits for a chain; the next one finds it further on. */
+const longestMs = 500;
+
+/** Recomputes and verifies what a page shows of a workflow; stored flags decide nothing. */
+export function createWorkflowProofs(deps: { chains: ChainProver; stamps: StampStore; markStamp: MarkStamp; markOutput: MarkStamp }) {
+  const { chains, stamps, markOutput } = deps;
+  const readSeals = createSealReader(deps);
+
+  async function rowsOf(records: readonly OutputRecord[]): Promise<OutputRow[]> {
+    const found = new Map((await stamps.findMany(records.map(({ tokenId }) => tokenId))).map((stamp) => [stamp.tokenId, stamp]));
+    return Promise.all(
+      records.map(async (record) => {
+        const { sequenceNumber, type, hash } = record;
+        return { ...(await markOutput(record, found.get(record.tokenId) ?? null)), sequenceNumber, type, hash };
+      }),
+    );
+  }
+
+  /** Numbers of outputs, as recorded in two places; an open chain may have grown since its end was read. */
+  function countFault({ workflow: { status, root }, end }: Recorded, found: number): WorkflowFault | undefined {
+    const recorded = [...(root ? [root.outputCount] : []), end?.sequenceNumber ?? 0].find(
+      (count) => found < count || (status === 'completed' && found > count),
+    );
+    return recorded === undefined ? undefined : { kind: 'output_count_mismatch', recorded, found };
+  }
+
+  function chainFaults(recorded: Recorded, chain: RecomputedChain): WorkflowFault[] {
+    const { workflow, end, rows, firstNumber, lastNumber } = recorded;
+    if (chain.fault) return [{ kind: chain.fault.fault, sequenceNumber: chain.fault.sequenceNumber }];
+    const wrongCount = countFault(recorded, chain.end.sequenceNumber);
+    if (wrongCount) return [wrongCount];
+    if (workflow.root && workflow.root.hash !== chain.rootHash) return [{ kind: 'root_mismatch' }];
+    // An output that was changed in the database after it was linked differs from the link that was recomputed.
+    const stored = new Map(rows.map((row) => [row.sequenceNumber, row]));
+    const faults: WorkflowFault[] = [];
+    for (let sequenceNumber = firstNumber; sequenceNumber <= lastNumber; sequenceNumber += 1) {
+      const row = stored.get(sequenceNumber);
+      const link = chain.linkAt(sequenceNumber);
+      if (!row) faults.push({ kind: 'number_out_of_order', sequenceNumber });
+      else if (link?.outputHash !== row.hash || link.chainHash !== row.chainHash)
+        faults.push({ kind: 'chain_hash_mismatch', sequenceNumber });
+    }
+    if (faults.length > 0 || !end) return faults;
+    const isEndRecomputed = (chain.linkAt(end.sequenceNumber)?.chainHash ?? workflow.briefingHash) === end.chainHash;
+    return isEndRecomputed ? [] : [{ kind: 'chain_hash_mismatch', sequenceNumber: end.sequenceNumber }];
+  }
+
+  const rowFaults = (rows: readonly OutputRow[]): WorkflowFault[] =>
+    rows.flatMap(({ verdict, sequenceNumber }) =>
+      verdict.kind === 'refused' ? [{ kind: 'output_stamp', sequenceNumber, reason: verdict.reason }] : [],
+    );
+
+  return async (recorded: Recorded): Promise<Proved> => {
+    const { workflow, end } = recorded;
+    const [chain, rows, seals] = await Promise.all([
+      Promise.race([
+        chains.recompute({ workflowId: workflow._id, briefingHash: workflow.briefingHash }),
+        delay(longestMs, undefined, { ref: false }),
+      ]),
+      rowsOf(recorded.rows),
+      readSeals(workflow),
+    ]);
+    if (chain === undefined) return { proof: { kind: 'unfinished' }, rows, ...seals, chain };
+    const faultsOfChain = chainFaults(recorded, chain);
+    // Where the chain itself breaks, the next view finds that at once. Where it did not and a row differs, the row was changed since.
+    const isRowChanged = faultsOfChain.some(({ kind }) => kind === 'chain_hash_mismatch' || kind === 'number_out_of_order');
+    if (isRowChanged && chain.fault === undefined) chains.forget(workflow._id);
+    const [first, ...others] = [...faultsOfChain, ...closingFaults(workflow, end, chain, seals), ...rowFaults(rows)];
+    const { root, closingRecord } = seals;
+    const marks = [...rows, ...[root, closingRecord].flatMap((seal) => seal?.stamp ?? [])];
+    const isUnproved = marks.some(({ verdict }) => verdict.kind === 'not_proved');
+    const proof: WorkflowProof = first
+      ? { kind: 'broken', faults: [first, ...others] }
+      : { kind: isUnproved ? 'not_proved' : workflow.status === 'completed' ? 'proved' : 'open' };
+    return { proof, rows, ...seals, chain };
+  };
+}

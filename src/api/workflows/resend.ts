@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto';
+import type { WorkflowResendResponse } from '../../shared/contract/workflow.ts';
+import { workflowStatePath } from '../../shared/domain/addresses.ts';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import type { WorkflowRecord } from '../../shared/store/workflows.ts';
+import { type PassLimit, passLimitOnce } from '../stamps/idempotency.ts';
+import { checkState } from './access.ts';
+import type { ChallengeMailer } from './challenge-mailer.ts';
+import type { WorkflowTools } from './workflow-tools.ts';
+
+export interface ResendCommand {
+  readonly workflow: WorkflowRecord;
+  readonly requestId: string;
+  readonly idempotencyKey: string | undefined;
+  readonly passLimit: PassLimit;
+  /** Where the service is reached, for the link in the mail. */
+  readonly baseUrl: string;
+}
+
+/**
+ * Mails a new link and ends the old one, also where that has expired or was tried too often (W6).
+ *
+ * @throws ServiceError `conflict`, `gone`, `rate_limited`, `mail_unavailable`, `idempotency_key_reused`, `queue_unavailable`,
+ * `store_unavailable`; `mail_pending` when the queue did not say whether it took the mail
+ */
+export function createResend({ workflows, idempotency, clock, addressOf }: WorkflowTools, mailer: ChallengeMailer) {
+  async function identify({ workflow, idempotencyKey: key, passLimit }: ResendCommand) {
+    const freshId = randomUUID();
+    const keyed = key === undefined ? undefined : { caller: `workflow:${workflow._id}`, key, operation: 'workflow_resend', content: null };
+    await passLimitOnce(idempotency, passLimit, keyed);
+    if (keyed === undefined) return { challengeId: freshId, isRepeated: false };
+    const { resourceId, isRepeated } = await idempotency.bind(keyed, freshId);
+    return { challengeId: resourceId, isRepeated };
+  }
+
+  return async (command: ResendCommand): Promise<{ answer: WorkflowResendResponse; isReplayed: boolean }> => {
+    const { workflow, requestId, baseUrl } = command;
+    const now = clock();
+    checkState('resend', workflow, now);
+    await mailer.checkCanMail();
+    const { challengeId, isRepeated } = await identify(command);
+    const current = await workflows.replaceChallenge(workflow._id, challengeId, new Date(now));
+    if (current) checkState('resend', current, now);
+    const mail = await mailer.mail({ workflowId: workflow._id, challengeId, requestId, baseUrl });
+    if (mail === 'unanswered') {
+      throw new ServiceError('mail_pending', 'The old link has ended; the queue did not say whether it took the mail with the new one.', {
+        retryAfterSeconds: 5,
+        members: { status_url: addressOf(workflowStatePath(workflow._id)) },
+      });
+    }
+    return { answer: { workflow_id: workflow._id, otp_sent_to: workflow.email, status: 'pending' }, isReplayed: isRepeated };
+  };
+}

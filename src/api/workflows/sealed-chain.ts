@@ -1,0 +1,52 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import type { StampStore } from '../../shared/store/stamps.ts';
+import type { WorkflowRecord } from '../../shared/store/workflows.ts';
+import type { ChainProver, RecomputedChain } from './chain-proof.ts';
+import { closingFaults, createSealReader, type Seals } from './closing-proof.ts';
+import type { MarkStamp } from './stamp-marks.ts';
+
+export interface SealedChainDeps {
+  readonly chains: ChainProver;
+  readonly stamps: StampStore;
+  readonly markStamp: MarkStamp;
+  /** How long a chain that is recomputed is waited for. */
+  readonly waitMs: number;
+}
+
+/** Nothing is proved of a record that does not hold: its page says what does not fit. */
+export const brokenRecord = () =>
+  new ServiceError('internal_error', 'The record of this workflow does not hold, so nothing is proved by it.');
+const notProved = () =>
+  new ServiceError(
+    'internal_error',
+    'The stamps that closed this workflow cannot be verified as the service is configured, so nothing is proved.',
+  );
+
+/**
+ * The chain of a workflow and what it is sealed with, recomputed and verified for this very answer (V9).
+ *
+ * @throws ServiceError `overloaded` while a long chain is being recomputed; `internal_error` where the record does not hold, or its stamps
+ * cannot be verified; `store_unavailable`
+ */
+export type ProveSealedChain = (workflow: WorkflowRecord) => Promise<{ readonly chain: RecomputedChain; readonly seals: Seals }>;
+
+export function createSealedChainProver(deps: SealedChainDeps): ProveSealedChain {
+  const { chains, waitMs } = deps;
+  const readSeals = createSealReader(deps);
+
+  async function recompute({ _id: workflowId, briefingHash }: WorkflowRecord): Promise<RecomputedChain> {
+    const chain = await Promise.race([chains.recompute({ workflowId, briefingHash }), delay(waitMs, undefined, { ref: false })]);
+    if (chain) return chain;
+    throw new ServiceError('overloaded', 'The chain of this workflow is still being recomputed; ask again.', { retryAfterSeconds: 5 });
+  }
+
+  return async (workflow) => {
+    const [chain, seals] = await Promise.all([recompute(workflow), readSeals(workflow)]);
+    const { root } = workflow;
+    const isSum = !root || (root.hash === chain.rootHash && root.outputCount === chain.end.sequenceNumber);
+    if (chain.fault || !isSum || closingFaults(workflow, undefined, chain, seals).length > 0) throw brokenRecord();
+    if ([seals.root, seals.closingRecord].some((seal) => seal && seal.stamp.verdict.kind !== 'proved')) throw notProved();
+    return { chain, seals };
+  };
+}

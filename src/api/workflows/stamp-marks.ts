@@ -1,0 +1,61 @@
+import { hash } from 'node:crypto';
+import { serialize } from 'node:v8';
+import { LRUCache } from 'lru-cache';
+import { verifyPath } from '../../shared/domain/addresses.ts';
+import { reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
+import type { StoredStamp } from '../../shared/store/stamps.ts';
+import type { StampJudge, StampJudgement } from '../verification/stamp-judge.ts';
+import type { StampMark, StampVerdict } from '../verification/stamp-model.ts';
+
+/** What is recorded of a stamp beside the stamp itself. */
+export interface StampClaim {
+  readonly tokenId: string;
+  readonly hash: string;
+  readonly stampedAt: string;
+  readonly provider: string;
+}
+
+/** What may be said of a stamp in a workflow's record: its token is verified for this very answer (V9). */
+export type MarkStamp = (claim: StampClaim, stamp: StoredStamp | null) => Promise<StampMark>;
+
+export function createStampMarks(stampJudge: Pick<StampJudge, 'judgeStamp'>): MarkStamp {
+  async function judge(claim: StampClaim, stamp: StoredStamp | null): Promise<StampJudgement> {
+    if (!stamp) return { ok: false, code: 'unknown_token_id' };
+    const judgement = await stampJudge.judgeStamp(stamp);
+    if (!judgement.ok) return judgement;
+    if (judgement.imprint.algorithm !== 'sha256' || judgement.imprint.digest !== claim.hash) return { ok: false, code: 'imprint_mismatch' };
+    const isAsRecorded = judgement.issuedAt === claim.stampedAt && stamp.proofs[0].provider === claim.provider;
+    return isAsRecorded ? judgement : { ok: false, code: 'record_mismatch' };
+  }
+
+  return async (claim: StampClaim, stamp: StoredStamp | null): Promise<StampMark> => {
+    const judgement = await judge(claim, stamp);
+    const { tokenId, stampedAt } = claim;
+    const shown = { tokenId, stampedAt, verifyUrl: verifyPath(tokenId) };
+    if (judgement.ok) {
+      const { isProviderKnown, isQualified, verified } = judgement;
+      // The recorded name of a provider that is not configured is not shown: the certificate in the token says who signed.
+      const provider = isProviderKnown || !verified ? claim.provider : verified.signer.subject;
+      return { ...shown, provider, isQualified, verdict: { kind: 'proved' } };
+    }
+    const reason = reasonOf(judgement.code);
+    const verdict: StampVerdict = verdictOf(judgement.code) === 'not_proved' ? { kind: 'not_proved' } : { kind: 'refused', reason };
+    return { ...shown, provider: claim.provider, isQualified: false, verdict };
+  };
+}
+
+/**
+ * The same for the outputs of a workflow. The print edition shows a thousand of them to anybody, so what was proved is remembered for five
+ * minutes, as long as claim and stamp are the same octet for octet (V9).
+ */
+export function rememberMarks(mark: MarkStamp): MarkStamp {
+  const known = new LRUCache<string, StampMark>({ max: 10_000, ttl: 300_000 });
+  return async (claim, stamp) => {
+    const content = hash('sha256', serialize([claim, stamp]), 'base64url');
+    const before = known.get(content);
+    if (before) return before;
+    const found = await mark(claim, stamp);
+    if (found.verdict.kind === 'proved') known.set(content, found);
+    return found;
+  };
+}

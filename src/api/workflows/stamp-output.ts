@@ -1,0 +1,212 @@
+import { randomBytes, randomUUIDv7 } from 'node:crypto';
+import type { Callback } from '../../shared/contract/webhook.ts';
+import {
+  type AcceptedOutput,
+  type WorkflowStampRequest,
+  type WorkflowStampResponse,
+  workflowStampResponseOf,
+} from '../../shared/contract/workflow.ts';
+import { verifyPath, workflowStatePath } from '../../shared/domain/addresses.ts';
+import { encryptMetadata, nonceBytes } from '../../shared/domain/encryption.ts';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import { sha256Imprint } from '../../shared/domain/stamp.ts';
+import { idInBatch } from '../../shared/domain/stamp-id.ts';
+import { needsQualifiedProvider } from '../../shared/domain/tiers.ts';
+import type { Acceptance } from '../../shared/queue/acceptance.ts';
+import type { StampItem } from '../../shared/queue/stamp-job.ts';
+import type { WorkflowRecord } from '../../shared/store/workflows.ts';
+import { acceptAllAndWait, acceptAllPromised, acceptAndWait, acceptPromised } from '../stamps/accept-and-wait.ts';
+import { asAcceptance, asOutcome, type BatchOutcomes, identifyBatch, type Outcome } from '../stamps/bulk-stamping.ts';
+import { type PassLimit, passLimitOnce } from '../stamps/idempotency.ts';
+import type { Heard } from '../stamps/reply-waiter.ts';
+import { stampFailed } from '../stamps/stamp-answer.ts';
+import type { AcceptedAnswer } from '../stamps/stamping.ts';
+import { checkState, checkTier, tierUnavailable } from './access.ts';
+import { refusalError } from './refusals.ts';
+import type { WorkflowTools } from './workflow-tools.ts';
+
+export interface StampOutputCommand {
+  readonly workflow: WorkflowRecord;
+  readonly request: WorkflowStampRequest;
+  /** Which product asks for a webhook (N2). */
+  readonly product?: string | undefined;
+  readonly requestId: string;
+  readonly idempotencyKey: string | undefined;
+  readonly passLimit: PassLimit;
+}
+
+/** Many outputs, each with its place in the request. */
+export interface StampOutputsCommand extends Omit<StampOutputCommand, 'request'> {
+  readonly entries: readonly { readonly index: number; readonly request: WorkflowStampRequest }[];
+}
+
+interface NumberedOutput {
+  readonly answer: WorkflowStampResponse;
+  readonly isReplayed: boolean;
+}
+
+/** Where an output stands: its own id, and its number. */
+interface Place {
+  readonly outputId: string;
+  readonly sequenceNumber: number;
+}
+
+/**
+ * Stamps an output and gives it its number, or many outputs in the order given (L4). Once Redis has acknowledged the job, the workers do so even
+ * if this process dies. Of many, each of these errors is the outcome of one output, but for those of which it is known before anything is accepted.
+ *
+ * @throws ServiceError `conflict`, `gone` (W2, W4, W5), `tier_unavailable` (W19), `provider_failed`, `overloaded`, `queue_unavailable`,
+ * `store_unavailable`, `idempotency_key_reused`; `stamp_pending` when it was, or may have been, accepted and is not finished in time (E11)
+ */
+export function createOutputStamping(tools: WorkflowTools) {
+  const { queue, writes, waiter, outputs, idempotency, clock, waitMs, encryptedOf, servesQualified, addressOf } = tools;
+
+  async function identify({ workflow, request, idempotencyKey: key, passLimit }: StampOutputCommand) {
+    const freshId = randomUUIDv7();
+    const keyed =
+      key === undefined ? undefined : { caller: `workflow:${workflow._id}`, key, operation: 'workflow_stamp', content: request };
+    await passLimitOnce(idempotency, passLimit, keyed);
+    if (keyed === undefined) return { tokenId: freshId, isRepeated: false, existing: undefined };
+    const { resourceId: tokenId, isRepeated } = await idempotency.bind(keyed, freshId);
+    const [existing] = isRepeated ? await outputs.findByTokens([tokenId]) : [];
+    return { tokenId, isRepeated, existing };
+  }
+
+  async function itemOf({ workflow, request, product, requestId }: StampOutputCommand, tokenId: string): Promise<StampItem> {
+    const { wordsKey: key } = workflow;
+    const { output_metadata: metadata, callback_url: url } = request;
+    const callback = url && (await encryptedOf(tokenId, { url, sealed_storage_url: null, product } satisfies Callback));
+    return {
+      tokenId,
+      imprint: sha256Imprint(request.output_hash),
+      tier: 'basic',
+      caller: { kind: 'workflow' },
+      acceptedAt: clock(),
+      requestId,
+      requiresQualified: needsQualifiedProvider(workflow.tier),
+      ...(callback && { callback }),
+      output: {
+        workflowId: workflow._id,
+        briefingHash: workflow.briefingHash,
+        outputId: randomUUIDv7(),
+        type: request.output_type,
+        // Metadata that comes after the redaction is not stored: it might hold the address again (W10).
+        ...(metadata && key && { metadata: encryptMetadata({ key, nonce: randomBytes(nonceBytes) }, tokenId, JSON.stringify(metadata)) }),
+      },
+    };
+  }
+
+  function placeOf(workflowId: string, tokenId: string, { reply, isAccepted }: Heard): Place {
+    if (reply?.outcome === 'failed') {
+      if (reply.code === 'workflow_closed') throw refusalError({ kind: 'conflict', reason: 'workflow_closed' });
+      if (reply.code === 'tier_unavailable') throw tierUnavailable();
+      if (reply.code === 'stamp_failed') throw stampFailed(tokenId);
+      throw new ServiceError('provider_failed', 'No provider could make the stamp.');
+    }
+    if (reply?.output) return reply.output;
+    throw pendingError(workflowId, tokenId, isAccepted);
+  }
+
+  function pendingError(workflowId: string, tokenId: string, isAccepted: boolean): ServiceError {
+    const detail = isAccepted
+      ? 'The output was accepted and is not numbered yet; its stamp will be readable at verify_url.'
+      : 'The queue did not say whether it took the output; if it did, its stamp will be readable at verify_url.';
+    return new ServiceError('stamp_pending', detail, {
+      retryAfterSeconds: 5,
+      members: { token_id: tokenId, verify_url: addressOf(verifyPath(tokenId)), status_url: addressOf(workflowStatePath(workflowId)) },
+    });
+  }
+
+  /** @throws ServiceError `stamp_pending` where nobody knows whether the queue has it (E11) */
+  function acceptedOf(workflowId: string, tokenId: string, acceptance: Acceptance): AcceptedOutput {
+    if (acceptance === 'unanswered') throw pendingError(workflowId, tokenId, false);
+    const status_url = addressOf(workflowStatePath(workflowId));
+    return { token_id: tokenId, status: 'accepted', verify_url: addressOf(verifyPath(tokenId)), status_url };
+  }
+
+  /** @throws ServiceError where nothing can be stamped now, whatever it is */
+  function checkReady(workflow: WorkflowRecord, count: number): void {
+    checkState('stamp', workflow, clock());
+    checkTier(workflow, servesQualified);
+    queue.checkCapacity(count);
+    writes.checkStore();
+  }
+
+  const answerOf = (workflowId: string, tokenId: string, place: Place): WorkflowStampResponse =>
+    workflowStampResponseOf({ workflowId, tokenId, ...place }, addressOf);
+
+  async function stampOutput(command: StampOutputCommand): Promise<NumberedOutput> {
+    const { workflow } = command;
+    const { tokenId, isRepeated, existing } = await identify(command);
+    if (!existing) checkReady(workflow, 1);
+    const place = existing ?? placeOf(workflow._id, tokenId, await acceptAndWait({ queue, waiter }, await itemOf(command, tokenId)));
+    return { answer: answerOf(workflow._id, tokenId, place), isReplayed: isRepeated };
+  }
+
+  /** Accepts the same and waits only until that is sure, and then for `patienceMs` at most (N6); an output that is numbered by then is the answer. */
+  async function acceptOutput(command: StampOutputCommand, patienceMs: number): Promise<NumberedOutput | AcceptedAnswer<AcceptedOutput>> {
+    const { workflow } = command;
+    const { tokenId, isRepeated, existing } = await identify(command);
+    if (existing) return { answer: answerOf(workflow._id, tokenId, existing), isReplayed: isRepeated };
+    checkReady(workflow, 1);
+    const { acceptance, reply } = await acceptPromised({ queue, waiter, clock, waitMs }, await itemOf(command, tokenId), patienceMs);
+    if (reply)
+      return {
+        answer: answerOf(workflow._id, tokenId, placeOf(workflow._id, tokenId, { reply, isAccepted: true })),
+        isReplayed: isRepeated,
+      };
+    return { accepted: acceptedOf(workflow._id, tokenId, acceptance), isReplayed: isRepeated };
+  }
+
+  /** What is to be made for a request, and what is there already. */
+  async function beginMany({ workflow, entries, idempotencyKey: key, passLimit, ...command }: StampOutputsCommand) {
+    const keyed =
+      key === undefined ? undefined : { caller: `workflow:${workflow._id}`, key, operation: 'workflow_stamps', content: entries };
+    const { batchId, isRepeated } = await identifyBatch(idempotency, keyed, passLimit);
+    const tokenIds = entries.map(({ index }) => idInBatch(batchId, index));
+    const existing = new Map((isRepeated ? await outputs.findByTokens(tokenIds) : []).map((output) => [output.tokenId, output]));
+    const fresh = entries.flatMap(({ request }, place) => (existing.has(tokenIds[place]!) ? [] : [{ request, tokenId: tokenIds[place]! }]));
+    if (fresh.length > 0 || entries.length === 0) checkReady(workflow, fresh.length);
+    const asked = { ...command, workflow, idempotencyKey: key, passLimit };
+    const items = await Promise.all(fresh.map(({ request, tokenId }) => itemOf({ ...asked, request }, tokenId)));
+    return { workflowId: workflow._id, tokenIds, existing, items, isReplayed: isRepeated };
+  }
+
+  /** The outcomes in the order of the request. */
+  function inOrder<Told>(
+    { workflowId, tokenIds, existing, items, isReplayed }: Awaited<ReturnType<typeof beginMany>>,
+    told: readonly Promise<Told>[],
+  ): BatchOutcomes<WorkflowStampResponse, Told | Outcome<WorkflowStampResponse>> {
+    const byId = new Map(items.map(({ tokenId }, index) => [tokenId, told[index]!]));
+    const outcomes = tokenIds.map((tokenId): Promise<Told | Outcome<WorkflowStampResponse>> => {
+      const place = existing.get(tokenId);
+      return place ? Promise.resolve({ made: answerOf(workflowId, tokenId, place) }) : byId.get(tokenId)!;
+    });
+    return { outcomes, isReplayed };
+  }
+
+  async function stampOutputs(command: StampOutputsCommand): Promise<BatchOutcomes<WorkflowStampResponse>> {
+    const begun = await beginMany(command);
+    const answerTo = async (heard: Promise<Heard>, { tokenId }: StampItem) =>
+      answerOf(begun.workflowId, tokenId, placeOf(begun.workflowId, tokenId, await heard));
+    const numbered = await acceptAllAndWait({ queue, waiter }, begun.items, (heard, item) => asOutcome(answerTo(heard, item)));
+    return inOrder(begun, numbered);
+  }
+
+  async function acceptOutputs(command: StampOutputsCommand, patienceMs: number) {
+    const begun = await beginMany(command);
+    const { workflowId, items } = begun;
+    const accepted = await acceptAllPromised({ queue, waiter, clock, waitMs }, items, patienceMs);
+    return inOrder(
+      begun,
+      items.map(({ tokenId }, index) =>
+        asAcceptance(accepted[index]!, {
+          made: (heard) => answerOf(workflowId, tokenId, placeOf(workflowId, tokenId, heard)),
+          accepted: (said) => acceptedOf(workflowId, tokenId, said),
+        }),
+      ),
+    );
+  }
+
+  return { stampOutput, acceptOutput, stampOutputs, acceptOutputs };
+}

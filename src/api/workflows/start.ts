@@ -1,0 +1,102 @@
+import { randomBytes, randomUUID, randomUUIDv7 } from 'node:crypto';
+import type { WorkflowStartRequest, WorkflowStartResponse } from '../../shared/contract/workflow.ts';
+import { workflowStatePath } from '../../shared/domain/addresses.ts';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import { needsVerifiedEmail } from '../../shared/domain/tiers.ts';
+import type { Acceptance } from '../../shared/queue/acceptance.ts';
+import { type PassLimit, passLimitOnce } from '../stamps/idempotency.ts';
+import { digestOfToken } from './access.ts';
+import type { ChallengeMailer } from './challenge-mailer.ts';
+import type { WorkflowTools } from './workflow-tools.ts';
+
+export interface StartCommand {
+  readonly request: WorkflowStartRequest;
+  /** Which product asks for webhooks (N2). */
+  readonly product?: string | undefined;
+  /** Whose idempotency keys these are. */
+  readonly callerId: string;
+  readonly requestId: string;
+  readonly idempotencyKey: string | undefined;
+  readonly passLimit: PassLimit;
+  /** Where the service is reached, for the link in the mail: `PUBLIC_BASE_URL`, or the address listened on. */
+  readonly baseUrl: string;
+}
+
+const tokenBytes = 32;
+
+/**
+ * Starts a workflow: it is stored, and the mail with its challenge is durably queued, before the answer is given (W12). The token
+ * is told once and kept as a hash; a repeated request derives it anew (S9).
+ *
+ * @throws ServiceError `mail_unavailable` in the tiers that need an address confirmed (W19); `rate_limited`, `queue_unavailable`,
+ * `store_unavailable`, `idempotency_key_reused`; `mail_pending` when it is started and the queue did not say whether it took the mail
+ */
+export function createWorkflowStart(tools: WorkflowTools, mailer: ChallengeMailer) {
+  const { workflows, counters, jobs, idempotency, clock, log, ttlMs, addressOf } = tools;
+
+  async function identify({ request, callerId: caller, idempotencyKey: key, passLimit }: StartCommand) {
+    const freshId = randomUUIDv7();
+    const keyed = key === undefined ? undefined : { caller, key, operation: 'workflow_start', content: request };
+    await passLimitOnce(idempotency, passLimit, keyed);
+    if (keyed === undefined) return { workflowId: freshId, token: randomBytes(tokenBytes).toString('base64url') };
+    const bound = await idempotency.bind(keyed, freshId);
+    return { workflowId: bound.resourceId, token: bound.secret };
+  }
+
+  /** Without an Idempotency-Key nobody can repeat this request, so a workflow that could not be answered is removed with its address. */
+  async function takeBack(workflowId: string): Promise<void> {
+    try {
+      await workflows.remove(workflowId);
+    } catch (error) {
+      log.error({ err: error, workflowId }, 'a workflow that was not answered for could not be removed');
+    }
+  }
+
+  return async (command: StartCommand): Promise<{ answer: WorkflowStartResponse; isReplayed: boolean }> => {
+    const { request, product, idempotencyKey, requestId, baseUrl } = command;
+    jobs.checkConnection();
+    if (needsVerifiedEmail(request.tier)) await mailer.checkCanMail();
+    const { workflowId, token } = await identify(command);
+    const now = clock();
+    const { stored, isNew } = await workflows.create({
+      _id: workflowId,
+      tokenSha256: digestOfToken(token),
+      email: request.user_email,
+      agentId: request.agent_id,
+      briefingHash: request.briefing_hash,
+      briefingMetadata: request.briefing_metadata ? JSON.stringify(request.briefing_metadata) : undefined,
+      callbackUrl: request.callback_url ?? undefined,
+      callbackProduct: request.callback_url ? product : undefined,
+      tier: request.tier,
+      challengeId: randomUUID(),
+      createdAt: new Date(now),
+      expiresAt: new Date(now + ttlMs),
+    });
+    let mail: Acceptance = 'acknowledged';
+    try {
+      const { challengeId = workflowId } = stored;
+      if (!stored.mail?.sentAt) mail = await mailer.mail({ workflowId, challengeId, requestId, baseUrl });
+    } catch (error) {
+      if (isNew && idempotencyKey === undefined) await takeBack(workflowId);
+      throw error;
+    }
+    if (isNew) counters.add({ workflowsStarted: 1 }, now);
+    if (mail === 'unanswered') {
+      const detail = 'The workflow is started; the queue did not say whether it took the mail. Ask for a new link if none comes.';
+      throw new ServiceError('mail_pending', detail, {
+        retryAfterSeconds: 5,
+        members: { workflow_id: workflowId, workflow_token: token, status_url: addressOf(workflowStatePath(workflowId)) },
+      });
+    }
+    return {
+      answer: {
+        workflow_id: workflowId,
+        workflow_token: token,
+        otp_sent_to: request.user_email,
+        expires_at: stored.expiresAt.toISOString(),
+        status: 'pending',
+      },
+      isReplayed: !isNew,
+    };
+  };
+}

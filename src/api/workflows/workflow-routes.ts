@@ -1,0 +1,143 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { idempotencyHeaders } from '../../shared/contract/parameters.ts';
+import { type WorkflowRedactResponse, workflowIdPath, workflowStampRequestFor } from '../../shared/contract/workflow.ts';
+import { beforeBody } from '../server/before-body.ts';
+import type { ApiContext } from '../server/context.ts';
+import { patienceMsOf, readPrefer } from '../server/prefer.ts';
+import { addressKey } from '../server/rate-limits.ts';
+import { createRequestParser, RequestValidationError } from '../server/validation.ts';
+import { sendAccepted } from '../stamps/stamp-operation.ts';
+import { registerWorkflowBatch } from './bulk-routes.ts';
+import { completeContract, redactContract, resendContract, stampContract, startContract, stateContract } from './workflow-contracts.ts';
+
+const parseStart = createRequestParser(startContract);
+const parsePath = createRequestParser({ path: workflowIdPath });
+const parseHeaders = createRequestParser({ headers: idempotencyHeaders });
+
+/** W6 */
+const resendsPerHour = 3;
+
+/** The token of `Authorization: Workflow <token>`; schemes are compared without regard to case (RFC 9110 §11.1). */
+function workflowToken({ headers }: FastifyRequest): string | undefined {
+  return /^workflow +([\x21-\x7e]+) *$/i.exec(headers.authorization ?? '')?.[1];
+}
+
+function sendAnswer<Answer>(reply: FastifyReply, status: number, { answer, isReplayed }: { answer: Answer; isReplayed: boolean }): Answer {
+  reply.code(status);
+  if (isReplayed) reply.header('Idempotent-Replayed', 'true');
+  return answer;
+}
+
+/**
+ * The operations on workflows. A request counts for a limit only after it was found valid, and after its token was checked: an invalid
+ * request does no work, and a stranger cannot use up the limit of a workflow.
+ */
+export function registerWorkflowRoutes(app: FastifyInstance, context: ApiContext): void {
+  const { config, workflows, limits, limitStarts, mistakes, identifyProduct, judgeCallback, baseUrl } = context;
+  const parserFor = (judge?: (url: string) => string | undefined) =>
+    createRequestParser({ path: workflowIdPath, headers: idempotencyHeaders, body: workflowStampRequestFor(judge) });
+  const [parseOfStranger, parseOfProduct] = [parserFor(), parserFor(judgeCallback)];
+  const parseStamp = (request: FastifyRequest) => (identifyProduct(request) === undefined ? parseOfStranger : parseOfProduct)(request);
+  const limitStamps = limits.by({
+    name: 'workflow-stamp',
+    points: config.RATE_WORKFLOW_STAMP_PER_MINUTE,
+    durationSeconds: 60,
+    key: (request) => parsePath(request).path.workflow_id,
+  });
+  const limitResends = limits.by({
+    name: 'workflow-resend',
+    points: resendsPerHour,
+    durationSeconds: 3_600,
+    key: (request) => parsePath(request).path.workflow_id,
+  });
+  /** @throws RequestValidationError where webhooks are not for this caller, or not there (N4) */
+  function checkCallback(request: FastifyRequest, url: string | null | undefined): void {
+    if (typeof url !== 'string') return;
+    const fault = identifyProduct(request) === undefined ? 'callback_url is taken from callers with a service token' : judgeCallback(url);
+    if (fault === undefined) return;
+    const item = { type: 'value_error', loc: ['body', 'callback_url'], msg: `Value error, ${fault}`, input: url, ctx: { error: {} } };
+    throw new RequestValidationError([item]);
+  }
+  const open = (request: FastifyRequest, reply: FastifyReply) => {
+    const { workflow_id } = parsePath(request).path;
+    return mistakes.guard(request, reply, () => workflows.open(workflow_id, workflowToken(request)));
+  };
+
+  app.post('/api/v1/workflow/start', { config: { contract: startContract } }, async (request, reply) => {
+    const { headers, body } = parseStart(request);
+    checkCallback(request, body.callback_url);
+    const started = await workflows.start({
+      request: body,
+      product: identifyProduct(request),
+      callerId: `workflow-start:${addressKey(request)}`,
+      requestId: request.id,
+      idempotencyKey: headers['idempotency-key'],
+      passLimit: () => limitStarts(request, reply),
+      baseUrl: baseUrl(),
+    });
+    return sendAnswer(reply, 201, started);
+  });
+
+  const onRequest = beforeBody((request, reply) => workflowIdPath.safeParse(request.params).success && open(request, reply));
+  app.post('/api/v1/workflow/:workflow_id/stamp', { onRequest, config: { contract: stampContract } }, async (request, reply) => {
+    // An address that can name no workflow is reported with all else that is wrong (E1); a token that opens none comes before a bad body (E5).
+    if (!workflowIdPath.safeParse(request.params).success) parseStamp(request);
+    const workflow = await open(request, reply);
+    const { headers, body } = parseStamp(request);
+    const command = {
+      workflow,
+      request: body,
+      product: identifyProduct(request),
+      requestId: request.id,
+      idempotencyKey: headers['idempotency-key'],
+      passLimit: () => limitStamps(request, reply),
+    };
+    const preferences = readPrefer(request.headers.prefer);
+    if (!preferences.respondAsync) return sendAnswer(reply, 201, await workflows.stampOutput(command));
+    const answer = await workflows.acceptOutput(command, patienceMsOf(preferences));
+    return 'accepted' in answer ? sendAccepted(reply, answer, preferences) : sendAnswer(reply, 201, answer);
+  });
+
+  registerWorkflowBatch(app, context, { open, limit: limitStamps });
+
+  app.get('/api/v1/workflow/:workflow_id', { config: { contract: stateContract } }, async (request, reply) => {
+    const token = workflowToken(request);
+    const { workflow_id } = parsePath(request).path;
+    const workflow = await mistakes.guard(request, reply, () =>
+      token === undefined ? workflows.find(workflow_id) : workflows.open(workflow_id, token),
+    );
+    reply.header('Cache-Control', 'no-store');
+    return workflows.state(workflow, token !== undefined);
+  });
+
+  app.post('/api/v1/workflow/:workflow_id/resend', { config: { contract: resendContract } }, async (request, reply) => {
+    const workflow = await open(request, reply);
+    const { headers } = parseHeaders(request);
+    const resent = await workflows.resend({
+      workflow,
+      requestId: request.id,
+      idempotencyKey: headers['idempotency-key'],
+      passLimit: () => limitResends(request, reply),
+      baseUrl: baseUrl(),
+    });
+    return sendAnswer(reply, 202, resent);
+  });
+
+  app.post('/api/v1/workflow/:workflow_id/complete', { config: { contract: completeContract } }, async (request, reply) => {
+    const workflow = await open(request, reply);
+    const { headers } = parseHeaders(request);
+    const answer = await workflows.complete(workflow, request.id);
+    return sendAnswer(reply, 200, { answer, isReplayed: await workflows.bindAnswer(workflow, 'complete', headers['idempotency-key']) });
+  });
+
+  app.post(
+    '/api/v1/workflow/:workflow_id/redact-pii',
+    { config: { contract: redactContract } },
+    async (request, reply): Promise<WorkflowRedactResponse> => {
+      const workflow = await open(request, reply);
+      const { headers } = parseHeaders(request);
+      const answer = await workflows.redact(workflow);
+      return sendAnswer(reply, 200, { answer, isReplayed: await workflows.bindAnswer(workflow, 'redact', headers['idempotency-key']) });
+    },
+  );
+}

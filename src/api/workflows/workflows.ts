@@ -1,0 +1,60 @@
+import type { WorkflowRecord } from '../../shared/store/workflows.ts';
+import { createEvidence } from '../evidence/bundle/bundle.ts';
+import { createPublished } from '../evidence/published.ts';
+import { createTreeProofs } from '../evidence/tree-proofs.ts';
+import { findWorkflow, openWorkflow } from './access.ts';
+import { createChainProver } from './chain-proof.ts';
+import { createChallengeMailer } from './challenge-mailer.ts';
+import { createCompletion } from './complete.ts';
+import { createWorkflowPages } from './page.ts';
+import { createWorkflowProofs } from './proof.ts';
+import { createRedaction } from './redact.ts';
+import { createResend } from './resend.ts';
+import { createSealedChainProver } from './sealed-chain.ts';
+import { createStampMarks, rememberMarks } from './stamp-marks.ts';
+import { createOutputStamping } from './stamp-output.ts';
+import { createWorkflowStart } from './start.ts';
+import { createWorkflowState } from './state.ts';
+import { createUserVerification } from './verify-user.ts';
+import type { WorkflowTools } from './workflow-tools.ts';
+
+/** The operations on workflows, one file each. */
+export function createWorkflows(tools: WorkflowTools) {
+  const { workflows, outputs, stamps, idempotency, stampJudge, waitMs, addressOf } = tools;
+  const mailer = createChallengeMailer(tools);
+  const chains = createChainProver({ outputs });
+  const markStamp = createStampMarks(stampJudge);
+  const prove = createWorkflowProofs({ chains, stamps, markStamp, markOutput: rememberMarks(markStamp) });
+  const proveSealedChain = createSealedChainProver({ chains, stamps, markStamp, waitMs });
+  return {
+    /** @throws see `openWorkflow` */
+    open: (workflowId: string, token: string | undefined) => openWorkflow(workflows, workflowId, token),
+    /** @throws ServiceError `store_unavailable` */
+    exists: async (workflowId: string) => (await workflows.find(workflowId)) !== null,
+    /** @throws see `findWorkflow` */
+    find: (workflowId: string) => findWorkflow(workflows, workflowId),
+    start: createWorkflowStart(tools, mailer),
+    state: createWorkflowState(tools),
+    resend: createResend(tools, mailer),
+    verifyUser: createUserVerification(tools),
+    ...createOutputStamping(tools),
+    complete: createCompletion(tools, markStamp),
+    redact: createRedaction(tools),
+    /**
+     * Records that this operation was done under this key, and answers whether that was recorded before (S9). Call it after the
+     * operation, so that a failed one uses up no key.
+     */
+    bindAnswer: async (workflow: WorkflowRecord, operation: 'complete' | 'redact', key: string | undefined): Promise<boolean> => {
+      if (key === undefined) return false;
+      const request = { caller: `workflow:${workflow._id}`, key, operation: `workflow_${operation}`, content: null };
+      return (await idempotency.bind(request, workflow._id)).isRepeated;
+    },
+    proveSealedChain,
+    proofs: createTreeProofs({ proveSealedChain, outputs, addressOf }),
+    evidence: createEvidence({ ...tools, proveSealedChain }),
+    published: createPublished(tools),
+    page: createWorkflowPages(tools, prove),
+  };
+}
+
+export type Workflows = ReturnType<typeof createWorkflows>;

@@ -1,0 +1,47 @@
+import type { Metrics } from '../../shared/runtime/metrics.ts';
+import type { CounterStore } from '../../shared/store/counters.ts';
+import type { EvidenceTermStore } from '../../shared/store/evidence-terms.ts';
+import { type FindTermsDeps, findTerms } from './find-terms.ts';
+import { type RenewalDeps, type RenewalOutcome, renewEvidence } from './renew-evidence.ts';
+
+export interface RenewProcessorDeps extends RenewalDeps, FindTermsDeps {
+  readonly evidenceTerms: EvidenceTermStore;
+  readonly counters: Pick<CounterStore, 'add'>;
+  readonly metrics?: Pick<Metrics, 'renewed'>;
+}
+
+/** What is left: due, and not to be judged. */
+export interface RunNotes {
+  readonly due: number;
+  readonly unknown: number;
+}
+
+/**
+ * Renews the evidence that is due, and notes what is left. What a run did before it failed is counted too.
+ *
+ * @throws ServiceError `store_unavailable`, ProviderError: the job is tried again and goes on.
+ */
+export function createRenewProcessor(deps: RenewProcessorDeps): () => Promise<RenewalOutcome & RunNotes> {
+  const { evidenceTerms, counters, metrics, renewBeforeMs, clock, log } = deps;
+
+  async function note(done: RenewalOutcome): Promise<RunNotes> {
+    if (done.renewed > 0) counters.add({ renewed: done.renewed }, clock());
+    const { due, unknown = 0 } = await evidenceTerms.noteRun(new Date(clock()), new Date(clock() + renewBeforeMs));
+    metrics?.renewed({ ...done, due, unknown });
+    if (done.renewed + done.lapsed + done.asks + due + unknown > 0)
+      log.info({ ...done, due, unknown }, 'evidence was looked through for what is to be renewed');
+    return { due, unknown };
+  }
+
+  return async () => {
+    const done = { renewed: 0, lapsed: 0, asks: 0 };
+    try {
+      await findTerms(deps);
+      await renewEvidence(deps, done);
+    } catch (error) {
+      await note(done).catch((cause: unknown) => log.debug({ err: cause }, 'a run of renewals was not noted'));
+      throw error;
+    }
+    return { ...done, ...(await note(done)) };
+  };
+}

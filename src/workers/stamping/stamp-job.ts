@@ -1,0 +1,159 @@
+import { isTransient } from '../../shared/queue/consumer.ts';
+import type { JobRun } from '../../shared/queue/jobs.ts';
+import { type WorkerReply, workerReplyOf } from '../../shared/queue/sent-reply.ts';
+import type { StampItem, StampJob } from '../../shared/queue/stamp-job.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
+import type { CounterStore } from '../../shared/store/counters.ts';
+import type { RefusalStore } from '../../shared/store/refusals.ts';
+import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
+import type { StoredStamp } from '../../shared/store/stamps.ts';
+import { ProviderError } from '../providers/provider.ts';
+import type { Appending, AppendOutputs, StampedOutput } from './output-appender.ts';
+import type { MakeStamps } from './stamp-maker.ts';
+
+export interface StampProcessorDeps {
+  readonly makeStamps: MakeStamps;
+  readonly appendOutputs: AppendOutputs;
+  readonly refusals: Pick<RefusalStore, 'insertOnce'>;
+  readonly sealedContents: SealedContentStore;
+  readonly counters: Pick<CounterStore, 'addStamps'>;
+  readonly sendReplies: (replyTo: string, replies: readonly WorkerReply[]) => Promise<void>;
+  /** Has a webhook sent for each of these stamps and outputs whose callers asked for one (N3, N6). @throws where the queue does not surely have them all */
+  readonly announce: (items: readonly StampItem[]) => Promise<void>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** How long callers wait, milliseconds. */
+  readonly waitMs: number;
+}
+
+/** In the last tenth of his time a caller is not told of a failure, since the reply might come too late: he is owed the stamp. */
+const shareOfWait = 0.9;
+
+/**
+ * Makes the stamps of one job and answers the API with one reply, and one more for each workflow. The stamp of an output is answered once
+ * the output has its number (W8). If every provider fails, a caller who still waits is told (E9); for one who got 504, and so was promised
+ * the stamp, it is tried again (E11). A request that no TSA takes is never tried again: its id tells that it was refused. An item that fails for
+ * a reason of its own does not keep the others from being made.
+ *
+ * @throws ServiceError `store_unavailable`, ProviderError: the job, or what is left of it, is tried again.
+ */
+export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, run: JobRun) => Promise<void> {
+  const { makeStamps, appendOutputs, refusals, sealedContents, counters, sendReplies, announce, clock, log, waitMs } = deps;
+
+  async function removeContents(items: readonly StampItem[]): Promise<void> {
+    for (const { sealed } of items) if (sealed) await sealedContents.remove(sealed.contentId);
+  }
+
+  /** What is appended of a job to each chain that it has outputs for. An output waits its turn, and nobody else waits with it. */
+  function appendingsOf(
+    jobId: string,
+    items: readonly StampItem[],
+    stored: readonly StoredStamp[],
+    owed: readonly StampItem[],
+  ): Appending[] {
+    const stamps = new Map(stored.map((stamp) => [stamp.tokenId, stamp]));
+    const distinct = new Map(items.map((item) => [item.tokenId, item])).values();
+    const byWorkflow = Map.groupBy(distinct, ({ output }) => output?.workflowId);
+    return [...byWorkflow.values()].flatMap((ofWorkflow) => {
+      const [first] = ofWorkflow;
+      if (!first?.output) return [];
+      const { workflowId, briefingHash } = first.output;
+      const outputs = ofWorkflow.flatMap(({ tokenId, output }): StampedOutput[] => {
+        const stamp = stamps.get(tokenId);
+        return output && stamp ? [{ output, stamp }] : [];
+      });
+      return [
+        { jobId, chain: { workflowId, briefingHash }, outputs, isLast: !owed.some(({ output }) => output?.workflowId === workflowId) },
+      ];
+    });
+  }
+
+  async function appendAndReply({ replyTo, items }: Pick<StampJob, 'replyTo' | 'items'>, appending: Appending): Promise<void> {
+    const appended = await appendOutputs(appending);
+    await announce(items.filter(({ tokenId }) => appended.has(tokenId)));
+    const replies = appending.outputs.map(({ stamp }): WorkerReply => {
+      const record = appended.get(stamp.tokenId);
+      if (!record) return { outcome: 'failed', tokenId: stamp.tokenId, code: 'workflow_closed' };
+      return { ...workerReplyOf(stamp), output: { outputId: record.outputId, sequenceNumber: record.sequenceNumber } };
+    });
+    if (replies.length > 0) await sendReplies(replyTo, replies);
+  }
+
+  const isFinal = ({ acceptedAt, isPromised = false }: StampItem) => !isPromised && clock() - acceptedAt < shareOfWait * waitMs;
+
+  /** Makes and answers what can be, and returns what is still owed. @param others what the job has beside these items and is not done with */
+  async function work(
+    replyTo: string,
+    items: StampItem[],
+    others: readonly StampItem[],
+    run: JobRun,
+    mayExist: boolean,
+  ): Promise<StampItem[]> {
+    const { stored, failed, refused, owed } = await makeStamps(items, { mayExist, isFinal });
+    const storedIds = new Set(stored.map(({ tokenId }) => tokenId));
+    // Before the replies: this job is done again where the queue does not take them.
+    await announce(items.filter(({ tokenId, output }) => !output && storedIds.has(tokenId)));
+    const at = new Date(clock());
+    const ofTsa = refused.filter(({ code }) => code === 'request_refused');
+    // Before the replies: one that is lost leaves its caller with a 504, whose address tells the outcome.
+    await refusals.insertOnce(ofTsa.map(({ item: { tokenId }, fault }) => ({ tokenId, reason: 'request_refused', fault, at })));
+    const appendings = appendingsOf(run.jobId, items, stored, [...owed, ...others]);
+    const ofWorkflows = new Set(appendings.flatMap(({ outputs }) => outputs.map(({ stamp }) => stamp.tokenId)));
+    const made = stored.filter(({ tokenId }) => !ofWorkflows.has(tokenId)).map(workerReplyOf);
+    // The end of the job is sent behind them, on the same connection: it need not wait until Redis has taken them.
+    if (made.length > 0) void sendReplies(replyTo, made);
+    await Promise.all(appendings.map((appending) => appendAndReply({ replyTo, items }, appending)));
+
+    // Last: who is told that nothing was stamped must not get a stamp because the rest of the job is done again. Whose time ran out meanwhile is
+    // not told, and is owed the stamp.
+    const told = failed.filter(({ item }) => isFinal(item));
+    const kept = [...owed, ...failed.filter((one) => !told.includes(one)).map(({ item }) => item)];
+    const contentInUse = new Set([...stored, ...kept].map(({ sealed }) => sealed?.contentId));
+    await removeContents(items.filter(({ sealed }) => sealed && !contentInUse.has(sealed.contentId)));
+    const replies = [
+      ...told.map(({ item: { tokenId }, code }): WorkerReply => ({ outcome: 'failed', tokenId, code })),
+      ...refused.map(({ item: { tokenId }, code, fault }): WorkerReply => ({ outcome: 'failed', tokenId, code, fault })),
+    ];
+    if (replies.length > 0) {
+      if (!(await run.isOurs())) throw new ProviderError('another worker has taken the job over, and answers');
+      void sendReplies(replyTo, replies);
+      counters.addStamps(told.map(({ tally }) => tally));
+    }
+    return kept;
+  }
+
+  /** Does a job. Where one of its items fails for a reason of its own, each item is done alone to find those that can never succeed. */
+  async function workApart({ replyTo, items, isRepeated = false }: StampJob, run: JobRun) {
+    const broken: { readonly item: StampItem; readonly error: unknown }[] = [];
+    try {
+      return { owed: await work(replyTo, items, [], run, run.isRetry || isRepeated), broken };
+    } catch (error) {
+      if (isTransient(error)) throw error;
+    }
+    const owed: StampItem[] = [];
+    for (const [index, item] of items.entries()) {
+      const later = items.slice(index + 1);
+      try {
+        owed.push(...(await work(replyTo, [item], [...later, ...broken.map((one) => one.item)], run, true)));
+      } catch (error) {
+        if (isTransient(error)) {
+          // What was answered is not to be done again.
+          owed.push(item, ...later);
+          break;
+        }
+        log.error({ err: error, requestId: item.requestId, tokenId: item.tokenId }, 'a stamp cannot be made');
+        broken.push({ item, error });
+      }
+    }
+    return { owed, broken };
+  }
+
+  return async (job, run) => {
+    const { owed, broken } = await workApart(job, run);
+    if (owed.length + broken.length === 0) return;
+    await run.keepOnly({ replyTo: job.replyTo, items: [...owed, ...broken.map(({ item }) => item)] });
+    if (owed.length > 0) throw new ProviderError(`${owed.length} stamps are owed`);
+    throw broken[0]?.error;
+  };
+}

@@ -1,0 +1,147 @@
+import type { KeyObject } from 'node:crypto';
+import { stampTokenOf } from '../../shared/contract/stamp.ts';
+import { callbackSchema } from '../../shared/contract/webhook.ts';
+import { type WorkflowCompleteResponse, workflowStampResponseOf } from '../../shared/contract/workflow.ts';
+import { workflowPath } from '../../shared/domain/addresses.ts';
+import { decryptMetadata, deriveKey } from '../../shared/domain/encryption.ts';
+import { TransientError } from '../../shared/domain/service-error.ts';
+import { type JobPayload, type JobRun, NotItsTurnError } from '../../shared/queue/jobs.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
+import type { OutputStore } from '../../shared/store/outputs.ts';
+import type { StampStore } from '../../shared/store/stamps.ts';
+import type { WorkflowStore } from '../../shared/store/workflows.ts';
+import type { TokenJudge } from '../../shared/trust/judge.ts';
+import { type SendWebhook, WebhookError } from './sender.ts';
+import { createShares } from './shares.ts';
+
+export interface WebhookDeps {
+  readonly stamps: Pick<StampStore, 'find'>;
+  readonly outputs: Pick<OutputStore, 'findByTokens'>;
+  readonly workflows: Pick<WorkflowStore, 'find'>;
+  readonly stampKey: () => Promise<KeyObject>;
+  readonly tokenJudge: TokenJudge;
+  /** How many webhooks this worker sends at a time. */
+  readonly webhookPlaces: number;
+  readonly sendWebhook: SendWebhook;
+  readonly publicBaseUrl: string | undefined;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** How long delivery is tried, from the first time on. */
+const tryForMs = 24 * 3_600_000;
+/** How long it waits for a place at most, so that a flood to receivers that hang cannot fill Redis. */
+const waitForMs = 2 * tryForMs;
+/** The job of a workflow's event is sent before what it tells of is done: one that has not come true by then never does. */
+const comesTrueWithinMs = 60_000;
+
+/** What it tells of is not done yet. */
+class NotYetError extends TransientError {
+  override readonly name = 'NotYetError';
+}
+
+type WebhookJob = JobPayload<'webhook'>;
+type StampJob = Extract<WebhookJob, { tokenId: string }>;
+
+/** Where a webhook goes, and what makes its body, which is looked up once there is a place for it. */
+interface Addressed {
+  readonly url: string;
+  /** Only products ask for webhooks (N2). What earlier versions accepted names none, and is all in one share. */
+  readonly product: string | undefined;
+  readonly id: string;
+  readonly body: () => Promise<string | undefined>;
+}
+
+/**
+ * Sends a webhook (N3): the answer that the caller would have had, signed. At least once: a receiver knows it again by its id. It is tried again with
+ * growing pauses for a day. Where its product's share is used up (N5), it waits outside the worker, for two days at most.
+ *
+ * @throws WebhookError, NotYetError when it is to be tried again; NotItsTurnError; ServiceError `store_unavailable`
+ */
+export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run: Pick<JobRun, 'keepOnly'>) => Promise<void> {
+  const { stamps, outputs, workflows, stampKey, tokenJudge, webhookPlaces, sendWebhook, publicBaseUrl = '', clock, log } = deps;
+  const shares = createShares({ places: webhookPlaces, clock });
+  const workerStartedAt = clock();
+  const addressOf = (path: string) => `${publicBaseUrl}${path}`;
+
+  async function bodyOfStamp(tokenId: string, sealedUrl: string | null): Promise<string | undefined> {
+    const stored = await stamps.find(tokenId);
+    if (!stored) return undefined;
+    const [proof] = stored.proofs;
+    // Told anew, so judged anew (V9).
+    const judged = await tokenJudge.judge(proof.token, proof.provider, stored.imprint);
+    if (judged.ok) return JSON.stringify(stampTokenOf(stored, { ...proof, isQualified: judged.isQualified }, sealedUrl));
+    log.error({ tokenId, code: judged.code }, 'a stored stamp does not verify, and no webhook tells of it');
+    return undefined;
+  }
+
+  async function bodyOfOutput(tokenId: string): Promise<string | undefined> {
+    const [output] = await outputs.findByTokens([tokenId]);
+    return output && JSON.stringify(workflowStampResponseOf(output, addressOf));
+  }
+
+  async function ofStamp({ tokenId, callback, event }: StampJob): Promise<Addressed | undefined> {
+    const said = decryptMetadata(deriveKey(await stampKey(), tokenId), tokenId, callback);
+    if (said === undefined) return undefined;
+    const { url, sealed_storage_url, product } = callbackSchema.parse(JSON.parse(said));
+    if (event === 'output.made') return { url, product, id: `output_${tokenId}`, body: () => bodyOfOutput(tokenId) };
+    return { url, product, id: `stamp_${tokenId}`, body: () => bodyOfStamp(tokenId, sealed_storage_url) };
+  }
+
+  async function ofWorkflow({ workflowId, event, acceptedAt }: Exclude<WebhookJob, StampJob>): Promise<Addressed | undefined> {
+    const workflow = await workflows.find(workflowId);
+    if (!workflow?.callbackUrl) return undefined;
+    const { callbackUrl: url, callbackProduct: product, emailVerifiedAt, completedAt, root, status } = workflow;
+    const isDone = event === 'workflow.confirmed' ? emailVerifiedAt !== undefined : status === 'completed';
+    if (!isDone) {
+      if (clock() - acceptedAt > comesTrueWithinMs) return undefined;
+      throw new NotYetError(`${event} is not so yet`);
+    }
+    const completed: WorkflowCompleteResponse | undefined = completedAt && {
+      workflow_id: workflowId,
+      status: 'completed',
+      output_count: root?.outputCount ?? 0,
+      verify_url: addressOf(workflowPath(workflowId)),
+      completed_at: completedAt.toISOString(),
+    };
+    const answer = event === 'workflow.completed' ? completed : { workflow_id: workflowId, status: 'active' };
+    return { url, product, id: `${event.replace('workflow.', '')}_${workflowId}`, body: async () => JSON.stringify(answer) };
+  }
+
+  /** @throws WebhookError where it is to be tried again */
+  async function judgeFailure(job: WebhookJob, startedAt: number, run: Pick<JobRun, 'keepOnly'>, error: WebhookError): Promise<void> {
+    const { firstTriedAt = startedAt } = job;
+    if (error.isFinal || clock() - firstTriedAt >= tryForMs) return;
+    if (job.firstTriedAt === undefined) await run.keepOnly({ ...job, firstTriedAt });
+    throw error;
+  }
+
+  return async (job, run) => {
+    const webhook = 'tokenId' in job ? await ofStamp(job) : await ofWorkflow(job);
+    if (!webhook) return;
+    const { url, product = '', id, body: makeBody } = webhook;
+    const place = shares.take(product, new URL(url).host);
+    const told = { requestId: job.requestId, event: job.event, webhookId: id };
+    if ('waitMs' in place) {
+      // The time before this worker started does not count against a webhook that was never tried: perhaps no worker ran.
+      const waitsSince = job.firstTriedAt ?? Math.max(job.acceptedAt, workerStartedAt);
+      if (clock() - waitsSince <= waitForMs) throw new NotItsTurnError(place.waitMs);
+      log.error({ ...told, fault: 'other webhooks of the same product took every place' }, 'a webhook was given up');
+      return;
+    }
+    const startedAt = clock();
+    try {
+      const body = await makeBody();
+      if (body === undefined) return;
+      await sendWebhook({ url, id, event: job.event, body });
+      log.info({ ...told, outcome: 'done' }, 'a webhook was taken');
+    } catch (error) {
+      if (!(error instanceof WebhookError)) throw error;
+      await judgeFailure(job, startedAt, run, error);
+      log.error({ ...told, fault: error.message }, 'a webhook was given up');
+    } finally {
+      place.release();
+    }
+  };
+}
