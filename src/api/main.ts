@@ -17,8 +17,7 @@ import { buildApp } from './app.ts';
 import { createRateLimits } from './server/rate-limits.ts';
 import { watchWrites } from './server/write-watch.ts';
 import { createServices } from './services.ts';
-import { createReplyLookup } from './stamps/reply-lookup.ts';
-import { createReplyWaiter } from './stamps/reply-waiter.ts';
+import { createReplyLookup, createReplyWaiter } from './stamps/reply-waiter.ts';
 import { openStampJudge } from './verification/stamp-judge.ts';
 
 /** @throws ConfigError where the address cannot be had. */

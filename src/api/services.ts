@@ -17,9 +17,8 @@ import { type AcceptBatch, createStampBatch, type StampBatch } from './stamps/bu
 import { createIdempotency } from './stamps/idempotency.ts';
 import type { ReplyWaiter } from './stamps/reply-waiter.ts';
 import { createSealedDownload, type SealedDownload } from './stamps/sealed-download.ts';
-import { createItemMaker, createStampEncryption } from './stamps/stamp-item.ts';
 import { createStatistics, type Statistics } from './stamps/stamp-list.ts';
-import { createStamping, type Stamping } from './stamps/stamping.ts';
+import { createItemMaker, createStampEncryption, createStamping, type Stamping } from './stamps/stamping.ts';
 import { createHealthService, type HealthService } from './status/health.ts';
 import { createMailStateReader } from './status/mail-state.ts';
 import { pricingOf } from './status/pricing.ts';

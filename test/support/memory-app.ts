@@ -1,8 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { buildApp } from '../../src/api/app.ts';
 import { createServices, type ServicePorts } from '../../src/api/services.ts';
-import { createReplyLookup } from '../../src/api/stamps/reply-lookup.ts';
-import { createReplyWaiter } from '../../src/api/stamps/reply-waiter.ts';
+import { createReplyLookup, createReplyWaiter } from '../../src/api/stamps/reply-waiter.ts';
 import { openStampJudge } from '../../src/api/verification/stamp-judge.ts';
 import type { Acceptance } from '../../src/shared/queue/acceptance.ts';
 import { type StampItem, stampedReplyOf } from '../../src/shared/queue/stamp-job.ts';

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { ServiceError } from '../../src/shared/domain/service-error.ts';
 import { type Proof, sha256Imprint } from '../../src/shared/domain/stamp.ts';
 import { isTransient } from '../../src/shared/queue/consumer.ts';
-import type { WorkerReply } from '../../src/shared/queue/sent-reply.ts';
+import type { WorkerReply } from '../../src/shared/queue/replies.ts';
 import type { StampItem } from '../../src/shared/queue/stamp-job.ts';
 import { openStore } from '../../src/shared/store/store.ts';
 import {

@@ -1,9 +1,16 @@
+import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { contentBytes, type EvidenceRenewal, evidenceRenewal, sealedContentPath, tokenIdPath } from '../../shared/contract/verify.ts';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import type { Imprint } from '../../shared/domain/stamp.ts';
+import type { BodyReader } from '../server/body-reader.ts';
 import type { ApiContext } from '../server/context.ts';
+import { createImprintHash } from '../server/imprint-hash.ts';
 import { json, type OperationContract } from '../server/operation.ts';
-import { createRequestParser } from '../server/validation.ts';
-import { contentDigestsIn, contentType, registerContentBodies } from './content-body.ts';
+import { createRequestParser, RequestValidationError } from '../server/validation.ts';
+import { missingBody } from '../server/validation-items.ts';
+
+const contentType = 'application/octet-stream';
 
 /** For whoever has a service token: a content that is hashed as it arrives takes time, but no memory. */
 const mostBytesOfProducts = 1024 ** 3;
@@ -76,4 +83,22 @@ export function registerEvidenceRenewalRoutes(app: FastifyInstance, context: Api
     reply.header('Cache-Control', 'private, no-store');
     return answer(request, reply, async () => evidenceRenewals.bring(token_id, await sealedDownload.digests(token_id, secret)));
   });
+}
+
+/** Reads the bodies of a scope as content, of which nothing but its hashes is kept. `limitOf`: the most bytes that a caller may send. */
+export function registerContentBodies(scope: FastifyInstance, reader: BodyReader, limitOf: (request: FastifyRequest) => number): void {
+  scope.removeContentTypeParser(['application/json', '*']);
+  scope.addContentTypeParser(contentType, (request: FastifyRequest, payload: IncomingMessage) =>
+    reader.digest(request, payload, limitOf(request)),
+  );
+  const otherType = new ServiceError('unsupported_media_type', `The body must be the content itself, with Content-Type ${contentType}.`);
+  scope.addContentTypeParser('*', async () => Promise.reject(otherType));
+}
+
+/** The hashes of a body. @throws RequestValidationError where there is none */
+export function contentDigestsIn({ body, headers }: FastifyRequest): readonly Imprint[] {
+  if (Array.isArray(body)) return body as readonly Imprint[];
+  // No parser is asked for an empty body: it is the content of an empty file where it has the type of one.
+  if (headers['content-type']?.startsWith(contentType)) return createImprintHash().imprints();
+  throw new RequestValidationError([missingBody]);
 }

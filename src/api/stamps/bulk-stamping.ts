@@ -6,11 +6,9 @@ import { idInBatch } from '../../shared/domain/stamp-id.ts';
 import type { Acceptance } from '../../shared/queue/acceptance.ts';
 import type { StampItem } from '../../shared/queue/stamp-job.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
-import { acceptAllAndWait, acceptAllPromised, type Promised } from './accept-and-wait.ts';
 import { type Idempotency, type IdempotentRequest, type PassLimit, passLimitOnce } from './idempotency.ts';
-import type { Heard } from './reply-waiter.ts';
-import { acceptedAnswerOf, judgedReplyOf, stampAnswerOf } from './stamp-answer.ts';
-import type { Requester, StampingDeps } from './stamping.ts';
+import { acceptAllAndWait, acceptAllPromised, type Heard, type Promised } from './reply-waiter.ts';
+import { acceptedAnswerOf, judgedReplyOf, type Requester, type StampingDeps, stampAnswerOf } from './stamping.ts';
 
 /** Something made, or why it was not. */
 export type Outcome<Made> = { readonly made: Made } | { readonly error: ServiceError };

@@ -1,6 +1,118 @@
-import type { StampReply } from '../../shared/queue/stamp-job.ts';
+import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
+import type { Acceptance } from '../../shared/queue/acceptance.ts';
+import { type StampedReply, type StampItem, type StampReply, stampedReplyOf } from '../../shared/queue/stamp-job.ts';
+import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
 import { answerWithin } from '../../shared/runtime/answer-within.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
+import type { OutputStore } from '../../shared/store/outputs.ts';
+import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
+import type { StampJudge } from '../verification/stamp-judge.ts';
+
+interface Ends {
+  readonly queue: StampQueue;
+  readonly waiter: ReplyWaiter;
+}
+
+/** Puts items into the queue; one that is waited for already (a repeated request) is not queued again. @throws ServiceError as `StampQueue.accept` */
+function enter({ queue, waiter }: Ends, items: readonly StampItem[]): { accepted: Promise<Acceptance>[]; heard: Promise<Heard>[] } {
+  const fresh = items.filter(({ tokenId }) => !waiter.isWaitedFor(tokenId));
+  const accepted = queue.accept(fresh, ({ tokenId }) => waiter.isWaitedFor(tokenId));
+  const heard = waiter.waitForAll(items.map(({ tokenId }) => tokenId));
+  for (const [index, { tokenId }] of fresh.entries()) {
+    accepted[index]!.then(
+      (acceptance) => acceptance === 'acknowledged' && waiter.accepted(tokenId),
+      (error) => waiter.fail(tokenId, error),
+    );
+  }
+  return { accepted, heard };
+}
+
+/** Resolves when the queue has taken one of the items. @throws ServiceError `queue_unavailable` where it took none */
+async function untilAnyIsAccepted(accepted: readonly Promise<Acceptance>[]): Promise<void> {
+  if (accepted.length === 0) return;
+  try {
+    await Promise.any(accepted);
+  } catch (error) {
+    throw error instanceof AggregateError ? error.errors[0] : error;
+  }
+}
+
+/**
+ * Puts an item into the queue and waits for its outcome. No reply: not finished in time, though the job is, or may be, in the queue (E11).
+ *
+ * @throws ServiceError `overloaded`, `queue_unavailable`
+ */
+export const acceptAndWait = async (ends: Ends, item: StampItem): Promise<Heard> => enter(ends, [item]).heard[0]!;
+
+/**
+ * The same for many items, of which each gets its own `outcomeOf` what was heard. Resolves when the queue has answered; the outcomes come as
+ * stamps are made. Where the queue took some of them only, the others' outcome is that of `queue_unavailable`.
+ *
+ * @throws ServiceError `overloaded`, `queue_unavailable`: nothing was accepted
+ */
+export async function acceptAllAndWait<Outcome>(
+  ends: Ends,
+  items: readonly StampItem[],
+  outcomeOf: (heard: Promise<Heard>, item: StampItem) => Promise<Outcome>,
+): Promise<Promise<Outcome>[]> {
+  const { accepted, heard } = enter(ends, items);
+  const outcomes = heard.map((one, index) => outcomeOf(one, items[index]!));
+  await untilAnyIsAccepted(accepted);
+  return outcomes;
+}
+
+interface Promising extends Ends {
+  readonly clock: Clock;
+  /** How long a queue that does not answer is asked again. */
+  readonly waitMs: number;
+}
+
+/** What became of an item that was promised. `reply`: what was heard of it meanwhile, where its caller waits a little first. */
+export interface Promised {
+  readonly acceptance: Acceptance;
+  readonly reply: StampReply | undefined;
+}
+
+const promised = (item: StampItem): StampItem => ({ ...item, isPromised: true });
+
+/** What is heard of each within `patienceMs`, and within the time that every caller has. */
+function hearWithin({ waiter }: Pick<Ends, 'waiter'>, items: readonly StampItem[], patienceMs: number): Promise<StampReply | undefined>[] {
+  if (patienceMs === 0) return items.map(async () => undefined);
+  const over = delay(patienceMs, undefined, { ref: false });
+  return waiter.waitForAll(items.map(({ tokenId }) => tokenId)).map((heard) => Promise.race([heard.then(({ reply }) => reply), over]));
+}
+
+/**
+ * Accepts items that are made for certain, whether their caller waits or not (N1). An item that the queue did not take rejects with
+ * `queue_unavailable`.
+ *
+ * @param patienceMs how long the caller waits for the outcomes first
+ * @throws ServiceError `overloaded`, `queue_unavailable`: nothing was accepted
+ */
+export async function acceptAllPromised(
+  ends: Promising,
+  items: readonly StampItem[],
+  patienceMs: number,
+): Promise<readonly Promise<Promised>[]> {
+  const until = ends.clock() + ends.waitMs;
+  const accepted = ends.queue.accept(items.map(promised), () => ends.clock() < until);
+  const heard = hearWithin(ends, items, patienceMs);
+  const outcomes = accepted.map(async (accepting, index) => {
+    const [acceptance, reply] = await Promise.all([accepting, heard[index]]);
+    return { acceptance, reply };
+  });
+  // The caller gets each error with its outcome. Where nothing was accepted, nobody looks at the outcomes.
+  for (const outcome of outcomes) outcome.catch(() => undefined);
+  await untilAnyIsAccepted(accepted);
+  return outcomes;
+}
+
+/** The same for one item. @throws ServiceError `overloaded`, `queue_unavailable` */
+export async function acceptPromised(ends: Promising, item: StampItem, patienceMs: number): Promise<Promised> {
+  const [outcome] = await acceptAllPromised(ends, [item], patienceMs);
+  return outcome!;
+}
 
 /** After the time of a caller is up, the store is asked once more, and may take this long. */
 const lastLookMs = 1_000;
@@ -109,5 +221,43 @@ export function createReplyWaiter(options: {
     lookUpAll: async () => {
       if (waiting.size > 0) await lookUp([...waiting.keys()]);
     },
+  };
+}
+
+type OutputPlace = NonNullable<StampedReply['output']>;
+
+/**
+ * Looks into the store for stamps that are waited for. What is found is judged (V9); a stamp that does not verify is none, and its address
+ * says so. The stamp of an output is finished only once the output has its number, which is all that is answered of it.
+ */
+export function createReplyLookup(deps: {
+  stamps: Pick<StampStore, 'findMany'>;
+  outputs: Pick<OutputStore, 'findByTokens'>;
+  stampJudge: Pick<StampJudge, 'storedReplyOf'>;
+}) {
+  const { stamps, outputs, stampJudge } = deps;
+
+  async function replyOf(stamp: StoredStamp, output: OutputPlace | undefined): Promise<StampReply | undefined> {
+    if (stamp.caller.kind === 'workflow') return output && { ...stampedReplyOf(stamp), output };
+    // Many may be waited for, and each judgement takes its time.
+    await turn();
+    return stampJudge.storedReplyOf(stamp);
+  }
+
+  return async (tokenIds: readonly string[]): Promise<StampReply[]> => {
+    const stored = await stamps.findMany(tokenIds);
+    const ofWorkflows = stored.filter(({ caller }) => caller.kind === 'workflow').map(({ tokenId }) => tokenId);
+    const numbered = new Map(
+      (ofWorkflows.length > 0 ? await outputs.findByTokens(ofWorkflows) : []).map(({ tokenId, outputId, sequenceNumber }) => [
+        tokenId,
+        { outputId, sequenceNumber },
+      ]),
+    );
+    const replies: StampReply[] = [];
+    for (const stamp of stored) {
+      const reply = await replyOf(stamp, numbered.get(stamp.tokenId));
+      if (reply) replies.push(reply);
+    }
+    return replies;
   };
 }

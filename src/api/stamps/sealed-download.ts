@@ -1,15 +1,15 @@
-import { timingSafeEqual } from 'node:crypto';
+import { createHash, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { crc32 } from 'node:zlib';
 import { containerOf } from '../../shared/archive/asics.ts';
+import { type Cipher, decryptParts, encrypt, keyBytes, nonceBytes, tagBytes } from '../../shared/domain/encryption.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { type Imprint, imprintAlgorithms, isSameImprint } from '../../shared/domain/stamp.ts';
-import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
+import type { SealedContentStore, StoredContent } from '../../shared/store/sealed-content.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import { createHeldEvidenceReader } from '../evidence/held-evidence.ts';
 import { createImprintHash } from '../server/imprint-hash.ts';
 import type { StampJudge } from '../verification/stamp-judge.ts';
-import { digestOfSecret, openContent } from './sealed-envelope.ts';
 
 /** The content of a sealed stamp, for whoever holds its secret address; checked against its hash before any of it is sent (S11). */
 export interface SealedDownload {
@@ -73,4 +73,28 @@ export function createSealedDownload(deps: {
       return Readable.from(containerOf(file, held.bytes), { objectMode: false });
     },
   };
+}
+
+/**
+ * Encrypts sealed content with AES-256-GCM under a key that is derived from the secret in its address (S11). The database holds the
+ * ciphertext and the SHA-256 of the secret, and cannot decrypt it. The nonce is derived from the secret too; that is safe because each
+ * secret encrypts only one content.
+ */
+function cipherOf(secret: string, tokenId: string): Cipher {
+  const material = Buffer.from(hkdfSync('sha256', secret, tokenId, 'qstamp sealed content v1', keyBytes + nonceBytes));
+  return { key: material.subarray(0, keyBytes), nonce: material.subarray(keyBytes) };
+}
+
+/** What is stored of a secret. Lower-case hex. */
+export const digestOfSecret = (secret: string): string => createHash('sha256').update(secret).digest('hex');
+
+/** The content as it is stored: ciphertext, then the tag. */
+export const sealContent = (secret: string, tokenId: string, content: Buffer): Buffer => encrypt(cipherOf(secret, tokenId), content);
+
+/** The content again, piece by piece. @throws Error at its end where a byte was changed */
+export async function* openContent(secret: string, tokenId: string, { size, read }: StoredContent): AsyncGenerator<Buffer> {
+  const end = Math.max(size - tagBytes, 0);
+  const tag: Buffer[] = [];
+  for await (const part of read(end, size)) tag.push(part);
+  yield* decryptParts(cipherOf(secret, tokenId), Buffer.concat(tag), read(0, end));
 }

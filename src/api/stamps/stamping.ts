@@ -1,20 +1,22 @@
-import { randomBytes, randomUUIDv7 } from 'node:crypto';
-import type { AcceptedStamp, StampOrder, StampToken } from '../../shared/contract/stamp.ts';
-import { sealedPath } from '../../shared/domain/addresses.ts';
+import { type KeyObject, randomBytes, randomUUIDv7 } from 'node:crypto';
+import { type AcceptedStamp, type StampOrder, type StampToken, stampTokenOf } from '../../shared/contract/stamp.ts';
+import type { Callback } from '../../shared/contract/webhook.ts';
+import { sealedPath, verifyPath } from '../../shared/domain/addresses.ts';
+import type { Caller } from '../../shared/domain/caller.ts';
+import { deriveKey, encryptMetadata, nonceBytes } from '../../shared/domain/encryption.ts';
+import type { RequestFault } from '../../shared/domain/request-fault.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import type { Asked, StampItem } from '../../shared/queue/stamp-job.ts';
+import type { Acceptance } from '../../shared/queue/acceptance.ts';
+import type { Asked, StampedReply, StampItem } from '../../shared/queue/stamp-job.ts';
 import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
-import type { StampStore } from '../../shared/store/stamps.ts';
+import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 import type { WriteWatch } from '../server/write-watch.ts';
 import type { StampJudge } from '../verification/stamp-judge.ts';
-import { acceptAndWait, acceptPromised } from './accept-and-wait.ts';
 import { type Idempotency, type PassLimit, passLimitOnce } from './idempotency.ts';
-import type { ReplyWaiter } from './reply-waiter.ts';
-import { digestOfSecret, sealContent } from './sealed-envelope.ts';
-import { acceptedAnswerOf, judgedReplyOf, stampAnswerOf } from './stamp-answer.ts';
-import type { Asker, MakeItem } from './stamp-item.ts';
+import { acceptAndWait, acceptPromised, type Heard, type ReplyWaiter } from './reply-waiter.ts';
+import { digestOfSecret, sealContent } from './sealed-download.ts';
 
 /** Who asks for stamps, and under which key and limit. */
 export interface Requester extends Asker {
@@ -137,4 +139,113 @@ export function createStamping(deps: StampingDeps): Stamping {
       return { accepted: acceptedAnswerOf(command.order, tokenId, secret, acceptance), isReplayed: isRepeated };
     },
   };
+}
+
+/** Who asks for a stamp, and what is stored of his request. */
+export interface Asker {
+  readonly caller: Caller;
+  readonly requestId: string;
+  readonly paymentClaim: string | undefined;
+}
+
+/**
+ * The item of an order without its content: what the caller says is encrypted under a key of the stamp (S4, N2). `sealedUrl`: the secret address of
+ * its content.
+ *
+ * @throws ServiceError `store_unavailable`
+ */
+export type MakeItem = (order: StampOrder, tokenId: string, asker: Asker, sealedUrl?: string | null) => Promise<StampItem>;
+
+/** Encrypts what a caller says about a stamp under a key of that stamp. @throws ServiceError `store_unavailable` */
+export type EncryptForStamp = (tokenId: string, said: object) => Promise<string>;
+
+/** `metadataKey`: from it the key of each stamp is derived. */
+export const createStampEncryption =
+  (metadataKey: () => Promise<KeyObject>): EncryptForStamp =>
+  async (tokenId, said) => {
+    const cipher = { key: deriveKey(await metadataKey(), tokenId), nonce: randomBytes(nonceBytes) };
+    return encryptMetadata(cipher, tokenId, JSON.stringify(said));
+  };
+
+export function createItemMaker({ encryptedOf, clock }: { encryptedOf: EncryptForStamp; clock: Clock }): MakeItem {
+  return async ({ imprint, tier, metadata, callbackUrl: url }, tokenId, { caller, requestId, paymentClaim }, sealedUrl = null) => ({
+    tokenId,
+    imprint,
+    tier,
+    caller,
+    acceptedAt: clock(),
+    requestId,
+    ...(metadata && { metadata: await encryptedOf(tokenId, metadata) }),
+    ...(paymentClaim !== undefined && { paymentClaim }),
+    ...(url !== undefined && {
+      callback: await encryptedOf(tokenId, { url, sealed_storage_url: sealedUrl, product: caller.product } satisfies Callback),
+    }),
+  });
+}
+
+/** `provider_failed` (E9), where the reason is a clock that nobody confirms. */
+export class TimeNotAvailableError extends ServiceError {
+  constructor() {
+    super('provider_failed', 'No provider could make the stamp: the clock that it would be stamped by is not confirmed.');
+  }
+}
+
+/** No provider takes what the client's TimeStampReq asks for. */
+export class RequestRefusedError extends Error {
+  override readonly name = 'RequestRefusedError';
+  readonly fault: RequestFault;
+
+  constructor(fault: RequestFault) {
+    super(`no provider takes the request: ${fault}`);
+    this.fault = fault;
+  }
+}
+
+/** The service itself cannot make a stamp that it accepted; an operator has to look at it. */
+export const stampFailed = (tokenId: string): ServiceError =>
+  new ServiceError('internal_error', 'The stamp was accepted and could not be made; the operator of the service has to look at it.', {
+    members: { token_id: tokenId, verify_url: verifyPath(tokenId) },
+  });
+
+/**
+ * What an order is answered once its outcome was heard. `secret`: of the address of sealed content.
+ *
+ * @throws ServiceError `provider_failed` (E9), `stamp_pending` (E11), `internal_error`; RequestRefusedError
+ */
+export function stampAnswerOf(order: StampOrder, tokenId: string, secret: string | undefined, { reply, isAccepted }: Heard): StampToken {
+  const verify_url = verifyPath(tokenId);
+  const sealed_storage_url = secret === undefined ? null : sealedPath(tokenId, secret);
+  if (reply?.outcome === 'stamped') return stampTokenOf({ ...order, tokenId }, reply, sealed_storage_url);
+  if (reply?.fault !== undefined) throw new RequestRefusedError(reply.fault);
+  if (reply?.code === 'time_unavailable') throw new TimeNotAvailableError();
+  if (reply?.code === 'stamp_failed') throw stampFailed(tokenId);
+  if (reply) throw new ServiceError('provider_failed', 'No provider could make the stamp.');
+  const detail = isAccepted
+    ? 'The stamp was accepted and is not finished yet; it will be readable at verify_url.'
+    : 'The queue did not say whether it took the stamp; if it did, the stamp will be readable at verify_url.';
+  throw new ServiceError('stamp_pending', detail, {
+    retryAfterSeconds: 5,
+    members: { token_id: tokenId, verify_url, ...(sealed_storage_url !== null && { sealed_storage_url }) },
+  });
+}
+
+/** What is answered before the stamp is made (N1). @throws ServiceError `stamp_pending` where nobody knows whether the queue has it (E11) */
+export function acceptedAnswerOf(order: StampOrder, tokenId: string, secret: string | undefined, acceptance: Acceptance): AcceptedStamp {
+  if (acceptance === 'unanswered') stampAnswerOf(order, tokenId, secret, { reply: undefined, isAccepted: false });
+  const sealed_storage_url = secret === undefined ? null : sealedPath(tokenId, secret);
+  return { token_id: tokenId, status: 'accepted', verify_url: verifyPath(tokenId), sealed_storage_url };
+}
+
+/**
+ * The reply for a stamp that an earlier request made, judged again (V9).
+ *
+ * @throws ServiceError `internal_error` where it does not verify
+ */
+export async function judgedReplyOf(stampJudge: Pick<StampJudge, 'storedReplyOf'>, stored: StoredStamp): Promise<StampedReply> {
+  const reply = await stampJudge.storedReplyOf(stored);
+  if (reply) return reply;
+  const { tokenId } = stored;
+  throw new ServiceError('internal_error', 'The stored stamp does not verify; verify_url says why.', {
+    members: { token_id: tokenId, verify_url: verifyPath(tokenId) },
+  });
 }

@@ -3,8 +3,8 @@ import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
 import { answerWithin } from '../../shared/runtime/answer-within.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { WriteWatch } from '../server/write-watch.ts';
-import { worstClockOf } from './clock-state.ts';
 import { mailStateOf } from './mail-state.ts';
+import { worstClockOf } from './service-state.ts';
 
 /** How long a dependency may take to answer before it counts as down. */
 const checkTimeoutMs = 1_000;

@@ -1,8 +1,13 @@
 import type { ProviderStatus } from '../../shared/contract/status.ts';
-import { type MailState, type Qualification, type ServiceState, serviceStates } from '../../shared/domain/service-state.ts';
+import {
+  type ClockState,
+  type MailState,
+  type Qualification,
+  type ServiceState,
+  serviceStates,
+} from '../../shared/domain/service-state.ts';
 import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
 import type { Refusing } from '../server/write-watch.ts';
-import { worstClockOf } from './clock-state.ts';
 
 /** What could be seen of the service's parts at one moment; undefined is what did not answer. */
 export interface Sighting {
@@ -143,4 +148,15 @@ export function assess(sighting: Sighting): Assessment {
       mailPart,
     ],
   };
+}
+
+const worstFirst: readonly ClockState[] = ['off', 'unknown', 'unchecked', 'ok'];
+
+/** What the workers say of the clocks that keys of one's own stamp by: the worst of it; undefined where there is no such key. */
+export function worstClockOf(views: readonly ProviderHealth[]): { state: ClockState; driftMs: number | null } | undefined {
+  const clocks = views.flatMap(({ clock }) => clock ?? []);
+  const state = worstFirst.find((each) => clocks.some((clock) => clock.state === each));
+  if (state === undefined) return undefined;
+  const drifts = clocks.flatMap(({ driftMs }) => driftMs ?? []).sort((a, b) => Math.abs(b) - Math.abs(a));
+  return { state, driftMs: drifts[0] ?? null };
 }

@@ -13,8 +13,7 @@ import {
 } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { TrustSettings } from '../../shared/trust/trusted-providers.ts';
-import { RequestRefusedError, TimeNotAvailableError } from '../stamps/stamp-answer.ts';
-import type { Stamping } from '../stamps/stamping.ts';
+import { RequestRefusedError, type Stamping, TimeNotAvailableError } from '../stamps/stamping.ts';
 
 /** A request of a time-stamp client, and who sends it. */
 export interface DoorQuery {

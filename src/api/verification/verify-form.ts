@@ -1,11 +1,13 @@
-import type { FastifyInstance } from 'fastify';
+import type { IncomingMessage } from 'node:http';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { verifyForm } from '../../shared/contract/verify.ts';
+import type { BodyReader } from '../server/body-reader.ts';
 import type { ApiContext } from '../server/context.ts';
 import { type OperationContract, page } from '../server/operation.ts';
 import { createRequestParser } from '../server/validation.ts';
-import { formType, registerFormBody } from './form-body.ts';
 
 const tag = 'Verification';
+const formType = 'application/x-www-form-urlencoded';
 /** A token of 1 MiB in base64, of which a form writes some characters as three. */
 const bodyLimit = 2 * 1024 * 1024;
 
@@ -40,5 +42,13 @@ export function registerVerifyForm(app: FastifyInstance, { stampPages, reader, l
       reply.header('Cache-Control', 'no-store');
       return reply.page('verify-form', { asked: { token, hash, verdict: await stampPages.raw(token, hash) } });
     });
+  });
+}
+
+/** Reads what a form of a page sends as an object of its fields, in this scope. */
+export function registerFormBody(scope: FastifyInstance, reader: BodyReader): void {
+  scope.addContentTypeParser(formType, async (request: FastifyRequest, payload: IncomingMessage) => {
+    const bytes = await reader.read(request, payload);
+    return Object.fromEntries(new URLSearchParams(bytes.toString()));
   });
 }

@@ -9,7 +9,7 @@ import type { WorkflowStore } from '../../shared/store/workflows.ts';
 import type { WriteWatch } from '../server/write-watch.ts';
 import type { Idempotency } from '../stamps/idempotency.ts';
 import type { ReplyWaiter } from '../stamps/reply-waiter.ts';
-import type { EncryptForStamp } from '../stamps/stamp-item.ts';
+import type { EncryptForStamp } from '../stamps/stamping.ts';
 import type { StampJudge } from '../verification/stamp-judge.ts';
 
 /** What the operations on workflows work with. */

@@ -1,6 +1,6 @@
 import { isTransient } from '../../shared/queue/consumer.ts';
 import type { JobRun } from '../../shared/queue/jobs.ts';
-import { type WorkerReply, workerReplyOf } from '../../shared/queue/sent-reply.ts';
+import { type WorkerReply, workerReplyOf } from '../../shared/queue/replies.ts';
 import type { StampItem, StampJob } from '../../shared/queue/stamp-job.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';

@@ -1,6 +1,6 @@
 import { createSecretKey, randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { createReplyLookup } from '../../../src/api/stamps/reply-lookup.ts';
+import { createReplyLookup } from '../../../src/api/stamps/reply-waiter.ts';
 import { openStampJudge } from '../../../src/api/verification/stamp-judge.ts';
 import { createCompletion } from '../../../src/api/workflows/complete.ts';
 import { createStampMarks } from '../../../src/api/workflows/stamp-marks.ts';

@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream';
 import type { EvidenceDocument } from '../../../shared/contract/evidence-bundle.ts';
-import { inChunks } from './chunks.ts';
-import type { Evidence, EvidenceSeal, EvidenceStamp } from './contents.ts';
+import { type Evidence, type EvidenceSeal, type EvidenceStamp, inChunks } from './contents.ts';
 
 const stampShown = ({ kind, bytes }: EvidenceStamp) => ({ kind, token: kind === 'none' ? null : bytes.toString('base64') });
 

@@ -17,8 +17,7 @@ import {
 import { firstTokenOf } from '../../../shared/rfc3161/index.ts';
 import { createViewEngine, viewsFolder } from '../../../shared/views/engine.ts';
 import type { BundledCertificate } from './certificates.ts';
-import { inChunks } from './chunks.ts';
-import type { Evidence, EvidenceSeal } from './contents.ts';
+import { type Evidence, type EvidenceSeal, inChunks } from './contents.ts';
 
 const engine = createViewEngine();
 let script: string | undefined;
