@@ -4,11 +4,8 @@ import type { Config } from '../shared/runtime/config.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import { operatorOf } from '../shared/views/operator.ts';
-import { registerOpenApi } from './docs/index.ts';
-import { registerWorkflowEvidenceRoutes } from './evidence/bundle-routes.ts';
-import { registerCoseRoutes } from './evidence/cose-routes.ts';
-import { registerPublishedWorkflowRoutes } from './evidence/published-routes.ts';
-import { registerEvidenceRenewalRoutes } from './evidence/renewal-routes.ts';
+import { registerDocs } from './docs/index.ts';
+import { registerEvidence } from './evidence/index.ts';
 import { registerMcp } from './mcp/index.ts';
 import { smallBodyBytes } from './server/body-reader.ts';
 import { createHopTrust } from './server/client-address.ts';
@@ -25,20 +22,11 @@ import { createEdgeServerOptions } from './server/server-options.ts';
 import { registerPathRule } from './server/validation.ts';
 import { registerViews } from './server/views.ts';
 import type { Services } from './services.ts';
-import { registerAgentRoutes } from './stamps/agent-routes.ts';
-import { registerStampBatchRoutes } from './stamps/bulk-routes.ts';
-import { registerInternalRoutes } from './stamps/product-routes.ts';
-import { registerSealedRoutes } from './stamps/sealed-routes.ts';
-import { registerHealthRoutes } from './status/health-routes.ts';
-import { registerPricingRoutes } from './status/pricing-route.ts';
-import { registerStartRoute } from './status/start-route.ts';
-import { registerStatusRoutes } from './status/status-routes.ts';
-import { registerTsaRoutes } from './tsa-door/index.ts';
-import { registerVerifyForm } from './verification/verify-form.ts';
-import { registerVerifyRoutes } from './verification/verify-routes.ts';
-import { registerPageRoutes } from './workflows/page-route.ts';
-import { registerVerifyUserRoutes } from './workflows/verify-user-routes.ts';
-import { registerWorkflowRoutes } from './workflows/workflow-routes.ts';
+import { registerStamps } from './stamps/index.ts';
+import { registerStatus } from './status/index.ts';
+import { registerTsaDoor } from './tsa-door/index.ts';
+import { registerVerification } from './verification/index.ts';
+import { registerWorkflows } from './workflows/index.ts';
 
 export interface AppDeps {
   readonly config: Config;
@@ -67,26 +55,15 @@ function createServer(log: FastifyBaseLogger, trustProxy: string[]): FastifyInst
   });
 }
 
-const routes = [
-  registerHealthRoutes,
-  registerInternalRoutes,
-  registerAgentRoutes,
-  registerStampBatchRoutes,
-  registerVerifyRoutes,
-  registerVerifyForm,
-  registerSealedRoutes,
-  registerEvidenceRenewalRoutes,
-  registerWorkflowRoutes,
-  registerPublishedWorkflowRoutes,
-  registerWorkflowEvidenceRoutes,
-  registerCoseRoutes,
-  registerVerifyUserRoutes,
-  registerPageRoutes,
+/** What the service can do, a folder each. */
+const capabilities = [
+  registerStatus,
+  registerStamps,
+  registerVerification,
+  registerWorkflows,
+  registerEvidence,
+  registerTsaDoor,
   registerMcp,
-  registerTsaRoutes,
-  registerStatusRoutes,
-  registerPricingRoutes,
-  registerStartRoute,
 ];
 
 /** Puts plugins and routes together, in an order that matters: hooks count only for routes registered after them. Does not listen. */
@@ -102,10 +79,10 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   registerHostRule(app);
   registerForeignBodies(app, createForeignOrigins(app, config.PUBLIC_BASE_URL));
   registerPathRule(app);
-  const context = createContext(app, { config, services, limits });
+  const context = { ...createContext(app, { config, limits }), ...services };
   registerJsonBody(app, context.reader);
   await registerViews(app, { operator: operatorOf(config) });
-  registerOpenApi(app);
-  for (const register of routes) register(app, context);
+  registerDocs(app);
+  for (const register of capabilities) register(app, context);
   return app;
 }

@@ -17,8 +17,8 @@ import { buildApp } from './app.ts';
 import { createRateLimits } from './server/rate-limits.ts';
 import { watchWrites } from './server/write-watch.ts';
 import { createServices } from './services.ts';
-import { createReplyLookup, createReplyWaiter } from './stamps/reply-waiter.ts';
-import { openStampJudge } from './verification/stamp-judge.ts';
+import { createReplyLookup, createReplyWaiter } from './stamps/index.ts';
+import { openStampJudge } from './verification/index.ts';
 
 /** @throws ConfigError where the address cannot be had. */
 async function listen(app: FastifyInstance, { HOST: host, PORT: port }: Config): Promise<string> {

@@ -3,9 +3,7 @@ import { systemClock } from '../shared/runtime/clock.ts';
 import { ConfigError, loadProviderConfig } from '../shared/runtime/config.ts';
 import { createLogger } from '../shared/runtime/log.ts';
 import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
-import { checkProvider, type ProviderCheck } from './providers/check.ts';
-import { openTsas } from './providers/open-provider.ts';
-import type { Rfc3161Provider } from './providers/rfc3161.ts';
+import { checkProvider, openTsas, type ProviderCheck, type Rfc3161Provider } from './providers/index.ts';
 
 const usage = `qstamp check-providers: asks each configured provider for one stamp, which nobody keeps
 

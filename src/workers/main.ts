@@ -19,14 +19,11 @@ import { createTokenJudge } from '../shared/trust/judge.ts';
 import { canServeQualified, loadTrustSettings } from '../shared/trust/trusted-providers.ts';
 import { createViewEngine } from '../shared/views/engine.ts';
 import { operatorOf } from '../shared/views/operator.ts';
-import { openProvider, openTsas } from './providers/open-provider.ts';
+import { openProvider, openTsas } from './providers/index.ts';
 import { createProcessors } from './registry.ts';
-import { recordFailedStamps } from './stamping/failed-stamps.ts';
-import { withSpaceRecord } from './stamping/space-record.ts';
-import { createAnnouncements } from './webhooks/announcements.ts';
-import { createWebhookSender } from './webhooks/sender.ts';
-import { withMailRecord } from './workflows/mail-record.ts';
-import { createMailTransport } from './workflows/transport.ts';
+import { recordFailedStamps, withSpaceRecord } from './stamping/index.ts';
+import { createAnnouncements, createWebhookSender } from './webhooks/index.ts';
+import { createMailTransport, withMailRecord } from './workflows/index.ts';
 
 const sweepEveryMs = 3_600_000;
 /** A store that is away, or takes longer, is waited for no longer: it is prepared beside the jobs. */

@@ -5,13 +5,21 @@ import type { CounterStore } from '../shared/store/counters.ts';
 import type { OutputStore } from '../shared/store/outputs.ts';
 import type { StampStore } from '../shared/store/stamps.ts';
 import { createSweepProcessor } from './housekeeping/index.ts';
-import { createRenewProcessor, type RenewProcessorDeps } from './renewal/renewal-job.ts';
-import { createOutputAppender } from './stamping/output-appender.ts';
-import { createStampProcessor, type StampProcessorDeps } from './stamping/stamp-job.ts';
-import { createStampMaker, type StampMakerDeps } from './stamping/stamp-maker.ts';
-import { createWebhookProcessor, type WebhookDeps } from './webhooks/webhook-job.ts';
-import { createWorkflowCompletionProcessor, type WorkflowCompletionDeps } from './workflows/completion.ts';
-import { createOtpMailProcessor, type OtpMailDeps } from './workflows/otp-mail.ts';
+import { createRenewProcessor, type RenewProcessorDeps } from './renewal/index.ts';
+import {
+  createOutputAppender,
+  createStampMaker,
+  createStampProcessor,
+  type StampMakerDeps,
+  type StampProcessorDeps,
+} from './stamping/index.ts';
+import { createWebhookProcessor, type WebhookDeps } from './webhooks/index.ts';
+import {
+  createOtpMailProcessor,
+  createWorkflowCompletionProcessor,
+  type OtpMailDeps,
+  type WorkflowCompletionDeps,
+} from './workflows/index.ts';
 
 export type WorkerDeps = StampMakerDeps &
   Pick<StampProcessorDeps, 'refusals' | 'sealedContents' | 'sendReplies' | 'waitMs'> &

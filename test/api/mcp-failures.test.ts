@@ -2,7 +2,6 @@ import { fastify } from 'fastify';
 import { expect, test } from 'vitest';
 import { registerMcp } from '../../src/api/mcp/index.ts';
 import { createBodyReader } from '../../src/api/server/body-reader.ts';
-import type { ApiContext } from '../../src/api/server/context.ts';
 import { registerErrorHandler } from '../../src/api/server/errors.ts';
 import { registerJsonBody } from '../../src/api/server/json-body.ts';
 import { ServiceError } from '../../src/shared/domain/service-error.ts';
@@ -27,7 +26,7 @@ async function callBroken(failure: Error) {
     verification: { byId: fail, raw: fail },
     sealedMaxBytes: 100,
   };
-  registerMcp(app, context as unknown as ApiContext);
+  registerMcp(app, context as unknown as Parameters<typeof registerMcp>[1]);
   const payload = [rpc('tools/call', { name: 'service_verify_token', arguments: { token: 'x' } }, 'a'), rpc('ping', undefined, 'b')];
   const answer = await app.inject({ method: 'POST', url: '/mcp', payload });
   await app.close();

@@ -3,6 +3,32 @@ import { type ImportGraph, withoutComments } from './import-graph.ts';
 /** The rooms of `src/`; none imports another, all may import `shared` (rule 1). */
 const rooms = ['api', 'workers', 'operator', 'cli', 'tsa'];
 
+/** The folders of the API and of the workers, one for each capability, each with those that it may import, by their `index.ts` only (rule 1). */
+const capabilities: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  api: {
+    server: [],
+    stamps: ['server'],
+    verification: ['server'],
+    workflows: ['server', 'stamps', 'verification'],
+    evidence: ['server', 'stamps', 'verification', 'workflows'],
+    'tsa-door': ['server', 'stamps', 'verification'],
+    mcp: ['server', 'stamps', 'verification', 'workflows'],
+    status: ['server', 'stamps', 'verification'],
+    docs: ['server'],
+  },
+  workers: {
+    providers: [],
+    stamping: ['providers'],
+    workflows: ['providers', 'stamping'],
+    renewal: ['providers'],
+    webhooks: [],
+    housekeeping: [],
+  },
+};
+
+/** The one capability without a door: what it has is for all. */
+const openCapability = 'server';
+
 /**
  * The layers of `src/shared`, each with those that it may import: only such as stand above it (rule 1). Store and queue meet in
  * neither: what they both speak of is in `domain`.
@@ -23,6 +49,9 @@ const layers: Readonly<Record<string, readonly string[]>> = {
 const libraryLayers = ['refusal', 'asn1', 'x509', 'cms', 'tsp', 'issue', 'ers'];
 const libraryDoor = 'src/shared/rfc3161/index.ts';
 
+/** What commands of operators do as workers do: they ask TSAs, and renew evidence (rule 1). */
+const operatorMayUse = ['src/workers/providers/index.ts', 'src/workers/renewal/index.ts'];
+
 /** Rule 2: pure layers import no package but this. */
 const pureLayers = ['rfc3161', 'domain'];
 const purePackages = ['node:crypto'];
@@ -37,10 +66,10 @@ const homes: readonly { readonly matches: RegExp; readonly places: readonly stri
   { matches: /^(fastify|@fastify\/.*)$/, places: ['src/api'] },
   { matches: /^(bullmq|ioredis)$/, places: ['src/shared/queue', 'src/api/server/rate-limits.ts', ...mains] },
   { matches: /^(mongodb|bson)$/, places: ['src/shared/store'] },
-  { matches: /^nodemailer$/, places: ['src/workers/mail'] },
+  { matches: /^nodemailer$/, places: ['src/workers/workflows'] },
   // Asking somebody over HTTP: the workers ask providers, the command asks the service, the TSA and the metrics are asked.
   { matches: /^(node:https|undici)$/, places: ['src/workers', 'src/cli'] },
-  { matches: /^node:http2?$/, places: ['src/workers', 'src/cli', 'src/tsa', 'src/shared/runtime/metrics.ts', 'src/api/http'] },
+  { matches: /^node:http2?$/, places: ['src/workers', 'src/cli', 'src/tsa', 'src/shared/runtime/metrics.ts', 'src/api'] },
 ];
 
 /** Two processes import each module of `shared` (rule 3), but for these, each for a reason. */
@@ -56,6 +85,11 @@ const isIn = (path: string, ...places: readonly string[]) => places.some((place)
 const roomOf = (path: string) => rooms.find((room) => isIn(path, `src/${room}`)) ?? (isIn(path, 'src/shared') ? 'shared' : undefined);
 const layerOf = (path: string) => /^src\/shared\/([^/]+)\/./.exec(path)?.[1];
 const libraryLayerOf = (path: string) => /^src\/shared\/rfc3161\/([^/]+)\/./.exec(path)?.[1];
+/** The room and the capability of a file, where it is in one. */
+function capabilityOf(path: string): { readonly room: string; readonly name: string; readonly isDoor: boolean } | undefined {
+  const [, room = '', name = '', file = ''] = /^src\/([^/]+)\/([^/]+)\/(.+)$/.exec(path) ?? [];
+  return room in capabilities ? { room, name, isDoor: file === 'index.ts' || name === openCapability } : undefined;
+}
 const packageOf = (specifier: string) =>
   specifier
     .split('/')
@@ -70,9 +104,9 @@ const law: readonly Fault[] = [
   (_, target) => (/^(test|scripts|bench)\//.test(target) ? 'rule 1, the service imports only what is in src' : undefined),
   (from, target) => {
     const to = roomOf(target);
-    return to !== undefined && to !== roomOf(from) && to !== 'shared'
-      ? `rule 1, ${roomOf(from)} may import only itself and shared`
-      : undefined;
+    if (to === undefined || to === roomOf(from) || to === 'shared') return undefined;
+    if (roomOf(from) === 'operator' && isIn(target, ...operatorMayUse)) return undefined;
+    return `rule 1, ${roomOf(from)} may import only itself and shared`;
   },
   (from, target) => {
     const [layer, other] = [layerOf(from), layerOf(target)];
@@ -103,13 +137,26 @@ const law: readonly Fault[] = [
       ? 'rule 3, the command needs no server of ours'
       : undefined;
   },
+  (from, target) => {
+    const [own, other] = [capabilityOf(from), capabilityOf(target)];
+    const folders = capabilities[other?.room ?? ''];
+    if (!other || !folders || own?.room !== other.room || own.name === other.name) return undefined;
+    const allowed = folders[own.name] ?? [];
+    return allowed.includes(other.name) ? undefined : `rule 1, ${own.name} may import only ${allowed.join(', ') || 'itself'}`;
+  },
+  (from, target) => {
+    const [own, other] = [capabilityOf(from), capabilityOf(target)];
+    return other && !other.isDoor && (own?.room !== other.room || own.name !== other.name)
+      ? 'rule 1, a capability is entered by its index.ts'
+      : undefined;
+  },
+  (from) => {
+    const capability = capabilityOf(from);
+    return capability && !(capability.name in capabilities[capability.room]!) ? 'rule 1, every folder is a capability' : undefined;
+  },
   (from, target) =>
-    isIn(from, 'src/api/services') && (packageOf(target) === 'fastify' || isIn(target, 'src/api/http', 'src/api/routes', 'src/api/mcp'))
-      ? 'rule 4, a service sees no request or reply'
-      : undefined,
-  (from, target) =>
-    isIn(from, 'src/api/routes', 'src/api/mcp') && isIn(target, 'src/shared/store', 'src/shared/queue', 'src/shared/trust')
-      ? 'rule 4, a route is a schema and a call'
+    isIn(from, 'src/api/mcp') && isIn(target, 'src/shared/store', 'src/shared/queue', 'src/shared/trust')
+      ? 'rule 4, a tool is a schema and a call'
       : undefined,
 ];
 
@@ -150,6 +197,15 @@ function findLonely(graph: ImportGraph): string[] {
     .map((path) => `${path}: rule 3, what is not imported by two processes does not live in shared`);
 }
 
+/** Files of the API that see requests and also what services work with (rule 4). The doors put both together. */
+function findMixed(graph: ImportGraph): string[] {
+  const isOfServices = (target: string) => isIn(target, 'src/shared/store', 'src/shared/queue', 'src/shared/trust');
+  return [...graph]
+    .filter(([path, targets]) => capabilityOf(path)?.room === 'api' && !path.endsWith('/index.ts') && targets.includes('fastify'))
+    .filter(([, targets]) => targets.some(isOfServices))
+    .map(([path]) => `${path}: rule 4, what sees a request does no business, and a service sees none`);
+}
+
 /** What breaks the rules of the architecture that imports can break (rules 1 to 4), one line each. */
 export function checkImports(graph: ImportGraph): string[] {
   const imports = [...graph].flatMap(([from, targets]) => targets.map((target) => ({ from, target })));
@@ -162,7 +218,7 @@ export function checkImports(graph: ImportGraph): string[] {
   const missing = imports
     .filter(({ target }) => isIn(target, 'src') && !graph.has(target))
     .map(({ from, target }) => `${from} imports ${target}: no such file`);
-  return [...broken, ...missing, ...findCycles(graph), ...findLonely(graph)];
+  return [...broken, ...missing, ...findCycles(graph), ...findLonely(graph), ...findMixed(graph)];
 }
 
 /** What breaks a rule though nothing is imported for it, and where it may stand all the same. */

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { ErrorPage, VerifyUserPage } from '../../src/api/server/page-models.ts';
+import type { ErrorPage } from '../../src/api/server/error-page.ts';
 import type { ProvedStamp, StampMark } from '../../src/api/verification/stamp-model.ts';
 import type { VerdictShown, VerifyPage } from '../../src/api/verification/verify-model.ts';
-import type { OutputRow, WorkflowPage } from '../../src/api/workflows/workflow-model.ts';
+import type { OutputRow, VerifyUserPage, WorkflowPage } from '../../src/api/workflows/workflow-model.ts';
 import type { WorkflowTier } from '../../src/shared/domain/tiers.ts';
 
 import { sealHashes } from './page-record.ts';

@@ -1,4 +1,4 @@
-import type { PageModels } from '../../src/api/server/page-models.ts';
+import type { PageModels } from '../../src/api/server/views.ts';
 import type { StatusFigures } from '../../src/api/status/status.ts';
 
 /** Models of the status page and of the start page, as the service would make them. */

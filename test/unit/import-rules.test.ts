@@ -43,9 +43,9 @@ describe('the check of the rules', () => {
   /** An import that breaks each line of the law, and how it is told. */
   const planted: readonly (readonly [from: string, target: string, rule: string])[] = [
     ['src/a.ts', 'src/shared/domain/a.ts', 'rule 1, every source file'],
-    ['src/api/services/a.ts', 'scripts/stack/b.ts', 'rule 1, the service imports only'],
-    ['src/api/services/a.ts', 'src/workers/providers/a.ts', 'rule 1, api may import only'],
-    ['src/shared/store/a.ts', 'src/api/services/a.ts', 'rule 1, shared may import only'],
+    ['src/api/stamps/a.ts', 'scripts/stack/b.ts', 'rule 1, the service imports only'],
+    ['src/api/stamps/a.ts', 'src/workers/providers/a.ts', 'rule 1, api may import only'],
+    ['src/shared/store/a.ts', 'src/api/stamps/a.ts', 'rule 1, shared may import only'],
     ['src/shared/runtime/a.ts', 'src/shared/loose.ts', 'rule 1, a module of shared'],
     ['src/shared/domain/a.ts', 'src/shared/contract/a.ts', 'rule 1, domain may import only'],
     ['src/shared/rfc3161/asn1/a.ts', 'src/shared/rfc3161/tsp/a.ts', 'rule 1, the library imports downward'],
@@ -53,13 +53,35 @@ describe('the check of the rules', () => {
     ['src/shared/domain/a.ts', 'zod', 'rule 2'],
     ['src/workers/main.ts', 'fastify', 'rule 3'],
     ['src/cli/main.ts', 'src/shared/store/a.ts', 'rule 3, the command'],
-    ['src/api/services/a.ts', 'src/shared/domain/lonely.ts', 'rule 3, what is not imported by two'],
-    ['src/api/services/a.ts', 'fastify', 'rule 4, a service'],
-    ['src/api/routes/a.ts', 'src/shared/store/a.ts', 'rule 4, a route'],
+    ['src/api/stamps/a.ts', 'src/shared/domain/lonely.ts', 'rule 3, what is not imported by two'],
+    ['src/api/mcp/tools/a.ts', 'src/shared/store/a.ts', 'rule 4, a tool'],
+    ['src/api/server/a.ts', 'src/api/stamps/index.ts', 'rule 1, server may import only itself'],
+    ['src/api/stamps/a.ts', 'src/api/verification/index.ts', 'rule 1, stamps may import only server'],
+    ['src/api/verification/a.ts', 'src/api/stamps/index.ts', 'rule 1, verification may import only server'],
+    ['src/api/workflows/a.ts', 'src/api/evidence/index.ts', 'rule 1, workflows may import only'],
+    ['src/api/evidence/a.ts', 'src/api/mcp/index.ts', 'rule 1, evidence may import only'],
+    ['src/api/tsa-door/a.ts', 'src/api/workflows/index.ts', 'rule 1, tsa-door may import only'],
+    ['src/api/mcp/a.ts', 'src/api/evidence/index.ts', 'rule 1, mcp may import only'],
+    ['src/api/status/a.ts', 'src/api/workflows/index.ts', 'rule 1, status may import only'],
+    ['src/api/docs/a.ts', 'src/api/stamps/index.ts', 'rule 1, docs may import only'],
+    ['src/api/workflows/a.ts', 'src/api/stamps/stamping.ts', 'rule 1, a capability is entered by its index.ts'],
+    ['src/api/app.ts', 'src/api/stamps/stamping.ts', 'rule 1, a capability is entered by its index.ts'],
+    ['src/workers/providers/a.ts', 'src/workers/stamping/index.ts', 'rule 1, providers may import only'],
+    ['src/workers/stamping/a.ts', 'src/workers/providers/pool.ts', 'rule 1, a capability is entered by its index.ts'],
+    ['src/operator/a.ts', 'src/workers/stamping/index.ts', 'rule 1, operator may import only'],
+    ['src/api/helpers/a.ts', 'zod', 'rule 1, every folder is a capability'],
   ];
   test.each(planted)('finds that %s must not import %s', (from, target, rule) => {
     const graph = new Map(Object.entries({ [from]: [target], [target]: [] }));
     expect(checkImports(graph)).toContainEqual(expect.stringContaining(rule));
+  });
+
+  test('finds a file that sees a request and reads the store', () => {
+    const graph = new Map([
+      ['src/api/stamps/a.ts', ['fastify', 'src/shared/store/a.ts']],
+      ['src/shared/store/a.ts', []],
+    ]);
+    expect(checkImports(graph)).toEqual([expect.stringContaining('rule 4, what sees a request')]);
   });
 
   test.each([
@@ -84,9 +106,9 @@ describe('the check of the rules', () => {
 
   test.each([
     ['rule 3', 'src/api/app.ts', 'const a = process.env.HOME;'],
-    ['rule 3', 'src/api/services/a.ts', 'const answer = await fetch(url);'],
-    ['rule 7', 'src/api/routes/a.ts', 'const body = z.object({ hash: z.string() });'],
-    ['rule 8', 'src/api/services/a.ts', 'readFileSync(settings.auth.passwordFile)'],
+    ['rule 3', 'src/api/stamps/a.ts', 'const answer = await fetch(url);'],
+    ['rule 7', 'src/api/stamps/a.ts', 'const body = z.object({ hash: z.string() });'],
+    ['rule 8', 'src/api/stamps/a.ts', 'readFileSync(settings.auth.passwordFile)'],
   ])('finds what breaks %s in %s: %s', (rule, path, source) => {
     expect(checkSource(path, source)).toEqual([expect.stringContaining(rule)]);
   });

@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
-import { idInBatch } from '../../src/shared/domain/stamp-id.ts';
+import { idInSeries } from '../../src/shared/domain/stamp-id.ts';
 import { announceOutputs, createOutputOrder } from '../../src/shared/queue/output-order.ts';
 import { openStore } from '../../src/shared/store/store.ts';
 import { recordFailedStamps } from '../../src/workers/stamping/failed-stamps.ts';
@@ -16,7 +16,7 @@ test('E11: what was given up is told to its callers and to its address, and no l
   const workflowId = randomUUIDv7();
   const output = { workflowId, briefingHash: 'c'.repeat(64), outputId: randomUUIDv7(), type: 'text' };
   const items = [stampItem(), { ...stampItem(), output }];
-  const [id, later] = [idInBatch(workflowId, 1), idInBatch(workflowId, 2)];
+  const [id, later] = [idInSeries(workflowId, 1), idInSeries(workflowId, 2)];
   for (const jobId of [id, later]) {
     await announceOutputs(redis, jobId, items);
     await add(jobId, { replyTo: 'stream', items });

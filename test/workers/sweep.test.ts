@@ -7,7 +7,7 @@ import type { ShownJob } from '../../src/shared/queue/failed-jobs.ts';
 import type { FailedJob } from '../../src/shared/queue/jobs.ts';
 import { loadConfig } from '../../src/shared/runtime/config.ts';
 import { openStore } from '../../src/shared/store/store.ts';
-import { createSweepProcessor } from '../../src/workers/housekeeping/index.ts';
+import { createSweepProcessor } from '../../src/workers/housekeeping/sweep.ts';
 import { eventually, stampAgent } from '../support/requests.ts';
 import { freshStore } from '../support/servers.ts';
 import { startService } from '../support/service.ts';

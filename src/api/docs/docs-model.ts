@@ -1,3 +1,9 @@
+declare module '../server/views.ts' {
+  interface PageModels {
+    readonly docs: DocsPage;
+  }
+}
+
 /** One operation as the documents show it. Descriptions may hold `code`, as CommonMark marks it. */
 export interface DocsOperation {
   readonly id: string;

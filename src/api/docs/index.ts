@@ -22,7 +22,7 @@ const pageContract: OperationContract = {
 };
 
 /** `/openapi.json` and `/docs`, made of the contracts of all routes that are registered after it; one without a contract is an error. */
-export function registerOpenApi(app: FastifyInstance): void {
+export function registerDocs(app: FastifyInstance): void {
   const routes: DescribedRoute[] = [];
   app.addHook('onRoute', ({ method, url, config }) => {
     const methods = [method].flat().filter((name) => name !== 'HEAD');

@@ -1,9 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { evidenceDocument } from '../../shared/contract/evidence-bundle.ts';
 import { workflowIdPath } from '../../shared/contract/workflow.ts';
-import type { ApiContext } from '../server/context.ts';
+import type { ServerContext } from '../server/context.ts';
 import { bytes, json, type OperationContract } from '../server/operation.ts';
 import { createRequestParser } from '../server/validation.ts';
+import type { Workflows } from '../workflows/index.ts';
+import type { EvidenceBundles } from './bundle/bundle.ts';
 import { publicWorkflowOf, unlisted } from './public-workflow.ts';
 
 const tag = 'Workflow';
@@ -35,8 +37,11 @@ const documentContract = {
 const parse = createRequestParser({ path: workflowIdPath });
 
 /** The evidence of a completed workflow (W22). */
-export function registerWorkflowEvidenceRoutes(app: FastifyInstance, context: ApiContext): void {
-  const { workflows, largeAnswers, limitVerifying: onRequest } = context;
+export function registerBundleRoutes(
+  app: FastifyInstance,
+  context: ServerContext & { readonly workflows: Workflows; readonly bundles: EvidenceBundles },
+): void {
+  const { bundles, largeAnswers, limitVerifying: onRequest } = context;
   const findPublic = publicWorkflowOf(context);
 
   async function find(request: FastifyRequest, reply: FastifyReply) {
@@ -50,10 +55,10 @@ export function registerWorkflowEvidenceRoutes(app: FastifyInstance, context: Ap
   app.get('/workflow/:workflow_id/evidence.zip', { ...options, config: { contract: zipContract } }, async (request, reply) => {
     const workflow = await find(request, reply);
     reply.header('Content-Disposition', `attachment; filename="workflow-${workflow._id}.zip"`);
-    return reply.type('application/zip').send(await workflows.evidence.zip(workflow));
+    return reply.type('application/zip').send(await bundles.zip(workflow));
   });
   app.get('/workflow/:workflow_id/evidence.json', { ...options, config: { contract: documentContract } }, async (request, reply) => {
     const workflow = await find(request, reply);
-    return reply.type('application/json; charset=utf-8').send(await workflows.evidence.document(workflow));
+    return reply.type('application/json; charset=utf-8').send(await bundles.document(workflow));
   });
 }

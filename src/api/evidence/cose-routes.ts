@@ -1,8 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { tokenIdPath } from '../../shared/contract/verify.ts';
-import type { ApiContext } from '../server/context.ts';
+import type { ServerContext } from '../server/context.ts';
 import { bytes, type OperationContract } from '../server/operation.ts';
 import { createRequestParser } from '../server/validation.ts';
+import type { CoseEvidence } from './cose/headers.ts';
 
 const tag = 'Verification';
 
@@ -30,7 +31,10 @@ const keyContract = {
 const parse = createRequestParser(headersContract);
 
 /** Stamps for those who collect COSE messages (W23). */
-export function registerCoseRoutes(app: FastifyInstance, { cose, mistakes, limitVerifying: onRequest }: ApiContext): void {
+export function registerCoseRoutes(
+  app: FastifyInstance,
+  { cose, mistakes, limitVerifying: onRequest }: ServerContext & { readonly cose: CoseEvidence },
+): void {
   app.get('/api/v1/verify/v1/token/:token_id/cose', { onRequest, config: { contract: headersContract } }, async (request, reply) => {
     const { token_id } = parse(request).path;
     const headers = await mistakes.count(request, reply, () => cose.headersOf(token_id));

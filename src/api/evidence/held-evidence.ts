@@ -1,7 +1,7 @@
 import { evidenceRecordOf, newImprintsOf, renewalsOf } from '../../shared/domain/evidence.ts';
 import type { Imprint } from '../../shared/domain/stamp.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
-import type { StampJudge } from '../verification/stamp-judge.ts';
+import type { StampJudge } from '../verification/index.ts';
 
 /** What a stranger is given of a stamp. */
 export interface HeldEvidence {

@@ -1,9 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { ApiContext } from '../server/context.ts';
+import type { ServerContext } from '../server/context.ts';
+import type { Workflows } from '../workflows/index.ts';
 
 /** How anybody reads of a workflow by its id; an unknown id counts as a mistake (R3). @throws ServiceError `not_found`, `rate_limited`, `store_unavailable` */
 export const publicWorkflowOf =
-  ({ workflows, mistakes }: ApiContext) =>
+  ({ workflows, mistakes }: ServerContext & { readonly workflows: Workflows }) =>
   (request: FastifyRequest, reply: FastifyReply, workflowId: string) =>
     mistakes.count(request, reply, () => workflows.find(workflowId));
 

@@ -9,10 +9,12 @@ import {
   inclusionQuery,
 } from '../../shared/contract/workflow-proof.ts';
 import { workflowOutputs, workflowOutputsQuery } from '../../shared/contract/workflow-record.ts';
-import type { ApiContext } from '../server/context.ts';
+import type { ServerContext } from '../server/context.ts';
 import { json, type OperationContract } from '../server/operation.ts';
 import { createRequestParser } from '../server/validation.ts';
+import type { Workflows } from '../workflows/index.ts';
 import { publicWorkflowOf, unlisted } from './public-workflow.ts';
+import type { Published } from './published.ts';
 
 const recorded = { tag: 'Workflow', path: workflowIdPath, errors: ['not_found', 'rate_limited', 'store_unavailable'] } as const;
 const proved = {
@@ -69,8 +71,12 @@ const parseByHash = createRequestParser(contracts.byHash);
 const parseConsistency = createRequestParser(contracts.consistency);
 
 /** What a workflow publishes for those who check it by themselves: chain and closing record (W8, W18), and Merkle proofs over its outputs (W21). */
-export function registerPublishedWorkflowRoutes(app: FastifyInstance, context: ApiContext): void {
-  const { published, proofs } = context.workflows;
+export function registerPublishedRoutes(
+  app: FastifyInstance,
+  context: ServerContext & { readonly workflows: Workflows; readonly published: Published },
+): void {
+  const { published } = context;
+  const { proofs } = context.workflows;
   const find = publicWorkflowOf(context);
   const of = (contract: OperationContract) => ({ onRequest: context.limitVerifying, config: { contract } });
 

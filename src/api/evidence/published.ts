@@ -4,7 +4,7 @@ import { closingRecordPath, outputsPath } from '../../shared/domain/addresses.ts
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { readStatus } from '../../shared/domain/workflow-state.ts';
 import { snapshotOf, type WorkflowRecord } from '../../shared/store/workflows.ts';
-import type { WorkflowTools } from '../workflows/workflow-tools.ts';
+import type { WorkflowTools } from '../workflows/index.ts';
 
 export interface OutputsQuery {
   /** The number to begin with. */
@@ -13,7 +13,7 @@ export interface OutputsQuery {
 }
 
 /** What strangers recompute a workflow from, as it is recorded: nothing of it is secret, and none of it is verified here. */
-export function createPublished({ outputs, clock, addressOf }: WorkflowTools) {
+export function createPublished({ outputs, clock, addressOf }: Pick<WorkflowTools, 'outputs' | 'clock' | 'addressOf'>) {
   const closingRecordOf = ({ status, closingRecord }: WorkflowRecord) => (status === 'completed' ? closingRecord : undefined);
 
   return {
@@ -57,3 +57,5 @@ export function createPublished({ outputs, clock, addressOf }: WorkflowTools) {
     },
   };
 }
+
+export type Published = ReturnType<typeof createPublished>;

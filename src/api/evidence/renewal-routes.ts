@@ -4,11 +4,13 @@ import { contentBytes, type EvidenceRenewal, evidenceRenewal, sealedContentPath,
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { Imprint } from '../../shared/domain/stamp.ts';
 import type { BodyReader } from '../server/body-reader.ts';
-import type { ApiContext } from '../server/context.ts';
+import type { ServerContext } from '../server/context.ts';
 import { createImprintHash } from '../server/imprint-hash.ts';
 import { json, type OperationContract } from '../server/operation.ts';
 import { createRequestParser, RequestValidationError } from '../server/validation.ts';
 import { missingBody } from '../server/validation-items.ts';
+import type { Stamps } from '../stamps/index.ts';
+import type { EvidenceRenewals } from './renewal.ts';
 
 const contentType = 'application/octet-stream';
 
@@ -49,10 +51,13 @@ const parse = createRequestParser({ path: tokenIdPath });
 const parseSealed = createRequestParser(sealedContract);
 
 /** Hash-tree renewal, for whoever has the content (S17). */
-export function registerEvidenceRenewalRoutes(app: FastifyInstance, context: ApiContext): void {
+export function registerRenewalRoutes(
+  app: FastifyInstance,
+  context: ServerContext & { readonly evidenceRenewals: EvidenceRenewals } & Pick<Stamps, 'sealedContents'>,
+): void {
   const {
     evidenceRenewals,
-    sealedDownload,
+    sealedContents,
     identifyProduct,
     reader,
     mistakes,
@@ -81,7 +86,7 @@ export function registerEvidenceRenewalRoutes(app: FastifyInstance, context: Api
     // It is answered in a line, but reads as much as a download.
     largeAnswers.begin(request, reply);
     reply.header('Cache-Control', 'private, no-store');
-    return answer(request, reply, async () => evidenceRenewals.bring(token_id, await sealedDownload.digests(token_id, secret)));
+    return answer(request, reply, async () => evidenceRenewals.bring(token_id, await sealedContents.digests(token_id, secret)));
   });
 }
 

@@ -7,7 +7,7 @@ import type { Clock } from '../../shared/runtime/clock.ts';
 import type { NewDigestStore } from '../../shared/store/new-digests.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';
-import type { StampJudge } from '../verification/stamp-judge.ts';
+import type { StampJudge } from '../verification/index.ts';
 
 /** Takes the hash of a stamped content by a new algorithm, for the next run of renewals to cover (S17). */
 export interface EvidenceRenewals {

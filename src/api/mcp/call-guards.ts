@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { ApiContext } from '../server/context.ts';
+import type { ServerContext } from '../server/context.ts';
 import { addressKey } from '../server/rate-limits.ts';
 
 /** The limits and guards of REST for what a tool does on behalf of a request. Each may throw ServiceError `rate_limited`. */
@@ -17,7 +17,7 @@ export interface CallGuards {
 }
 
 /** Those of REST, with the same counters. A product's stamps and verifications are not counted. */
-export function createCallGuards({ config, limits, mistakes, agentLimit, limitStarts, limitVerifying }: ApiContext) {
+export function createCallGuards({ config, limits, mistakes, agentLimit, limitStarts, limitVerifying }: ServerContext) {
   const outputs = limits.by({
     name: 'workflow-stamp',
     points: config.RATE_WORKFLOW_STAMP_PER_MINUTE,

@@ -1,8 +1,8 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { rpcRequests, rpcResponse, rpcResponses } from '../../shared/contract/mcp.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { keepConnection } from '../server/body-reader.ts';
-import type { ApiContext } from '../server/context.ts';
+import { keepConnection, stampBodyLimit } from '../server/body-reader.ts';
+import type { ServerContext } from '../server/context.ts';
 import { statusOf } from '../server/error-status.ts';
 import { toServiceError } from '../server/errors.ts';
 import { MalformedJsonError } from '../server/json-text.ts';
@@ -10,14 +10,13 @@ import { empty, json, type OperationContract } from '../server/operation.ts';
 import { createForeignOrigins } from '../server/origin.ts';
 import { type Fault, faultOf, noteFault } from '../server/outcome.ts';
 import { addressKey } from '../server/rate-limits.ts';
-import { stampBodyLimit } from '../stamps/stamp-operation.ts';
 import { createCallGuards } from './call-guards.ts';
 import { createToolCaller } from './call-tool.ts';
 import { errorResponse, RpcError, rpcErrors, rpcFault } from './json-rpc.ts';
 import { createFirstRevision } from './revisions/2024-11-05.ts';
 import { createModernRevision, isModern } from './revisions/2026-07-28.ts';
 import { createStampContentTool, createStampHashTool, createVerifyTokenTool } from './tools/stamp.ts';
-import { createStoryTools } from './tools/story.ts';
+import { createStoryTools, type ToolServices } from './tools/story.ts';
 
 /** What works without a token needs only small bodies; a larger one is read only from callers with a token. */
 const maxBytesWithoutToken = 64 * 1024;
@@ -27,7 +26,7 @@ const maxBytesWithoutToken = 64 * 1024;
  * answer is JSON. Where the body could not be read, a page of a foreign origin is 403, a body too large 413 and one that is not declared
  * as JSON 415 (M7, M9, E8).
  */
-export function registerMcp(app: FastifyInstance, context: ApiContext): void {
+export function registerMcp(app: FastifyInstance, context: ServerContext & ToolServices): void {
   const { config, identifyProduct, requireProduct, mistakes, sealedMaxBytes } = context;
   const isForeign = createForeignOrigins(app, config.PUBLIC_BASE_URL, [...config.MCP_ORIGINS, ...config.CORS_ORIGINS]);
   const guardsOf = createCallGuards(context);

@@ -12,6 +12,12 @@ export const smallBodyBytes = 64 * 1024;
 export const tokenBodyLimit = 3 * 1024 * 1024;
 
 /**
+ * base64 takes four characters for three bytes. Each may be a slash, and PHP and others write a slash in JSON as `\/`: two bytes for
+ * one. The rest of a body is small.
+ */
+export const stampBodyLimit = (sealedMaxBytes: number): number => Math.ceil(sealedMaxBytes / 3) * 4 * 2 + 64 * 1024;
+
+/**
  * How long a body may take: this, and a second for each 128 KiB. What is left of it behind the answer is read and dropped, so that a client that
  * sends all of it first gets to read the answer; that too has so long.
  */

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import { batchList, mostBatchItems } from '../../shared/contract/batch.ts';
+import { bulkList, mostBulkItems } from '../../shared/contract/bulk.ts';
 import type { BodyReader } from './body-reader.ts';
 import { MalformedJsonError, parseJsonText } from './json-text.ts';
 import { RequestValidationError } from './validation.ts';
@@ -11,7 +11,7 @@ import { missingBody, type ValidationItem, validationItems } from './validation-
 export const ndjsonType = 'application/x-ndjson';
 
 /** A thousand items with all the metadata that is allowed, with room for names and white space. */
-export const batchBodyLimit = mostBatchItems * 6 * 1024;
+export const bulkBodyLimit = mostBulkItems * 6 * 1024;
 
 /** A line that is not JSON. */
 class BrokenLine {
@@ -54,12 +54,12 @@ function parseLine(line: Buffer, index: number): unknown {
 }
 
 /** Reads `application/x-ndjson` in the routes of a scope, beside JSON; a line that is not JSON is a fault of that item alone. */
-export function registerBatchBodies(scope: FastifyInstance, reader: BodyReader): void {
+export function registerBulkBodies(scope: FastifyInstance, reader: BodyReader): void {
   scope.addContentTypeParser(ndjsonType, async (request: FastifyRequest, payload: IncomingMessage) => {
     const lines = linesOf(await reader.read(request, payload));
     const entries: unknown[] = [];
     // Of too many lines it is enough to know how many they are.
-    if (lines.length > mostBatchItems) return new Lines(lines);
+    if (lines.length > mostBulkItems) return new Lines(lines);
     for (const [index, line] of lines.entries()) {
       if (index % linesPerTurn === linesPerTurn - 1) await turn();
       entries.push(parseLine(line, index));
@@ -68,8 +68,8 @@ export function registerBatchBodies(scope: FastifyInstance, reader: BodyReader):
   });
 }
 
-/** The items of a batch, each read by its contract or with its faults, in order. */
-export interface Batch<Item> {
+/** The items of a bulk request, each read by its contract or with its faults, in order. */
+export interface Bulk<Item> {
   readonly kind: 'json' | 'ndjson';
   readonly size: number;
   readonly entries: readonly { readonly index: number; readonly item: Item }[];
@@ -77,10 +77,10 @@ export interface Batch<Item> {
 }
 
 /** @throws RequestValidationError for what is no list of 1 to 1 000 items */
-export function readBatch<Item extends z.ZodType>({ body }: Pick<FastifyRequest, 'body'>, contract: Item): Batch<z.output<Item>> {
+export function readBulk<Item extends z.ZodType>({ body }: Pick<FastifyRequest, 'body'>, contract: Item): Bulk<z.output<Item>> {
   const isLines = body instanceof Lines;
   if (body === undefined || body === null) throw new RequestValidationError([missingBody]);
-  const list = batchList.safeParse(isLines ? body.entries : body);
+  const list = bulkList.safeParse(isLines ? body.entries : body);
   if (!list.success) throw new RequestValidationError(validationItems(list.error, isLines ? null : body, ['body']));
   const entries: { index: number; item: z.output<Item> }[] = [];
   const faulty = new Map<number, readonly ValidationItem[]>();

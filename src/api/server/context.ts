@@ -1,10 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../../shared/runtime/config.ts';
-import type { Services } from '../services.ts';
-import { stampBodyLimit } from '../stamps/stamp-operation.ts';
 import { createBodyBudget } from './body-budget.ts';
-import { createBodyReader, tokenBodyLimit } from './body-reader.ts';
-import { batchBodyLimit } from './bulk-body.ts';
+import { createBodyReader, stampBodyLimit, tokenBodyLimit } from './body-reader.ts';
+import { bulkBodyLimit } from './bulk-body.ts';
 import { createCallbackRule } from './callback-url.ts';
 import { createLargeAnswers } from './large-answers.ts';
 import { createMistakes } from './mistakes.ts';
@@ -12,9 +10,9 @@ import { baseUrlOf } from './origin.ts';
 import { addressKey, type CountingLimits } from './rate-limits.ts';
 import { createProductRule, createServiceTokens } from './service-token.ts';
 
-/** What routes and tools are given: the services, the settings, and what all requests share. Once for an app. */
-export function createContext(app: FastifyInstance, deps: { config: Config; services: Services; limits: CountingLimits }) {
-  const { config, services, limits } = deps;
+/** What every capability is given beside its services: the settings, and what all requests share. Once for an app. */
+export function createContext(app: FastifyInstance, deps: { config: Config; limits: CountingLimits }) {
+  const { config, limits } = deps;
   const { SEALED_MAX_BYTES: sealedMaxBytes } = config;
   const identifyProduct = createServiceTokens(config.SERVICE_TOKENS);
   const mistakes = createMistakes({
@@ -24,7 +22,6 @@ export function createContext(app: FastifyInstance, deps: { config: Config; serv
   });
   const limitOf = (name: string, points: number, durationSeconds = 60) => limits.by({ name, points, durationSeconds, key: addressKey });
   return {
-    ...services,
     config,
     limits,
     mistakes,
@@ -42,11 +39,11 @@ export function createContext(app: FastifyInstance, deps: { config: Config; serv
     /** Where the service is reached, without a last slash. */
     baseUrl: () => baseUrlOf(app, config.PUBLIC_BASE_URL),
     reader: createBodyReader(app, {
-      budget: createBodyBudget(Math.max(stampBodyLimit(sealedMaxBytes), tokenBodyLimit, batchBodyLimit)),
+      budget: createBodyBudget(Math.max(stampBodyLimit(sealedMaxBytes), tokenBodyLimit, bulkBodyLimit)),
       senderOf: (request) => ({ hasToken: identifyProduct(request) !== undefined, address: addressKey(request) }),
     }),
     largeAnswers: createLargeAnswers(),
   };
 }
 
-export type ApiContext = ReturnType<typeof createContext>;
+export type ServerContext = ReturnType<typeof createContext>;

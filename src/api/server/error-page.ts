@@ -1,5 +1,15 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { ErrorPage } from './page-models.ts';
+
+/** Any error, for a person (V8): the words are the template's, by what was looked for and the status. */
+export interface ErrorPage {
+  readonly what: 'workflow' | 'confirmation' | 'stamp' | 'content' | 'form' | 'page';
+  readonly status: number;
+  /** The public sentence of the error, as JSON has it in `detail`. */
+  readonly detail: string;
+  readonly requestId: string;
+  /** Null where coming back later does not help. */
+  readonly retryAfterSeconds: number | null;
+}
 
 /** What a person looked for who meets an error, by the address of the route. */
 const lookedFor: readonly (readonly [prefix: string, what: ErrorPage['what']])[] = [

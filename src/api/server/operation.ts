@@ -53,7 +53,7 @@ export const json = (description: string, schema: z.ZodType, headers?: AnswerCon
 });
 
 /** What an operation on many items answers, whatever becomes of each (L1). */
-export const batchAnswersOf = (schema: z.ZodType): OperationContract['answers'] => {
+export const bulkAnswersOf = (schema: z.ZodType): OperationContract['answers'] => {
   const content = { 'application/json': schema, 'application/x-ndjson': null };
   return {
     200: {
@@ -77,7 +77,7 @@ export const acceptedHeaders = {
 };
 
 /** What a batch is answered where its client prefers not to wait (N1). */
-export const acceptedBatchOf = (schema: z.ZodType): OperationContract['answers'] => ({
+export const acceptedBulkOf = (schema: z.ZodType): OperationContract['answers'] => ({
   202: {
     description:
       'Accepted, where the client prefers not to wait (`Prefer: respond-async`), and on its way: each item names its address, or says why it is not.',

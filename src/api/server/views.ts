@@ -7,8 +7,15 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { encode } from 'uqr';
 import { createViewEngine, viewsFolder } from '../../shared/views/engine.ts';
 import type { Operator } from '../../shared/views/operator.ts';
-import type { DayFigures } from '../status/status.ts';
-import type { PageModels } from './page-models.ts';
+import type { ErrorPage } from './error-page.ts';
+
+/**
+ * Every page by the name of its template; a capability adds those of its own. Times are RFC 3339 in UTC, hashes lower-case hex, addresses relative;
+ * templates write them for people. Nothing here is secret: no whole e-mail address, no token of a caller, no metadata.
+ */
+export interface PageModels {
+  readonly error: ErrorPage;
+}
 
 const folder = join(viewsFolder, 'assets');
 
@@ -34,6 +41,13 @@ function qrCode(text: string): { readonly size: number; readonly path: string } 
   const { data, size } = encode(text, { ecc: 'M', border: 4 });
   const path = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : []))).join('');
   return { size, path };
+}
+
+export interface DayFigures {
+  /** `2026-11-21`, in UTC. */
+  readonly date: string;
+  readonly stamps: number;
+  readonly failed: number;
 }
 
 /** A bar of the chart in the units of its view box; `failed` lies on top of `stamped`. */

@@ -2,11 +2,13 @@ import type { FastifyInstance } from 'fastify';
 import { idempotencyHeaders, preferHeaders } from '../../shared/contract/parameters.ts';
 import { agentHeaders, stampRequestFor } from '../../shared/contract/stamp.ts';
 import { type StampTier, stampTiers } from '../../shared/domain/tiers.ts';
-import type { ApiContext } from '../server/context.ts';
+import { stampBodyLimit } from '../server/body-reader.ts';
+import type { ServerContext } from '../server/context.ts';
 import type { OperationContract } from '../server/operation.ts';
 import { addressKey, type LimitHook } from '../server/rate-limits.ts';
 import { createRequestParser } from '../server/validation.ts';
-import { answerStamp, stampAnswers, stampBodyLimit, stampErrors } from './stamp-operation.ts';
+import { answerStamp, stampAnswers, stampErrors } from './stamp-operation.ts';
+import type { Stamping } from './stamping.ts';
 
 const headers = idempotencyHeaders.extend({ ...agentHeaders.shape, ...preferHeaders.shape });
 
@@ -17,7 +19,7 @@ const meanings = {
 } as const satisfies Record<StampTier, string>;
 
 /** Stamping for agents, one path a tier: the path decides the tier (S5). */
-export function registerAgentRoutes(app: FastifyInstance, context: ApiContext): void {
+export function registerAgentRoutes(app: FastifyInstance, context: ServerContext & { readonly stamping: Stamping }): void {
   const { config, stamping, limits, agentLimit: limited, sealedMaxBytes } = context;
   const limitedBytes = limits.by({
     name: 'sealed-bytes',

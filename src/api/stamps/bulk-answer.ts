@@ -1,20 +1,20 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { BatchError } from '../../shared/contract/batch.ts';
+import type { BulkError } from '../../shared/contract/bulk.ts';
 import type { ServiceError } from '../../shared/domain/service-error.ts';
-import { type Batch, ndjsonType } from '../server/bulk-body.ts';
+import { type Bulk, ndjsonType } from '../server/bulk-body.ts';
 import { statusOf } from '../server/error-status.ts';
 import { errorBody, toServiceError } from '../server/errors.ts';
 import type { LargeAnswers } from '../server/large-answers.ts';
 import { faultOf, noteFault, validationFault } from '../server/outcome.ts';
 import { asyncApplied, readPrefer } from '../server/prefer.ts';
 import type { ValidationItem } from '../server/validation-items.ts';
-import type { BatchOutcomes, OnItsWay, Outcome } from './bulk-stamping.ts';
+import type { BulkOutcomes, OnItsWay, Outcome } from './bulk-stamping.ts';
 
 /** The answer to more items than that counts as large: with the tokens of a TSA it has a MiB. */
 const mostItemsOfSmallAnswer = 100;
 
-/** Counts the answer to a batch that is large. @throws ServiceError `overloaded` */
+/** Counts the answer to a bulk request that is large. @throws ServiceError `overloaded` */
 export function beginAnswer(request: FastifyRequest, reply: FastifyReply, largeAnswers: LargeAnswers, items: number): void {
   if (items > mostItemsOfSmallAnswer) largeAnswers.begin(request, reply);
 }
@@ -39,7 +39,7 @@ function describe(index: number, outcome: Told, request: FastifyRequest): Answer
   if ('accepted' in outcome) return { json: JSON.stringify(outcome.accepted), state: 'accepted' };
   const { error } = outcome;
   const { retryAfterSeconds: wait } = error;
-  const told: BatchError = {
+  const told: BulkError = {
     index,
     status: statusOf[error.code],
     ...errorBody(error, request.id),
@@ -70,14 +70,14 @@ function createNotes(request: FastifyRequest) {
 }
 
 /** All items of a request in their order, made of what was stamped and what was faulty. */
-function answersOf(request: FastifyRequest, batch: Batch<unknown>, outcomes: readonly Promise<Told>[]): Promise<Answered>[] {
+function answersOf(request: FastifyRequest, bulk: Bulk<unknown>, outcomes: readonly Promise<Told>[]): Promise<Answered>[] {
   const notes = createNotes(request);
   const answers = new Map<number, Promise<Answered>>();
-  for (const [index, faults] of batch.faulty) {
+  for (const [index, faults] of bulk.faulty) {
     notes.faulty(faults);
     answers.set(index, Promise.resolve(describeFaulty(index, faults, request)));
   }
-  for (const [place, { index }] of batch.entries.entries()) {
+  for (const [place, { index }] of bulk.entries.entries()) {
     const tell = (outcome: Told): Answered => {
       if ('error' in outcome) notes.error(outcome.error);
       return describe(index, outcome, request);
@@ -85,13 +85,13 @@ function answersOf(request: FastifyRequest, batch: Batch<unknown>, outcomes: rea
     const answered = outcomes[place]!.then(tell, (error) => tell({ error: toServiceError(error) }));
     answers.set(index, answered);
   }
-  return Array.from({ length: batch.size }, (_, index) => answers.get(index)!);
+  return Array.from({ length: bulk.size }, (_, index) => answers.get(index)!);
 }
 
 const delimiters = { ndjson: { open: '', between: '\n', close: '\n' }, json: { open: '[', between: ',', close: ']' } } as const;
 
 /** The answered items, each as soon as it and all before it are there. What is there already is sent together, some 64 KiB at a time. */
-async function* textOf(answers: readonly Promise<Answered>[], kind: Batch<unknown>['kind']): AsyncGenerator<string> {
+async function* textOf(answers: readonly Promise<Answered>[], kind: Bulk<unknown>['kind']): AsyncGenerator<string> {
   const { open, between, close } = delimiters[kind];
   const settled: string[] = [];
   for (const [index, answer] of answers.entries()) answer.then(({ json }) => (settled[index] = json));
@@ -106,16 +106,16 @@ async function* textOf(answers: readonly Promise<Answered>[], kind: Batch<unknow
 }
 
 /**
- * Answers a batch in kind. The status is 200 whatever became of its items, but 504 where time was up before anything was finished (L1), and 202
+ * Answers a bulk request in kind. The status is 200 whatever became of its items, but 504 where time was up before anything was finished (L1), and 202
  * where something is on its way that nobody waits for (N1): then each item names its address.
  */
-export async function sendBatch(
+export async function sendBulk(
   request: FastifyRequest,
   reply: FastifyReply,
-  batch: Batch<unknown>,
-  { outcomes, isReplayed }: BatchOutcomes<object, Told>,
+  bulk: Bulk<unknown>,
+  { outcomes, isReplayed }: BulkOutcomes<object, Told>,
 ) {
-  const answers = answersOf(request, batch, outcomes);
+  const answers = answersOf(request, bulk, outcomes);
   if (isReplayed) reply.header('Idempotent-Replayed', 'true');
   const statusFor = (states: readonly Answered['state'][]) => {
     if (states.includes('accepted')) {
@@ -126,7 +126,7 @@ export async function sendBatch(
     if (isUnfinished) reply.header('Retry-After', '5');
     return isUnfinished ? 504 : 200;
   };
-  if (batch.kind === 'ndjson') {
+  if (bulk.kind === 'ndjson') {
     // Something made or accepted, whichever it is, decides at once; only where there is nothing, all are waited for.
     const decisive = readPrefer(request.headers.prefer).respondAsync ? 'accepted' : 'made';
     const first = answers.map((answer) => answer.then(({ state }) => (state === decisive ? state : Promise.reject(state))));
@@ -137,10 +137,10 @@ export async function sendBatch(
     return reply
       .code(status)
       .type(ndjsonType)
-      .send(Readable.from(textOf(answers, batch.kind)));
+      .send(Readable.from(textOf(answers, bulk.kind)));
   }
   const all = await Promise.all(answers);
   reply.code(statusFor(all.map(({ state }) => state))).type('application/json; charset=utf-8');
-  if (batch.size > mostItemsOfSmallAnswer) return reply.send(Readable.from(textOf(answers, batch.kind)));
+  if (bulk.size > mostItemsOfSmallAnswer) return reply.send(Readable.from(textOf(answers, bulk.kind)));
   return reply.send(`[${all.map(({ json }) => json).join()}]`);
 }

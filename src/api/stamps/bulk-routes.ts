@@ -1,17 +1,17 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { acceptedStampsAnswer, stampBatchAnswer, stampBatchBody } from '../../shared/contract/batch.ts';
+import { acceptedStampsAnswer, stampBulkAnswer, stampBulkBody } from '../../shared/contract/bulk.ts';
 import { idempotencyHeaders, preferHeaders } from '../../shared/contract/parameters.ts';
 import { agentHeaders, type StampOrder, stampRequestFor } from '../../shared/contract/stamp.ts';
 import type { Caller } from '../../shared/domain/caller.ts';
 import { beforeBody } from '../server/before-body.ts';
-import { type Batch, batchBodyLimit, readBatch, registerBatchBodies } from '../server/bulk-body.ts';
-import type { ApiContext } from '../server/context.ts';
-import { acceptedBatchOf, batchAnswersOf, type OperationContract } from '../server/operation.ts';
+import { type Bulk, bulkBodyLimit, readBulk, registerBulkBodies } from '../server/bulk-body.ts';
+import type { ServerContext } from '../server/context.ts';
+import { acceptedBulkOf, bulkAnswersOf, type OperationContract } from '../server/operation.ts';
 import { patienceMsOf, readPrefer } from '../server/prefer.ts';
 import { addressKey } from '../server/rate-limits.ts';
 import { createRequestParser, RequestValidationError } from '../server/validation.ts';
-import { beginAnswer, sendBatch } from './bulk-answer.ts';
-import type { StampBatch } from './bulk-stamping.ts';
+import { beginAnswer, sendBulk } from './bulk-answer.ts';
+import type { BulkStamping, StampMany } from './bulk-stamping.ts';
 import { stampErrors } from './stamp-operation.ts';
 
 const hash = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';
@@ -21,9 +21,9 @@ const shared = {
   description:
     'An array, or a line for each item (`application/x-ndjson`), answered in kind and in order; lines come as stamps are made. Each item is stamped or ' +
     'fails for itself. All are of one tier, and none has content. One Idempotency-Key covers them all, and so does `Prefer: respond-async`.',
-  body: stampBatchBody,
+  body: stampBulkBody,
   bodyExample: [{ hash }, { hash, metadata: { project: 'aurora' } }],
-  answers: { ...batchAnswersOf(stampBatchAnswer), ...acceptedBatchOf(acceptedStampsAnswer) },
+  answers: { ...bulkAnswersOf(stampBulkAnswer), ...acceptedBulkOf(acceptedStampsAnswer) },
   errors: [...stampErrors.filter((code) => code !== 'provider_failed'), 'rate_limited'],
 } as const;
 
@@ -46,51 +46,51 @@ const parseAgent = createRequestParser({ headers: agentContract.headers });
 const parseInternal = createRequestParser({ headers: internalContract.headers });
 
 /** @throws RequestValidationError where the items are of several tiers */
-function readOrders(request: FastifyRequest, item: ReturnType<typeof stampRequestFor>): Batch<StampOrder> {
-  const batch = readBatch(request, item);
-  if (new Set(batch.entries.map(({ item: { tier } }) => tier)).size < 2) return batch;
+function readOrders(request: FastifyRequest, item: ReturnType<typeof stampRequestFor>): Bulk<StampOrder> {
+  const bulk = readBulk(request, item);
+  if (new Set(bulk.entries.map(({ item: { tier } }) => tier)).size < 2) return bulk;
   const msg = 'Value error, all items must be of one tier';
   throw new RequestValidationError([{ type: 'value_error', loc: ['body'], msg, input: null, ctx: { error: {} } }]);
 }
 
 /** Many stamps for one request (L1–L3): for agents, and for products with their service token. */
-export function registerStampBatchRoutes(app: FastifyInstance, context: ApiContext): void {
-  const { stampBatch, acceptBatch, judgeCallback, requireProduct, reader, largeAnswers, agentLimit } = context;
+export function registerBulkRoutes(app: FastifyInstance, context: ServerContext & BulkStamping): void {
+  const { stampMany, acceptMany, judgeCallback, requireProduct, reader, largeAnswers, agentLimit } = context;
   const agentItem = stampRequestFor({ takesNoContent: true });
   const internalItem = stampRequestFor({ takesNoContent: true, judgeCallback });
 
   async function answer(
     request: FastifyRequest,
     reply: FastifyReply,
-    batch: Batch<StampOrder>,
-    asked: Omit<Parameters<StampBatch>[0], 'entries' | 'requestId'>,
+    bulk: Bulk<StampOrder>,
+    asked: Omit<Parameters<StampMany>[0], 'entries' | 'requestId'>,
   ) {
-    beginAnswer(request, reply, largeAnswers, batch.size);
-    const entries = batch.entries.map(({ index, item: order }) => ({ index, order }));
+    beginAnswer(request, reply, largeAnswers, bulk.size);
+    const entries = bulk.entries.map(({ index, item: order }) => ({ index, order }));
     const preferences = readPrefer(request.headers.prefer);
     const command = { ...asked, entries, requestId: request.id };
-    const told = preferences.respondAsync ? acceptBatch(command, patienceMsOf(preferences)) : stampBatch(command);
-    return sendBatch(request, reply, batch, await told);
+    const told = preferences.respondAsync ? acceptMany(command, patienceMsOf(preferences)) : stampMany(command);
+    return sendBulk(request, reply, bulk, await told);
   }
 
   app.register(async (scope) => {
-    registerBatchBodies(scope, reader);
+    registerBulkBodies(scope, reader);
 
-    const agentOptions = { bodyLimit: batchBodyLimit, config: { contract: agentContract } };
+    const agentOptions = { bodyLimit: bulkBodyLimit, config: { contract: agentContract } };
     scope.post('/api/v1/agent/v1/stamps', agentOptions, async (request, reply) => {
       const { headers } = parseAgent(request);
-      const batch = readOrders(request, agentItem);
-      return answer(request, reply, batch, {
+      const bulk = readOrders(request, agentItem);
+      return answer(request, reply, bulk, {
         caller: { kind: 'agent' },
         callerId: `agent:${addressKey(request)}`,
         idempotencyKey: headers['idempotency-key'],
         paymentClaim: headers['x-payment-transaction'],
-        passLimit: () => agentLimit.items(request, reply, batch.size),
+        passLimit: () => agentLimit.items(request, reply, bulk.size),
       });
     });
 
     const onRequest = beforeBody(requireProduct);
-    const internalOptions = { bodyLimit: batchBodyLimit, onRequest, config: { contract: internalContract } };
+    const internalOptions = { bodyLimit: bulkBodyLimit, onRequest, config: { contract: internalContract } };
     scope.post('/api/v1/internal/v1/stamps', internalOptions, async (request, reply) => {
       const product = await requireProduct(request, reply);
       const caller: Caller = { kind: 'internal', product };

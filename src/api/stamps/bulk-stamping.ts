@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { AcceptedStamp, StampOrder, StampToken } from '../../shared/contract/stamp.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { idInBatch } from '../../shared/domain/stamp-id.ts';
+import { idInSeries } from '../../shared/domain/stamp-id.ts';
 import type { Acceptance } from '../../shared/queue/acceptance.ts';
 import type { StampItem } from '../../shared/queue/stamp-job.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
@@ -18,14 +18,14 @@ export interface OnItsWay<Accepted> {
   readonly accepted: Accepted;
 }
 
-/** The outcomes of a batch, in the order of its entries, each as soon as it is known. */
-export interface BatchOutcomes<Made, Told = Outcome<Made>> {
+/** The outcomes of a bulk request, in the order of its entries, each as soon as it is known. */
+export interface BulkOutcomes<Made, Told = Outcome<Made>> {
   readonly outcomes: readonly Promise<Told>[];
-  /** Whether an earlier request with the same idempotency key made the batch (L2). */
+  /** Whether an earlier request with the same idempotency key made them (L2). */
   readonly isReplayed: boolean;
 }
 
-export interface StampBatchCommand extends Requester {
+export interface BulkCommand extends Requester {
   /** What keeps the contract, without content, each with its place in the request. */
   readonly entries: readonly { readonly index: number; readonly order: StampOrder }[];
 }
@@ -48,17 +48,17 @@ export const asAcceptance = <Made, Accepted>(
     .then(({ acceptance, reply }) => (reply ? { made: told.made({ reply, isAccepted: true }) } : { accepted: told.accepted(acceptance) }))
     .catch(asError);
 
-/** The id of a batch, from which those of its items are derived: a repeated request gets the same ones (L2). */
-export async function identifyBatch(
+/** The id of a bulk request, from which those of its items are derived: a repeated request gets the same ones (L2). */
+export async function identifyBulk(
   idempotency: Idempotency,
   keyed: IdempotentRequest | undefined,
   passLimit: PassLimit | undefined,
-): Promise<{ batchId: string; isRepeated: boolean }> {
+): Promise<{ bulkId: string; isRepeated: boolean }> {
   const freshId = randomUUIDv7();
   await passLimitOnce(idempotency, passLimit, keyed);
-  if (keyed === undefined) return { batchId: freshId, isRepeated: false };
+  if (keyed === undefined) return { bulkId: freshId, isRepeated: false };
   const { resourceId, isRepeated } = await idempotency.bind(keyed, freshId);
-  return { batchId: resourceId, isRepeated };
+  return { bulkId: resourceId, isRepeated };
 }
 
 /**
@@ -67,17 +67,22 @@ export async function identifyBatch(
  *
  * @throws ServiceError `rate_limited`, `idempotency_key_reused`, `overloaded`, `queue_unavailable`, `store_unavailable`: nothing was accepted
  */
-export type StampBatch = (command: StampBatchCommand) => Promise<BatchOutcomes<StampToken>>;
+export type StampMany = (command: BulkCommand) => Promise<BulkOutcomes<StampToken>>;
 
-/** Accepts the same and waits only until that is sure, and then for `patienceMs` at most (N1); stamps that are there by then are given. @throws ServiceError as `StampBatch` */
-export type AcceptBatch = (
-  command: StampBatchCommand,
+/** Accepts the same and waits only until that is sure, and then for `patienceMs` at most (N1); stamps that are there by then are given. @throws ServiceError as `StampMany` */
+export type AcceptMany = (
+  command: BulkCommand,
   patienceMs: number,
-) => Promise<BatchOutcomes<StampToken, Outcome<StampToken> | OnItsWay<AcceptedStamp>>>;
+) => Promise<BulkOutcomes<StampToken, Outcome<StampToken> | OnItsWay<AcceptedStamp>>>;
 
-export function createStampBatch(
+export interface BulkStamping {
+  readonly stampMany: StampMany;
+  readonly acceptMany: AcceptMany;
+}
+
+export function createBulkStamping(
   deps: Pick<StampingDeps, 'queue' | 'writes' | 'waiter' | 'stamps' | 'stampJudge' | 'idempotency' | 'makeItem' | 'clock' | 'waitMs'>,
-): { stampBatch: StampBatch; acceptBatch: AcceptBatch } {
+): BulkStamping {
   const { queue, writes, waiter, stamps, stampJudge, idempotency, makeItem, clock, waitMs } = deps;
 
   /** What an earlier request has stored, judged one after the other: each takes its time. */
@@ -94,13 +99,13 @@ export function createStampBatch(
   }
 
   /** What is to be made for a request, and what is there already. */
-  async function begin(command: StampBatchCommand) {
+  async function begin(command: BulkCommand) {
     const { entries, callerId: caller, idempotencyKey: key, passLimit } = command;
     queue.checkCapacity(entries.length);
     writes.checkStore();
     const keyed = key === undefined ? undefined : { caller, key, operation: 'stamps', content: entries };
-    const { batchId, isRepeated } = await identifyBatch(idempotency, keyed, passLimit);
-    const orders = new Map(entries.map(({ index, order }) => [idInBatch(batchId, index), order]));
+    const { bulkId, isRepeated } = await identifyBulk(idempotency, keyed, passLimit);
+    const orders = new Map(entries.map(({ index, order }) => [idInSeries(bulkId, index), order]));
     const stored = isRepeated ? await stamps.findMany([...orders.keys()]) : [];
     const existing = stored.flatMap((stamp) => {
       const order = orders.get(stamp.tokenId);
@@ -116,14 +121,14 @@ export function createStampBatch(
   function inOrder<Told>(
     { orders, items, existing, isReplayed }: Awaited<ReturnType<typeof begin>>,
     told: readonly Promise<Told>[],
-  ): BatchOutcomes<StampToken, Told | Outcome<StampToken>> {
+  ): BulkOutcomes<StampToken, Told | Outcome<StampToken>> {
     const byId = new Map<string, Promise<Told | Outcome<StampToken>>>();
     for (const [index, { tokenId }] of items.entries()) byId.set(tokenId, told[index]!);
     for (const [index, outcome] of replay(existing).entries()) byId.set(existing[index]!.stored.tokenId, outcome);
     return { outcomes: [...orders.keys()].map((tokenId) => byId.get(tokenId)!), isReplayed };
   }
 
-  async function stampBatch(command: StampBatchCommand): Promise<BatchOutcomes<StampToken>> {
+  async function stampMany(command: BulkCommand): Promise<BulkOutcomes<StampToken>> {
     const begun = await begin(command);
     const { orders, items } = begun;
     const answerOf = (heard: Promise<Heard>, { tokenId }: StampItem) =>
@@ -132,7 +137,7 @@ export function createStampBatch(
     return inOrder(begun, made);
   }
 
-  async function acceptBatch(command: StampBatchCommand, patienceMs: number) {
+  async function acceptMany(command: BulkCommand, patienceMs: number) {
     const begun = await begin(command);
     const { orders, items } = begun;
     const accepted = await acceptAllPromised({ queue, waiter, clock, waitMs }, items, patienceMs);
@@ -147,5 +152,5 @@ export function createStampBatch(
     );
   }
 
-  return { stampBatch, acceptBatch };
+  return { stampMany, acceptMany };
 }

@@ -1,25 +1,17 @@
 import type { FastifyInstance } from 'fastify';
 import { idempotencyHeaders, preferHeaders } from '../../shared/contract/parameters.ts';
 import { type StampListResponse, stampListResponse, stampRequestFor } from '../../shared/contract/stamp.ts';
-import { dailyQuery, dailyStatsResponse, listQuery } from '../../shared/contract/stats.ts';
-import { verificationResult, verifyRequest } from '../../shared/contract/verify.ts';
+import { listQuery } from '../../shared/contract/stats.ts';
 import { beforeBody } from '../server/before-body.ts';
-import { tokenBodyLimit } from '../server/body-reader.ts';
-import type { ApiContext } from '../server/context.ts';
+import { stampBodyLimit } from '../server/body-reader.ts';
+import type { ServerContext } from '../server/context.ts';
 import { json, type OperationContract } from '../server/operation.ts';
 import { createRequestParser } from '../server/validation.ts';
-import { answerStamp, stampAnswers, stampBodyLimit, stampErrors } from './stamp-operation.ts';
+import type { StampList } from './stamp-list.ts';
+import { answerStamp, stampAnswers, stampErrors } from './stamp-operation.ts';
+import type { Stamping } from './stamping.ts';
 
 const shared = { tag: 'Internal', authentication: 'service' } as const;
-
-const verifyContract = {
-  ...shared,
-  id: 'verifyInternal',
-  summary: 'Verify a token',
-  body: verifyRequest,
-  answers: { 200: json('Whether it is valid, and why not.', verificationResult) },
-  errors: ['rate_limited', 'store_unavailable'],
-} satisfies OperationContract;
 
 const listContract = {
   ...shared,
@@ -31,22 +23,14 @@ const listContract = {
   errors: ['rate_limited', 'store_unavailable'],
 } satisfies OperationContract;
 
-const dailyContract = {
-  ...shared,
-  id: 'readDailyStatistics',
-  summary: 'Daily statistics, newest day first',
-  query: dailyQuery,
-  answers: { 200: json('A row for each day, provider and kind of caller; days without traffic have none.', dailyStatsResponse) },
-  errors: ['rate_limited', 'store_unavailable'],
-} satisfies OperationContract;
-
-const parseVerify = createRequestParser(verifyContract);
 const parseList = createRequestParser(listContract);
-const parseDaily = createRequestParser(dailyContract);
 
-/** Service-to-service operations: each needs a product's service token (E4). */
-export function registerInternalRoutes(app: FastifyInstance, context: ApiContext): void {
-  const { requireProduct, stamping, verification, statistics, sealedMaxBytes, judgeCallback } = context;
+/** Stamping for products, and the list of their stamps; each request needs a service token (E4). */
+export function registerProductRoutes(
+  app: FastifyInstance,
+  context: ServerContext & { readonly stamping: Stamping; readonly stampList: StampList },
+): void {
+  const { requireProduct, stamping, stampList, sealedMaxBytes, judgeCallback } = context;
   const stampContract = {
     ...shared,
     id: 'stampInternal',
@@ -73,22 +57,8 @@ export function registerInternalRoutes(app: FastifyInstance, context: ApiContext
     });
   });
 
-  app.post(
-    '/api/v1/internal/v1/verify',
-    { onRequest, bodyLimit: tokenBodyLimit, config: { contract: verifyContract } },
-    async (request, reply) => {
-      await requireProduct(request, reply);
-      return verification.raw(parseVerify(request).body.token);
-    },
-  );
-
   app.get('/api/v1/internal/v1/stamps', { config: { contract: listContract } }, async (request, reply): Promise<StampListResponse> => {
     const product = await requireProduct(request, reply);
-    return statistics.listStamps(product, parseList(request).query);
-  });
-
-  app.get('/api/v1/internal/stats/daily', { config: { contract: dailyContract } }, async (request, reply) => {
-    await requireProduct(request, reply);
-    return statistics.daily(parseDaily(request).query.days);
+    return stampList(product, parseList(request).query);
   });
 }

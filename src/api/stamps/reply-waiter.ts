@@ -7,7 +7,6 @@ import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { OutputStore } from '../../shared/store/outputs.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
-import type { StampJudge } from '../verification/stamp-judge.ts';
 
 interface Ends {
   readonly queue: StampQueue;
@@ -224,6 +223,11 @@ export function createReplyWaiter(options: {
   };
 }
 
+/** Judges a stamp that is answered from the store (V9). Undefined where it does not verify. */
+export interface StoredStampJudge {
+  storedReplyOf(stamp: StoredStamp): Promise<StampedReply | undefined>;
+}
+
 type OutputPlace = NonNullable<StampedReply['output']>;
 
 /**
@@ -233,7 +237,7 @@ type OutputPlace = NonNullable<StampedReply['output']>;
 export function createReplyLookup(deps: {
   stamps: Pick<StampStore, 'findMany'>;
   outputs: Pick<OutputStore, 'findByTokens'>;
-  stampJudge: Pick<StampJudge, 'storedReplyOf'>;
+  stampJudge: StoredStampJudge;
 }) {
   const { stamps, outputs, stampJudge } = deps;
 

@@ -36,12 +36,6 @@ export function sendAccepted<Accepted extends { readonly verify_url: string }>(
   return accepted;
 }
 
-/**
- * base64 takes four characters for three bytes. Each may be a slash, and PHP and others write a slash in JSON as `\/`: two bytes for
- * one. The rest of a body is small.
- */
-export const stampBodyLimit = (sealedMaxBytes: number): number => Math.ceil(sealedMaxBytes / 3) * 4 * 2 + 64 * 1024;
-
 /** What every stamp operation answers (E9–E11, S9). */
 export const stampAnswers = {
   201: json('The stamp.', stampToken, { 'Idempotent-Replayed': '`true` where an earlier request with the same Idempotency-Key made it.' }),

@@ -13,10 +13,9 @@ import type { Clock } from '../../shared/runtime/clock.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 import type { WriteWatch } from '../server/write-watch.ts';
-import type { StampJudge } from '../verification/stamp-judge.ts';
 import { type Idempotency, type PassLimit, passLimitOnce } from './idempotency.ts';
-import { acceptAndWait, acceptPromised, type Heard, type ReplyWaiter } from './reply-waiter.ts';
-import { digestOfSecret, sealContent } from './sealed-download.ts';
+import { acceptAndWait, acceptPromised, type Heard, type ReplyWaiter, type StoredStampJudge } from './reply-waiter.ts';
+import { digestOfSecret, sealContent } from './sealed-contents.ts';
 
 /** Who asks for stamps, and under which key and limit. */
 export interface Requester extends Asker {
@@ -45,7 +44,7 @@ export interface StampingDeps {
   readonly waiter: ReplyWaiter;
   readonly stamps: StampStore;
   /** Judges what is answered from the store; a worker has verified what it replies. */
-  readonly stampJudge: Pick<StampJudge, 'storedReplyOf'>;
+  readonly stampJudge: StoredStampJudge;
   readonly sealedContents: SealedContentStore;
   readonly idempotency: Idempotency;
   readonly makeItem: MakeItem;
@@ -241,7 +240,7 @@ export function acceptedAnswerOf(order: StampOrder, tokenId: string, secret: str
  *
  * @throws ServiceError `internal_error` where it does not verify
  */
-export async function judgedReplyOf(stampJudge: Pick<StampJudge, 'storedReplyOf'>, stored: StoredStamp): Promise<StampedReply> {
+export async function judgedReplyOf(stampJudge: StoredStampJudge, stored: StoredStamp): Promise<StampedReply> {
   const reply = await stampJudge.storedReplyOf(stored);
   if (reply) return reply;
   const { tokenId } = stored;

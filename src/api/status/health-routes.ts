@@ -6,9 +6,10 @@ import {
   type ReadinessResponse,
   readinessResponse,
 } from '../../shared/contract/health.ts';
-import type { ApiContext } from '../server/context.ts';
+import type { ServerContext } from '../server/context.ts';
 import { json, type OperationContract } from '../server/operation.ts';
 import { noteFault } from '../server/outcome.ts';
+import type { HealthService } from './health.ts';
 
 const tag = 'Health and status';
 
@@ -38,7 +39,7 @@ const readyContract: OperationContract = {
 };
 
 /** Health for people, for orchestrators (`live`: the process answers; `ready`: it can serve). */
-export function registerHealthRoutes(app: FastifyInstance, { health }: ApiContext): void {
+export function registerHealthRoutes(app: FastifyInstance, { health }: ServerContext & { readonly health: HealthService }): void {
   app.get('/health/', { config: { contract: checkContract } }, async () => health.check());
   app.get('/health/live', { config: { contract: liveContract } }, async (): Promise<LivenessResponse> => ({ status: 'ok' }));
   app.get('/health/ready', { config: { contract: readyContract } }, async (request, reply) => {

@@ -1,5 +1,9 @@
-import type { PricingResponse } from '../../shared/contract/pricing.ts';
+import type { FastifyInstance } from 'fastify';
+import { type PricingResponse, pricingResponse } from '../../shared/contract/pricing.ts';
 import { stampTiers } from '../../shared/domain/tiers.ts';
+import type { ServerContext } from '../server/context.ts';
+import { entityTagOf, isFresh } from '../server/entity-tag.ts';
+import { empty, json, type OperationContract } from '../server/operation.ts';
 
 /** ISO 4217; and when the prices below were set. */
 const currency = 'EUR';
@@ -29,3 +33,24 @@ export const pricingOf = ({ version, sealedMaxBytes }: { version: string; sealed
   free,
   updated_at: updatedAt,
 });
+
+const contract: OperationContract = {
+  tag: 'Agent',
+  id: 'readPricing',
+  summary: 'What the agent operations cost',
+  answers: {
+    200: json('The price list.', pricingResponse, { ETag: 'For `If-None-Match`.', 'Cache-Control': '`public, max-age=300`' }),
+    304: empty('It has not changed.'),
+  },
+};
+
+/** The price list of the agent operations, the same for everybody until the service is configured anew. */
+export function registerPricingRoute(app: FastifyInstance, { pricing }: ServerContext & { readonly pricing: PricingResponse }): void {
+  const body = JSON.stringify(pricing);
+  const etag = entityTagOf(body);
+  app.get('/api/v1/agent/pricing', { config: { contract } }, async (request, reply) => {
+    reply.headers({ ETag: etag, 'Cache-Control': 'public, max-age=300' });
+    if (isFresh(request, etag)) return reply.code(304).send();
+    return reply.type('application/json; charset=utf-8').send(body);
+  });
+}

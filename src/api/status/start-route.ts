@@ -1,7 +1,22 @@
 import type { FastifyInstance } from 'fastify';
+import type { ProviderStatus } from '../../shared/contract/status.ts';
 import { version } from '../../shared/contract/version.ts';
-import type { ApiContext } from '../server/context.ts';
+import type { ServerContext } from '../server/context.ts';
 import { type OperationContract, page } from '../server/operation.ts';
+import type { StatusService } from './status.ts';
+
+declare module '../server/views.ts' {
+  interface PageModels {
+    readonly start: StartPage;
+  }
+}
+
+interface StartPage {
+  readonly version: string;
+  /** Where the service is reached, for the example: `PUBLIC_BASE_URL` or the address asked for. */
+  readonly baseUrl: string;
+  readonly provider: Pick<ProviderStatus, 'name' | 'qualification' | 'last_success_at'>;
+}
 
 const contract: OperationContract = {
   tag: 'Documents',
@@ -11,7 +26,7 @@ const contract: OperationContract = {
 };
 
 /** The page that tells a person what this is and where to go. */
-export function registerStartRoute(app: FastifyInstance, { status, baseUrl }: ApiContext): void {
+export function registerStartRoute(app: FastifyInstance, { status, baseUrl }: ServerContext & { readonly status: StatusService }): void {
   app.get('/', { config: { contract } }, async (_request, reply) => {
     const { provider } = (await status.read()).status;
     return reply.page('start', { version, baseUrl: baseUrl(), provider });

@@ -1,7 +1,11 @@
 import type { FastifyInstance } from 'fastify';
+import { dailyQuery, dailyStatsResponse } from '../../shared/contract/stats.ts';
 import { statusResponse } from '../../shared/contract/status.ts';
-import type { ApiContext } from '../server/context.ts';
+import type { ServerContext } from '../server/context.ts';
 import { json, type OperationContract, page } from '../server/operation.ts';
+import { createRequestParser } from '../server/validation.ts';
+import type { DailyStatistics } from './statistics.ts';
+import type { StatusService } from './status.ts';
 
 /** Together with the age of the figures themselves they are never older than 5 s. */
 const cacheControl = 'public, max-age=2';
@@ -22,13 +26,33 @@ const pageContract: OperationContract = {
   errors: ['rate_limited'],
 };
 
+const dailyContract = {
+  tag: 'Internal',
+  authentication: 'service',
+  id: 'readDailyStatistics',
+  summary: 'Daily statistics, newest day first',
+  query: dailyQuery,
+  answers: { 200: json('A row for each day, provider and kind of caller; days without traffic have none.', dailyStatsResponse) },
+  errors: ['rate_limited', 'store_unavailable'],
+} satisfies OperationContract;
+
+const parseDaily = createRequestParser(dailyContract);
+
 /** The state of the service for programs, and as a page for people (limited by R1). */
-export function registerStatusRoutes(app: FastifyInstance, { status, limitStatus: onRequest }: ApiContext): void {
+export function registerStatusRoutes(
+  app: FastifyInstance,
+  context: ServerContext & { readonly status: StatusService; readonly dailyStatistics: DailyStatistics },
+): void {
+  const { status, dailyStatistics, requireProduct, limitStatus: onRequest } = context;
   app.get('/api/v1/status', { config: { contract: jsonContract } }, async (_request, reply) => {
     reply.header('Cache-Control', cacheControl);
     return (await status.read()).status;
   });
   app.get('/status', { onRequest, config: { contract: pageContract } }, async (_request, reply) => {
     return reply.header('Cache-Control', cacheControl).page('status', await status.read());
+  });
+  app.get('/api/v1/internal/stats/daily', { config: { contract: dailyContract } }, async (request, reply) => {
+    await requireProduct(request, reply);
+    return dailyStatistics(parseDaily(request).query.days);
   });
 }

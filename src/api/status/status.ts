@@ -6,15 +6,15 @@ import { answerWithin } from '../../shared/runtime/answer-within.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import { type ActivityTotals, type CounterStore, utcDay } from '../../shared/store/counters.ts';
 import type { EvidenceState, EvidenceTermStore } from '../../shared/store/evidence-terms.ts';
+import type { DayFigures } from '../server/views.ts';
 import type { WriteWatch } from '../server/write-watch.ts';
 import { mailStateOf } from './mail-state.ts';
 import { assess, type ComponentState, qualificationOf } from './service-state.ts';
 
-export interface DayFigures {
-  /** `2026-11-21`, in UTC. */
-  readonly date: string;
-  readonly stamps: number;
-  readonly failed: number;
+declare module '../server/views.ts' {
+  interface PageModels {
+    readonly status: StatusFigures;
+  }
 }
 
 /** Everything public about the state of the service; nothing of a caller, an id, a host or a path. */

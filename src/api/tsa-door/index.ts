@@ -2,12 +2,13 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { sigstoreQueryShown, timeStampQuery } from '../../shared/contract/tsa.ts';
 import { verifyPath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import type { ApiContext } from '../server/context.ts';
+import type { ServerContext } from '../server/context.ts';
 import { bytes, type OperationContract } from '../server/operation.ts';
 import { noteFault } from '../server/outcome.ts';
 import type { LimitHook } from '../server/rate-limits.ts';
 import { createServicePasswords } from '../server/service-token.ts';
 import { queryBodyLimit, queryType, registerQueryBodies, registerSigstoreBodies, replyType } from './tsa-body.ts';
+import type { TsaDoor } from './tsa-door.ts';
 
 const headers = {
   'Qstamp-Stamp-Id': 'The id of the stamp.',
@@ -56,7 +57,7 @@ const chainContract = (id: string): OperationContract => ({
 });
 
 /** The door for clients of RFC 3161, and the same at the addresses that sigstore's clients know (T1–T6). */
-export function registerTsaRoutes(app: FastifyInstance, context: ApiContext): void {
+export function registerTsaDoor(app: FastifyInstance, context: ServerContext & { readonly tsaDoor: TsaDoor }): void {
   const { config, tsaDoor: door, reader, mistakes, limitDoor: limited } = context;
   if (config.TSA_DOOR === 'off') return;
   const { PUBLIC_BASE_URL: publicBaseUrl = '' } = config;
@@ -113,3 +114,5 @@ export function registerTsaRoutes(app: FastifyInstance, context: ApiContext): vo
     );
   }
 }
+
+export { createTsaDoor } from './tsa-door.ts';

@@ -13,7 +13,7 @@ import {
 } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { TrustSettings } from '../../shared/trust/trusted-providers.ts';
-import { RequestRefusedError, type Stamping, TimeNotAvailableError } from '../stamps/stamping.ts';
+import { RequestRefusedError, type Stamping, TimeNotAvailableError } from '../stamps/index.ts';
 
 /** A request of a time-stamp client, and who sends it. */
 export interface DoorQuery {

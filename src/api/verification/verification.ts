@@ -1,23 +1,12 @@
 import { contentSha256Of } from '../../shared/contract/stamp.ts';
 import type { VerificationResult } from '../../shared/contract/verify.ts';
-import { evidenceRecordOf } from '../../shared/domain/evidence.ts';
 import { adviceOf, type ReasonCode, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
-import { ServiceError } from '../../shared/domain/service-error.ts';
-import { type Batch, digestCharacters, imprintOfDigest } from '../../shared/domain/stamp.ts';
+import { digestCharacters, imprintOfDigest } from '../../shared/domain/stamp.ts';
 import { imprintOf, toldToken } from '../../shared/domain/told-token.ts';
 import type { RefusalStore } from '../../shared/store/refusals.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';
 import type { StampJudge, StampJudgement } from './stamp-judge.ts';
-
-/** The DER of a stamp's exchange with its TSA, and the evidence record over it (RFC 4998), for verifiers other than us. */
-export type ExchangePart = 'tsr' | 'tsq' | 'token' | 'evidence';
-
-export interface Exchanged {
-  readonly der: Buffer;
-  /** The batch that it is of; undefined where it is of the stamp alone. */
-  readonly batch: Batch | undefined;
-}
 
 /** Verifies stamps by their id, and any token that somebody brings (V1, V2). */
 export interface Verification {
@@ -29,13 +18,6 @@ export interface Verification {
    * @param hashes of the file in more algorithms: a record that was renewed by another one needs its hash of that (V7)
    */
   raw(token: string, hash?: string | null, hashes?: readonly string[] | null): Promise<VerificationResult>;
-  /**
-   * The bytes as they were exchanged with the TSA, or the evidence record of them (S14). Of a batched stamp the exchange is that of its batch,
-   * and so is the token.
-   *
-   * @throws ServiceError `not_found` for an unknown id, and for a stamp of the mock provider.
-   */
-  exchange(tokenId: string, part: ExchangePart): Promise<Exchanged>;
 }
 
 const invalid = (code: ReasonCode, tokenId: string | null = null, advice = adviceOf(code)): VerificationResult => ({
@@ -138,25 +120,6 @@ export function createVerification(deps: {
       const areUnused =
         judgement.verified?.record === undefined && given.some(({ length }) => length !== digestCharacters[judgement.imprint.algorithm]);
       return areUnused ? { ...result, not_checked: [...(result.not_checked ?? []), otherHashes] } : result;
-    },
-    exchange: async (tokenId, part) => {
-      const stamp = await stamps.find(tokenId);
-      if (!stamp) throw new ServiceError('not_found', 'No stamp with this id is known.');
-      const [proof] = stamp.proofs;
-      const damaged = new ServiceError('not_found', 'The record of this stamp is damaged: there is nothing to download.');
-      if (proof.token === '') throw damaged;
-      if (proof.kind === 'mock')
-        throw new ServiceError('not_found', 'This stamp was made by the mock provider: there is no RFC 3161 exchange to download.');
-      const token = Buffer.from(proof.token, 'base64');
-      const ofStamp = (der: Buffer): Exchanged => ({ der, batch: undefined });
-      if (part === 'evidence') {
-        const record = evidenceRecordOf(stamp);
-        if (record === undefined) throw damaged;
-        return ofStamp(record);
-      }
-      if (proof.kind === 'token') return ofStamp(part === 'token' ? token : proof[part]);
-      const { batch } = proof;
-      return { der: part === 'token' ? batch.tst : batch[part], batch };
     },
   };
 }

@@ -2,9 +2,10 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { verifyForm } from '../../shared/contract/verify.ts';
 import type { BodyReader } from '../server/body-reader.ts';
-import type { ApiContext } from '../server/context.ts';
+import type { ServerContext } from '../server/context.ts';
 import { type OperationContract, page } from '../server/operation.ts';
 import { createRequestParser } from '../server/validation.ts';
+import type { StampPages } from './stamp-pages.ts';
 
 const tag = 'Verification';
 const formType = 'application/x-www-form-urlencoded';
@@ -32,7 +33,10 @@ const sendContract = {
 const parse = createRequestParser(sendContract);
 
 /** A person's way to raw verification (V2): by form, with JavaScript and without. */
-export function registerVerifyForm(app: FastifyInstance, { stampPages, reader, limitVerifying: onRequest }: ApiContext): void {
+export function registerVerifyForm(
+  app: FastifyInstance,
+  { stampPages, reader, limitVerifying: onRequest }: ServerContext & { readonly stampPages: StampPages },
+): void {
   app.get('/verify', { config: { contract: openContract } }, async (_request, reply) => reply.page('verify-form', { asked: null }));
   // A scope of its own: no other route takes a form.
   app.register(async (scope) => {

@@ -1,5 +1,12 @@
 import type { ProvedStamp } from './stamp-model.ts';
 
+declare module '../server/views.ts' {
+  interface PageModels {
+    readonly verify: VerifyPage;
+    readonly 'verify-form': VerifyFormPage;
+  }
+}
+
 /** The verdict on one stamp, as a person reads it. */
 export type VerdictShown =
   | { readonly kind: 'proved'; readonly stamp: ProvedStamp }

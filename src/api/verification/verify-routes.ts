@@ -1,13 +1,16 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { preferHeaders } from '../../shared/contract/parameters.ts';
-import { rawVerifyRequest, tokenIdPath, verificationResult } from '../../shared/contract/verify.ts';
+import { rawVerifyRequest, tokenIdPath, verificationResult, verifyRequest } from '../../shared/contract/verify.ts';
 import { prefersPage } from '../server/accept.ts';
+import { beforeBody } from '../server/before-body.ts';
 import { tokenBodyLimit } from '../server/body-reader.ts';
-import type { ApiContext } from '../server/context.ts';
-import { bytes, json, type OperationContract } from '../server/operation.ts';
+import type { ServerContext } from '../server/context.ts';
+import { json, type OperationContract } from '../server/operation.ts';
 import { readPrefer } from '../server/prefer.ts';
 import { createRequestParser } from '../server/validation.ts';
-import { type ExchangePart, isUnknownId } from './verification.ts';
+import type { UntilKnown } from './outcome-wait.ts';
+import type { StampPages } from './stamp-pages.ts';
+import { isUnknownId, type Verification } from './verification.ts';
 
 const tag = 'Verification';
 const errors = ['rate_limited', 'store_unavailable'] as const;
@@ -36,62 +39,30 @@ const rawContract = {
   errors,
 } satisfies OperationContract;
 
-/** One exchange may be for many stamps (S14). */
-const batchHeader = {
-  'Qstamp-Batch':
-    'Where the TSA signed the root of a batch, and this file is for that root: its id, how many leaves it has, and the root in hexadecimal.',
-};
-
-const exchangeContract = (part: ExchangePart): OperationContract => ({
-  tag,
-  id: downloads[part].id,
-  summary: downloads[part].summary,
-  description: 'For verifiers other than this service, e.g. `openssl ts -verify`. Stamps of the mock provider have none.',
-  path: tokenIdPath,
-  answers: { 200: { ...bytes(downloads[part].answer, downloads[part].type), ...(part !== 'evidence' && { headers: batchHeader }) } },
-  errors: [...errors, 'not_found'],
-});
+const productContract = {
+  tag: 'Internal',
+  authentication: 'service',
+  id: 'verifyInternal',
+  summary: 'Verify a token',
+  body: verifyRequest,
+  answers: { 200: json('Whether it is valid, and why not.', verificationResult) },
+  errors: ['rate_limited', 'store_unavailable'],
+} satisfies OperationContract;
 
 const parseById = createRequestParser(byIdContract);
 const parseRaw = createRequestParser(rawContract);
-
-const exchanged = 'The bytes as they were exchanged with the TSA.';
-
-/** What a stranger verifies with (RFC 3161 §3.4; a bare token is CMS, RFC 5652; an evidence record has no media type of its own). */
-const downloads = {
-  tsr: {
-    id: 'downloadTimeStampResponse',
-    summary: 'The time-stamp response, DER',
-    answer: exchanged,
-    type: 'application/timestamp-reply',
-    extension: 'tsr',
-  },
-  tsq: {
-    id: 'downloadTimeStampRequest',
-    summary: 'The time-stamp request, DER',
-    answer: exchanged,
-    type: 'application/timestamp-query',
-    extension: 'tsq',
-  },
-  token: {
-    id: 'downloadTimeStampToken',
-    summary: 'The time-stamp token, DER',
-    answer: exchanged,
-    type: 'application/timestamp-token',
-    extension: 'tst',
-  },
-  evidence: {
-    id: 'downloadEvidenceRecord',
-    summary: 'The evidence record (RFC 4998), DER',
-    answer: 'The token as an evidence record, which can be renewed and outlives its certificates.',
-    type: 'application/octet-stream',
-    extension: 'ers',
-  },
-} as const satisfies Readonly<Record<ExchangePart, object>>;
+const parseProduct = createRequestParser(productContract);
 
 /** Public verification: whatever does not verify answers 200 with `valid: false` and a reason (E6, V4). */
-export function registerVerifyRoutes(app: FastifyInstance, context: ApiContext): void {
-  const { untilKnown, verification, stampPages, mistakes, limitVerifying: onRequest, baseUrl } = context;
+export function registerVerifyRoutes(
+  app: FastifyInstance,
+  context: ServerContext & {
+    readonly verification: Verification;
+    readonly untilKnown: UntilKnown;
+    readonly stampPages: StampPages;
+  },
+): void {
+  const { untilKnown, verification, stampPages, mistakes, requireProduct, limitVerifying: onRequest, baseUrl } = context;
 
   const countUnknown = async (request: FastifyRequest, reply: FastifyReply, isUnknown: boolean) => {
     if (isUnknown) await mistakes.unknownId(request, reply);
@@ -116,19 +87,12 @@ export function registerVerifyRoutes(app: FastifyInstance, context: ApiContext):
     return verification.raw(token, hash, hashes);
   });
 
-  for (const part of Object.keys(downloads) as ExchangePart[]) {
-    const { type, extension } = downloads[part];
-    app.get(
-      `/api/v1/verify/v1/token/:token_id/${part}`,
-      { onRequest, config: { contract: exchangeContract(part) } },
-      async (request, reply) => {
-        const { token_id } = parseById(request).path;
-        const { der, batch } = await mistakes.count(request, reply, () => verification.exchange(token_id, part));
-        if (batch) reply.header('Qstamp-Batch', `${batch.batchId}; leaves=${batch.leaves}; root=${batch.root.digest}`);
-        reply.header('Content-Type', type);
-        reply.header('Content-Disposition', `attachment; filename="${batch ? 'batch-root' : token_id}.${extension}"`);
-        return der;
-      },
-    );
-  }
+  app.post(
+    '/api/v1/internal/v1/verify',
+    { onRequest: beforeBody(requireProduct), bodyLimit: tokenBodyLimit, config: { contract: productContract } },
+    async (request, reply) => {
+      await requireProduct(request, reply);
+      return verification.raw(parseProduct(request).body.token);
+    },
+  );
 }

@@ -1,14 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { acceptedOutputsAnswer, outputBatchAnswer, outputBatchBody } from '../../shared/contract/batch.ts';
+import { acceptedOutputsAnswer, outputBulkAnswer, outputBulkBody } from '../../shared/contract/bulk.ts';
 import { outputHeaders, workflowIdPath, workflowStampRequestFor } from '../../shared/contract/workflow.ts';
 import { beforeBody } from '../server/before-body.ts';
-import { batchBodyLimit, readBatch, registerBatchBodies } from '../server/bulk-body.ts';
-import type { ApiContext } from '../server/context.ts';
-import { acceptedBatchOf, batchAnswersOf, type OperationContract } from '../server/operation.ts';
+import { bulkBodyLimit, readBulk, registerBulkBodies } from '../server/bulk-body.ts';
+import type { ServerContext } from '../server/context.ts';
+import { acceptedBulkOf, bulkAnswersOf, type OperationContract } from '../server/operation.ts';
 import { patienceMsOf, readPrefer } from '../server/prefer.ts';
 import type { CountingLimit } from '../server/rate-limits.ts';
 import { createRequestParser } from '../server/validation.ts';
-import { beginAnswer, sendBatch } from '../stamps/bulk-answer.ts';
+import { beginAnswer, sendBulk } from '../stamps/index.ts';
 import { stampContract } from './workflow-contracts.ts';
 import type { Workflows } from './workflows.ts';
 
@@ -24,42 +24,42 @@ const contract = {
   authentication: 'workflow',
   path: workflowIdPath,
   headers: outputHeaders,
-  body: outputBatchBody,
+  body: outputBulkBody,
   bodyExample: [{ output_hash: hash, output_type: 'image' }],
-  answers: { ...batchAnswersOf(outputBatchAnswer), ...acceptedBatchOf(acceptedOutputsAnswer) },
+  answers: { ...bulkAnswersOf(outputBulkAnswer), ...acceptedBulkOf(acceptedOutputsAnswer) },
   errors: stampContract.errors.filter((code) => code !== 'stamp_pending' && code !== 'provider_failed'),
 } satisfies OperationContract;
 
 const parse = createRequestParser({ path: contract.path, headers: contract.headers });
 
 /** Many outputs of a workflow for one request (L1, L4). `open`: by the token of the request. */
-export function registerWorkflowBatch(
+export function registerBulkOutputs(
   app: FastifyInstance,
-  { workflows, reader, largeAnswers, identifyProduct, judgeCallback }: ApiContext,
+  { workflows, reader, largeAnswers, identifyProduct, judgeCallback }: ServerContext & { readonly workflows: Workflows },
   { open, limit }: { open: (request: FastifyRequest, reply: FastifyReply) => ReturnType<Workflows['open']>; limit: CountingLimit },
 ): void {
   const [ofStranger, ofProduct] = [workflowStampRequestFor(), workflowStampRequestFor(judgeCallback)];
   const onRequest = beforeBody((request, reply) => workflowIdPath.safeParse(request.params).success && open(request, reply));
   app.register(async (scope) => {
-    registerBatchBodies(scope, reader);
-    const options = { bodyLimit: batchBodyLimit, onRequest, config: { contract } };
+    registerBulkBodies(scope, reader);
+    const options = { bodyLimit: bulkBodyLimit, onRequest, config: { contract } };
     scope.post('/api/v1/workflow/:workflow_id/stamps', options, async (request, reply) => {
       const workflow = await open(request, reply);
       const { headers } = parse(request);
       const product = identifyProduct(request);
-      const batch = readBatch(request, product === undefined ? ofStranger : ofProduct);
-      beginAnswer(request, reply, largeAnswers, batch.size);
+      const bulk = readBulk(request, product === undefined ? ofStranger : ofProduct);
+      beginAnswer(request, reply, largeAnswers, bulk.size);
       const preferences = readPrefer(request.headers.prefer);
       const command = {
         workflow,
         product,
-        entries: batch.entries.map(({ index, item }) => ({ index, request: item })),
+        entries: bulk.entries.map(({ index, item }) => ({ index, request: item })),
         requestId: request.id,
         idempotencyKey: headers['idempotency-key'],
-        passLimit: () => limit.items(request, reply, batch.size),
+        passLimit: () => limit.items(request, reply, bulk.size),
       };
       const told = preferences.respondAsync ? workflows.acceptOutputs(command, patienceMsOf(preferences)) : workflows.stampOutputs(command);
-      return sendBatch(request, reply, batch, await told);
+      return sendBulk(request, reply, bulk, await told);
     });
   });
 }

@@ -1,11 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 import { workflowIdPath, workflowPageQuery } from '../../shared/contract/workflow.ts';
-import type { ApiContext } from '../server/context.ts';
+import type { ServerContext } from '../server/context.ts';
 import { sendErrorPage } from '../server/error-page.ts';
 import { type OperationContract, page } from '../server/operation.ts';
 import { addressKey } from '../server/rate-limits.ts';
 import { createRequestParser } from '../server/validation.ts';
 import { outputPagePath } from './workflow-model.ts';
+import type { Workflows } from './workflows.ts';
 
 const contract = {
   tag: 'Workflow',
@@ -27,7 +28,10 @@ const parse = createRequestParser(contract);
 const printWeight = 10;
 
 /** The public page of a workflow (W14). */
-export function registerPageRoutes(app: FastifyInstance, { config, workflows, limits, mistakes, baseUrl }: ApiContext): void {
+export function registerPageRoutes(
+  app: FastifyInstance,
+  { config, workflows, limits, mistakes, baseUrl }: ServerContext & { readonly workflows: Workflows },
+): void {
   const perMinute = config.RATE_WORKFLOW_PAGE_PER_MINUTE;
   const limited = limits.by({ name: 'workflow-page', points: perMinute, durationSeconds: 60, unit: 'views', key: addressKey });
   app.get('/workflow/:workflow_id', { onRequest: limited, config: { contract } }, async (request, reply) => {

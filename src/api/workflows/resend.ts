@@ -3,7 +3,7 @@ import type { WorkflowResendResponse } from '../../shared/contract/workflow.ts';
 import { workflowStatePath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { WorkflowRecord } from '../../shared/store/workflows.ts';
-import { type PassLimit, passLimitOnce } from '../stamps/idempotency.ts';
+import { type PassLimit, passLimitOnce } from '../stamps/index.ts';
 import { checkState } from './access.ts';
 import type { ChallengeMailer } from './challenge-mailer.ts';
 import type { WorkflowTools } from './workflow-tools.ts';

@@ -4,8 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { verifyPath } from '../../shared/domain/addresses.ts';
 import { reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
-import type { StampJudge, StampJudgement } from '../verification/stamp-judge.ts';
-import type { StampMark, StampVerdict } from '../verification/stamp-model.ts';
+import type { StampJudge, StampJudgement, StampMark, StampVerdict } from '../verification/index.ts';
 
 /** What is recorded of a stamp beside the stamp itself. */
 export interface StampClaim {

@@ -10,15 +10,27 @@ import { verifyPath, workflowStatePath } from '../../shared/domain/addresses.ts'
 import { encryptMetadata, nonceBytes } from '../../shared/domain/encryption.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { sha256Imprint } from '../../shared/domain/stamp.ts';
-import { idInBatch } from '../../shared/domain/stamp-id.ts';
+import { idInSeries } from '../../shared/domain/stamp-id.ts';
 import { needsQualifiedProvider } from '../../shared/domain/tiers.ts';
 import type { Acceptance } from '../../shared/queue/acceptance.ts';
 import type { StampItem } from '../../shared/queue/stamp-job.ts';
 import type { WorkflowRecord } from '../../shared/store/workflows.ts';
-import { asAcceptance, asOutcome, type BatchOutcomes, identifyBatch, type Outcome } from '../stamps/bulk-stamping.ts';
-import { type PassLimit, passLimitOnce } from '../stamps/idempotency.ts';
-import { acceptAllAndWait, acceptAllPromised, acceptAndWait, acceptPromised, type Heard } from '../stamps/reply-waiter.ts';
-import { type AcceptedAnswer, stampFailed } from '../stamps/stamping.ts';
+import {
+  type AcceptedAnswer,
+  acceptAllAndWait,
+  acceptAllPromised,
+  acceptAndWait,
+  acceptPromised,
+  asAcceptance,
+  asOutcome,
+  type BulkOutcomes,
+  type Heard,
+  identifyBulk,
+  type Outcome,
+  type PassLimit,
+  passLimitOnce,
+  stampFailed,
+} from '../stamps/index.ts';
 import { checkState, checkTier, tierUnavailable } from './access.ts';
 import { refusalError } from './refusals.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
@@ -160,8 +172,8 @@ export function createOutputStamping(tools: WorkflowTools) {
   async function beginMany({ workflow, entries, idempotencyKey: key, passLimit, ...command }: StampOutputsCommand) {
     const keyed =
       key === undefined ? undefined : { caller: `workflow:${workflow._id}`, key, operation: 'workflow_stamps', content: entries };
-    const { batchId, isRepeated } = await identifyBatch(idempotency, keyed, passLimit);
-    const tokenIds = entries.map(({ index }) => idInBatch(batchId, index));
+    const { bulkId, isRepeated } = await identifyBulk(idempotency, keyed, passLimit);
+    const tokenIds = entries.map(({ index }) => idInSeries(bulkId, index));
     const existing = new Map((isRepeated ? await outputs.findByTokens(tokenIds) : []).map((output) => [output.tokenId, output]));
     const fresh = entries.flatMap(({ request }, place) => (existing.has(tokenIds[place]!) ? [] : [{ request, tokenId: tokenIds[place]! }]));
     if (fresh.length > 0 || entries.length === 0) checkReady(workflow, fresh.length);
@@ -174,7 +186,7 @@ export function createOutputStamping(tools: WorkflowTools) {
   function inOrder<Told>(
     { workflowId, tokenIds, existing, items, isReplayed }: Awaited<ReturnType<typeof beginMany>>,
     told: readonly Promise<Told>[],
-  ): BatchOutcomes<WorkflowStampResponse, Told | Outcome<WorkflowStampResponse>> {
+  ): BulkOutcomes<WorkflowStampResponse, Told | Outcome<WorkflowStampResponse>> {
     const byId = new Map(items.map(({ tokenId }, index) => [tokenId, told[index]!]));
     const outcomes = tokenIds.map((tokenId): Promise<Told | Outcome<WorkflowStampResponse>> => {
       const place = existing.get(tokenId);
@@ -183,7 +195,7 @@ export function createOutputStamping(tools: WorkflowTools) {
     return { outcomes, isReplayed };
   }
 
-  async function stampOutputs(command: StampOutputsCommand): Promise<BatchOutcomes<WorkflowStampResponse>> {
+  async function stampOutputs(command: StampOutputsCommand): Promise<BulkOutcomes<WorkflowStampResponse>> {
     const begun = await beginMany(command);
     const answerTo = async (heard: Promise<Heard>, { tokenId }: StampItem) =>
       answerOf(begun.workflowId, tokenId, placeOf(begun.workflowId, tokenId, await heard));

@@ -4,7 +4,7 @@ import { workflowStatePath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { needsVerifiedEmail } from '../../shared/domain/tiers.ts';
 import type { Acceptance } from '../../shared/queue/acceptance.ts';
-import { type PassLimit, passLimitOnce } from '../stamps/idempotency.ts';
+import { type PassLimit, passLimitOnce } from '../stamps/index.ts';
 import { digestOfToken } from './access.ts';
 import type { ChallengeMailer } from './challenge-mailer.ts';
 import type { WorkflowTools } from './workflow-tools.ts';

@@ -4,12 +4,13 @@ import { verifyUserQuery, verifyUserResponse, workflowIdPath } from '../../share
 import { workflowPath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { prefersJson } from '../server/accept.ts';
-import type { ApiContext } from '../server/context.ts';
+import type { ServerContext } from '../server/context.ts';
 import { sendErrorPage } from '../server/error-page.ts';
 import type { AnswerContract, OperationContract } from '../server/operation.ts';
 import { createRequestParser } from '../server/validation.ts';
 import { challengeError } from './refusals.ts';
 import type { ChallengeOutcome } from './verify-user.ts';
+import type { Workflows } from './workflows.ts';
 
 const address = '/api/v1/workflow/:workflow_id/verify-user';
 
@@ -56,7 +57,10 @@ function isPrefetch({ headers }: FastifyRequest): boolean {
 }
 
 /** The link in the mail (W6): a page, or JSON for who asks for it (E12). Neither HEAD nor a prefetch consumes it. */
-export function registerVerifyUserRoutes(app: FastifyInstance, { workflows, mistakes }: ApiContext): void {
+export function registerVerifyUserRoutes(
+  app: FastifyInstance,
+  { workflows, mistakes }: ServerContext & { readonly workflows: Workflows },
+): void {
   app.head(address, async (request, reply) => {
     const { path } = parse(request);
     const isKnown = await mistakes.guard(request, reply, () => workflows.exists(path.workflow_id));

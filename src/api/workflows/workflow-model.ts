@@ -1,7 +1,15 @@
 import { outputsPerPage, workflowPath } from '../../shared/domain/addresses.ts';
 import type { WorkflowTier } from '../../shared/domain/tiers.ts';
 import type { LinkMailState, WorkflowStatus } from '../../shared/domain/workflow-state.ts';
-import type { StampMark } from '../verification/stamp-model.ts';
+import type { StampMark } from '../verification/index.ts';
+import type { ChallengeOutcome } from './verify-user.ts';
+
+declare module '../server/views.ts' {
+  interface PageModels {
+    readonly workflow: WorkflowPage;
+    readonly 'verify-user': VerifyUserPage;
+  }
+}
 
 export interface OutputRow extends StampMark {
   readonly sequenceNumber: number;
@@ -103,3 +111,10 @@ export interface WorkflowPage {
 /** The page that an output is on, and its place there. */
 export const outputPagePath = (workflowId: string, sequenceNumber: number): string =>
   `${workflowPath(workflowId)}?page=${Math.ceil(sequenceNumber / outputsPerPage.screen)}#output-${sequenceNumber}`;
+
+/** What a person sees who has opened the link in the mail. */
+export interface VerifyUserPage {
+  readonly outcome: ChallengeOutcome;
+  readonly workflowId: string;
+  readonly workflowUrl: string;
+}

@@ -2,13 +2,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { idempotencyHeaders } from '../../shared/contract/parameters.ts';
 import { type WorkflowRedactResponse, workflowIdPath, workflowStampRequestFor } from '../../shared/contract/workflow.ts';
 import { beforeBody } from '../server/before-body.ts';
-import type { ApiContext } from '../server/context.ts';
+import type { ServerContext } from '../server/context.ts';
 import { patienceMsOf, readPrefer } from '../server/prefer.ts';
 import { addressKey } from '../server/rate-limits.ts';
 import { createRequestParser, RequestValidationError } from '../server/validation.ts';
-import { sendAccepted } from '../stamps/stamp-operation.ts';
-import { registerWorkflowBatch } from './bulk-routes.ts';
+import { sendAccepted } from '../stamps/index.ts';
+import { registerBulkOutputs } from './bulk-routes.ts';
 import { completeContract, redactContract, resendContract, stampContract, startContract, stateContract } from './workflow-contracts.ts';
+import type { Workflows } from './workflows.ts';
 
 const parseStart = createRequestParser(startContract);
 const parsePath = createRequestParser({ path: workflowIdPath });
@@ -32,7 +33,7 @@ function sendAnswer<Answer>(reply: FastifyReply, status: number, { answer, isRep
  * The operations on workflows. A request counts for a limit only after it was found valid, and after its token was checked: an invalid
  * request does no work, and a stranger cannot use up the limit of a workflow.
  */
-export function registerWorkflowRoutes(app: FastifyInstance, context: ApiContext): void {
+export function registerWorkflowRoutes(app: FastifyInstance, context: ServerContext & { readonly workflows: Workflows }): void {
   const { config, workflows, limits, limitStarts, mistakes, identifyProduct, judgeCallback, baseUrl } = context;
   const parserFor = (judge?: (url: string) => string | undefined) =>
     createRequestParser({ path: workflowIdPath, headers: idempotencyHeaders, body: workflowStampRequestFor(judge) });
@@ -98,7 +99,7 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ApiContext
     return 'accepted' in answer ? sendAccepted(reply, answer, preferences) : sendAnswer(reply, 201, answer);
   });
 
-  registerWorkflowBatch(app, context, { open, limit: limitStamps });
+  registerBulkOutputs(app, context, { open, limit: limitStamps });
 
   app.get('/api/v1/workflow/:workflow_id', { config: { contract: stateContract } }, async (request, reply) => {
     const token = workflowToken(request);

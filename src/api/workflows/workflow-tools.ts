@@ -7,10 +7,8 @@ import type { OutputStore } from '../../shared/store/outputs.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import type { WorkflowStore } from '../../shared/store/workflows.ts';
 import type { WriteWatch } from '../server/write-watch.ts';
-import type { Idempotency } from '../stamps/idempotency.ts';
-import type { ReplyWaiter } from '../stamps/reply-waiter.ts';
-import type { EncryptForStamp } from '../stamps/stamping.ts';
-import type { StampJudge } from '../verification/stamp-judge.ts';
+import type { EncryptForStamp, Idempotency, ReplyWaiter } from '../stamps/index.ts';
+import type { StampJudge } from '../verification/index.ts';
 
 /** What the operations on workflows work with. */
 export interface WorkflowTools {
@@ -28,8 +26,6 @@ export interface WorkflowTools {
   readonly canSendMail: () => Promise<boolean>;
   /** Whether a qualified stamp can be made as the service is configured (W19). */
   readonly servesQualified: boolean;
-  /** Revocation lists of the providers, PEM or DER, as they are configured. */
-  readonly revocationLists: readonly Buffer[];
   readonly clock: Clock;
   readonly log: Logger;
   /** How long a workflow may stay open (W5). */

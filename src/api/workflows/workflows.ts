@@ -1,7 +1,4 @@
 import type { WorkflowRecord } from '../../shared/store/workflows.ts';
-import { createEvidence } from '../evidence/bundle/bundle.ts';
-import { createPublished } from '../evidence/published.ts';
-import { createTreeProofs } from '../evidence/tree-proofs.ts';
 import { findWorkflow, openWorkflow } from './access.ts';
 import { createChainProver } from './chain-proof.ts';
 import { createChallengeMailer } from './challenge-mailer.ts';
@@ -15,6 +12,7 @@ import { createStampMarks, rememberMarks } from './stamp-marks.ts';
 import { createOutputStamping } from './stamp-output.ts';
 import { createWorkflowStart } from './start.ts';
 import { createWorkflowState } from './state.ts';
+import { createTreeProofs } from './tree-proofs.ts';
 import { createUserVerification } from './verify-user.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
@@ -51,8 +49,6 @@ export function createWorkflows(tools: WorkflowTools) {
     },
     proveSealedChain,
     proofs: createTreeProofs({ proveSealedChain, outputs, addressOf }),
-    evidence: createEvidence({ ...tools, proveSealedChain }),
-    published: createPublished(tools),
     page: createWorkflowPages(tools, prove),
   };
 }

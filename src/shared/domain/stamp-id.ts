@@ -10,16 +10,16 @@ export function firstIdAt(timeMs: number): string {
 }
 
 /** The most ids that one batch gives. */
-export const mostIdsInBatch = 4096;
+export const mostIdsInSeries = 4096;
 
 /**
  * The id at a place of a batch, the same each time: time of the batch, then the place as a counter (RFC 9562 §6.2), so that ids sort as the items do,
  * then bits that only who knows the batch's own id can tell.
  *
- * @throws RangeError for a place beyond `mostIdsInBatch`
+ * @throws RangeError for a place beyond `mostIdsInSeries`
  */
-export function idInBatch(batchId: string, index: number): string {
-  if (index < 0 || index >= mostIdsInBatch) throw new RangeError(`a batch has no place ${index}`);
+export function idInSeries(batchId: string, index: number): string {
+  if (index < 0 || index >= mostIdsInSeries) throw new RangeError(`a batch has no place ${index}`);
   const digest = hash('sha256', `${batchId}/${index}`);
   const variant = ((Number.parseInt(digest.slice(0, 1), 16) & 0x3) | 0x8).toString(16);
   const counter = index.toString(16).padStart(3, '0');

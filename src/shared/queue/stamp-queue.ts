@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as delay, setImmediate as restOfTurn } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { ServiceError } from '../domain/service-error.ts';
-import { idInBatch, mostIdsInBatch, timeOfId } from '../domain/stamp-id.ts';
+import { idInSeries, mostIdsInSeries, timeOfId } from '../domain/stamp-id.ts';
 import type { Logger } from '../runtime/log.ts';
 import { createMicroBatcher } from '../runtime/micro-batcher.ts';
 import { type Acceptance, acceptanceOf } from './acceptance.ts';
@@ -44,9 +44,9 @@ function createJobIds(): () => string {
   let made = 0;
   return () => {
     const fresh = randomUUIDv7();
-    if (timeOfId(fresh) !== timeOfId(batchId) || made === mostIdsInBatch) [batchId, made] = [fresh, 0];
+    if (timeOfId(fresh) !== timeOfId(batchId) || made === mostIdsInSeries) [batchId, made] = [fresh, 0];
     made += 1;
-    return idInBatch(batchId, made - 1);
+    return idInSeries(batchId, made - 1);
   };
 }
 

@@ -15,7 +15,7 @@ import {
 import type { Clock } from '../../shared/runtime/clock.ts';
 import { randomOctets } from '../../shared/runtime/random-octets.ts';
 import type { AggregateSettings, ProviderSettings } from '../../shared/trust/providers-file.ts';
-import { evidenceTermOf } from '../renewal/evidence-term.ts';
+import { evidenceTermOf } from './evidence-term.ts';
 import type { ClockWatch, SecondOpinion } from './key/clock-watch.ts';
 import { type StampSubject, TsaRefusedError } from './provider.ts';
 import { TransportError, type TsaClient } from './tsa-client.ts';

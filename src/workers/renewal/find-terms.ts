@@ -4,7 +4,7 @@ import type { EvidenceTerm } from '../../shared/domain/stamp.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { type EvidenceTermStore, type SubjectKind, subjectKinds, type TermWalk } from '../../shared/store/evidence-terms.ts';
 import type { TokenJudge } from '../../shared/trust/judge.ts';
-import { evidenceTermOf } from './evidence-term.ts';
+import { evidenceTermOf } from '../providers/index.ts';
 import { readSubjects, type Subject, type SubjectSources } from './renewal-subjects.ts';
 
 const perStep = 1_000;

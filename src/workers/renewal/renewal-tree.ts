@@ -3,7 +3,7 @@ import { digestCharacters, type EvidenceTerm, type ImprintAlgorithm } from '../.
 import { buildHashTree, type HashTree } from '../../shared/rfc3161/index.ts';
 import type { RenewedSubject } from '../../shared/store/evidence-terms.ts';
 import type { OpenRenewal, RenewalMember } from '../../shared/store/renewals.ts';
-import { ProviderError, type TimestampProvider } from '../providers/provider.ts';
+import { ProviderError, type TimestampProvider } from '../providers/index.ts';
 
 /** What is to be covered by the next token. */
 export interface Candidate extends Omit<RenewalMember, 'blind' | 'isRenewed'> {

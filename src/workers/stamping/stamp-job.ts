@@ -8,7 +8,7 @@ import type { CounterStore } from '../../shared/store/counters.ts';
 import type { RefusalStore } from '../../shared/store/refusals.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
-import { ProviderError } from '../providers/provider.ts';
+import { ProviderError } from '../providers/index.ts';
 import type { Appending, AppendOutputs, StampedOutput } from './output-appender.ts';
 import type { MakeStamps } from './stamp-maker.ts';
 

@@ -16,7 +16,7 @@ import {
   type TimestampProvider,
   TimeUnavailableError,
   TsaRefusedError,
-} from '../providers/provider.ts';
+} from '../providers/index.ts';
 
 /**
  * Stamps that are made while an insert is under way are inserted together, at most so many. In a larger insert the first stamps would wait for

@@ -14,8 +14,8 @@ import type { CounterStore } from '../../shared/store/counters.ts';
 import type { OutputStore } from '../../shared/store/outputs.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
 import type { ChainSum, StoredClosingRecord, WorkflowRecord, WorkflowStore } from '../../shared/store/workflows.ts';
-import { ProviderError } from '../providers/provider.ts';
-import type { MakeStamps } from '../stamping/stamp-maker.ts';
+import { ProviderError } from '../providers/index.ts';
+import type { MakeStamps } from '../stamping/index.ts';
 
 type ClosedChain = Required<ChainSum>;
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createStatistics } from '../../../src/api/stamps/stamp-list.ts';
+import { createStampList } from '../../../src/api/stamps/stamp-list.ts';
 import { sha256Imprint } from '../../../src/shared/domain/stamp.ts';
 
 const listed = {
@@ -14,15 +14,14 @@ const listed = {
 
 /** What a page of so many stamps says of all, where the store counts so many of them and the rows say so many of each kind. */
 async function totalOf({ offset = 0, shown = 1, inStore = 0, inRows = 0, imprints = 'sha256' as 'sha256' | 'all' }) {
-  const statistics = createStatistics({
+  const list = createStampList({
     stamps: {
       listByProduct: async () => Array.from({ length: shown }, () => listed),
       countByProduct: async (_product, _imprints, limit) => Math.min(inStore, limit),
     },
-    counters: { productTotal: async (products) => inRows * products.length, daily: async () => [] },
-    clock: () => 0,
+    counters: { productTotal: async (products) => inRows * products.length },
   });
-  return (await statistics.listStamps('p', { limit: 50, offset, imprints })).total;
+  return (await list('p', { limit: 50, offset, imprints })).total;
 }
 
 test.each([

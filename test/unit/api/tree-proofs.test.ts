@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { createTreeProofs } from '../../../src/api/evidence/tree-proofs.ts';
 import { createChainProver } from '../../../src/api/workflows/chain-proof.ts';
 import { createSealedChainProver } from '../../../src/api/workflows/sealed-chain.ts';
 import type { MarkStamp } from '../../../src/api/workflows/stamp-marks.ts';
+import { createTreeProofs } from '../../../src/api/workflows/tree-proofs.ts';
 import { chainStart, extendChain } from '../../../src/shared/domain/output-chain.ts';
 import { sha256Imprint } from '../../../src/shared/domain/stamp.ts';
 import { createMemoryStore } from '../../support/memory-store.ts';

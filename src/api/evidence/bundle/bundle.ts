@@ -9,11 +9,8 @@ import { isRecord } from '../../../shared/rfc3161/index.ts';
 import type { OutputStore } from '../../../shared/store/outputs.ts';
 import type { StampStore, StoredStamp } from '../../../shared/store/stamps.ts';
 import type { WorkflowRecord } from '../../../shared/store/workflows.ts';
-import type { StampJudge } from '../../verification/stamp-judge.ts';
-import type { RecomputedChain } from '../../workflows/chain-proof.ts';
-import type { Seal } from '../../workflows/closing-proof.ts';
-import { splitOf } from '../../workflows/merkle-tree.ts';
-import { brokenRecord, type ProveSealedChain } from '../../workflows/sealed-chain.ts';
+import type { StampJudge } from '../../verification/index.ts';
+import { brokenRecord, type ProveSealedChain, type RecomputedChain, type Seal, splitOf } from '../../workflows/index.ts';
 import { createHeldEvidenceReader, type HeldEvidence } from '../held-evidence.ts';
 import { createCertificateCollector } from './certificates.ts';
 import type { Evidence, EvidenceSeal, EvidenceStamp } from './contents.ts';
@@ -42,7 +39,7 @@ const typePattern = /^[a-z0-9._+-]{1,64}$/;
  * The evidence of a completed workflow (W22). Whatever is in it that the seals cover was recomputed and verified just before; the outputs' own
  * stamps are given as they are stored, and judged by whoever checks the bundle.
  */
-export function createEvidence(deps: {
+export function createEvidenceBundles(deps: {
   proveSealedChain: ProveSealedChain;
   outputs: Pick<OutputStore, 'list'>;
   stamps: Pick<StampStore, 'findMany'>;
@@ -126,3 +123,5 @@ export function createEvidence(deps: {
     document: async (workflow: WorkflowRecord): Promise<Readable> => documentOf(await gather(workflow)),
   };
 }
+
+export type EvidenceBundles = ReturnType<typeof createEvidenceBundles>;

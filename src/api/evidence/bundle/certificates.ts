@@ -1,6 +1,6 @@
 import type { Imprint } from '../../../shared/domain/stamp.ts';
 import { type CertificateIdentity, createTrustStore, isCrlOf, pemOf } from '../../../shared/rfc3161/index.ts';
-import type { StampJudge } from '../../verification/stamp-judge.ts';
+import type { StampJudge } from '../../verification/index.ts';
 import type { HeldEvidence } from '../held-evidence.ts';
 
 /** A token or an evidence record, as it is given, and the name of its provider. */

@@ -6,7 +6,7 @@ import type { KeyStore } from '../../../shared/store/keys.ts';
 import type { OutputStore } from '../../../shared/store/outputs.ts';
 import type { StampStore } from '../../../shared/store/stamps.ts';
 import type { WorkflowStore } from '../../../shared/store/workflows.ts';
-import type { ProveSealedChain } from '../../workflows/sealed-chain.ts';
+import type { ProveSealedChain } from '../../workflows/index.ts';
 import { CborMap, encodeArrayOf, encodeCbor, encodeTagged, encodeText } from './cbor.ts';
 
 /** COSE receipts (RFC 9942): a proof about a Merkle tree, its root signed by whoever keeps the tree. */

@@ -1,7 +1,7 @@
 import { stampFilesAnswer, stampFilesArguments } from '../../../shared/contract/mcp.ts';
 import type { StampToken } from '../../../shared/contract/stamp.ts';
 import { sha256Imprint } from '../../../shared/domain/stamp.ts';
-import type { Outcome, StampBatch } from '../../stamps/bulk-stamping.ts';
+import type { Outcome, StampMany } from '../../stamps/index.ts';
 import type { Links } from './links.ts';
 import { stampingAnnotations } from './stamp.ts';
 import { createTool, type Tool } from './tool.ts';
@@ -9,7 +9,7 @@ import { createTool, type Tool } from './tool.ts';
 /** Of more files no links are given: an assistant has to read them all. */
 const mostLinked = 10;
 
-export function createStampFilesTool({ stampBatch, links }: { readonly stampBatch: StampBatch; readonly links: Links }): Tool {
+export function createStampFilesTool({ stampMany, links }: { readonly stampMany: StampMany; readonly links: Links }): Tool {
   function describe(file: { name?: string | undefined; sha256_hex: string }, outcome: Outcome<StampToken>) {
     const named = { name: file.name ?? null, sha256_hex: file.sha256_hex };
     if ('made' in outcome) {
@@ -40,7 +40,7 @@ export function createStampFilesTool({ stampBatch, links }: { readonly stampBatc
     answer: stampFilesAnswer,
     needsToken: false,
     run: async ({ files, tier }, { product, agent, requestId, idempotencyKey, guards, onReplayed }) => {
-      const { outcomes, isReplayed } = await stampBatch({
+      const { outcomes, isReplayed } = await stampMany({
         entries: files.map(({ sha256_hex }, index) => ({
           index,
           order: { imprint: sha256Imprint(sha256_hex), content: undefined, tier, metadata: undefined },

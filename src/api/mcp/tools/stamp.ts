@@ -1,11 +1,9 @@
 import { stampContentArguments, stampHashArguments, verifyTokenArguments } from '../../../shared/contract/mcp.ts';
-import type { StampOrder, StampToken } from '../../../shared/contract/stamp.ts';
-import { type StampRequest, stampRequestFor, stampToken } from '../../../shared/contract/stamp.ts';
+import { type StampOrder, type StampRequest, type StampToken, stampRequestFor, stampToken } from '../../../shared/contract/stamp.ts';
 import { verificationResult } from '../../../shared/contract/verify.ts';
-import type { Stamping } from '../../stamps/stamping.ts';
-import type { Verification } from '../../verification/verification.ts';
-import type { ToolCall } from './tool.ts';
-import { createTool, type Tool } from './tool.ts';
+import type { Stamping } from '../../stamps/index.ts';
+import type { Verification } from '../../verification/index.ts';
+import { createTool, type Tool, type ToolCall } from './tool.ts';
 
 const hashOrder = stampHashArguments
   .transform(({ sha256_hex, tier, metadata }): StampRequest => ({ hash: sha256_hex, tier, metadata }))

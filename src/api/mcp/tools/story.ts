@@ -1,4 +1,7 @@
-import type { ApiContext } from '../../server/context.ts';
+import type { ServerContext } from '../../server/context.ts';
+import type { Stamps } from '../../stamps/index.ts';
+import type { VerificationServices } from '../../verification/index.ts';
+import type { Workflows } from '../../workflows/index.ts';
 import { createLinks } from './links.ts';
 import { createStampFilesTool } from './stamp-file-hashes.ts';
 import type { Tool } from './tool.ts';
@@ -11,8 +14,11 @@ import {
   createWorkflowStatusTool,
 } from './workflow.ts';
 
+/** What the tools call. */
+export type ToolServices = Stamps & VerificationServices & { readonly workflows: Workflows };
+
 /** The tools beside the three of the interface, in the order in which an assistant needs them (M13). None needs a service token. */
-export function createStoryTools(context: ApiContext): readonly Tool[] {
+export function createStoryTools(context: ServerContext & ToolServices): readonly Tool[] {
   const ports = { ...context, links: createLinks(context.baseUrl) };
   return [
     createStampFilesTool(ports),

@@ -12,7 +12,7 @@ import {
 } from '../../../shared/contract/mcp.ts';
 import { evidencePath, workflowPath } from '../../../shared/domain/addresses.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
-import type { Workflows } from '../../workflows/workflows.ts';
+import type { Workflows } from '../../workflows/index.ts';
 import type { Links } from './links.ts';
 import { stampingAnnotations } from './stamp.ts';
 import { createTool, type Tool } from './tool.ts';

@@ -1,40 +1,37 @@
 import { createHash, hkdfSync, timingSafeEqual } from 'node:crypto';
-import { Readable } from 'node:stream';
 import { crc32 } from 'node:zlib';
-import { containerOf } from '../../shared/archive/asics.ts';
 import { type Cipher, decryptParts, encrypt, keyBytes, nonceBytes, tagBytes } from '../../shared/domain/encryption.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { type Imprint, imprintAlgorithms, isSameImprint } from '../../shared/domain/stamp.ts';
 import type { SealedContentStore, StoredContent } from '../../shared/store/sealed-content.ts';
-import type { StampStore } from '../../shared/store/stamps.ts';
-import { createHeldEvidenceReader } from '../evidence/held-evidence.ts';
+import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 import { createImprintHash } from '../server/imprint-hash.ts';
-import type { StampJudge } from '../verification/stamp-judge.ts';
 
-/** The content of a sealed stamp, for whoever holds its secret address; checked against its hash before any of it is sent (S11). */
-export interface SealedDownload {
+/** The content of a sealed stamp. It was read once and checked against its hash (S11); whatever is sent is read again, so that it is never in memory as a whole. */
+export interface OpenedContent {
+  readonly stamp: StoredStamp;
+  readonly size: number;
+  readonly crc32: number;
+  read(): AsyncGenerator<Buffer>;
+}
+
+/** The contents of sealed stamps, each for whoever holds its secret address. */
+export interface SealedContents {
   /** @throws ServiceError `not_found` for an unknown id, a wrong secret and a stamp without content alike. */
-  content(tokenId: string, secret: string): Promise<{ content: Readable; bytes: number; hash: string }>;
-  /**
-   * Content and proof as an ASiC-S container (EN 319 162-1), the same octets each time until the evidence is renewed.
-   *
-   * @throws ServiceError as `content`; `not_found` for a stamp of the mock provider
-   */
-  container(tokenId: string, secret: string): Promise<Readable>;
-  /** The hashes of the content by every algorithm (S17). @throws ServiceError as `content` */
+  open(tokenId: string, secret: string): Promise<OpenedContent>;
+  /** The hashes of the content by every algorithm (S17). @throws ServiceError as `open` */
   digests(tokenId: string, secret: string): Promise<readonly Imprint[]>;
 }
 
 const notFound = () => new ServiceError('not_found', 'There is no content at this address.');
 const damaged = () => new ServiceError('internal_error', 'The stored content does not match its stamp and is not sent.');
 
-export function createSealedDownload(deps: {
-  stamps: StampStore;
+export function createSealedContents(deps: {
+  stamps: Pick<StampStore, 'find'>;
   sealedContents: Pick<SealedContentStore, 'open'>;
-  stampJudge: Pick<StampJudge, 'judgeStamp'>;
-}): SealedDownload {
-  /** Reads all of it to check it. Whatever is sent is read again, so that no content is ever in memory as a whole. `algorithms`: beside that of the stamp. */
-  async function open(tokenId: string, secret: string, algorithms: readonly Imprint['algorithm'][] = []) {
+}): SealedContents {
+  /** `algorithms`: beside that of the stamp. */
+  async function check(tokenId: string, secret: string, algorithms: readonly Imprint['algorithm'][]) {
     const stamp = await deps.stamps.find(tokenId);
     if (!stamp?.sealed || !timingSafeEqual(Buffer.from(digestOfSecret(secret)), Buffer.from(stamp.sealed.secretSha256))) throw notFound();
     const stored = await deps.sealedContents.open(stamp.sealed.contentId);
@@ -57,21 +54,8 @@ export function createSealedDownload(deps: {
   }
 
   return {
-    content: async (tokenId, secret) => {
-      const { read, size, stamp } = await open(tokenId, secret);
-      return { content: Readable.from(read(), { objectMode: false }), bytes: size, hash: stamp.imprint.digest };
-    },
-    digests: async (tokenId, secret) => (await open(tokenId, secret, imprintAlgorithms)).imprints,
-    container: async (tokenId, secret) => {
-      const { stamp, read, size, crc32 } = await open(tokenId, secret);
-      if (stamp.proofs[0].token === '')
-        throw new ServiceError('not_found', 'The record of this stamp is damaged: there is nothing to pack.');
-      const held = await createHeldEvidenceReader(deps)(stamp);
-      if (held === undefined)
-        throw new ServiceError('not_found', 'This stamp was made by the mock provider: there is no time-stamp token to pack.');
-      const file = { name: `${tokenId}.bin`, size, crc32, octets: read() };
-      return Readable.from(containerOf(file, held.bytes), { objectMode: false });
-    },
+    open: (tokenId, secret) => check(tokenId, secret, []),
+    digests: async (tokenId, secret) => (await check(tokenId, secret, imprintAlgorithms)).imprints,
   };
 }
 

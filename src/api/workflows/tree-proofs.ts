@@ -6,8 +6,8 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import { bytesOfSha256 } from '../../shared/domain/sha256-hex.ts';
 import type { OutputStore } from '../../shared/store/outputs.ts';
 import type { WorkflowRecord } from '../../shared/store/workflows.ts';
-import type { Seal } from '../workflows/closing-proof.ts';
-import { brokenRecord, type ProveSealedChain } from '../workflows/sealed-chain.ts';
+import type { Seal } from './closing-proof.ts';
+import { brokenRecord, type ProveSealedChain } from './sealed-chain.ts';
 
 export interface TreeProofDeps {
   readonly proveSealedChain: ProveSealedChain;

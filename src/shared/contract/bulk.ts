@@ -4,11 +4,11 @@ import { issueOf, uuid } from './fields.ts';
 import { acceptedStamp, stampFields, stampToken } from './stamp.ts';
 import { acceptedOutput, workflowStampRequest, workflowStampResponse } from './workflow.ts';
 
-/** The most items of one batch (L1). */
-export const mostBatchItems = 1_000;
+/** The most items of one bulk request (L1). */
+export const mostBulkItems = 1_000;
 
 /** A list of so many items, in pydantic's words; each item is judged by itself later. */
-export const batchList = z.unknown().transform((given, context): readonly unknown[] => {
+export const bulkList = z.unknown().transform((given, context): readonly unknown[] => {
   const refuse = (type: string, msg: string, ctx?: object) => {
     context.addIssue(issueOf({ type, msg, ...(ctx && { ctx: { field_type: 'List', ...ctx } }) }));
     return z.NEVER;
@@ -19,20 +19,20 @@ export const batchList = z.unknown().transform((given, context): readonly unknow
     const ctx = { min_length: 1, actual_length: 0 };
     return refuse('too_short', 'List should have at least 1 item after validation, not 0', ctx);
   }
-  if (length > mostBatchItems) {
-    const ctx = { max_length: mostBatchItems, actual_length: length };
-    return refuse('too_long', `List should have at most ${mostBatchItems} items after validation, not ${length}`, ctx);
+  if (length > mostBulkItems) {
+    const ctx = { max_length: mostBulkItems, actual_length: length };
+    return refuse('too_long', `List should have at most ${mostBulkItems} items after validation, not ${length}`, ctx);
   }
   return given;
 });
 
-/** As documented: the list itself is judged by `batchList`, each item by the contract of one. */
-const batchOf = (item: z.ZodType) => z.array(item).min(1).max(mostBatchItems);
-export const stampBatchBody = batchOf(stampFields);
-export const outputBatchBody = batchOf(workflowStampRequest);
+/** As documented: the list itself is judged by `bulkList`, each item by the contract of one. */
+const listOf = (item: z.ZodType) => z.array(item).min(1).max(mostBulkItems);
+export const stampBulkBody = listOf(stampFields);
+export const outputBulkBody = listOf(workflowStampRequest);
 
 /** Why an item was not made: what a request with this item alone would have been told, its status too (L1). */
-const batchError = z
+const bulkError = z
   .looseObject({
     index: z.int().min(0).describe('the place of the item in the request, from 0'),
     status: z.int().describe('of a request with this item alone'),
@@ -44,10 +44,10 @@ const batchError = z
     verify_url: z.string().optional().describe('where the outcome is told later'),
   })
   .meta({ id: 'BatchError' });
-export type BatchError = z.output<typeof batchError>;
+export type BulkError = z.output<typeof bulkError>;
 
-export const stampBatchAnswer = z.array(z.union([stampToken, batchError]));
-export const outputBatchAnswer = z.array(z.union([workflowStampResponse, batchError]));
+export const stampBulkAnswer = z.array(z.union([stampToken, bulkError]));
+export const outputBulkAnswer = z.array(z.union([workflowStampResponse, bulkError]));
 /** 202 (N1): what an earlier request has made already is given as it is. */
-export const acceptedStampsAnswer = z.array(z.union([acceptedStamp, stampToken, batchError]));
-export const acceptedOutputsAnswer = z.array(z.union([acceptedOutput, workflowStampResponse, batchError]));
+export const acceptedStampsAnswer = z.array(z.union([acceptedStamp, stampToken, bulkError]));
+export const acceptedOutputsAnswer = z.array(z.union([acceptedOutput, workflowStampResponse, bulkError]));

@@ -1,0 +1,78 @@
+import type { FastifyInstance } from 'fastify';
+import { tokenIdPath } from '../../shared/contract/verify.ts';
+import type { ServerContext } from '../server/context.ts';
+import { bytes, type OperationContract } from '../server/operation.ts';
+import { createRequestParser } from '../server/validation.ts';
+import type { ExchangePart, ReadExchange } from './exchange.ts';
+
+/** One exchange may be for many stamps (S14). */
+const batchHeader = {
+  'Qstamp-Batch':
+    'Where the TSA signed the root of a batch, and this file is for that root: its id, how many leaves it has, and the root in hexadecimal.',
+};
+
+const exchangeContract = (part: ExchangePart): OperationContract => ({
+  tag: 'Verification',
+  id: downloads[part].id,
+  summary: downloads[part].summary,
+  description: 'For verifiers other than this service, e.g. `openssl ts -verify`. Stamps of the mock provider have none.',
+  path: tokenIdPath,
+  answers: { 200: { ...bytes(downloads[part].answer, downloads[part].type), ...(part !== 'evidence' && { headers: batchHeader }) } },
+  errors: ['rate_limited', 'store_unavailable', 'not_found'],
+});
+
+const parse = createRequestParser({ path: tokenIdPath });
+
+const exchanged = 'The bytes as they were exchanged with the TSA.';
+
+/** What a stranger verifies with (RFC 3161 §3.4; a bare token is CMS, RFC 5652; an evidence record has no media type of its own). */
+const downloads = {
+  tsr: {
+    id: 'downloadTimeStampResponse',
+    summary: 'The time-stamp response, DER',
+    answer: exchanged,
+    type: 'application/timestamp-reply',
+    extension: 'tsr',
+  },
+  tsq: {
+    id: 'downloadTimeStampRequest',
+    summary: 'The time-stamp request, DER',
+    answer: exchanged,
+    type: 'application/timestamp-query',
+    extension: 'tsq',
+  },
+  token: {
+    id: 'downloadTimeStampToken',
+    summary: 'The time-stamp token, DER',
+    answer: exchanged,
+    type: 'application/timestamp-token',
+    extension: 'tst',
+  },
+  evidence: {
+    id: 'downloadEvidenceRecord',
+    summary: 'The evidence record (RFC 4998), DER',
+    answer: 'The token as an evidence record, which can be renewed and outlives its certificates.',
+    type: 'application/octet-stream',
+    extension: 'ers',
+  },
+} as const satisfies Readonly<Record<ExchangePart, object>>;
+
+/** What verifiers other than this service read of a stamp. */
+export function registerExchangeRoutes(app: FastifyInstance, context: ServerContext & { readonly readExchange: ReadExchange }): void {
+  const { readExchange, mistakes, limitVerifying: onRequest } = context;
+  for (const part of Object.keys(downloads) as ExchangePart[]) {
+    const { type, extension } = downloads[part];
+    app.get(
+      `/api/v1/verify/v1/token/:token_id/${part}`,
+      { onRequest, config: { contract: exchangeContract(part) } },
+      async (request, reply) => {
+        const { token_id } = parse(request).path;
+        const { der, batch } = await mistakes.count(request, reply, () => readExchange(token_id, part));
+        if (batch) reply.header('Qstamp-Batch', `${batch.batchId}; leaves=${batch.leaves}; root=${batch.root.digest}`);
+        reply.header('Content-Type', type);
+        reply.header('Content-Disposition', `attachment; filename="${batch ? 'batch-root' : token_id}.${extension}"`);
+        return der;
+      },
+    );
+  }
+}

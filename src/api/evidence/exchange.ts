@@ -1,0 +1,43 @@
+import { evidenceRecordOf } from '../../shared/domain/evidence.ts';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import type { Batch } from '../../shared/domain/stamp.ts';
+import type { StampStore } from '../../shared/store/stamps.ts';
+
+/** The DER of a stamp's exchange with its TSA, and the evidence record over it (RFC 4998), for verifiers other than us. */
+export type ExchangePart = 'tsr' | 'tsq' | 'token' | 'evidence';
+
+export interface Exchanged {
+  readonly der: Buffer;
+  /** The batch that it is of; undefined where it is of the stamp alone. */
+  readonly batch: Batch | undefined;
+}
+
+/**
+ * The bytes as they were exchanged with the TSA, or the evidence record of them (S14). Of a batched stamp the exchange is that of its batch,
+ * and so is the token.
+ *
+ * @throws ServiceError `not_found` for an unknown id, and for a stamp of the mock provider.
+ */
+export type ReadExchange = (tokenId: string, part: ExchangePart) => Promise<Exchanged>;
+
+export const createExchangeReader =
+  ({ stamps }: { readonly stamps: Pick<StampStore, 'find'> }): ReadExchange =>
+  async (tokenId, part) => {
+    const stamp = await stamps.find(tokenId);
+    if (!stamp) throw new ServiceError('not_found', 'No stamp with this id is known.');
+    const [proof] = stamp.proofs;
+    const damaged = new ServiceError('not_found', 'The record of this stamp is damaged: there is nothing to download.');
+    if (proof.token === '') throw damaged;
+    if (proof.kind === 'mock')
+      throw new ServiceError('not_found', 'This stamp was made by the mock provider: there is no RFC 3161 exchange to download.');
+    const token = Buffer.from(proof.token, 'base64');
+    const ofStamp = (der: Buffer): Exchanged => ({ der, batch: undefined });
+    if (part === 'evidence') {
+      const record = evidenceRecordOf(stamp);
+      if (record === undefined) throw damaged;
+      return ofStamp(record);
+    }
+    if (proof.kind === 'token') return ofStamp(part === 'token' ? token : proof[part]);
+    const { batch } = proof;
+    return { der: part === 'token' ? batch.tst : batch[part], batch };
+  };

@@ -1,0 +1,64 @@
+/** Evidence: what leaves the house, for those who check a stamp or a workflow without this service. */
+import type { FastifyInstance } from 'fastify';
+import type { Clock } from '../../shared/runtime/clock.ts';
+import type { Config } from '../../shared/runtime/config.ts';
+import type { NewDigestStore } from '../../shared/store/new-digests.ts';
+import type { Store } from '../../shared/store/store.ts';
+import type { TrustSettings } from '../../shared/trust/trusted-providers.ts';
+import type { ServerContext } from '../server/context.ts';
+import type { Stamps } from '../stamps/index.ts';
+import type { StampJudge } from '../verification/index.ts';
+import type { Workflows } from '../workflows/index.ts';
+import { createEvidenceBundles } from './bundle/bundle.ts';
+import { registerBundleRoutes } from './bundle-routes.ts';
+import { registerContainerRoute } from './container-route.ts';
+import { createCoseEvidence } from './cose/headers.ts';
+import { registerCoseRoutes } from './cose-routes.ts';
+import { createExchangeReader } from './exchange.ts';
+import { registerExchangeRoutes } from './exchange-routes.ts';
+import { createHeldEvidenceReader } from './held-evidence.ts';
+import { createPublished } from './published.ts';
+import { registerPublishedRoutes } from './published-routes.ts';
+import { createEvidenceRenewals } from './renewal.ts';
+import { registerRenewalRoutes } from './renewal-routes.ts';
+
+export interface EvidencePorts {
+  readonly config: Config;
+  readonly store: Pick<Store, 'stamps' | 'outputs' | 'workflows' | 'keys'> & { readonly newDigests: Pick<NewDigestStore, 'insertOnce'> };
+  readonly stampJudge: StampJudge;
+  readonly trust: TrustSettings;
+  readonly clock: Clock;
+}
+
+export function createEvidence(ports: EvidencePorts, { proveSealedChain }: Pick<Workflows, 'proveSealedChain'>) {
+  const { config, store, stampJudge, trust, clock } = ports;
+  const { stamps, outputs, workflows, newDigests, keys } = store;
+  return {
+    readExchange: createExchangeReader({ stamps }),
+    readHeldEvidence: () => createHeldEvidenceReader({ stampJudge }),
+    evidenceRenewals: createEvidenceRenewals({ stamps, newDigests, stampJudge, clock }),
+    cose: createCoseEvidence({ stamps, outputs, workflows, proveSealedChain, keys }),
+    bundles: createEvidenceBundles({
+      proveSealedChain,
+      outputs,
+      stamps,
+      stampJudge,
+      revocationLists: trust.providers.flatMap(({ settings: { crl } }) => crl ?? []),
+    }),
+    published: createPublished({ outputs, clock, addressOf: (path) => `${config.PUBLIC_BASE_URL ?? ''}${path}` }),
+  };
+}
+
+export type Evidence = ReturnType<typeof createEvidence>;
+
+export function registerEvidence(
+  app: FastifyInstance,
+  context: ServerContext & Evidence & Pick<Stamps, 'sealedContents'> & { readonly workflows: Workflows },
+): void {
+  registerExchangeRoutes(app, context);
+  registerContainerRoute(app, context);
+  registerRenewalRoutes(app, context);
+  registerPublishedRoutes(app, context);
+  registerBundleRoutes(app, context);
+  registerCoseRoutes(app, context);
+}

@@ -1,0 +1,24 @@
+import type { DailyStatsRow } from '../../shared/contract/stats.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
+import { type CounterStore, type DailyFigures, utcDay } from '../../shared/store/counters.ts';
+
+const dayMs = 24 * 3_600_000;
+
+const rowOf = ({ date, provider, isQualified, callerKind, stamps, failed, latencyMs }: DailyFigures): DailyStatsRow => ({
+  date,
+  provider,
+  is_qualified: isQualified,
+  caller_kind: callerKind,
+  stamps,
+  failed,
+  latency_ms_p50: latencyMs.p50,
+  latency_ms_p95: latencyMs.p95,
+});
+
+/** Rows of the last `days` UTC days, today included, newest first. @throws ServiceError `store_unavailable` */
+export type DailyStatistics = (days: number) => Promise<DailyStatsRow[]>;
+
+export const createDailyStatistics =
+  ({ counters, clock }: { readonly counters: Pick<CounterStore, 'daily'>; readonly clock: Clock }): DailyStatistics =>
+  async (days) =>
+    (await counters.daily(utcDay(clock() - (days - 1) * dayMs), clock())).map(rowOf);

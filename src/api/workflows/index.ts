@@ -1,0 +1,67 @@
+/** Workflows: outputs that are stamped one after the other for a client, and closed under one root. */
+import type { FastifyInstance } from 'fastify';
+import type { JobSender } from '../../shared/queue/job-sender.ts';
+import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
+import type { Config } from '../../shared/runtime/config.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
+import type { Store } from '../../shared/store/store.ts';
+import { canServeQualified, type TrustSettings } from '../../shared/trust/trusted-providers.ts';
+import type { ServerContext } from '../server/context.ts';
+import type { WriteWatch } from '../server/write-watch.ts';
+import type { ReplyWaiter, Stamps } from '../stamps/index.ts';
+import type { StampJudge } from '../verification/index.ts';
+import { registerPageRoutes } from './page-route.ts';
+import { registerVerifyUserRoutes } from './verify-user-routes.ts';
+import { registerWorkflowRoutes } from './workflow-routes.ts';
+import { createWorkflows, type Workflows } from './workflows.ts';
+
+const hourMs = 3_600_000;
+
+export interface WorkflowPorts {
+  readonly config: Config;
+  readonly store: Pick<Store, 'workflows' | 'outputs' | 'stamps' | 'counters'>;
+  readonly queue: StampQueue;
+  readonly jobs: JobSender;
+  readonly waiter: ReplyWaiter;
+  readonly writes: Pick<WriteWatch, 'checkStore'>;
+  readonly stampJudge: StampJudge;
+  readonly trust: TrustSettings;
+  /** Whether some worker can send mail, as far as is known (W19). */
+  readonly canSendMail: () => Promise<boolean>;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export function createWorkflowServices(ports: WorkflowPorts, { idempotency, encryptedOf }: Pick<Stamps, 'idempotency' | 'encryptedOf'>) {
+  const { config, store, trust, ...others } = ports;
+  const { workflows, outputs, stamps, counters } = store;
+  return {
+    workflows: createWorkflows({
+      ...others,
+      workflows,
+      outputs,
+      stamps,
+      counters,
+      idempotency,
+      encryptedOf,
+      servesQualified: canServeQualified(trust),
+      ttlMs: config.WORKFLOW_TTL_HOURS * hourMs,
+      waitMs: config.STAMP_WAIT_MS,
+      addressOf: (path) => `${config.PUBLIC_BASE_URL ?? ''}${path}`,
+    }),
+  };
+}
+
+export function registerWorkflows(app: FastifyInstance, context: ServerContext & { readonly workflows: Workflows }): void {
+  registerWorkflowRoutes(app, context);
+  registerVerifyUserRoutes(app, context);
+  registerPageRoutes(app, context);
+}
+
+export type { RecomputedChain } from './chain-proof.ts';
+export type { Seal } from './closing-proof.ts';
+export { splitOf } from './merkle-tree.ts';
+export { brokenRecord, type ProveSealedChain } from './sealed-chain.ts';
+export type { WorkflowTools } from './workflow-tools.ts';
+export type { Workflows } from './workflows.ts';

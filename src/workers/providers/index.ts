@@ -1,0 +1,14 @@
+/** Who stamps: the mock, TSAs over HTTP, keys of one's own, and the pool that chooses among them. Passwords of TSAs are read here and nowhere else. */
+export { checkProvider, type ProviderCheck } from './check.ts';
+export { evidenceTermOf } from './evidence-term.ts';
+export { openProvider, openTsas } from './open-provider.ts';
+export { createProviderPool } from './pool.ts';
+export {
+  type AskedWords,
+  ProviderError,
+  TierUnavailableError,
+  type TimestampProvider,
+  TimeUnavailableError,
+  TsaRefusedError,
+} from './provider.ts';
+export type { Rfc3161Provider } from './rfc3161.ts';

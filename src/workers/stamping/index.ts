@@ -1,0 +1,6 @@
+/** Stamping: from accepted items to stored stamps, and on into the chain of a workflow. */
+export { recordFailedStamps } from './failed-stamps.ts';
+export { createOutputAppender } from './output-appender.ts';
+export { withSpaceRecord } from './space-record.ts';
+export { createStampProcessor, type StampProcessorDeps } from './stamp-job.ts';
+export { createStampMaker, type MakeStamps, type StampMakerDeps } from './stamp-maker.ts';

@@ -1,0 +1,5 @@
+/** What is done for a workflow beside its stamps: the mail with the link, and its completion. */
+export { createWorkflowCompletionProcessor, type WorkflowCompletionDeps } from './completion.ts';
+export { withMailRecord } from './mail-record.ts';
+export { createOtpMailProcessor, type OtpMailDeps } from './otp-mail.ts';
+export { createMailTransport } from './transport.ts';
