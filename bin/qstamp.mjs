@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** Runs the command of src/cli, or one for operators of src/operator and src/workers, with Node 24: this one, or the one among the dependencies. */
+/** Runs the command of src/cli, or one for operators of src/operator, with Node 24: this one, or the one among the dependencies. */
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import module from 'node:module';
@@ -19,15 +19,19 @@ if (node === undefined || !existsSync(path.join(root, 'node_modules', 'zod'))) {
   // Half of a short command's time is reading its sources.
   module.enableCompileCache?.(path.join(root, 'node_modules', '.cache', 'qstamp'));
   const importSource = (/** @type {string[]} */ ...names) => import(pathToFileURL(path.join(root, 'src', ...names)).href);
-  /** @type {Readonly<Record<string, readonly [folder: string, file: string, name: string]>>} */
+  /** @type {Readonly<Record<string, string>>} */
   const operatorCommands = {
-    'check-providers': ['workers', 'check-providers.ts', 'checkProviders'],
-    jobs: ['operator', 'jobs.ts', 'jobs'],
-    recount: ['operator', 'recount.ts', 'recount'],
+    'check-providers': 'checkProviders',
+    'check-settings': 'checkSettings',
+    jobs: 'jobs',
+    recount: 'recount',
+    renew: 'renew',
+    'rotate-master-key': 'rotateMasterKey',
   };
-  const [folder, file, name] = operatorCommands[process.argv[2] ?? ''] ?? [];
-  if (folder && file && name) {
-    const { [name]: run } = await importSource(folder, file);
+  const [, , command = ''] = process.argv;
+  const name = Object.hasOwn(operatorCommands, command) ? operatorCommands[command] : undefined;
+  if (name) {
+    const { [name]: run } = await importSource('operator', `${command}.ts`);
     // As `npm start` does, so that both have the same settings.
     const envFile = path.join(root, '.env');
     if (existsSync(envFile)) process.loadEnvFile(envFile);

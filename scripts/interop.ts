@@ -110,7 +110,7 @@ await runScript(async (signal) => {
           rootFile: String(tsa.rootFile),
           crlFile: String(tsa.crlFile),
           renew: () =>
-            runCommand(process.execPath, ['scripts/renew.ts'], { signal, cwd: checkoutDir, env: { ...environment, ...settings } }),
+            runCommand(process.execPath, ['bin/qstamp.mjs', 'renew'], { signal, cwd: checkoutDir, env: { ...environment, ...settings } }),
         }),
       );
       const isRight = judged.faults.length === 0 && judged.right > 0;

@@ -38,8 +38,11 @@ export function helpOf(name: string | undefined, commands: readonly Command[]): 
   // Listed here so that operators find them. `bin/qstamp.mjs` runs them, not this program.
   const forOperators = [
     ['qstamp check-providers', 'for operators: ask each configured provider once, and tell how it answers'],
+    ['qstamp check-settings [PORT]', 'for operators: what the service cannot start with, in one line'],
     ['qstamp jobs failed | retry | drop', 'for operators: jobs that the service has given up'],
     ['qstamp recount FROM TO', 'for operators: count the stamps of some hours again'],
+    ['qstamp renew', 'for operators: renew the evidence that is due'],
+    ['qstamp rotate-master-key', 'for operators: wrap the keys in the database by another master key'],
   ] as const;
   return `qstamp: trusted time-stamps for files\n\n${columns([...rows, ...forOperators])}\n\n${commonOptions}\n\n${surroundings}`;
 }

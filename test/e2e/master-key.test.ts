@@ -86,10 +86,10 @@ test('npm run rotate:master-key: what runs goes on, what starts takes the new ke
   const { MONGODB_URL = '', MASTER_KEY = '' } = service.settings;
   const next = newKey();
   const rotate = (current: string) =>
-    promisify(execFile)(process.execPath, ['scripts/rotate-master-key.ts'], {
+    promisify(execFile)(process.execPath, ['bin/qstamp.mjs', 'rotate-master-key'], {
       env: { ...inherited, MONGODB_URL, MASTER_KEY: current, NEW_MASTER_KEY: next, LOG_LEVEL: 'silent' },
     });
-  await expect(rotate(newKey())).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(/^MASTER_KEY: [^\n]+\n$/) });
+  await expect(rotate(newKey())).rejects.toMatchObject({ code: 2, stderr: expect.stringMatching(/^qstamp: MASTER_KEY: [^\n]+\n$/) });
   expect((await rotate(MASTER_KEY)).stdout).toMatch(/^6 keys were wrapped anew/);
   expect((await rotate(MASTER_KEY)).stdout).toMatch(/^0 keys were wrapped anew/);
 

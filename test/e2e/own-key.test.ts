@@ -1,9 +1,9 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { checkProviders } from '../../src/operator/check-providers.ts';
 import { createFault } from '../../src/tsa/faults.ts';
 import { DEVELOPMENT_POLICY } from '../../src/tsa/server.ts';
-import { checkProviders } from '../../src/workers/check-providers.ts';
 import { scrape, seriesValue } from '../support/metrics.ts';
 import { opensslQuery, opensslVerify } from '../support/openssl-tsa.ts';
 import { makeOwnKey, ownKeySettings } from '../support/own-key.ts';

@@ -19,7 +19,7 @@ const run = promisify(execFile);
 
 /** The command, as an operator runs it. */
 const renewByCommand = async ({ settings }: Service) =>
-  (await run(process.execPath, ['scripts/renew.ts'], { env: { ...inherited, ...settings, LOG_LEVEL: 'warn' } })).stdout.trim();
+  (await run(process.execPath, ['bin/qstamp.mjs', 'renew'], { env: { ...inherited, ...settings, LOG_LEVEL: 'warn' } })).stdout.trim();
 
 test('S14: evidence is renewed before the certificate of its TSA ends: one request for all, and the token stays as it was', async () => {
   const tsa = await startOldTsa();

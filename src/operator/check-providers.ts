@@ -1,9 +1,9 @@
-import { parseArgs } from 'node:util';
 import { systemClock } from '../shared/runtime/clock.ts';
-import { ConfigError, loadProviderConfig } from '../shared/runtime/config.ts';
+import { loadProviderConfig } from '../shared/runtime/config.ts';
 import { createLogger } from '../shared/runtime/log.ts';
 import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
-import { checkProvider, openTsas, type ProviderCheck, type Rfc3161Provider } from './providers/index.ts';
+import { checkProvider, openTsas, type ProviderCheck, type Rfc3161Provider } from '../workers/providers/index.ts';
+import { type OperatorCommand, type OperatorExitCode, runOperatorCommand, UsageError } from './operator-command.ts';
 
 const usage = `qstamp check-providers: asks each configured provider for one stamp, which nobody keeps
 
@@ -12,13 +12,6 @@ const usage = `qstamp check-providers: asks each configured provider for one sta
 
 The settings are those of the service: TSP, TSP_PROVIDERS_FILE. Exit codes: 0 all answer, 1 one fails, 2 usage or settings.
 `;
-
-export interface CheckCommand {
-  readonly args: readonly string[];
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly stdout: { write(text: string): unknown };
-  readonly stderr: { write(text: string): unknown };
-}
 
 async function ask(tsa: Rfc3161Provider): Promise<ProviderCheck> {
   const stamp: Parameters<typeof checkProvider>[0]['stamp'] = (subject) => tsa.stamp(subject, AbortSignal.timeout(tsa.timeoutMs));
@@ -71,27 +64,15 @@ const jsonOf = ({
     ...(clock && { clock }),
   })}\n`;
 
-/**
- * `qstamp check-providers`, the command of operators. It is part of the workers, because only they ask providers and read their
- * passwords. Resolves with the exit code.
- */
-export async function checkProviders({ args, environment, stdout, stderr }: CheckCommand): Promise<0 | 1 | 2> {
-  try {
-    const { values } = parseArgs({ args: [...args], options: { json: { type: 'boolean' }, help: { type: 'boolean' } } });
-    if (values.help) {
-      stdout.write(usage);
-      return 0;
-    }
+/** `qstamp check-providers`. Resolves with the exit code. */
+export const checkProviders = (command: OperatorCommand): Promise<OperatorExitCode> =>
+  runOperatorCommand(command, usage, async ({ operands, json, all }) => {
+    if (operands.length > 0 || all) throw new UsageError('check-providers takes no operand');
+    const { environment, stdout, stderr } = command;
     const { providers } = loadTrustSettings(loadProviderConfig(environment));
     if (providers.length === 0) stderr.write('TSP is mock: its stamps are made by the workers themselves, and nobody is to be asked\n');
     const tsas = openTsas(providers, { clock: systemClock, log: createLogger({ level: 'silent', process: 'worker' }) });
     const checks = await Promise.all(tsas.map(ask));
-    for (const check of checks) stdout.write(values.json ? jsonOf(check) : linesOf(check));
+    for (const check of checks) stdout.write(json ? jsonOf(check) : linesOf(check));
     return checks.every(({ verdict }) => verdict === 'ok') ? 0 : 1;
-  } catch (error) {
-    const isUsage = error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS');
-    if (!isUsage && !(error instanceof ConfigError)) throw error;
-    stderr.write(`qstamp: ${error.message}\n`);
-    return 2;
-  }
-}
+  });

@@ -1,0 +1,47 @@
+import { createServer } from 'node:net';
+import { systemClock } from '../shared/runtime/clock.ts';
+import { ConfigError, loadConfig } from '../shared/runtime/config.ts';
+import { createLogger } from '../shared/runtime/log.ts';
+import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
+import { openTsas } from '../workers/providers/index.ts';
+import { type OperatorCommand, type OperatorExitCode, runOperatorCommand, UsageError } from './operator-command.ts';
+
+const usage = `qstamp check-settings [PORT]: says in one line what the service cannot start with, before anything is started
+
+  PORT    also check that nothing but this service listens there
+  --help
+
+Exit codes: 0 nothing to mend, 2 the line says what: a wrong setting, a file that is not there, a port that is taken.
+`;
+
+/** True when nothing listens on this port of loopback. */
+const isFree = (port: number) =>
+  new Promise<boolean>((resolve) => {
+    const server = createServer();
+    server.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code !== 'EADDRINUSE'));
+    server.listen({ port, host: '127.0.0.1', exclusive: true }, () => server.close(() => resolve(true)));
+  });
+
+/** True when this service already answers there: then it is being scaled or started anew. */
+async function isOurs(port: number): Promise<boolean> {
+  try {
+    const answer = await fetch(`http://127.0.0.1:${port}/openapi.json`, { signal: AbortSignal.timeout(3_000) });
+    const document: { info?: { title?: unknown } } = JSON.parse(await answer.text());
+    return document.info?.title === 'qstamp';
+  } catch {
+    return false;
+  }
+}
+
+/** `qstamp check-settings [PORT]`. Resolves with the exit code. */
+export const checkSettings = (command: OperatorCommand): Promise<OperatorExitCode> =>
+  runOperatorCommand(command, usage, async ({ operands: [given, ...others], json, all }) => {
+    const port = Number(given ?? 0);
+    if (others.length > 0 || json || all || !Number.isInteger(port)) throw new UsageError('check-settings takes at most one port');
+    const isTaken = port > 0 && !(await isFree(port)) && !(await isOurs(port));
+    const { providers } = loadTrustSettings(loadConfig(command.environment));
+    const log = createLogger({ level: 'silent', process: 'check' });
+    for (const provider of openTsas(providers, { clock: systemClock, log })) provider.close();
+    if (isTaken) throw new ConfigError(`PORT: got "${port}", which another process listens on; it takes a free port`);
+    return 0;
+  });

@@ -1,0 +1,56 @@
+import { ServiceError } from '../shared/domain/service-error.ts';
+import { systemClock } from '../shared/runtime/clock.ts';
+import { ConfigError, loadConfig } from '../shared/runtime/config.ts';
+import { createLogger } from '../shared/runtime/log.ts';
+import { openStore } from '../shared/store/store.ts';
+import { createTokenJudge } from '../shared/trust/judge.ts';
+import { canServeQualified, loadTrustSettings } from '../shared/trust/trusted-providers.ts';
+import { createProviderPool, openTsas, ProviderError } from '../workers/providers/index.ts';
+import { createRenewProcessor } from '../workers/renewal/index.ts';
+import { type OperatorCommand, type OperatorExitCode, runOperatorCommand, UsageError } from './operator-command.ts';
+
+const usage = `qstamp renew: renews the evidence that is due, as the workers do once a day, and says what was done
+
+  --help
+
+It may be interrupted, and run again, at any time. The settings are those of the workers; RENEW_BEFORE_DAYS says what is due. Exit codes: 0 done, 1 a
+TSA or the store does not answer, 2 usage or settings.
+`;
+
+const deadlineMs = 60_000;
+const dayMs = 86_400_000;
+
+/** `qstamp renew`. Resolves with the exit code. */
+export const renew = (command: OperatorCommand): Promise<OperatorExitCode> =>
+  runOperatorCommand(command, usage, async ({ operands, json, all }) => {
+    if (operands.length > 0 || json || all) throw new UsageError('renew takes no operand');
+    const { environment, stdout, stderr } = command;
+    const config = loadConfig(environment);
+    const trust = loadTrustSettings(config);
+    if (trust.providers.length === 0) throw new ConfigError('TSP: got mock; evidence is renewed by a TSA, so it takes local or file');
+    const log = createLogger({ level: config.LOG_LEVEL, process: 'renew', destination: stderr });
+    const tsas = openTsas(trust.providers, { clock: systemClock, log });
+    const store = openStore(config, log);
+    try {
+      const { renewed, lapsed, asks, due, unknown } = await createRenewProcessor({
+        ...store,
+        provider: createProviderPool({ providers: tsas, deadlineMs, clock: systemClock, log, keepBatch: store.batches.insertOnce }),
+        tokenJudge: createTokenJudge({ trust, mockKey: () => store.keys.secret('mock-provider'), clock: systemClock }),
+        servesQualified: canServeQualified(trust),
+        renewBeforeMs: config.RENEW_BEFORE_DAYS * dayMs,
+        isByCommand: true,
+        clock: systemClock,
+        log,
+      })();
+      stdout.write(`${renewed} renewed with ${asks} requests, ${due} still due, ${lapsed} found to have ended\n`);
+      if (unknown > 0) stdout.write(`${unknown} cannot be judged, perhaps because a trust anchor is missing, and are not renewed\n`);
+      return 0;
+    } catch (error) {
+      if (!(error instanceof ServiceError) && !(error instanceof ProviderError)) throw error;
+      stderr.write(`qstamp: ${error.message} What was renewed until now stays so; run this again.\n`);
+      return 1;
+    } finally {
+      for (const tsa of tsas) tsa.close();
+      await store.close();
+    }
+  });
