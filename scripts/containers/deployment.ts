@@ -100,3 +100,9 @@ export async function createDeployment(
     imageOf: (name) => dockerode.getImage(name).inspect(),
   };
 }
+
+/** One thing that is tried from outside; what it answers stands in the table. @throws Error where it is not as it should be. */
+export interface Trial {
+  readonly title: string;
+  run(deployment: Deployment): Promise<string>;
+}

@@ -3,9 +3,8 @@ import { join } from 'node:path';
 import { getContainerRuntimeClient } from 'testcontainers';
 import { type Checkout, createCheckout, type RunningCommand } from '../../test/support/checkout.ts';
 import { CommandError } from '../stack/run-command.ts';
-import type { Deployment } from './deployment.ts';
+import type { Deployment, Trial } from './deployment.ts';
 import type { Podman } from './podman.ts';
-import type { Trial } from './trials.ts';
 import { until } from './until.ts';
 
 const services = ['secrets', 'check', 'api', 'worker', 'redis', 'mongodb', 'mail', 'prometheus', 'tsa'];

@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { composeImage } from '../stack/compose-file.ts';
 import { CommandError } from '../stack/run-command.ts';
-import type { Deployment } from './deployment.ts';
-import type { Trial } from './trials.ts';
+import type { Deployment, Trial } from './deployment.ts';
 
 const mostBytes = 250_000_000;
 

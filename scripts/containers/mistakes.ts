@@ -1,7 +1,6 @@
 import { createServer } from 'node:net';
 import { CommandError } from '../stack/run-command.ts';
-import type { Deployment } from './deployment.ts';
-import type { Trial } from './trials.ts';
+import type { Deployment, Trial } from './deployment.ts';
 
 const services = ['api', 'worker', 'redis', 'mongodb', 'mail', 'prometheus'];
 

@@ -1,15 +1,9 @@
-import type { Deployment } from './deployment.ts';
+import type { Deployment, Trial } from './deployment.ts';
 import { engineTrials } from './engine-trials.ts';
 import { confinement, contents, signals } from './image-trials.ts';
 import { clientOf, expectEachOnce, type Stamped, stampUnderLoad } from './load.ts';
 import { mistakes } from './mistakes.ts';
 import { until } from './until.ts';
-
-/** One thing that is tried from outside; what it answers stands in the table. @throws Error where it is not as it should be. */
-export interface Trial {
-  readonly title: string;
-  run(deployment: Deployment): Promise<string>;
-}
 
 const stampsPerTrial = 500;
 /** All that was ever told 201. */

@@ -31,8 +31,8 @@ export type StampRecord = z.output<typeof stampRecord>;
 
 const suffix = '.qstamp.json';
 
-export const recordPathOf = (path: string): string => `${path}${suffix}`;
-export const isRecordPath = (path: string): boolean => basename(path).endsWith(suffix) && basename(path) !== suffix;
+export const stampRecordPathOf = (path: string): string => `${path}${suffix}`;
+export const isStampRecordPath = (path: string): boolean => basename(path).endsWith(suffix) && basename(path) !== suffix;
 export const stampedPathOf = (recordPath: string): string => recordPath.slice(0, -suffix.length);
 
 /** Base64 of the token in a record; null where it holds none. */
@@ -40,7 +40,7 @@ export const tokenIn = (record: StampRecord): string | null => (record.kind === 
 export const stampIdIn = (record: StampRecord): string => (record.kind === 'stamp' ? record.stamp.token_id : record.output.stamp_token_id);
 
 /** Which stamp a record holds, for people: what the record itself says, so never a proof. */
-export const describeRecord = (record: StampRecord): string =>
+export const describeStampRecord = (record: StampRecord): string =>
   record.kind === 'stamp' ? `stamped at ${record.stamp.issued_at}` : `stamped as output ${record.output.sequence_number} of a workflow`;
 
 /**
@@ -48,7 +48,7 @@ export const describeRecord = (record: StampRecord): string =>
  *
  * @throws CommandFailure when it is no stamp record.
  */
-export async function readRecord(recordPath: string): Promise<StampRecord | undefined> {
+export async function readStampRecord(recordPath: string): Promise<StampRecord | undefined> {
   const text = await readText(recordPath);
   if (text === undefined) return undefined;
   const parsed = stampRecord.safeParse(parseJson(text));

@@ -3,7 +3,15 @@ import { looksLikeMockToken } from '../shared/domain/mock-token.ts';
 import { bytesOfTokenText } from '../shared/domain/token-text.ts';
 import { standardInput } from './digest-input.ts';
 import { CommandFailure, exitCodes, misuse } from './failure.ts';
-import { isRecordPath, readRecord, recordPathOf, type StampRecord, stampedPathOf, stampIdIn, tokenIn } from './stamp-record.ts';
+import {
+  isStampRecordPath,
+  readStampRecord,
+  type StampRecord,
+  stampedPathOf,
+  stampIdIn,
+  stampRecordPathOf,
+  tokenIn,
+} from './stamp-record.ts';
 
 /** What `qstamp verify` is to judge. */
 export interface Subject {
@@ -50,7 +58,7 @@ const noSuchFile = () => new CommandFailure(exitCodes.file, 'there is no such fi
 
 /** A record or a token file belongs to the file of the same name without its last part; any other file has one of them beside it. */
 async function findBeside(path: string): Promise<Subject> {
-  if (isRecordPath(path)) {
+  if (isStampRecordPath(path)) {
     const input = stampedPathOf(path);
     if (!(await exists(input))) throw new CommandFailure(exitCodes.file, `the stamped file is not beside it (${input})`);
     return { ...(await readProof(path)), input };
@@ -62,12 +70,12 @@ async function findBeside(path: string): Promise<Subject> {
   }
   const beside = await stampBeside(path);
   if (beside !== undefined) return { ...(await readProof(beside)), input: path };
-  throw new CommandFailure(exitCodes.file, `there is no stamp beside it (${recordPathOf(path)})`);
+  throw new CommandFailure(exitCodes.file, `there is no stamp beside it (${stampRecordPathOf(path)})`);
 }
 
 /** The stamp that stands beside a file; undefined where none does. */
 export async function stampBeside(path: string): Promise<string | undefined> {
-  for (const beside of [recordPathOf(path), ...tokenSuffixes.map((end) => `${path}${end}`)]) if (await exists(beside)) return beside;
+  for (const beside of [stampRecordPathOf(path), ...tokenSuffixes.map((end) => `${path}${end}`)]) if (await exists(beside)) return beside;
   return undefined;
 }
 
@@ -81,7 +89,7 @@ async function readProof(given: string): Promise<FoundProof> {
     if (token !== undefined) return tokenOnly(token);
     throw new CommandFailure(exitCodes.file, `${given}: there is no such file, and this is no token`);
   }
-  const record = isRecordPath(given) ? await readRecord(given) : undefined;
+  const record = isStampRecordPath(given) ? await readStampRecord(given) : undefined;
   if (record === undefined) return tokenOnly(await readTokenFile(given));
   const token = tokenIn(record);
   // Text that is no base64 is judged as the bytes that it is, and refused.

@@ -7,7 +7,7 @@ import { readableFingerprint, readableName } from './anchors.ts';
 import { CommandFailure } from './failure.ts';
 import type { OnlineAnswer, SubjectJudgement } from './judge-subject.ts';
 import { imprintOf } from './judge-token.ts';
-import { describeRecord } from './stamp-record.ts';
+import { describeStampRecord } from './stamp-record.ts';
 import type { Subject } from './subject.ts';
 import { countOf } from './terminal.ts';
 
@@ -123,7 +123,7 @@ function detailsOf(
   if (reason === 'imprint_mismatch' || reason === 'evidence_imprint_missing') {
     const time = stated && rfc3339Of(stated.genTimeText);
     const byToken = isTokenProved ? `stamped at ${time}` : `stamped, as its token says, at ${time}`;
-    const when = stated ? byToken : record ? `${describeRecord(record)}, as its record says` : 'stamped';
+    const when = stated ? byToken : record ? `${describeStampRecord(record)}, as its record says` : 'stamped';
     const changed = `the file has changed since it was ${when}, or is another one`;
     const mayBeOfBatch = token !== undefined && !isRecord(token);
     return [mayBeOfBatch ? `${changed}, or this is the token of a batch: use the .ers file` : changed];

@@ -17,7 +17,7 @@ version before 0.3.0 stay as they are. Settings: MONGODB_URL. Exit codes: 0 done
 
 const takenTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?Z)?$/;
 
-function timeOf(name: string, text: string | undefined): number {
+function parseTime(name: string, text: string | undefined): number {
   const timeMs = text !== undefined && takenTime.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(timeMs)) throw new UsageError(`recount: ${name} takes a time such as 2026-11-24T18:00Z or 2026-11-24`);
   return timeMs;
@@ -27,7 +27,7 @@ function timeOf(name: string, text: string | undefined): number {
 export const recount = (command: OperatorCommand): Promise<OperatorExitCode> =>
   runOperatorCommand(command, usage, async ({ operands: [from, to, ...others], json, all }) => {
     if (others.length > 0 || json || all) throw new UsageError('recount takes two times');
-    const [fromMs, toMs] = [timeOf('FROM', from), timeOf('TO', to)];
+    const [fromMs, toMs] = [parseTime('FROM', from), parseTime('TO', to)];
     if (fromMs >= toMs) throw new UsageError('recount: FROM is not before TO');
     const { MONGODB_URL } = parseSettings(settingsSchema.pick({ MONGODB_URL: true }), withSecretFiles(command.environment));
     const log = createLogger({ level: 'silent', process: 'operator' });

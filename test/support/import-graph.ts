@@ -23,7 +23,7 @@ export function listSources(root: string, folder: string): string[] {
   return globSync(`${folder}/**/*.{ts,mts,js,mjs}`, { cwd: root }).sort();
 }
 
-/** The import graph of `src/`. */
-export function readImportGraph(root: string): ImportGraph {
-  return new Map(listSources(root, 'src').map((path) => [path, findImports(path, readFileSync(join(root, path), 'utf8'))]));
+/** The import graph of a folder. */
+export function readImportGraph(root: string, folder = 'src'): ImportGraph {
+  return new Map(listSources(root, folder).map((path) => [path, findImports(path, readFileSync(join(root, path), 'utf8'))]));
 }

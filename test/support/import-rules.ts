@@ -161,7 +161,7 @@ const law: readonly Fault[] = [
 ];
 
 /** The cycles of the graph, each as the path around it. */
-function findCycles(graph: ImportGraph): string[] {
+export function findCycles(graph: ImportGraph): string[] {
   const done = new Set<string>();
   const trail: string[] = [];
   const cycles: string[] = [];

@@ -3,7 +3,7 @@ import { buildApp } from '../../src/api/app.ts';
 import { createServices, type ServicePorts } from '../../src/api/services.ts';
 import { createReplyLookup, createReplyWaiter } from '../../src/api/stamps/reply-waiter.ts';
 import { openStampJudge } from '../../src/api/verification/stamp-judge.ts';
-import type { Acceptance } from '../../src/shared/queue/acceptance.ts';
+import type { Acceptance } from '../../src/shared/queue/open-queue.ts';
 import { type StampItem, stampedReplyOf } from '../../src/shared/queue/stamp-job.ts';
 import { systemClock } from '../../src/shared/runtime/clock.ts';
 import { loadConfig } from '../../src/shared/runtime/config.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
 import { listSources, readImportGraph } from '../support/import-graph.ts';
-import { checkImports, checkSource } from '../support/import-rules.ts';
+import { checkImports, checkSource, findCycles } from '../support/import-rules.ts';
 
 const sources = listSources(checkoutDir, 'src');
 const read = (path: string) => readFileSync(join(checkoutDir, path), 'utf8');
@@ -26,6 +26,10 @@ describe('the sources keep the rules of the architecture', () => {
   test('rules 1 to 4: rooms, purity, one home for each package, no cycles', () => {
     expect(sources.length).toBeGreaterThan(20);
     expect(checkImports(readImportGraph(checkoutDir))).toEqual([]);
+  });
+
+  test.each(['scripts', 'bench', 'test'])('no cycles in %s either', (folder) => {
+    expect(findCycles(readImportGraph(checkoutDir, folder))).toEqual([]);
   });
 
   test('rules 3, 7 and 8: the environment, asking over HTTP, fields of the interface, secrets of TSAs', () => {

@@ -76,7 +76,7 @@ export const acceptedHeaders = {
   'Idempotent-Replayed': '`true` where an earlier request with the same Idempotency-Key was accepted.',
 };
 
-/** What a batch is answered where its client prefers not to wait (N1). */
+/** What a bulk request is answered where its client prefers not to wait (N1). */
 export const acceptedBulkOf = (schema: z.ZodType): OperationContract['answers'] => ({
   202: {
     description:

@@ -12,7 +12,7 @@ import { addressKey } from '../server/rate-limits.ts';
 import { createRequestParser, RequestValidationError } from '../server/validation.ts';
 import { beginAnswer, sendBulk } from './bulk-answer.ts';
 import type { BulkStamping, StampMany } from './bulk-stamping.ts';
-import { stampErrors } from './stamp-operation.ts';
+import { stampErrors } from './stamp-routes.ts';
 
 const hash = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';
 

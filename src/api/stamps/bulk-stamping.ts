@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { AcceptedStamp, StampOrder, StampToken } from '../../shared/contract/stamp.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { idInSeries } from '../../shared/domain/stamp-id.ts';
-import type { Acceptance } from '../../shared/queue/acceptance.ts';
+import type { Acceptance } from '../../shared/queue/open-queue.ts';
 import type { StampItem } from '../../shared/queue/stamp-job.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
 import { type Idempotency, type IdempotentRequest, type PassLimit, passLimitOnce } from './idempotency.ts';

@@ -9,15 +9,14 @@ import type { Config } from '../../shared/runtime/config.ts';
 import type { Store } from '../../shared/store/store.ts';
 import type { ServerContext } from '../server/context.ts';
 import type { WriteWatch } from '../server/write-watch.ts';
-import { registerAgentRoutes } from './agent-routes.ts';
 import { registerBulkRoutes } from './bulk-routes.ts';
 import { createBulkStamping } from './bulk-stamping.ts';
 import { createIdempotency } from './idempotency.ts';
-import { registerProductRoutes } from './product-routes.ts';
 import type { ReplyWaiter, StoredStampJudge } from './reply-waiter.ts';
 import { createSealedContents } from './sealed-contents.ts';
 import { registerSealedRoutes } from './sealed-routes.ts';
 import { createStampList } from './stamp-list.ts';
+import { registerAgentRoutes, registerProductRoutes } from './stamp-routes.ts';
 import { createItemMaker, createStampEncryption, createStamping } from './stamping.ts';
 
 const hourMs = 3_600_000;
@@ -76,7 +75,7 @@ export {
   type ReplyWaiter,
 } from './reply-waiter.ts';
 export { sealedAddress, sealedOpener } from './sealed-routes.ts';
-export { sendAccepted } from './stamp-operation.ts';
+export { sendAccepted } from './stamp-routes.ts';
 export {
   type AcceptedAnswer,
   type EncryptForStamp,

@@ -1,5 +1,5 @@
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
-import type { Acceptance } from '../../shared/queue/acceptance.ts';
+import type { Acceptance } from '../../shared/queue/open-queue.ts';
 import { type StampedReply, type StampItem, type StampReply, stampedReplyOf } from '../../shared/queue/stamp-job.ts';
 import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
 import { answerWithin } from '../../shared/runtime/answer-within.ts';

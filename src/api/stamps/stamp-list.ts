@@ -1,6 +1,5 @@
 import type { z } from 'zod';
-import type { StampListResponse } from '../../shared/contract/stamp.ts';
-import { contentSha256Of } from '../../shared/contract/stamp.ts';
+import { contentSha256Of, type StampListResponse } from '../../shared/contract/stamp.ts';
 import type { listQuery } from '../../shared/contract/stats.ts';
 import type { CounterStore } from '../../shared/store/counters.ts';
 import { othersOf } from '../../shared/store/stamp-document.ts';

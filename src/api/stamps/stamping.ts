@@ -6,7 +6,7 @@ import type { Caller } from '../../shared/domain/caller.ts';
 import { deriveKey, encryptMetadata, nonceBytes } from '../../shared/domain/encryption.ts';
 import type { RequestFault } from '../../shared/domain/request-fault.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import type { Acceptance } from '../../shared/queue/acceptance.ts';
+import type { Acceptance } from '../../shared/queue/open-queue.ts';
 import type { Asked, StampedReply, StampItem } from '../../shared/queue/stamp-job.ts';
 import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';

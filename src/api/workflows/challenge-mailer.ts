@@ -1,5 +1,5 @@
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import type { Acceptance } from '../../shared/queue/acceptance.ts';
+import type { Acceptance } from '../../shared/queue/open-queue.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
 /** Queues the mails with the links that confirm an address; workers send them (W12). */

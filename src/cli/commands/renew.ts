@@ -4,7 +4,7 @@ import { hashNameOf } from '../../shared/domain/stamp.ts';
 import type { Client } from '../client.ts';
 import type { Command, Context } from '../command.ts';
 import { CommandFailure, type ExitCode, exitCodes, misuse } from '../failure.ts';
-import { readRecord, recordPathOf, stampIdIn } from '../stamp-record.ts';
+import { readStampRecord, stampIdIn, stampRecordPathOf } from '../stamp-record.ts';
 import { worstOf } from '../terminal.ts';
 
 export const renew: Command = {
@@ -32,8 +32,8 @@ export const renew: Command = {
 };
 
 async function renewOne(file: string, client: Client, { terminal }: Context): Promise<void> {
-  const record = await readRecord(recordPathOf(file));
-  if (record === undefined) throw new CommandFailure(exitCodes.file, `there is no stamp beside it (${recordPathOf(file)})`);
+  const record = await readStampRecord(stampRecordPathOf(file));
+  if (record === undefined) throw new CommandFailure(exitCodes.file, `there is no stamp beside it (${stampRecordPathOf(file)})`);
   const tokenId = stampIdIn(record);
   const { is_renewed, imprint } = await client.renewEvidence(tokenId, await openAsBlob(file));
   const found = { file, token_id: tokenId, imprint, is_renewed };

@@ -9,7 +9,14 @@ import { type DigestedInput, digestInput, standardInput } from '../digest-input.
 import { CommandFailure, type ExitCode, exitCodes, misuse } from '../failure.ts';
 import { readText, saveJson } from '../json-file.ts';
 import { metadataOf, oneOf } from '../options.ts';
-import { describeRecord, isRecordPath, readRecord, recordPathOf, type StampRecord, stampedPathOf } from '../stamp-record.ts';
+import {
+  describeStampRecord,
+  isStampRecordPath,
+  readStampRecord,
+  type StampRecord,
+  stampedPathOf,
+  stampRecordPathOf,
+} from '../stamp-record.ts';
 import { forEachAtMost, readableSize, worstOf } from '../terminal.ts';
 
 /** Files that are read and stamped at a time. */
@@ -54,16 +61,16 @@ async function stampFiles(given: readonly string[], options: StampOptions, clien
   };
 
   async function stampOne(path: string): Promise<void> {
-    if (isRecordPath(path)) throw new CommandFailure(exitCodes.file, 'this is a stamp already');
+    if (isStampRecordPath(path)) throw new CommandFailure(exitCodes.file, 'this is a stamp already');
     const input = await digestInput(path, stdin, { keepsContent: options.tier === 'sealed', onBytes });
     const sha256 = input.imprint.digest;
-    const recordPath = recordPathOf(path === standardInput ? `stdin-${sha256.slice(0, 16)}` : path);
-    const existing = options.force ? undefined : await readRecord(recordPath);
+    const recordPath = stampRecordPathOf(path === standardInput ? `stdin-${sha256.slice(0, 16)}` : path);
+    const existing = options.force ? undefined : await readStampRecord(recordPath);
     const found = { file: path, saved: recordPath, sha256 };
     if (existing) checkUnchanged(existing, input, recordPath);
     if (existing && !lacksContent(existing, options)) {
       const stamp = existing.kind === 'stamp' && { stamp: existing.stamp };
-      const line = `${path}: ${describeRecord(existing)}, before this; see ${recordPath}`;
+      const line = `${path}: ${describeStampRecord(existing)}, before this; see ${recordPath}`;
       return terminal.result({ ...found, already_stamped: true, ...stamp }, line);
     }
     const earlier = existing && (await placeOfEarlier(existing, recordPath));
@@ -108,7 +115,7 @@ function checkUnchanged(record: StampRecord, { imprint }: DigestedInput, recordP
   if (record.sha256 === imprint.digest) return;
   throw new CommandFailure(
     exitCodes.file,
-    `the file has changed since it was ${describeRecord(record)} (${basename(recordPath)}); --force replaces that stamp`,
+    `the file has changed since it was ${describeStampRecord(record)} (${basename(recordPath)}); --force replaces that stamp`,
   );
 }
 
@@ -122,7 +129,7 @@ async function requestStamp(input: DigestedInput, { tier, metadata }: StampOptio
 /** Where a stamp that proves an earlier time goes when another takes its place. @throws CommandFailure when that place is taken */
 async function placeOfEarlier(record: StampRecord, recordPath: string): Promise<string> {
   const label = record.kind === 'stamp' ? record.stamp.tier : 'workflow';
-  const place = recordPathOf(`${stampedPathOf(recordPath)}.${label}`);
+  const place = stampRecordPathOf(`${stampedPathOf(recordPath)}.${label}`);
   const there = await readText(place);
   if (there === undefined || there === (await readText(recordPath))) return place;
   throw new CommandFailure(exitCodes.file, `${place} is in the way of keeping the earlier stamp`);

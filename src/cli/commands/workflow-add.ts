@@ -6,7 +6,7 @@ import { digestFile } from '../digest-input.ts';
 import { CommandFailure, exitCodes, misuse } from '../failure.ts';
 import { saveJson } from '../json-file.ts';
 import { metadataOf } from '../options.ts';
-import { describeRecord, isRecordPath, readRecord, recordPathOf, type StampRecord } from '../stamp-record.ts';
+import { describeStampRecord, isStampRecordPath, readStampRecord, type StampRecord, stampRecordPathOf } from '../stamp-record.ts';
 import { readableSize, type Terminal } from '../terminal.ts';
 import { openWorkflow, type WorkflowFile, workflowOption } from '../workflow-file.ts';
 
@@ -65,10 +65,11 @@ interface AddOptions {
 
 async function addOutput(path: string, options: AddOptions, client: Client, terminal: Terminal): Promise<void> {
   const { workflow, metadata, force } = options;
-  if (isRecordPath(path)) throw new CommandFailure(exitCodes.file, 'this is a stamp already');
-  const recordPath = recordPathOf(path);
-  const existing = force ? undefined : await readRecord(recordPath);
-  if (existing) throw new CommandFailure(exitCodes.file, `it was ${describeRecord(existing)} (${recordPath}); --force stamps it again`);
+  if (isStampRecordPath(path)) throw new CommandFailure(exitCodes.file, 'this is a stamp already');
+  const recordPath = stampRecordPathOf(path);
+  const existing = force ? undefined : await readStampRecord(recordPath);
+  if (existing)
+    throw new CommandFailure(exitCodes.file, `it was ${describeStampRecord(existing)} (${recordPath}); --force stamps it again`);
   const output_type = options.type ?? outputTypeOf(path);
   let bytesRead = 0;
   const onBytes = (count: number) => {

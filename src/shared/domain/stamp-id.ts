@@ -9,19 +9,19 @@ export function firstIdAt(timeMs: number): string {
   return `${hex.slice(0, 8)}-${hex.slice(8)}`;
 }
 
-/** The most ids that one batch gives. */
+/** The most ids of one series. */
 export const mostIdsInSeries = 4096;
 
 /**
- * The id at a place of a batch, the same each time: time of the batch, then the place as a counter (RFC 9562 §6.2), so that ids sort as the items do,
- * then bits that only who knows the batch's own id can tell.
+ * The id at a place of a series, the same each time: time of the series, then the place as a counter (RFC 9562 §6.2), so that ids sort as the items do,
+ * then bits that only who knows the id of the series can tell.
  *
  * @throws RangeError for a place beyond `mostIdsInSeries`
  */
-export function idInSeries(batchId: string, index: number): string {
-  if (index < 0 || index >= mostIdsInSeries) throw new RangeError(`a batch has no place ${index}`);
-  const digest = hash('sha256', `${batchId}/${index}`);
+export function idInSeries(seriesId: string, index: number): string {
+  if (index < 0 || index >= mostIdsInSeries) throw new RangeError(`a series has no place ${index}`);
+  const digest = hash('sha256', `${seriesId}/${index}`);
   const variant = ((Number.parseInt(digest.slice(0, 1), 16) & 0x3) | 0x8).toString(16);
   const counter = index.toString(16).padStart(3, '0');
-  return `${batchId.slice(0, 13)}-7${counter}-${variant}${digest.slice(1, 4)}-${digest.slice(4, 16)}`;
+  return `${seriesId.slice(0, 13)}-7${counter}-${variant}${digest.slice(1, 4)}-${digest.slice(4, 16)}`;
 }

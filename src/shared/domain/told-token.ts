@@ -10,15 +10,15 @@ import type { Imprint } from './stamp.ts';
 
 /** What API, command and page tell of a token that was judged: one form, so that they tell the same. Times are RFC 3339. */
 
-const timeOf = (date: Date): string => date.toISOString().replace('.000Z', 'Z');
+const textOfTime = (date: Date): string => date.toISOString().replace('.000Z', 'Z');
 
 export const toldCertificate = ({ subject, issuer, serialHex, fingerprint, notBefore, notAfter }: CertificateIdentity) => ({
   subject,
   issuer,
   serial: serialHex,
   sha256: fingerprint,
-  not_before: timeOf(notBefore),
-  not_after: timeOf(notAfter),
+  not_before: textOfTime(notBefore),
+  not_after: textOfTime(notAfter),
 });
 export type ToldCertificate = ReturnType<typeof toldCertificate>;
 
@@ -38,10 +38,10 @@ function toldRevocation(answer: RevocationAnswer): ToldRevocation {
   const about = { subject: certificate.subject, sha256: certificate.fingerprint, status, revoked_at: null, invalid_since: null };
   if (answer.status === 'unknown') return { ...about, list: null, reason: REVOCATION_UNKNOWN[answer.why] };
   const { issuer, thisUpdate, nextUpdate } = answer.list;
-  const list = { issuer, this_update: timeOf(thisUpdate), next_update: nextUpdate ? timeOf(nextUpdate) : null };
+  const list = { issuer, this_update: textOfTime(thisUpdate), next_update: nextUpdate ? textOfTime(nextUpdate) : null };
   if (answer.status === 'good') return { ...about, list, reason: null };
   const { revokedAt, invalidSince, reason = null } = answer;
-  return { ...about, list, revoked_at: timeOf(revokedAt), invalid_since: invalidSince ? timeOf(invalidSince) : null, reason };
+  return { ...about, list, revoked_at: textOfTime(revokedAt), invalid_since: invalidSince ? textOfTime(invalidSince) : null, reason };
 }
 
 /** Told with more than their sentence: the file by whoever compares it, certificates by their names. */
@@ -55,7 +55,7 @@ function notCheckedOf({ revocation, certificatesEndedAt, unchecked }: Verified):
     ),
     ...(certificatesEndedAt === undefined
       ? []
-      : [`whether a key was stolen after its certificate had ended at ${timeOf(certificatesEndedAt)}: nobody watches it any more`]),
+      : [`whether a key was stolen after its certificate had ended at ${textOfTime(certificatesEndedAt)}: nobody watches it any more`]),
     ...unchecked.filter((code) => !toldByName.includes(code)).map((code) => UNCHECKED[code]),
   ];
 }
@@ -69,7 +69,7 @@ export const toldToken = (verified: Verified) => ({
   policy: verified.policy,
   accuracy_seconds: verified.accuracyMicroseconds === undefined ? null : Number(verified.accuracyMicroseconds) / 1e6,
   revocation: verified.revocation.map(toldRevocation),
-  certificates_ended_at: verified.certificatesEndedAt ? timeOf(verified.certificatesEndedAt) : null,
+  certificates_ended_at: verified.certificatesEndedAt ? textOfTime(verified.certificatesEndedAt) : null,
   not_checked: notCheckedOf(verified),
 });
 export type ToldToken = ReturnType<typeof toldToken>;

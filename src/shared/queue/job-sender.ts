@@ -1,9 +1,8 @@
 import type { Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from '../runtime/log.ts';
-import { type Acceptance, acceptanceOf } from './acceptance.ts';
 import { type JobName, type JobPayload, jobContracts } from './jobs.ts';
-import { checkConnection, jobOptionsOf, openQueue } from './open-queue.ts';
+import { type Acceptance, acceptanceOf, checkConnection, jobOptionsOf, openQueue } from './open-queue.ts';
 
 /** The kinds of job that are sent one by one. */
 type SentJob = Extract<JobName, 'otp-mail' | 'workflow-completion' | 'webhook'>;

@@ -5,8 +5,7 @@ import { ServiceError } from '../domain/service-error.ts';
 import { idInSeries, mostIdsInSeries, timeOfId } from '../domain/stamp-id.ts';
 import type { Logger } from '../runtime/log.ts';
 import { createMicroBatcher } from '../runtime/micro-batcher.ts';
-import { type Acceptance, acceptanceOf } from './acceptance.ts';
-import { checkConnection, jobOptionsOf, openQueue, queueUnavailable } from './open-queue.ts';
+import { type Acceptance, acceptanceOf, checkConnection, jobOptionsOf, openQueue, queueUnavailable } from './open-queue.ts';
 import { announceOutputs } from './output-order.ts';
 import type { QueueWatch } from './queue-state.ts';
 import { maxItemsPerJob, type StampItem, type StampJob, stampQueueName } from './stamp-job.ts';
@@ -40,13 +39,13 @@ interface Entering {
 
 /** Ids of jobs: UUIDs version 7. Those of one process sort as they were made, also within a millisecond, unless its clock is set back. */
 function createJobIds(): () => string {
-  let batchId = randomUUIDv7();
+  let seriesId = randomUUIDv7();
   let made = 0;
   return () => {
     const fresh = randomUUIDv7();
-    if (timeOfId(fresh) !== timeOfId(batchId) || made === mostIdsInSeries) [batchId, made] = [fresh, 0];
+    if (timeOfId(fresh) !== timeOfId(seriesId) || made === mostIdsInSeries) [seriesId, made] = [fresh, 0];
     made += 1;
-    return idInSeries(batchId, made - 1);
+    return idInSeries(seriesId, made - 1);
   };
 }
 

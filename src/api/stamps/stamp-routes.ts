@@ -1,0 +1,179 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { idempotencyHeaders, preferHeaders } from '../../shared/contract/parameters.ts';
+import {
+  type AcceptedStamp,
+  acceptedStamp,
+  agentHeaders,
+  pendingStamp,
+  type StampListResponse,
+  type StampToken,
+  stampListResponse,
+  stampRequestFor,
+  stampToken,
+} from '../../shared/contract/stamp.ts';
+import { listQuery } from '../../shared/contract/stats.ts';
+import type { ErrorCode } from '../../shared/domain/service-error.ts';
+import { type StampTier, stampTiers } from '../../shared/domain/tiers.ts';
+import { beforeBody } from '../server/before-body.ts';
+import { stampBodyLimit } from '../server/body-reader.ts';
+import type { ServerContext } from '../server/context.ts';
+import { acceptedHeaders, json, type OperationContract } from '../server/operation.ts';
+import { asyncApplied, type Preferences, patienceMsOf, readPrefer } from '../server/prefer.ts';
+import { addressKey, type LimitHook } from '../server/rate-limits.ts';
+import { createRequestParser } from '../server/validation.ts';
+import type { StampList } from './stamp-list.ts';
+import type { AcceptedAnswer, StampAnswer, StampCommand, Stamping } from './stamping.ts';
+
+const headers = idempotencyHeaders.extend({ ...agentHeaders.shape, ...preferHeaders.shape });
+
+const meanings = {
+  basic: 'Only the hash is stamped.',
+  plus: 'The hash is stamped and can be verified at `verify_url`.',
+  sealed: 'The content is stamped and kept, for whoever holds `sealed_storage_url`; a hash alone is stamped as in the other tiers.',
+} as const satisfies Record<StampTier, string>;
+
+/** Stamping for agents, one path a tier: the path decides the tier (S5). */
+export function registerAgentRoutes(app: FastifyInstance, context: ServerContext & { readonly stamping: Stamping }): void {
+  const { config, stamping, limits, agentLimit: limited, sealedMaxBytes } = context;
+  const limitedBytes = limits.by({
+    name: 'sealed-bytes',
+    points: config.RATE_SEALED_BYTES_PER_HOUR,
+    durationSeconds: 3_600,
+    unit: 'bytes of sealed content',
+    key: addressKey,
+  });
+
+  /** A request with a key may be a replay, which is not counted: that is known only once its body is read. */
+  const limitUnkeyed: LimitHook = async (request, reply) => {
+    if (request.headers['idempotency-key'] === undefined) await limited(request, reply);
+  };
+
+  for (const tier of stampTiers) {
+    const contract = {
+      tag: 'Agent',
+      id: `stampAgent${tier.charAt(0).toUpperCase()}${tier.slice(1)}`,
+      summary: `Stamp in tier ${tier}`,
+      description: meanings[tier],
+      headers,
+      body: stampRequestFor({ tier, sealedMaxBytes }),
+      bodyExample: tier === 'sealed' ? { content_b64: 'aGVsbG8=' } : undefined,
+      answers: stampAnswers,
+      errors: [...stampErrors, 'rate_limited'],
+    } satisfies OperationContract;
+    const parse = createRequestParser(contract);
+    const options = { bodyLimit: stampBodyLimit(sealedMaxBytes), onRequest: limitUnkeyed, config: { contract } };
+    app.post(`/api/v1/agent/v1/stamp/${tier}`, options, async (request, reply) => {
+      const { headers: given, body: order } = parse(request);
+      return answerStamp(request, reply, stamping, {
+        order,
+        caller: { kind: 'agent' },
+        callerId: `agent:${addressKey(request)}`,
+        requestId: request.id,
+        idempotencyKey: given['idempotency-key'],
+        paymentClaim: given['x-payment-transaction'],
+        passLimit: async () => {
+          if (given['idempotency-key'] !== undefined) await limited(request, reply);
+          if (order.content) await limitedBytes.items(request, reply, order.content.length);
+        },
+      });
+    });
+  }
+}
+
+const shared = { tag: 'Internal', authentication: 'service' } as const;
+
+const listContract = {
+  ...shared,
+  id: 'listStamps',
+  summary: 'The stamps of the calling product, newest first',
+  description: '`issued_at` and `is_qualified` are as recorded; verify a stamp to have them proved.',
+  query: listQuery,
+  answers: { 200: json('One page of them, and how many there are.', stampListResponse) },
+  errors: ['rate_limited', 'store_unavailable'],
+} satisfies OperationContract;
+
+const parseList = createRequestParser(listContract);
+
+/** Stamping for products, and the list of their stamps; each request needs a service token (E4). */
+export function registerProductRoutes(
+  app: FastifyInstance,
+  context: ServerContext & { readonly stamping: Stamping; readonly stampList: StampList },
+): void {
+  const { requireProduct, stamping, stampList, sealedMaxBytes, judgeCallback } = context;
+  const stampContract = {
+    ...shared,
+    id: 'stampInternal',
+    summary: 'Stamp a hash, or content in tier sealed',
+    headers: idempotencyHeaders.extend(preferHeaders.shape),
+    body: stampRequestFor({ sealedMaxBytes, judgeCallback }),
+    answers: stampAnswers,
+    errors: [...stampErrors, 'rate_limited'],
+  } satisfies OperationContract;
+  const parseStamp = createRequestParser(stampContract);
+
+  const onRequest = beforeBody(requireProduct);
+  const stampOptions = { bodyLimit: stampBodyLimit(sealedMaxBytes), onRequest, config: { contract: stampContract } };
+  app.post('/api/v1/internal/v1/stamp', stampOptions, async (request, reply) => {
+    const product = await requireProduct(request, reply);
+    const { headers, body: order } = parseStamp(request);
+    return answerStamp(request, reply, stamping, {
+      order,
+      caller: { kind: 'internal', product },
+      callerId: `product:${product}`,
+      requestId: request.id,
+      idempotencyKey: headers['idempotency-key'],
+      paymentClaim: undefined,
+    });
+  });
+
+  app.get('/api/v1/internal/v1/stamps', { config: { contract: listContract } }, async (request, reply): Promise<StampListResponse> => {
+    const product = await requireProduct(request, reply);
+    return stampList(product, parseList(request).query);
+  });
+}
+
+/** Stamps, or only accepts where the client prefers that: 202 with the address that tells the outcome (N1). */
+async function answerStamp(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  stamping: Stamping,
+  command: StampCommand,
+): Promise<StampToken | AcceptedStamp> {
+  const preferences = readPrefer(request.headers.prefer);
+  if (!preferences.respondAsync) return sendStamp(reply, await stamping.stamp(command));
+  const answer = await stamping.accept(command, patienceMsOf(preferences));
+  return 'stamp' in answer ? sendStamp(reply, answer) : sendAccepted(reply, answer, preferences);
+}
+
+/** 201 with the stamp; a stamp that an earlier request made says so (S9). */
+function sendStamp(reply: FastifyReply, { stamp, isReplayed }: StampAnswer): StampToken {
+  reply.code(201);
+  if (isReplayed) reply.header('Idempotent-Replayed', 'true');
+  return stamp;
+}
+
+/** 202 with the address that tells the outcome (N1). */
+export function sendAccepted<Accepted extends { readonly verify_url: string }>(
+  reply: FastifyReply,
+  { accepted, isReplayed }: AcceptedAnswer<Accepted>,
+  preferences: Preferences,
+): Accepted {
+  reply.code(202).header('Preference-Applied', asyncApplied(preferences)).header('Location', accepted.verify_url);
+  if (isReplayed) reply.header('Idempotent-Replayed', 'true');
+  return accepted;
+}
+
+/** What every stamp operation answers (E9–E11, S9). */
+const stampAnswers = {
+  201: json('The stamp.', stampToken, { 'Idempotent-Replayed': '`true` where an earlier request with the same Idempotency-Key made it.' }),
+  202: json('Accepted, where the client prefers not to wait (`Prefer: respond-async`).', acceptedStamp, acceptedHeaders),
+  504: json('Accepted and not finished in time: it becomes readable at `verify_url`.', pendingStamp, { 'Retry-After': 'Seconds.' }),
+};
+
+export const stampErrors: readonly ErrorCode[] = [
+  'idempotency_key_reused',
+  'provider_failed',
+  'queue_unavailable',
+  'store_unavailable',
+  'overloaded',
+];
