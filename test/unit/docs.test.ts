@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { REASONS } from '../../src/shared/domain/reasons.ts';
 import { ConfigError, loadConfig, settingsSchema } from '../../src/shared/runtime/config.ts';
@@ -69,4 +69,14 @@ test('docs/refusals.md names each reason once, under the number of its refusal (
       .map(([code, { refusal }]) => [code, refusal])
       .sort(),
   );
+});
+
+test('every file and folder that docs/architecture.md names is there, and the way of a stamp has at most 15 files', () => {
+  const text = read('docs/architecture.md');
+  const named = [...text.matchAll(/`((?:src|test|views|scripts|bin)\/[\w./-]+)`/g)].map(([, path = '']) => path);
+  expect(named.length).toBeGreaterThan(30);
+  expect(named.filter((path) => !existsSync(new URL(`../../${path}`, import.meta.url)))).toEqual([]);
+  const steps = [...text.matchAll(/^(\d+)\. `src\/[^`]+\.ts`/gm)].map(([, number]) => Number(number));
+  expect(steps).toEqual(Array.from({ length: steps.length }, (_, index) => index + 1));
+  expect(steps.length).toBeLessThanOrEqual(15);
 });
