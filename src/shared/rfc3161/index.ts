@@ -1,7 +1,7 @@
 /**
  * RFC 3161 time-stamps: asking for one, judging one, issuing one. A library in itself: pure functions over bytes that take the time and
  * the keys as arguments and import nothing but `node:crypto`. Its rooms import only those before them:
- * `refusal` → `asn1` → `x509` → `cms` → `tsp` → `issue` → `ers`. What is not listed here is nobody else's business.
+ * `refusal` → `asn1` → `x509` → `cms` → `tsp` → `ers` → `issue`, and none imports `issue`. What is not listed here is nobody else's business.
  */
 
 // To write certificates and revocation lists with.

@@ -3,9 +3,9 @@ import { contentsOf, parseDer } from '../../../src/shared/rfc3161/asn1/der.ts';
 import { contextConstructed, integer, nullValue, octetString, sequence, tlv } from '../../../src/shared/rfc3161/asn1/der-writer.ts';
 import { encodeRecord } from '../../../src/shared/rfc3161/ers/encode.ts';
 import { rootOf } from '../../../src/shared/rfc3161/ers/hash-tree.ts';
-import { digestIdentifier } from '../../../src/shared/rfc3161/issue/sign.ts';
 import { REFUSALS } from '../../../src/shared/rfc3161/refusal/codes.ts';
 import type { Imprint } from '../../../src/shared/rfc3161/tsp/imprint.ts';
+import { digestIdentifier } from '../../../src/shared/rfc3161/x509/digests.ts';
 import { createRecordLab, hash, imprintOf } from '../../support/record-lab.ts';
 import { LAB_NOW_MS } from '../../support/tsa-lab.ts';
 

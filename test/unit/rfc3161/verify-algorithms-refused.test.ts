@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { ReasonCode } from '../../../src/shared/domain/reasons.ts';
 import * as der from '../../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../../src/shared/rfc3161/asn1/oids.ts';
-import { digestIdentifier, SCHEMES, type SignatureScheme } from '../../../src/shared/rfc3161/issue/sign.ts';
+import { SCHEMES, type SignatureScheme } from '../../../src/shared/rfc3161/issue/sign.ts';
+import { digestIdentifier } from '../../../src/shared/rfc3161/x509/digests.ts';
 import {
   accepted,
   type Digest,
