@@ -82,7 +82,7 @@ export function pss(announced: Pss): SignatureScheme {
 }
 
 /** A token signed by `pair` as `how`, with what else is bent. */
-export function signedBy(pair: KeyPairKeyObjectResult, how: SignatureScheme, seams: Seams = {}): VerifyResult {
+export function signedBy(pair: KeyPairKeyObjectResult, how: SignatureScheme, seams: Seams = {}): Promise<VerifyResult> {
   const identity = issueSigner(lab.pki.intermediate, { nowMs: LAB_NOW_MS - DAY_MS, key: { ...pair, scheme: how } });
   return judge(lab.specimen({ profile: { identity }, seams }));
 }

@@ -12,9 +12,9 @@ import { folderWith } from '../../support/cli-in-process.ts';
 import { answerFor, genTime, genTimeMs, pki, recordOf, stranger, tokenOf } from '../../support/cli-verify-lab.ts';
 import { badContainers, containerType, file, headersOf, type Member, mimetype, zipOf } from '../../support/containers.ts';
 
-function bareToken(content: string): Buffer {
+async function bareToken(content: string): Promise<Buffer> {
   const trust = createTrustStore({ anchors: [pki.root.certificate] });
-  const result = verifyToken(answerFor(content), { trust, nowMs: genTimeMs });
+  const result = await verifyToken(answerFor(content), { trust, nowMs: genTimeMs });
   if (!result.ok) throw new Error(result.code);
   return Buffer.from(result.token);
 }
@@ -23,7 +23,8 @@ const anchors = { 'root.pem': pki.rootPem, 'other.pem': stranger.rootPem };
 const stamped = { a: 'a', 'a.qstamp.json': recordOf('a', tokenOf('a')), ...anchors };
 const only = ({ stdout }: { readonly stdout: string }) => JSON.parse(stdout) as Record<string, unknown>;
 
-const token: Member = { name: 'META-INF/timestamp.tst', content: bareToken('a') };
+const proof = await bareToken('a');
+const token: Member = { name: 'META-INF/timestamp.tst', content: proof };
 
 /** The verdict on a container, as a program reads it. */
 async function judge(container: Uint8Array, ca = 'root.pem') {
@@ -82,7 +83,6 @@ describe('qstamp pack', () => {
 
 describe('a file that changes after it was judged', () => {
   const imprint = sha256Imprint(createHash('sha256').update('a').digest('hex'));
-  const proof = bareToken('a');
 
   test('is not packed, and nothing is left of the container', async () => {
     for (const now of ['b', 'ab', '']) {
