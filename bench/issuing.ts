@@ -15,7 +15,7 @@ const WANTED_RATIO = 0.05;
 const ROUNDS = 7;
 const ROUND_MS = 200;
 
-function measure(algorithm: KeyAlgorithm) {
+async function measure(algorithm: KeyAlgorithm) {
   const { signer } = createPki({ algorithm, caAlgorithm: 'p-256', nowMs: Date.now() });
   const profile: TsaProfile = { identity: signer, policies: [DEVELOPMENT_POLICY], accuracy: { seconds: 1 } };
   const query = encodeRequest({ imprint: { algorithm: 'sha256', digest: randomBytes(32) }, nonce: randomBytes(16) });
@@ -23,9 +23,12 @@ function measure(algorithm: KeyAlgorithm) {
   const issue = () => void issueResponse(profile, query, { timeMs: Date.now(), serial: randomSerial() });
   const raw = () => void signer.scheme.sign(attributes, signer.privateKey);
 
-  rate(issue, ROUND_MS);
-  rate(raw, ROUND_MS);
-  const rounds = Array.from({ length: ROUNDS }, () => ({ issued: rate(issue, ROUND_MS), signed: rate(raw, ROUND_MS) }));
+  await rate(issue, ROUND_MS);
+  await rate(raw, ROUND_MS);
+  const rounds = await Array.fromAsync({ length: ROUNDS }, async () => ({
+    issued: await rate(issue, ROUND_MS),
+    signed: await rate(raw, ROUND_MS),
+  }));
   const ratio = median(rounds.map(({ issued, signed }) => issued / signed));
   return { issued: median(rounds.map((r) => r.issued)), signed: median(rounds.map((r) => r.signed)), ratio };
 }
@@ -33,7 +36,7 @@ function measure(algorithm: KeyAlgorithm) {
 console.log('key            tokens/s   signatures/s   ratio');
 let reached = 0;
 for (const algorithm of KEY_ALGORITHMS) {
-  const { issued, signed, ratio } = measure(algorithm);
+  const { issued, signed, ratio } = await measure(algorithm);
   if (algorithm === 'p-256') reached = ratio;
   console.log(
     `${algorithm.padEnd(12)} ${issued.toFixed(0).padStart(10)} ${signed.toFixed(0).padStart(14)} ${ratio.toFixed(3).padStart(7)}`,

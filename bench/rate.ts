@@ -1,10 +1,10 @@
-/** Runs of `work` a second, counted for about `roundMs`. */
-export function rate(work: () => void, roundMs: number): number {
+/** Runs of `work` a second, one after the other, counted for about `roundMs`. */
+export async function rate(work: () => unknown, roundMs: number): Promise<number> {
   const start = performance.now();
   let runs = 0;
   let elapsed = 0;
   while (elapsed < roundMs) {
-    for (let index = 0; index < 20; index++) work();
+    for (let index = 0; index < 20; index++) await work();
     runs += 20;
     elapsed = performance.now() - start;
   }

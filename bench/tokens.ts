@@ -9,20 +9,25 @@ const cpuMs = () => {
 };
 
 /** What real tokens cost to verify, in CPU time: with a trust store that has seen nothing yet, and with one that remembers their certificates. */
-const rows = REAL_TOKENS.map((real) => {
+const rows = await Array.fromAsync(REAL_TOKENS, async (real) => {
   const bytes = readReal(real.token);
   const warm = trustOf(real);
-  const costs = (trust: () => ReturnType<typeof trustOf>) => {
-    const each = Array.from({ length: runs }, () => {
+  const costs = async (trust: () => ReturnType<typeof trustOf>) => {
+    const each = await Array.fromAsync({ length: runs }, async () => {
       const given = trust();
       const start = cpuMs();
-      judgeReal(real, bytes, given);
+      await judgeReal(real, bytes, given);
       return cpuMs() - start;
     });
     return Number(median(each).toFixed(2));
   };
-  judgeReal(real, bytes, warm);
-  return { token: real.token, bytes: bytes.length, 'first time, ms': costs(() => trustOf(real)), 'again, ms': costs(() => warm) };
+  await judgeReal(real, bytes, warm);
+  return {
+    token: real.token,
+    bytes: bytes.length,
+    'first time, ms': await costs(() => trustOf(real)),
+    'again, ms': await costs(() => warm),
+  };
 });
 rows.sort((a, b) => b['first time, ms'] - a['first time, ms']);
 console.log(`median of ${runs} verifications; the slowest first`);

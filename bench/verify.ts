@@ -66,8 +66,8 @@ function startOpenssl(exchange: ReturnType<typeof makeExchange>) {
 const exchange = makeExchange();
 const { nowMs, request, answer } = exchange;
 const trust = createTrustStore({ anchors: [exchange.rootPem] });
-const ours = () => {
-  const result = verifyResponse(answer, { trust, nowMs, request, sentAtMs: nowMs, receivedAtMs: nowMs });
+const ours = async () => {
+  const result = await verifyResponse(answer, { trust, nowMs, request, sentAtMs: nowMs, receivedAtMs: nowMs });
   if (!result.ok) throw new Error(`${result.code}: ${result.detail}`);
 };
 
@@ -81,9 +81,9 @@ const raw = () => {
 const openssl = startOpenssl(exchange);
 const rounds: { ours: number; openssl: number; raw: number }[] = [];
 try {
-  for (let warm = 0; warm < 3; warm++) [rate(ours, ROUND_MS), rate(raw, ROUND_MS), await openssl.rate()];
+  for (let warm = 0; warm < 3; warm++) [await rate(ours, ROUND_MS), await rate(raw, ROUND_MS), await openssl.rate()];
   for (let round = 0; round < ROUNDS; round++)
-    rounds.push({ ours: rate(ours, ROUND_MS), openssl: await openssl.rate(), raw: rate(raw, ROUND_MS) });
+    rounds.push({ ours: await rate(ours, ROUND_MS), openssl: await openssl.rate(), raw: await rate(raw, ROUND_MS) });
 } finally {
   await openssl.close();
 }

@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream';
 import { containerType, proofEntries } from '../shared/archive/asics.ts';
 import { asZipFault, type OpenedZip, openZip, type ZipKind } from './zip-read.ts';
 
@@ -13,8 +12,8 @@ export interface Container {
   readonly name: string;
   /** A time-stamp token or an evidence record, as it is inside. */
   readonly proof: Buffer;
-  /** The file, unpacked as it is read. */
-  openFile(): Promise<Readable>;
+  /** The file, unpacked as it is read. It is opened by whoever reads it: a fault of an open stream that nobody reads yet ends the process. */
+  readFile(): AsyncIterable<Uint8Array>;
   /** What else is in META-INF, and nobody looked at. */
   readonly unread: readonly string[];
   close(): void;
@@ -50,7 +49,9 @@ async function readContainer({ entries, openEntry, readSmall, refuse, close }: O
   return {
     name: data.fileName,
     proof: await readSmall(proof, mostProofBytes),
-    openFile: () => openEntry(data),
+    readFile: async function* () {
+      yield* await openEntry(data);
+    },
     unread: [...entries.keys()].filter((name) => !['mimetype', data.fileName, proof.fileName, ...harmless].includes(name)),
     close,
   };

@@ -69,9 +69,9 @@ const imprintsOf = ({ sha256, content }: Stamped): readonly Imprint[] => {
 };
 
 /** The judgement of a token or record that must be for this. @throws StampRefused */
-function judgeStamp(bytes: Buffer, stamped: Stamped, what: string, { trust, nowMs }: BundleContext): Judgement {
+async function judgeStamp(bytes: Buffer, stamped: Stamped, what: string, { trust, nowMs }: BundleContext): Promise<Judgement> {
   const expected = sha256Imprint(stamped.sha256);
-  const judged = judgeToken(bytes, trust, nowMs, imprintsOf(stamped));
+  const judged = await judgeToken(bytes, trust, nowMs, imprintsOf(stamped));
   if (judged.verdict === 'not_valid') throw new StampRefused(judged.reason ?? 'unknown_format', what);
   if (judged.stated && !isSameImprint(imprintOf(judged.stated), expected)) throw new StampRefused('imprint_mismatch', what);
   return judged;
@@ -85,7 +85,7 @@ async function judgeSeal(bundle: OpenedBundle, name: SealName, stamped: Stamped,
   const token = await bundle.bytesOf(files.token);
   if (!hasRecord) return judgeStamp(token, stamped, what, context);
   const record = await bundle.bytesOf(files.record);
-  const judged = judgeStamp(record, stamped, what, context);
+  const judged = await judgeStamp(record, stamped, what, context);
   if (!firstTokenOf(record).equals(token)) throw new BundleFault('bundle_malformed', `${files.token} is not the token in ${files.record}.`);
   return judged;
 }
@@ -160,7 +160,7 @@ async function judgeOutputs(bundle: OpenedBundle, context: BundleContext): Promi
     end = { sequenceNumber: number, chainHash };
     tree.append(bytesOfSha256(outputHash));
     checkProof(await nextOf(proofs!), number, outputHash, head);
-    const stamp = judgeOwn(await nextOf(stamps!), number, outputHash);
+    const stamp = await judgeOwn(await nextOf(stamps!), number, outputHash);
     if (context.wanted.has(outputHash)) found.set(outputHash, [...(found.get(outputHash) ?? []), { sequenceNumber: number, stamp }]);
     if (number % blockSize === 0 || number === record.output_count) {
       if ((await nextOf(proofs!)) !== undefined || (await nextOf(stamps!)) !== undefined)
@@ -176,9 +176,9 @@ async function judgeOutputs(bundle: OpenedBundle, context: BundleContext): Promi
   return { own, found };
 
   /** Undefined of a record that nobody renewed: nothing is wrong with it, and the root covers the output all the same. */
-  function judgeOwnStamp(token: Buffer, number: number, outputHash: string): Judgement | undefined {
+  async function judgeOwnStamp(token: Buffer, number: number, outputHash: string): Promise<Judgement | undefined> {
     try {
-      return judgeStamp(token, { sha256: outputHash }, `the own time-stamp of output ${number}`, context);
+      return await judgeStamp(token, { sha256: outputHash }, `the own time-stamp of output ${number}`, context);
     } catch (error) {
       if (error instanceof StampRefused && error.code === 'evidence_expired') return undefined;
       throw error;
@@ -186,7 +186,7 @@ async function judgeOutputs(bundle: OpenedBundle, context: BundleContext): Promi
   }
 
   /** The output's own time-stamp; undefined where nobody vouches for it. */
-  function judgeOwn(line: string | undefined, number: number, outputHash: string): Verified | undefined {
+  async function judgeOwn(line: string | undefined, number: number, outputHash: string): Promise<Verified | undefined> {
     const [listed, kind, token = ''] = (line ?? '').split(' ');
     if (listed !== String(number)) throw form(`The stamp of output ${number} is missing.`);
     if (kind === 'none') {
@@ -194,7 +194,7 @@ async function judgeOutputs(bundle: OpenedBundle, context: BundleContext): Promi
       return undefined;
     }
     if (kind !== 'token' && kind !== 'record') throw form(`The stamp of output ${number} is of an unknown kind.`);
-    const judged = judgeOwnStamp(Buffer.from(token, 'base64'), number, outputHash);
+    const judged = await judgeOwnStamp(Buffer.from(token, 'base64'), number, outputHash);
     if (judged?.verdict === 'valid' && judged.stated) {
       own.valid += 1;
       return judged.stated;

@@ -48,7 +48,7 @@ export async function judgeOutput(path: string, proofPath: string, context: Judg
 
   const { record } = seal;
   const stamped = sha256Imprint(hashOfClosingText(canonicalTextOf(record)));
-  const judged = judgeToken(Buffer.from(seal.stamp.token, 'base64'), trust, nowMs, [stamped]);
+  const judged = await judgeToken(Buffer.from(seal.stamp.token, 'base64'), trust, nowMs, [stamped]);
   if (judged.verdict === 'not_valid') return { ...found, judgement: { ...judged, online: undefined } };
   const refuse = (reason: 'imprint_mismatch' | 'inclusion_proof_invalid'): OutputJudgement => ({
     ...found,

@@ -46,7 +46,7 @@ export async function judgeSubject(subject: Subject, context: JudgeContext): Pro
   // Standard input can be read once, and a record says beforehand in which algorithms.
   const [first, ...others] = token === undefined ? [] : recordAlgorithms(token);
   const imprints = input === undefined || first === undefined ? [] : await imprintsOfInput(input, [first, ...others]);
-  const judged = token === undefined ? noToken : judgeToken(token, trust, nowMs, imprints);
+  const judged = token === undefined ? noToken : await judgeToken(token, trust, nowMs, imprints);
   const wanted = judged.stated ? imprintOf(judged.stated) : record && sha256Imprint(record.sha256);
   const found = imprints[0] ?? (input === undefined ? undefined : (await imprintsOfInput(input, [wanted?.algorithm ?? 'sha256']))[0]);
   const differs = judged.verdict !== 'not_valid' && found !== undefined && wanted !== undefined && !isSameImprint(found, wanted);

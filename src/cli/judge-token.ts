@@ -16,19 +16,19 @@ export interface Judgement {
 }
 
 /**
- * Judges a token at its own genTime (V5), or an evidence record, by the anchors of `trust`. Never throws, whatever the bytes.
+ * Judges a token at its own genTime (V5), or an evidence record, by the anchors of `trust`. Never rejects, whatever the bytes.
  *
  * @param imprints of the file, in the algorithms that a record asks for; a token is compared with it by the caller
  */
-export function judgeToken(token: Buffer, trust: TrustStore, nowMs: number, imprints: readonly Imprint[] = []): Judgement {
+export async function judgeToken(token: Buffer, trust: TrustStore, nowMs: number, imprints: readonly Imprint[] = []): Promise<Judgement> {
   if (looksLikeMockToken(token)) return { verdict: 'not_proved', reason: 'mock_not_rfc3161', stated: undefined };
   const digests = imprints.map(({ algorithm, digest }) => ({ algorithm, digest: Buffer.from(digest, 'hex') }));
   const verifyBy = (trust: TrustStore) =>
     isRecord(token) ? verifyRecord(token, { trust, nowMs, digests }) : verifyToken(token, { trust, nowMs });
-  const result = verifyBy(trust);
+  const result = await verifyBy(trust);
   if (result.ok) return { verdict: 'valid', reason: undefined, stated: result };
   if (verdictOf(result.code) === 'not_valid') return { verdict: 'not_valid', reason: result.code, stated: undefined };
-  const own = verifyByItself(token, { nowMs, crls: trust.crls }, verifyBy);
+  const own = await verifyByItself(token, { nowMs, crls: trust.crls }, verifyBy);
   if (own.ok) return { verdict: 'not_proved', reason: result.code, stated: own };
   // No anchor can help a signer whom even trust in himself does not.
   const reason = verdictOf(own.code) === 'not_valid' ? own.code : result.code;

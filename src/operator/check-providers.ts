@@ -71,7 +71,7 @@ export const checkProviders = (command: OperatorCommand): Promise<OperatorExitCo
     const { environment, stdout, stderr } = command;
     const { providers } = loadTrustSettings(loadProviderConfig(environment));
     if (providers.length === 0) stderr.write('TSP is mock: its stamps are made by the workers themselves, and nobody is to be asked\n');
-    const tsas = openTsas(providers, { clock: systemClock, log: createLogger({ level: 'silent', process: 'worker' }) });
+    const tsas = await openTsas(providers, { clock: systemClock, log: createLogger({ level: 'silent', process: 'worker' }) });
     const checks = await Promise.all(tsas.map(ask));
     for (const check of checks) stdout.write(json ? jsonOf(check) : linesOf(check));
     return checks.every(({ verdict }) => verdict === 'ok') ? 0 : 1;

@@ -41,7 +41,7 @@ export const checkSettings = (command: OperatorCommand): Promise<OperatorExitCod
     const isTaken = port > 0 && !(await isFree(port)) && !(await isOurs(port));
     const { providers } = loadTrustSettings(loadConfig(command.environment));
     const log = createLogger({ level: 'silent', process: 'check' });
-    for (const provider of openTsas(providers, { clock: systemClock, log })) provider.close();
+    for (const provider of await openTsas(providers, { clock: systemClock, log })) provider.close();
     if (isTaken) throw new ConfigError(`PORT: got "${port}", which another process listens on; it takes a free port`);
     return 0;
   });

@@ -29,7 +29,7 @@ export const renew = (command: OperatorCommand): Promise<OperatorExitCode> =>
     const trust = loadTrustSettings(config);
     if (trust.providers.length === 0) throw new ConfigError('TSP: got mock; evidence is renewed by a TSA, so it takes local or file');
     const log = createLogger({ level: config.LOG_LEVEL, process: 'renew', destination: stderr });
-    const tsas = openTsas(trust.providers, { clock: systemClock, log });
+    const tsas = await openTsas(trust.providers, { clock: systemClock, log });
     const store = openStore(config, log);
     try {
       const { renewed, lapsed, asks, due, unknown } = await createRenewProcessor({

@@ -36,7 +36,7 @@ const dayMs = 86_400_000;
 export async function openWorker({ config, log, lifecycle }: ProcessContext<Config>): Promise<{ url?: string }> {
   const trust = loadTrustSettings(config);
   // Before anything that may have to be waited for: a key that is not fit ends the process at once.
-  const tsas = openTsas(trust.providers, { clock: systemClock, log });
+  const tsas = await openTsas(trust.providers, { clock: systemClock, log });
   const store = openStore(config, log);
   lifecycle.onClose('store', () => store.close());
   await store.openKeys();

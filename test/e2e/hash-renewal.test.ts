@@ -85,8 +85,8 @@ test.each([
         const record = await recordOf(service, stamp);
         expect(algorithmsIn(record)).toEqual(['sha256', 'sha512']);
         expect(tokensIn(record)).toEqual([2, renewals]);
-        expect(judge(tsa, record, stamp, Date.now() + year, content)).toMatchObject({ ok: true });
-        expect(judge(tsa, record, stamp, Date.now() + year, 'another')).toMatchObject({ ok: false, code: 'evidence_link_mismatch' });
+        expect(await judge(tsa, record, stamp, Date.now() + year, content)).toMatchObject({ ok: true });
+        expect(await judge(tsa, record, stamp, Date.now() + year, 'another')).toMatchObject({ ok: false, code: 'evidence_link_mismatch' });
         expect((await verifyById(service, stamp.tokenId)).body).toMatchObject({ valid: true, content_sha256: stamp.hash });
         const token = record.toString('base64');
         const raw = (members: object) => postJson(service, '/api/v1/verify/v1/raw', { token, ...members });
@@ -104,7 +104,7 @@ test.each([
       }
       // Who brought nothing has what all have.
       expect(tokensIn(await recordOf(service, left))).toEqual([1 + renewals]);
-      expect(judge(tsa, await recordOf(service, left), left, Date.now() + year)).toMatchObject({ ok: true });
+      expect(await judge(tsa, await recordOf(service, left), left, Date.now() + year)).toMatchObject({ ok: true });
       await makeAllDue(service);
       expect(await renew(service)).toMatch(/^\d+ renewed with 2 requests, 0 still due, 0 found to have ended$/);
     }
@@ -128,7 +128,7 @@ test('S17: what holds the secret address of a sealed content renews its evidence
   tsa.rollOver();
   await renew(service);
   expect(await post(address)).toMatchObject({ status: 200, body: { is_renewed: true } });
-  expect(judge(tsa, await recordOf(service, stamp), stamp, Date.now() + year, content)).toMatchObject({ ok: true });
+  expect(await judge(tsa, await recordOf(service, stamp), stamp, Date.now() + year, content)).toMatchObject({ ok: true });
 });
 
 test('S17: a new hash that was changed in the database is found', async () => {

@@ -38,9 +38,9 @@ test('S14: evidence is renewed before the certificate of its TSA ends: one reque
   for (const stamp of stamps) {
     const record = await recordOf(service, stamp);
     expect(tokensIn(record)).toEqual([2]);
-    expect(judge(tsa, record, stamp)).toMatchObject({ ok: true });
+    expect(await judge(tsa, record, stamp)).toMatchObject({ ok: true });
     // A year later the certificate of the first token has ended; the record has not.
-    expect(judge(tsa, record, stamp, Date.now() + 365 * dayMs)).toMatchObject({ ok: true });
+    expect(await judge(tsa, record, stamp, Date.now() + 365 * dayMs)).toMatchObject({ ok: true });
     const { body } = await verifyById(service, stamp.tokenId);
     expect(body).toMatchObject({ valid: true, content_sha256: stamp.hash });
     expect(Date.parse(String(body.holds_until))).toBeGreaterThan(Date.now() + 365 * dayMs);
@@ -95,7 +95,7 @@ test('S14: a batch is renewed once for all its leaves, three times as once', asy
     for (const stamp of [stamps.at(0)!, stamps.at(10)!, stamps.at(-1)!]) {
       const record = await recordOf(service, stamp);
       expect(tokensIn(record)).toEqual([1 + times]);
-      expect(judge(tsa, record, stamp)).toMatchObject({ ok: true });
+      expect(await judge(tsa, record, stamp)).toMatchObject({ ok: true });
       expect((await verifyById(service, stamp.tokenId)).body).toMatchObject({ valid: true, content_sha256: stamp.hash });
       expect((await verifyRaw(service, stamp.token)).body).toMatchObject({ valid: true, token_id: stamp.tokenId });
     }
@@ -182,7 +182,7 @@ test('S16: what an earlier version stored without its term is renewed too', asyn
   await collectionOf(db, 'stamps').updateMany({}, { $unset: { evidence: '' } });
   await collectionOf(db, 'checks').deleteOne({ _id: 'evidence-walk' });
   expect(await renew(service)).toBe('3 renewed with 1 requests, 0 still due, 0 found to have ended');
-  for (const stamp of stamps) expect(judge(tsa, await recordOf(service, stamp), stamp)).toMatchObject({ ok: true });
+  for (const stamp of stamps) expect(await judge(tsa, await recordOf(service, stamp), stamp)).toMatchObject({ ok: true });
 });
 
 test.each([
@@ -212,7 +212,7 @@ test.each([
       expect(tokensIn(files.get(`${name}.ers`)!)).toEqual([2]);
       const hash = sha256(files.get({ root: 'root.bin', 'closing-record': 'closing-record.json' }[name]!)!);
       const stamped = { tokenId: '', token: '', hash };
-      expect(judge(tsa, files.get(`${name}.ers`)!, stamped, Date.now() + 365 * dayMs)).toMatchObject({ ok: true });
+      expect(await judge(tsa, files.get(`${name}.ers`)!, stamped, Date.now() + 365 * dayMs)).toMatchObject({ ok: true });
     }
     expect(String(files.get('stamps/1.txt'))).toMatch(/^1 record \S+\n2 record \S+\n$/);
     expect(String(files.get('certificates/others.pem')).match(/BEGIN CERTIFICATE/g)).toHaveLength(3);
@@ -250,6 +250,6 @@ test('S16: what cannot be judged for want of a trust anchor is counted, and rene
     /3 time-stamps\s+not renewed because/,
   );
   expect(await renew(service)).toBe('3 renewed with 1 requests, 0 still due, 0 found to have ended');
-  for (const stamp of stamps) expect(judge(tsa, await recordOf(service, stamp), stamp)).toMatchObject({ ok: true });
+  for (const stamp of stamps) expect(await judge(tsa, await recordOf(service, stamp), stamp)).toMatchObject({ ok: true });
   await eventually(async () => ((await getJson(service, '/api/v1/status')).body.evidence as { unknown: number }).unknown === 0);
 });

@@ -64,7 +64,7 @@ describe('a time-stamp client', () => {
     const asked = ask({ digest: randomDigest('sha256'), ...options });
     const reply = await postToDoor(door.service, asked.der);
     expect(statusOf(reply)).toBe('granted');
-    expect(judge(asked.der, reply.body)).toMatchObject({ ok: true, nonce: asked.nonce });
+    expect(await judge(asked.der, reply.body)).toMatchObject({ ok: true, nonce: asked.nonce });
     const sent = door.tsa.server.received.at(-1)!.body;
     // What the TSA signs is the client's own imprint: its algorithm as it was written, parameters and all.
     const imprint = asked.der.subarray(5, asked.der.indexOf(asked.digest) + asked.digest.length);

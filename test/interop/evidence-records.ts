@@ -241,15 +241,15 @@ async function packedByCommand(content: Buffer, proof: Buffer): Promise<Buffer> 
 }
 
 async function foreignOnes(lab: RecordLab, castle: BouncyCastle): Promise<readonly Meeting[]> {
-  const judge = (record: Buffer, document: Buffer) => {
+  const judge = async (record: Buffer, document: Buffer) => {
     const digests = algorithms.map((algorithm) => imprintOf(hash(algorithm, document), algorithm));
-    const result = lab.judge(record, digests, { nowMs: Date.now() });
+    const result = await lab.judge(record, digests, { nowMs: Date.now() });
     return result.ok ? 'taken' : `refused: ${result.code}`;
   };
   const meetings: Meeting[] = [];
-  const meet = (what: string, record: Buffer, documents: readonly Buffer[]) => {
-    for (const document of documents) meetings.push(taken(`theirs, ${what}`, judge(record, document)));
-    meetings.push(refused(`theirs, ${what}, another document`, judge(record, randomBytes(20))));
+  const meet = async (what: string, record: Buffer, documents: readonly Buffer[]) => {
+    for (const document of documents) meetings.push(taken(`theirs, ${what}`, await judge(record, document)));
+    meetings.push(refused(`theirs, ${what}, another document`, await judge(record, randomBytes(20))));
   };
   for (const algorithm of algorithms) {
     for (const size of [1, 2, 3, 7]) {
@@ -258,21 +258,24 @@ async function foreignOnes(lab: RecordLab, castle: BouncyCastle): Promise<readon
         algorithm,
         documents.map((document) => [document]),
       );
-      const isFound = documents.map((document) => records.filter((record) => judge(record, document) === 'taken').length);
+      const isFound = await Array.fromAsync(documents, async (document) => {
+        const verdicts = await Promise.all(records.map((record) => judge(record, document)));
+        return verdicts.filter((verdict) => verdict === 'taken').length;
+      });
       const verdict = isFound.every((count) => count === 1) && records.length === size ? 'taken' : `records a document: ${isFound}`;
       meetings.push(taken(`theirs, batch of ${size}, ${algorithm}`, verdict));
     }
     const group = documentsOf(3);
-    meet(`a group of 3 documents, ${algorithm}`, (await castle.batch(algorithm, [group]))[0]!, group);
+    await meet(`a group of 3 documents, ${algorithm}`, (await castle.batch(algorithm, [group]))[0]!, group);
   }
   const document = randomBytes(20);
   let record = (await castle.batch('sha256', [[document]]))[0]!;
   for (let times = 1; times <= 3; times++) {
     record = await castle.renew(record);
-    meet(`renewed ${times} times`, record, [document]);
+    await meet(`renewed ${times} times`, record, [document]);
   }
   record = await castle.rehash(record, 'sha512', document);
-  meet('with a chain of SHA-512', record, [document]);
-  meet('with a chain of SHA-512, renewed', await castle.renew(record), [document]);
+  await meet('with a chain of SHA-512', record, [document]);
+  await meet('with a chain of SHA-512, renewed', await castle.renew(record), [document]);
   return meetings;
 }

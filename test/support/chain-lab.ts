@@ -50,6 +50,6 @@ export function tokenBy(identity: SigningIdentity, certificates: readonly Buffer
 }
 
 /** Judges raw. */
-export function judgeRaw(token: Buffer, material: Partial<TrustMaterial>): VerifyResult {
+export function judgeRaw(token: Buffer, material: Partial<TrustMaterial>): Promise<VerifyResult> {
   return verifyToken(token, { trust: createTrustStore({ anchors: [], ...material }), nowMs: LAB_NOW_MS });
 }

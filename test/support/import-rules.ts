@@ -46,7 +46,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The layers inside the RFC 3161 library, lowest first, and its one door. */
-const libraryLayers = ['refusal', 'asn1', 'x509', 'cms', 'tsp', 'issue', 'ers'];
+const libraryLayers = ['refusal', 'asn1', 'x509', 'cms', 'tsp', 'ers', 'issue'];
 const libraryDoor = 'src/shared/rfc3161/index.ts';
 
 /** What commands of operators do as workers do: they ask TSAs, and renew evidence (rule 1). */
@@ -120,6 +120,10 @@ const law: readonly Fault[] = [
     if (layer === undefined || other === undefined) return undefined;
     return libraryLayers.indexOf(other) <= libraryLayers.indexOf(layer) ? undefined : 'rule 1, the library imports downward only';
   },
+  (from, target) =>
+    libraryLayerOf(target) === 'issue' && libraryLayerOf(from) !== 'issue' && from !== libraryDoor
+      ? 'rule 1, what verifies knows nothing of issuing'
+      : undefined,
   (from, target) =>
     layerOf(target) === 'rfc3161' && layerOf(from) !== 'rfc3161' && target !== libraryDoor ? 'rule 1, by the one door' : undefined,
   (from, target) =>

@@ -4,7 +4,7 @@ import { createTrustStore } from '../../src/shared/rfc3161/x509/trust-store.ts';
 import { LAB_NOW_MS, type Specimen } from './tsa-lab.ts';
 
 /** Judges a specimen of the lab as its company says: as the answer to its request, or raw. */
-export function judge(specimen: Specimen): VerifyResult {
+export function judge(specimen: Specimen): Promise<VerifyResult> {
   const trust = createTrustStore({ anchors: specimen.anchors, crls: specimen.crls });
   const { answer, nowMs } = specimen;
   if (specimen.withoutRequest) return verifyToken(answer, { trust, nowMs });

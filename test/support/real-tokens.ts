@@ -29,6 +29,6 @@ export const trustOf = ({ anchors, intermediates }: RealToken, areCaPurposesIgno
   createTrustStore({ anchors: anchors.map(readReal), intermediates: intermediates.map(readReal), areCaPurposesIgnored });
 
 /** Judges the bytes by what the token is to be judged by. */
-export function judgeReal({ imprintAlg, imprint }: RealToken, bytes: Uint8Array, trust: TrustStore): VerifyResult {
+export function judgeReal({ imprintAlg, imprint }: RealToken, bytes: Uint8Array, trust: TrustStore): Promise<VerifyResult> {
   return verifyToken(bytes, { trust, nowMs: LAB_NOW_MS, expected: { algorithm: imprintAlg, digest: Buffer.from(imprint, 'hex') } });
 }

@@ -40,7 +40,7 @@ export interface RecordLab {
   /** One token for as many random digests. */
   batch(size: number, algorithm?: DigestAlgorithm, options?: StampOptions): Batch;
   /** Judges at `LAB_NOW_MS`, unless told otherwise. */
-  judge(record: Buffer, digests?: readonly Imprint[], context?: Partial<RecordContext>): VerifyResult;
+  judge(record: Buffer, digests?: readonly Imprint[], context?: Partial<RecordContext>): Promise<VerifyResult>;
 }
 
 export function createRecordLab(): RecordLab {

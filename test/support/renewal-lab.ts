@@ -55,7 +55,7 @@ export async function renew({ settings }: Service): Promise<string> {
   const log = pino({ level: 'silent' });
   const trust = loadTrustSettings(config);
   const store = openStore(config, log);
-  const providers = openTsas(trust.providers, { clock: Date.now, log });
+  const providers = await openTsas(trust.providers, { clock: Date.now, log });
   const run = createRenewProcessor({
     ...store,
     provider: createProviderPool({ providers, deadlineMs: 10_000, clock: Date.now, log, keepBatch: store.batches.insertOnce }),

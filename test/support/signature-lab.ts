@@ -2,8 +2,9 @@ import { constants, generateKeyPairSync, type KeyPairKeyObjectResult, sign } fro
 import type { ReasonCode } from '../../src/shared/domain/reasons.ts';
 import { contextConstructed, integer, nullValue, objectIdentifier, sequence } from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
-import { digestIdentifier, type SignatureScheme } from '../../src/shared/rfc3161/issue/sign.ts';
+import type { SignatureScheme } from '../../src/shared/rfc3161/issue/sign.ts';
 import type { VerifyResult } from '../../src/shared/rfc3161/tsp/types.ts';
+import { digestIdentifier } from '../../src/shared/rfc3161/x509/digests.ts';
 import { issueSigner } from '../../src/tsa/pki.ts';
 import type { Seams } from '../../src/tsa/seams.ts';
 import { judge } from './judge.ts';
@@ -81,7 +82,7 @@ export function pss(announced: Pss): SignatureScheme {
 }
 
 /** A token signed by `pair` as `how`, with what else is bent. */
-export function signedBy(pair: KeyPairKeyObjectResult, how: SignatureScheme, seams: Seams = {}): VerifyResult {
+export function signedBy(pair: KeyPairKeyObjectResult, how: SignatureScheme, seams: Seams = {}): Promise<VerifyResult> {
   const identity = issueSigner(lab.pki.intermediate, { nowMs: LAB_NOW_MS - DAY_MS, key: { ...pair, scheme: how } });
   return judge(lab.specimen({ profile: { identity }, seams }));
 }

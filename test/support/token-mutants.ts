@@ -50,7 +50,7 @@ function inForms(structured: Buffer, form: Uint8Array, signedParts: readonly Buf
 export async function expectMutantsHarmless(one: RealToken, runs: number): Promise<{ refused: number; taken: number; unread: number }> {
   const original = readReal(one.token);
   const trust = trustOf(one);
-  const good = judgeReal(one, original, trust);
+  const good = await judgeReal(one, original, trust);
   if (!good.ok) throw new Error(`${one.token}: ${good.code}`);
   const statement = statementOf(good);
   const signed = readSigned(original);
@@ -59,12 +59,12 @@ export async function expectMutantsHarmless(one: RealToken, runs: number): Promi
   const der = normalizeBer(original).der;
   const taken: Buffer[] = [];
   let refused = 0;
-  fc.assert(
-    fc.property(changes, ({ structure, form, octet }) => {
+  await fc.assert(
+    fc.asyncProperty(changes, async ({ structure, form, octet }) => {
       const structured = structure.length === 0 ? der : mutated(der, structure);
       const bent = Buffer.from(form === undefined ? structured : inForms(structured, form, signedParts));
       if (octet !== undefined && bent.length > 0) bent[octet[0] % bent.length]! ^= octet[1];
-      const result = judgeReal(one, bent, trust);
+      const result = await judgeReal(one, bent, trust);
       if (!result.ok) {
         if (result.code === 'verifier_failed') throw result.cause;
         refused += 1;

@@ -4,7 +4,7 @@ import * as der from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
 import { TAG } from '../../src/shared/rfc3161/asn1/tags.ts';
 import { encodeSigningCertificateV2 } from '../../src/shared/rfc3161/issue/encode.ts';
-import { digestData, digestIdentifier } from '../../src/shared/rfc3161/issue/sign.ts';
+import { digestData, digestIdentifier } from '../../src/shared/rfc3161/x509/digests.ts';
 import { extendedKeyUsage, extension, keyIdentifier } from '../../src/tsa/certificate.ts';
 import { createPki, issueIntermediate, issueSigner } from '../../src/tsa/pki.ts';
 import { attributes, fields, good, moreCertificates, signedBy, signerInfo, signingCertificate, token, tstInfo } from './tsa-changes.ts';

@@ -53,6 +53,7 @@ describe('the check of the rules', () => {
     ['src/shared/runtime/a.ts', 'src/shared/loose.ts', 'rule 1, a module of shared'],
     ['src/shared/domain/a.ts', 'src/shared/contract/a.ts', 'rule 1, domain may import only'],
     ['src/shared/rfc3161/asn1/a.ts', 'src/shared/rfc3161/tsp/a.ts', 'rule 1, the library imports downward'],
+    ['src/shared/rfc3161/ers/a.ts', 'src/shared/rfc3161/issue/a.ts', 'rule 1, what verifies knows nothing of issuing'],
     ['src/workers/providers/a.ts', 'src/shared/rfc3161/tsp/a.ts', 'rule 1, by the one door'],
     ['src/shared/domain/a.ts', 'zod', 'rule 2'],
     ['src/workers/main.ts', 'fastify', 'rule 3'],

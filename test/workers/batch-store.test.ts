@@ -29,7 +29,9 @@ test.each(imprintAlgorithms)(
       const { digest } = stamp.imprint;
       const [proof] = stamp.proofs;
       expect(await store.stamps.find(stamp.tokenId)).toEqual(stamp);
-      expect(lab.judge(Buffer.from(proof.token, 'base64'), [imprintOf(Buffer.from(digest, 'hex'), algorithm)])).toMatchObject({ ok: true });
+      expect(await lab.judge(Buffer.from(proof.token, 'base64'), [imprintOf(Buffer.from(digest, 'hex'), algorithm)])).toMatchObject({
+        ok: true,
+      });
       expect(await store.stamps.findIdByToken(proof.token)).toBe(stamp.tokenId);
     }
     const again = await store.stamps.insertOnce(stamps.map((stamp) => ({ ...stamp, requestId: 'again' })));

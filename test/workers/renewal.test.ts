@@ -76,11 +76,11 @@ async function renew(
 async function renewalsOf(store: Store, given: readonly (StoredStamp | ReturnType<typeof broughtStamp>)[]): Promise<number[]> {
   const stamps = given.map((one) => ('stamp' in one ? one.stamp : one));
   const found = new Map((await store.stamps.findMany(stamps.map(({ tokenId }) => tokenId))).map((stamp) => [stamp.tokenId, stamp]));
-  return stamps.map(({ tokenId }) => {
+  return Array.fromAsync(stamps, async ({ tokenId }) => {
     const stamp = found.get(tokenId)!;
     const digest = Buffer.from(stamp.imprint.digest, 'hex');
     const others = newImprintsOf(stamp.proofs[0]).map(({ algorithm, digest }) => imprintOf(Buffer.from(digest, 'hex'), algorithm));
-    const verdict = lab.judge(evidenceRecordOf(stamp)!, [imprintOf(digest), ...others], { nowMs: LAB_NOW_MS + 3_600_000 });
+    const verdict = await lab.judge(evidenceRecordOf(stamp)!, [imprintOf(digest), ...others], { nowMs: LAB_NOW_MS + 3_600_000 });
     if (!verdict.ok || !verdict.record) throw new Error(`${stamp.tokenId} is refused`);
     return verdict.record.tokens.length - 1;
   });

@@ -76,7 +76,7 @@ async function judgeContainer(name: string, context: JudgeContext): Promise<Judg
   try {
     const { proof, unread } = container;
     const subject = { input: standardInput, token: proof, stampId: undefined, record: undefined, unread };
-    const judgement = await judgeSubject(subject, { ...context, stdin: await container.openFile() });
+    const judgement = await judgeSubject(subject, { ...context, stdin: container.readFile() });
     return { told: tellVerdict(name, subject, judgement, context.trust), judgement };
   } catch (error) {
     throw asContainerFault(error);

@@ -1,7 +1,7 @@
 /**
  * RFC 3161 time-stamps: asking for one, judging one, issuing one. A library in itself: pure functions over bytes that take the time and
  * the keys as arguments and import nothing but `node:crypto`. Its rooms import only those before them:
- * `refusal` → `asn1` → `x509` → `cms` → `tsp` → `issue` → `ers`. What is not listed here is nobody else's business.
+ * `refusal` → `asn1` → `x509` → `cms` → `tsp` → `ers` → `issue`, and none imports `issue`. What is not listed here is nobody else's business.
  */
 
 // To write certificates and revocation lists with.
@@ -30,7 +30,6 @@ export {
   type RecordContext,
   recordAlgorithms,
   verifyEvidence,
-  verifyEvidenceAside,
   verifyRecord,
 } from './ers/verify.ts';
 // To issue a time-stamp: the steps of `issueResponse`, each with plain data, for a TSA that is to fail at one of them.
@@ -83,7 +82,7 @@ export {
   type VerifiedRecord,
   type VerifyResult,
 } from './tsp/types.ts';
-export { verifyResponse, verifyResponseAside, verifyToken } from './tsp/verify.ts';
+export { verifyResponse, verifyToken } from './tsp/verify.ts';
 // To tell people of certificates, and whether a list speaks of them.
 export type { Certificate } from './x509/certificate.ts';
 export { isCrlOf } from './x509/crl.ts';

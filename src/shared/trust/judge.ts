@@ -15,7 +15,6 @@ import {
   type VerifyResult,
   verifyByItself,
   verifyEvidence,
-  verifyEvidenceAside,
 } from '../rfc3161/index.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { TrustedProvider, TrustSettings } from './trusted-providers.ts';
@@ -132,7 +131,7 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
   }
 
   const verifyWith = (presented: Presented, store: TrustStore, acceptGrantedWithMods: boolean): Promise<VerifyResult> =>
-    verifyEvidenceAside(presented.bytes, contextOf(presented, store, acceptGrantedWithMods));
+    verifyEvidence(presented.bytes, contextOf(presented, store, acceptGrantedWithMods));
 
   const providersOf = (token: RecordToken, stores: readonly TrustStore[]): readonly TrustedProvider[] =>
     trust.providers.filter((provider) => stores.includes(provider.trust) && policyFits(provider, token));
@@ -204,7 +203,7 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
     if (verdictOf(refusal.code) === 'not_valid') return refusal;
     // Nobody whom we trust vouches for it. Something may be wrong with it all the same, and then that is the answer (V11).
     const { crls } = trust.extraTrust;
-    const own = verifyByItself(presented.bytes, { nowMs: clock(), crls }, (store) =>
+    const own = await verifyByItself(presented.bytes, { nowMs: clock(), crls }, (store) =>
       // A record needs no other store here: the certificates of all its tokens are in this one.
       verifyEvidence(presented.bytes, { ...contextOf(presented, store, true), renewalTrust: [] }),
     );

@@ -29,7 +29,7 @@ export interface CheckedProvider {
   readonly isQualified: boolean;
   readonly stamp: (subject: StampSubject) => Promise<Proof>;
   /** What a token of the provider says; absent where its stamps are no tokens. */
-  readonly readToken?: (proof: TokenProof) => Verified;
+  readonly readToken?: (proof: TokenProof) => Promise<Verified>;
   readonly readClock?: (() => { readonly state: ClockState; readonly driftMs: number | null }) | undefined;
 }
 
@@ -57,7 +57,7 @@ async function askProvider({ name, isQualified, stamp, readToken }: CheckedProvi
     const answeredAtMs = clock();
     const answered = { ...asked, isQualified, verdict: 'ok', fault: null, latencyMs: answeredAtMs - askedAtMs } as const;
     if (proof.kind !== 'token' || !readToken) return answered;
-    const { signer, policy, genTime } = readToken(proof);
+    const { signer, policy, genTime } = await readToken(proof);
     return {
       ...answered,
       certificate: { subject: signer.subject, validUntil: signer.notAfter.toISOString() },

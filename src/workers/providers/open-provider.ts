@@ -30,11 +30,14 @@ const deadlineMsOf = (stampWaitMs: number): number => Math.max(1_000, Math.floor
  *
  * @throws ConfigError where a secret of one cannot be read, or a key is not fit
  */
-export function openTsas(providers: readonly TrustedProvider[], { clock, log }: { clock: Clock; log: Logger }): Rfc3161Provider[] {
+export async function openTsas(
+  providers: readonly TrustedProvider[],
+  { clock, log }: { clock: Clock; log: Logger },
+): Promise<Rfc3161Provider[]> {
   const watches: ClockWatch[] = [];
-  return providers.map(({ settings, trust }) => {
+  return Array.fromAsync(providers, async ({ settings, trust }) => {
     if (settings.type === 'key') {
-      const opened = openKeyProvider({ settings, trust }, { log });
+      const opened = await openKeyProvider({ settings, trust }, { log });
       watches.push(opened.clockWatch);
       return opened;
     }

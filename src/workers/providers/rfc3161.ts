@@ -9,7 +9,7 @@ import {
   type TrustStore,
   type Verified,
   type VerifyResult,
-  verifyResponseAside,
+  verifyResponse,
   verifyToken,
 } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
@@ -59,7 +59,7 @@ export interface Rfc3161Provider {
    */
   stamp(subject: StampSubject, signal: AbortSignal): Promise<TokenProof>;
   /** What a token of this TSA says. @throws InvalidAnswerError */
-  readToken(proof: TokenProof): Verified;
+  readToken(proof: TokenProof): Promise<Verified>;
   /** The certificates of the last good answer, from the signer to the trust anchor; undefined before the first one. */
   chain(): Verified['chain'] | undefined;
   /** Of the clock that it stamps by, where that is ours. */
@@ -113,7 +113,7 @@ export function createRfc3161Provider(deps: {
     const sentAtMs = clock();
     const tsr = await client.ask(tsq, signal);
     const receivedAtMs = clock();
-    const result = await verifyResponseAside(tsr, {
+    const result = await verifyResponse(tsr, {
       request: tsq,
       trust,
       sentAtMs,
@@ -123,7 +123,7 @@ export function createRfc3161Provider(deps: {
       ...(maxAccuracySeconds !== undefined && { maxAccuracySeconds }),
       ...(policyAccuracySeconds !== undefined && { policyAccuracySeconds }),
     });
-    const timed = onTime && isFarOff(result) ? verifyToken(tsr, { trust, nowMs: Number.MAX_SAFE_INTEGER }) : result;
+    const timed = onTime && isFarOff(result) ? await verifyToken(tsr, { trust, nowMs: Number.MAX_SAFE_INTEGER }) : result;
     if (timed.ok) onTime?.({ name, sentAtMs, receivedAtMs, ...timeOf(timed) });
     if (!result.ok) throw new InvalidAnswerError(result.code, result.detail, requestFaultOf(tsr));
     chain = result.chain;
@@ -174,8 +174,8 @@ export function createRfc3161Provider(deps: {
         term: evidenceTermOf(verified),
       };
     },
-    readToken: ({ token }) => {
-      const result = verifyToken(Buffer.from(token, 'base64'), { trust, nowMs: clock(), acceptGrantedWithMods });
+    readToken: async ({ token }) => {
+      const result = await verifyToken(Buffer.from(token, 'base64'), { trust, nowMs: clock(), acceptGrantedWithMods });
       if (!result.ok) throw new InvalidAnswerError(result.code, result.detail);
       return result;
     },

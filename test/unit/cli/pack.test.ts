@@ -1,10 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { pack } from '../../../src/cli/commands/pack.ts';
 import { verify } from '../../../src/cli/commands/verify.ts';
+import { openContainer } from '../../../src/cli/container-read.ts';
 import { writeContainer } from '../../../src/cli/container-write.ts';
 import { sha256Imprint } from '../../../src/shared/domain/stamp.ts';
 import { createTrustStore, verifyToken } from '../../../src/shared/rfc3161/index.ts';
@@ -12,9 +14,9 @@ import { folderWith } from '../../support/cli-in-process.ts';
 import { answerFor, genTime, genTimeMs, pki, recordOf, stranger, tokenOf } from '../../support/cli-verify-lab.ts';
 import { badContainers, containerType, file, headersOf, type Member, mimetype, zipOf } from '../../support/containers.ts';
 
-function bareToken(content: string): Buffer {
+async function bareToken(content: string): Promise<Buffer> {
   const trust = createTrustStore({ anchors: [pki.root.certificate] });
-  const result = verifyToken(answerFor(content), { trust, nowMs: genTimeMs });
+  const result = await verifyToken(answerFor(content), { trust, nowMs: genTimeMs });
   if (!result.ok) throw new Error(result.code);
   return Buffer.from(result.token);
 }
@@ -23,7 +25,8 @@ const anchors = { 'root.pem': pki.rootPem, 'other.pem': stranger.rootPem };
 const stamped = { a: 'a', 'a.qstamp.json': recordOf('a', tokenOf('a')), ...anchors };
 const only = ({ stdout }: { readonly stdout: string }) => JSON.parse(stdout) as Record<string, unknown>;
 
-const token: Member = { name: 'META-INF/timestamp.tst', content: bareToken('a') };
+const proof = await bareToken('a');
+const token: Member = { name: 'META-INF/timestamp.tst', content: proof };
 
 /** The verdict on a container, as a program reads it. */
 async function judge(container: Uint8Array, ca = 'root.pem') {
@@ -82,7 +85,6 @@ describe('qstamp pack', () => {
 
 describe('a file that changes after it was judged', () => {
   const imprint = sha256Imprint(createHash('sha256').update('a').digest('hex'));
-  const proof = bareToken('a');
 
   test('is not packed, and nothing is left of the container', async () => {
     for (const now of ['b', 'ab', '']) {
@@ -138,6 +140,16 @@ describe('qstamp verify FILE.asics', () => {
     expect(await judge(await zipOf([mimetype, file, token]), 'other.pem')).toMatchObject({ code: 1, said: { verdict: 'not_proved' } });
     const rubbish = await judge(await zipOf([mimetype, file, { ...token, content: 'rubbish' }]));
     expect(rubbish).toMatchObject({ code: 1, said: { verdict: 'not_valid' } });
+  });
+
+  test('opens the file inside only to read it: the proof is judged before', async () => {
+    const [, , make] = badContainers(token).find(([what]) => what === 'a file larger than it says')!;
+    const { path } = folderWith([], { 'x.asics': await make() });
+    const container = await openContainer(path('x.asics'));
+    const content = container.readFile();
+    await delay(50);
+    await expect(Array.fromAsync(content)).rejects.toThrow(/too many bytes/);
+    container.close();
   });
 
   test.each(badContainers(token))('refuses %s in one sentence', async (_what, why, make) => {

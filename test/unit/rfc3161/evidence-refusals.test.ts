@@ -3,9 +3,9 @@ import { contentsOf, parseDer } from '../../../src/shared/rfc3161/asn1/der.ts';
 import { contextConstructed, integer, nullValue, octetString, sequence, tlv } from '../../../src/shared/rfc3161/asn1/der-writer.ts';
 import { encodeRecord } from '../../../src/shared/rfc3161/ers/encode.ts';
 import { rootOf } from '../../../src/shared/rfc3161/ers/hash-tree.ts';
-import { digestIdentifier } from '../../../src/shared/rfc3161/issue/sign.ts';
 import { REFUSALS } from '../../../src/shared/rfc3161/refusal/codes.ts';
 import type { Imprint } from '../../../src/shared/rfc3161/tsp/imprint.ts';
+import { digestIdentifier } from '../../../src/shared/rfc3161/x509/digests.ts';
 import { createRecordLab, hash, imprintOf } from '../../support/record-lab.ts';
 import { LAB_NOW_MS } from '../../support/tsa-lab.ts';
 
@@ -100,8 +100,8 @@ const refused: readonly Case[] = [
 ];
 
 describe('an evidence record that must be refused', () => {
-  it.each(refused.map((one) => [`${one[0]}: ${one[1]}`, one] as const))('%s', (_name, [code, , bytes, of = imprint]) => {
-    expect(lab.judge(bytes(), code === 'evidence_hash_needed' ? [] : [of])).toMatchObject({ ok: false, code });
+  it.each(refused.map((one) => [`${one[0]}: ${one[1]}`, one] as const))('%s', async (_name, [code, , bytes, of = imprint]) => {
+    expect(await lab.judge(bytes(), code === 'evidence_hash_needed' ? [] : [of])).toMatchObject({ ok: false, code });
   });
 
   it('has every code of its own tried here or with the renewals', () => {
@@ -122,15 +122,15 @@ describe('what is not wrong with it', () => {
     ['more algorithms are announced than used', () => record({ algorithms: [digestIdentifier('sha512'), digestIdentifier('sha256')] })],
     ['32 tokens of one time', () => manyTokens(32)],
     ['256 certificates in two tokens', () => crowded(128, 128)],
-  ])('%s', (_name, bytes) => {
-    expect(lab.judge(bytes(), [imprint])).toMatchObject({ ok: true });
+  ])('%s', async (_name, bytes) => {
+    expect(await lab.judge(bytes(), [imprint])).toMatchObject({ ok: true });
   });
 
-  it('attributes and encryption information: nothing is taken from them, and the verdict says so', () => {
+  it('attributes and encryption information: nothing is taken from them, and the verdict says so', async () => {
     for (const extra of [[contextConstructed(0, sequence())], [contextConstructed(1, sequence())]])
-      expect(lab.judge(record({ extra }), [imprint])).toMatchObject({ ok: true, unchecked: ['record_information', 'revocation'] });
+      expect(await lab.judge(record({ extra }), [imprint])).toMatchObject({ ok: true, unchecked: ['record_information', 'revocation'] });
     const attributed = sequence(tlv(0xa1, sequence()), token);
-    expect(lab.judge(record({ chains: [[attributed]] }), [imprint])).toMatchObject({
+    expect(await lab.judge(record({ chains: [[attributed]] }), [imprint])).toMatchObject({
       ok: true,
       unchecked: ['record_information', 'revocation'],
     });

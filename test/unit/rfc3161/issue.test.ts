@@ -6,7 +6,7 @@ import * as der from '../../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../../src/shared/rfc3161/asn1/oids.ts';
 import { TAG } from '../../../src/shared/rfc3161/asn1/tags.ts';
 import { issueResponse, type SigningIdentity, type TsaProfile } from '../../../src/shared/rfc3161/issue/issue.ts';
-import { digestData } from '../../../src/shared/rfc3161/issue/sign.ts';
+import { digestData } from '../../../src/shared/rfc3161/x509/digests.ts';
 import { KEY_ALGORITHMS } from '../../../src/tsa/certificate.ts';
 import { issueResponseWith } from '../../../src/tsa/seams.ts';
 import { ask, createTsaLab } from '../../support/tsa-lab.ts';

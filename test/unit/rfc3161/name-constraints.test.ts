@@ -40,7 +40,7 @@ async function verdicts(limits: Buffer, alternativeName: Buffer): Promise<{ ours
       extension(OID.subjectAltName, false, der.sequence(alternativeName)),
     ],
   });
-  const result = judgeRaw(tokenBy(signer), { anchors: [root.certificate] });
+  const result = await judgeRaw(tokenBy(signer), { anchors: [root.certificate] });
   const [anchor, chain] = [root, issuer].map(({ certificate }) => Buffer.from(pem('CERTIFICATE', certificate))) as [Buffer, Buffer];
   const { ok } = await withFile(anchor, (anchorFile) =>
     withFile(chain, (chainFile) =>

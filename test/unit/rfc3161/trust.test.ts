@@ -24,7 +24,7 @@ const tsaExtensions = (key: KeyObject) => [
   x509.authorityKeyIdentifier(createPublicKey(intermediate.privateKey)),
 ];
 
-function judge(material: TrustMaterial, answer = token, nowMs = LAB_NOW_MS): VerifyResult {
+function judge(material: TrustMaterial, answer = token, nowMs = LAB_NOW_MS): Promise<VerifyResult> {
   return verifyToken(answer, { trust: createTrustStore(material), nowMs });
 }
 
@@ -38,8 +38,8 @@ describe('trust material', () => {
     ['PEM with words around it and CRLF', [`Root of trust:\r\n${rootPem.replaceAll('\n', '\r\n')}the end`]],
     ['several blocks of PEM', [x509.pem('CERTIFICATE', createPki({ nowMs: LAB_NOW_MS }).root.certificate) + rootPem]],
     ['several files', [createPki({ nowMs: LAB_NOW_MS }).root.certificate, rootPem]],
-  ])('is read as %s', (_name, material) => {
-    expect(judge({ anchors: material })).toMatchObject({ ok: true });
+  ])('is read as %s', async (_name, material) => {
+    expect(await judge({ anchors: material })).toMatchObject({ ok: true });
   });
 
   it.each<[string, TrustMaterial]>([
@@ -56,38 +56,40 @@ describe('trust material', () => {
     expect(() => createTrustStore(material)).toThrow(TrustMaterialError);
   });
 
-  it('without anchors trusts nobody (42)', () => {
-    expect(judge({ anchors: [] })).toMatchObject({ ok: false, code: 'trust_store_empty' });
-    expect(judge({ anchors: [], intermediates: [root.certificate] })).toMatchObject({ ok: false, code: 'trust_store_empty' });
+  it('without anchors trusts nobody (42)', async () => {
+    expect(await judge({ anchors: [] })).toMatchObject({ ok: false, code: 'trust_store_empty' });
+    expect(await judge({ anchors: [], intermediates: [root.certificate] })).toMatchObject({ ok: false, code: 'trust_store_empty' });
   });
 
-  it('trusts no intermediate for itself', () => {
+  it('trusts no intermediate for itself', async () => {
     const stranger = createPki({ nowMs: LAB_NOW_MS });
-    expect(judge({ anchors: [stranger.root.certificate], intermediates: [intermediate.certificate, signer.certificate] })).toMatchObject({
+    expect(
+      await judge({ anchors: [stranger.root.certificate], intermediates: [intermediate.certificate, signer.certificate] }),
+    ).toMatchObject({
       ok: false,
       code: 'untrusted_root',
     });
   });
 
-  it('stands in for certificates that a token lacks, unless they were asked for (32)', () => {
+  it('stands in for certificates that a token lacks, unless they were asked for (32)', async () => {
     const { answer, asked } = lab.specimen({ ask: { certReq: false } });
     const intermediates = [x509.pem('CERTIFICATE', intermediate.certificate) + x509.pem('CERTIFICATE', signer.certificate)];
-    expect(judge({ anchors }, answer)).toMatchObject({ ok: false, code: 'signer_certificate_missing' });
-    expect(judge({ anchors, intermediates }, answer)).toMatchObject({ ok: true });
+    expect(await judge({ anchors }, answer)).toMatchObject({ ok: false, code: 'signer_certificate_missing' });
+    expect(await judge({ anchors, intermediates }, answer)).toMatchObject({ ok: true });
 
     const trust = createTrustStore({ anchors, intermediates });
     const fresh = { trust, nowMs: LAB_NOW_MS, sentAtMs: LAB_NOW_MS, receivedAtMs: LAB_NOW_MS };
-    expect(verifyResponse(answer, { ...fresh, request: asked.der })).toMatchObject({ ok: true });
+    expect(await verifyResponse(answer, { ...fresh, request: asked.der })).toMatchObject({ ok: true });
     const askedFor = lab.specimen({ seams: { token: (parts) => ({ ...parts, certificates: [] }) } });
-    expect(verifyResponse(askedFor.answer, { ...fresh, request: askedFor.asked.der })).toMatchObject({
+    expect(await verifyResponse(askedFor.answer, { ...fresh, request: askedFor.asked.der })).toMatchObject({
       ok: false,
       code: 'signer_certificate_missing',
     });
   });
 
-  it('names its anchors, and each result its own', () => {
+  it('names its anchors, and each result its own', async () => {
     const trust = createTrustStore({ anchors: [createPki({ nowMs: LAB_NOW_MS }).root.certificate, root.certificate] });
-    const result = verifyToken(token, { trust, nowMs: LAB_NOW_MS });
+    const result = await verifyToken(token, { trust, nowMs: LAB_NOW_MS });
     expect(result).toMatchObject({ ok: true, chain: [signer, intermediate, root].map(({ certificate }) => ({ der: certificate })) });
     if (result.ok) expect(trust.anchorFingerprints.indexOf(result.anchorFingerprint)).toBe(1);
   });
@@ -111,26 +113,26 @@ describe('revocation lists (44, RFC 3161 §4)', () => {
     ['after genTime, key compromise', DAY_MS, 1, false],
     ['after genTime, CA compromise', DAY_MS, 2, false],
     ['after genTime, no reason given', DAY_MS, undefined, false],
-  ] as const)('revoked %s', (_name, offsetMs, reason, ok) => {
-    const result = judge({ anchors, crls: [revoking(LAB_NOW_MS + offsetMs, reason)] });
+  ] as const)('revoked %s', async (_name, offsetMs, reason, ok) => {
+    const result = await judge({ anchors, crls: [revoking(LAB_NOW_MS + offsetMs, reason)] });
     expect(result).toMatchObject(ok ? { ok } : { ok, code: 'certificate_revoked' });
   });
 
-  it('PEM and DER, and one of several lists', () => {
+  it('PEM and DER, and one of several lists', async () => {
     const list = revoking(LAB_NOW_MS - DAY_MS, 1);
-    expect(judge({ anchors, crls: [x509.issueCrl({ ...period, revoked: [] }, root), x509.pem('X509 CRL', list)] })).toMatchObject({
+    expect(await judge({ anchors, crls: [x509.issueCrl({ ...period, revoked: [] }, root), x509.pem('X509 CRL', list)] })).toMatchObject({
       ok: false,
     });
   });
 
-  it('a list revokes certificates of its own issuer only', () => {
-    expect(judge({ anchors, crls: [revoking(LAB_NOW_MS - DAY_MS, 1, root)] })).toMatchObject({ ok: true });
+  it('a list revokes certificates of its own issuer only', async () => {
+    expect(await judge({ anchors, crls: [revoking(LAB_NOW_MS - DAY_MS, 1, root)] })).toMatchObject({ ok: true });
   });
 
-  it('a list with a wrong signature is refused at once when its issuer is known, and revokes nobody when it is not', () => {
+  it('a list with a wrong signature is refused at once when its issuer is known, and revokes nobody when it is not', async () => {
     const forged = revoking(LAB_NOW_MS - DAY_MS, 1, { ...intermediate, privateKey: otherKey });
     expect(() => createTrustStore({ anchors, intermediates: [intermediate.certificate], crls: [forged] })).toThrow(TrustMaterialError);
-    expect(judge({ anchors, crls: [forged] })).toMatchObject({ ok: true });
+    expect(await judge({ anchors, crls: [forged] })).toMatchObject({ ok: true });
   });
 
   it('a list of a CA that must not sign lists is none', () => {
@@ -206,8 +208,8 @@ describe('revocation lists (44, RFC 3161 §4)', () => {
     ['a list that another key signed', [listOf({ key: otherKey })], 'unknown', 'other_signer'],
     ['a list from before the certificate', [listOf({ from: -400, to: 1 })], 'unknown', 'before_start'],
     ['an old list and a later one', [listOf({ from: -2, to: -1 }), listOf({ from: 1, to: 2 })], 'good'],
-  ] as const)('V10: the status of the signer by %s', (_name, crls, status, why?: string) => {
-    const result = judge({ anchors, crls }, token, LAB_NOW_MS + 5_000 * DAY_MS);
+  ] as const)('V10: the status of the signer by %s', async (_name, crls, status, why?: string) => {
+    const result = await judge({ anchors, crls }, token, LAB_NOW_MS + 5_000 * DAY_MS);
     expect(result.ok && result.revocation[0]).toMatchObject({
       status,
       ...(why && { why }),
@@ -216,8 +218,8 @@ describe('revocation lists (44, RFC 3161 §4)', () => {
     expect(result.ok && result.unchecked.includes('revocation')).toBe(true); // No list of the root is there.
   });
 
-  it('V10: a list of the future says nothing yet, unless it revokes', () => {
-    const result = judge({ anchors, crls: [listOf({ from: 1, to: 2 })] });
+  it('V10: a list of the future says nothing yet, unless it revokes', async () => {
+    const result = await judge({ anchors, crls: [listOf({ from: 1, to: 2 })] });
     expect(result.ok && result.revocation[0]).toMatchObject({ status: 'unknown', why: 'future' });
   });
 
@@ -225,27 +227,27 @@ describe('revocation lists (44, RFC 3161 §4)', () => {
     ['a key that was lost before', 1, -DAY_MS, 10 * DAY_MS, false],
     ['a certificate that was not good before', 4, -DAY_MS, 10 * DAY_MS, false],
     ['a certificate that was good then', 4, DAY_MS, 10 * DAY_MS, true],
-  ])('the invalidityDate of a revocation counts (RFC 5280 §5.3.2): %s', (_name, reason, sinceMs, revokedMs, ok) => {
+  ])('the invalidityDate of a revocation counts (RFC 5280 §5.3.2): %s', async (_name, reason, sinceMs, revokedMs, ok) => {
     const since = x509.extension('2.5.29.24', false, timeOf(LAB_NOW_MS + sinceMs));
     const entries = [entryOf([reasonOf(reason), since], LAB_NOW_MS + revokedMs)];
-    const result = judge({ anchors, crls: [listOf({ to: null, entries })] });
+    const result = await judge({ anchors, crls: [listOf({ to: null, entries })] });
     expect(result).toMatchObject(ok ? { ok } : { ok, code: 'certificate_revoked' });
   });
 
-  it('V10: a list for one place is about the certificates that name it', () => {
+  it('V10: a list for one place is about the certificates that name it', async () => {
     const at = 'http://a.example/1.crl';
     const names = (url: string) => x509.extension('2.5.29.31', false, der.sequence(der.sequence(place(url))));
-    const statusFor = (url: string) => {
+    const statusFor = async (url: string) => {
       const identity = lab.signer({ extensions: (key) => [...tsaExtensions(key), names(url)] });
       const crls = [scoped(place(at))];
-      const result = judge({ anchors, crls }, lab.specimen({ profile: { identity } }).answer);
+      const result = await judge({ anchors, crls }, lab.specimen({ profile: { identity } }).answer);
       return result.ok && result.revocation[0]?.status;
     };
-    expect([statusFor(at), statusFor('http://a.example/2.crl')]).toEqual(['good', 'unknown']);
+    expect([await statusFor(at), await statusFor('http://a.example/2.crl')]).toEqual(['good', 'unknown']);
   });
 
-  it('V10: what was revoked later with its key kept is told, and harms nothing', () => {
-    const result = judge({ anchors, crls: [revoking(LAB_NOW_MS + DAY_MS, 4)] });
+  it('V10: what was revoked later with its key kept is told, and harms nothing', async () => {
+    const result = await judge({ anchors, crls: [revoking(LAB_NOW_MS + DAY_MS, 4)] });
     const revokedAt = new Date(Math.floor((LAB_NOW_MS + DAY_MS) / 1000) * 1000);
     expect(result).toMatchObject({ ok: true, revocation: [{ status: 'revoked', revokedAt, reason: 'superseded' }, { status: 'unknown' }] });
   });
@@ -269,45 +271,45 @@ describe('revocation lists (44, RFC 3161 §4)', () => {
         [revoking(LAB_NOW_MS - DAY_MS, 1, { ...intermediate, privateKey: otherKey })],
         { ok: true, revocation: [{ status: 'unknown', why: 'other_signer' }] },
       ],
-    ] as const)('%s', (_name, crls, expected, answer = token) => {
-      expect(judge({ anchors: own, intermediates: [intermediate.certificate], crls: [] }, answer)).toMatchObject({ ok: true });
+    ] as const)('%s', async (_name, crls, expected, answer = token) => {
+      expect(await judge({ anchors: own, intermediates: [intermediate.certificate], crls: [] }, answer)).toMatchObject({ ok: true });
       const trust = {
         ...createTrustStore({ anchors: own, intermediates: [intermediate.certificate] }),
         crls: createTrustStore({ anchors: [], crls }).crls,
       };
-      expect(verifyToken(answer, { trust, nowMs: LAB_NOW_MS })).toMatchObject(expected);
+      expect(await verifyToken(answer, { trust, nowMs: LAB_NOW_MS })).toMatchObject(expected);
     });
 
-    it('is not known to be good where nobody has the certificate of its issuer', () => {
+    it('is not known to be good where nobody has the certificate of its issuer', async () => {
       const bare = lab.specimen({ seams: { token: (parts) => ({ ...parts, certificates: [signer.certificate] }) } }).answer;
-      expect(judge({ anchors: own, crls: [listOf()] }, bare)).toMatchObject({
+      expect(await judge({ anchors: own, crls: [listOf()] }, bare)).toMatchObject({
         ok: true,
         revocation: [{ status: 'unknown', why: 'issuer_unknown' }],
       });
     });
   });
 
-  it('V10: a later key of the issuer signs its lists where the CA above certified it', () => {
+  it('V10: a later key of the issuer signs its lists where the CA above certified it', async () => {
     const later = issueIntermediate(root, { algorithm: 'p-256', nowMs: LAB_NOW_MS - DAY_MS });
     const forged = issueIntermediate(createPki({ nowMs: LAB_NOW_MS - DAY_MS }).root, { algorithm: 'p-256', nowMs: LAB_NOW_MS - DAY_MS });
-    const statusBy = (ca: SigningIdentity) => {
-      const result = judge({ anchors, intermediates: [ca.certificate], crls: [x509.issueCrl({ ...period, revoked: [] }, ca)] });
+    const statusBy = async (ca: SigningIdentity) => {
+      const result = await judge({ anchors, intermediates: [ca.certificate], crls: [x509.issueCrl({ ...period, revoked: [] }, ca)] });
       return result.ok && result.revocation[0];
     };
-    expect(statusBy(later)).toMatchObject({ status: 'good' });
+    expect(await statusBy(later)).toMatchObject({ status: 'good' });
     const ended = issueIntermediate(root, { algorithm: 'p-256', nowMs: LAB_NOW_MS - DAY_MS, notAfterMs: LAB_NOW_MS - 2_000 });
-    expect(statusBy(ended)).toMatchObject({ status: 'unknown', why: 'other_signer' });
+    expect(await statusBy(ended)).toMatchObject({ status: 'unknown', why: 'other_signer' });
     const stolen = { serialNumber: later.serialNumber, revokedAtMs: LAB_NOW_MS + DAY_MS, reason: 1 };
     const crls = [x509.issueCrl({ ...period, revoked: [] }, later), x509.issueCrl({ ...period, revoked: [stolen] }, root)];
-    const result = judge({ anchors, intermediates: [later.certificate], crls });
+    const result = await judge({ anchors, intermediates: [later.certificate], crls });
     expect(result.ok && result.revocation[0]).toMatchObject({ status: 'unknown', why: 'other_signer' });
-    expect(statusBy(forged)).toMatchObject({ status: 'unknown', why: 'other_signer' });
+    expect(await statusBy(forged)).toMatchObject({ status: 'unknown', why: 'other_signer' });
   });
 
-  it('without a date of the next one, and for user certificates only, it revokes those that it names', () => {
-    expect(judge({ anchors, crls: [listWith([])] })).toMatchObject({ ok: false, code: 'certificate_revoked' });
+  it('without a date of the next one, and for user certificates only, it revokes those that it names', async () => {
+    expect(await judge({ anchors, crls: [listWith([])] })).toMatchObject({ ok: false, code: 'certificate_revoked' });
     const userOnly = listWith([distributionPoint(flag(1))]);
-    expect(judge({ anchors, crls: [userOnly] })).toMatchObject({ ok: false, code: 'certificate_revoked' });
+    expect(await judge({ anchors, crls: [userOnly] })).toMatchObject({ ok: false, code: 'certificate_revoked' });
   });
 
   it.each([

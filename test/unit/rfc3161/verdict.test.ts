@@ -8,11 +8,11 @@ import { createTsaLab, LAB_NOW_MS, type SpecimenOptions } from '../../support/ts
 
 const lab = createTsaLab();
 
-function verdictOf(options: SpecimenOptions & { expected?: Buffer } = {}) {
+async function verdictOf(options: SpecimenOptions & { expected?: Buffer } = {}) {
   const { answer, anchors, crls } = lab.specimen(options);
   const { expected } = options;
   const trust = createTrustStore({ anchors, crls });
-  const result = verifyToken(answer, {
+  const result = await verifyToken(answer, {
     trust,
     nowMs: LAB_NOW_MS,
     ...(expected === undefined ? {} : { expected: { algorithm: 'sha256', digest: expected } }),
@@ -22,8 +22,8 @@ function verdictOf(options: SpecimenOptions & { expected?: Buffer } = {}) {
 }
 
 describe('what a good token tells', () => {
-  it('is who signed, under which policy, how exactly, and by which chain and anchor', () => {
-    const { signer, chain, policy, accuracyMicroseconds, anchorFingerprint } = verdictOf();
+  it('is who signed, under which policy, how exactly, and by which chain and anchor', async () => {
+    const { signer, chain, policy, accuracyMicroseconds, anchorFingerprint } = await verdictOf();
     expect(chain.map(({ subject }) => subject)).toEqual([
       'CN=Development TSA,O=qstamp development',
       'CN=Time-Stamping CA,O=qstamp development',
@@ -41,21 +41,21 @@ describe('what a good token tells', () => {
     expect({ policy, accuracyMicroseconds }).toEqual({ policy: '2.999.3161.1', accuracyMicroseconds: 1_000_000n });
   });
 
-  it('is what the verdict does not rest on, so that nobody takes it for more', () => {
-    expect(verdictOf().unchecked).toEqual(['imprint', 'revocation']);
+  it('is what the verdict does not rest on, so that nobody takes it for more', async () => {
+    expect((await verdictOf()).unchecked).toEqual(['imprint', 'revocation']);
     const { digest } = lab.specimen().asked;
-    expect(verdictOf({ expected: digest }).unchecked).toEqual(['revocation']);
+    expect((await verdictOf({ expected: digest })).unchecked).toEqual(['revocation']);
     const crls = revocationLists(lab, LAB_NOW_MS, {});
-    expect(verdictOf({ expected: digest, crls }).unchecked).toEqual([]);
+    expect((await verdictOf({ expected: digest, crls })).unchecked).toEqual([]);
     // The list of the root alone says nothing about the signer.
-    expect(verdictOf({ expected: digest, crls: crls.slice(1) }).unchecked).toEqual(['revocation']);
+    expect((await verdictOf({ expected: digest, crls: crls.slice(1) })).unchecked).toEqual(['revocation']);
     const withCompany: SpecimenOptions = {
       seams: {
         signer: (signer) => ({ ...signer, unsignedAttributes: [{ type: '2.999.3161.5', values: crls.slice(0, 1) }] }),
         token: (parts) => ({ ...parts, crls }),
       },
     };
-    expect(verdictOf({ ...withCompany, expected: digest, crls }).unchecked).toEqual(['revocation_data', 'unsigned_attributes']);
+    expect((await verdictOf({ ...withCompany, expected: digest, crls })).unchecked).toEqual(['revocation_data', 'unsigned_attributes']);
   });
 
   it('each code of it has a sentence', () => {

@@ -9,7 +9,7 @@ import { isLong, tries } from '../../support/depth.ts';
 import { mutated, mutations } from '../../support/der-mutation.ts';
 import { createTsaLab, LAB_NOW_MS } from '../../support/tsa-lab.ts';
 
-function bench(algorithm: KeyAlgorithm = 'p-256') {
+async function bench(algorithm: KeyAlgorithm = 'p-256') {
   const lab = createTsaLab(algorithm);
   const { answer, asked, anchors } = lab.specimen({ profile: { includeTsaName: true, ordering: true, includeSigningTime: true } });
   const trust = createTrustStore({ anchors });
@@ -23,7 +23,7 @@ function bench(algorithm: KeyAlgorithm = 'p-256') {
       acceptGrantedWithMods,
     });
   const raw = (bytes: Uint8Array) => verifyToken(bytes, { trust, nowMs: LAB_NOW_MS, acceptGrantedWithMods: true });
-  return { answer, fresh, raw, token: mustVerify(fresh(answer)).token };
+  return { answer, fresh, raw, token: mustVerify(await fresh(answer)).token };
 }
 
 function mustVerify(result: VerifyResult): Verified {
@@ -57,8 +57,8 @@ const patient = { timeout: 180_000 };
 describe('one octet changed', patient, () => {
   it.each(['p-256', 'rsa-2048', 'ed25519'] as const)(
     'accepts nothing of a whole %s answer but PKIStatus 0→1 when mods are allowed',
-    (algorithm) => {
-      const { answer, fresh } = bench(algorithm);
+    async (algorithm) => {
+      const { answer, fresh } = await bench(algorithm);
       // PKIStatusInfo follows the header of TimeStampResp: 30 03 02 01 <status>.
       const statusAt = answer.indexOf(Buffer.from([0x30, 0x03, 0x02, 0x01, 0x00])) + 4;
       const accepted: string[] = [];
@@ -66,8 +66,8 @@ describe('one octet changed', patient, () => {
         for (const mask of isLong ? [0x01, 0x80] : [0x01]) {
           const bent = Buffer.from(answer);
           bent[at]! ^= mask;
-          const result = fresh(bent, true);
-          if (result.ok) accepted.push(`${at} ^ ${mask}: ${fresh(bent).ok ? 'always' : 'with mods'}`);
+          const result = await fresh(bent, true);
+          if (result.ok) accepted.push(`${at} ^ ${mask}: ${(await fresh(bent)).ok ? 'always' : 'with mods'}`);
           else if (result.code === 'verifier_failed') throw result.cause;
         }
       }
@@ -75,37 +75,37 @@ describe('one octet changed', patient, () => {
     },
   );
 
-  it('accepts nothing of a bare token, though nothing is asked of it', () => {
-    const { token, raw } = bench();
+  it('accepts nothing of a bare token, though nothing is asked of it', async () => {
+    const { token, raw } = await bench();
     const accepted: string[] = [];
     for (const at of placesIn(token)) {
       for (const mask of isLong ? [0x02, 0x20] : [0x20]) {
         const bent = Buffer.from(token);
         bent[at]! ^= mask;
-        if (raw(bent).ok) accepted.push(`${at} ^ ${mask}`);
+        if ((await raw(bent)).ok) accepted.push(`${at} ^ ${mask}`);
       }
     }
     expect(accepted).toEqual([]);
   });
 
-  it('accepts no beginning of an answer', () => {
-    const { answer, fresh, raw } = bench();
+  it('accepts no beginning of an answer', async () => {
+    const { answer, fresh, raw } = await bench();
     for (const length of placesIn(answer)) {
-      expect(fresh(answer.subarray(0, length))).toMatchObject({ ok: false, code: 'der_truncated' });
-      expect(raw(answer.subarray(0, length))).toMatchObject({ ok: false, code: 'der_truncated' });
+      expect(await fresh(answer.subarray(0, length))).toMatchObject({ ok: false, code: 'der_truncated' });
+      expect(await raw(answer.subarray(0, length))).toMatchObject({ ok: false, code: 'der_truncated' });
     }
   });
 });
 
 describe('structure changed', patient, () => {
-  it('survives mutations: what is still accepted vouches for the same, and every refusal has its reason', () => {
-    const { answer, fresh, raw } = bench();
-    const statement = statementOf(mustVerify(fresh(answer)));
+  it('survives mutations: what is still accepted vouches for the same, and every refusal has its reason', async () => {
+    const { answer, fresh, raw } = await bench();
+    const statement = statementOf(mustVerify(await fresh(answer)));
     const refusals = new Set<string>();
-    fc.assert(
-      fc.property(mutations, (list) => {
+    await fc.assert(
+      fc.asyncProperty(mutations, async (list) => {
         const bent = mutated(answer, list);
-        for (const result of [fresh(bent), raw(bent)]) {
+        for (const result of [await fresh(bent), await raw(bent)]) {
           if (result.ok) expect(statementOf(result)).toEqual(statement);
           else if (result.code === 'verifier_failed') throw result.cause;
           else refusals.add(result.code);
@@ -119,16 +119,16 @@ describe('structure changed', patient, () => {
     );
   });
 
-  it('answers noise with a reason', () => {
-    const { fresh, raw } = bench();
-    fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 512 }), (bytes) => {
-        for (const result of [fresh(bytes), raw(bytes)]) {
+  it('answers noise with a reason', async () => {
+    const { fresh, raw } = await bench();
+    await fc.assert(
+      fc.asyncProperty(fc.uint8Array({ maxLength: 512 }), async (bytes) => {
+        for (const result of [await fresh(bytes), await raw(bytes)]) {
           expect(result).toMatchObject({ ok: false, code: expect.not.stringMatching('verifier_failed') });
         }
       }),
       { numRuns: tries(2_000, 400) },
     );
-    expect(raw(randomBytes(2 * 1024 * 1024))).toMatchObject({ ok: false, code: 'der_too_large' });
+    expect(await raw(randomBytes(2 * 1024 * 1024))).toMatchObject({ ok: false, code: 'der_too_large' });
   });
 });

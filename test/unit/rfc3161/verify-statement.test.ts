@@ -19,12 +19,18 @@ function raw(options: SpecimenOptions, context: Partial<TokenContext> = {}) {
 }
 
 describe('what a good token says', () => {
-  it('is handed on to the last digit', () => {
+  it('is handed on to the last digit', async () => {
     const { answer, asked } = lab.specimen({
       profile: { ordering: true, accuracy: { seconds: 1, millis: 2, micros: 3 } },
       seams: { fields: (fields) => ({ ...fields, genTime: '20261121120000.1234567Z', serial: (1n << 160n) - 1n }) },
     });
-    const result = verifyResponse(answer, { trust, request: asked.der, nowMs: LAB_NOW_MS, sentAtMs: LAB_NOW_MS, receivedAtMs: LAB_NOW_MS });
+    const result = await verifyResponse(answer, {
+      trust,
+      request: asked.der,
+      nowMs: LAB_NOW_MS,
+      sentAtMs: LAB_NOW_MS,
+      receivedAtMs: LAB_NOW_MS,
+    });
     expect(result).toMatchObject({
       ok: true,
       genTime: new Date('2026-11-21T12:00:00.123Z'),
@@ -45,10 +51,10 @@ describe('what a good token says', () => {
     });
   });
 
-  it('the token in it is the TimeStampToken of the answer, and verifies alone', () => {
-    const result = fresh({});
+  it('the token in it is the TimeStampToken of the answer, and verifies alone', async () => {
+    const result = await fresh({});
     if (!result.ok) throw new Error(result.code);
-    expect(verifyToken(result.token, { trust, nowMs: LAB_NOW_MS })).toMatchObject({ ok: true, serial: result.serial });
+    expect(await verifyToken(result.token, { trust, nowMs: LAB_NOW_MS })).toMatchObject({ ok: true, serial: result.serial });
   });
 });
 
@@ -60,47 +66,53 @@ describe('genTime and the clock (22, 23)', () => {
     ['a little more than that', -MINUTE_MS - 1001, 'gen_time_outside_window'],
     ['a minute after it was answered', 5000 + MINUTE_MS, true],
     ['a little more than that', 5001 + MINUTE_MS, 'gen_time_future'],
-  ] as const)('%s', (_name, offsetMs, expected) => {
+  ] as const)('%s', async (_name, offsetMs, expected) => {
     const receivedAtMs = LAB_NOW_MS + 5000;
-    const result = fresh({ timeMs: LAB_NOW_MS + offsetMs }, { receivedAtMs, nowMs: receivedAtMs });
+    const result = await fresh({ timeMs: LAB_NOW_MS + offsetMs }, { receivedAtMs, nowMs: receivedAtMs });
     expect(result).toMatchObject(expected === true ? { ok: true } : { ok: false, code: expected });
   });
 
-  it('an answer that is judged later must still be of its request’s time', () => {
+  it('an answer that is judged later must still be of its request’s time', async () => {
     const later = { nowMs: LAB_NOW_MS + 3_600_000 };
-    expect(fresh({}, later)).toMatchObject({ ok: true });
-    expect(fresh({ timeMs: LAB_NOW_MS + 600_000 }, later)).toMatchObject({ ok: false, code: 'gen_time_outside_window' });
+    expect(await fresh({}, later)).toMatchObject({ ok: true });
+    expect(await fresh({ timeMs: LAB_NOW_MS + 600_000 }, later)).toMatchObject({ ok: false, code: 'gen_time_outside_window' });
   });
 
-  it('the tolerance is the caller’s', () => {
-    expect(fresh({ timeMs: LAB_NOW_MS - 2001 }, { clockToleranceMs: 1000 })).toMatchObject({ ok: false, code: 'gen_time_outside_window' });
-    expect(fresh({ timeMs: LAB_NOW_MS - 2000 }, { clockToleranceMs: 1000 })).toMatchObject({ ok: true });
-    expect(raw({ timeMs: LAB_NOW_MS + 1 }, { clockToleranceMs: 0 })).toMatchObject({ ok: false, code: 'gen_time_future' });
-    expect(raw({}, { clockToleranceMs: 0 })).toMatchObject({ ok: true });
+  it('the tolerance is the caller’s', async () => {
+    expect(await fresh({ timeMs: LAB_NOW_MS - 2001 }, { clockToleranceMs: 1000 })).toMatchObject({
+      ok: false,
+      code: 'gen_time_outside_window',
+    });
+    expect(await fresh({ timeMs: LAB_NOW_MS - 2000 }, { clockToleranceMs: 1000 })).toMatchObject({ ok: true });
+    expect(await raw({ timeMs: LAB_NOW_MS + 1 }, { clockToleranceMs: 0 })).toMatchObject({ ok: false, code: 'gen_time_future' });
+    expect(await raw({}, { clockToleranceMs: 0 })).toMatchObject({ ok: true });
   });
 
-  it('accuracy as coarse as accepted, and no coarser', () => {
+  it('accuracy as coarse as accepted, and no coarser', async () => {
     const accuracy = { profile: { accuracy: { seconds: 2, millis: 500 } } };
-    expect(fresh(accuracy, { maxAccuracySeconds: 2.5 })).toMatchObject({ ok: true });
-    expect(fresh(accuracy, { maxAccuracySeconds: 2 })).toMatchObject({ ok: false, code: 'accuracy_too_coarse' });
+    expect(await fresh(accuracy, { maxAccuracySeconds: 2.5 })).toMatchObject({ ok: true });
+    expect(await fresh(accuracy, { maxAccuracySeconds: 2 })).toMatchObject({ ok: false, code: 'accuracy_too_coarse' });
   });
 
-  it('without an accuracy only where the policy of the TSA has one that is accepted', () => {
+  it('without an accuracy only where the policy of the TSA has one that is accepted', async () => {
     const none: SpecimenOptions = { seams: { fields: (fields) => ({ ...fields, accuracy: undefined }) } };
-    expect(fresh(none)).toMatchObject({ ok: true });
-    expect(fresh(none, { maxAccuracySeconds: 60 })).toMatchObject({ ok: false, code: 'accuracy_too_coarse' });
-    expect(fresh(none, { maxAccuracySeconds: 60, policyAccuracySeconds: 60 })).toMatchObject({ ok: true });
-    expect(fresh(none, { maxAccuracySeconds: 60, policyAccuracySeconds: 61 })).toMatchObject({ ok: false, code: 'accuracy_too_coarse' });
+    expect(await fresh(none)).toMatchObject({ ok: true });
+    expect(await fresh(none, { maxAccuracySeconds: 60 })).toMatchObject({ ok: false, code: 'accuracy_too_coarse' });
+    expect(await fresh(none, { maxAccuracySeconds: 60, policyAccuracySeconds: 60 })).toMatchObject({ ok: true });
+    expect(await fresh(none, { maxAccuracySeconds: 60, policyAccuracySeconds: 61 })).toMatchObject({
+      ok: false,
+      code: 'accuracy_too_coarse',
+    });
   });
 
-  it('an accuracy widens the window by a minute at most', () => {
+  it('an accuracy widens the window by a minute at most', async () => {
     const vague = (timeMs: number) => fresh({ timeMs, profile: { accuracy: { seconds: 1_000_000_000 } } });
-    expect(vague(LAB_NOW_MS - 2 * MINUTE_MS)).toMatchObject({ ok: true });
-    expect(vague(LAB_NOW_MS - 2 * MINUTE_MS - 1)).toMatchObject({ ok: false, code: 'gen_time_outside_window' });
+    expect(await vague(LAB_NOW_MS - 2 * MINUTE_MS)).toMatchObject({ ok: true });
+    expect(await vague(LAB_NOW_MS - 2 * MINUTE_MS - 1)).toMatchObject({ ok: false, code: 'gen_time_outside_window' });
   });
 
-  it('a coarse accuracy does not let genTime lie in the future', () => {
-    const result = raw({ timeMs: LAB_NOW_MS + 3_600_000, profile: { accuracy: { seconds: 7200 } } });
+  it('a coarse accuracy does not let genTime lie in the future', async () => {
+    const result = await raw({ timeMs: LAB_NOW_MS + 3_600_000, profile: { accuracy: { seconds: 7200 } } });
     expect(result).toMatchObject({ ok: false, code: 'gen_time_future' });
   });
 });
@@ -112,34 +124,34 @@ describe('the hash beside a raw token (15–16)', () => {
     ['another', { algorithm: 'sha256', digest: Buffer.alloc(32) }, 'imprint_mismatch'],
     ['one cut short', { algorithm: 'sha256', digest: digest.subarray(1) }, 'imprint_mismatch'],
     ['of another algorithm', { algorithm: 'sha512', digest: Buffer.alloc(64) }, 'imprint_algorithm_mismatch'],
-  ] as const)('%s', (_name, expected, outcome) => {
-    expect(raw({}, { expected })).toMatchObject(outcome === true ? { ok: true } : { ok: false, code: outcome });
+  ] as const)('%s', async (_name, expected, outcome) => {
+    expect(await raw({}, { expected })).toMatchObject(outcome === true ? { ok: true } : { ok: false, code: outcome });
   });
 });
 
 describe('grantedWithMods (4)', () => {
   const withMods: SpecimenOptions = { seams: { response: (parts) => ({ ...parts, status: 1 }) } };
 
-  it('is accepted only when the caller says so, and then shown', () => {
+  it('is accepted only when the caller says so, and then shown', async () => {
     for (const judge of [fresh, raw]) {
-      expect(judge(withMods)).toMatchObject({ ok: false, code: 'granted_with_mods' });
-      expect(judge(withMods, { acceptGrantedWithMods: true })).toMatchObject({ ok: true, grantedWithMods: true });
+      expect(await judge(withMods)).toMatchObject({ ok: false, code: 'granted_with_mods' });
+      expect(await judge(withMods, { acceptGrantedWithMods: true })).toMatchObject({ ok: true, grantedWithMods: true });
     }
   });
 
-  it('never stretches to what was asked for: nonce, imprint and policy stay', () => {
+  it('never stretches to what was asked for: nonce, imprint and policy stay', async () => {
     const bent: SpecimenOptions = {
       ...withMods,
       ask: { policy: LAB_POLICY },
       seams: { ...withMods.seams, fields: (fields) => ({ ...fields, policy: '2.999.9' }) },
     };
-    expect(fresh(bent, { acceptGrantedWithMods: true })).toMatchObject({ ok: false, code: 'policy_mismatch' });
+    expect(await fresh(bent, { acceptGrantedWithMods: true })).toMatchObject({ ok: false, code: 'policy_mismatch' });
   });
 });
 
 describe('a rejection tells why', () => {
-  it('with the failure and the TSA’s words, quoted', () => {
-    const result = fresh({ seams: { response: () => ({ status: 2, failInfo: [15], statusText: 'no "such"\n policy' }) } });
+  it('with the failure and the TSA’s words, quoted', async () => {
+    const result = await fresh({ seams: { response: () => ({ status: 2, failInfo: [15], statusText: 'no "such"\n policy' }) } });
     expect(result).toMatchObject({
       ok: false,
       code: 'not_granted',
@@ -149,7 +161,7 @@ describe('a rejection tells why', () => {
 });
 
 describe('a defect of the verifier', () => {
-  it('is a refusal with its cause, never an exception', () => {
+  it('is a refusal with its cause, never an exception', async () => {
     const cause = new TypeError('a defect');
     const broken: TrustStore = {
       ...trust,
@@ -157,6 +169,6 @@ describe('a defect of the verifier', () => {
         throw cause;
       },
     };
-    expect(raw({}, { trust: broken })).toEqual({ ok: false, code: 'verifier_failed', detail: expect.any(String), cause });
+    expect(await raw({}, { trust: broken })).toEqual({ ok: false, code: 'verifier_failed', detail: expect.any(String), cause });
   });
 });

@@ -6,36 +6,36 @@ import type { KeyAlgorithm } from '../../../src/tsa/certificate.ts';
 import { evidenceTermOf } from '../../../src/workers/providers/evidence-term.ts';
 import { createTsaLab, DAY_MS, LAB_NOW_MS } from '../../support/tsa-lab.ts';
 
-function verifiedBy(algorithm: KeyAlgorithm, days: number) {
+async function verifiedBy(algorithm: KeyAlgorithm, days: number) {
   const lab = createTsaLab(algorithm);
   const identity = lab.signer({ notAfterMs: LAB_NOW_MS + days * DAY_MS });
   const { answer, anchors } = lab.specimen({ profile: { identity } });
-  const result = verifyToken(answer, { trust: createTrustStore({ anchors }), nowMs: LAB_NOW_MS });
+  const result = await verifyToken(answer, { trust: createTrustStore({ anchors }), nowMs: LAB_NOW_MS });
   if (!result.ok) throw new Error(result.code);
   return result;
 }
 
 const day = (date: Date) => date.toISOString().slice(0, 10);
 
-test('S16: evidence holds until the first certificate of its chain ends', () => {
-  const { endsAt, renewBy } = evidenceTermOf(verifiedBy('p-256', 100));
+test('S16: evidence holds until the first certificate of its chain ends', async () => {
+  const { endsAt, renewBy } = evidenceTermOf(await verifiedBy('p-256', 100));
   expect(endsAt.getTime()).toBe(Math.floor((LAB_NOW_MS + 100 * DAY_MS) / 1_000) * 1_000);
   expect(renewBy).toEqual(endsAt);
 });
 
 test.each(['rsa-2048'] as const)(
   'ETSI TS 119 312: what %s has signed is renewed before 2029, however long its certificates last',
-  (algorithm) => {
-    const { endsAt, renewBy } = evidenceTermOf(verifiedBy(algorithm, 2_000));
+  async (algorithm) => {
+    const { endsAt, renewBy } = evidenceTermOf(await verifiedBy(algorithm, 2_000));
     expect(day(renewBy)).toBe('2029-01-01');
     expect(endsAt > renewBy).toBe(true);
-    expect(evidenceTermOf(verifiedBy(algorithm, 100)).renewBy).toEqual(evidenceTermOf(verifiedBy(algorithm, 100)).endsAt);
+    expect(evidenceTermOf(await verifiedBy(algorithm, 100)).renewBy).toEqual(evidenceTermOf(await verifiedBy(algorithm, 100)).endsAt);
   },
 );
 
-test('S16: a hash algorithm that ends concerns every token that uses it', () => {
+test('S16: a hash algorithm that ends concerns every token that uses it', async () => {
   const ends = [{ concerns: { hash: 'sha256' }, from: new Date('2027-01-01T00:00:00Z'), source: 'test' }] as const;
-  expect(day(evidenceTermOf(verifiedBy('p-256', 2_000), { revision: 'test', ends }).renewBy)).toBe('2027-01-01');
+  expect(day(evidenceTermOf(await verifiedBy('p-256', 2_000), { revision: 'test', ends }).renewBy)).toBe('2027-01-01');
 });
 
 test('every row of the policy names its source and a day', () => {

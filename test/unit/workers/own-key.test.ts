@@ -19,9 +19,9 @@ function open(key: OwnKey, members: object = {}, NODE_ENV: 'production' | 'test'
   return openTsas(trust.providers, { clock: Date.now, log });
 }
 
-function refusalOf(key: OwnKey, members: object = {}, environment?: 'production'): string {
+async function refusalOf(key: OwnKey, members: object = {}, environment?: 'production'): Promise<string> {
   try {
-    open(key, members, environment);
+    await open(key, members, environment);
   } catch (error) {
     if (error instanceof ConfigError) return error.message;
     throw error;
@@ -33,12 +33,12 @@ describe('a key of one’s own', () => {
   test.each(Object.entries(keyKinds))(
     'of %s issues tokens that the verifier takes, each with a serial number of its own',
     async (_, kind) => {
-      const [tsa] = open(makeOwnKey({ kind }), { accuracy_ms: 1_250 });
+      const [tsa] = await open(makeOwnKey({ kind }), { accuracy_ms: 1_250 });
       const subject = { tokenId: 'x', imprint: { algorithm: 'sha512' as const, digest: randomHash().repeat(2) }, tier: 'basic' as const };
       const [one, two] = [await tsa!.stamp(subject, AbortSignal.timeout(5_000)), await tsa!.stamp(subject, AbortSignal.timeout(5_000))];
-      expect(tsa!.readToken(one)).toMatchObject({ policy: '2.999.17.5', accuracyMicroseconds: 1_250_000n });
-      expect(tsa!.readToken(one).chain).toHaveLength(2);
-      const serials = [one, two].map((proof) => BigInt(tsa!.readToken(proof).serial));
+      expect(await tsa!.readToken(one)).toMatchObject({ policy: '2.999.17.5', accuracyMicroseconds: 1_250_000n });
+      expect((await tsa!.readToken(one)).chain).toHaveLength(2);
+      const serials = await Array.fromAsync([one, two], async (proof) => BigInt((await tsa!.readToken(proof)).serial));
       expect(serials[0]).not.toBe(serials[1]);
       for (const serial of serials) expect(serial > 0n && serial < 1n << 128n && serial > 1n << 64n).toBe(true);
       expect([one.isQualified, tsa!.isQualified]).toEqual([false, false]);
@@ -48,17 +48,17 @@ describe('a key of one’s own', () => {
   test('may be encrypted, and its certificate may be its own trust anchor', async () => {
     const key = makeOwnKey({ passphrase: 'open sesame' });
     writeFileSync(join(key.dir, 'pass'), 'open sesame\n');
-    expect(refusalOf(key, { passphrase_file: 'pass', trust_anchors_file: null })).toBe('accepted');
+    expect(await refusalOf(key, { passphrase_file: 'pass', trust_anchors_file: null })).toBe('accepted');
     writeFileSync(join(key.dir, 'pass'), 'open\n');
-    expect(refusalOf(key, { passphrase_file: 'pass' })).toMatch(/\(own-tsa\)\.passphrase_file: ".*pass" does not open ".*tsa\.key"$/);
-    expect(refusalOf(key)).toMatch(/\(own-tsa\)\.passphrase_file: got nothing, and ".*tsa\.key" is encrypted$/);
+    expect(await refusalOf(key, { passphrase_file: 'pass' })).toMatch(/\(own-tsa\)\.passphrase_file: ".*pass" does not open ".*tsa\.key"$/);
+    expect(await refusalOf(key)).toMatch(/\(own-tsa\)\.passphrase_file: got nothing, and ".*tsa\.key" is encrypted$/);
   });
 
   test('comes with the certificates of a chain, in any order', async () => {
     const key = makeOwnKey();
     const chain = execFileSync('cat', ['root.pem', 'tsa.pem'], { cwd: key.dir });
     writeFileSync(join(key.dir, 'chain.pem'), chain);
-    expect(refusalOf(key, { certificates_file: 'chain.pem' })).toBe('accepted');
+    expect(await refusalOf(key, { certificates_file: 'chain.pem' })).toBe('accepted');
   });
 
   const tsaUsage = ['basicConstraints=critical,CA:false', 'keyUsage=critical,digitalSignature'];
@@ -73,28 +73,28 @@ describe('a key of one’s own', () => {
     'of Ed448': [{ kind: ['ed448'] }, /makes no time-stamps: ed448/],
     'of a curve that is not accepted': [{ kind: ['ec', '-pkeyopt', 'ec_paramgen_curve:secp256k1'] }, /kind that no verifier takes/],
   };
-  test.each(Object.entries(unfit))('%s is refused at start, in one line', (_, [options, expected]) => {
-    const message = refusalOf(makeOwnKey(options));
+  test.each(Object.entries(unfit))('%s is refused at start, in one line', async (_, [options, expected]) => {
+    const message = await refusalOf(makeOwnKey(options));
     expect(message).toMatch(/^TSP_PROVIDERS_FILE: \(own-tsa\)\.(certificates|key)_file: /);
     expect(message).toMatch(expected);
     expect(message).not.toContain('\n');
   });
 
-  test('that is another one than its certificate’s, no key, or not there, is refused at start', () => {
+  test('that is another one than its certificate’s, no key, or not there, is refused at start', async () => {
     const [key, other] = [makeOwnKey(), makeOwnKey()];
     copyFileSync(join(other.dir, 'tsa.key'), join(key.dir, 'other.key'));
-    expect(refusalOf(key, { key_file: 'other.key' })).toMatch(/\(own-tsa\)\.key_file: the key of ".*other\.key" does not belong/);
-    expect(refusalOf(key, { key_file: 'tsa.pem' })).toMatch(/\(own-tsa\)\.key_file: ".*tsa\.pem" holds no private key in PEM$/);
-    expect(refusalOf(key, { key_file: 'gone' })).toMatch(/\(own-tsa\)\.key_file: ".*gone" cannot be read$/);
-    expect(refusalOf(key, { certificates_file: 'tsa.key' })).toMatch(/\(own-tsa\)\.certificates_file: "tsa\.key" cannot be used: /);
+    expect(await refusalOf(key, { key_file: 'other.key' })).toMatch(/\(own-tsa\)\.key_file: the key of ".*other\.key" does not belong/);
+    expect(await refusalOf(key, { key_file: 'tsa.pem' })).toMatch(/\(own-tsa\)\.key_file: ".*tsa\.pem" holds no private key in PEM$/);
+    expect(await refusalOf(key, { key_file: 'gone' })).toMatch(/\(own-tsa\)\.key_file: ".*gone" cannot be read$/);
+    expect(await refusalOf(key, { certificates_file: 'tsa.key' })).toMatch(/\(own-tsa\)\.certificates_file: "tsa\.key" cannot be used: /);
     copyFileSync(join(other.dir, 'root.pem'), join(key.dir, 'other.pem'));
-    expect(refusalOf(key, { trust_anchors_file: 'other.pem' })).toMatch(/makes no valid time-stamps: /);
+    expect(await refusalOf(key, { trust_anchors_file: 'other.pem' })).toMatch(/makes no valid time-stamps: /);
   });
 
   test.each([
     ['begins tomorrow', -1],
     ['ended yesterday', 31],
-  ])('whose certificate %s is refused at start', (_, days) => {
+  ])('whose certificate %s is refused at start', async (_, days) => {
     const key = makeOwnKey();
     const { TSP_PROVIDERS_FILE } = ownKeySettings(key);
     const { providers } = loadTrustSettings({
@@ -104,47 +104,49 @@ describe('a key of one’s own', () => {
       IGNORE_CA_PURPOSES: false,
     });
     const time = { wall: () => Date.now() + days * 86_400_000, steady: () => performance.now() };
-    expect(() => openKeyProvider(providers[0] as never, { log, time })).toThrow(/certificates_file: .*makes no valid time-stamps: .*valid/);
+    await expect(openKeyProvider(providers[0] as never, { log, time })).rejects.toThrow(
+      /certificates_file: .*makes no valid time-stamps: .*valid/,
+    );
   });
 
-  test('is never qualified: to say so is refused, and so are members that it does not have', () => {
+  test('is never qualified: to say so is refused, and so are members that it does not have', async () => {
     const key = makeOwnKey();
-    expect(refusalOf(key, { qualified: true })).toMatch(/\(own-tsa\)\.qualified: takes false: /);
-    expect(refusalOf(key, { url: 'https://tsa.example' })).toContain('(own-tsa): has an unknown member: "url"');
-    expect(refusalOf(key, { policy_oid: undefined })).toContain('(own-tsa).policy_oid: ');
-    expect(refusalOf(key, { type: 'hsm' })).toContain('(own-tsa).type: takes an entry whose type is "rfc3161" or "key"');
-    expect(refusalOf(key, { clock: { ntp: [] } })).toContain('(own-tsa).clock.ntp: takes a time server at least');
-    expect(refusalOf(key, { clock: 'sometimes' })).toContain('(own-tsa).clock: takes {"ntp": ');
-    expect(refusalOf(key, { clock: { ntp: ['a b'] } })).toContain('(own-tsa).clock');
+    expect(await refusalOf(key, { qualified: true })).toMatch(/\(own-tsa\)\.qualified: takes false: /);
+    expect(await refusalOf(key, { url: 'https://tsa.example' })).toContain('(own-tsa): has an unknown member: "url"');
+    expect(await refusalOf(key, { policy_oid: undefined })).toContain('(own-tsa).policy_oid: ');
+    expect(await refusalOf(key, { type: 'hsm' })).toContain('(own-tsa).type: takes an entry whose type is "rfc3161" or "key"');
+    expect(await refusalOf(key, { clock: { ntp: [] } })).toContain('(own-tsa).clock.ntp: takes a time server at least');
+    expect(await refusalOf(key, { clock: 'sometimes' })).toContain('(own-tsa).clock: takes {"ntp": ');
+    expect(await refusalOf(key, { clock: { ntp: ['a b'] } })).toContain('(own-tsa).clock');
   });
 
-  test('T7: states no accuracy that is finer than the drift its clock is held to', () => {
+  test('T7: states no accuracy that is finer than the drift its clock is held to', async () => {
     const key = makeOwnKey();
     const ntp = ['127.0.0.1:9'];
-    const refused = (members: object) =>
-      expect(refusalOf(key, members)).toMatch(
+    const refused = async (members: object) =>
+      expect(await refusalOf(key, members)).toMatch(
         /^TSP_PROVIDERS_FILE: .*\(own-tsa\)\.clock\.max_drift_ms: takes no more than accuracy_ms, which is \d+: .*$/,
       );
-    refused({ accuracy_ms: 1, clock: { ntp, max_drift_ms: 1_000 } });
-    refused({ clock: { ntp, max_drift_ms: 1_001 } });
+    await refused({ accuracy_ms: 1, clock: { ntp, max_drift_ms: 1_000 } });
+    await refused({ clock: { ntp, max_drift_ms: 1_001 } });
     for (const members of [
       { accuracy_ms: 100, clock: { ntp, max_drift_ms: 100 } },
       { clock: { ntp, max_drift_ms: 1_000 } },
       { accuracy_ms: 1, clock: { ntp } },
       { accuracy_ms: 1, clock: 'unchecked' },
     ]) {
-      expect(refusalOf(key, members)).toBe('accepted');
+      expect(await refusalOf(key, members)).toBe('accepted');
     }
     const { TSP_PROVIDERS_FILE } = ownKeySettings(key, { accuracy_ms: 20, clock: { ntp } });
     expect(loadProvidersFile(TSP_PROVIDERS_FILE ?? '')).toMatchObject([{ accuracyMs: 20, clock: { maxDriftMs: 20 } }]);
   });
 
-  test('stamps in production only by a clock that is checked, unless it is asked for by name', () => {
+  test('stamps in production only by a clock that is checked, unless it is asked for by name', async () => {
     const key = makeOwnKey();
-    expect(refusalOf(key, {}, 'production')).toMatch(
+    expect(await refusalOf(key, {}, 'production')).toMatch(
       /\(own-tsa\)\.clock: got nothing; production takes .*"unchecked" when asked for by name$/,
     );
-    expect(refusalOf(key, { clock: 'unchecked' }, 'production')).toBe('accepted');
-    expect(refusalOf(key, { clock: { ntp: ['127.0.0.1:9'] } }, 'production')).toBe('accepted');
+    expect(await refusalOf(key, { clock: 'unchecked' }, 'production')).toBe('accepted');
+    expect(await refusalOf(key, { clock: { ntp: ['127.0.0.1:9'] } }, 'production')).toBe('accepted');
   });
 });

@@ -7,7 +7,7 @@ import { TAG } from '../asn1/tags.ts';
 import { Refusal, refuse } from '../refusal/refusal.ts';
 import { type SignatureAlgorithm, sameAlgorithm, signerAlgorithmOf } from '../x509/algorithms.ts';
 import type { Certificate } from '../x509/certificate.ts';
-import { isSignatureOf, isSignatureOfAside } from '../x509/public-key.ts';
+import { isSignatureOf } from '../x509/public-key.ts';
 import { type Attributes, signedBytesOf } from './attributes.ts';
 import type { SignedData, SignerInfo } from './signed-data.ts';
 
@@ -58,25 +58,11 @@ export function checkAlgorithmProtection(attributes: Attributes, signer: SignerI
  *
  * @param sworn the certificate that the signed attributes call the signer's, where that is another one
  */
-export function checkSignature(signerInfo: SignerInfo, signer: Certificate, sworn: Certificate | undefined): void {
-  const { algorithm, signed } = signedPartsOf(signerInfo);
-  if (!isSignatureOf(signer.publicKey(), algorithm, signed, signerInfo.signature)) refuseSignature(signerInfo, sworn);
-}
-
-/** `checkSignature`, computed in the thread pool. */
-export async function checkSignatureAside(signerInfo: SignerInfo, signer: Certificate, sworn: Certificate | undefined): Promise<void> {
-  const { algorithm, signed } = signedPartsOf(signerInfo);
-  if (!(await isSignatureOfAside(signer.publicKey(), algorithm, signed, signerInfo.signature))) refuseSignature(signerInfo, sworn);
-}
-
-const signedPartsOf = (signerInfo: SignerInfo): { algorithm: SignatureAlgorithm; signed: Buffer } => ({
-  algorithm: signerAlgorithmOf(signerInfo.signatureAlgorithm, signerInfo.digestAlgorithm, 'signatureAlgorithm'),
-  signed: signedBytesOf(signerInfo),
-});
-
-function refuseSignature(signerInfo: SignerInfo, sworn: Certificate | undefined): never {
-  const { algorithm, signed } = signedPartsOf(signerInfo);
-  if (sworn !== undefined && isSignatureBy(sworn, algorithm, signed, signerInfo.signature)) {
+export async function checkSignature(signerInfo: SignerInfo, signer: Certificate, sworn: Certificate | undefined): Promise<void> {
+  const algorithm = signerAlgorithmOf(signerInfo.signatureAlgorithm, signerInfo.digestAlgorithm, 'signatureAlgorithm');
+  const signed = signedBytesOf(signerInfo);
+  if (await isSignatureOf(signer.publicKey(), algorithm, signed, signerInfo.signature)) return;
+  if (sworn !== undefined && (await isSignatureBy(sworn, algorithm, signed, signerInfo.signature))) {
     refuse('signer_identifier_mismatch', 'The signature is by another certificate than the SignerInfo names.');
   }
   refuse('signature_invalid', 'The signature over the signed attributes does not hold.');
@@ -92,9 +78,9 @@ export function signatureMarkOf(
   return hash('sha256', Buffer.concat([Buffer.from(signer.fingerprint), lengths, ...parts]), 'hex');
 }
 
-function isSignatureBy(certificate: Certificate, algorithm: SignatureAlgorithm, signed: Buffer, signature: Buffer): boolean {
+async function isSignatureBy(certificate: Certificate, algorithm: SignatureAlgorithm, signed: Buffer, signature: Buffer): Promise<boolean> {
   try {
-    return isSignatureOf(certificate.publicKey(), algorithm, signed, signature);
+    return await isSignatureOf(certificate.publicKey(), algorithm, signed, signature);
   } catch (error) {
     if (error instanceof Refusal) return false; // A key that could not have made it.
     throw error;

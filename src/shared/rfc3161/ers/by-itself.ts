@@ -13,21 +13,21 @@ import { verifyEvidence } from './verify.ts';
  * @param crls the reader's revocation lists: whom they name they revoke, whoever else is trusted
  * @param verify judges the token or record by a trust store
  */
-export function verifyByItself(
+export async function verifyByItself(
   given: Uint8Array,
   { nowMs, crls }: { readonly nowMs: number; readonly crls: readonly RevocationList[] },
-  verify: (trust: TrustStore) => VerifyResult,
-): VerifyResult {
-  const certificates = certificatesOf(given, nowMs);
+  verify: (trust: TrustStore) => Promise<VerifyResult>,
+): Promise<VerifyResult> {
+  const certificates = await certificatesOf(given, nowMs);
   const isIssuedHere = ({ issuer, subject }: Certificate) =>
     !isSameName(issuer, subject) && certificates.some((other) => isSameName(other.subject, issuer));
   const trustIn = (anchors: readonly Certificate[]) => ({ ...createTrustStore({ anchors: anchors.map(({ der }) => der) }), crls });
-  const chained = verify(trustIn(certificates.filter((certificate) => !isIssuedHere(certificate))));
+  const chained = await verify(trustIn(certificates.filter((certificate) => !isIssuedHere(certificate))));
   return chained.ok ? chained : verify(trustIn(certificates));
 }
 
 /** The certificates that came along, as far as the verifier comes: it reads each by way of the trust store that it is given. */
-function certificatesOf(given: Uint8Array, nowMs: number): readonly Certificate[] {
+async function certificatesOf(given: Uint8Array, nowMs: number): Promise<readonly Certificate[]> {
   const certificates: Certificate[] = [];
   const nobody = createTrustStore({ anchors: [] });
   const certificateOf = (der: Buffer) => {
@@ -35,6 +35,6 @@ function certificatesOf(given: Uint8Array, nowMs: number): readonly Certificate[
     certificates.push(certificate);
     return certificate;
   };
-  verifyEvidence(given, { trust: { ...nobody, certificateOf }, nowMs });
+  await verifyEvidence(given, { trust: { ...nobody, certificateOf }, nowMs });
   return certificates;
 }

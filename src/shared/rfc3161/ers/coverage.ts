@@ -1,10 +1,10 @@
 import { derOf } from '../asn1/der.ts';
 import { sequence } from '../asn1/der-writer.ts';
-import { digestData } from '../issue/sign.ts';
 import type { RefusalCode } from '../refusal/codes.ts';
 import { refuse } from '../refusal/refusal.ts';
 import type { Imprint } from '../tsp/imprint.ts';
 import type { DigestAlgorithm } from '../x509/algorithms.ts';
+import { digestData } from '../x509/digests.ts';
 import { rootOf } from './hash-tree.ts';
 import type { ArchiveTimeStamp, ArchiveTimeStampChain, EvidenceRecord } from './record.ts';
 

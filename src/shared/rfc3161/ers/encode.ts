@@ -1,8 +1,8 @@
 import { contextConstructed, integer, octetString, sequence } from '../asn1/der-writer.ts';
 import { TAG } from '../asn1/tags.ts';
-import { digestIdentifier } from '../issue/sign.ts';
 import type { Imprint } from '../tsp/imprint.ts';
 import type { DigestAlgorithm } from '../x509/algorithms.ts';
+import { digestIdentifier } from '../x509/digests.ts';
 import { chainDigestOf, tokenDigestOf } from './coverage.ts';
 import { nodeOf, type ReducedHashtree } from './hash-tree.ts';
 import { type ArchiveTimeStampChain, readRecord } from './record.ts';

@@ -1,5 +1,5 @@
-import { digestData } from '../issue/sign.ts';
 import type { DigestAlgorithm } from '../x509/algorithms.ts';
+import { digestData } from '../x509/digests.ts';
 
 /** Hash trees of RFC 4998 §4.2: a node is the hash of what is below it, in binary ascending order. */
 

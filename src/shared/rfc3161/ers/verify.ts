@@ -14,7 +14,7 @@ import type {
   VerifyContext,
   VerifyResult,
 } from '../tsp/types.ts';
-import { judgeSigner, type SignerRules, verifyToken, verifyTokenAside } from '../tsp/verify.ts';
+import { judgeSigner, type SignerRules, verifyToken } from '../tsp/verify.ts';
 import type { DigestAlgorithm } from '../x509/algorithms.ts';
 import type { TrustStore } from '../x509/trust-store.ts';
 import { type Coverage, coverageOf } from './coverage.ts';
@@ -34,17 +34,12 @@ export type EvidenceContext = TokenContext & Omit<RecordContext, 'digests'> & { 
 
 /**
  * Judges what proves a time, whatever its kind: a TimeStampToken or TimeStampResp as `verifyToken` does, an EvidenceRecord as
- * `verifyRecord` does. Never throws, whatever the bytes.
+ * `verifyRecord` does. Never rejects, whatever the bytes.
  */
-export function verifyEvidence(given: Uint8Array, context: EvidenceContext): VerifyResult {
+export async function verifyEvidence(given: Uint8Array, context: EvidenceContext): Promise<VerifyResult> {
   if (!isRecord(given)) return verifyToken(given, context);
   const { expected, otherDigests = [] } = context;
   return verifyRecord(given, { ...context, digests: expected === undefined ? [] : [expected, ...otherDigests] });
-}
-
-/** `verifyEvidence`; the signature of a token is computed in the thread pool. Those of a record are mostly known: its batch has but one. */
-export async function verifyEvidenceAside(given: Uint8Array, context: EvidenceContext): Promise<VerifyResult> {
-  return isRecord(given) ? verifyEvidence(given, context) : verifyTokenAside(given, context);
 }
 
 /** An EvidenceRecord starts with an INTEGER, its version; a ContentInfo and a TimeStampResp do not. */
@@ -79,9 +74,9 @@ const viewOf = (given: Uint8Array): Buffer => Buffer.from(given.buffer, given.by
 /**
  * Judges the DER of an EvidenceRecord: that its first token covers the document, that each later one covers what came before and was
  * made while that still held, and that the last one holds now. What is told is what the first token says, of the document’s hash.
- * Never throws, whatever the bytes.
+ * Never rejects, whatever the bytes.
  */
-export function verifyRecord(given: Uint8Array, context: RecordContext): VerifyResult {
+export async function verifyRecord(given: Uint8Array, context: RecordContext): Promise<VerifyResult> {
   try {
     const record = readRecord(viewOf(given));
     const digests = context.digests ?? [];
@@ -89,7 +84,7 @@ export function verifyRecord(given: Uint8Array, context: RecordContext): VerifyR
     checkOrder(coverage.timeStamps);
     // A later chain may well have been in time: only the document's digest of its algorithm can show it.
     const ended = coverage.hasLaterChains ? 'evidence_new_hash_needed' : 'evidence_expired';
-    const [first, ...renewals] = coverage.timeStamps.map((timeStamp, i) => {
+    const [first, ...renewals] = await Array.fromAsync(coverage.timeStamps, (timeStamp, i) => {
       const next = coverage.timeStamps[i + 1];
       return judgeTimeStamp(timeStamp, { next, ended, isRenewal: i > 0 }, context);
     });
@@ -119,7 +114,11 @@ interface Place {
  * Each token is judged at the time of the next one, the last one now (RFC 4998 §5.3). Whether a record that ended with it would hold now is
  * asked as well: then what was renewed proves by itself what it proves with all renewals.
  */
-function judgeTimeStamp({ token }: ArchiveTimeStamp, { next, ended, isRenewal }: Place, context: RecordContext): RecordToken {
+async function judgeTimeStamp(
+  { token }: ArchiveTimeStamp,
+  { next, ended, isRenewal }: Place,
+  context: RecordContext,
+): Promise<RecordToken> {
   checkTime(token.tstInfo, context);
   const existedBy = next && latestTimeOf(next.token.tstInfo);
   const now = { at: BigInt(Math.floor(context.nowMs)) * 1000n, otherwise: ended } as const;
@@ -127,7 +126,11 @@ function judgeTimeStamp({ token }: ArchiveTimeStamp, { next, ended, isRenewal }:
   const inPlace: SignerRules =
     existedBy === undefined ? asLast : { ...asLast, existedBy, heldUntil: { at: existedBy, otherwise: 'evidence_renewed_late' } };
   const stores = new Set([context.trust, ...(isRenewal ? (context.renewalTrust ?? []) : [])]);
-  const results = [...stores].map((trust) => ({ trust, result: resultOf(() => judgeSigner(token, { ...context, trust }, inPlace)) }));
+  const judgedBy = async (trust: TrustStore, rules: SignerRules) => ({
+    trust,
+    result: await judgeSigner(token, { ...context, trust }, rules).catch(refusedBy),
+  });
+  const results = await Promise.all([...stores].map((trust) => judgedBy(trust, inPlace)));
   const trusting = results.flatMap(({ trust, result }) => (result.ok ? [{ trust, result }] : []));
   const refusals = results.flatMap(({ result }) => (result.ok ? [] : [result]));
   const [best] = trusting;
@@ -136,20 +139,13 @@ function judgeTimeStamp({ token }: ArchiveTimeStamp, { next, ended, isRenewal }:
     refuse(code, detail);
   }
   const trustedBy = trusting.map(({ trust }) => trust);
-  const holdsAlone = (trust: TrustStore) => resultOf(() => judgeSigner(token, { ...context, trust }, asLast)).ok;
-  return { ...best.result, trustedBy, holdsAloneBy: existedBy === undefined ? trustedBy : trustedBy.filter(holdsAlone) };
+  if (existedBy === undefined) return { ...best.result, trustedBy, holdsAloneBy: trustedBy };
+  const alone = await Promise.all(trustedBy.map((trust) => judgedBy(trust, asLast)));
+  return { ...best.result, trustedBy, holdsAloneBy: alone.filter(({ result }) => result.ok).map(({ trust }) => trust) };
 }
 
 /** The upper limit of the time at which a token was made (RFC 3161 §2.4.2). */
 const latestTimeOf = ({ genTime, accuracy = 0n }: TstInfo): Microseconds => genTime.microseconds + accuracy;
-
-function resultOf(judge: () => Verified): VerifyResult {
-  try {
-    return judge();
-  } catch (error) {
-    return refusedBy(error);
-  }
-}
 
 function verdictOf(
   { der, hasInformation }: EvidenceRecord,

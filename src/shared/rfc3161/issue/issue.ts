@@ -3,6 +3,7 @@ import { objectIdentifier, octetString, sequence, utcTime } from '../asn1/der-wr
 import { OID } from '../asn1/oids.ts';
 import { PKI_FAILURE, PKI_STATUS, type PkiFailure } from '../tsp/pki-status.ts';
 import type { TimeStampRequest } from '../tsp/request.ts';
+import { digestData, digestIdentifier } from '../x509/digests.ts';
 import { acceptRequest } from './accept-request.ts';
 import {
   type Accuracy,
@@ -19,7 +20,7 @@ import {
   type TokenParts,
   type TstInfoFields,
 } from './encode.ts';
-import { digestData, digestIdentifier, type SignatureScheme } from './sign.ts';
+import type { SignatureScheme } from './sign.ts';
 
 /** Issuing a time-stamp, as one step and as the steps that it is made of: whoever wants a wrong one changes what lies between them. */
 

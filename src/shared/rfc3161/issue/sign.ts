@@ -1,4 +1,4 @@
-import { constants, hash, type KeyObject, sign } from 'node:crypto';
+import { constants, type KeyObject, sign } from 'node:crypto';
 import { contextConstructed, integer, nullValue, objectIdentifier, sequence } from '../asn1/der-writer.ts';
 import { OID } from '../asn1/oids.ts';
 import { DIGEST_OCTETS, type DigestAlgorithm } from '../x509/algorithms.ts';
@@ -80,14 +80,4 @@ export function schemeOfKey({ family, key, pss }: PublicKey): SignatureScheme | 
     case 'ed448':
       return undefined;
   }
-}
-
-/** AlgorithmIdentifier of a digest without parameters (RFC 5754 §2). */
-export function digestIdentifier(digest: SignatureScheme['digest']): Buffer {
-  return sequence(objectIdentifier(OID[digest]));
-}
-
-/** A message digest; `algorithm` as `node:crypto` names it. Asked for as a text, it takes half the time: a buffer would have memory of its own. */
-export function digestData(algorithm: string, data: Uint8Array): Buffer {
-  return Buffer.from(hash(algorithm, data, 'binary'), 'binary');
 }

@@ -3,23 +3,10 @@ import { inside } from '../asn1/members.ts';
 import { OID } from '../asn1/oids.ts';
 import { TAG } from '../asn1/tags.ts';
 import { checkUnsignedAttributes, signedAttributesOf } from '../cms/attributes.ts';
-import {
-  checkAlgorithmProtection,
-  checkContentType,
-  checkMessageDigest,
-  checkSignature,
-  checkSignatureAside,
-  signatureMarkOf,
-} from '../cms/signature.ts';
+import { checkAlgorithmProtection, checkContentType, checkMessageDigest, checkSignature, signatureMarkOf } from '../cms/signature.ts';
 import { type SignedData, signedDataOf } from '../cms/signed-data.ts';
-import { type Embedded, embeddedOf, signerCertificateOf } from '../cms/signer.ts';
-import {
-  type CertificateId,
-  checkNamedChain,
-  checkSigningCertificate,
-  signingCertificatesOf,
-  swornSignerOf,
-} from '../cms/signing-certificate.ts';
+import { embeddedOf, signerCertificateOf } from '../cms/signer.ts';
+import { checkNamedChain, checkSigningCertificate, signingCertificatesOf, swornSignerOf } from '../cms/signing-certificate.ts';
 import type { RefusalCode } from '../refusal/codes.ts';
 import { Refusal, refuse, refusedBy } from '../refusal/refusal.ts';
 import type { Certificate } from '../x509/certificate.ts';
@@ -59,70 +46,40 @@ function checkTsaName(tsa: Der, signer: Certificate): void {
   }
 }
 
-/** The verifier: named checks from the outside of a token to its inside, cheap ones before costly ones, each with a code of its own. */
+/**
+ * The verifier: named checks from the outside of a token to its inside, cheap ones before costly ones, each with a code of its own. The
+ * signature over the token is computed in the thread pool of Node.js, so that this thread goes on meanwhile.
+ */
 
-/** Judges a TSA's answer to a request that was just sent: DER TimeStampResp (RFC 3161 §2.4.2). Never throws, whatever the bytes. */
-export function verifyResponse(response: Uint8Array, context: ResponseContext): VerifyResult {
+/** Judges a TSA's answer to a request that was just sent: DER TimeStampResp (RFC 3161 §2.4.2). Never rejects, whatever the bytes. */
+export async function verifyResponse(response: Uint8Array, context: ResponseContext): Promise<VerifyResult> {
   try {
-    const { read, rules } = readAnswer(response, context);
-    return judgeSigner(read, context, rules);
+    const request = requestOf(context.request);
+    const read = readToken(openResponse(response, context.acceptGrantedWithMods ?? false), request.imprint);
+    const { tstInfo } = read;
+    checkNonce(tstInfo, request.nonce);
+    checkPolicy(tstInfo, request.policy);
+    checkTime(tstInfo, context);
+    checkWindow(tstInfo, context);
+    return await judgeSigner(read, context, { isEmbeddingRequired: request.certReq, isImprintChecked: true, isNew: true });
   } catch (error) {
     return refusedBy(error);
   }
-}
-
-/** `verifyResponse`; the signature is computed in the thread pool of Node.js, so that this thread goes on meanwhile. */
-export async function verifyResponseAside(response: Uint8Array, context: ResponseContext): Promise<VerifyResult> {
-  try {
-    const { read, rules } = readAnswer(response, context);
-    return await judgeSignerAside(read, context, rules);
-  } catch (error) {
-    return refusedBy(error);
-  }
-}
-
-function readAnswer(response: Uint8Array, context: ResponseContext): { read: ReadToken; rules: SignerRules } {
-  const request = requestOf(context.request);
-  const read = readToken(openResponse(response, context.acceptGrantedWithMods ?? false), request.imprint);
-  const { tstInfo } = read;
-  checkNonce(tstInfo, request.nonce);
-  checkPolicy(tstInfo, request.policy);
-  checkTime(tstInfo, context);
-  checkWindow(tstInfo, context);
-  return { read, rules: { isEmbeddingRequired: request.certReq, isImprintChecked: true, isNew: true } };
 }
 
 /**
- * Judges a stored or raw token: a TimeStampToken in DER or BER, or the DER of a whole TimeStampResp (V6). Never throws, whatever the
+ * Judges a stored or raw token: a TimeStampToken in DER or BER, or the DER of a whole TimeStampResp (V6). Never rejects, whatever the
  * bytes.
  */
-export function verifyToken(token: Uint8Array, context: TokenContext): VerifyResult {
+export async function verifyToken(token: Uint8Array, context: TokenContext): Promise<VerifyResult> {
   try {
-    return judgeSigner(readStored(token, context), context, rulesOfStored(context));
+    const read = readToken(openToken(token, context.acceptGrantedWithMods ?? false), context.expected);
+    checkTime(read.tstInfo, context);
+    return await judgeSigner(read, context, { isEmbeddingRequired: false, isImprintChecked: context.expected !== undefined });
   } catch (error) {
     return refusedBy(error);
   }
 }
-
-/** `verifyToken`; the signature is computed in the thread pool, so that this thread goes on meanwhile. */
-export async function verifyTokenAside(token: Uint8Array, context: TokenContext): Promise<VerifyResult> {
-  try {
-    return await judgeSignerAside(readStored(token, context), context, rulesOfStored(context));
-  } catch (error) {
-    return refusedBy(error);
-  }
-}
-
-function readStored(token: Uint8Array, context: TokenContext): ReadToken {
-  const read = readToken(openToken(token, context.acceptGrantedWithMods ?? false), context.expected);
-  checkTime(read.tstInfo, context);
-  return read;
-}
-
-const rulesOfStored = ({ expected }: TokenContext): SignerRules => ({
-  isEmbeddingRequired: false,
-  isImprintChecked: expected !== undefined,
-});
 
 /** A token whose form is in order. */
 export interface ReadToken {
@@ -159,35 +116,11 @@ export interface SignerRules {
  *
  * @throws Refusal
  */
-export function judgeSigner(token: ReadToken, context: VerifyContext, rules: SignerRules): Verified {
-  const found = findSigner(token, context, rules);
-  if (!found.isSignatureKnown) checkSignature(token.signed.signer, found.signer, found.sworn());
-  return judgeFound(token, found, context, rules);
-}
-
-async function judgeSignerAside(token: ReadToken, context: VerifyContext, rules: SignerRules): Promise<Verified> {
-  const found = findSigner(token, context, rules);
-  if (!found.isSignatureKnown) await checkSignatureAside(token.signed.signer, found.signer, found.sworn());
-  return judgeFound(token, found, context, rules);
-}
-
-/** All that is looked at before the signature, which costs most. */
-interface FoundSigner {
-  readonly signer: Certificate;
-  readonly embedded: Embedded;
-  readonly named: readonly (readonly CertificateId[])[];
-  /** The certificate that the signed attributes call the signer's, where that is another one. */
-  readonly sworn: () => Certificate | undefined;
-  readonly mark: string | undefined;
-  /** A batch has one signature for thousands of stamps: the very same octets by the same certificate are not computed again. */
-  readonly isSignatureKnown: boolean;
-}
-
-function findSigner(
-  { opened, signed }: ReadToken,
-  { trust }: VerifyContext,
-  { isEmbeddingRequired, isNew = false }: SignerRules,
-): FoundSigner {
+export async function judgeSigner(
+  { opened, signed, tstInfo }: ReadToken,
+  { trust, nowMs }: VerifyContext,
+  { isEmbeddingRequired, isImprintChecked, isNew = false, existedBy, heldUntil }: SignerRules,
+): Promise<Verified> {
   const { signer: signerInfo } = signed;
   checkSignedForm(opened, signerInfo.signedAttributes);
   const embedded = embeddedOf(signed.certificates, (certificate) => {
@@ -201,17 +134,11 @@ function findSigner(
   checkAlgorithmProtection(attributes, signerInfo);
   checkUnsignedAttributes(signerInfo);
   const named = signingCertificatesOf(attributes);
+  // A batch has one signature for thousands of stamps: the very same octets by the same certificate are not computed again.
   const mark = isNew ? undefined : signatureMarkOf(signerInfo, signer);
-  const sworn = () => swornSignerOf(named, embedded.certificates);
-  return { signer, embedded, named, sworn, mark, isSignatureKnown: mark !== undefined && trust.knowsSignature(mark) };
-}
-
-function judgeFound(
-  { opened, signed, tstInfo }: ReadToken,
-  { signer, embedded, named, mark }: FoundSigner,
-  { trust, nowMs }: VerifyContext,
-  { isImprintChecked, existedBy, heldUntil }: SignerRules,
-): Verified {
+  if (mark === undefined || !trust.knowsSignature(mark)) {
+    await checkSignature(signerInfo, signer, swornSignerOf(named, embedded.certificates));
+  }
   checkSigningCertificate(named, signer);
   checkPurpose(signer);
   if (tstInfo.tsa !== undefined) checkTsaName(tstInfo.tsa, signer);

@@ -2,7 +2,7 @@ import { Refusal, refuse } from '../refusal/refusal.ts';
 import { signatureAlgorithmOf } from './algorithms.ts';
 import type { Certificate } from './certificate.ts';
 import { isSameName, isSelfIssued } from './name.ts';
-import { isSignatureOf } from './public-key.ts';
+import { isSignatureOfSync } from './public-key.ts';
 
 /** Paths from a signer to a trust anchor (RFC 5280 §6), built by names and signatures. */
 
@@ -92,7 +92,7 @@ function issuersOf({ issuer, extensions }: Certificate, pool: readonly Certifica
 /** Whether the key of `issuer` signed the certificate, whatever their names. @throws Refusal for a key or an algorithm that is not accepted */
 export function isIssuedBy(certificate: Certificate, issuer: Certificate): boolean {
   const algorithm = signatureAlgorithmOf(certificate.signatureAlgorithm, 'the signature of a certificate');
-  return isSignatureOf(issuer.publicKey(), algorithm, certificate.signed, certificate.signature);
+  return isSignatureOfSync(issuer.publicKey(), algorithm, certificate.signed, certificate.signature);
 }
 
 function checkIssued(certificate: Certificate, issuer: Certificate): void {

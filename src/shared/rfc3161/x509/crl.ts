@@ -8,7 +8,7 @@ import { type AlgorithmIdentifier, algorithmIdentifierOf, sameAlgorithm, signatu
 import type { Certificate } from './certificate.ts';
 import { fullNamesOf, KEY_USAGE_BIT } from './certificate-extensions.ts';
 import { isSameName } from './name.ts';
-import { isSignatureOf } from './public-key.ts';
+import { isSignatureOfSync } from './public-key.ts';
 
 /** A full revocation list of one issuer over its own certificates (RFC 5280 §5.1). */
 export interface RevocationList {
@@ -163,7 +163,7 @@ function isSignedBy(list: RevocationList, issuer: Certificate): boolean {
   if (!isSameName(list.issuer, issuer.subject) || keyUsage?.has(KEY_USAGE_BIT.cRLSign) === false) return false;
   try {
     const algorithm = signatureAlgorithmOf(list.signatureAlgorithm, 'the signature of the list');
-    return isSignatureOf(issuer.publicKey(), algorithm, list.signed, list.signature);
+    return isSignatureOfSync(issuer.publicKey(), algorithm, list.signed, list.signature);
   } catch (error) {
     if (error instanceof Refusal) return false; // Weak, or of another kind of key: not a signature to rely on.
     throw error;

@@ -72,21 +72,11 @@ function keyObjectOf(spki: Der): KeyObject {
 }
 
 /**
- * Whether `signature` is that of `key` over `data`.
+ * Whether `signature` is that of `key` over `data`, computed in the thread pool of Node.js.
  *
  * @throws Refusal `signature_algorithm_mismatch` when such a key makes no such signature
  */
-export function isSignatureOf(key: PublicKey, algorithm: SignatureAlgorithm, data: Uint8Array, signature: Uint8Array): boolean {
-  const input = verifyInputOf(key, algorithm);
-  try {
-    return verify(algorithm.digest, data, input, signature);
-  } catch {
-    return false; // OpenSSL throws for a signature that it cannot decode.
-  }
-}
-
-/** `isSignatureOf`, computed in the thread pool of Node.js. @throws as that does */
-export async function isSignatureOfAside(
+export async function isSignatureOf(
   key: PublicKey,
   algorithm: SignatureAlgorithm,
   data: Uint8Array,
@@ -97,9 +87,19 @@ export async function isSignatureOfAside(
     try {
       verify(algorithm.digest, data, input, signature, (error, holds) => resolve(error === null && holds));
     } catch {
-      resolve(false);
+      resolve(false); // OpenSSL throws for a signature that it cannot decode.
     }
   });
+}
+
+/** `isSignatureOf`, computed at once: for certificates and revocation lists, which are remembered. @throws as that does */
+export function isSignatureOfSync(key: PublicKey, algorithm: SignatureAlgorithm, data: Uint8Array, signature: Uint8Array): boolean {
+  const input = verifyInputOf(key, algorithm);
+  try {
+    return verify(algorithm.digest, data, input, signature);
+  } catch {
+    return false;
+  }
 }
 
 function verifyInputOf(key: PublicKey, algorithm: SignatureAlgorithm): KeyObject | VerifyKeyObjectInput {

@@ -24,11 +24,11 @@ export interface KeyProvider extends Rfc3161Provider {
  *
  * @throws ConfigError for a key or certificates that are not fit for time-stamps
  */
-export function openKeyProvider(
+export async function openKeyProvider(
   { settings, trust }: TrustedProvider & { readonly settings: KeyProviderSettings },
   { log, time = systemTime, ...deps }: { log: Logger; time?: LocalTime },
-): KeyProvider {
-  const profile = openSigningKey(settings, trust, time.wall());
+): Promise<KeyProvider> {
+  const profile = await openSigningKey(settings, trust, time.wall());
   const clockWatch = openClock(settings, time, log);
   const ask = async (tsq: Buffer) => {
     await clockWatch.confirm();

@@ -49,7 +49,7 @@ function readKey(settings: KeyProviderSettings): KeyObject {
  *
  * @throws ConfigError one line that names the entry and the member
  */
-export function openSigningKey(settings: KeyProviderSettings, trust: TrustStore, nowMs: number): TsaProfile {
+export async function openSigningKey(settings: KeyProviderSettings, trust: TrustStore, nowMs: number): Promise<TsaProfile> {
   const { certificatesFile, certificatesPem, policyOid, accuracyMs } = settings;
   const privateKey = readKey(settings);
   const [seconds, millis] = [Math.floor(accuracyMs / 1_000), accuracyMs % 1_000];
@@ -65,7 +65,7 @@ export function openSigningKey(settings: KeyProviderSettings, trust: TrustStore,
     throw error;
   }
   const request = encodeRequest({ imprint: { algorithm: 'sha256', digest: randomBytes(32) }, nonce: randomBytes(16) });
-  const first = verifyResponse(issueResponse(profile, request, { timeMs: nowMs, serial: randomSerial() }), {
+  const first = await verifyResponse(issueResponse(profile, request, { timeMs: nowMs, serial: randomSerial() }), {
     request,
     trust,
     nowMs,

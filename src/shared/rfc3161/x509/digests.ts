@@ -1,0 +1,14 @@
+import { hash } from 'node:crypto';
+import { objectIdentifier, sequence } from '../asn1/der-writer.ts';
+import { OID } from '../asn1/oids.ts';
+import type { DigestAlgorithm } from './algorithms.ts';
+
+/** AlgorithmIdentifier of a digest without parameters (RFC 5754 §2). */
+export function digestIdentifier(digest: DigestAlgorithm | 'sha1'): Buffer {
+  return sequence(objectIdentifier(OID[digest]));
+}
+
+/** A message digest; `algorithm` as `node:crypto` names it. Asked for as a text, it takes half the time: a buffer would have memory of its own. */
+export function digestData(algorithm: string, data: Uint8Array): Buffer {
+  return Buffer.from(hash(algorithm, data, 'binary'), 'binary');
+}
