@@ -1,7 +1,14 @@
 import { looksLikeMockToken } from '../shared/domain/mock-token.ts';
 import { type ReasonCode, type Verdict, verdictOf } from '../shared/domain/reasons.ts';
 import type { Imprint } from '../shared/domain/stamp.ts';
-import { isRecord, type TrustStore, type Verified, verifyByItself, verifyRecord, verifyToken } from '../shared/rfc3161/index.ts';
+import {
+  isEvidenceRecord,
+  type TrustStore,
+  type Verified,
+  verifyByItself,
+  verifyEvidenceRecord,
+  verifyToken,
+} from '../shared/rfc3161/index.ts';
 
 /** What this machine alone found about a token. */
 export interface Judgement {
@@ -24,7 +31,7 @@ export async function judgeToken(token: Buffer, trust: TrustStore, nowMs: number
   if (looksLikeMockToken(token)) return { verdict: 'not_proved', reason: 'mock_not_rfc3161', stated: undefined };
   const digests = imprints.map(({ algorithm, digest }) => ({ algorithm, digest: Buffer.from(digest, 'hex') }));
   const verifyBy = (trust: TrustStore) =>
-    isRecord(token) ? verifyRecord(token, { trust, nowMs, digests }) : verifyToken(token, { trust, nowMs });
+    isEvidenceRecord(token) ? verifyEvidenceRecord(token, { trust, nowMs, digests }) : verifyToken(token, { trust, nowMs });
   const result = await verifyBy(trust);
   if (result.ok) return { verdict: 'valid', reason: undefined, stated: result };
   if (verdictOf(result.code) === 'not_valid') return { verdict: 'not_valid', reason: result.code, stated: undefined };

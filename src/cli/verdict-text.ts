@@ -2,7 +2,14 @@ import { rfc3339Of } from '../shared/domain/gen-time.ts';
 import { adviceOf, reasonOf } from '../shared/domain/reasons.ts';
 import { hashNameOf } from '../shared/domain/stamp.ts';
 import { type ToldToken, toldToken } from '../shared/domain/told-token.ts';
-import { type Certificate, isRecord, isSameName, type TrustStore, type Verified, type VerifiedRecord } from '../shared/rfc3161/index.ts';
+import {
+  type Certificate,
+  isEvidenceRecord,
+  isSameName,
+  type TrustStore,
+  type Verified,
+  type VerifiedEvidenceRecord,
+} from '../shared/rfc3161/index.ts';
 import { readableFingerprint, readableName } from './anchors.ts';
 import { CommandFailure } from './failure.ts';
 import type { OnlineAnswer, SubjectJudgement } from './judge-subject.ts';
@@ -98,7 +105,7 @@ const reasonText = (reason: SubjectJudgement['reason']): string | null => {
   return reason === 'no_token' ? 'no_token: There is no token at hand that could be judged.' : reasonOf(reason);
 };
 
-const endOf = ({ holdsUntil }: VerifiedRecord): string => holdsUntil.toISOString().replace('.000Z', 'Z');
+const endOf = ({ holdsUntil }: VerifiedEvidenceRecord): string => holdsUntil.toISOString().replace('.000Z', 'Z');
 
 const secondsOf = (microseconds: bigint | undefined): number | null => (microseconds === undefined ? null : Number(microseconds) / 1e6);
 
@@ -125,7 +132,7 @@ function detailsOf(
     const byToken = isTokenProved ? `stamped at ${time}` : `stamped, as its token says, at ${time}`;
     const when = stated ? byToken : record ? `${describeStampRecord(record)}, as its record says` : 'stamped';
     const changed = `the file has changed since it was ${when}, or is another one`;
-    const mayBeOfBatch = token !== undefined && !isRecord(token);
+    const mayBeOfBatch = token !== undefined && !isEvidenceRecord(token);
     return [mayBeOfBatch ? `${changed}, or this is the token of a batch: use the .ers file` : changed];
   }
   if (reason === 'mock_not_rfc3161')

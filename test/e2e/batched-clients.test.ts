@@ -5,7 +5,7 @@ import { stamp } from '../../src/cli/commands/stamp.ts';
 import { verify } from '../../src/cli/commands/verify.ts';
 import { workflowStart } from '../../src/cli/commands/workflow.ts';
 import { workflowAdd } from '../../src/cli/commands/workflow-add.ts';
-import { isRecord } from '../../src/shared/rfc3161/index.ts';
+import { isEvidenceRecord } from '../../src/shared/rfc3161/index.ts';
 import { folderWith } from '../support/cli-in-process.ts';
 import { jsonLines } from '../support/command.ts';
 import { callTool } from '../support/mcp.ts';
@@ -15,7 +15,7 @@ import { providersSettings, startTsa } from '../support/tsa-service.ts';
 import { completeWorkflow, readPage, stampOutput, startWorkflow } from '../support/workflows.ts';
 
 const commands = [stamp, verify, pack, workflowAdd, workflowStart];
-const isRecordIn = (token: unknown): boolean => isRecord(Buffer.from(String(token), 'base64'));
+const isRecordIn = (token: unknown): boolean => isEvidenceRecord(Buffer.from(String(token), 'base64'));
 
 /** Whatever comes within the window goes together. */
 const aggregate = { window_ms: 1_000 };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { encodeRecord, isRecord } from '../../src/shared/rfc3161/index.ts';
+import { encodeEvidenceRecord, isEvidenceRecord } from '../../src/shared/rfc3161/index.ts';
 import { createFault } from '../../src/tsa/faults.ts';
 import { collectionOf, openDatabase } from '../support/database.ts';
 import { mainText } from '../support/page-text.ts';
@@ -22,7 +22,7 @@ test('S14: what waits while a TSA is asked goes together; alone, a stamp is a pl
   const before = asked();
   for (let alone = 0; alone < 3; alone += 1) {
     const { status, body } = await stampInternal(service, { hash: randomHash() });
-    expect([status, isRecord(derOf(body.token))]).toEqual([201, false]);
+    expect([status, isEvidenceRecord(derOf(body.token))]).toEqual([201, false]);
   }
   expect(asked() - before).toBe(3);
 
@@ -30,7 +30,7 @@ test('S14: what waits while a TSA is asked goes together; alone, a stamp is a pl
   const answers = await stampMany(service, 60);
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]));
   expect(asked() - before - 3).toBeLessThan(20);
-  const records = answers.filter(({ body }) => isRecord(derOf(body.token)));
+  const records = answers.filter(({ body }) => isEvidenceRecord(derOf(body.token)));
   expect(records.length).toBeGreaterThan(40);
   for (const { body } of [records[0]!, records.at(-1)!]) {
     expect((await verifyById(service, body.token_id)).body).toMatchObject({ valid: true, content_sha256: body.content_sha256 });
@@ -124,8 +124,8 @@ test('S14: only stamps of the callers that are named are batched, and never thos
     Promise.all(Array.from({ length: 4 }, () => stampAgent(service, 'basic', { hash: randomHash() }))),
     stampMany(service, 4),
   ]);
-  expect(byAgents.map(({ body }) => isRecord(derOf(body.token)))).toEqual([true, true, true, true]);
-  expect(byProducts.map(({ body }) => isRecord(derOf(body.token)))).toEqual([false, false, false, false]);
+  expect(byAgents.map(({ body }) => isEvidenceRecord(derOf(body.token)))).toEqual([true, true, true, true]);
+  expect(byProducts.map(({ body }) => isEvidenceRecord(derOf(body.token)))).toEqual([false, false, false, false]);
 });
 
 test('S14: the evidence record of a stamp with a token of its own is that token, without a hash tree', async () => {
@@ -134,5 +134,5 @@ test('S14: the evidence record of a stamp with a token of its own is that token,
   const { body } = await stampInternal(service, { hash: randomHash() });
   const response = await service.fetch(`${body.verify_url}/evidence`);
   expect(response.headers.get('qstamp-batch')).toBeNull();
-  expect(Buffer.from(await response.arrayBuffer())).toEqual(encodeRecord('sha256', { token: derOf(body.token) }));
+  expect(Buffer.from(await response.arrayBuffer())).toEqual(encodeEvidenceRecord('sha256', { token: derOf(body.token) }));
 });

@@ -2,7 +2,13 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { verify } from '../../src/cli/commands/verify.ts';
 import { derOf, parseDer } from '../../src/shared/rfc3161/asn1/der.ts';
-import { addTimeStamp, encodeRecord, issueResponse, type SigningIdentity, timeStampRenewalOf } from '../../src/shared/rfc3161/index.ts';
+import {
+  addTimeStamp,
+  encodeEvidenceRecord,
+  issueResponse,
+  type SigningIdentity,
+  timeStampRenewalOf,
+} from '../../src/shared/rfc3161/index.ts';
 import { randomSerial } from '../../src/shared/runtime/random-octets.ts';
 import { issueCrl, pem } from '../../src/tsa/certificate.ts';
 import { createPki, issueIntermediate, issueSigner, type Pki } from '../../src/tsa/pki.ts';
@@ -199,7 +205,7 @@ describe('V12: qualified is a record of which some beginning holds by itself wit
     const { firstList, imprint } = timeStampRenewalOf(record);
     return addTimeStamp(record, { token: stamp(identity, days, imprint.digest), reducedHashtree: [firstList] }, 'last_chain');
   }
-  const recordOf = (identity: SigningIdentity, days: number) => encodeRecord('sha256', { token: stamp(identity, days) });
+  const recordOf = (identity: SigningIdentity, days: number) => encodeEvidenceRecord('sha256', { token: stamp(identity, days) });
 
   test.each([
     ['a qualified token', recordOf(qualified.signer, -100), true],

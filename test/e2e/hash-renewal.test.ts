@@ -4,7 +4,7 @@ import { expect, test, vi } from 'vitest';
 import { renew as renewCommand } from '../../src/cli/commands/renew.ts';
 import { stamp } from '../../src/cli/commands/stamp.ts';
 import { verify } from '../../src/cli/commands/verify.ts';
-import { readRecord } from '../../src/shared/rfc3161/ers/record.ts';
+import { readEvidenceRecord } from '../../src/shared/rfc3161/ers/record.ts';
 import { createFault } from '../../src/tsa/faults.ts';
 import { unzip, zipped } from '../support/bundle-lab.ts';
 import { folderWith } from '../support/cli-in-process.ts';
@@ -38,7 +38,7 @@ async function bring(
   return { status: answer.status, body: (await answer.json()) as Answer['body'] };
 }
 
-const algorithmsIn = (record: Buffer) => readRecord(record).chains.map(({ algorithm }) => algorithm);
+const algorithmsIn = (record: Buffer) => readEvidenceRecord(record).chains.map(({ algorithm }) => algorithm);
 
 /** Makes all of it due, as it will be one day. */
 async function makeAllDue(service: Service): Promise<void> {

@@ -11,12 +11,12 @@ import { storedFile } from '../../src/shared/archive/stored-zip.ts';
 import {
   addTimeStamp,
   buildHashTree,
-  encodeRecord,
+  encodeEvidenceRecord,
   hashTreeRenewalOf,
   type Imprint,
   issueResponse,
   type Renewal,
-  renewRecord,
+  renewEvidenceRecord,
   timeStampRenewalOf,
 } from '../../src/shared/rfc3161/index.ts';
 import { DIGEST_OCTETS, type DigestAlgorithm } from '../../src/shared/rfc3161/x509/algorithms.ts';
@@ -102,7 +102,7 @@ async function directOnes(lab: RecordLab, stranger: Stranger): Promise<readonly 
   const meetings: Meeting[] = [];
   for (const algorithm of algorithms) {
     const [document, other] = documentsOf(2) as [Buffer, Buffer];
-    const record = encodeRecord(algorithm, { token: stampNow(lab, { imprint: imprintOf(hash(algorithm, document), algorithm) }) });
+    const record = encodeEvidenceRecord(algorithm, { token: stampNow(lab, { imprint: imprintOf(hash(algorithm, document), algorithm) }) });
     meetings.push(taken(`ours to ${stranger.name}, direct, ${algorithm}`, await stranger.judge(record, document)));
     meetings.push(refused(`ours to ${stranger.name}, direct, ${algorithm}, another document`, await stranger.judge(record, other)));
   }
@@ -115,7 +115,7 @@ function batchOf(lab: RecordLab, documents: readonly Buffer[], algorithm: Digest
   const groups = documents.map((document) => [hash(algorithm, document)]);
   const tree = buildHashTree(algorithm, groups, blinds);
   const token = stampNow(lab, { imprint: imprintOf(tree.root, algorithm) });
-  return (index) => encodeRecord(algorithm, { token, reducedHashtree: tree.reducedHashtreeOf(index) });
+  return (index) => encodeEvidenceRecord(algorithm, { token, reducedHashtree: tree.reducedHashtreeOf(index) });
 }
 
 async function batches(lab: RecordLab, stranger: Stranger): Promise<readonly Meeting[]> {
@@ -150,13 +150,13 @@ function renewedOf(lab: RecordLab, record: Buffer, isAmongOthers: boolean, newDi
   const random = () => randomBytes(DIGEST_OCTETS[algorithm]);
   const tree = buildHashTree(algorithm, [[random()], firstList, [random()]], [random(), random(), random()]);
   const token = stampNow(lab, { imprint: imprintOf(tree.root, algorithm) });
-  return renewRecord(record, [{ token, path: tree.pathOf(1), newDigest }])!;
+  return renewEvidenceRecord(record, [{ token, path: tree.pathOf(1), newDigest }])!;
 }
 
 async function renewals(lab: RecordLab, stranger: Stranger): Promise<readonly Meeting[]> {
   const meetings: Meeting[] = [];
   const document = randomBytes(20);
-  const direct = encodeRecord('sha256', { token: stampNow(lab, { imprint: imprintOf(hash('sha256', document)) }) });
+  const direct = encodeEvidenceRecord('sha256', { token: stampNow(lab, { imprint: imprintOf(hash('sha256', document)) }) });
   const batched = batchOf(lab, [document, ...documentsOf(2)], 'sha256')(0);
   for (const [kind, original] of Object.entries({ direct, batched })) {
     for (const isAmongOthers of [false, true]) {
@@ -196,7 +196,7 @@ async function containersOf(lab: RecordLab): Promise<readonly Packed[]> {
   const batched = batchOf(lab, documents, 'sha256')(0);
   const proofs = {
     'its token': token,
-    'its record': encodeRecord('sha256', { token }),
+    'its record': encodeEvidenceRecord('sha256', { token }),
     'its record of a batch': batched,
     'its renewed record': renewedOf(lab, batched, true),
   };

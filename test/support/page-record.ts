@@ -3,7 +3,7 @@ import type { StampedHash, WorkflowPage } from '../../src/api/workflows/workflow
 import { canonicalTextOf, closingRecordOf, hashOfClosingText } from '../../src/shared/contract/closing-record.ts';
 import { createTreeHeadBuilder } from '../../src/shared/domain/merkle.ts';
 import { chainStart, extendChain } from '../../src/shared/domain/output-chain.ts';
-import { encodeRecord, issueResponse, tokenIn } from '../../src/shared/rfc3161/index.ts';
+import { encodeEvidenceRecord, issueResponse, tokenIn } from '../../src/shared/rfc3161/index.ts';
 import { createPki } from '../../src/tsa/pki.ts';
 import { ask } from './tsa-lab.ts';
 
@@ -69,7 +69,8 @@ export function tokenFor(hash: string, stampedAt: string): Buffer {
 }
 
 /** An evidence record (RFC 4998) over such a token. */
-export const evidenceFor = ({ hash, stamp }: StampedHash): Buffer => encodeRecord('sha256', { token: tokenFor(hash, stamp.stampedAt) });
+export const evidenceFor = ({ hash, stamp }: StampedHash): Buffer =>
+  encodeEvidenceRecord('sha256', { token: tokenFor(hash, stamp.stampedAt) });
 
 /** Serves what a sample publishes beside its page, at `path`; returns the page that names these addresses. */
 export function servePublished(app: FastifyInstance, path: string, model: WorkflowPage, hashes: readonly string[]): WorkflowPage {

@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { derOf, parseDer } from '../../src/shared/rfc3161/asn1/der.ts';
-import { encodeRecord } from '../../src/shared/rfc3161/ers/encode.ts';
+import { encodeEvidenceRecord } from '../../src/shared/rfc3161/ers/encode.ts';
 import { buildHashTree, type ReducedHashtree } from '../../src/shared/rfc3161/ers/hash-tree.ts';
-import { type RecordContext, verifyRecord } from '../../src/shared/rfc3161/ers/verify.ts';
+import { type EvidenceRecordContext, verifyEvidenceRecord } from '../../src/shared/rfc3161/ers/verify.ts';
 import type { SigningIdentity } from '../../src/shared/rfc3161/issue/issue.ts';
 import type { Imprint } from '../../src/shared/rfc3161/tsp/imprint.ts';
 import type { VerifyResult } from '../../src/shared/rfc3161/tsp/types.ts';
@@ -40,7 +40,7 @@ export interface RecordLab {
   /** One token for as many random digests. */
   batch(size: number, algorithm?: DigestAlgorithm, options?: StampOptions): Batch;
   /** Judges at `LAB_NOW_MS`, unless told otherwise. */
-  judge(record: Buffer, digests?: readonly Imprint[], context?: Partial<RecordContext>): Promise<VerifyResult>;
+  judge(record: Buffer, digests?: readonly Imprint[], context?: Partial<EvidenceRecordContext>): Promise<VerifyResult>;
 }
 
 export function createRecordLab(): RecordLab {
@@ -69,8 +69,8 @@ export function createRecordLab(): RecordLab {
       );
       const token = stamp({ algorithm, digest: tree.root }, options);
       const treeOf = (index: number) => tree.reducedHashtreeOf(index);
-      return { digests, token, treeOf, recordOf: (index) => encodeRecord(algorithm, { reducedHashtree: treeOf(index), token }) };
+      return { digests, token, treeOf, recordOf: (index) => encodeEvidenceRecord(algorithm, { reducedHashtree: treeOf(index), token }) };
     },
-    judge: (record, digests = [], context = {}) => verifyRecord(record, { trust, nowMs: LAB_NOW_MS, digests, ...context }),
+    judge: (record, digests = [], context = {}) => verifyEvidenceRecord(record, { trust, nowMs: LAB_NOW_MS, digests, ...context }),
   };
 }

@@ -1,16 +1,16 @@
 import { createHash, randomBytes, randomInt } from 'node:crypto';
 import { derOf, parseDer } from '../../src/shared/rfc3161/asn1/der.ts';
-import { readRecord } from '../../src/shared/rfc3161/ers/record.ts';
+import { readEvidenceRecord } from '../../src/shared/rfc3161/ers/record.ts';
 import {
   buildHashTree,
   der,
-  encodeRecord,
+  encodeEvidenceRecord,
   encodeRequest,
   type Imprint,
   issueResponse,
   type ReducedHashtree,
   renewalImprintOf,
-  renewRecord,
+  renewEvidenceRecord,
   type SigningIdentity,
   type TsaProfile,
   tokenIn,
@@ -58,7 +58,7 @@ export function recordManipulations(identity: SigningIdentity) {
   }
 
   const [batch, other] = [makeBatch(13), makeBatch(13)];
-  const encode = (reducedHashtree: ReducedHashtree, token = batch.token) => encodeRecord('sha256', { reducedHashtree, token });
+  const encode = (reducedHashtree: ReducedHashtree, token = batch.token) => encodeEvidenceRecord('sha256', { reducedHashtree, token });
   const anyLeaf = () => {
     const index = randomInt(batch.digests.length);
     const tree = batch.treeOf(index);
@@ -71,10 +71,10 @@ export function recordManipulations(identity: SigningIdentity) {
     const document = randomBytes(20);
     const [digest, newDigest] = (['sha256', 'sha512'] as const).map((algorithm) => createHash(algorithm).update(document).digest());
     const renew = (record: Buffer, newDigest?: Imprint) =>
-      renewRecord(record, [{ path: [], token: signImprint(renewalImprintOf(record, newDigest)!), newDigest }])!;
-    const first = encodeRecord('sha256', { token: sign(digest!) });
+      renewEvidenceRecord(record, [{ path: [], token: signImprint(renewalImprintOf(record, newDigest)!), newDigest }])!;
+    const first = encodeEvidenceRecord('sha256', { token: sign(digest!) });
     const record = renew(renew(renew(first)), { algorithm: 'sha512', digest: newDigest! });
-    const chains = readRecord(record).chains.map(({ timeStamps }) => timeStamps.map((timeStamp) => timeStamp.der));
+    const chains = readEvidenceRecord(record).chains.map(({ timeStamps }) => timeStamps.map((timeStamp) => timeStamp.der));
     return {
       hash: digest!.toString('hex'),
       hashes: [newDigest!.toString('hex')],

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { pino } from 'pino';
 import { expect } from 'vitest';
-import { readRecord } from '../../src/shared/rfc3161/ers/record.ts';
-import { createTrustStore, type SigningIdentity, verifyRecord } from '../../src/shared/rfc3161/index.ts';
+import { readEvidenceRecord } from '../../src/shared/rfc3161/ers/record.ts';
+import { createTrustStore, type SigningIdentity, verifyEvidenceRecord } from '../../src/shared/rfc3161/index.ts';
 import { loadConfig } from '../../src/shared/runtime/config.ts';
 import { openStore } from '../../src/shared/store/store.ts';
 import { createTokenJudge } from '../../src/shared/trust/judge.ts';
@@ -81,11 +81,11 @@ export async function recordOf(service: Service, { tokenId }: Stamped): Promise<
   return Buffer.from(await answer.arrayBuffer());
 }
 
-export const tokensIn = (record: Buffer) => readRecord(record).chains.flatMap(({ timeStamps }) => timeStamps.length);
+export const tokensIn = (record: Buffer) => readEvidenceRecord(record).chains.flatMap(({ timeStamps }) => timeStamps.length);
 
 /** As a stranger judges it, who trusts the root alone; with `content`, by its SHA-512 too. */
 export const judge = (tsa: RunningTsa, record: Buffer, { hash }: Pick<Stamped, 'hash'>, nowMs = Date.now(), content?: string) =>
-  verifyRecord(record, {
+  verifyEvidenceRecord(record, {
     trust: createTrustStore({ anchors: [tsa.pki.root.certificate] }),
     nowMs,
     digests: [

@@ -50,10 +50,10 @@ export interface TokenDetails {
   /** When the first certificate of the chain ended, if that is past (V5). */
   readonly certificatesEndedAt: string | null;
   /** Null of a token that is no evidence record (RFC 4998). */
-  readonly record: RecordDetails | null;
+  readonly record: EvidenceRecordDetails | null;
 }
 
-export interface RecordDetails {
+export interface EvidenceRecordDetails {
   /** The first token and its renewals. */
   readonly tokens: number;
   /** It must be renewed before. */

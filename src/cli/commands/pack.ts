@@ -1,4 +1,4 @@
-import { isRecord } from '../../shared/rfc3161/index.ts';
+import { isEvidenceRecord } from '../../shared/rfc3161/index.ts';
 import { openTrust } from '../anchors.ts';
 import type { Command } from '../command.ts';
 import { writeContainer } from '../container-write.ts';
@@ -32,7 +32,7 @@ export const pack: Command = {
       if (!stated) throw new CommandFailure(exitCodes.notValid, 'its stamp has no time-stamp token; nothing is packed');
       const target = `${path}.asics`;
       try {
-        const proof = subject.token && isRecord(subject.token) ? subject.token : stated.token;
+        const proof = subject.token && isEvidenceRecord(subject.token) ? subject.token : stated.token;
         await writeContainer(target, { path, imprint: imprintOf(stated) }, proof);
       } catch (error) {
         throw asFailure(error);

@@ -1,4 +1,4 @@
-import { isRecord } from '../rfc3161/index.ts';
+import { isEvidenceRecord } from '../rfc3161/index.ts';
 import { type StoredFile, storedFile, storedZip } from './stored-zip.ts';
 
 /** ASiC-S containers (EN 319 162-1 §4.3): a zip file with one file and the proof of when it existed. */
@@ -17,5 +17,5 @@ export const containerOf = (file: StoredFile, proof: Buffer): AsyncGenerator<Uin
   storedZip([
     storedFile('mimetype', Buffer.from(containerType)),
     file,
-    storedFile(isRecord(proof) ? proofEntries.record : proofEntries.token, proof),
+    storedFile(isEvidenceRecord(proof) ? proofEntries.record : proofEntries.token, proof),
   ]);

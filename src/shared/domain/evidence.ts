@@ -1,4 +1,4 @@
-import { encodeRecord, renewRecord } from '../rfc3161/index.ts';
+import { encodeEvidenceRecord, renewEvidenceRecord } from '../rfc3161/index.ts';
 import type { Batch, Imprint, ImprintAlgorithm, Proof, Renewal, Stamp } from './stamp.ts';
 
 /** The algorithm of a hash-tree renewal: no other that the verifier takes is stronger (S17). */
@@ -32,12 +32,12 @@ export const lastAlgorithmOf = ({ imprint, proofs: [proof] }: Pick<Stamp, 'impri
 export function evidenceRecordOf({ imprint, proofs: [proof] }: Pick<Stamp, 'imprint' | 'proofs'>): Buffer | undefined {
   if (proof.kind === 'mock' || proof.token === '') return undefined;
   const token = Buffer.from(proof.token, 'base64');
-  return renewed(proof.kind === 'leaf' ? token : encodeRecord(imprint.algorithm, { token }), renewalsOf(proof));
+  return renewed(proof.kind === 'leaf' ? token : encodeEvidenceRecord(imprint.algorithm, { token }), renewalsOf(proof));
 }
 
 /** The EvidenceRecord of a batch's root: what the next renewal of its leaves is over. Undefined: something of it is damaged. */
 export function batchRecordOf({ root, tst, renewals = [] }: Batch): Buffer | undefined {
-  return renewed(encodeRecord(root.algorithm, { token: tst }), renewals);
+  return renewed(encodeEvidenceRecord(root.algorithm, { token: tst }), renewals);
 }
 
 function renewed(record: Buffer, renewals: readonly Renewal[]): Buffer | undefined {
@@ -45,7 +45,7 @@ function renewed(record: Buffer, renewals: readonly Renewal[]): Buffer | undefin
   const readable = renewals.flatMap(({ path, tst, newImprint }) =>
     tst === undefined ? [] : [{ path, token: tst, newDigest: newDigestOf(newImprint) }],
   );
-  return readable.length < renewals.length ? undefined : renewRecord(record, readable);
+  return readable.length < renewals.length ? undefined : renewEvidenceRecord(record, readable);
 }
 
 const newDigestOf = (imprint: Imprint | undefined) =>

@@ -1,9 +1,9 @@
-import { encodeRecord, firstTimeStampOf, isRecord } from '../rfc3161/index.ts';
+import { encodeEvidenceRecord, firstTimeStampOf, isEvidenceRecord } from '../rfc3161/index.ts';
 import { type Batch, digestCharacters, type Imprint, type ImprintAlgorithm } from './stamp.ts';
 
 /** The EvidenceRecord of one imprint of a batch, DER: one hash in each list, first the imprint, then its blind and the siblings (RFC 4998 §4.2). */
 export function leafRecordOf({ algorithm, digest }: Imprint, { tst }: Pick<Batch, 'tst'>, path: readonly Buffer[]): Buffer {
-  return encodeRecord(algorithm, { reducedHashtree: [[Buffer.from(digest, 'hex')], ...path.map((hash) => [hash])], token: tst });
+  return encodeEvidenceRecord(algorithm, { reducedHashtree: [[Buffer.from(digest, 'hex')], ...path.map((hash) => [hash])], token: tst });
 }
 
 /** Before each hash stand tag and length of its list, and its own: two octets each, since no digest is longer than 64 octets. */
@@ -44,7 +44,7 @@ export interface LeafMarks {
 
 /** Those of a record of a leaf, renewed or not; undefined where it is none. Never throws, whatever the bytes. */
 export function leafMarksOf(record: Buffer): LeafMarks | undefined {
-  const first = isRecord(record) ? firstTimeStampOf(record) : undefined;
+  const first = isEvidenceRecord(record) ? firstTimeStampOf(record) : undefined;
   const [imprint, blind] = first?.reducedHashtree ?? [];
   return first && imprint?.length === 1 && blind?.length === 1 ? { tst: first.token, blind: blind[0]! } : undefined;
 }

@@ -15,22 +15,22 @@ export { verifyByItself } from './ers/by-itself.ts';
 export {
   type ArchiveTimeStampParts,
   addTimeStamp,
-  encodeRecord,
+  encodeEvidenceRecord,
   hashTreeRenewalOf,
   type Renewal,
   timeStampRenewalOf,
 } from './ers/encode.ts';
 export { buildHashTree, type HashTree, type ReducedHashtree } from './ers/hash-tree.ts';
 export { firstTokenOf } from './ers/record.ts';
-export { renewalImprintOf, renewRecord } from './ers/renew.ts';
+export { renewalImprintOf, renewEvidenceRecord } from './ers/renew.ts';
 export {
   type EvidenceContext,
+  type EvidenceRecordContext,
   firstTimeStampOf,
-  isRecord,
-  type RecordContext,
+  isEvidenceRecord,
   recordAlgorithms,
   verifyEvidence,
-  verifyRecord,
+  verifyEvidenceRecord,
 } from './ers/verify.ts';
 // To issue a time-stamp: the steps of `issueResponse`, each with plain data, for a TSA that is to fail at one of them.
 export { acceptRequest } from './issue/accept-request.ts';
@@ -79,7 +79,7 @@ export {
   UNCHECKED,
   type Unchecked,
   type Verified,
-  type VerifiedRecord,
+  type VerifiedEvidenceRecord,
   type VerifyResult,
 } from './tsp/types.ts';
 export { verifyResponse, verifyToken } from './tsp/verify.ts';

@@ -7,7 +7,7 @@ import { bytesOfTokenText } from '../domain/token-text.ts';
 import {
   type Imprint as DerImprint,
   type EvidenceContext,
-  isRecord,
+  isEvidenceRecord,
   type RecordToken,
   type Refused,
   type TrustStore,
@@ -126,7 +126,7 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
 
   function contextOf({ bytes, expected, otherDigests }: Presented, store: TrustStore, acceptGrantedWithMods: boolean): EvidenceContext {
     const context = { trust: store, nowMs: clock(), acceptGrantedWithMods, renewalTrust };
-    if (!isRecord(bytes) || expected === undefined) return context;
+    if (!isEvidenceRecord(bytes) || expected === undefined) return context;
     return { ...context, expected: derImprintOf(expected), otherDigests: otherDigests.map(derImprintOf) };
   }
 

@@ -7,7 +7,7 @@ import { derOf, parseDer } from '../../../src/shared/rfc3161/asn1/der.ts';
 import {
   addTimeStamp,
   buildHashTree,
-  encodeRecord,
+  encodeEvidenceRecord,
   encodeRequest,
   hashTreeRenewalOf,
   type Imprint,
@@ -33,14 +33,14 @@ function stamp(imprint: Imprint): Buffer {
 
 const groups = [[digestOf('a')], [digestOf('b')]];
 const tree = buildHashTree('sha256', groups, [randomBytes(32), randomBytes(32)]);
-const record = encodeRecord('sha256', {
+const record = encodeEvidenceRecord('sha256', {
   token: stamp({ algorithm: 'sha256', digest: tree.root }),
   reducedHashtree: tree.reducedHashtreeOf(0),
 });
 const sha512 = { algorithm: 'sha512', digest: digestOf('a', 'sha512') } as const;
 const renewed = addTimeStamp(record, { token: stamp(hashTreeRenewalOf(record, sha512).imprint) }, 'sha512');
 const shared = [digestOf('a'), digestOf('b')];
-const several = encodeRecord('sha256', {
+const several = encodeEvidenceRecord('sha256', {
   token: stamp({
     algorithm: 'sha256',
     digest: createHash('sha256')

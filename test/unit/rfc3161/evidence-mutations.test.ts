@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { addTimeStamp, encodeRecord, hashTreeRenewalOf, timeStampRenewalOf } from '../../../src/shared/rfc3161/ers/encode.ts';
+import { addTimeStamp, encodeEvidenceRecord, hashTreeRenewalOf, timeStampRenewalOf } from '../../../src/shared/rfc3161/ers/encode.ts';
 import type { Imprint } from '../../../src/shared/rfc3161/tsp/imprint.ts';
 import type { Verified } from '../../../src/shared/rfc3161/tsp/types.ts';
 import { isLong, tries } from '../../support/depth.ts';
@@ -19,14 +19,14 @@ function renewedRecord(): Buffer {
     [b, c],
   ];
   const root = imprintOf(sorted(sorted(a, digests[0]!.digest), b, c));
-  const first = encodeRecord('sha256', { token: lab.stamp(root), reducedHashtree });
+  const first = encodeEvidenceRecord('sha256', { token: lab.stamp(root), reducedHashtree });
   const second = addTimeStamp(first, { token: lab.stamp(timeStampRenewalOf(first).imprint) }, 'last_chain');
   return addTimeStamp(second, { token: lab.stamp(hashTreeRenewalOf(second, digests[1]!).imprint) }, 'sha512');
 }
 
 const batch = lab.batch(5);
 const records: readonly (readonly [what: string, record: Buffer, of: readonly Imprint[]])[] = [
-  ['direct', encodeRecord('sha256', { token: lab.stamp(digests[0]!) }), digests.slice(0, 1)],
+  ['direct', encodeEvidenceRecord('sha256', { token: lab.stamp(digests[0]!) }), digests.slice(0, 1)],
   ['batched', batch.recordOf(3), [imprintOf(batch.digests[3]!)]],
   ['renewed under two algorithms', renewedRecord(), digests],
 ];

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { encodeRecord } from '../../../src/shared/rfc3161/ers/encode.ts';
-import { isRecord, verifyEvidence } from '../../../src/shared/rfc3161/ers/verify.ts';
+import { encodeEvidenceRecord } from '../../../src/shared/rfc3161/ers/encode.ts';
+import { isEvidenceRecord, verifyEvidence } from '../../../src/shared/rfc3161/ers/verify.ts';
 import { verifyToken } from '../../../src/shared/rfc3161/tsp/verify.ts';
 import { DIGEST_OCTETS } from '../../../src/shared/rfc3161/x509/algorithms.ts';
 import { createTrustStore } from '../../../src/shared/rfc3161/x509/trust-store.ts';
@@ -16,7 +16,7 @@ describe('the evidence record of one token', () => {
   it.each(algorithms)('says what its token says, of the same %s', async (algorithm) => {
     const imprint = imprintOf(hash(algorithm, Buffer.from('the document')), algorithm);
     const token = lab.stamp(imprint);
-    const record = encodeRecord(algorithm, { token });
+    const record = encodeEvidenceRecord(algorithm, { token });
     const result = await lab.judge(record, [imprint]);
     expect(result).toMatchObject({ ok: true, imprint, token: record, unchecked: ['revocation'] });
     const own = await verifyToken(token, { trust, nowMs: LAB_NOW_MS, expected: imprint });
@@ -25,7 +25,7 @@ describe('the evidence record of one token', () => {
   });
 
   it('says until when it holds, and of what it speaks where nobody asks', async () => {
-    const record = encodeRecord('sha256', { token: lab.stamp(imprintOf(digest)) });
+    const record = encodeEvidenceRecord('sha256', { token: lab.stamp(imprintOf(digest)) });
     const result = await lab.judge(record);
     if (!result.ok) throw new Error(result.code);
     const ends = result.chain.map(({ notAfter }) => notAfter.getTime());
@@ -80,20 +80,20 @@ describe('hash trees that are not ours (RFC 4998 §4.3)', () => {
       [a, b, digest],
       [digest, b, a],
     ]) {
-      const record = encodeRecord('sha256', { reducedHashtree: [first, [d, c]], token });
+      const record = encodeEvidenceRecord('sha256', { reducedHashtree: [first, [d, c]], token });
       for (const one of first) expect(await lab.judge(record, [imprintOf(one)])).toMatchObject({ ok: true, imprint: imprintOf(one) });
       for (const one of [c, d]) expect(await lab.judge(record, [imprintOf(one)])).toMatchObject({ code: 'evidence_imprint_missing' });
     }
   });
 
   it('speaks of no hash where its first list has several and none is asked for', async () => {
-    const record = encodeRecord('sha256', { reducedHashtree: [[a, digest]], token: lab.stamp(imprintOf(sorted(a, digest))) });
+    const record = encodeEvidenceRecord('sha256', { reducedHashtree: [[a, digest]], token: lab.stamp(imprintOf(sorted(a, digest))) });
     expect(await lab.judge(record)).toMatchObject({ ok: false, code: 'evidence_hash_needed' });
     expect(await lab.judge(record, [imprintOf(digest)])).toMatchObject({ ok: true });
   });
 
   it('is one list with one hash, which the token is for', async () => {
-    const record = encodeRecord('sha256', { reducedHashtree: [[digest]], token: lab.stamp(imprintOf(digest)) });
+    const record = encodeEvidenceRecord('sha256', { reducedHashtree: [[digest]], token: lab.stamp(imprintOf(digest)) });
     expect(await lab.judge(record, [imprintOf(digest)])).toMatchObject({ ok: true });
   });
 });
@@ -103,7 +103,7 @@ describe('the door for both kinds', () => {
     const imprint = imprintOf(digest);
     const token = lab.stamp(imprint);
     const { answer } = lab.tsa.specimen({ ask: { digest } });
-    for (const given of [token, answer, encodeRecord('sha256', { token })]) {
+    for (const given of [token, answer, encodeEvidenceRecord('sha256', { token })]) {
       expect(await verifyEvidence(given, { trust, nowMs: LAB_NOW_MS, expected: imprint })).toMatchObject({ ok: true, imprint });
       const other = imprintOf(hash('sha256', digest));
       expect(await verifyEvidence(given, { trust, nowMs: LAB_NOW_MS, expected: other })).toMatchObject({ code: 'imprint_mismatch' });
@@ -112,6 +112,6 @@ describe('the door for both kinds', () => {
 
   it('takes nothing else for a record', () => {
     for (const bytes of [Buffer.alloc(0), Buffer.from([0x30]), lab.stamp(imprintOf(digest)), lab.tsa.specimen().answer])
-      expect(isRecord(bytes)).toBe(false);
+      expect(isEvidenceRecord(bytes)).toBe(false);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { contentsOf, parseDer } from '../../../src/shared/rfc3161/asn1/der.ts';
 import { contextConstructed, integer, nullValue, octetString, sequence, tlv } from '../../../src/shared/rfc3161/asn1/der-writer.ts';
-import { encodeRecord } from '../../../src/shared/rfc3161/ers/encode.ts';
+import { encodeEvidenceRecord } from '../../../src/shared/rfc3161/ers/encode.ts';
 import { rootOf } from '../../../src/shared/rfc3161/ers/hash-tree.ts';
 import { REFUSALS } from '../../../src/shared/rfc3161/refusal/codes.ts';
 import type { Imprint } from '../../../src/shared/rfc3161/tsp/imprint.ts';
@@ -151,5 +151,5 @@ function manyTokens(count: number): Buffer {
 }
 
 it('a record that we write has no fault', () => {
-  expect(encodeRecord('sha256', { token })).toEqual(record());
+  expect(encodeEvidenceRecord('sha256', { token })).toEqual(record());
 });

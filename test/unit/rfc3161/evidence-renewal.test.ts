@@ -1,5 +1,11 @@
 import { describe, expect, it, vi } from 'vitest';
-import { addTimeStamp, encodeRecord, hashTreeRenewalOf, type Renewal, timeStampRenewalOf } from '../../../src/shared/rfc3161/ers/encode.ts';
+import {
+  addTimeStamp,
+  encodeEvidenceRecord,
+  hashTreeRenewalOf,
+  type Renewal,
+  timeStampRenewalOf,
+} from '../../../src/shared/rfc3161/ers/encode.ts';
 import { buildHashTree } from '../../../src/shared/rfc3161/ers/hash-tree.ts';
 import type { DigestAlgorithm } from '../../../src/shared/rfc3161/x509/algorithms.ts';
 import { createTrustStore } from '../../../src/shared/rfc3161/x509/trust-store.ts';
@@ -17,7 +23,7 @@ const both = [...known, imprintOf(hash('sha512', content), 'sha512')];
 
 /** A TSA whose certificate ends ten days after `LAB_NOW_MS`. */
 const ending = lab.tsa.signer({ notBeforeMs: at(-1), notAfterMs: at(10) });
-const first = encodeRecord('sha256', { token: lab.stamp(known[0]!, { identity: ending }) });
+const first = encodeEvidenceRecord('sha256', { token: lab.stamp(known[0]!, { identity: ending }) });
 
 /** The record with a token of its own over what must be renewed. */
 function renewed(

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { verifyRecord } from '../../../src/shared/rfc3161/ers/verify.ts';
+import { verifyEvidenceRecord } from '../../../src/shared/rfc3161/ers/verify.ts';
 import { createTrustStore } from '../../../src/shared/rfc3161/x509/trust-store.ts';
 import { hash, imprintOf } from '../../support/record-lab.ts';
 
@@ -13,7 +13,7 @@ const trust = createTrustStore({ anchors: [read('root.pem')] });
 const digestsOf = (document: string) =>
   (['sha256', 'sha384', 'sha512'] as const).map((algorithm) => imprintOf(hash(algorithm, Buffer.from(document)), algorithm));
 const judge = (file: string, document: string) =>
-  verifyRecord(read(file), { trust, nowMs: Date.parse(madeAt), digests: digestsOf(document) });
+  verifyEvidenceRecord(read(file), { trust, nowMs: Date.parse(madeAt), digests: digestsOf(document) });
 
 describe('records of Bouncy Castle (S14)', () => {
   it.each(cases.map((one) => [one.what, one] as const))(

@@ -8,7 +8,7 @@ import { integer, sequence, tlv } from '../../../src/shared/rfc3161/asn1/der-wri
 import {
   addTimeStamp,
   buildHashTree,
-  encodeRecord,
+  encodeEvidenceRecord,
   encodeRequest,
   issueResponse,
   timeStampRenewalOf,
@@ -146,7 +146,7 @@ describe('an evidence record (S14)', () => {
     [randomBytes(32), randomBytes(32)],
   );
   const batchToken = stampOf(tree.root);
-  const recordOf = (index: number) => encodeRecord('sha256', { token: batchToken, reducedHashtree: tree.reducedHashtreeOf(index) });
+  const recordOf = (index: number) => encodeEvidenceRecord('sha256', { token: batchToken, reducedHashtree: tree.reducedHashtreeOf(index) });
   const imprintOf = (index: number) => ({ algorithm: 'sha256', digest: digests[index]!.toString('hex') }) as const;
 
   test('is judged where a token is, and is its provider’s by its first token', async () => {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { createMerkleTree } from '../../../src/api/workflows/merkle-tree.ts';
-import { buildHashTree, encodeRecord } from '../../../src/shared/rfc3161/index.ts';
+import { buildHashTree, encodeEvidenceRecord } from '../../../src/shared/rfc3161/index.ts';
 import { viewsFolder } from '../../../src/shared/views/engine.ts';
 import { tokenFor } from '../../support/page-record.ts';
 import { REAL_TOKENS, readReal } from '../../support/real-tokens.ts';
@@ -70,7 +70,7 @@ describe('what a token vouches for, as the pages’ scripts read it (RFC 4998 §
     );
     expect(real.length).toBeGreaterThan(10);
     for (const { token, imprint, genTime } of real) {
-      const read = readImprint(encodeRecord('sha256', { token: readReal(token) }), Buffer.from(imprint, 'hex'));
+      const read = readImprint(encodeEvidenceRecord('sha256', { token: readReal(token) }), Buffer.from(imprint, 'hex'));
       expect(read.isFor).toBe(true);
       expect(Math.trunc(Date.parse(read.genTime) / 1_000)).toBe(Math.trunc(Date.parse(genTime) / 1_000));
     }
@@ -86,17 +86,20 @@ describe('what a token vouches for, as the pages’ scripts read it (RFC 4998 §
     );
     const token = tokenFor(tree.root.toString('hex'), time);
     for (const [index, one] of digests.entries()) {
-      const record = encodeRecord('sha256', { reducedHashtree: tree.reducedHashtreeOf(index), token });
+      const record = encodeEvidenceRecord('sha256', { reducedHashtree: tree.reducedHashtreeOf(index), token });
       expect(readImprint(record, one)).toEqual({ isFor: true, genTime: time });
       expect(readImprint(record, randomBytes(32)).isFor).toBe(false);
       expect(readImprint(record, blinds[index]!).isFor).toBe(false);
     }
-    const other = encodeRecord('sha256', { reducedHashtree: tree.reducedHashtreeOf(1), token: tokenFor(digest.toString('hex'), time) });
+    const other = encodeEvidenceRecord('sha256', {
+      reducedHashtree: tree.reducedHashtreeOf(1),
+      token: tokenFor(digest.toString('hex'), time),
+    });
     expect(readImprint(other, digests[1]!).isFor).toBe(false);
   });
 
   it('of rubbish: nothing, whatever octet is changed', () => {
-    const record = encodeRecord('sha256', { token: tokenFor(digest.toString('hex'), time) });
+    const record = encodeEvidenceRecord('sha256', { token: tokenFor(digest.toString('hex'), time) });
     for (let at = 0; at < record.length; at += 3) {
       for (const octets of [
         record.subarray(0, at),

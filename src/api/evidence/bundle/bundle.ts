@@ -5,7 +5,7 @@ import { hashBytes } from '../../../shared/domain/merkle.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
 import { bytesOfSha256 } from '../../../shared/domain/sha256-hex.ts';
 import { sha256Imprint } from '../../../shared/domain/stamp.ts';
-import { isRecord } from '../../../shared/rfc3161/index.ts';
+import { isEvidenceRecord } from '../../../shared/rfc3161/index.ts';
 import type { OutputStore } from '../../../shared/store/outputs.ts';
 import type { StampStore, StoredStamp } from '../../../shared/store/stamps.ts';
 import type { WorkflowRecord } from '../../../shared/store/workflows.ts';
@@ -22,7 +22,9 @@ const outputsPage = 1_000;
 const stampsPage = 100;
 
 const stampOf = (held: HeldEvidence | undefined): EvidenceStamp =>
-  held === undefined ? { kind: 'none', bytes: Buffer.alloc(0) } : { kind: isRecord(held.bytes) ? 'record' : 'token', bytes: held.bytes };
+  held === undefined
+    ? { kind: 'none', bytes: Buffer.alloc(0) }
+    : { kind: isEvidenceRecord(held.bytes) ? 'record' : 'token', bytes: held.bytes };
 
 /** RFC 9162 §2.1.1: what is hashed last. */
 function rootPreimageOf(chain: RecomputedChain): Buffer {

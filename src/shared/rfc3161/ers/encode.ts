@@ -5,7 +5,7 @@ import type { DigestAlgorithm } from '../x509/algorithms.ts';
 import { digestIdentifier } from '../x509/digests.ts';
 import { chainDigestOf, tokenDigestOf } from './coverage.ts';
 import { nodeOf, type ReducedHashtree } from './hash-tree.ts';
-import { type ArchiveTimeStampChain, readRecord } from './record.ts';
+import { type ArchiveTimeStampChain, readEvidenceRecord } from './record.ts';
 
 /** Writing evidence records, and renewing them (RFC 4998 §4.2, §5.2). */
 
@@ -40,7 +40,7 @@ const encodeWith = (algorithms: readonly DigestAlgorithm[], chains: readonly Buf
   sequence(integer(1), sequence(...[...new Set(algorithms)].map(digestIdentifier)), sequence(...chains));
 
 /** An EvidenceRecord of one token. `algorithm`: that of the token’s imprint. */
-export function encodeRecord(algorithm: DigestAlgorithm, timeStamp: ArchiveTimeStampParts): Buffer {
+export function encodeEvidenceRecord(algorithm: DigestAlgorithm, timeStamp: ArchiveTimeStampParts): Buffer {
   return encodeWith([algorithm], [sequence(encodeTimeStamp(timeStamp))]);
 }
 
@@ -65,7 +65,7 @@ const renewalOver = (algorithm: DigestAlgorithm, firstList: readonly Buffer[]): 
  * @throws Refusal when the bytes are no record
  */
 export function timeStampRenewalOf(record: Buffer): Renewal {
-  const { algorithm, timeStamps } = readRecord(record).chains.at(-1)!;
+  const { algorithm, timeStamps } = readEvidenceRecord(record).chains.at(-1)!;
   return renewalOver(
     algorithm,
     timeStamps.map((timeStamp) => tokenDigestOf(algorithm, timeStamp)),
@@ -78,7 +78,7 @@ export function timeStampRenewalOf(record: Buffer): Renewal {
  * @throws Refusal when the bytes are no record
  */
 export function hashTreeRenewalOf(record: Buffer, { algorithm, digest }: Imprint): Renewal {
-  return renewalOver(algorithm, [chainDigestOf(algorithm, digest, readRecord(record).chains)]);
+  return renewalOver(algorithm, [chainDigestOf(algorithm, digest, readEvidenceRecord(record).chains)]);
 }
 
 /**
@@ -89,7 +89,7 @@ export function hashTreeRenewalOf(record: Buffer, { algorithm, digest }: Imprint
  * @throws Refusal when the bytes are no record
  */
 export function addTimeStamp(record: Buffer, timeStamp: ArchiveTimeStampParts, place: 'last_chain' | DigestAlgorithm): Buffer {
-  const { chains } = readRecord(record);
+  const { chains } = readEvidenceRecord(record);
   const algorithms = chains.map(({ algorithm }) => algorithm);
   const encoded = encodeTimeStamp(timeStamp);
   if (place !== 'last_chain') return encodeWith([...algorithms, place], [...chains.map(({ der }) => der), sequence(encoded)]);

@@ -60,7 +60,7 @@ function spend(allowance: Allowance, what: keyof Allowance, count: number): void
  *
  * @throws Refusal
  */
-export function readRecord(bytes: Buffer): EvidenceRecord {
+export function readEvidenceRecord(bytes: Buffer): EvidenceRecord {
   const members = membersOf(parseDer(bytes, RECORD_LIMITS), 'EvidenceRecord');
   const version = smallIntegerOf(members.take(TAG.integer, 'version'));
   if (version !== 1) refuse('evidence_version', `The evidence record is of version ${version}.`);
@@ -80,7 +80,7 @@ export function readRecord(bytes: Buffer): EvidenceRecord {
 }
 
 /** The DER of the token that a record begins with, not judged. @throws Refusal when the bytes are no record */
-export const firstTokenOf = (record: Buffer): Buffer => derOf(readRecord(record).chains[0].timeStamps[0].token.opened.contentInfo);
+export const firstTokenOf = (record: Buffer): Buffer => derOf(readEvidenceRecord(record).chains[0].timeStamps[0].token.opened.contentInfo);
 
 /** The elements of a SEQUENCE OF, of which there is one at least (53). */
 function elementsOf(element: Der, name: string, tag: number = TAG.sequence): readonly Der[] {

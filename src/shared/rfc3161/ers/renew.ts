@@ -26,7 +26,7 @@ export const renewalImprintOf = (record: Buffer, newDigest?: Imprint): Imprint |
  *
  * @param renewals in the order of time
  */
-export const renewRecord = (record: Buffer, renewals: readonly RecordRenewal[]): Buffer | undefined =>
+export const renewEvidenceRecord = (record: Buffer, renewals: readonly RecordRenewal[]): Buffer | undefined =>
   unlessRefused(() =>
     renewals.reduce((current, { path, token, newDigest }) => {
       const { firstList } = renewalOf(current, newDigest);

@@ -19,10 +19,10 @@ import type { DigestAlgorithm } from '../x509/algorithms.ts';
 import type { TrustStore } from '../x509/trust-store.ts';
 import { type Coverage, coverageOf } from './coverage.ts';
 import type { ArchiveTimeStampParts } from './encode.ts';
-import { type ArchiveTimeStamp, type EvidenceRecord, readRecord } from './record.ts';
+import { type ArchiveTimeStamp, type EvidenceRecord, readEvidenceRecord } from './record.ts';
 
 /** Judging an evidence record (RFC 4998 §5.3). */
-export interface RecordContext extends VerifyContext {
+export interface EvidenceRecordContext extends VerifyContext {
   /** The document’s digests, one for each algorithm that is known; none: whatever the record is for. */
   readonly digests?: readonly Imprint[];
   /** Whom the tokens of renewals may lead to beside `trust`: another TSA may have made them. */
@@ -30,20 +30,20 @@ export interface RecordContext extends VerifyContext {
 }
 
 /** Judging a token or an evidence record. `otherDigests`: of the document that is expected, in other algorithms; only records ask for them. */
-export type EvidenceContext = TokenContext & Omit<RecordContext, 'digests'> & { readonly otherDigests?: readonly Imprint[] };
+export type EvidenceContext = TokenContext & Omit<EvidenceRecordContext, 'digests'> & { readonly otherDigests?: readonly Imprint[] };
 
 /**
  * Judges what proves a time, whatever its kind: a TimeStampToken or TimeStampResp as `verifyToken` does, an EvidenceRecord as
- * `verifyRecord` does. Never rejects, whatever the bytes.
+ * `verifyEvidenceRecord` does. Never rejects, whatever the bytes.
  */
 export async function verifyEvidence(given: Uint8Array, context: EvidenceContext): Promise<VerifyResult> {
-  if (!isRecord(given)) return verifyToken(given, context);
+  if (!isEvidenceRecord(given)) return verifyToken(given, context);
   const { expected, otherDigests = [] } = context;
-  return verifyRecord(given, { ...context, digests: expected === undefined ? [] : [expected, ...otherDigests] });
+  return verifyEvidenceRecord(given, { ...context, digests: expected === undefined ? [] : [expected, ...otherDigests] });
 }
 
 /** An EvidenceRecord starts with an INTEGER, its version; a ContentInfo and a TimeStampResp do not. */
-export function isRecord(given: Uint8Array): boolean {
+export function isEvidenceRecord(given: Uint8Array): boolean {
   const lengthOctet = given[1] ?? 0;
   return given[0] === TAG.sequence && given[lengthOctet > 0x80 ? 2 + (lengthOctet & 0x7f) : 2] === TAG.integer;
 }
@@ -51,7 +51,7 @@ export function isRecord(given: Uint8Array): boolean {
 /** The hash algorithms that a record needs the document’s digests of, the first one first; empty: it cannot be read. */
 export function recordAlgorithms(given: Uint8Array): readonly DigestAlgorithm[] {
   try {
-    return [...new Set(readRecord(viewOf(given)).chains.map(({ algorithm }) => algorithm))];
+    return [...new Set(readEvidenceRecord(viewOf(given)).chains.map(({ algorithm }) => algorithm))];
   } catch (error) {
     if (error instanceof Refusal) return [];
     throw error;
@@ -61,7 +61,7 @@ export function recordAlgorithms(given: Uint8Array): readonly DigestAlgorithm[] 
 /** The first token of a record, DER, and its hash tree; undefined: the record cannot be read. Never throws, whatever the bytes. */
 export function firstTimeStampOf(given: Uint8Array): ArchiveTimeStampParts | undefined {
   try {
-    const { reducedHashtree, token } = readRecord(viewOf(given)).chains[0].timeStamps[0];
+    const { reducedHashtree, token } = readEvidenceRecord(viewOf(given)).chains[0].timeStamps[0];
     return { reducedHashtree, token: token.opened.bytes };
   } catch (error) {
     if (error instanceof Refusal) return undefined;
@@ -76,9 +76,9 @@ const viewOf = (given: Uint8Array): Buffer => Buffer.from(given.buffer, given.by
  * made while that still held, and that the last one holds now. What is told is what the first token says, of the document’s hash.
  * Never rejects, whatever the bytes.
  */
-export async function verifyRecord(given: Uint8Array, context: RecordContext): Promise<VerifyResult> {
+export async function verifyEvidenceRecord(given: Uint8Array, context: EvidenceRecordContext): Promise<VerifyResult> {
   try {
-    const record = readRecord(viewOf(given));
+    const record = readEvidenceRecord(viewOf(given));
     const digests = context.digests ?? [];
     const coverage = coverageOf(record, digests);
     checkOrder(coverage.timeStamps);
@@ -117,7 +117,7 @@ interface Place {
 async function judgeTimeStamp(
   { token }: ArchiveTimeStamp,
   { next, ended, isRenewal }: Place,
-  context: RecordContext,
+  context: EvidenceRecordContext,
 ): Promise<RecordToken> {
   checkTime(token.tstInfo, context);
   const existedBy = next && latestTimeOf(next.token.tstInfo);

@@ -92,14 +92,14 @@ export interface Verified {
   /** The TimeStampToken or the EvidenceRecord, a view of the bytes that were given: DER, or BER if a token came so. */
   readonly token: Buffer;
   /** What an EvidenceRecord says beyond its first token, of which everything else is told; undefined: a token by itself. */
-  readonly record?: VerifiedRecord;
+  readonly record?: VerifiedEvidenceRecord;
   readonly grantedWithMods: boolean;
   /** What the verdict does not rest on. */
   readonly unchecked: readonly Unchecked[];
 }
 
 /** An EvidenceRecord that passed every check (RFC 4998 §5.3). */
-export interface VerifiedRecord {
+export interface VerifiedEvidenceRecord {
   /** Each ArchiveTimeStamp’s token, in the order of time. */
   readonly tokens: readonly [RecordToken, ...RecordToken[]];
   /** Until when the last token’s certificates are valid: it must be renewed before. */
