@@ -8,6 +8,13 @@ import type { Logger } from '../../shared/runtime/log.ts';
 import type { OutputStore } from '../../shared/store/outputs.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 
+/**
+ * A stamp that is waited for is `sent` until the queue says that it took it, and `accepted` from then on. In both states a worker's reply, or a
+ * look into the store, ends the wait with an answer; when the time is up, it ends without one. While it is `sent`, a queue that did not take it
+ * ends it with an error. What has ended is forgotten.
+ */
+type WaitState = 'sent' | 'accepted';
+
 interface Ends {
   readonly queue: StampQueue;
   readonly waiter: ReplyWaiter;
@@ -149,7 +156,7 @@ interface Group {
 }
 
 interface Waiting {
-  isAccepted: boolean;
+  state: WaitState;
   readonly promise: Promise<Heard>;
   readonly resolve: (heard: Heard) => void;
   readonly reject: (reason: unknown) => void;
@@ -175,7 +182,7 @@ export function createReplyWaiter(options: {
 
   function settle(tokenId: string, reply: StampReply | undefined): void {
     const entry = take(tokenId);
-    entry?.resolve({ reply, isAccepted: entry.isAccepted });
+    entry?.resolve({ reply, isAccepted: entry.state === 'accepted' });
   }
 
   async function lookUp(tokenIds: readonly string[]): Promise<void> {
@@ -195,7 +202,7 @@ export function createReplyWaiter(options: {
 
   function begin(tokenId: string, group: Group): Waiting {
     group.left += 1;
-    const entry = { isAccepted: false, group, ...Promise.withResolvers<Heard>() };
+    const entry: Waiting = { state: 'sent', group, ...Promise.withResolvers<Heard>() };
     waiting.set(tokenId, entry);
     return entry;
   }
@@ -214,7 +221,7 @@ export function createReplyWaiter(options: {
     fail: (tokenId, reason) => take(tokenId)?.reject(reason),
     accepted: (tokenId) => {
       const entry = waiting.get(tokenId);
-      if (entry) entry.isAccepted = true;
+      if (entry) entry.state = 'accepted';
     },
     settle: (reply) => settle(reply.tokenId, reply),
     lookUpAll: async () => {

@@ -51,6 +51,12 @@ export interface ReplyReader {
 }
 
 /**
+ * A reader is `reading` at first. When Redis cannot be read it is `lost`, and asks again every 100 ms; the next read that succeeds reports the
+ * gap, and it is `reading` again. From both it is `stopped`, for good.
+ */
+type ReaderState = 'reading' | 'lost' | 'stopped';
+
+/**
  * Reads one reply stream over a connection of its own until it is stopped. After a lost connection replies may be missing: then `onGap`
  * is called, and the caller asks the store.
  */
@@ -62,7 +68,7 @@ export function readReplies(options: {
   onGap: () => void;
 }): ReplyReader {
   const { redis, stream, log, onReply, onGap } = options;
-  let stopping = false;
+  let state: ReaderState = 'reading';
   let lastId = '0-0';
 
   async function readOnce(): Promise<void> {
@@ -84,17 +90,18 @@ export function readReplies(options: {
     }
   }
 
+  const isStopped = () => state === 'stopped';
+
   async function readUntilStopped(): Promise<void> {
-    let lost = false;
-    while (!stopping) {
+    while (!isStopped()) {
       try {
         await readOnce();
-        if (lost) onGap();
-        lost = false;
+        if (state === 'lost') onGap();
+        if (!isStopped()) state = 'reading';
       } catch (error) {
-        if (stopping) return;
+        if (isStopped()) return;
         log.debug({ err: error }, 'replies cannot be read');
-        lost = true;
+        state = 'lost';
         await delay(100);
       }
     }
@@ -103,7 +110,7 @@ export function readReplies(options: {
   const reading = readUntilStopped();
   return {
     stop: async () => {
-      stopping = true;
+      state = 'stopped';
       redis.disconnect();
       await reading;
     },

@@ -27,6 +27,12 @@ export interface MicroBatcherOptions<Item, Result> {
   readonly patienceMs?: number;
 }
 
+/**
+ * A batcher is `idle` until an item arrives, a batch returns or the timer ends. Then it is `gathering`: it also takes what arrives until `gather`
+ * resolves. After that it sends every batch that is due, sets the timer for one that is not, and is `idle` again.
+ */
+type BatcherState = 'idle' | 'gathering';
+
 interface Waiting<Item, Result> {
   readonly item: Item;
   readonly since: number;
@@ -44,7 +50,7 @@ export function createMicroBatcher<Item, Result>({
 }: MicroBatcherOptions<Item, Result>): MicroBatcher<Item, Result> {
   const waiting: Waiting<Item, Result>[] = [];
   let underWay = 0;
-  let isGathering = false;
+  let state: BatcherState = 'idle';
   let timer: NodeJS.Timeout | undefined;
 
   async function sendBatch(batch: readonly Waiting<Item, Result>[]): Promise<void> {
@@ -66,14 +72,14 @@ export function createMicroBatcher<Item, Result>({
   }
 
   async function sendWaiting(): Promise<void> {
-    if (isGathering || waiting.length === 0) return;
-    isGathering = true;
+    if (state === 'gathering' || waiting.length === 0) return;
+    state = 'gathering';
     try {
       await gather?.();
     } catch {
       // Then the batch leaves with what there is.
     }
-    isGathering = false;
+    state = 'idle';
     clearTimeout(timer);
     for (let [first] = waiting; first && underWay < maxUnderWay; [first] = waiting) {
       const dueMs = dueInMs(first);

@@ -26,7 +26,11 @@ async function withDeadline<T>(ms: number, call: (signal: AbortSignal) => Promis
   }
 }
 
-/** A breaker opens after this many failures in a row, and lets one call through again after the pause. */
+/**
+ * The circuit breaker of a provider is *closed* at first, and lets every call through. After so many failures in a row it is *open*, and refuses
+ * each at once. After the pause it is *half open*, and lets one call through: a success closes it, a failure opens it again. What a caller is to
+ * blame for, and what ended because a stamp's time was up, is no failure.
+ */
 const failuresUntilOpen = 5;
 const openMs = 10_000;
 

@@ -85,7 +85,7 @@ const isAnswer = (error: unknown): boolean =>
 const isFarOff = (result: VerifyResult): boolean => !result.ok && /^gen_time_(future|outside_window)$/.test(result.code);
 
 /** What a TSA means that names a whole second: some time in it. */
-function timeOf({ genTime, genTimeText, accuracyMicroseconds = 0n }: Verified): { genTimeMs: number; uncertaintyMs: number } {
+function meantTimeOf({ genTime, genTimeText, accuracyMicroseconds = 0n }: Verified): { genTimeMs: number; uncertaintyMs: number } {
   const halfMs = genTimeText.includes('.') ? 0 : 500;
   return { genTimeMs: genTime.getTime() + halfMs, uncertaintyMs: halfMs + Number(accuracyMicroseconds) / 1_000 };
 }
@@ -124,7 +124,7 @@ export function createRfc3161Provider(deps: {
       ...(policyAccuracySeconds !== undefined && { policyAccuracySeconds }),
     });
     const timed = onTime && isFarOff(result) ? await verifyToken(tsr, { trust, nowMs: Number.MAX_SAFE_INTEGER }) : result;
-    if (timed.ok) onTime?.({ name, sentAtMs, receivedAtMs, ...timeOf(timed) });
+    if (timed.ok) onTime?.({ name, sentAtMs, receivedAtMs, ...meantTimeOf(timed) });
     if (!result.ok) throw new InvalidAnswerError(result.code, result.detail, requestFaultOf(tsr));
     chain = result.chain;
     return { tsr, verified: result };

@@ -127,9 +127,9 @@ function usagePeriodOf(value: Der): Extensions['privateKeyUsagePeriod'] {
   const members = membersOf(value, 'privateKeyUsagePeriod');
   const [from, to] = [members.optional(TAG.context(0)), members.optional(TAG.context(1))];
   members.end();
-  const timeOf = (element: Der | undefined, otherwise: number) =>
+  const limitOf = (element: Der | undefined, otherwise: number) =>
     element === undefined ? otherwise : millisecondsOfTime(element, 'privateKeyUsagePeriod', TAG.generalizedTime);
-  return { notBeforeMs: timeOf(from, Number.NEGATIVE_INFINITY), notAfterMs: timeOf(to, Number.POSITIVE_INFINITY) };
+  return { notBeforeMs: limitOf(from, Number.NEGATIVE_INFINITY), notAfterMs: limitOf(to, Number.POSITIVE_INFINITY) };
 }
 
 function extendedKeyUsageOf(value: Der, critical: boolean): ExtendedKeyUsage {
