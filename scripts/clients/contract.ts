@@ -2,7 +2,7 @@ import { createSchemaCollector, type JsonSchema } from '../../src/api/docs/schem
 import { statusOf } from '../../src/api/server/error-status.ts';
 import { httpValidationError } from '../../src/shared/contract/error.ts';
 import { acceptedStamp, stampTier, stampToken } from '../../src/shared/contract/stamp.ts';
-import { verificationResult } from '../../src/shared/contract/verify.ts';
+import { evidenceRenewal, verificationResult } from '../../src/shared/contract/verify.ts';
 import {
   acceptedOutput,
   workflowCompleteResponse,
@@ -35,6 +35,7 @@ const answers = [
   stampToken,
   acceptedStamp,
   verificationResult,
+  evidenceRenewal,
   workflowStartResponse,
   workflowStampResponse,
   acceptedOutput,

@@ -1,5 +1,5 @@
 import { type FileSource, sha256Of, sha256OfFile } from './content.ts';
-import type { AcceptedStamp, ReasonCode, StampToken, VerificationResult, WorkflowStartResponse } from './contract.ts';
+import type { AcceptedStamp, EvidenceRenewal, ReasonCode, StampToken, VerificationResult, WorkflowStartResponse } from './contract.ts';
 import { NotValid } from './errors.ts';
 import { type Call, createExchange, type ExchangeOptions, waitFor } from './exchange.ts';
 import { type CallOptions, checkedHash, keyedHeaders, type StartOptions } from './requests.ts';
@@ -17,6 +17,8 @@ const lookMs = 1_000;
 /** A qstamp service. */
 export class Qstamp extends Stamping<StampToken> {
   readonly #access: Access;
+  /** Where the service is, without a slash at the end. */
+  readonly url: string;
   /**
    * The same calls, answered as soon as the stamp is sure to be made: with its id and address, or, where a key is used again, with the stamp.
    * `untilStamped` waits for it, here or elsewhere.
@@ -27,6 +29,7 @@ export class Qstamp extends Stamping<StampToken> {
     const access = { exchange: createExchange(options), serviceToken };
     super(access);
     this.#access = access;
+    this.url = access.exchange.baseUrl;
     this.later = new Stamping(access, withoutWaiting);
   }
 
@@ -59,6 +62,34 @@ export class Qstamp extends Stamping<StampToken> {
     return this.verifyToken(token, { ...options, hash: await sha256OfFile(file) });
   }
 
+  /**
+   * The proof of a stamp, as it is beside `token` in the answer to a request for one: DER of the time-stamp token, or of the evidence record where
+   * many stamps share a token.
+   *
+   * @throws NotFound where there is none, as of a test stamp
+   */
+  async fetchToken(stampId: string, options: CallOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
+    const { bytes, headers } = await this.#download(stampId, 'token', options);
+    // That token is for the root of a batch: the way from this stamp's hash to it is in the record.
+    return headers.has('qstamp-batch') ? this.fetchEvidenceRecord(stampId, options) : bytes;
+  }
+
+  /** DER of the evidence record of a stamp (RFC 4998), with its renewals. @throws NotFound where there is none */
+  async fetchEvidenceRecord(stampId: string, options: CallOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
+    return (await this.#download(stampId, 'evidence', options)).bytes;
+  }
+
+  /** Has the evidence of a stamp cover its content's hash of a stronger algorithm. The content is sent, hashed by the service, and not kept. */
+  renewEvidence(stampId: string, content: Blob, { signal }: CallOptions = {}): Promise<EvidenceRenewal> {
+    const headers = authorizationOf(this.#access);
+    return this.#access.exchange.send({ method: 'POST', path: `${pathOf(stampId)}/evidence`, headers, body: content, signal });
+  }
+
+  /** All evidence of a completed workflow, which anybody may fetch: a zip file of any size, piece by piece. */
+  fetchBundle(workflowId: string, { signal }: CallOptions = {}): AsyncGenerator<Uint8Array> {
+    return this.#access.exchange.fetchPieces({ method: 'GET', path: `/workflow/${encodeURIComponent(workflowId)}/evidence.zip`, signal });
+  }
+
   /** Starts a workflow: the client gets a mail with a link. */
   async startWorkflow(options: StartOptions): Promise<Workflow> {
     const { signal, idempotencyKey, ...fields } = options;
@@ -70,7 +101,8 @@ export class Qstamp extends Stamping<StampToken> {
     const headers = { ...known, ...keyedHeaders(idempotencyKey === undefined ? {} : { idempotencyKey }) };
     const body = { ...rest, briefing_hash: hash };
     const call = { method: 'POST', path: '/api/v1/workflow/start', headers, body, signal } as const;
-    return this.openWorkflow(await this.#access.exchange.send<WorkflowStartResponse>(call));
+    const started = await this.#access.exchange.send<WorkflowStartResponse>(call);
+    return new Workflow(this.#access, started, started);
   }
 
   /** A workflow that was started before, perhaps elsewhere. */
@@ -88,13 +120,19 @@ export class Qstamp extends Stamping<StampToken> {
 
   /** An address of an answer, as an absolute one. */
   addressOf(path: string): string {
-    return /^https?:\/\//.test(path) ? path : `${this.#access.exchange.baseUrl}${path}`;
+    return /^https?:\/\//.test(path) ? path : `${this.url}${path}`;
   }
 
   #verify(stampId: string, options: Pick<Call, 'headers' | 'signal'>): Promise<VerificationResult> {
-    return this.#access.exchange.send({ method: 'GET', path: `/api/v1/verify/v1/token/${encodeURIComponent(stampId)}`, ...options });
+    return this.#access.exchange.send({ method: 'GET', path: pathOf(stampId), ...options });
+  }
+
+  #download(stampId: string, part: 'token' | 'evidence', { signal }: CallOptions) {
+    return this.#access.exchange.fetchBytes({ method: 'GET', path: `${pathOf(stampId)}/${part}`, headers: { accept: '*/*' }, signal });
   }
 }
+
+const pathOf = (stampId: string): string => `/api/v1/verify/v1/token/${encodeURIComponent(stampId)}`;
 
 /** The code in front of a `reason`; undefined of a result that is valid. */
 export const reasonCodeOf = ({ reason }: Pick<VerificationResult, 'reason'>): ReasonCode | (string & {}) | undefined =>

@@ -1,5 +1,6 @@
+import { sha256 } from '@noble/hashes/sha2.js';
+import { bytesToHex } from '@noble/hashes/utils.js';
 import { QstampError } from './errors.ts';
-import { createSha256 } from './sha256.js';
 
 /** Bytes in memory or on their way; a stream is read once, piece by piece. */
 export type Content = Uint8Array | ArrayBuffer | Blob | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
@@ -19,9 +20,12 @@ interface Builtins {
 }
 const builtin = (globalThis as { process?: { getBuiltinModule?: Builtins } }).process?.getBuiltinModule;
 
+/** `crypto.subtle` would want the content whole, and a page that came over HTTPS. */
 function startHashing(): Hashing {
-  const hash = builtin?.('node:crypto').createHash('sha256');
-  return hash ? { update: (bytes) => hash.update(bytes), digest: () => hash.digest('hex') } : createSha256();
+  const native = builtin?.('node:crypto').createHash('sha256');
+  if (native) return { update: (bytes) => native.update(bytes), digest: () => native.digest('hex') };
+  const hash = sha256.create();
+  return { update: (bytes) => hash.update(bytes), digest: () => bytesToHex(hash.digest()) };
 }
 
 /** Octets of a file that are read at a time. */
@@ -37,11 +41,14 @@ async function* piecesOf(content: Content): AsyncGenerator<Uint8Array> {
   else throw new QstampError('the content must be bytes, a Blob or a stream; stampText takes a text, stampFile a path');
 }
 
-async function* readStream(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+/** A stream piece by piece. */
+export async function* readStream(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = stream.getReader();
   try {
     for (let read = await reader.read(); !read.done; read = await reader.read()) yield read.value;
   } finally {
+    // Nobody wants the rest, if there is one: a download ends here.
+    reader.cancel().catch(() => undefined);
     reader.releaseLock();
   }
 }
@@ -65,11 +72,15 @@ export const sha256OfFile = (file: FileSource): Promise<string> => sha256Of(cont
 
 /** The same, and the content as base64: in memory, so only what is to be sent. */
 export async function readWhole(content: Content): Promise<{ readonly sha256: string; readonly base64: string }> {
-  const pieces: Uint8Array<ArrayBuffer>[] = [];
-  for await (const piece of piecesOf(content)) pieces.push(new Uint8Array(piece));
-  const bytes = new Uint8Array(await new Blob(pieces).arrayBuffer());
+  const bytes = content instanceof Uint8Array ? content : await joined(piecesOf(content));
   // In slices: the arguments of one call are limited in number.
   let text = '';
   for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192));
   return { sha256: await sha256Of(bytes), base64: btoa(text) };
+}
+
+async function joined(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const copies: Uint8Array<ArrayBuffer>[] = [];
+  for await (const piece of pieces) copies.push(new Uint8Array(piece));
+  return new Uint8Array(await new Blob(copies).arrayBuffer());
 }

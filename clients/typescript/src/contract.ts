@@ -100,6 +100,14 @@ export interface VerificationResult {
   readonly advice?: string;
 }
 
+export interface EvidenceRenewal {
+  readonly token_id: string;
+  /** the content’s hash of the new algorithm */
+  readonly imprint: Imprint;
+  /** whether the evidence record covers that hash already; if not, the next daily run of renewals sees to it */
+  readonly is_renewed: boolean;
+}
+
 export interface WorkflowStartResponse {
   readonly workflow_id: string;
   /** opaque bearer token, returned only once */

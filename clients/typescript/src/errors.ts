@@ -122,12 +122,14 @@ const kinds: Readonly<Record<number, typeof ServiceError>> = {
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
-const placeOf = ({ loc, msg }: ValidationError): string => [loc.slice(1).join('.'), msg].filter((part) => part !== '').join(': ');
+/** Whoever answers: a proxy may say what it likes. */
+const faultOf = ({ loc, msg }: Partial<ValidationError>): string =>
+  [Array.isArray(loc) ? loc.slice(1).join('.') : '', textOf(msg) ?? ''].filter((part) => part !== '').join(': ');
 
 /** The error of a refusal, with the service's own sentence; of a 422, each fault. */
 export function errorOf(refusal: Refusal): ServiceError {
   const { status, body } = refusal;
   const { detail } = body;
-  const faults = Array.isArray(detail) ? (detail as ValidationError[]).map(placeOf).join('; ') : textOf(detail);
-  return new (kinds[status] ?? ServiceError)(`${status}: ${faults ?? 'the service gave no reason'}`, refusal);
+  const sentence = Array.isArray(detail) ? detail.map((item) => faultOf(Object(item))).join('; ') : textOf(detail);
+  return new (kinds[status] ?? ServiceError)(`${status}: ${sentence || 'the service gave no reason'}`, refusal);
 }

@@ -1,10 +1,11 @@
-import { errorOf, QstampError, ServiceUnreachable, UnexpectedAnswer } from './errors.ts';
+import { readStream } from './content.ts';
+import { errorOf, QstampError, type ServiceError, ServiceUnreachable, UnexpectedAnswer } from './errors.ts';
 
 /** How requests are sent, and sent again. */
 export interface ExchangeOptions {
   /** Where the service is; a path in front of its own is allowed. */
   readonly url: string;
-  /** For one try, in ms; 60 000 unless told. */
+  /** For one try, in ms; 60 000 unless told. Of a download it is the time until the first piece may come. */
   readonly timeoutMs?: number;
   /** Tries after the first; 4 unless told. */
   readonly maxRetries?: number;
@@ -18,16 +19,20 @@ export interface Call {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as JSON; a Blob as the bytes that it is. */
   readonly body?: unknown;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** An answer of JSON, as it came. */
-export interface Answer {
+/** An answer; what refuses is JSON, or the page of a proxy, whatever was asked for. */
+interface Answer {
   readonly status: number;
+  readonly headers: Headers;
   readonly body: unknown;
-  readonly retryAfterMs: number | undefined;
 }
+
+/** Takes what it wants of a good answer, within the time of a try. */
+type Read = (response: Response) => Promise<unknown>;
 
 export interface Exchange {
   readonly baseUrl: string;
@@ -37,6 +42,10 @@ export interface Exchange {
   send<T extends object>(call: Call): Promise<T>;
   /** The answers to a list, in its order; it is sent again while some are on their way. @throws as `send`, where all were refused as one */
   sendList(call: Call): Promise<readonly Readonly<Record<string, unknown>>[]>;
+  /** An answer of bytes, and the headers that it came with. @throws as `send` */
+  fetchBytes(call: Call): Promise<{ readonly bytes: Uint8Array<ArrayBuffer>; readonly headers: Headers }>;
+  /** An answer of bytes, as large as it likes, piece by piece. @throws as `send`; ServiceUnreachable too where it breaks off */
+  fetchPieces(call: Call): AsyncGenerator<Uint8Array>;
 }
 
 /** After these the same request may succeed; each carries a key or only reads, so that nothing is done twice. */
@@ -73,22 +82,30 @@ export function createExchange(options: ExchangeOptions): Exchange {
   const baseUrl = options.url.replace(/\/+$/, '');
   if (!/^https?:\/\//.test(baseUrl)) throw new QstampError(`url must begin with https:// or http://: ${options.url}`);
 
-  async function attempt({ method, path, headers, body, signal }: Call): Promise<Answer> {
+  async function attempt({ method, path, headers, body, signal }: Call, read: Read): Promise<Answer> {
     const send = options.fetch ?? globalThis.fetch;
-    const limits = [AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])];
-    const response = await send(`${baseUrl}${path}`, {
-      method,
-      headers: { accept: 'application/json', ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-      signal: AbortSignal.any(limits),
-    });
-    return { status: response.status, body: parsed(await response.text()), retryAfterMs: retryAfterMs(response.headers) };
+    // Not AbortSignal.timeout: a download goes on after its try has ended well.
+    const limit = new AbortController();
+    const timer = setTimeout(() => limit.abort(new DOMException(`no answer within ${timeoutMs / 1000} s`, 'TimeoutError')), timeoutMs);
+    const isBlob = body instanceof Blob;
+    const type = body !== undefined && { 'content-type': isBlob ? 'application/octet-stream' : 'application/json' };
+    try {
+      const response = await send(`${baseUrl}${path}`, {
+        method,
+        headers: { accept: 'application/json', ...type, ...headers },
+        ...(body !== undefined && { body: isBlob ? body : JSON.stringify(body) }),
+        signal: AbortSignal.any([limit.signal, ...(signal ? [signal] : [])]),
+      });
+      return { status: response.status, headers: response.headers, body: await (response.ok ? read : readJson)(response) };
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   /** An error: no answer came, for a reason that may pass. @throws the reason of the caller's own signal */
-  async function attemptOrCause(call: Call): Promise<Answer | Error> {
+  async function attemptOrCause(call: Call, read: Read): Promise<Answer | Error> {
     try {
-      return await attempt(call);
+      return await attempt(call, read);
     } catch (error) {
       if (call.signal?.aborted) throw error;
       return error instanceof Error ? error : new Error(String(error));
@@ -104,30 +121,36 @@ export function createExchange(options: ExchangeOptions): Exchange {
     return true;
   }
 
+  const unreachable = (cause: Error) => new ServiceUnreachable(`${baseUrl} cannot be reached: ${causeOf(cause)}`, { cause });
+
   /** Asks until the answer is one to keep, or there is no next try. */
-  async function ask(call: Call, mayPass: (answer: Answer) => boolean): Promise<Answer> {
+  async function ask(call: Call, mayPass: (answer: Answer) => boolean, read: Read = readJson): Promise<Answer> {
     for (let attempts = 0; ; attempts += 1) {
-      const answer = await attemptOrCause(call);
+      const answer = await attemptOrCause(call, read);
       if (answer instanceof Error) {
         if (await pause(attempts, undefined, call.signal)) continue;
-        throw new ServiceUnreachable(`${baseUrl} cannot be reached: ${causeOf(answer)}`, { cause: answer });
+        throw unreachable(answer);
       }
-      if (!mayPass(answer) || !(await pause(attempts, answer.retryAfterMs, call.signal))) return answer;
+      if (!mayPass(answer) || !(await pause(attempts, retryAfterMs(answer.headers), call.signal))) return answer;
     }
   }
 
-  const refusalOf = ({ status, body, retryAfterMs: ms }: Answer) =>
-    errorOf({ status, body: isObject(body) ? body : {}, retryAfterSeconds: ms === undefined ? undefined : ms / 1000 });
+  /** @throws ServiceError and its kinds */
+  async function askForSuccess(call: Call, read?: Read): Promise<Answer> {
+    const answer = await ask(call, isPassing, read);
+    if (isSuccess(answer)) return answer;
+    throw refusalOf(answer);
+  }
+
   const stranger = ({ path }: Call) => new UnexpectedAnswer(`what answers at ${baseUrl}${path} is not this service`);
 
   return {
     baseUrl,
     waitSeconds: Math.min(longestWaitSeconds, Math.floor(timeoutMs / 2_000)),
     async send<T extends object>(call: Call): Promise<T> {
-      const answer = await ask(call, isPassing);
-      if (!isSuccess(answer)) throw refusalOf(answer);
-      if (!isObject(answer.body)) throw stranger(call);
-      return answer.body as T;
+      const { body } = await askForSuccess(call);
+      if (!isObject(body)) throw stranger(call);
+      return body as T;
     },
     async sendList(call) {
       const answer = await ask(call, (each) => isPassing(each) || isUnfinished(each));
@@ -135,7 +158,27 @@ export function createExchange(options: ExchangeOptions): Exchange {
       if (Array.isArray(answer.body)) return answer.body.filter(isObject);
       throw isSuccess(answer) ? stranger(call) : refusalOf(answer);
     },
+    async fetchBytes(call) {
+      const { body, headers } = await askForSuccess(call, async (response) => new Uint8Array(await response.arrayBuffer()));
+      return { bytes: body as Uint8Array<ArrayBuffer>, headers };
+    },
+    async *fetchPieces(call) {
+      const { body } = await askForSuccess(call, async (response) => response.body);
+      try {
+        if (body) yield* readStream(body as ReadableStream<Uint8Array>);
+      } catch (error) {
+        if (call.signal?.aborted) throw error;
+        throw unreachable(error as Error);
+      }
+    },
   };
+}
+
+const readJson: Read = async (response) => parsed(await response.text());
+
+function refusalOf({ status, body, headers }: Answer): ServiceError {
+  const waitMs = retryAfterMs(headers);
+  return errorOf({ status, body: isObject(body) ? body : {}, retryAfterSeconds: waitMs === undefined ? undefined : waitMs / 1000 });
 }
 
 const isSuccess = ({ status }: Answer): boolean => status >= 200 && status < 300;
@@ -156,5 +199,8 @@ function parsed(text: string): unknown {
   }
 }
 
-/** What fetch hides behind "fetch failed". */
-const causeOf = ({ message, cause }: Error): string => (cause instanceof Error ? cause.message || String(cause) : message);
+/** What fetch hides behind "fetch failed"; of several addresses that were tried, there is a code only. */
+function causeOf({ message, cause }: Error & { cause?: unknown }): string {
+  if (!(cause instanceof Error)) return message;
+  return cause.message || ('code' in cause ? String(cause.code) : String(cause));
+}

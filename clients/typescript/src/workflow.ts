@@ -6,6 +6,7 @@ import type {
   WorkflowRedactResponse,
   WorkflowResendResponse,
   WorkflowStampResponse,
+  WorkflowStartResponse,
   WorkflowState,
 } from './contract.ts';
 import { QstampError } from './errors.ts';
@@ -91,6 +92,8 @@ export class OutputStamping<Made> {
 export class Workflow extends OutputStamping<WorkflowStampResponse> {
   readonly id: string;
   readonly token: string;
+  /** What the start was answered with: until when it is open, and where the link was mailed. Undefined of one that was opened again. */
+  readonly started: WorkflowStartResponse | undefined;
   /**
    * The same calls, answered as soon as the output is sure to be stamped and numbered: with the id of its stamp, or, where a key is used again, with
    * the output. `complete()` waits for all of them.
@@ -98,7 +101,7 @@ export class Workflow extends OutputStamping<WorkflowStampResponse> {
   readonly later: OutputStamping<AcceptedOutput | WorkflowStampResponse>;
   readonly #turns: Turns;
 
-  constructor(access: Access, { workflow_id, workflow_token }: WorkflowAccess) {
+  constructor(access: Access, { workflow_id, workflow_token }: WorkflowAccess, started?: WorkflowStartResponse) {
     const headers = { authorization: `Workflow ${workflow_token}` };
     const path = pathOf(workflow_id);
     /** The last call: the next begins after it, since their order is part of what the workflow proves. */
@@ -120,6 +123,7 @@ export class Workflow extends OutputStamping<WorkflowStampResponse> {
     super(turns);
     this.#turns = turns;
     this.later = new OutputStamping(turns, withoutWaiting);
+    this.started = started;
     this.id = workflow_id;
     this.token = workflow_token;
   }

@@ -92,6 +92,15 @@ class VerificationResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class EvidenceRenewal:
+    token_id: str
+    imprint: Imprint
+    """the content’s hash of the new algorithm"""
+    is_renewed: bool
+    """whether the evidence record covers that hash already; if not, the next daily run of renewals sees to it"""
+
+
+@dataclass(frozen=True, kw_only=True)
 class WorkflowStartResponse:
     workflow_id: str
     workflow_token: str
