@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { checkoutDir } from '../../scripts/stack/context.ts';
 import { runCommand as runProgram } from '../../scripts/stack/run-command.ts';
-import { type InstalledClient, installClient } from '../support/client-package.ts';
+import { dependency, type InstalledClient, installClient, offline } from '../support/client-package.ts';
 import { runCommand as runQstamp } from '../support/command.ts';
 import { listStampIds, sha256 } from '../support/requests.ts';
 import { runWithInput } from '../support/run-with-input.ts';
@@ -118,7 +118,7 @@ test('github-action: its steps stamp the artifacts, and the command verifies the
   const { runs } = parse(readFileSync(join(action, 'action.yml'), 'utf8')) as { runs: { steps: Step[] } };
   const [, install, stamp] = runs.steps;
   // Where the package would come from the registry.
-  await runProgram('npm', ['install', '--offline', '--no-save', '--no-audit', '--no-fund', installed.archive], { cwd: action });
+  await runProgram('npm', ['install', ...offline, '--no-save', installed.archive, dependency], { cwd: action });
   const inputs: Record<string, string> = { url: service.url, 'service-token': serviceToken, files: 'dist/*.tgz\n\ndist/*.w*\n' };
   const runner = {
     // As after the step that sets up Node.

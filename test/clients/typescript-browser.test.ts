@@ -12,9 +12,14 @@ beforeAll(async () => {
 });
 afterAll(() => installed?.dispose());
 
+/** What a bundler does, or a page without one. */
+const importMap = JSON.stringify({
+  imports: { '@qstamp/client': '/modules/@qstamp/client/dist/index.js', '@noble/hashes/': '/modules/@noble/hashes/' },
+});
+
 /** What a page does with the package; `dropped` is the element of a file. */
 const script = `
-  import { Qstamp, requireValid } from '/package/index.js';
+  import { Qstamp, requireValid } from '@qstamp/client';
   const qstamp = new Qstamp({ url: location.origin });
   document.querySelector('input').addEventListener('change', async ({ target }) => {
     try {
@@ -34,11 +39,14 @@ test('in a browser, where Node has nothing: a file is hashed on the page, stampe
     const page = await browser.newPage();
     // The page of somebody's application, on the origin of the service as behind a proxy of theirs.
     await page.route(`${service.url}/app`, (route) =>
-      route.fulfill({ contentType: 'text/html', body: `<!doctype html><input type="file"><script type="module">${script}</script>` }),
+      route.fulfill({
+        contentType: 'text/html',
+        body: `<!doctype html><script type="importmap">${importMap}</script><input type="file"><script type="module">${script}</script>`,
+      }),
     );
-    await page.route(`${service.url}/package/*`, (route) => {
-      const name = new URL(route.request().url()).pathname.replace('/package/', '');
-      const body = readFileSync(join(installed.folder, 'node_modules/@qstamp/client/dist', name));
+    await page.route(`${service.url}/modules/**`, (route) => {
+      const name = new URL(route.request().url()).pathname.replace('/modules/', '');
+      const body = readFileSync(join(installed.folder, 'node_modules', name));
       return route.fulfill({ contentType: 'text/javascript', body });
     });
     await page.goto(`${service.url}/app`);

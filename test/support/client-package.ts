@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -16,6 +16,10 @@ export interface InstalledClient {
   dispose(): void;
 }
 
+/** As where there is no registry: what the package depends on comes from this checkout. */
+export const offline = ['--offline', '--no-audit', '--no-fund', '--install-links'];
+export const dependency = join(checkoutDir, 'node_modules/@noble/hashes');
+
 /** Packs the client of a checkout as `npm publish` would, and installs the package into an empty folder. */
 export async function installClient(): Promise<InstalledClient> {
   const place = mkdtempSync(join(tmpdir(), 'qstamp-client-'));
@@ -26,6 +30,8 @@ export async function installClient(): Promise<InstalledClient> {
     cpSync(join(checkoutDir, 'clients/typescript'), source, { recursive: true });
     rmSync(join(source, 'dist'), { recursive: true, force: true });
     cpSync(join(checkoutDir, 'tsconfig.json'), join(place, 'tsconfig.json'));
+    mkdirSync(join(source, 'node_modules/@noble'), { recursive: true });
+    symlinkSync(dependency, join(source, 'node_modules/@noble/hashes'));
     const env = { ...process.env, PATH: `${join(checkoutDir, 'node_modules/.bin')}${delimiter}${process.env.PATH}` };
     await runCommand('npm', ['pack', '--ignore-scripts=false', '--pack-destination', place], { cwd: source, env });
     const [packed = ''] = readdirSync(place).filter((name) => name.endsWith('.tgz'));
@@ -33,7 +39,7 @@ export async function installClient(): Promise<InstalledClient> {
     const folder = join(place, 'app');
     mkdirSync(folder);
     writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }');
-    await runCommand('npm', ['install', '--offline', '--no-audit', '--no-fund', archive], { cwd: folder, env });
+    await runCommand('npm', ['install', ...offline, archive, dependency], { cwd: folder, env });
     const entry = pathToFileURL(join(folder, 'node_modules/@qstamp/client/dist/index.js')).href;
     return { folder, archive, load: () => import(entry), dispose };
   } catch (error) {

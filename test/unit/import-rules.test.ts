@@ -48,6 +48,9 @@ describe('the check of the rules', () => {
   const planted: readonly (readonly [from: string, target: string, rule: string])[] = [
     ['src/a.ts', 'src/shared/domain/a.ts', 'rule 1, every source file'],
     ['src/api/stamps/a.ts', 'scripts/stack/b.ts', 'rule 1, the service imports only'],
+    ['src/workers/webhooks/a.ts', 'clients/typescript/src/index.ts', 'rule 1, only the command imports a client'],
+    ['src/cli/a.ts', 'clients/typescript/src/exchange.ts', 'rule 1, only the command imports a client'],
+    ['src/cli/a.ts', 'undici', 'rule 3, only in src/workers'],
     ['src/api/stamps/a.ts', 'src/workers/providers/a.ts', 'rule 1, api may import only'],
     ['src/shared/store/a.ts', 'src/api/stamps/a.ts', 'rule 1, shared may import only'],
     ['src/shared/runtime/a.ts', 'src/shared/loose.ts', 'rule 1, a module of shared'],
@@ -112,6 +115,7 @@ describe('the check of the rules', () => {
   test.each([
     ['rule 3', 'src/api/app.ts', 'const a = process.env.HOME;'],
     ['rule 3', 'src/api/stamps/a.ts', 'const answer = await fetch(url);'],
+    ['rule 3', 'src/cli/a.ts', 'const answer = await fetch(url);'],
     ['rule 7', 'src/api/stamps/a.ts', 'const body = z.object({ hash: z.string() });'],
     ['rule 8', 'src/api/stamps/a.ts', 'readFileSync(settings.auth.passwordFile)'],
   ])('finds what breaks %s in %s: %s', (rule, path, source) => {

@@ -50,7 +50,7 @@ async function renewOne(file: string, client: Client, { terminal }: Context): Pr
 }
 
 /** A record that is there is an older one of the same stamp, or can be fetched again. */
-async function replace(path: string, bytes: Buffer): Promise<void> {
+async function replace(path: string, bytes: Uint8Array): Promise<void> {
   const written = `${path}.tmp`;
   try {
     await writeFile(written, bytes, { flush: true });

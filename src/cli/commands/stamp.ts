@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { copyFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { stampTiers } from '../../shared/domain/tiers.ts';
@@ -120,9 +119,10 @@ function checkUnchanged(record: StampRecord, { imprint }: DigestedInput, recordP
 }
 
 async function requestStamp(input: DigestedInput, { tier, metadata }: StampOptions, client: Client): Promise<StampAnswer> {
-  const given = input.content === undefined ? { hash: input.imprint.digest } : { content_b64: input.content.toString('base64') };
-  const stamp = await client.stamp({ ...given, tier, ...(metadata && { metadata }) }, randomUUID());
-  if (stamp.content_sha256 === input.imprint.digest) return stamp;
+  const options = { tier, ...(metadata && { metadata }) };
+  const { content, imprint } = input;
+  const stamp = await (content === undefined ? client.stampHash(imprint.digest, options) : client.sealContent(content, options));
+  if (stamp.content_sha256 === imprint.digest) return stamp;
   throw new CommandFailure(exitCodes.file, 'the service stamped another content than this');
 }
 

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { basename, extname } from 'node:path';
 import type { Client } from '../client.ts';
 import type { Command } from '../command.ts';
@@ -78,8 +77,7 @@ async function addOutput(path: string, options: AddOptions, client: Client, term
   };
   const { imprint, bytes } = await digestFile(path, { onBytes });
   const sha256 = imprint.digest;
-  const request = { output_hash: sha256, output_type, ...(metadata && { output_metadata: metadata }) };
-  const output = await client.addOutput(workflow, request, randomUUID());
+  const output = await client.addOutput(workflow, sha256, { output_type, ...(metadata && { output_metadata: metadata }) });
   const { workflow_id } = workflow;
   const common = { qstamp: 1, file: basename(path), bytes, sha256, service: client.baseUrl } as const;
   const record: StampRecord = { ...common, kind: 'workflow_output', workflow_id, output, token: null };

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { open, rm } from 'node:fs/promises';
 import type { WorkflowStateResponse } from '../../shared/contract/workflow.ts';
 import { workflowTiers } from '../../shared/domain/tiers.ts';
@@ -35,7 +34,7 @@ export const workflowStart: Command = {
     }
     const briefing_hash = 'sha256' in briefing ? briefing.sha256 : (await digestInput(briefing.file, stdin)).imprint.digest;
     const request = { user_email: email, agent_id: agent, briefing_hash, tier, ...(metadata && { briefing_metadata: metadata }) };
-    const { workflow_token, ...started } = await client.startWorkflow(request, randomUUID());
+    const { workflow_token, ...started } = await client.startWorkflow(request);
     const { workflow_id, expires_at } = started;
     const saved: WorkflowFile = { qstamp: 1, kind: 'workflow', service: client.baseUrl, workflow_id, workflow_token, expires_at };
     await saveJson(path, saved, {
@@ -55,9 +54,15 @@ export const workflowStart: Command = {
 function requestedOf({ email, agent, briefing: file, 'briefing-hash': sha256 }: OptionValues) {
   if (email === undefined || agent === undefined) throw misuse('--email and --agent are needed');
   if (file !== undefined && sha256 === undefined) return { email, agent, briefing: { file } };
-  // The interface asks lower case of some hashes only (W17); a service that is older asks it of all.
-  if (file === undefined && sha256 !== undefined) return { email, agent, briefing: { sha256: sha256.toLowerCase() } };
+  if (file === undefined && sha256 !== undefined) return { email, agent, briefing: { sha256: hashOf(sha256) } };
   throw misuse('exactly one of --briefing and --briefing-hash is needed');
+}
+
+/** @throws CommandFailure `usage` */
+function hashOf(sha256: string): string {
+  if (!/^[0-9a-f]{64}$/i.test(sha256)) throw misuse('--briefing-hash takes 64 hexadecimal characters');
+  // The interface asks lower case of some hashes only (W17); a service that is older asks it of all.
+  return sha256.toLowerCase();
 }
 
 export const workflowStatus: Command = {
@@ -111,7 +116,7 @@ export const workflowResend: Command = {
   options: { workflow: workflowOption },
   run: async (_operands, values, { terminal, connect }) => {
     const workflow = await openWorkflow(values);
-    const answer = await connect().resendLink(workflow, randomUUID());
+    const answer = await connect().resendLink(workflow);
     terminal.result(answer, `workflow ${workflow.workflow_id}: a new link is mailed to ${answer.otp_sent_to}; the one before has ended`);
     return exitCodes.ok;
   },
@@ -124,7 +129,7 @@ export const workflowComplete: Command = {
   options: { workflow: workflowOption },
   run: async (_operands, values, { terminal, connect }) => {
     const client = connect();
-    const completed = await client.completeWorkflow(await openWorkflow(values), randomUUID());
+    const completed = await client.completeWorkflow(await openWorkflow(values));
     const { workflow_id, output_count, completed_at, verify_url } = completed;
     terminal.result(completed, `the service completed workflow ${workflow_id} at ${completed_at} with ${countOf(output_count, 'output')}`, [
       `anyone may check it at ${client.addressOf(verify_url)}`,
@@ -150,7 +155,7 @@ export const workflowBundle: Command = {
     const workflowId = id ?? (await openWorkflow(values)).workflow_id;
     const path = values.out ?? `workflow-${workflowId}.zip`;
     const client = connect();
-    const bytes = await save(path, client.fetchEvidence(workflowId), (count) => terminal.progress(`${path}: ${readableSize(count)} saved`));
+    const bytes = await save(path, client.fetchBundle(workflowId), (count) => terminal.progress(`${path}: ${readableSize(count)} saved`));
     terminal.result(
       { workflow_id: workflowId, bundle: path, bytes },
       `workflow ${workflowId}: its evidence is saved as ${path} (${readableSize(bytes)})`,
@@ -195,7 +200,7 @@ export const workflowRedact: Command = {
     const workflow = await openWorkflow(values);
     const { workflow_id } = workflow;
     await confirm(values, ask, `Erase the e-mail address of workflow ${workflow_id}? This cannot be undone.`);
-    const redacted = await connect().redactWorkflow(workflow, randomUUID());
+    const redacted = await connect().redactWorkflow(workflow);
     terminal.result(redacted, `workflow ${workflow_id}: the service erased the e-mail address; outputs and proofs stay`);
     return exitCodes.ok;
   },
