@@ -1,7 +1,23 @@
-/** `npm run clients`: writes what the clients in `clients` have from the contract of the service. A test compares them. */
+/**
+ * `npm run clients`: writes what the clients in `clients` have from the contract of the service, and the synchronous half of the Python client where the
+ * asynchronous one has changed. A test compares both.
+ */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { clientFiles } from './clients/files.ts';
+import { staleModules, writeSyncHalf } from './clients/python-halves.ts';
 import { checkoutDir } from './stack/context.ts';
+import { runScript } from './stack/interrupt.ts';
+import { createTemporaryContext } from './stack/stack.ts';
 
-for (const [path, content] of clientFiles()) writeFileSync(join(checkoutDir, path), content);
+await runScript(async (signal) => {
+  for (const [path, content] of clientFiles()) writeFileSync(join(checkoutDir, path), content);
+  if (staleModules().length === 0) return 0;
+  const { context, dispose } = createTemporaryContext(signal);
+  try {
+    await writeSyncHalf(context);
+  } finally {
+    dispose();
+  }
+  return 0;
+});

@@ -1,9 +1,11 @@
 """The client of qstamp: RFC 3161 time-stamps for files, texts and the outputs of agents."""
 
-from .async_client import AsyncQstamp
-from .async_workflow import AsyncWorkflow
-from .client import Qstamp
-from .content import sha256_of, sha256_of_file
+from ._async.client import AsyncQstamp
+from ._async.workflow import AsyncWorkflow
+from ._sync.client import Qstamp
+from ._sync.workflow import Workflow
+from .calls import Outcome
+from .content import OutputToStamp, sha256_of, sha256_of_file
 from .contract import (
     AcceptedOutput,
     AcceptedStamp,
@@ -37,11 +39,8 @@ from .errors import (
     UnexpectedAnswer,
     WebhookRefused,
 )
-from .exchange import Outcome
 from .verdict import reason_code_of, require_valid
 from .webhook import verify_webhook
-from .workflow import Workflow
-from .workflow_operations import OutputToStamp
 
 __all__ = [
     "AcceptedOutput",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from typing import BinaryIO, Union
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Union
 
 from .errors import QstampError
 
@@ -13,6 +15,9 @@ FileSource = Union[str, "os.PathLike[str]", BinaryIO]
 """A file: its path, or one that is open for reading bytes."""
 
 Bytes = Union[bytes, bytearray, memoryview]
+
+HashToStamp = Union[str, tuple[str, Mapping[str, str]]]
+"""One of many: its hash, or its hash and metadata."""
 
 _PIECE = 1024 * 1024
 
@@ -47,3 +52,19 @@ def checked_hash(sha256: str) -> str:
     if not re.fullmatch("[0-9a-f]{64}", lower):
         raise QstampError("a SHA-256 takes 64 hexadecimal characters")
     return lower
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputToStamp:
+    """One of many outputs: its hash and type."""
+
+    output_hash: str
+    output_type: str
+    output_metadata: Mapping[str, Any] | None = None
+    callback_url: str | None = None
+    """Where a signed webhook tells of the output; with a service token only."""
+
+    def as_body(self) -> dict[str, Any]:
+        body: dict[str, Any] = {"output_hash": checked_hash(self.output_hash), "output_type": self.output_type}
+        body |= {} if self.output_metadata is None else {"output_metadata": dict(self.output_metadata)}
+        return body if self.callback_url is None else {**body, "callback_url": self.callback_url}

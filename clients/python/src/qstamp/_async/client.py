@@ -1,21 +1,29 @@
-"""The client for tasks of asyncio."""
+"""The client."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 
-from . import operations
-from .async_stamping import AsyncStamping
-from .async_workflow import AsyncWorkflow
-from .content import Bytes, FileSource
-from .contract import AcceptedOutput, AcceptedStamp, StampToken, VerificationResult, WorkflowTier
-from .exchange import Settings, longest_wait
-from .version import USER_AGENT
+from ..calls import ACCEPTED, STAMPED, Call, keyed
+from ..content import Bytes, FileSource, checked_hash, sha256_of, sha256_of_file
+from ..contract import AcceptedOutput, AcceptedStamp, StampToken, VerificationResult, WorkflowStartResponse, WorkflowTier
+from ..errors import QstampError
+from ..verdict import reason_code_of
+from ..version import USER_AGENT
+from ..waiting import async_sleep, async_work
+from .exchange import AsyncExchange
+from .stamping import AsyncStamping
+from .workflow import AsyncWorkflow
+
+# Between looks for a stamp that the service does not expect, in seconds.
+_LOOK = 1.0
 
 
 class AsyncQstamp(AsyncStamping[StampToken]):
@@ -37,15 +45,15 @@ class AsyncQstamp(AsyncStamping[StampToken]):
         http: httpx.AsyncClient | None = None,
     ) -> None:
         http = http or httpx.AsyncClient(timeout=timeout, headers={"user-agent": USER_AGENT})
-        settings = Settings(url, service_token, max_retries, max_wait, longest_wait(http.timeout))
-        super().__init__(settings, http, operations.STAMPED)
-        self.later: AsyncStamping[AcceptedStamp | StampToken] = AsyncStamping(settings, http, operations.ACCEPTED)
+        exchange = AsyncExchange(url, service_token, http, max_retries, max_wait)
+        super().__init__(exchange, STAMPED)
+        self.later: AsyncStamping[AcceptedStamp | StampToken] = AsyncStamping(exchange, ACCEPTED)
         """The same calls, answered as soon as the stamp is sure to be made: with its id and address, or, where a key is
         used again, with the stamp. `until_stamped` waits for it, here or elsewhere."""
 
     async def close(self) -> None:
         """Closes its connections."""
-        await self._http.aclose()
+        await self._exchange.http.aclose()
 
     async def __aenter__(self) -> AsyncQstamp:
         return self
@@ -55,20 +63,32 @@ class AsyncQstamp(AsyncStamping[StampToken]):
 
     async def verify(self, stamp_id: str) -> VerificationResult:
         """What the service says of a stamp. To judge it without the service, use the `qstamp` command or a bundle."""
-        return await self._run(operations.verify(self._settings, stamp_id))
+        return await self._verify(stamp_id, 0)
 
     async def until_stamped(self, stamp: str | AcceptedStamp | AcceptedOutput | StampToken, *, timeout: float | None = None) -> VerificationResult:
         """What the service says of a stamp that is on its way, once it is there. Raises TimeoutError after `timeout` seconds."""
         stamp_id = stamp if isinstance(stamp, str) else stamp.token_id
-        return await self._run(operations.until_stamped(self._settings, stamp_id, timeout))
+        longest_wait = self._exchange.longest_wait
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            asked_at = time.monotonic()
+            wait = longest_wait if deadline is None else max(0, min(longest_wait, int(deadline - asked_at)))
+            result = await self._verify(stamp_id, wait)
+            if reason_code_of(result) != "unknown_token_id":
+                return result
+            pause = max(0.0, asked_at + _LOOK - time.monotonic())
+            if deadline is not None and time.monotonic() + pause > deadline:
+                raise TimeoutError(f"the stamp is not there after {timeout} s")
+            await async_sleep(pause)
 
     async def verify_token(self, token: str, *, sha256: str | None = None) -> VerificationResult:
         """What the service says of a time-stamp token; with a hash, whether the token is for that."""
-        return await self._run(operations.verify_token(self._settings, token, sha256))
+        body = {"token": token, **({} if sha256 is None else {"hash": sha256.lower()})}
+        return await self._exchange.send(Call("POST", "/api/v1/verify/v1/raw", body=body), VerificationResult)
 
     async def verify_file(self, file: FileSource, stamp: StampToken) -> VerificationResult:
         """Whether the service's stamp is for this file, as it is now; the file is hashed here."""
-        return await self._run(operations.verify_file(self._settings, file, stamp.token))
+        return await self.verify_token(stamp.token, sha256=await async_work(sha256_of_file, file))
 
     async def start_workflow(
         self,
@@ -83,13 +103,21 @@ class AsyncQstamp(AsyncStamping[StampToken]):
         idempotency_key: str | None = None,
     ) -> AsyncWorkflow:
         """Starts a workflow: the client gets a mail with a link. Of the briefing only the hash is sent."""
+        if (briefing is None) == (briefing_hash is None):
+            raise QstampError("give one of briefing and briefing_hash")
+        content = briefing.encode() if isinstance(briefing, str) else briefing
+        hashed = checked_hash(briefing_hash or "") if content is None else sha256_of(content)
         fields = {"user_email": user_email, "agent_id": agent_id, "briefing_metadata": briefing_metadata, "tier": tier, "callback_url": callback_url}
-        started = await self._run(operations.start_workflow(self._settings, briefing, briefing_hash, fields, idempotency_key))
+        body = {**{name: value for name, value in fields.items() if value is not None}, "briefing_hash": hashed}
+        # Who is to be told by a webhook must be known.
+        known = {} if callback_url is None else self._exchange.authorization
+        call = Call("POST", "/api/v1/workflow/start", {**known, **keyed(idempotency_key)}, body)
+        started = await self._exchange.send(call, WorkflowStartResponse)
         return self.open_workflow(started.workflow_id, started.workflow_token)
 
     def open_workflow(self, workflow_id: str, workflow_token: str) -> AsyncWorkflow:
         """A workflow that was started before, perhaps elsewhere."""
-        return AsyncWorkflow(self._settings, self._http, workflow_id, workflow_token)
+        return AsyncWorkflow(self._exchange, workflow_id, workflow_token)
 
     @asynccontextmanager
     async def workflow(
@@ -120,4 +148,8 @@ class AsyncQstamp(AsyncStamping[StampToken]):
 
     def address_of(self, path: str) -> str:
         """An address of an answer, as an absolute one."""
-        return path if path.startswith(("https://", "http://")) else f"{self._settings.url}{path}"
+        return path if path.startswith(("https://", "http://")) else f"{self._exchange.url}{path}"
+
+    async def _verify(self, stamp_id: str, wait: int) -> VerificationResult:
+        headers = {"prefer": f"wait={wait}"} if wait > 0 else {}
+        return await self._exchange.send(Call("GET", f"/api/v1/verify/v1/token/{quote(stamp_id, safe='')}", headers), VerificationResult)

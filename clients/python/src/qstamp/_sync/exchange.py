@@ -1,0 +1,100 @@
+# Made by `npm run clients` of _async/exchange.py. Do not edit it. Check: a9653da6596c3558b7ddb128ad1ff258
+"""How requests are sent, and sent again."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import httpx
+
+from ..calls import Call, Manner, Outcome, is_passing, is_unfinished, json_of, outcome_of, refusal_of, retry_after
+from ..errors import QstampError, ServiceUnreachable, UnexpectedAnswer
+from ..reading import read
+from ..waiting import sleep
+
+T = TypeVar("T")
+
+_FIRST_BACK_OFF = 0.25
+
+
+class Exchange:
+    """Asks one service. `longest_wait`: how long it may be asked to wait before it answers, in seconds; one try is given up soon after."""
+
+    def __init__(self, url: str, service_token: str | None, http: httpx.Client, max_retries: int, max_wait: float) -> None:
+        if not url.startswith(("https://", "http://")):
+            raise QstampError(f"url must begin with https:// or http://: {url}")
+        self.url = url.rstrip("/")
+        self.is_agent = service_token is None
+        self.authorization = {} if service_token is None else {"x-service-token": service_token}
+        self.http = http
+        self.longest_wait = 10 if http.timeout.read is None else min(10, int(http.timeout.read / 2))
+        self._max_retries = max_retries
+        self._max_wait = max_wait
+
+    def ask(self, call: Call, manner: Manner[T]) -> T:
+        """The answer of a call that succeeded. Raises ServiceError and its kinds, ServiceUnreachable, UnexpectedAnswer."""
+        response = self._answer(replace(call, headers={**call.headers, **manner.headers}), is_passing)
+        if not response.is_success:
+            raise refusal_of(response)
+        return manner.read(json_of(response))
+
+    def send(self, call: Call, kind: type[T]) -> T:
+        """The same of a call that has one kind of answer."""
+        return self.ask(call, Manner(lambda body: read(kind, body)))
+
+    def send_in_pieces(
+        self, items: Sequence[Any], size: int, key: str | None, call_of: Callable[[str | None], Call], manner: Manner[T]
+    ) -> list[Outcome[T]]:
+        """Sends a list in pieces, one after the other.
+
+        When a piece is refused as one, it and all that come after it have that error: what was made before is told all the same.
+        """
+        outcomes: list[Outcome[T]] = []
+        for index, start in enumerate(range(0, len(items), size)):
+            call = replace(call_of(None if key is None else f"{key}:{index}"), body=items[start : start + size])
+            try:
+                outcomes += self._ask_list(call, manner)
+            except QstampError as error:
+                if index == 0:
+                    raise
+                return outcomes + [Outcome(error=error)] * (len(items) - len(outcomes))
+        return outcomes
+
+    def _ask_list(self, call: Call, manner: Manner[T]) -> list[Outcome[T]]:
+        """The outcomes of a list, in its order; it is sent again while some are on their way. Raises as `ask`, where all were refused as one."""
+        asked = replace(call, headers={**call.headers, **manner.headers})
+        response = self._answer(asked, lambda each: is_passing(each) or is_unfinished(each))
+        # A list of which nothing is finished comes with 504: each item names its address.
+        items = json_of(response)
+        if isinstance(items, list):
+            return [outcome_of(item, manner) for item in items]
+        raise UnexpectedAnswer(f"what answers at {self.url}{call.path} is not this service") if response.is_success else refusal_of(response)
+
+    def _answer(self, call: Call, may_pass: Callable[[httpx.Response], bool]) -> httpx.Response:
+        """Asks until the answer is one to keep, or there is no next try."""
+        content = None if call.body is None else json.dumps(call.body).encode()
+        headers = {"accept": "application/json", **({} if content is None else {"content-type": "application/json"}), **call.headers}
+        attempts = 0
+        while True:
+            try:
+                response = self.http.request(call.method, f"{self.url}{call.path}", headers=headers, content=content)
+            except httpx.TransportError as error:
+                if not self._pause(attempts, None):
+                    raise ServiceUnreachable(f"{self.url} cannot be reached: {str(error) or type(error).__name__}") from error
+            else:
+                if not may_pass(response) or not self._pause(attempts, retry_after(response)):
+                    return response
+            attempts += 1
+
+    def _pause(self, attempts: int, told: float | None) -> bool:
+        """Waits for the next try; False: there is none."""
+        # A Retry-After is kept; without one clients that failed together shall not come back together.
+        seconds = _FIRST_BACK_OFF * 2**attempts * random.uniform(0.5, 1) if told is None else told
+        if attempts >= self._max_retries or seconds > self._max_wait:
+            return False
+        sleep(seconds)
+        return True

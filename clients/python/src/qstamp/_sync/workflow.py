@@ -1,0 +1,162 @@
+# Made by `npm run clients` of _async/workflow.py. Do not edit it. Check: bd3d902888036081b2f1ff56b4574ba5
+"""A workflow under way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote
+
+from ..calls import ACCEPTED_OUTPUT, NUMBERED, Call, Manner, Outcome, keyed
+from ..content import Bytes, FileSource, OutputToStamp, sha256_of, sha256_of_file
+from ..contract import (
+    AcceptedOutput,
+    WorkflowCompleteResponse,
+    WorkflowRedactResponse,
+    WorkflowResendResponse,
+    WorkflowStampResponse,
+    WorkflowState,
+)
+from ..errors import QstampError
+from ..waiting import Lock, sleep, work
+from .exchange import Exchange
+
+M = TypeVar("M")
+
+# Between looks for the link that is to be opened, in seconds.
+_LOOK = 2.0
+
+# The most outputs of one request, so that they fit into the limits of a minute.
+_MOST_OF_A_WORKFLOW = 100
+
+
+class OutputStamping(Generic[M]):
+    """Stamps outputs; they are numbered in the order of the calls, of several tasks or threads too."""
+
+    def __init__(self, exchange: Exchange, workflow_id: str, workflow_token: str, turn: Lock, manner: Manner[M]) -> None:
+        self._exchange = exchange
+        self._path = f"/api/v1/workflow/{quote(workflow_id, safe='')}"
+        self._authorization = {"authorization": f"Workflow {workflow_token}"}
+        self._turn = turn
+        """Who has it makes the next output: their order is part of what the workflow proves."""
+        self._manner = manner
+
+    def stamp_hash(
+        self,
+        sha256: str,
+        *,
+        output_type: str,
+        output_metadata: Mapping[str, Any] | None = None,
+        callback_url: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> M:
+        """Stamps a hash as the next output."""
+        return self._stamp(lambda: sha256, output_type, output_metadata, callback_url, idempotency_key)
+
+    def stamp_file(
+        self,
+        file: FileSource,
+        *,
+        output_type: str,
+        output_metadata: Mapping[str, Any] | None = None,
+        callback_url: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> M:
+        """Stamps a file as the next output; only its hash is sent."""
+        return self._stamp(lambda: sha256_of_file(file), output_type, output_metadata, callback_url, idempotency_key)
+
+    def stamp_bytes(
+        self,
+        content: Bytes,
+        *,
+        output_type: str,
+        output_metadata: Mapping[str, Any] | None = None,
+        callback_url: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> M:
+        """Stamps bytes as the next output; only their hash is sent."""
+        return self._stamp(lambda: sha256_of(content), output_type, output_metadata, callback_url, idempotency_key)
+
+    def stamp_text(
+        self,
+        text: str,
+        *,
+        output_type: str = "text",
+        output_metadata: Mapping[str, Any] | None = None,
+        callback_url: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> M:
+        """Stamps a text, as UTF-8, as the next output; only its hash is sent."""
+        return self._stamp(lambda: sha256_of(text.encode()), output_type, output_metadata, callback_url, idempotency_key)
+
+    def stamp_many(self, outputs: Iterable[OutputToStamp], *, idempotency_key: str | None = None) -> list[Outcome[M]]:
+        """Stamps many hashes as the next outputs, numbered in this order; each succeeds or fails for itself."""
+        given = list(outputs)
+
+        def call(key: str | None) -> Call:
+            return self._post("stamps", key, given)
+
+        items = [output.as_body() for output in given]
+        with self._turn:
+            return self._exchange.send_in_pieces(items, _MOST_OF_A_WORKFLOW, idempotency_key, call, self._manner)
+
+    def _stamp(
+        self, sha256: Callable[[], str], output_type: str, output_metadata: Mapping[str, Any] | None, callback_url: str | None, key: str | None
+    ) -> M:
+        with self._turn:
+            output_hash = work(sha256)
+            output = OutputToStamp(output_hash=output_hash, output_type=output_type, output_metadata=output_metadata, callback_url=callback_url)
+            return self._exchange.ask(self._post("stamp", key, [output], output.as_body()), self._manner)
+
+    def _post(self, operation: str, key: str | None, outputs: Sequence[OutputToStamp] = (), body: object = None) -> Call:
+        # Who is to be told by a webhook must be known.
+        known = self._exchange.authorization if any(output.callback_url for output in outputs) else {}
+        return Call("POST", f"{self._path}/{operation}", {**self._authorization, **keyed(key), **known}, body)
+
+
+class Workflow(OutputStamping[WorkflowStampResponse]):
+    """A workflow under way. Outputs are numbered in the order of the calls, of several tasks or threads too."""
+
+    def __init__(self, exchange: Exchange, workflow_id: str, workflow_token: str) -> None:
+        self.id = workflow_id
+        self.token = workflow_token
+        """A secret: it is told once, and is the only access to this workflow."""
+        self.page_url = f"{exchange.url}/workflow/{workflow_id}"
+        turn = Lock()
+        super().__init__(exchange, workflow_id, workflow_token, turn, NUMBERED)
+        self.later: OutputStamping[AcceptedOutput | WorkflowStampResponse] = OutputStamping(
+            exchange, workflow_id, workflow_token, turn, ACCEPTED_OUTPUT
+        )
+        """The same calls, answered as soon as the output is sure to be stamped and numbered: with the id of its stamp, or,
+        where a key is used again, with the output. `complete` waits for all of them."""
+
+    def state(self) -> WorkflowState:
+        """Where it stands."""
+        return self._exchange.send(Call("GET", self._path, self._authorization), WorkflowState)
+
+    def until_confirmed(self, *, timeout: float | None = None) -> WorkflowState:
+        """Returns when the client has opened the link in the mail. Raises TimeoutError after `timeout` seconds."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            state = self.state()
+            if state.confirmed_at is not None:
+                return state
+            if state.status != "pending":
+                raise QstampError(f"the workflow is {state.status}, and nobody opened the link")
+            if deadline is not None and time.monotonic() + _LOOK > deadline:
+                raise TimeoutError(f"nobody opened the link within {timeout} s")
+            sleep(_LOOK)
+
+    def complete(self, *, idempotency_key: str | None = None) -> WorkflowCompleteResponse:
+        """Closes it under one Merkle root. Completing again gives the same answer."""
+        with self._turn:
+            return self._exchange.send(self._post("complete", idempotency_key), WorkflowCompleteResponse)
+
+    def resend_link(self, *, idempotency_key: str | None = None) -> WorkflowResendResponse:
+        """Mails a new link and ends the old one."""
+        return self._exchange.send(self._post("resend", idempotency_key), WorkflowResendResponse)
+
+    def redact(self, *, idempotency_key: str | None = None) -> WorkflowRedactResponse:
+        """Erases the client's e-mail address, the agent's id and all metadata, for good."""
+        return self._exchange.send(self._post("redact-pii", idempotency_key), WorkflowRedactResponse)

@@ -1,0 +1,118 @@
+"""Requests and their answers: all of it that does not wait."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from typing import Any, Generic, TypeVar
+
+import httpx
+
+from .contract import AcceptedOutput, AcceptedStamp, StampToken, WorkflowStampResponse
+from .errors import QstampError, ServiceError, error_of
+from .reading import read
+
+T = TypeVar("T")
+
+# After these the same request may succeed; each carries a key or only reads, so that nothing is done twice.
+_PASSING = (408, 429, 503, 504)
+
+
+@dataclass(frozen=True)
+class Call:
+    method: str
+    path: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: object = None
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[T]):
+    """What became of one of many: made, or why it was not."""
+
+    made: T | None = None
+    error: QstampError | None = None
+
+    def result(self) -> T:
+        """What was made. Raises the error where nothing was."""
+        if self.made is None:
+            raise self.error or QstampError("nothing was made")
+        return self.made
+
+
+@dataclass(frozen=True)
+class Manner(Generic[T]):
+    """How something is asked for: with which headers, and how what is answered is read."""
+
+    read: Callable[[object], T]
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def _is_accepted(body: object) -> bool:
+    """Whether an answer says that something is on its way."""
+    return isinstance(body, dict) and body.get("status") == "accepted"
+
+
+# Prefers an answer before the stamp is made (RFC 7240).
+_WITHOUT_WAITING = {"prefer": "respond-async"}
+
+STAMPED: Manner[StampToken] = Manner(lambda body: read(StampToken, body))
+ACCEPTED: Manner[AcceptedStamp | StampToken] = Manner(
+    lambda body: read(AcceptedStamp, body) if _is_accepted(body) else read(StampToken, body), _WITHOUT_WAITING
+)
+NUMBERED: Manner[WorkflowStampResponse] = Manner(lambda body: read(WorkflowStampResponse, body))
+ACCEPTED_OUTPUT: Manner[AcceptedOutput | WorkflowStampResponse] = Manner(
+    lambda body: read(AcceptedOutput, body) if _is_accepted(body) else read(WorkflowStampResponse, body), _WITHOUT_WAITING
+)
+
+
+def keyed(idempotency_key: str | None) -> dict[str, str]:
+    """The key of a call; its retries share it."""
+    return {"idempotency-key": idempotency_key or secrets.token_hex(16)}
+
+
+def json_of(response: httpx.Response) -> Any:
+    try:
+        return json.loads(response.content)
+    except ValueError:
+        return None
+
+
+def retry_after(response: httpx.Response) -> float | None:
+    """Seconds that a Retry-After asks for: a number, or a date (RFC 9110 §10.2.3)."""
+    told = response.headers.get("retry-after")
+    if told is None:
+        return None
+    if told.isdecimal():
+        return float(told)
+    try:
+        return max(0.0, parsedate_to_datetime(told).timestamp() - time.time())
+    except ValueError:
+        return None
+
+
+def is_passing(response: httpx.Response) -> bool:
+    # A proxy in front of the service says 502 without a code.
+    return response.status_code in _PASSING or (response.status_code == 502 and not isinstance(json_of(response), dict))
+
+
+def is_unfinished(response: httpx.Response) -> bool:
+    """Whether some of a list are on their way."""
+    body = json_of(response)
+    return isinstance(body, list) and any(isinstance(item, dict) and item.get("code") == "stamp_pending" for item in body)
+
+
+def refusal_of(response: httpx.Response) -> ServiceError:
+    body = json_of(response)
+    return error_of(response.status_code, body if isinstance(body, dict) else {}, retry_after(response))
+
+
+def outcome_of(item: Any, manner: Manner[T]) -> Outcome[T]:
+    """An item of the answer to a list: what was made, or an error with its `index` and `status`."""
+    if isinstance(item, dict) and "index" in item and "status" in item:
+        return Outcome(error=error_of(item["status"], item, item.get("retry_after_seconds")))
+    return Outcome(made=manner.read(item))

@@ -1,0 +1,82 @@
+/**
+ * The Python client has two halves: `_async` for tasks is written by hand, `_sync` for threads is made of it by unasync, which leaves out `async` and
+ * `await` and replaces names. The first line of each file that is made has a check of what it was made of and of what came out, so that a test
+ * needs neither Python nor PyPI to find a half that was left behind, or edited.
+ */
+import { createHash } from 'node:crypto';
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { findProgram } from '../stack/administrator.ts';
+import { cached, recipeKey } from '../stack/cache.ts';
+import { checkoutDir, type StackContext } from '../stack/context.ts';
+import { CommandError, runCommand } from '../stack/run-command.ts';
+
+const packages = ['unasync==0.6.0', 'tokenize-rt==6.2.0'];
+
+/** Names for tasks, and those for threads. unasync itself knows `__aenter__`, `AsyncIterator` and the like. */
+const names = {
+  AsyncQstamp: 'Qstamp',
+  AsyncStamping: 'Stamping',
+  AsyncWorkflow: 'Workflow',
+  AsyncOutputStamping: 'OutputStamping',
+  AsyncExchange: 'Exchange',
+  // Of httpx.
+  AsyncClient: 'Client',
+  aclose: 'close',
+  // Of waiting.py.
+  AsyncLock: 'Lock',
+  async_sleep: 'sleep',
+  async_work: 'work',
+};
+
+const program = `import json, sys, unasync
+rule = unasync.Rule("/_async/", "/_sync/", additional_replacements=json.loads(sys.argv[1]))
+unasync.unasync_files(sys.argv[2:], [rule])`;
+
+const packageDir = join(checkoutDir, 'clients/python/src/qstamp');
+const modulesIn = (folder: string): string[] =>
+  existsSync(folder)
+    ? readdirSync(folder)
+        .filter((name) => name.endsWith('.py'))
+        .sort()
+    : [];
+
+/** The first line of a module of `_sync`. */
+export function headerOf(name: string, source: string, made: string): string {
+  const check = createHash('sha256')
+    .update(JSON.stringify([packages, names, source, made]))
+    .digest('hex');
+  return `# Made by \`npm run clients\` of _async/${name}. Do not edit it. Check: ${check.slice(0, 32)}\n`;
+}
+
+/** The modules of `_sync` that are not what unasync makes of `_async`, by their names: changed, missing, or left over. */
+export function staleModules(folder = packageDir): string[] {
+  const [sources, made] = [join(folder, '_async'), join(folder, '_sync')];
+  return [...new Set([...modulesIn(sources), ...modulesIn(made)])].filter((name) => {
+    if (![sources, made].every((half) => existsSync(join(half, name)))) return true;
+    const [source, whole] = [join(sources, name), join(made, name)].map((path) => readFileSync(path, 'utf8')) as [string, string];
+    const start = whole.indexOf('\n') + 1;
+    return whole.slice(0, start) !== headerOf(name, source, whole.slice(start));
+  });
+}
+
+/** Makes `_sync` anew. It takes python3, and PyPI the first time. @throws CommandError */
+export async function writeSyncHalf(context: StackContext): Promise<void> {
+  const python = findProgram('python3');
+  if (python === undefined) throw new CommandError('there is no python3 on PATH', '');
+  const tools = await cached(context, 'unasync', recipeKey(...packages), async (folder) => {
+    await runCommand(python, ['-m', 'venv', folder], context);
+    await runCommand(join(folder, 'bin/python'), ['-m', 'pip', 'install', '--quiet', ...packages], context);
+  });
+  cpSync(join(packageDir, '_async'), join(context.dataDir, '_async'), { recursive: true });
+  const modules = modulesIn(join(packageDir, '_async'));
+  const paths = modules.map((name) => join(context.dataDir, '_async', name));
+  await runCommand(join(tools, 'bin/python'), ['-c', program, JSON.stringify(names), ...paths], context);
+  rmSync(join(packageDir, '_sync'), { recursive: true, force: true });
+  cpSync(join(context.dataDir, '_sync'), join(packageDir, '_sync'), { recursive: true });
+  for (const name of modules) {
+    const path = join(packageDir, '_sync', name);
+    const made = readFileSync(path, 'utf8');
+    writeFileSync(path, headerOf(name, readFileSync(join(packageDir, '_async', name), 'utf8'), made) + made);
+  }
+}
