@@ -9,7 +9,7 @@ import type { Podman } from './podman.ts';
 /** What somebody has who follows the README: the repository, and no more. */
 const parts = [
   ...['docker-compose.yml', 'deploy', 'config', '.dockerignore', '.npmrc', 'package.json', 'package-lock.json'],
-  ...['LICENSE', 'bin', 'scripts', 'src', 'views'],
+  ...['LICENSE', 'bin', 'clients', 'scripts', 'src', 'views'],
 ];
 
 /** Our compose file, run from a folder of its own with settings and files of its own. */

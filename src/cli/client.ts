@@ -56,13 +56,14 @@ export function createClient({ baseUrl, serviceToken }: ClientOptions) {
     sealContent: (content: Uint8Array, options: StampOptions) =>
       parsed(stampAnswer, qstamp.stampBytes(content, { ...options, sendContent: true })),
     /** DER of a stamp's time-stamp token or evidence record; undefined where it has none, as stamps of the mock provider. */
-    fetchToken: (tokenId: string) =>
-      orFailure(
-        qstamp.fetchToken(tokenId).then(
-          (token) => Buffer.from(token),
-          (error: unknown) => (error instanceof NotFound ? undefined : Promise.reject(error)),
-        ),
-      ),
+    async fetchToken(tokenId: string): Promise<Buffer | undefined> {
+      try {
+        return Buffer.from(await qstamp.fetchToken(tokenId));
+      } catch (error) {
+        if (error instanceof NotFound) return undefined;
+        throw failureOf(error);
+      }
+    },
     /** DER of a stamp's evidence record. */
     fetchRecord: (tokenId: string) => orFailure(qstamp.fetchEvidenceRecord(tokenId)),
     /** Has the evidence record cover the content's hash of a new algorithm (S17). */

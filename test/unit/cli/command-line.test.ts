@@ -42,6 +42,7 @@ describe('what is not understood says what was meant: 2, in one line', () => {
     ['stamp', 'name at least one file to stamp, or - for standard input'],
     ['stamp --tier gold a', '--tier takes basic, plus, sealed'],
     ['verify a b --token c', '--token is the stamp of one file'],
+    ['workflow start --email a@example.com --agent me --briefing-hash abc', '--briefing-hash takes 64 hexadecimal characters'],
     ['workflow start --email a@example.com --agent me', 'exactly one of --briefing and --briefing-hash is needed'],
   ])('%s', async (line, sentence) => {
     const { code, stdout, stderr } = await folderWith(commands, {}).run(line.split(' '));
