@@ -5,7 +5,7 @@ import { errorOf, QstampError, type ServiceError, ServiceUnreachable, Unexpected
 export interface ExchangeOptions {
   /** Where the service is; a path in front of its own is allowed. */
   readonly url: string;
-  /** For one try, in ms; 60 000 unless told. Of a download it is the time until the first piece may come. */
+  /** For one try, in ms; 60 000 unless told. Where an answer comes piece by piece, until it begins. */
   readonly timeoutMs?: number;
   /** Tries after the first; 4 unless told. */
   readonly maxRetries?: number;
