@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createMerkleTree } from '../../src/api/workflows/merkle-tree.ts';
+import { createMerkleTree } from '../../src/shared/domain/proofs.ts';
+import { hexOf } from '../../src/shared/proof/octets.js';
 import { findProgram, installPackages } from '../stack/administrator.ts';
 import { cached, recipeKey } from '../stack/cache.ts';
 import { checkoutDir, type StackContext } from '../stack/context.ts';
@@ -39,11 +40,11 @@ async function judgeTrees(context: StackContext): Promise<string> {
   const lines = sizes.map((size) =>
     JSON.stringify({
       entries: hex(entries.slice(0, size)),
-      root: tree.rootAt(size).toString('hex'),
+      root: hexOf(tree.rootAt(size)),
       paths: Array.from({ length: size }, (_, index) => hex(tree.proveInclusion(index, size).inclusionPath)),
       consistency: [1, 2, 3, size >> 1, size - 1]
         .filter((first, index, all) => first >= 1 && first < size && all.indexOf(first) === index)
-        .map((first) => [first, tree.rootAt(first).toString('hex'), hex(tree.proveConsistency(first, size).consistencyPath)]),
+        .map((first) => [first, hexOf(tree.rootAt(first)), hex(tree.proveConsistency(first, size).consistencyPath)]),
     }),
   );
   const file = join(context.dataDir, 'trees.jsonl');

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { type ClosingRecord, hashOfClosingText } from '../shared/contract/closing-record.ts';
 import { blockSize, bundleFiles, opensslSettingsText, type SealName, sealFiles } from '../shared/contract/evidence-bundle.ts';
-import { createTreeHeadBuilder, type TreeHead } from '../shared/domain/merkle.ts';
-import { verifyInclusion } from '../shared/domain/merkle-proof.ts';
-import { type ChainEnd, chainStart, checkLink } from '../shared/domain/output-chain.ts';
+import { checkLink, createTreeHeadBuilder, verifyInclusion } from '../shared/domain/proofs.ts';
 import type { ReasonCode } from '../shared/domain/reasons.ts';
-import { bytesOfSha256, isSha256Hex } from '../shared/domain/sha256-hex.ts';
 import { type Imprint, imprintAlgorithms, isSameImprint, sha256Imprint } from '../shared/domain/stamp.ts';
+import type { TreeHead } from '../shared/proof/merkle-tree.js';
+import { hexOf, isSha256Hex, octetsOfSha256 } from '../shared/proof/octets.js';
+import { type ChainEnd, chainStart } from '../shared/proof/output-chain.js';
 import { firstTokenOf, type TrustStore, type Verified } from '../shared/rfc3161/index.ts';
 import { BundleFault, type OpenedBundle } from './bundle-read.ts';
 import { imprintOf, type Judgement, judgeToken } from './judge-token.ts';
@@ -102,8 +102,8 @@ function checkProof(line: string | undefined, number: number, outputHash: string
   const [listed, ...path] = (line ?? '').split(' ');
   if (listed !== String(number)) throw form(`The inclusion proof of output ${number} is missing.`);
   const isPath = path.every(isSha256Hex);
-  const proof = { treeSize: head.treeSize, leafIndex: number - 1, inclusionPath: isPath ? path.map(bytesOfSha256) : [] };
-  if (!isPath || !verifyInclusion(bytesOfSha256(outputHash), proof, head).ok)
+  const proof = { treeSize: head.treeSize, leafIndex: number - 1, inclusionPath: isPath ? path.map(octetsOfSha256) : [] };
+  if (!isPath || !verifyInclusion(octetsOfSha256(outputHash), proof, head).ok)
     throw new StampRefused('inclusion_proof_invalid', `output ${number}`);
 }
 
@@ -138,7 +138,7 @@ function checkTimes({ completed_at }: ClosingRecord, root: Verified | undefined,
 
 async function judgeOutputs(bundle: OpenedBundle, context: BundleContext): Promise<Pick<BundleJudgement, 'own' | 'found'>> {
   const { record } = bundle;
-  const head = { treeSize: record.output_count, rootHash: bytesOfSha256(record.merkle_root) };
+  const head = { treeSize: record.output_count, rootHash: octetsOfSha256(record.merkle_root) };
   const tree = createTreeHeadBuilder();
   const own = { valid: 0, notProved: 0, none: 0 };
   const found = new Map<string, FoundOutput[]>();
@@ -158,7 +158,7 @@ async function judgeOutputs(bundle: OpenedBundle, context: BundleContext): Promi
     if (listed !== String(number) || line.split(' ').length !== 5 || checkLink(end, link))
       throw breaks(`The chain breaks at output ${number}.`);
     end = { sequenceNumber: number, chainHash };
-    tree.append(bytesOfSha256(outputHash));
+    tree.append(octetsOfSha256(outputHash));
     checkProof(await nextOf(proofs!), number, outputHash, head);
     const stamp = await judgeOwn(await nextOf(stamps!), number, outputHash);
     if (context.wanted.has(outputHash)) found.set(outputHash, [...(found.get(outputHash) ?? []), { sequenceNumber: number, stamp }]);
@@ -171,7 +171,7 @@ async function judgeOutputs(bundle: OpenedBundle, context: BundleContext): Promi
   if ((await nextOf(outputs)) !== undefined)
     throw breaks(`The closing record is of ${record.output_count} outputs, and outputs.txt has more.`);
   if (end.chainHash !== record.chain_hash) throw breaks('The chain ends with another hash than the closing record says.');
-  if (tree.head().rootHash.toString('hex') !== record.merkle_root)
+  if (hexOf(tree.head().rootHash) !== record.merkle_root)
     throw new BundleFault('root_mismatch', 'The Merkle root of the outputs is another one than the closing record says.');
   return { own, found };
 

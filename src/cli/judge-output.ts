@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises';
 import { canonicalTextOf, hashOfClosingText } from '../shared/contract/closing-record.ts';
 import { type InclusionProofShown, inclusionProof } from '../shared/contract/workflow-proof.ts';
-import { verifyInclusion } from '../shared/domain/merkle-proof.ts';
-import { bytesOfSha256 } from '../shared/domain/sha256-hex.ts';
+import { verifyInclusion } from '../shared/domain/proofs.ts';
 import { isSameImprint, sha256Imprint } from '../shared/domain/stamp.ts';
+import { octetsOfSha256 } from '../shared/proof/octets.js';
 import { digestInput } from './digest-input.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
 import { parseJson, readText } from './json-file.ts';
@@ -59,9 +59,9 @@ export async function judgeOutput(path: string, proofPath: string, context: Judg
   const inclusion = {
     treeSize: proof.tree_size,
     leafIndex: proof.leaf_index,
-    inclusionPath: proof.inclusion_path.map(bytesOfSha256),
+    inclusionPath: proof.inclusion_path.map(octetsOfSha256),
   };
-  const head = { treeSize: record.output_count, rootHash: bytesOfSha256(record.merkle_root) };
-  if (!isOwn || !verifyInclusion(bytesOfSha256(sha256), inclusion, head).ok) return refuse('inclusion_proof_invalid');
+  const head = { treeSize: record.output_count, rootHash: octetsOfSha256(record.merkle_root) };
+  if (!isOwn || !verifyInclusion(octetsOfSha256(sha256), inclusion, head).ok) return refuse('inclusion_proof_invalid');
   return { ...found, judgement: { ...judged, online: undefined } };
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ConsistencyProofShown, InclusionProofShown } from '../../src/shared/contract/workflow-proof.ts';
-import { verifyConsistency, verifyInclusion } from '../../src/shared/domain/merkle-proof.ts';
+import { verifyConsistency, verifyInclusion } from '../../src/shared/domain/proofs.ts';
 import { collectionOf, openDatabase } from '../support/database.ts';
 import { getJson, randomHash, sha256, verifyRaw } from '../support/requests.ts';
 import { type Service, startService } from '../support/service.ts';

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTreeHeadBuilder } from '../../src/shared/domain/merkle.ts';
+import { createTreeHeadBuilder } from '../../src/shared/domain/proofs.ts';
+import { hexOf } from '../../src/shared/proof/octets.js';
 import type { MailServer } from '../support/mail.ts';
 import { startMailedService } from '../support/mailed-service.ts';
 import { randomHash, verifyById } from '../support/requests.ts';
@@ -70,7 +71,7 @@ test('start, verify, stamp, complete, page: the whole story (W4, W6, W8, W9, W13
 
   const tree = createTreeHeadBuilder();
   for (const hash of hashes) tree.append(Buffer.from(hash, 'hex'));
-  const root = tree.head().rootHash.toString('hex');
+  const root = hexOf(tree.head().rootHash);
   const page = await service.fetch(`/workflow/${workflow.id}`);
   const html = await page.text();
   expect(page.status).toBe(200);

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createTreeHeadBuilder } from '../../src/shared/domain/merkle.ts';
+import { createTreeHeadBuilder } from '../../src/shared/domain/proofs.ts';
+import { hexOf } from '../../src/shared/proof/octets.js';
 import type { OutputRecord } from '../../src/shared/store/outputs.ts';
 import { findChainFault } from '../support/chain-fault.ts';
 import { collectionOf, openDatabase } from '../support/database.ts';
@@ -33,7 +34,7 @@ function expectChain(workflow: StartedWorkflow, chain: readonly OutputRecord[], 
 const rootOf = (hashes: readonly string[]): string => {
   const tree = createTreeHeadBuilder();
   for (const hash of hashes) tree.append(Buffer.from(hash, 'hex'));
-  return tree.head().rootHash.toString('hex');
+  return hexOf(tree.head().rootHash);
 };
 
 const rootStamps = async (service: Service, root: string) =>

@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
-import { createTreeHeadBuilder } from '../../src/shared/domain/merkle.ts';
+import { createTreeHeadBuilder } from '../../src/shared/domain/proofs.ts';
+import { hexOf } from '../../src/shared/proof/octets.js';
 import { loadConfig } from '../../src/shared/runtime/config.ts';
 import { openStore } from '../../src/shared/store/store.ts';
 import { launchChromium } from '../support/chromium.ts';
@@ -13,7 +14,7 @@ const settings = { RATE_WORKFLOW_START_PER_HOUR: '0', RATE_WORKFLOW_STAMP_PER_MI
 const rootOf = (hashes: readonly string[]): string => {
   const tree = createTreeHeadBuilder();
   for (const hash of hashes) tree.append(Buffer.from(hash, 'hex'));
-  return tree.head().rootHash.toString('hex');
+  return hexOf(tree.head().rootHash);
 };
 
 /** Too little to hold 100 000 outputs at once, beside the 40 MiB that a process takes at rest. */

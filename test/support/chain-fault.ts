@@ -1,4 +1,5 @@
-import { type ChainFault, type ChainLink, chainStart, checkLink } from '../../src/shared/domain/output-chain.ts';
+import { checkLink } from '../../src/shared/domain/proofs.ts';
+import { type ChainFault, type ChainLink, chainStart } from '../../src/shared/proof/output-chain.js';
 
 /** The first place where outputs in the order given do not recompute; undefined when the whole chain holds. */
 export function findChainFault(briefingHash: string, links: Iterable<ChainLink>): ChainFault | undefined {

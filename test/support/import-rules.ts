@@ -34,30 +34,32 @@ const openCapability = 'server';
  * neither: what they both speak of is in `domain`.
  */
 const layers: Readonly<Record<string, readonly string[]>> = {
-  rfc3161: [],
-  domain: ['rfc3161'],
-  contract: ['domain'],
-  archive: ['rfc3161', 'domain', 'contract'],
+  proof: [],
+  rfc3161: ['proof'],
+  domain: ['proof', 'rfc3161'],
+  contract: ['proof', 'domain'],
+  archive: ['proof', 'rfc3161', 'domain', 'contract'],
   runtime: ['domain', 'contract'],
   trust: ['rfc3161', 'domain', 'contract', 'runtime'],
   queue: ['domain', 'contract', 'runtime', 'trust'],
-  store: ['domain', 'contract', 'runtime', 'trust'],
+  store: ['proof', 'domain', 'contract', 'runtime', 'trust'],
   views: ['domain', 'contract', 'runtime'],
 };
 
 /** The layers inside the RFC 3161 library, lowest first, and its one door. */
 const libraryLayers = ['refusal', 'asn1', 'x509', 'cms', 'tsp', 'ers', 'issue'];
 const libraryDoor = 'src/shared/rfc3161/index.ts';
+/** What the library takes from outside: hash trees of evidence records, which browsers compute too. */
+const libraryMayUse = ['src/shared/proof/hash-tree.js'];
 
 /** What commands of operators do as workers do: they ask TSAs, and renew evidence (rule 1). */
 const operatorMayUse = ['src/workers/providers/index.ts', 'src/workers/renewal/index.ts'];
 
-/** Rule 2: pure layers import no package but this. */
-const pureLayers = ['rfc3161', 'domain'];
-const purePackages = ['node:crypto'];
+/** Rule 2: pure layers, each with the packages that it may import. Browsers run `proof` as it is. */
+const pureLayers: Readonly<Record<string, readonly string[]>> = { proof: [], rfc3161: ['node:crypto'], domain: ['node:crypto'] };
 
 /** What the command may import: what is pure, and the interface. */
-const commandLayers = ['rfc3161', 'domain', 'contract', 'archive'];
+const commandLayers = ['proof', 'rfc3161', 'domain', 'contract', 'archive'];
 
 /** All that the command knows of HTTP (rule 1). */
 const clientDoor = 'clients/typescript/src/index.ts';
@@ -79,6 +81,7 @@ const homes: readonly { readonly matches: RegExp; readonly places: readonly stri
 const sharedForOne: Readonly<Record<string, string>> = {
   'src/shared/contract': 'the interface is described in one place, whoever reads a part of it (rule 7)',
   'src/shared/rfc3161': 'a library in itself',
+  'src/shared/proof': 'browsers run it too, and their scripts are in no room',
   'src/shared/queue': 'both ends of a queue stand beside the contract of what travels in it; only here is bullmq known',
   'src/shared/store': 'a collection has one file, with what each process does to it; only here is mongodb known',
   'src/shared/trust/judge.ts': 'beside the anchors that it judges by',
@@ -134,9 +137,13 @@ const law: readonly Fault[] = [
   (from, target) =>
     layerOf(target) === 'rfc3161' && layerOf(from) !== 'rfc3161' && target !== libraryDoor ? 'rule 1, by the one door' : undefined,
   (from, target) =>
-    pureLayers.includes(layerOf(from) ?? '') && roomOf(target) === undefined && !purePackages.includes(target)
-      ? 'rule 2, this layer is pure'
+    layerOf(from) === 'rfc3161' && layerOf(target) === 'proof' && !libraryMayUse.includes(target)
+      ? 'rule 1, the library takes only hash trees from outside'
       : undefined,
+  (from, target) => {
+    const packages = pureLayers[layerOf(from) ?? ''];
+    return packages && roomOf(target) === undefined && !packages.includes(target) ? 'rule 2, this layer is pure' : undefined;
+  },
   (from, target) => {
     if (roomOf(target) !== undefined) return undefined;
     const home = homes.find(({ matches }) => matches.test(packageOf(target)));

@@ -1,9 +1,14 @@
 import { createHash } from 'node:crypto';
-import { createMerkleTree } from '../../src/api/workflows/merkle-tree.ts';
-import { createTreeHeadBuilder } from '../../src/shared/domain/merkle.ts';
-import type { InclusionProof } from '../../src/shared/domain/merkle-proof.ts';
+import { sha256 } from '@noble/hashes/sha2.js';
+import { createProofVerifier } from '../../src/shared/proof/merkle-proof.js';
+import { createMerkle, type InclusionProof, type TreeHead } from '../../src/shared/proof/merkle-tree.js';
 
 /** Merkle trees as RFC 9162 defines them, and those that others published. */
+
+/** With the SHA-256 of the browser, so that the definition, which `node:crypto` hashes, shares nothing with them. */
+const merkle = createMerkle(sha256);
+export const { leafHash, createMerkleTree, createTreeHeadBuilder } = merkle;
+export const { verifyInclusion, verifyConsistency } = createProofVerifier(merkle);
 
 /** A tree of which only its last size counts. */
 export function createInclusionProver(inputs: Iterable<Uint8Array>) {
@@ -16,20 +21,20 @@ export function createInclusionProver(inputs: Iterable<Uint8Array>) {
 export const proveInclusion = (inputs: Iterable<Uint8Array>, leafIndex: number): InclusionProof =>
   createInclusionProver(inputs).proveInclusion(leafIndex);
 
-const hex = (text: string) => Buffer.from(text, 'hex');
+const hex = (text: string) => Uint8Array.from(Buffer.from(text, 'hex'));
 
 /** RFC 9162 §2.1.1, transcribed as it is defined: the oracle that nothing of ours shares code with. */
-export function definedRoot(inputs: readonly Uint8Array[]): Buffer {
-  const sha256 = (...parts: Uint8Array[]) => createHash('sha256').update(Buffer.concat(parts)).digest();
-  if (inputs.length === 0) return sha256();
-  if (inputs.length === 1) return sha256(Uint8Array.of(0), inputs[0]!);
+export function definedRoot(inputs: readonly Uint8Array[]): Uint8Array {
+  const hash = (...parts: Uint8Array[]) => Uint8Array.from(createHash('sha256').update(Buffer.concat(parts)).digest());
+  if (inputs.length === 0) return hash();
+  if (inputs.length === 1) return hash(Uint8Array.of(0), inputs[0]!);
   let k = 1;
   while (k * 2 < inputs.length) k *= 2;
-  return sha256(Uint8Array.of(1), definedRoot(inputs.slice(0, k)), definedRoot(inputs.slice(k)));
+  return hash(Uint8Array.of(1), definedRoot(inputs.slice(0, k)), definedRoot(inputs.slice(k)));
 }
 
 /** RFC 9162 §2.1.3.1, transcribed as it is defined. */
-export function definedPath(index: number, inputs: readonly Uint8Array[]): Buffer[] {
+export function definedPath(index: number, inputs: readonly Uint8Array[]): Uint8Array[] {
   if (inputs.length === 1) return [];
   let k = 1;
   while (k * 2 < inputs.length) k *= 2;
@@ -38,7 +43,7 @@ export function definedPath(index: number, inputs: readonly Uint8Array[]): Buffe
     : [...definedPath(index - k, inputs.slice(k)), definedRoot(inputs.slice(0, k))];
 }
 
-export function headOf(inputs: Iterable<Uint8Array>): { treeSize: number; rootHash: Buffer } {
+export function headOf(inputs: Iterable<Uint8Array>): TreeHead {
   const builder = createTreeHeadBuilder();
   for (const input of inputs) builder.append(input);
   return builder.head();

@@ -1,8 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import type { StampedHash, WorkflowPage } from '../../src/api/workflows/workflow-model.ts';
 import { canonicalTextOf, closingRecordOf, hashOfClosingText } from '../../src/shared/contract/closing-record.ts';
-import { createTreeHeadBuilder } from '../../src/shared/domain/merkle.ts';
-import { chainStart, extendChain } from '../../src/shared/domain/output-chain.ts';
+import { createTreeHeadBuilder, extendChain } from '../../src/shared/domain/proofs.ts';
+import { hexOf } from '../../src/shared/proof/octets.js';
+import { chainStart } from '../../src/shared/proof/output-chain.js';
 import { encodeEvidenceRecord, issueResponse, tokenIn } from '../../src/shared/rfc3161/index.ts';
 import { createPki } from '../../src/tsa/pki.ts';
 import { ask } from './tsa-lab.ts';
@@ -29,7 +30,7 @@ export function publishedOutputs(briefingHash: string, hashes: readonly string[]
 export function rootOf(hashes: readonly string[]): string {
   const tree = createTreeHeadBuilder();
   for (const hash of hashes) tree.append(Buffer.from(hash, 'hex'));
-  return tree.head().rootHash.toString('hex');
+  return hexOf(tree.head().rootHash);
 }
 
 /** The canonical text of the closing record of a sample; the times are the page's. */

@@ -1,7 +1,8 @@
-import { type ChainEnd, type ChainFault, type ChainLink, chainStart, checkLink } from '../../shared/domain/output-chain.ts';
-import { bytesOfSha256 } from '../../shared/domain/sha256-hex.ts';
+import { checkLink, createMerkleTree } from '../../shared/domain/proofs.ts';
+import { hashBytes, type MerkleTree } from '../../shared/proof/merkle-tree.js';
+import { hexOf, octetsOfSha256 } from '../../shared/proof/octets.js';
+import { type ChainEnd, type ChainFault, type ChainLink, chainStart } from '../../shared/proof/output-chain.js';
 import type { ChainOf, OutputStore } from '../../shared/store/outputs.ts';
-import { createMerkleTree, type MerkleTree } from './merkle-tree.ts';
 
 /** A chain of outputs as it was recomputed from the briefing hash on (W8). */
 export interface RecomputedChain {
@@ -25,7 +26,6 @@ export interface ChainProver {
 
 /** What recomputed chains may take of the memory of one process; 128 bytes an output, and up to twice that while buffers grow. */
 const mostBytes = 64 * 1024 * 1024;
-const hashBytes = 32;
 const linkBytes = 2 * hashBytes;
 
 interface Walk {
@@ -49,11 +49,11 @@ const startWalk = (briefingHash: string): Walk => ({
 const bytesOf = ({ links, tree }: Walk): number => links.length + tree.bytes;
 
 function take(walk: Walk, { outputHash, sequenceNumber, chainHash }: ChainLink): void {
-  const hash = bytesOfSha256(outputHash);
+  const hash = octetsOfSha256(outputHash);
   const at = walk.end.sequenceNumber * linkBytes;
   if (at === walk.links.length) walk.links = Buffer.concat([walk.links, Buffer.alloc(walk.links.length)]);
-  hash.copy(walk.links, at);
-  bytesOfSha256(chainHash).copy(walk.links, at + hashBytes);
+  walk.links.set(hash, at);
+  walk.links.set(octetsOfSha256(chainHash), at + hashBytes);
   walk.tree.append(hash);
   walk.end = { sequenceNumber, chainHash };
 }
@@ -91,7 +91,7 @@ export function createChainProver({ outputs }: { outputs: Pick<OutputStore, 'sca
     return {
       fault,
       end,
-      rootHash: tree.rootAt(end.sequenceNumber).toString('hex'),
+      rootHash: hexOf(tree.rootAt(end.sequenceNumber)),
       tree,
       linkAt: (sequenceNumber) => {
         if (!(sequenceNumber >= 1 && sequenceNumber <= end.sequenceNumber)) return undefined;

@@ -1,9 +1,9 @@
 import { readClosingRecord } from '../../shared/contract/closing-record.ts';
 import type { ConsistencyProofShown, InclusionProofShown } from '../../shared/contract/workflow-proof.ts';
 import { verifyPath } from '../../shared/domain/addresses.ts';
-import { verifyConsistency, verifyInclusion } from '../../shared/domain/merkle-proof.ts';
+import { verifyConsistency, verifyInclusion } from '../../shared/domain/proofs.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { bytesOfSha256 } from '../../shared/domain/sha256-hex.ts';
+import { hexOf, octetsOfSha256 } from '../../shared/proof/octets.js';
 import type { OutputStore } from '../../shared/store/outputs.ts';
 import type { WorkflowRecord } from '../../shared/store/workflows.ts';
 import type { Seal } from './closing-proof.ts';
@@ -15,7 +15,7 @@ export interface TreeProofDeps {
   readonly addressOf: (path: string) => string;
 }
 
-const hex = (nodes: readonly Uint8Array[]): string[] => nodes.map((node) => Buffer.from(node).toString('hex'));
+const hex = (nodes: readonly Uint8Array[]): string[] => nodes.map(hexOf);
 
 const noOutput = () => new ServiceError('not_found', 'This workflow has no such output.');
 
@@ -54,8 +54,8 @@ export function createTreeProofs(deps: TreeProofDeps) {
     const link = chain.linkAt(number);
     if (!link) throw noOutput();
     const proof = chain.tree.proveInclusion(number - 1, treeSize);
-    const head = { treeSize, rootHash: bytesOfSha256(chain.rootHash) };
-    if (!verifyInclusion(bytesOfSha256(link.outputHash), proof, head).ok) throw brokenRecord();
+    const head = { treeSize, rootHash: octetsOfSha256(chain.rootHash) };
+    if (!verifyInclusion(octetsOfSha256(link.outputHash), proof, head).ok) throw brokenRecord();
     return {
       workflow_id: workflow._id,
       sequence_number: number,
@@ -93,9 +93,9 @@ export function createTreeProofs(deps: TreeProofDeps) {
       return {
         workflow_id: workflow._id,
         first_size: first,
-        first_root_hash: from.rootHash.toString('hex'),
+        first_root_hash: hexOf(from.rootHash),
         second_size: second,
-        second_root_hash: to.rootHash.toString('hex'),
+        second_root_hash: hexOf(to.rootHash),
         consistency_path: hex(proof.consistencyPath),
         // The seals are for the whole tree only.
         ...(isWhole ? shown : { root_stamp: null, closing_record: null }),

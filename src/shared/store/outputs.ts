@@ -1,6 +1,7 @@
 import type { Collection, Db, FindOptions } from 'mongodb';
 import { withUsualFraction } from '../domain/gen-time.ts';
-import { type ChainEnd, type ChainLink, chainStart, extendChain } from '../domain/output-chain.ts';
+import { extendChain } from '../domain/proofs.ts';
+import { type ChainEnd, type ChainLink, chainStart } from '../proof/output-chain.js';
 import { maxTimeMS } from './connection.ts';
 import { eachInStore, inStore, isDuplicateKey } from './errors.ts';
 

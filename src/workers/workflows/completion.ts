@@ -1,11 +1,11 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import { canonicalTextOf, closingRecordOf, hashOfClosingText, readClosingRecord } from '../../shared/contract/closing-record.ts';
 import { commitmentsOf, saltBytes } from '../../shared/domain/commitment.ts';
-import { createTreeHeadBuilder } from '../../shared/domain/merkle.ts';
-import { type ChainEnd, chainStart, checkLink } from '../../shared/domain/output-chain.ts';
-import { bytesOfSha256 } from '../../shared/domain/sha256-hex.ts';
+import { checkLink, createTreeHeadBuilder } from '../../shared/domain/proofs.ts';
 import { sha256Imprint } from '../../shared/domain/stamp.ts';
 import { needsQualifiedProvider } from '../../shared/domain/tiers.ts';
+import { hexOf, octetsOfSha256 } from '../../shared/proof/octets.js';
+import { type ChainEnd, chainStart } from '../../shared/proof/output-chain.js';
 import { type JobPayload, NotItsTurnError } from '../../shared/queue/jobs.ts';
 import type { OutputOrder } from '../../shared/queue/output-order.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
@@ -26,11 +26,11 @@ async function computeRoot(outputs: OutputStore, { _id: workflowId, briefingHash
   for await (const link of outputs.scanLinks(workflowId)) {
     const fault = checkLink(end, link);
     if (fault) throw new Error(`the chain of workflow ${workflowId} breaks at ${fault.sequenceNumber}: ${fault.fault}`);
-    tree.append(bytesOfSha256(link.outputHash));
+    tree.append(octetsOfSha256(link.outputHash));
     end = link;
   }
   const { treeSize, rootHash } = tree.head();
-  return { hash: rootHash.toString('hex'), outputCount: treeSize, chainHash: end.chainHash };
+  return { hash: hexOf(rootHash), outputCount: treeSize, chainHash: end.chainHash };
 }
 
 /**

@@ -4,8 +4,9 @@ import { createChainProver } from '../../../src/api/workflows/chain-proof.ts';
 import { createSealedChainProver } from '../../../src/api/workflows/sealed-chain.ts';
 import type { MarkStamp } from '../../../src/api/workflows/stamp-marks.ts';
 import { createTreeProofs } from '../../../src/api/workflows/tree-proofs.ts';
-import { chainStart, extendChain } from '../../../src/shared/domain/output-chain.ts';
+import { extendChain } from '../../../src/shared/domain/proofs.ts';
 import { sha256Imprint } from '../../../src/shared/domain/stamp.ts';
+import { chainStart } from '../../../src/shared/proof/output-chain.js';
 import { createMemoryStore } from '../../support/memory-store.ts';
 
 const briefingHash = 'b'.repeat(64);

@@ -2,7 +2,8 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { createChainProver } from '../../../src/api/workflows/chain-proof.ts';
 import { createWorkflowProofs } from '../../../src/api/workflows/proof.ts';
 import { createStampMarks } from '../../../src/api/workflows/stamp-marks.ts';
-import { chainStart, extendChain } from '../../../src/shared/domain/output-chain.ts';
+import { extendChain } from '../../../src/shared/domain/proofs.ts';
+import { chainStart } from '../../../src/shared/proof/output-chain.js';
 import { createMemoryStore } from '../../support/memory-store.ts';
 
 afterEach(() => void vi.useRealTimers());

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { createMerkleTree } from '../../../src/api/workflows/merkle-tree.ts';
 import { verify } from '../../../src/cli/commands/verify.ts';
 import { canonicalTextOf, closingRecordOf } from '../../../src/shared/contract/closing-record.ts';
 import type { InclusionProofShown } from '../../../src/shared/contract/workflow-proof.ts';
+import { createMerkleTree } from '../../../src/shared/domain/proofs.ts';
+import { hexOf } from '../../../src/shared/proof/octets.js';
 import { issueResponse } from '../../../src/shared/rfc3161/index.ts';
 import { createPki } from '../../../src/tsa/pki.ts';
 import { folderWith } from '../../support/cli-in-process.ts';
@@ -31,7 +32,7 @@ function proofOf(number: number, contents: readonly string[] = ['a', 'b', 'c'], 
   const tree = createMerkleTree();
   for (const content of contents) tree.append(digestOf(content));
   const treeSize = contents.length;
-  const root = tree.rootAt(treeSize).toString('hex');
+  const root = hexOf(tree.rootAt(treeSize));
   const record = closingRecordOf({
     workflowId: id,
     tier: 'standard',

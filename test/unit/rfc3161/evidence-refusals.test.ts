@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { sha256 } from '../../../src/shared/domain/proofs.ts';
+import { rootOf } from '../../../src/shared/proof/hash-tree.js';
 import { contentsOf, parseDer } from '../../../src/shared/rfc3161/asn1/der.ts';
 import { contextConstructed, integer, nullValue, octetString, sequence, tlv } from '../../../src/shared/rfc3161/asn1/der-writer.ts';
 import { encodeEvidenceRecord } from '../../../src/shared/rfc3161/ers/encode.ts';
-import { rootOf } from '../../../src/shared/rfc3161/ers/hash-tree.ts';
 import { REFUSALS } from '../../../src/shared/rfc3161/refusal/codes.ts';
 import type { Imprint } from '../../../src/shared/rfc3161/tsp/imprint.ts';
 import { digestIdentifier } from '../../../src/shared/rfc3161/x509/digests.ts';
@@ -40,7 +41,7 @@ const batched = (lists: readonly (readonly Buffer[])[], signed = batch.token) =>
 const renewalOf = (previous: Buffer, timeMs = LAB_NOW_MS) => lab.stamp(imprintOf(hash('sha256', previous)), { timeMs });
 const sha512Token = lab.stamp(imprintOf(hash('sha512', token), 'sha512'));
 const deepTree = (levels: number) => [[digest], ...Array.from({ length: levels - 1 }, () => [stranger])];
-const deep = (levels: number) => batched(deepTree(levels), lab.stamp(imprintOf(rootOf('sha256', deepTree(levels)))));
+const deep = (levels: number) => batched(deepTree(levels), lab.stamp(imprintOf(rootOf(sha256, deepTree(levels)))));
 
 const chains = (...chains: readonly (readonly Buffer[])[]) => record({ chains });
 /** One without a hash tree. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { createMerkleTree } from '../../../src/api/workflows/merkle-tree.ts';
+import { createMerkleTree } from '../../../src/shared/domain/proofs.ts';
 import { buildHashTree, encodeEvidenceRecord } from '../../../src/shared/rfc3161/index.ts';
 import { viewsFolder } from '../../../src/shared/views/engine.ts';
 import { tokenFor } from '../../support/page-record.ts';

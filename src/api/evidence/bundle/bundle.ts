@@ -1,16 +1,16 @@
 import type { Readable } from 'node:stream';
 import { readClosingRecord } from '../../../shared/contract/closing-record.ts';
 import type { OutputLine } from '../../../shared/contract/evidence-bundle.ts';
-import { hashBytes } from '../../../shared/domain/merkle.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
-import { bytesOfSha256 } from '../../../shared/domain/sha256-hex.ts';
 import { sha256Imprint } from '../../../shared/domain/stamp.ts';
+import { hashBytes, splitOf } from '../../../shared/proof/merkle-tree.js';
+import { octetsOfSha256 } from '../../../shared/proof/octets.js';
 import { isEvidenceRecord } from '../../../shared/rfc3161/index.ts';
 import type { OutputStore } from '../../../shared/store/outputs.ts';
 import type { StampStore, StoredStamp } from '../../../shared/store/stamps.ts';
 import type { WorkflowRecord } from '../../../shared/store/workflows.ts';
 import type { StampJudge } from '../../verification/index.ts';
-import { brokenRecord, type ProveSealedChain, type RecomputedChain, type Seal, splitOf } from '../../workflows/index.ts';
+import { brokenRecord, type ProveSealedChain, type RecomputedChain, type Seal } from '../../workflows/index.ts';
 import { createHeldEvidenceReader, type HeldEvidence } from '../held-evidence.ts';
 import { createCertificateCollector } from './certificates.ts';
 import type { Evidence, EvidenceSeal, EvidenceStamp } from './contents.ts';
@@ -30,7 +30,7 @@ const stampOf = (held: HeldEvidence | undefined): EvidenceStamp =>
 function rootPreimageOf(chain: RecomputedChain): Buffer {
   const { sequenceNumber: size } = chain.end;
   if (size === 0) return Buffer.alloc(0);
-  if (size === 1) return Buffer.concat([Buffer.from([0]), bytesOfSha256(chain.linkAt(1)!.outputHash)]);
+  if (size === 1) return Buffer.concat([Buffer.from([0]), octetsOfSha256(chain.linkAt(1)!.outputHash)]);
   const right = chain.tree.proveInclusion(0, size).inclusionPath.at(-1)!;
   return Buffer.concat([Buffer.from([1]), chain.tree.rootAt(splitOf(size)), right], 1 + 2 * hashBytes);
 }

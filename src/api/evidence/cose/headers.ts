@@ -1,7 +1,7 @@
 import { createHash, createPrivateKey, createPublicKey, hkdfSync, type KeyObject, sign } from 'node:crypto';
-import type { InclusionProof } from '../../../shared/domain/merkle-proof.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
-import { bytesOfSha256 } from '../../../shared/domain/sha256-hex.ts';
+import type { InclusionProof } from '../../../shared/proof/merkle-tree.js';
+import { octetsOfSha256 } from '../../../shared/proof/octets.js';
 import type { KeyStore } from '../../../shared/store/keys.ts';
 import type { OutputStore } from '../../../shared/store/outputs.ts';
 import type { StampStore } from '../../../shared/store/stamps.ts';
@@ -88,7 +88,7 @@ export function createCoseEvidence(deps: {
     const { sequenceNumber: treeSize } = chain.end;
     if (treeSize < 2 || chain.linkAt(output.sequenceNumber)?.outputHash !== output.hash) return undefined;
     const proof = chain.tree.proveInclusion(output.sequenceNumber - 1, treeSize);
-    return encodeReceipt(await readKey(), proof, bytesOfSha256(chain.rootHash));
+    return encodeReceipt(await readKey(), proof, octetsOfSha256(chain.rootHash));
   }
 
   return {

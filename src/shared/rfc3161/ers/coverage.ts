@@ -1,3 +1,4 @@
+import { rootOf } from '../../proof/hash-tree.js';
 import { derOf } from '../asn1/der.ts';
 import { sequence } from '../asn1/der-writer.ts';
 import type { RefusalCode } from '../refusal/codes.ts';
@@ -5,7 +6,6 @@ import { refuse } from '../refusal/refusal.ts';
 import type { Imprint } from '../tsp/imprint.ts';
 import type { DigestAlgorithm } from '../x509/algorithms.ts';
 import { digestData } from '../x509/digests.ts';
-import { rootOf } from './hash-tree.ts';
 import type { ArchiveTimeStamp, ArchiveTimeStampChain, EvidenceRecord } from './record.ts';
 
 /** What the tokens of a record cover, by hashes alone (RFC 4998 §4.3, §5.3). */
@@ -55,7 +55,7 @@ function checkCovers({ algorithm, reducedHashtree, token }: ArchiveTimeStamp, di
   const { imprint } = token.tstInfo;
   const covered = reducedHashtree?.[0] ?? [imprint.digest];
   if (!covered.some((hash) => hash.equals(digest))) refuse(missing, 'An ArchiveTimeStamp is over other hashes.');
-  if (reducedHashtree !== undefined && !rootOf(algorithm, reducedHashtree).equals(imprint.digest)) {
+  if (reducedHashtree !== undefined && !rootOf((octets) => digestData(algorithm, octets), reducedHashtree).equals(imprint.digest)) {
     refuse('evidence_root_mismatch', 'The token is for another hash than the root of its hash tree.');
   }
 }

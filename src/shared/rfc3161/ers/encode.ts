@@ -1,10 +1,11 @@
+import { nodeOf } from '../../proof/hash-tree.js';
 import { contextConstructed, integer, octetString, sequence } from '../asn1/der-writer.ts';
 import { TAG } from '../asn1/tags.ts';
 import type { Imprint } from '../tsp/imprint.ts';
 import type { DigestAlgorithm } from '../x509/algorithms.ts';
-import { digestIdentifier } from '../x509/digests.ts';
+import { digestData, digestIdentifier } from '../x509/digests.ts';
 import { chainDigestOf, tokenDigestOf } from './coverage.ts';
-import { nodeOf, type ReducedHashtree } from './hash-tree.ts';
+import type { ReducedHashtree } from './hash-tree.ts';
 import { type ArchiveTimeStampChain, readEvidenceRecord } from './record.ts';
 
 /** Writing evidence records, and renewing them (RFC 4998 §4.2, §5.2). */
@@ -56,7 +57,7 @@ export interface Renewal {
 const renewalOver = (algorithm: DigestAlgorithm, firstList: readonly Buffer[]): Renewal => ({
   algorithm,
   firstList,
-  imprint: { algorithm, digest: nodeOf(algorithm, firstList) },
+  imprint: { algorithm, digest: nodeOf((octets) => digestData(algorithm, octets), firstList) },
 });
 
 /**

@@ -1,7 +1,8 @@
+import { nodeOf } from '../../proof/hash-tree.js';
 import type { DigestAlgorithm } from '../x509/algorithms.ts';
 import { digestData } from '../x509/digests.ts';
 
-/** Hash trees of RFC 4998 §4.2: a node is the hash of what is below it, in binary ascending order. */
+/** Hash trees of RFC 4998 §4.2 for many documents; `shared/proof` has the hash of a node, and the root that a reduced tree leads to. */
 
 /** SEQUENCE OF PartialHashtree: the lists that lead from a hash to the root, the list with the hash first (RFC 4998 §4.1). */
 export type ReducedHashtree = readonly (readonly Buffer[])[];
@@ -17,32 +18,6 @@ export interface HashTree {
   reducedHashtreeOf(index: number): ReducedHashtree;
 }
 
-/** The hash of several hashes in binary ascending order; one that is alone stands for itself (RFC 4998 §4.2, §4.3). */
-export function nodeOf(algorithm: DigestAlgorithm, hashes: readonly Buffer[]): Buffer {
-  const [first, second] = hashes;
-  if (hashes.length === 1) return first!;
-  if (hashes.length === 2) return pairOf(algorithm, first!, second!);
-  return digestData(algorithm, Buffer.concat([...hashes].sort(Buffer.compare)));
-}
-
-/** Holds two of the longest digests while they are hashed. */
-const pairScratch = Buffer.alloc(128);
-
-/** `nodeOf` two hashes, as nearly all nodes are, without a new buffer for their octets. */
-function pairOf(algorithm: DigestAlgorithm, first: Buffer, second: Buffer): Buffer {
-  const octets = first.length + second.length;
-  const pair = octets <= pairScratch.length ? pairScratch.subarray(0, octets) : Buffer.alloc(octets);
-  const isAscending = first.compare(second) < 0;
-  pair.set(isAscending ? first : second);
-  pair.set(isAscending ? second : first, isAscending ? first.length : second.length);
-  return digestData(algorithm, pair);
-}
-
-/** RFC 4998 §4.3, step 3: each list is hashed together with the hash of the one before. */
-export function rootOf(algorithm: DigestAlgorithm, [first, ...others]: ReducedHashtree): Buffer {
-  return others.reduce((node, list) => nodeOf(algorithm, [node, ...list]), nodeOf(algorithm, first ?? []));
-}
-
 /**
  * A binary tree over groups of hashes, each of which mostly is one document’s hash. Each group is paired with a blind of its own, so
  * that the hashes that lead to the root tell its holder nothing about other groups. An odd node moves up as it is.
@@ -52,8 +27,9 @@ export function rootOf(algorithm: DigestAlgorithm, [first, ...others]: ReducedHa
  */
 export function buildHashTree(algorithm: DigestAlgorithm, groups: readonly (readonly Buffer[])[], blinds: readonly Buffer[]): HashTree {
   if (groups.length === 0 || groups.length !== blinds.length) throw new RangeError('each group of hashes needs its blind');
-  const levels: (readonly Buffer[])[] = [groups.map((group, i) => nodeOf(algorithm, [nodeOf(algorithm, group), blinds[i]!]))];
-  for (let level = levels[0]!; level.length > 1; levels.push(level)) level = parentsOf(algorithm, level);
+  const hash = (octets: Uint8Array) => digestData(algorithm, octets);
+  const levels: (readonly Buffer[])[] = [groups.map((group, i) => nodeOf(hash, [nodeOf(hash, group), blinds[i]!]))];
+  for (let level = levels[0]!; level.length > 1; levels.push(level)) level = parentsOf(hash, level);
 
   function pathOf(index: number): Buffer[] {
     const blind = blinds[index];
@@ -77,6 +53,6 @@ export function buildHashTree(algorithm: DigestAlgorithm, groups: readonly (read
   };
 }
 
-function parentsOf(algorithm: DigestAlgorithm, level: readonly Buffer[]): readonly Buffer[] {
-  return Array.from({ length: Math.ceil(level.length / 2) }, (_, i) => nodeOf(algorithm, level.slice(2 * i, 2 * i + 2)));
+function parentsOf(hash: (octets: Uint8Array) => Buffer, level: readonly Buffer[]): readonly Buffer[] {
+  return Array.from({ length: Math.ceil(level.length / 2) }, (_, i) => nodeOf(hash, level.slice(2 * i, 2 * i + 2)));
 }

@@ -1,9 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createMerkleTree } from '../../../src/api/workflows/merkle-tree.ts';
-import type { TreeHead } from '../../../src/shared/domain/merkle.ts';
-import { verifyConsistency } from '../../../src/shared/domain/merkle-proof.ts';
-import { ctInputs, definedRoot, outputs } from '../../support/merkle-lab.ts';
+import type { TreeHead } from '../../../src/shared/proof/merkle-tree.js';
+import { createMerkleTree, ctInputs, definedRoot, outputs, verifyConsistency } from '../../support/merkle-lab.ts';
 
 function treeOf(inputs: readonly Uint8Array[]) {
   const tree = createMerkleTree();
@@ -15,7 +13,7 @@ const largest = 40;
 const tree = treeOf(outputs(largest));
 
 /** RFC 9162 §2.1.4.1, transcribed as it is defined: the oracle that nothing of ours shares code with. */
-function definedSubproof(m: number, inputs: readonly Uint8Array[], isKnown: boolean): Buffer[] {
+function definedSubproof(m: number, inputs: readonly Uint8Array[], isKnown: boolean): Uint8Array[] {
   if (m === inputs.length) return isKnown ? [] : [definedRoot(inputs)];
   let k = 1;
   while (k * 2 < inputs.length) k *= 2;

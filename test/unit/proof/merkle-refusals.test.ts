@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { leafHash, type TreeHead } from '../../../src/shared/domain/merkle.ts';
-import { type InclusionProof, verifyInclusion } from '../../../src/shared/domain/merkle-proof.ts';
-import { createInclusionProver, headOf, outputs, proveInclusion } from '../../support/merkle-lab.ts';
+import type { InclusionProof, TreeHead } from '../../../src/shared/proof/merkle-tree.js';
+import { createInclusionProver, headOf, leafHash, outputs, proveInclusion, verifyInclusion } from '../../support/merkle-lab.ts';
 
 describe('a verifier must refuse (refusal 48)', () => {
   const inputs = outputs(7);

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type ChainLink, chainStart, extendChain } from '../../../src/shared/domain/output-chain.ts';
+import { extendChain } from '../../../src/shared/domain/proofs.ts';
+import { type ChainLink, chainStart } from '../../../src/shared/proof/output-chain.js';
 import { findChainFault } from '../../support/chain-fault.ts';
 
 const sha256Hex = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => Buffer.from(bytes).toString('hex'));

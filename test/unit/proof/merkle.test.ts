@@ -1,19 +1,20 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createTreeHeadBuilder, leafHash } from '../../../src/shared/domain/merkle.ts';
-import { verifyInclusion } from '../../../src/shared/domain/merkle-proof.ts';
 import { tries } from '../../support/depth.ts';
 import {
   createInclusionProver,
+  createTreeHeadBuilder,
   ctInputs,
   ctPaths,
   ctRoots,
   definedPath,
   definedRoot,
   headOf,
+  leafHash,
   outputs,
   proveInclusion,
+  verifyInclusion,
 } from '../../support/merkle-lab.ts';
 
 describe('Merkle tree head (W9, RFC 9162 §2.1)', () => {

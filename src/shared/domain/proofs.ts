@@ -1,0 +1,13 @@
+import { hash } from 'node:crypto';
+import { createProofVerifier } from '../proof/merkle-proof.js';
+import { createMerkle } from '../proof/merkle-tree.js';
+import { createOutputChain } from '../proof/output-chain.js';
+
+/** The algorithms of `shared/proof` with SHA-256 of `node:crypto`. */
+
+export const sha256 = (octets: Uint8Array): Buffer => hash('sha256', octets, 'buffer');
+
+const merkle = createMerkle(sha256);
+export const { leafHash, nodeHash, createTreeHeadBuilder, createMerkleTree } = merkle;
+export const { verifyInclusion, verifyConsistency } = createProofVerifier(merkle);
+export const { extendChain, checkLink } = createOutputChain(sha256);

@@ -1,0 +1,40 @@
+// @ts-check
+// Hash trees of RFC 4998 §4.2: a node is the hash of what is below it, in binary ascending order. The hash function is that of the record: SHA-256, 384
+// or 512.
+import { compareOctets, concatOctets } from './octets.js';
+
+/** Holds two of the longest digests while they are hashed: nearly every node has two. */
+const pairScratch = new Uint8Array(128);
+
+/**
+ * The hash of several hashes in binary ascending order; one that is alone stands for itself (RFC 4998 §4.2, §4.3).
+ *
+ * @template {Uint8Array} Hash
+ * @param {(octets: Uint8Array) => Hash} hash
+ * @param {readonly Hash[]} hashes one or more
+ * @returns {Hash}
+ */
+export function nodeOf(hash, hashes) {
+  const [first, second] = hashes;
+  if (first === undefined) throw new RangeError('a list of hashes is empty');
+  if (second === undefined) return first;
+  const octets = first.length + second.length;
+  if (hashes.length > 2 || octets > pairScratch.length) return hash(concatOctets([...hashes].sort(compareOctets)));
+  const pair = pairScratch.subarray(0, octets);
+  const isAscending = compareOctets(first, second) < 0;
+  pair.set(isAscending ? first : second);
+  pair.set(isAscending ? second : first, isAscending ? first.length : second.length);
+  return hash(pair);
+}
+
+/**
+ * The root of a reduced hash tree (RFC 4998 §4.3, step 3): each list is hashed together with the hash of the one before.
+ *
+ * @template {Uint8Array} Hash
+ * @param {(octets: Uint8Array) => Hash} hash
+ * @param {readonly (readonly Hash[])[]} lists one or more, none of them empty
+ * @returns {Hash}
+ */
+export function rootOf(hash, [first, ...others]) {
+  return others.reduce((node, list) => nodeOf(hash, [node, ...list]), nodeOf(hash, first ?? []));
+}

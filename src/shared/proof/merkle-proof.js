@@ -1,0 +1,115 @@
+// @ts-check
+// What a proof about a Merkle tree proves (RFC 9162 §2.1.3.2, §2.1.4.2).
+import { hashBytes, isIndexIn } from './merkle-tree.js';
+import { isSame } from './octets.js';
+
+/** @typedef {import('./merkle-tree.js').TreeHead} TreeHead */
+
+/**
+ * Why a proof does not prove (refusal 48).
+ *
+ * @typedef {'tree_size_mismatch' | 'leaf_index_out_of_range' | 'hash_malformed' | 'path_too_short' | 'path_too_long' | 'root_mismatch'} ProofFault
+ */
+/** @typedef {{ readonly ok: true } | { readonly ok: false, readonly fault: ProofFault }} ProofVerdict */
+
+/** @param {ProofFault} fault @returns {ProofVerdict} */
+const refuse = (fault) => ({ ok: false, fault });
+
+/** @param {readonly Uint8Array[]} nodes */
+const areHashes = (nodes) => nodes.every((node) => node.length === hashBytes);
+
+// Divided, not shifted: JavaScript shifts 32 bits only.
+/** @param {number} value */
+const half = (value) => Math.floor(value / 2);
+/** @param {number} value */
+const isOdd = (value) => value % 2 === 1;
+
+/** @param {Pick<import('./merkle-tree.js').Merkle, 'leafHash' | 'nodeHash'>} merkle */
+export function createProofVerifier({ leafHash, nodeHash }) {
+  /**
+   * Verifies that a leaf input is in the tree of `head`, at the place that the proof names (RFC 9162 §2.1.3.2).
+   *
+   * A root alone does not say how many leaves it covers: several sizes can share the shape of one path. Therefore the size comes
+   * with the trusted head, and a proof that names another one is refused. Never throws, whatever the proof holds.
+   *
+   * @param {Uint8Array} leafInput
+   * @param {import('./merkle-tree.js').InclusionProof} proof
+   * @param {TreeHead} head
+   * @returns {ProofVerdict}
+   */
+  function verifyInclusion(leafInput, { treeSize, leafIndex, inclusionPath }, head) {
+    if (treeSize !== head.treeSize) return refuse('tree_size_mismatch');
+    if (!isIndexIn(leafIndex, treeSize)) return refuse('leaf_index_out_of_range');
+    if (!areHashes([head.rootHash, ...inclusionPath])) return refuse('hash_malformed');
+
+    let index = leafIndex;
+    let last = treeSize - 1;
+    let node = leafHash(leafInput);
+    for (const sibling of inclusionPath) {
+      if (last === 0) return refuse('path_too_long');
+      if (isOdd(index) || index === last) {
+        node = nodeHash(sibling, node);
+        while (!isOdd(index) && index !== 0) {
+          index = half(index);
+          last = half(last);
+        }
+      } else {
+        node = nodeHash(node, sibling);
+      }
+      index = half(index);
+      last = half(last);
+    }
+    if (last !== 0) return refuse('path_too_short');
+    return isSame(node, head.rootHash) ? { ok: true } : refuse('root_mismatch');
+  }
+
+  /**
+   * Verifies that the tree of `second` begins with the leaves of the tree of `first` (RFC 9162 §2.1.4.2): what was shown before is still
+   * there, in the same order. Both heads, with their sizes, come from where they are trusted. Never throws, whatever the proof holds.
+   *
+   * @param {import('./merkle-tree.js').ConsistencyProof} proof
+   * @param {TreeHead} first
+   * @param {TreeHead} second
+   * @returns {ProofVerdict}
+   */
+  function verifyConsistency({ firstSize, secondSize, consistencyPath }, first, second) {
+    if (firstSize !== first.treeSize || secondSize !== second.treeSize) return refuse('tree_size_mismatch');
+    if (!isIndexIn(first.treeSize - 1, second.treeSize)) return refuse('tree_size_mismatch');
+    if (!areHashes([first.rootHash, second.rootHash, ...consistencyPath])) return refuse('hash_malformed');
+    if (first.treeSize === second.treeSize) {
+      if (consistencyPath.length > 0) return refuse('path_too_long');
+      return isSame(first.rootHash, second.rootHash) ? { ok: true } : refuse('root_mismatch');
+    }
+
+    let index = first.treeSize - 1;
+    let last = second.treeSize - 1;
+    while (isOdd(index)) {
+      index = half(index);
+      last = half(last);
+    }
+    // A first tree that is perfect is a node of the second: the path leaves it out, as it is known.
+    const [start, ...rest] = index === 0 ? [first.rootHash, ...consistencyPath] : consistencyPath;
+    if (start === undefined) return refuse('path_too_short');
+    let ofFirst = start;
+    let ofSecond = start;
+    for (const node of rest) {
+      if (last === 0) return refuse('path_too_long');
+      if (isOdd(index) || index === last) {
+        ofFirst = nodeHash(node, ofFirst);
+        ofSecond = nodeHash(node, ofSecond);
+        while (!isOdd(index) && index !== 0) {
+          index = half(index);
+          last = half(last);
+        }
+      } else {
+        ofSecond = nodeHash(ofSecond, node);
+      }
+      index = half(index);
+      last = half(last);
+    }
+    if (last !== 0) return refuse('path_too_short');
+    return isSame(ofFirst, first.rootHash) && isSame(ofSecond, second.rootHash) ? { ok: true } : refuse('root_mismatch');
+  }
+
+  return { verifyInclusion, verifyConsistency };
+}

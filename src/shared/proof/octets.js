@@ -1,0 +1,56 @@
+// @ts-check
+// Octets and their hexadecimal text, as Node and every browser have them.
+
+/** @typedef {(octets: Uint8Array) => Uint8Array} HashFunction what is hashed is not kept */
+
+const digitsOf = Array.from({ length: 256 }, (_, octet) => octet.toString(16).padStart(2, '0'));
+/** The value of each hexadecimal digit, by the code of its character. */
+const halves = Uint8Array.from({ length: 128 }, (_, code) => Number.parseInt(String.fromCharCode(code), 16) || 0);
+
+/** Lower-case hexadecimal text. @param {Uint8Array} octets */
+export function hexOf(octets) {
+  let text = '';
+  for (let i = 0; i < octets.length; i += 1) text += digitsOf[/** @type {number} */ (octets[i])];
+  return text;
+}
+
+/** Whether a text is a SHA-256: 64 hexadecimal characters. @param {unknown} text @returns {text is string} */
+export const isSha256Hex = (text) => typeof text === 'string' && /^[0-9a-fA-F]{64}$/.test(text);
+
+/**
+ * The 32 octets of a SHA-256 written as 64 hexadecimal characters.
+ *
+ * @param {string} hex
+ * @throws {RangeError} Anything else: a hash that was shortened in silence would prove something else.
+ */
+export function octetsOfSha256(hex) {
+  if (!isSha256Hex(hex)) throw new RangeError('a SHA-256 takes 64 hexadecimal characters');
+  const octets = new Uint8Array(32);
+  for (let i = 0; i < 32; i += 1) {
+    octets[i] = /** @type {number} */ (halves[hex.charCodeAt(2 * i)]) * 16 + /** @type {number} */ (halves[hex.charCodeAt(2 * i + 1)]);
+  }
+  return octets;
+}
+
+/** Binary order: negative, zero or positive. @param {Uint8Array} a @param {Uint8Array} b */
+export function compareOctets(a, b) {
+  for (let i = 0; i < a.length && i < b.length; i += 1) {
+    const difference = /** @type {number} */ (a[i]) - /** @type {number} */ (b[i]);
+    if (difference !== 0) return difference;
+  }
+  return a.length - b.length;
+}
+
+/** @param {Uint8Array} a @param {Uint8Array} b */
+export const isSame = (a, b) => a.length === b.length && compareOctets(a, b) === 0;
+
+/** @param {readonly Uint8Array[]} parts */
+export function concatOctets(parts) {
+  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
