@@ -68,7 +68,13 @@ describe('every page', () => {
 describe('assets', () => {
   it('are kept for ever under the address of their content, and no other', async () => {
     const { body } = await pages.app.inject('/');
-    const address = /href="(\/assets\/[0-9a-f]{12}\/base\.css)"/.exec(body)![1]!;
+    const [address, folder] = /(\/assets\/[0-9a-f]{12}\/)base\.css/.exec(body)!;
+    for (const script of ['workflow.js', 'proof/merkle-tree.js', '@noble/hashes/sha2.js']) {
+      const { statusCode, headers } = await pages.app.inject(folder + script);
+      expect([statusCode, headers['content-type']]).toEqual([200, 'application/javascript; charset=utf-8']);
+    }
+    for (const other of ['@noble/hashes/package.json', '@noble/hashes/sha3.js', '@noble/hashes/src/sha2.ts', 'proof/../app.ts'])
+      expect((await pages.app.inject(folder + other)).statusCode).toBe(404);
     const answer = await pages.app.inject(address);
     expect(answer.statusCode).toBe(200);
     expect(answer.headers).toMatchObject({

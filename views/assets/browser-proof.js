@@ -1,13 +1,13 @@
 // @ts-check
 // The browser proves, too: it recomputes the record of a workflow from what is published, and compares it with this page and with the imprints
 // in the tokens.
-import { hexOf } from './hex.js';
 import { announce, bold, find, icon } from './page-parts.js';
+import { hexOf } from './proof/octets.js';
 import { LoadFault, loadClosingRecord, loadEvidence, loadOutputs } from './published-record.js';
 import { checkClosingRecord, checkCount, checkImprint, checkRoot, checkRows, createChainCheck } from './record-check.js';
 
 /** @typedef {import('./record-check.js').Shown} Shown */
-/** @typedef {import('./merkle-tree.js').MerkleTree} MerkleTree */
+/** @typedef {import('./proof/merkle-tree.js').MerkleTree} MerkleTree */
 
 /** More outputs than these, some 300 octets each, are loaded only when the reader says so. */
 const mostUnasked = 10_000;
@@ -31,7 +31,7 @@ async function walkChain(shown, progress) {
     for (const output of outputs) {
       chain.append(output);
       if (performance.now() < sliceEnd) continue;
-      progress(`Recomputing: ${count(chain.tree.size)} of ${count(shown.total)} outputs …`);
+      progress(`Recomputing: ${count(chain.tree.treeSize)} of ${count(shown.total)} outputs …`);
       await new Promise((resolve) => setTimeout(resolve));
       sliceEnd = performance.now() + sliceMs;
     }
@@ -98,7 +98,7 @@ async function prove(shown, progress) {
   });
   const tree = chain && !chain.fault ? chain.tree : undefined;
   if (tree && rows.length > 0) {
-    const levels = Math.ceil(Math.log2(tree.size));
+    const levels = Math.ceil(Math.log2(tree.treeSize));
     const path = levels === 0 ? 'its leaf is the root' : `a path of up to ${levels} hashes leads from its leaf to the root`;
     const done = `${rows.length === 1 ? 'The output' : 'Each output'} on this page is the published one of its number, and ${path}.`;
     faults.push(...(await takeStep('Outputs', async () => ({ faults: checkRows(tree, shown), done }))));
@@ -196,7 +196,7 @@ export async function proveInBrowser() {
 
 /** How a path leads from an output to the root, in words. @param {MerkleTree} tree @param {number} number */
 export function pathWords(tree, number) {
-  const hashes = tree.pathOf(number - 1).length;
+  const hashes = tree.proveInclusion(number - 1, tree.treeSize).inclusionPath.length;
   const steps = hashes === 0 ? 'Its leaf is' : `Its leaf and a path of ${hashes} ${hashes === 1 ? 'hash' : 'hashes'} lead to`;
-  return ` ${steps} the root ${hexOf(tree.root()).slice(0, 8)}….`;
+  return ` ${steps} the root ${hexOf(tree.rootAt(tree.treeSize)).slice(0, 8)}….`;
 }

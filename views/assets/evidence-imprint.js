@@ -1,7 +1,8 @@
 // @ts-check
 import { childrenOf, DerFault, readElement, withTag } from './der.js';
-import { hexOf, isSame } from './hex.js';
-import { sha256 } from './sha256.js';
+import { sha256 } from './hashes.js';
+import { rootOf } from './proof/hash-tree.js';
+import { hexOf, isSame } from './proof/octets.js';
 
 const sequence = 0x30;
 const octetString = 0x04;
@@ -24,22 +25,6 @@ function tstInfoOf(token) {
   if (hexOf(withTag(content, oid).contents) !== oids.tstInfo) throw new DerFault('no time-stamp token');
   return readElement(withTag([only(withTag(content, 0xa0))], octetString).contents);
 }
-
-/** Each list's hashes in binary ascending order, one after the other, hashed unless there is but one (RFC 4998 §4.2). @param {Uint8Array[]} hashes */
-function hashOfList(hashes) {
-  if (hashes.length === 1) return hashes[0];
-  const sorted = [...hashes].sort((a, b) => (hexOf(a) < hexOf(b) ? -1 : 1));
-  const joined = new Uint8Array(sorted.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const hash of sorted) {
-    joined.set(hash, at);
-    at += hash.length;
-  }
-  return sha256(joined);
-}
-
-/** The root of a reduced hash tree (RFC 4998 §4.3). @param {Uint8Array[][]} lists */
-const rootOf = ([first, ...others]) => others.reduce((root, list) => hashOfList([root, ...list]), hashOfList(first));
 
 /** `20261121093101.4Z` as RFC 3339. @param {string} text */
 const timeOf = (text) => text.replace(/^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)((?:\.\d+)?)Z$/, '$1-$2-$3T$4:$5:$6$7Z');
@@ -64,7 +49,7 @@ export function readImprint(octets, digest) {
   const lists = tree ? childrenOf(tree).map((list) => childrenOf(list).map(({ contents }) => contents)) : [[digest]];
   const isFirst = lists[0]?.some((hash) => isSame(hash, digest)) ?? false;
   return {
-    isFor: isFirst && isSame(rootOf(lists), hashed),
+    isFor: isFirst && isSame(rootOf(sha256, lists), hashed),
     genTime: timeOf(new TextDecoder().decode(withTag(members, generalizedTime).contents)),
   };
 }

@@ -1,6 +1,6 @@
 // @ts-check
-import { createSha256 } from './sha256.js';
-import { createSha512 } from './sha512.js';
+import { hashers } from './hashes.js';
+import { hexOf } from './proof/octets.js';
 
 /** @typedef {'sha256' | 'sha384' | 'sha512'} Algorithm */
 
@@ -13,11 +13,8 @@ import { createSha512 } from './sha512.js';
  * @property {() => ReadableStream<Uint8Array> | Promise<ReadableStream<Uint8Array>>} stream
  */
 
-const hashers = { sha256: createSha256, sha384: () => createSha512(384), sha512: () => createSha512(512) };
-
 /**
- * The digest of a file, lower-case hex, read in pieces: a file of any size in constant memory. `crypto.subtle` wants the file whole,
- * and HTTPS.
+ * The digest of a file, lower-case hex, read in pieces: a file of any size in constant memory.
  *
  * @param {Content} file
  * @param {Algorithm} algorithm
@@ -30,7 +27,7 @@ export async function hashFile(file, algorithm, onProgress) {
   let shown = 0;
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) return hasher.digest();
+    if (done) return hexOf(hasher.digest());
     hasher.update(value);
     read += value.length;
     const percent = Math.floor((read / file.size) * 100);

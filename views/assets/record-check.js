@@ -2,9 +2,9 @@
 // The record of a workflow recomputed: chain (W8), Merkle root (W9) and closing record (W18). Pure: it loads nothing and shows nothing. Each finding is a
 // sentence about what does not fit.
 import { readImprint } from './evidence-imprint.js';
-import { hexOf, isSame, octetsOf } from './hex.js';
-import { createMerkleTree, rootOfPath } from './merkle-tree.js';
-import { sha256 } from './sha256.js';
+import { checkLink, createMerkleTree, sha256, verifyInclusion } from './hashes.js';
+import { hexOf, isSha256Hex, octetsOfSha256 } from './proof/octets.js';
+import { chainStart } from './proof/output-chain.js';
 
 /**
  * What the page shows of a workflow; times are RFC 3339. `rootEvidence` and `recordEvidence` are the addresses of evidence records, null for the
@@ -28,11 +28,12 @@ import { sha256 } from './sha256.js';
 /** @param {number} number */
 const count = (number) => number.toLocaleString('en-GB');
 
+/** @typedef {import('./proof/merkle-tree.js').MerkleTree} MerkleTree */
+
 /** Walks the chain from the briefing on, and builds the tree on the way. @param {string} briefingHash */
 export function createChainCheck(briefingHash) {
   const tree = createMerkleTree();
-  const link = new Uint8Array(72);
-  let chain = octetsOf(briefingHash);
+  let end = chainStart(briefingHash);
   /** @type {string | undefined} */
   let fault;
   return {
@@ -42,50 +43,48 @@ export function createChainCheck(briefingHash) {
     },
     /** The chain hash of the last output; before the first one the briefing hash. */
     get end() {
-      return chain && hexOf(chain);
+      return end.chainHash;
     },
     /** Takes the next output; nothing after a fault. @param {import('./published-record.js').PublishedOutput} output */
     append(output) {
       if (fault) return;
-      const number = tree.size + 1;
-      const octets = octetsOf(output.output_hash);
-      if (output.sequence_number !== number) fault = `Output ${count(number)} is missing, or stands in another place.`;
-      else if (!octets || !chain) fault = brokenAt(number);
-      if (fault || !octets || !chain) return;
-      link.set(chain);
-      link.set(octets, 32);
-      new DataView(link.buffer).setBigUint64(64, BigInt(number));
-      chain = sha256(link);
-      if (hexOf(chain) === output.chain_hash) tree.append(octets);
-      else fault = brokenAt(number);
+      const link = { sequenceNumber: output.sequence_number, outputHash: output.output_hash, chainHash: output.chain_hash };
+      const broken = checkLink(end, link);
+      if (broken) fault = faultWords(broken);
+      else {
+        tree.append(octetsOfSha256(link.outputHash));
+        end = link;
+      }
     },
   };
 }
 
-/** @param {number} number */
-const brokenAt = (number) => `The chain breaks at output ${count(number)}: its hash, its number or the link before was changed.`;
+/** @param {import('./proof/output-chain.js').ChainFault} broken */
+const faultWords = ({ sequenceNumber, fault }) =>
+  fault === 'number_out_of_order'
+    ? `Output ${count(sequenceNumber)} is missing, or stands in another place.`
+    : `The chain breaks at output ${count(sequenceNumber)}: its hash, its number or the link before was changed.`;
 
 /** @param {ReturnType<typeof createChainCheck>} chain @param {Shown} shown @returns {string[]} */
 export function checkCount({ tree, fault }, { total, status }) {
-  const isShort = status === 'completed' ? tree.size !== total : tree.size < total;
-  return fault || !isShort ? [] : [`This page tells of ${count(total)} outputs, and ${count(tree.size)} are published.`];
+  const isShort = status === 'completed' ? tree.treeSize !== total : tree.treeSize < total;
+  return fault || !isShort ? [] : [`This page tells of ${count(total)} outputs, and ${count(tree.treeSize)} are published.`];
 }
 
-/** That each output on the page is the one of its number, and that a path leads from it to the root. @param {import('./merkle-tree.js').MerkleTree} tree @param {Shown} shown */
+/** That each output on the page is the one of its number, and that a path leads from it to the root. @param {MerkleTree} tree @param {Shown} shown */
 export function checkRows(tree, { rows }) {
-  const root = tree.root();
-  const faults = [];
-  for (const { number, hash } of rows) {
-    const octets = octetsOf(hash);
-    const found = octets && number <= tree.size && rootOfPath(octets, number - 1, tree.size, tree.pathOf(number - 1));
-    if (!found || !isSame(found, root)) faults.push(`Output ${count(number)} on this page is not the one that is published.`);
-  }
-  return faults;
+  const { treeSize } = tree;
+  const head = { treeSize, rootHash: tree.rootAt(treeSize) };
+  const isProved = (/** @type {number} */ number, /** @type {string} */ hash) =>
+    isSha256Hex(hash) && number <= treeSize && verifyInclusion(octetsOfSha256(hash), tree.proveInclusion(number - 1, treeSize), head).ok;
+  return rows
+    .filter(({ number, hash }) => !isProved(number, hash))
+    .map(({ number }) => `Output ${count(number)} on this page is not the one that is published.`);
 }
 
-/** @param {import('./merkle-tree.js').MerkleTree} tree @param {string} rootHash */
+/** @param {MerkleTree} tree @param {string} rootHash */
 export const checkRoot = (tree, rootHash) =>
-  hexOf(tree.root()) === rootHash ? [] : ['The Merkle root of the published outputs is not the one that this page shows.'];
+  hexOf(tree.rootAt(tree.treeSize)) === rootHash ? [] : ['The Merkle root of the published outputs is not the one that this page shows.'];
 
 const members = { tier: 'tier', created_at: 'start', confirmed_at: 'opening of the link', completed_at: 'completion' };
 
@@ -144,8 +143,7 @@ function parseRecord(text) {
  */
 export function checkImprint(evidence, { hash, stampedAt }, what) {
   try {
-    const digest = octetsOf(hash);
-    const { isFor, genTime } = readImprint(evidence, digest ?? new Uint8Array());
+    const { isFor, genTime } = readImprint(evidence, octetsOfSha256(hash));
     if (!isFor) return [`The time-stamp of the ${what} is for another hash.`];
     return isSameTime(genTime, stampedAt) ? [] : [`The time-stamp of the ${what} names another time than this page.`];
   } catch {

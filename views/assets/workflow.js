@@ -4,8 +4,8 @@ import { pathWords, proveInBrowser } from './browser-proof.js';
 import { addCopyButtons } from './copy.js';
 import { openDropZone } from './drop-zone.js';
 import { hashFile } from './hash-file.js';
-import { octetsOf } from './hex.js';
 import { addResult, bold, find } from './page-parts.js';
+import { octetsOfSha256 } from './proof/octets.js';
 
 const certificate = find('.certificate').dataset;
 const [outputs, page, pageSize] = [certificate.outputs, certificate.page, certificate.pageSize].map(Number);
@@ -21,7 +21,7 @@ const untold = 'this record does not hold, or is still being checked.';
 /** As many as the service would name. */
 const mostFound = 100;
 
-/** All outputs, once the browser has recomputed their tree. @type {import('./merkle-tree.js').MerkleTree | undefined} */
+/** All outputs, once the browser has recomputed their tree. @type {import('./proof/merkle-tree.js').MerkleTree | undefined} */
 let tree;
 
 /** Rows of this page with a hash. @param {string} hash @returns {NodeListOf<HTMLElement>} */
@@ -29,8 +29,7 @@ const rowsWith = (hash) => document.querySelectorAll(`tr[data-hash="${hash}"]`);
 
 /** The numbers of the outputs with a hash: in the tree, where it is at hand; on this page; else, when there are more pages, as the service finds them by the hash alone. @param {string} hash */
 async function findOutputs(hash) {
-  const octets = octetsOf(hash);
-  if (tree && octets) return tree.indexesOf(octets, mostFound).map((index) => index + 1);
+  if (tree) return tree.indexesOf(octetsOfSha256(hash), mostFound).map((index) => index + 1);
   const onPage = [...rowsWith(hash)].map((row) => Number(row.dataset.number));
   if (onPage.length > 0 || outputs <= pageSize) return onPage;
   const answer = await fetch(`${location.pathname}?find=${hash}`);

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import fastifyView from '@fastify/view';
 import type { FastifyInstance, FastifyReply } from 'fastify';
@@ -17,21 +18,39 @@ export interface PageModels {
   readonly error: ErrorPage;
 }
 
-const folder = join(viewsFolder, 'assets');
+/**
+ * What browsers may fetch, by where it is below the address of all assets: scripts import each other by these paths. Pages prove with the files that the
+ * service itself proves with, and with the hash functions of a package.
+ */
+const assetFolders = [
+  { at: '', folder: join(viewsFolder, 'assets') },
+  { at: 'proof/', folder: fileURLToPath(new URL('../../shared/proof', import.meta.url)) },
+  {
+    at: '@noble/hashes/',
+    folder: dirname(fileURLToPath(import.meta.resolve('@noble/hashes/sha2.js'))),
+    /** The package has more; these four are what SHA-2 needs. */
+    files: ['_md.js', '_u64.js', 'sha2.js', 'utils.js'],
+  },
+].map(({ at, folder, files = readdirSync(folder).sort() }) => ({ at, folder, files }));
 
 /**
- * Serves `views/assets` under `/assets/<digest of them all>/`, so that each may be kept for ever and scripts import each other by their
- * plain names. An address of another build is 404, never this build's content. Returns the address of a file.
+ * Serves them under `/assets/<digest of them all>/`, so that each may be kept for ever and scripts import each other by their plain names. An address
+ * of another build is 404, never this build's content. Returns the address of a file.
  */
 async function registerAssets(app: FastifyInstance): Promise<(file: string) => string> {
-  const files = readdirSync(folder).sort();
   const digest = createHash('sha256');
-  for (const file of files) digest.update(file).update(readFileSync(join(folder, file)));
+  for (const { at, folder, files } of assetFolders)
+    for (const file of files) digest.update(at + file).update(readFileSync(join(folder, file)));
   const prefix = `/assets/${digest.digest('hex').slice(0, 12)}/`;
 
-  await app.register(fastifyStatic, { root: folder, prefix, wildcard: false, immutable: true, maxAge: '365d' });
+  for (const { at, folder, files } of assetFolders) {
+    const globIgnore = ['*/**/*', `!(${files.join('|')})`];
+    const kept = { wildcard: false, immutable: true, maxAge: '365d', globIgnore };
+    await app.register(fastifyStatic, { root: folder, prefix: prefix + at, decorateReply: at === '', ...kept });
+  }
+  const names = assetFolders.flatMap(({ at, files }) => files.map((file) => at + file));
   return (file) => {
-    if (!files.includes(file)) throw new Error(`no such asset: ${file}`);
+    if (!names.includes(file)) throw new Error(`no such asset: ${file}`);
     return prefix + file;
   };
 }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { viewsFolder } from '../../../src/shared/views/engine.ts';
+import { loadScript } from '../../support/browser-script.ts';
 import { badContainers, file, type Member, mimetype, zipOf } from '../../support/containers.ts';
 
 interface Content {
@@ -11,9 +10,7 @@ interface Content {
 }
 type Read = { readonly problem: string } | { readonly token: string; readonly container?: { content: Content; unread: string[] } };
 
-// The scripts are typed for a browser, so they are not part of this program.
-const load = (script: string) => import(pathToFileURL(`${viewsFolder}/assets/${script}`).href);
-const { readStampFile }: { readStampFile(file: File): Promise<Read> } = await load('stamp-file.js');
+const { readStampFile }: { readStampFile(file: File): Promise<Read> } = await loadScript('stamp-file.js');
 
 const token: Member = { name: 'META-INF/timestamp.tst', content: 'a time-stamp token' };
 const read = (container: Uint8Array, name = 'x.asics') => readStampFile(new File([new Uint8Array(container)], name));

@@ -1,63 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { createMerkleTree } from '../../../src/shared/domain/proofs.ts';
 import { buildHashTree, encodeEvidenceRecord } from '../../../src/shared/rfc3161/index.ts';
-import { viewsFolder } from '../../../src/shared/views/engine.ts';
+import { loadScript } from '../../support/browser-script.ts';
 import { tokenFor } from '../../support/page-record.ts';
 import { REAL_TOKENS, readReal } from '../../support/real-tokens.ts';
 
-interface Tree {
-  append(leafInput: Uint8Array): void;
-  root(): Uint8Array;
-  pathOf(leafIndex: number): Uint8Array[];
-  indexesOf(leafInput: Uint8Array, most: number): number[];
-}
-type RootOfPath = (leafInput: Uint8Array, leafIndex: number, size: number, path: readonly Uint8Array[]) => Uint8Array | undefined;
 type ReadImprint = (record: Uint8Array, digest: Uint8Array) => { readonly isFor: boolean; readonly genTime: string };
 
-// The scripts are typed for a browser, so they are not part of this program.
-const load = (file: string) => import(pathToFileURL(`${viewsFolder}/assets/${file}`).href);
-const script: { createMerkleTree(): Tree; rootOfPath: RootOfPath } = await load('merkle-tree.js');
-const { readImprint }: { readImprint: ReadImprint } = await load('evidence-imprint.js');
-
-const hex = (octets: Uint8Array | undefined) => octets && Buffer.from(octets).toString('hex');
-
-describe('the tree of the pages’ scripts (RFC 9162 §2.1)', () => {
-  it('has the roots and paths of the service’s own, at every size to 70', () => {
-    const ours = createMerkleTree();
-    const theirs = script.createMerkleTree();
-    expect(hex(theirs.root())).toBe(hex(ours.rootAt(0)));
-    for (let size = 1; size <= 70; size += 1) {
-      const leaf = randomBytes(32);
-      ours.append(leaf);
-      theirs.append(leaf);
-      expect(hex(theirs.root())).toBe(hex(ours.rootAt(size)));
-      expect(theirs.indexesOf(leaf, 1)).toEqual([size - 1]);
-      for (let index = 0; index < size; index += 7) {
-        expect(theirs.pathOf(index).map(hex)).toEqual(ours.proveInclusion(index, size).inclusionPath.map(hex));
-      }
-    }
-  });
-
-  it('refusal 48: a path leads to the root from its own leaf and place only, and at its own length', () => {
-    const leaves = Array.from({ length: 13 }, () => randomBytes(32));
-    const tree = script.createMerkleTree();
-    for (const leaf of leaves) tree.append(leaf);
-    const root = hex(tree.root());
-    for (const [index, leaf] of leaves.entries()) {
-      const path = tree.pathOf(index);
-      expect(hex(script.rootOfPath(leaf, index, 13, path))).toBe(root);
-      const wrong: [Uint8Array, number, number, Uint8Array[]][] = [
-        [leaves[(index + 1) % 13]!, index, 13, path],
-        [leaf, (index + 1) % 13, 13, path],
-        [leaf, index, 13, [...path, leaf]],
-        [leaf, index, 13, path.slice(1)],
-      ];
-      for (const given of wrong) expect(hex(script.rootOfPath(...given))).not.toBe(root);
-    }
-  });
-});
+const { readImprint }: { readImprint: ReadImprint } = await loadScript('evidence-imprint.js');
 
 describe('what a token vouches for, as the pages’ scripts read it (RFC 4998 §4.3, RFC 3161 §2.4.2)', () => {
   const digest = randomBytes(32);
