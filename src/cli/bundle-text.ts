@@ -1,16 +1,17 @@
 import { rfc3339Of } from '../shared/domain/gen-time.ts';
 import { type ReasonCode, reasonOf, type Verdict } from '../shared/domain/reasons.ts';
 import { toldCertificate, toldToken } from '../shared/domain/told-token.ts';
+import { BundleFault } from '../shared/proof/bundle.js';
+import { StampRefused } from '../shared/proof/judge-bundle.js';
 import type { TrustStore, Verified } from '../shared/rfc3161/index.ts';
-import { BundleFault } from './bundle-read.ts';
-import { type BundleJudgement, type FoundOutput, StampRefused } from './judge-bundle.ts';
+import type { BundleJudgement, FoundOutput } from './judge-bundle.ts';
 import type { SubjectJudgement } from './judge-subject.ts';
 import { countOf } from './terminal.ts';
 import { type ToldVerdict, tellVerdict } from './verdict-text.ts';
 
 /** A bundle whose own files do not fit, or whose stamps do not. */
 export function tellBrokenBundle(name: string, fault: BundleFault | StampRefused): ToldVerdict {
-  const reason = fault instanceof BundleFault ? `${fault.code}: ${fault.message}` : reasonOf(fault.code);
+  const reason = fault instanceof BundleFault ? `${fault.code}: ${fault.message}` : reasonOf(fault.code as ReasonCode);
   const details = fault instanceof StampRefused ? [`of ${fault.what}`] : [];
   return {
     json: { subject: name, verdict: 'not_valid', valid: false, reason, issued_at: null, not_checked: [] },

@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
-import { canonicalTextOf, hashOfClosingText } from '../shared/contract/closing-record.ts';
 import { type InclusionProofShown, inclusionProof } from '../shared/contract/workflow-proof.ts';
-import { verifyInclusion } from '../shared/domain/proofs.ts';
+import { hashOfClosingText, verifyInclusion } from '../shared/domain/proofs.ts';
 import { isSameImprint, sha256Imprint } from '../shared/domain/stamp.ts';
+import { canonicalTextOf } from '../shared/proof/closing-record.js';
 import { octetsOfSha256 } from '../shared/proof/octets.js';
 import { digestInput } from './digest-input.ts';
 import { CommandFailure, exitCodes } from './failure.ts';

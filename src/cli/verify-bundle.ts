@@ -1,20 +1,13 @@
-import { bundleFiles } from '../shared/contract/evidence-bundle.ts';
+import { BundleFault, mostSmallBytes, type OpenedBundle } from '../shared/proof/bundle.js';
+import { bundleFiles } from '../shared/proof/bundle-files.js';
+import { judgeBundle, StampRefused } from '../shared/proof/judge-bundle.js';
 import { type TrustMaterial, TrustMaterialError, type TrustStore } from '../shared/rfc3161/index.ts';
 import { openTrust } from './anchors.ts';
-import {
-  asBundleFault,
-  BundleFault,
-  hasClosingRecord,
-  isBundlePath,
-  mostSmallBytes,
-  type OpenedBundle,
-  openBundle,
-} from './bundle-read.ts';
 import { type SearchedBundle, tellBrokenBundle, tellBundle, tellFound, tellNotFound, verdictOf } from './bundle-text.ts';
 import type { Context } from './command.ts';
 import { digestInput } from './digest-input.ts';
 import { CommandFailure, type ExitCode, exitCodes, misuse } from './failure.ts';
-import { type BundleJudgement, judgeBundle, StampRefused } from './judge-bundle.ts';
+import { asBundleFault, type BundleJudgement, isBundlePath, judgeStampBy, mayBeBundle, withBundle } from './judge-bundle.ts';
 import type { OptionValues } from './options.ts';
 import { stampBeside } from './subject.ts';
 
@@ -28,7 +21,7 @@ export async function bundlesAmong(names: readonly string[], { token, proof }: O
   for (const name of names) if (isBundlePath(name) && (await stampBeside(name)) === undefined) zips.push(name);
   if (zips.length < 2) return zips;
   const bundles: string[] = [];
-  for (const zip of zips) if (await hasClosingRecord(zip)) bundles.push(zip);
+  for (const zip of zips) if (await mayBeBundle(zip)) bundles.push(zip);
   return bundles.length > 0 ? bundles : zips;
 }
 
@@ -37,7 +30,7 @@ async function broughtBy(
   bundle: OpenedBundle,
 ): Promise<{ brought: Pick<TrustMaterial, 'intermediates' | 'crls'>; notes: readonly string[] }> {
   const read = async (name: string): Promise<string[]> => {
-    const text = (await bundle.bytesOf(name)).toString('latin1');
+    const text = Buffer.from(await bundle.bytesOf(name)).toString('latin1');
     return text.includes('-----BEGIN') ? [text] : [];
   };
   const isLarge = bundle.sizeOf(bundleFiles.revocationLists) > mostSmallBytes;
@@ -96,27 +89,23 @@ export async function verifyBundles(
   }
 
   /** @throws CommandFailure where it cannot be read; BundleFault and StampRefused where it does not hold */
-  async function judge(path: string): Promise<BundleJudgement> {
-    const bundle = await openBundle(path);
-    try {
+  const judge = (path: string): Promise<BundleJudgement> =>
+    withBundle(path, async (bundle) => {
       const { trust, notes } = await trustFor(bundle, values, anchorsFolder);
       const onOutput = (number: number) => terminal.progress(`${path}: output ${number} of ${bundle.record.output_count}`);
-      const judgement = await judgeBundle(bundle, { trust, nowMs: Date.now(), wanted: new Set(digests.values()), onOutput });
+      const judgement = await judgeBundle(bundle, { ...judgeStampBy(trust, Date.now()), wanted: new Set(digests.values()), onOutput });
       const told = tellBundle(path, judgement, trust, notes);
       terminal.result(told.json, told.line, told.details);
       codes.push(verdictOf(judgement).verdict === 'valid' ? exitCodes.ok : exitCodes.notValid);
       return judgement;
-    } finally {
-      bundle.close();
-    }
-  }
+    });
 
   const searched: SearchedBundle[] = [];
   for (const path of bundles) {
     try {
       searched.push({ name: path, judgement: await judge(path) });
     } catch (error) {
-      const fault = error instanceof StampRefused ? error : asBundleFault(error);
+      const fault = asBundleFault(error);
       if (fault instanceof BundleFault || fault instanceof StampRefused) {
         const told = tellBrokenBundle(path, fault);
         terminal.result(told.json, told.line, told.details);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { opensslSettingsText } from '../../src/shared/contract/evidence-bundle.ts';
+import { opensslSettingsText } from '../../src/shared/proof/bundle-files.js';
 import { createPki } from '../../src/tsa/pki.ts';
 import { runCommand, temporaryFolder } from '../support/command.ts';
 import { peakMebibytes } from '../support/process-memory.ts';

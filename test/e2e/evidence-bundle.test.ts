@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { evidenceDocument, opensslSettingsText } from '../../src/shared/contract/evidence-bundle.ts';
+import { evidenceDocument } from '../../src/shared/contract/evidence-bundle.ts';
+import { opensslSettingsText } from '../../src/shared/proof/bundle-files.js';
 import { pem } from '../../src/tsa/certificate.ts';
 import { issueRoot } from '../../src/tsa/pki.ts';
 import {

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { StampedHash, WorkflowPage } from '../../src/api/workflows/workflow-model.ts';
-import { canonicalTextOf, closingRecordOf, hashOfClosingText } from '../../src/shared/contract/closing-record.ts';
-import { createTreeHeadBuilder, extendChain } from '../../src/shared/domain/proofs.ts';
+import { createTreeHeadBuilder, extendChain, hashOfClosingText } from '../../src/shared/domain/proofs.ts';
+import { canonicalTextOf, closingRecordOf } from '../../src/shared/proof/closing-record.js';
 import { hexOf } from '../../src/shared/proof/octets.js';
 import { chainStart } from '../../src/shared/proof/output-chain.js';
 import { encodeEvidenceRecord, issueResponse, tokenIn } from '../../src/shared/rfc3161/index.ts';

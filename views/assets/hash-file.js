@@ -1,6 +1,7 @@
 // @ts-check
 import { hashers } from './hashes.js';
 import { hexOf } from './proof/octets.js';
+import { blobSource, piecesOf } from './proof/zip.js';
 
 /** @typedef {'sha256' | 'sha384' | 'sha512'} Algorithm */
 
@@ -10,8 +11,11 @@ import { hexOf } from './proof/octets.js';
  * @typedef {object} Content
  * @property {string} name
  * @property {number} size
- * @property {() => ReadableStream<Uint8Array> | Promise<ReadableStream<Uint8Array>>} stream
+ * @property {() => AsyncIterable<Uint8Array>} read piece by piece
  */
+
+/** @param {File} file @returns {Content} */
+export const contentOf = (file) => ({ name: file.name, size: file.size, read: () => piecesOf(blobSource(file), 0, file.size) });
 
 /**
  * The digest of a file, lower-case hex, read in pieces: a file of any size in constant memory.
@@ -22,14 +26,11 @@ import { hexOf } from './proof/octets.js';
  */
 export async function hashFile(file, algorithm, onProgress) {
   const hasher = hashers[algorithm]();
-  const reader = (await file.stream()).getReader();
   let read = 0;
   let shown = 0;
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return hexOf(hasher.digest());
-    hasher.update(value);
-    read += value.length;
+  for await (const piece of file.read()) {
+    hasher.update(piece);
+    read += piece.length;
     const percent = Math.floor((read / file.size) * 100);
     if (percent >= shown + 5) {
       shown = percent;
@@ -38,4 +39,5 @@ export async function hashFile(file, algorithm, onProgress) {
       await new Promise((resolve) => setTimeout(resolve));
     }
   }
+  return hexOf(hasher.digest());
 }

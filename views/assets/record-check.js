@@ -3,6 +3,7 @@
 // sentence about what does not fit.
 import { readImprint } from './evidence-imprint.js';
 import { checkLink, createMerkleTree, sha256, verifyInclusion } from './hashes.js';
+import { readClosingRecord } from './proof/closing-record.js';
 import { hexOf, isSha256Hex, octetsOfSha256 } from './proof/octets.js';
 import { chainStart } from './proof/output-chain.js';
 
@@ -102,7 +103,7 @@ export function checkClosingRecord(octets, shown, chain) {
   if (hexOf(sha256(octets)) !== shown.closingRecord?.hash)
     return ['The SHA-256 of the published closing record is not the one that this page shows.'];
   const text = new TextDecoder().decode(octets);
-  const record = parseRecord(text);
+  const record = readClosingRecord(text);
   if (!record) return ['The closing record is not in its canonical form.'];
   const isShown = {
     workflow_id: record.workflow_id === shown.workflowId,
@@ -121,17 +122,6 @@ export function checkClosingRecord(octets, shown, chain) {
       ([member]) =>
         `The closing record names another ${members[/** @type {keyof typeof members} */ (member)] ?? member.replaceAll('_', ' ')}.`,
     );
-}
-
-/** Members without objects: in canonical JSON they stand in the order of their names (RFC 8785 §3.2.3). @param {string} text */
-function parseRecord(text) {
-  try {
-    const record = JSON.parse(text);
-    const sorted = Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)));
-    return JSON.stringify(sorted) === text ? record : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /**

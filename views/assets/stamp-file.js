@@ -1,7 +1,8 @@
 // @ts-check
 /** Tells stamps from other files by their names, and takes the token out of them. */
-import { openContainer } from './container-file.js';
-import { ZipFault } from './zip-entries.js';
+import { inflate } from './inflate.js';
+import { openContainer } from './proof/asics.js';
+import { blobSource, ZipFault } from './proof/zip.js';
 
 /** Formats that this service does not read. The one place that says so. */
 const foreign = {
@@ -23,11 +24,13 @@ export const isStampFile = (file) => endingOf(file.name, [record, ...binary, ...
 /** @param {Uint8Array} bytes */
 const base64Of = (bytes) => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
 
+/** @typedef {{ proofName: string, content: import('./hash-file.js').Content, unread: readonly string[] }} ReadContainer what is in a container beside its token */
+
 /**
  * The token in a stamp file, base64, and the container that it was in; or a sentence, after the file's name, that says why there is none.
  *
  * @param {File} file
- * @returns {Promise<{ token: string, container?: import('./container-file.js').Container } | { problem: string }>}
+ * @returns {Promise<{ token: string, container?: ReadContainer } | { problem: string }>}
  */
 export async function readStampFile(file) {
   const format = endingOf(file.name, Object.keys(foreign));
@@ -52,8 +55,8 @@ export async function readStampFile(file) {
 /** @param {File} file */
 async function readContainer(file) {
   try {
-    const container = await openContainer(file);
-    return { token: base64Of(container.proof), container };
+    const { name, size, proofName, proof, readFile, unread } = await openContainer(blobSource(file), inflate);
+    return { token: base64Of(proof), container: { proofName, content: { name, size, read: readFile }, unread } };
   } catch (error) {
     if (error instanceof ZipFault) return { problem: `is no ASiC-S container that can be judged: ${error.message}.` };
     throw error;

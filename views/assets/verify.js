@@ -2,10 +2,10 @@
 // The page of a stamp, and the form: a file compared with the hash that was stamped. The token is sent to the service, the file never.
 import { addCopyButtons } from './copy.js';
 import { openDropZone } from './drop-zone.js';
-import { hashFile } from './hash-file.js';
+import { contentOf, hashFile } from './hash-file.js';
 import { addResult, announce, bold, find, icon } from './page-parts.js';
+import { ZipFault } from './proof/zip.js';
 import { isStampFile, readStampFile } from './stamp-file.js';
-import { ZipFault } from './zip-entries.js';
 
 /** Where the form shows its answer; the page of one stamp has none. */
 const answer = document.querySelector('#answer');
@@ -62,7 +62,7 @@ async function takeStamp(file) {
   }
 }
 
-/** @param {string[]} unread */
+/** @param {readonly string[]} unread */
 function unreadWords(unread) {
   if (unread.length === 0) return [];
   const named = unread.slice(0, 6).join(', ');
@@ -133,7 +133,7 @@ function made(tag, ...parts) {
 /** @param {File[]} files */
 async function take(files) {
   const stamp = answer ? files.find(isStampFile) : undefined;
-  waiting = [...(stamp || !shownImprint() ? waiting : []), ...files.filter((file) => file !== stamp)];
+  waiting = [...(stamp || !shownImprint() ? waiting : []), ...files.filter((file) => file !== stamp).map(contentOf)];
   find('.results').replaceChildren();
   if (stamp) {
     answer?.replaceChildren();

@@ -3,7 +3,7 @@
 import { pathWords, proveInBrowser } from './browser-proof.js';
 import { addCopyButtons } from './copy.js';
 import { openDropZone } from './drop-zone.js';
-import { hashFile } from './hash-file.js';
+import { contentOf, hashFile } from './hash-file.js';
 import { addResult, bold, find } from './page-parts.js';
 import { octetsOfSha256 } from './proof/octets.js';
 
@@ -65,7 +65,7 @@ function linkTo(number) {
 async function compareFile(file) {
   const { item, name, say, progress } = addResult(results, file);
   try {
-    const hash = await hashFile(file, 'sha256', progress);
+    const hash = await hashFile(contentOf(file), 'sha256', progress);
     item.dataset.hash = hash;
     const numbers = await findOutputs(hash);
     const links = numbers.flatMap((number, i) => [i > 0 ? ', ' : '', linkTo(number)]);

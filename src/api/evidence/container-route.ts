@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
-import { containerOf, containerType } from '../../shared/archive/asics.ts';
+import { containerOf } from '../../shared/archive/asics.ts';
 import { sealedContentPath } from '../../shared/contract/verify.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
+import { containerType } from '../../shared/proof/asics.js';
 import type { ServerContext } from '../server/context.ts';
 import { bytes, type OperationContract } from '../server/operation.ts';
 import { type Stamps, sealedAddress, sealedOpener } from '../stamps/index.ts';

@@ -1,6 +1,6 @@
-import { hashOfClosingText } from '../../shared/contract/closing-record.ts';
 import { mostOutputsListed, type WorkflowOutputs } from '../../shared/contract/workflow-record.ts';
 import { closingRecordPath, outputsPath } from '../../shared/domain/addresses.ts';
+import { hashOfClosingText } from '../../shared/domain/proofs.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { readStatus } from '../../shared/domain/workflow-state.ts';
 import { snapshotOf, type WorkflowRecord } from '../../shared/store/workflows.ts';

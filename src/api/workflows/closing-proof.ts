@@ -1,6 +1,7 @@
-import { type ClosingRecord, closingRecordOf, hashOfClosingText, readClosingRecord } from '../../shared/contract/closing-record.ts';
 import { commitmentsOf } from '../../shared/domain/commitment.ts';
+import { hashOfClosingText } from '../../shared/domain/proofs.ts';
 import { reasonOf } from '../../shared/domain/reasons.ts';
+import { type ClosingRecord, closingRecordOf, readClosingRecord } from '../../shared/proof/closing-record.js';
 import type { ChainState } from '../../shared/store/outputs.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 import type { WorkflowRecord } from '../../shared/store/workflows.ts';

@@ -1,8 +1,8 @@
-import { readClosingRecord } from '../../shared/contract/closing-record.ts';
 import type { ConsistencyProofShown, InclusionProofShown } from '../../shared/contract/workflow-proof.ts';
 import { verifyPath } from '../../shared/domain/addresses.ts';
 import { verifyConsistency, verifyInclusion } from '../../shared/domain/proofs.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
+import { readClosingRecord } from '../../shared/proof/closing-record.js';
 import { hexOf, octetsOfSha256 } from '../../shared/proof/octets.js';
 import type { OutputStore } from '../../shared/store/outputs.ts';
 import type { WorkflowRecord } from '../../shared/store/workflows.ts';

@@ -75,13 +75,13 @@ async function judgeContainer(name: string, context: JudgeContext): Promise<Judg
   const container = await openContainer(name);
   try {
     const { proof, unread } = container;
-    const subject = { input: standardInput, token: proof, stampId: undefined, record: undefined, unread };
+    const subject = { input: standardInput, token: Buffer.from(proof), stampId: undefined, record: undefined, unread };
     const judgement = await judgeSubject(subject, { ...context, stdin: container.readFile() });
     return { told: tellVerdict(name, subject, judgement, context.trust), judgement };
   } catch (error) {
     throw asContainerFault(error);
   } finally {
-    container.close();
+    await container.close();
   }
 }
 

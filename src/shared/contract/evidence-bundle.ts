@@ -1,48 +1,7 @@
 import { z } from 'zod';
 import { dateTime, sha256Hex, uuid } from './fields.ts';
 
-/** What a completed workflow leaves to strangers (W22): the files of the bundle and their order, and the same as one JSON document. */
-
-/** Outputs in one file of proofs, and in one of stamps. */
-export const blockSize = 1_000;
-
-/** The first number of the block that an output is in. */
-export const blockOf = (number: number): number => Math.floor((number - 1) / blockSize) * blockSize + 1;
-
-/** The first number of each block. */
-export const blocksOf = (outputCount: number): readonly number[] =>
-  Array.from({ length: Math.ceil(outputCount / blockSize) }, (_, index) => index * blockSize + 1);
-
-/** The one text that `openssl.cnf` has: settings of OpenSSL may name a library to load, and `verify.sh` knows the SHA-256 of this. */
-export const opensslSettingsText = '# Nothing is set: verify.sh takes this in place of the settings of the machine.\n';
-
-export const bundleFiles = {
-  readme: 'README.txt',
-  script: 'verify.sh',
-  /** What the script has OpenSSL take for its settings: where nothing is but the programs, there are none, and it wants some. */
-  opensslSettings: 'openssl.cnf',
-  closingRecord: 'closing-record.json',
-  /** 0x01 ‖ left ‖ right: the file whose SHA-256 is the root. Of one output 0x00 ‖ hash, of none nothing. */
-  rootPreimage: 'root.bin',
-  /** A line for each output: number, output hash, chain hash, type, stamp id. */
-  outputs: 'outputs.txt',
-  /** A line for each output of the block: number, hashes of the inclusion path, lowest first (RFC 9162 §2.1.3). */
-  proofs: (block: number) => `proofs/${block}.txt`,
-  /** A line for each output of the block: number, kind, base64 of the output's own time-stamp. */
-  stamps: (block: number) => `stamps/${block}.txt`,
-  trustAnchors: 'certificates/anchors.pem',
-  otherCertificates: 'certificates/others.pem',
-  revocationLists: 'certificates/revocation-lists.pem',
-  /** SHA-256 and name of each file before it, in their order. */
-  sums: 'SHA256SUMS',
-} as const;
-
-/** What is stamped of the workflow as a whole. */
-export const sealNames = ['closing-record', 'root'] as const;
-export type SealName = (typeof sealNames)[number];
-
-/** The token; where it came in an evidence record, both; where the service has neither, none. */
-export const sealFiles = (name: SealName) => ({ token: `${name}.tst`, record: `${name}.ers` });
+/** What a completed workflow leaves to strangers (W22): the lines of the bundle's files, and the same as one JSON document. `shared/proof/bundle-files.js` names the files. */
 
 /** `token`: a TimeStampToken; `record`: an EvidenceRecord (RFC 4998); `none`: there is none in the bundle. */
 export const stampKinds = ['token', 'record', 'none'] as const;

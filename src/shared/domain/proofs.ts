@@ -7,6 +7,9 @@ import { createOutputChain } from '../proof/output-chain.js';
 
 export const sha256 = (octets: Uint8Array): Buffer => hash('sha256', octets, 'buffer');
 
+/** What is stamped of a closing record: SHA-256 of its canonical text in UTF-8, lower-case hex. */
+export const hashOfClosingText = (text: string): string => hash('sha256', text, 'hex');
+
 const merkle = createMerkle(sha256);
 export const { leafHash, nodeHash, createTreeHeadBuilder, createMerkleTree } = merkle;
 export const { verifyInclusion, verifyConsistency } = createProofVerifier(merkle);

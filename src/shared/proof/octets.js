@@ -54,3 +54,16 @@ export function concatOctets(parts) {
   }
   return whole;
 }
+
+/** The octets that a base64 text is; undefined where it is none. @param {string} text */
+export function octetsOfBase64(text) {
+  let binary;
+  try {
+    binary = atob(text);
+  } catch {
+    return undefined;
+  }
+  const octets = new Uint8Array(binary.length);
+  for (let i = 0; i < octets.length; i += 1) octets[i] = binary.charCodeAt(i);
+  return octets;
+}

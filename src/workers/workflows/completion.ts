@@ -1,9 +1,9 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
-import { canonicalTextOf, closingRecordOf, hashOfClosingText, readClosingRecord } from '../../shared/contract/closing-record.ts';
 import { commitmentsOf, saltBytes } from '../../shared/domain/commitment.ts';
-import { checkLink, createTreeHeadBuilder } from '../../shared/domain/proofs.ts';
+import { checkLink, createTreeHeadBuilder, hashOfClosingText } from '../../shared/domain/proofs.ts';
 import { sha256Imprint } from '../../shared/domain/stamp.ts';
 import { needsQualifiedProvider } from '../../shared/domain/tiers.ts';
+import { canonicalTextOf, closingRecordOf, readClosingRecord } from '../../shared/proof/closing-record.js';
 import { hexOf, octetsOfSha256 } from '../../shared/proof/octets.js';
 import { type ChainEnd, chainStart } from '../../shared/proof/output-chain.js';
 import { type JobPayload, NotItsTurnError } from '../../shared/queue/jobs.ts';

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { verify } from '../../../src/cli/commands/verify.ts';
-import { canonicalTextOf, closingRecordOf } from '../../../src/shared/contract/closing-record.ts';
 import type { InclusionProofShown } from '../../../src/shared/contract/workflow-proof.ts';
 import { createMerkleTree } from '../../../src/shared/domain/proofs.ts';
+import { canonicalTextOf, closingRecordOf } from '../../../src/shared/proof/closing-record.js';
 import { hexOf } from '../../../src/shared/proof/octets.js';
 import { issueResponse } from '../../../src/shared/rfc3161/index.ts';
 import { createPki } from '../../../src/tsa/pki.ts';

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
-import { readClosingRecord } from '../../../shared/contract/closing-record.ts';
 import type { OutputLine } from '../../../shared/contract/evidence-bundle.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
 import { sha256Imprint } from '../../../shared/domain/stamp.ts';
+import { readClosingRecord } from '../../../shared/proof/closing-record.js';
 import { hashBytes, splitOf } from '../../../shared/proof/merkle-tree.js';
 import { octetsOfSha256 } from '../../../shared/proof/octets.js';
 import { isEvidenceRecord } from '../../../shared/rfc3161/index.ts';

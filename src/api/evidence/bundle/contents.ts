@@ -1,5 +1,5 @@
-import type { ClosingRecord } from '../../../shared/contract/closing-record.ts';
 import type { OutputLine, StampKind } from '../../../shared/contract/evidence-bundle.ts';
+import type { ClosingRecord } from '../../../shared/proof/closing-record.js';
 import type { BundledCertificate } from './certificates.ts';
 
 /** A stamp as a stranger gets it. */

@@ -3,17 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { ZipFile } from 'yazl';
-import {
-  blockSize,
-  blocksOf,
-  bundleFiles,
-  opensslSettingsText,
-  outputLineOf,
-  proofLineOf,
-  type SealName,
-  sealFiles,
-  stampLineOf,
-} from '../../../shared/contract/evidence-bundle.ts';
+import { outputLineOf, proofLineOf, stampLineOf } from '../../../shared/contract/evidence-bundle.ts';
+import { blockSize, blocksOf, bundleFiles, opensslSettingsText, type SealName, sealFiles } from '../../../shared/proof/bundle-files.js';
 import { firstTokenOf } from '../../../shared/rfc3161/index.ts';
 import { createViewEngine, viewsFolder } from '../../../shared/views/engine.ts';
 import type { BundledCertificate } from './certificates.ts';

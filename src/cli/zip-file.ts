@@ -1,0 +1,48 @@
+import { open } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
+import { createInflateRaw } from 'node:zlib';
+import { ZipFault, type ZipSource } from '../shared/proof/zip.js';
+import { asFailure, CommandFailure, exitCodes } from './failure.ts';
+
+/** A file for the reader of zip files in `shared/proof`, and what unpacks its entries. */
+export async function openZipSource(path: string): Promise<ZipSource & { close(): Promise<void> }> {
+  const file = await open(path, 'r');
+  try {
+    const { size } = await file.stat();
+    return {
+      size,
+      read: async (at, length) => {
+        const octets = Buffer.alloc(length);
+        let done = 0;
+        for (let read = -1; done < length && read !== 0; done += read)
+          ({ bytesRead: read } = await file.read(octets, done, length - done, at + done));
+        return octets.subarray(0, done);
+      },
+      close: () => file.close(),
+    };
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+export async function* inflate(packed: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const inflater = createInflateRaw();
+  let given = 0;
+  const counted = async function* () {
+    for await (const piece of packed) {
+      given += piece.length;
+      yield piece;
+    }
+  };
+  // Its faults are those of the stream that is read below.
+  pipeline(counted, inflater).catch(() => undefined);
+  yield* inflater;
+  // The stream ends with the last block, whatever follows it.
+  if (inflater.bytesWritten !== given) throw new Error('something follows the last block');
+}
+
+/** Trouble in reading a zip file, in one sentence. `what` it was taken for: `ASiC-S container`. */
+export function asZipFailure(what: string, error: unknown): unknown {
+  return error instanceof ZipFault ? new CommandFailure(exitCodes.notValid, `this is no ${what}: ${error.message}`) : asFailure(error);
+}

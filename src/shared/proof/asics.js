@@ -1,0 +1,62 @@
+// @ts-check
+// ASiC-S containers (EN 319 162-1 §4.3): a zip file with one file and the proof of when it existed.
+import { openZip, ZipFault } from './zip.js';
+
+/** The media type, which the first entry says (§4.3.3.1). */
+export const containerType = 'application/vnd.etsi.asic-s+zip';
+const fullContainerType = 'application/vnd.etsi.asic-e+zip';
+/** Where the proof is (§4.3.3.2): a time-stamp token, or an evidence record (RFC 4998). */
+export const proofEntries = /** @type {const} */ ({ token: 'META-INF/timestamp.tst', record: 'META-INF/evidencerecord.ers' });
+/** A list of the files inside, as OpenDocument has it, and the folder itself. */
+const harmless = ['META-INF/manifest.xml', 'META-INF/'];
+/** Others renew a time-stamp by two more entries each time. */
+const mostEntries = 1_000;
+const mostProofBytes = 2 * 1024 * 1024;
+
+/**
+ * An ASiC-S container with one file and a proof over it. Its octets were judged by nobody.
+ *
+ * @typedef {object} Container
+ * @property {string} name of the file inside
+ * @property {number} size of the file inside
+ * @property {string} proofName
+ * @property {Uint8Array} proof a time-stamp token or an evidence record, as it is inside
+ * @property {() => AsyncGenerator<Uint8Array>} readFile the file, unpacked as it is read; fails with a ZipFault
+ * @property {readonly string[]} unread what else is in META-INF, and nobody looked at
+ */
+
+/** @param {DataView} head */
+function checkHead(head) {
+  const name = new TextDecoder('latin1').decode(new Uint8Array(head.buffer, head.byteOffset + 30, 8));
+  if (head.getUint16(26, true) !== 8 || name !== 'mimetype') throw new ZipFault('its first entry is not mimetype');
+  if (head.getUint16(8, true) !== 0) throw new ZipFault('its mimetype is compressed');
+}
+
+/**
+ * Opens a container with a time-stamp token or an evidence record, of whoever made it. Memory does not grow with the file.
+ *
+ * @param {import('./zip.js').ZipSource} source
+ * @param {import('./zip.js').Inflate} inflate
+ * @returns {Promise<Container>}
+ * @throws {ZipFault} in one sentence, why it is none
+ */
+export async function openContainer(source, inflate) {
+  const { entries, read, readSmall } = await openZip(source, { inflate, mostEntries, checkHead });
+  const mimetype = entries.get('mimetype');
+  if (mimetype?.at !== 0) throw new ZipFault('its first entry is not mimetype');
+  const type = new TextDecoder().decode(await readSmall(mimetype, 128));
+  if (type === fullContainerType) throw new ZipFault('it is an ASiC-E container, for signatures and for several files');
+  if (type !== containerType) throw new ZipFault('its mimetype names another type');
+  const [data, ...others] = [...entries.values()].filter(({ name }) => name !== 'mimetype' && !/^META-INF\//i.test(name));
+  if (!data || others.length > 0 || data.name.includes('/')) throw new ZipFault('it must hold one file, and no folder');
+  const proof = entries.get(proofEntries.token) ?? entries.get(proofEntries.record);
+  if (!proof) throw new ZipFault(`it has neither ${proofEntries.token} nor ${proofEntries.record}`);
+  return {
+    name: data.name,
+    size: data.size,
+    proofName: proof.name,
+    proof: await readSmall(proof, mostProofBytes),
+    readFile: () => read(data),
+    unread: [...entries.keys()].filter((name) => !['mimetype', data.name, proof.name, ...harmless].includes(name)),
+  };
+}

@@ -1,0 +1,68 @@
+// @ts-check
+// Which files an evidence bundle has, and in which order (W22): what a completed workflow leaves to strangers.
+
+/** Outputs in one file of proofs, and in one of stamps. */
+export const blockSize = 1_000;
+
+/** The first number of the block that an output is in. @param {number} number */
+export const blockOf = (number) => Math.floor((number - 1) / blockSize) * blockSize + 1;
+
+/** The first number of each block. @param {number} outputCount @returns {readonly number[]} */
+export const blocksOf = (outputCount) => Array.from({ length: Math.ceil(outputCount / blockSize) }, (_, index) => index * blockSize + 1);
+
+/** The one text that `openssl.cnf` has: settings of OpenSSL may name a library to load, and `verify.sh` knows the SHA-256 of this. */
+export const opensslSettingsText = '# Nothing is set: verify.sh takes this in place of the settings of the machine.\n';
+
+export const bundleFiles = {
+  readme: 'README.txt',
+  script: 'verify.sh',
+  /** What the script has OpenSSL take for its settings: where nothing is but the programs, there are none, and it wants some. */
+  opensslSettings: 'openssl.cnf',
+  closingRecord: 'closing-record.json',
+  /** 0x01 ‖ left ‖ right: the file whose SHA-256 is the root. Of one output 0x00 ‖ hash, of none nothing. */
+  rootPreimage: 'root.bin',
+  /** A line for each output: number, output hash, chain hash, type, stamp id. */
+  outputs: 'outputs.txt',
+  /** A line for each output of the block: number, hashes of the inclusion path, lowest first (RFC 9162 §2.1.3). @param {number} block */
+  proofs: (block) => `proofs/${block}.txt`,
+  /** A line for each output of the block: number, kind, base64 of the output's own time-stamp. @param {number} block */
+  stamps: (block) => `stamps/${block}.txt`,
+  trustAnchors: 'certificates/anchors.pem',
+  otherCertificates: 'certificates/others.pem',
+  revocationLists: 'certificates/revocation-lists.pem',
+  /** SHA-256 and name of each file before it, in their order. */
+  sums: 'SHA256SUMS',
+};
+
+/** What is stamped of the workflow as a whole. */
+export const sealNames = /** @type {const} */ (['closing-record', 'root']);
+/** @typedef {typeof sealNames[number]} SealName */
+
+/** The token; where it came in an evidence record, both; where the service has neither, none. @param {SealName} name */
+export const sealFiles = (name) => ({ token: `${name}.tst`, record: `${name}.ers` });
+
+/** Which files the seals of a bundle have. @typedef {Readonly<Record<SealName, { readonly hasToken: boolean, readonly hasRecord: boolean }>>} Seals */
+
+/** The names of all files that are listed in SHA256SUMS, in their order. @param {number} outputCount @param {Seals} seals @returns {readonly string[]} */
+export function listedFiles(outputCount, seals) {
+  const blocks = blocksOf(outputCount);
+  const filesOf = (/** @type {SealName} */ name) => [
+    ...(seals[name].hasToken ? [sealFiles(name).token] : []),
+    ...(seals[name].hasRecord ? [sealFiles(name).record] : []),
+  ];
+  return [
+    bundleFiles.readme,
+    bundleFiles.script,
+    bundleFiles.opensslSettings,
+    bundleFiles.closingRecord,
+    ...filesOf('closing-record'),
+    bundleFiles.rootPreimage,
+    ...filesOf('root'),
+    bundleFiles.outputs,
+    ...blocks.map(bundleFiles.proofs),
+    ...blocks.map(bundleFiles.stamps),
+    bundleFiles.trustAnchors,
+    bundleFiles.otherCertificates,
+    bundleFiles.revocationLists,
+  ];
+}

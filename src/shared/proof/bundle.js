@@ -1,0 +1,152 @@
+// @ts-check
+// An evidence bundle (W22) as it is read: all of its files are there and no others, and each is the one that SHA256SUMS lists. What they prove is judged in
+// judge-bundle.js.
+import { blocksOf, bundleFiles, listedFiles, sealFiles, sealNames } from './bundle-files.js';
+import { readClosingRecord } from './closing-record.js';
+import { concatOctets, hexOf } from './octets.js';
+import { openZip, ZipFault } from './zip.js';
+
+/**
+ * What browsers and Node each have of their own.
+ *
+ * @typedef {object} BundleTools
+ * @property {import('./zip.js').Inflate} inflate
+ * @property {import('./octets.js').HashFunction} sha256
+ * @property {() => { update(octets: Uint8Array): unknown, digest(): Uint8Array }} createSha256 of octets that come piece by piece
+ */
+
+/**
+ * An evidence bundle whose files are all there and no others. Nothing in it was judged.
+ *
+ * @typedef {object} OpenedBundle
+ * @property {import('./closing-record.js').ClosingRecord} record
+ * @property {Uint8Array} recordOctets the closing record as it was stamped
+ * @property {import('./bundle-files.js').Seals} seals
+ * @property {(name: string) => Promise<Uint8Array>} bytesOf the octets of a small file; fails with a BundleFault where it is not the one that is listed
+ * @property {(name: string) => AsyncGenerator<string>} linesOf the lines of a file as they are unpacked; at its end it is compared with the list
+ * @property {(name: string) => number} sizeOf what a file unpacks to, in octets, as the zip file says
+ * @property {(name: string) => Promise<void>} check reads a file for its hash alone
+ * @property {BundleTools} tools
+ */
+
+/** Why a bundle does not hold, or is none. @typedef {'bundle_malformed' | 'bundle_changed' | 'chain_mismatch' | 'root_mismatch' | 'time_mismatch'} BundleCode */
+
+/** What is wrong with a bundle, in one sentence. */
+export class BundleFault extends Error {
+  /** @override */
+  name = 'BundleFault';
+
+  /** @param {BundleCode} code @param {string} sentence */
+  constructor(code, sentence) {
+    super(sentence);
+    this.code = code;
+  }
+}
+
+/** @param {string} sentence */
+export const malformed = (sentence) => new BundleFault('bundle_malformed', sentence);
+
+const mostEntries = 4_096;
+/** No file that is read as a whole is larger. */
+export const mostSmallBytes = 8 * 1024 * 1024;
+/** A line of stamps holds a token or a record, of 1 MiB at most, in base64. */
+const mostLineBytes = 2 * 1024 * 1024;
+
+/** Lines are ASCII; what is not becomes something that no line has. @param {Uint8Array} octets */
+const asciiOf = (octets) => new TextDecoder('latin1').decode(octets);
+
+/** Whether a zip file may be a bundle: it has a closing record. @param {import('./zip.js').ZipSource} source @param {import('./zip.js').Inflate} inflate @throws {ZipFault} */
+export const hasClosingRecord = async (source, inflate) =>
+  (await openZip(source, { inflate, mostEntries })).entries.has(bundleFiles.closingRecord);
+
+/**
+ * Opens an evidence bundle. Memory does not grow with its outputs.
+ *
+ * @param {import('./zip.js').ZipSource} source
+ * @param {BundleTools} tools
+ * @returns {Promise<OpenedBundle>}
+ * @throws {ZipFault} where it is no bundle at all
+ * @throws {BundleFault} where it is none that holds
+ */
+export async function openBundle(source, tools) {
+  const { entries, read, readSmall } = await openZip(source, { inflate: tools.inflate, mostEntries });
+  /** @param {string} name */
+  function entryOf(name) {
+    const entry = entries.get(name);
+    if (!entry) throw new ZipFault(`it has no ${name}`);
+    return entry;
+  }
+
+  const recordOctets = await readSmall(entryOf(bundleFiles.closingRecord), mostSmallBytes);
+  const record = readClosingRecord(new TextDecoder().decode(recordOctets));
+  if (!record) throw malformed('closing-record.json is no closing record in canonical form.');
+  const filesOf = (/** @type {import('./bundle-files.js').SealName} */ name) => ({
+    hasToken: entries.has(sealFiles(name).token),
+    hasRecord: entries.has(sealFiles(name).record),
+  });
+  const seals = { 'closing-record': filesOf('closing-record'), root: filesOf('root') };
+  if (sealNames.some((name) => seals[name].hasRecord && !seals[name].hasToken)) throw malformed('A time-stamp token is missing.');
+  // Before the list of them is made: a number that nobody stamped may be any.
+  if (blocksOf(Math.min(record.output_count, 1e9)).length * 2 > entries.size) throw malformed('Files of proofs or stamps are missing.');
+  const expected = listedFiles(record.output_count, seals);
+  const missing = expected.find((name) => !entries.has(name));
+  if (missing !== undefined) throw malformed(`${missing} is missing.`);
+  const known = new Set([...expected, bundleFiles.sums]);
+  const unknown = [...entries.keys()].find((name) => !known.has(name));
+  if (unknown !== undefined) throw malformed(`${unknown} belongs to no bundle.`);
+  const sums = readSums(asciiOf(await readSmall(entryOf(bundleFiles.sums), mostSmallBytes)), expected);
+
+  /** @param {string} name */
+  async function* readListed(name) {
+    const hash = tools.createSha256();
+    for await (const piece of read(entryOf(name))) {
+      hash.update(piece);
+      yield piece;
+    }
+    if (hexOf(hash.digest()) !== sums.get(name)) throw new BundleFault('bundle_changed', `${name} is not the file that SHA256SUMS lists.`);
+  }
+
+  return {
+    record,
+    recordOctets,
+    seals,
+    tools,
+    bytesOf: async (name) => {
+      if (entryOf(name).size > mostSmallBytes) throw new ZipFault(`${name} is too large`);
+      const pieces = [];
+      for await (const piece of readListed(name)) pieces.push(piece);
+      return concatOctets(pieces);
+    },
+    linesOf: (name) => splitLines(name, readListed(name)),
+    sizeOf: (name) => entryOf(name).size,
+    check: async (name) => {
+      for await (const _ of readListed(name));
+    },
+  };
+}
+
+/** What the list says of each file. @param {string} text @param {readonly string[]} expected @returns {ReadonlyMap<string, string>} */
+function readSums(text, expected) {
+  const lines = text.split('\n');
+  const sums = new Map();
+  for (const [index, name] of expected.entries()) {
+    const [, sum, listed] = /^([0-9a-f]{64}) [ *](.+)$/.exec(lines[index] ?? '') ?? [];
+    if (sum === undefined || listed !== name) throw malformed(`SHA256SUMS should list ${name} where it lists ${listed ?? 'nothing'}.`);
+    sums.set(name, sum);
+  }
+  const beyond = lines[expected.length];
+  if (beyond !== '' || lines.length !== expected.length + 1) throw malformed(`SHA256SUMS lists what belongs to no bundle: ${beyond}.`);
+  return sums;
+}
+
+/** @param {string} name @param {AsyncIterable<Uint8Array>} pieces */
+async function* splitLines(name, pieces) {
+  let rest = '';
+  for await (const piece of pieces) {
+    const lines = (rest + asciiOf(piece)).split('\n');
+    rest = lines.pop() ?? '';
+    if (rest.length > mostLineBytes) throw malformed(`${name} has a line that is too long.`);
+    yield* lines;
+  }
+  if (rest !== '') throw malformed(`${name} does not end with a line.`);
+}

@@ -1,0 +1,101 @@
+// @ts-check
+// The closing record: what a workflow was closed with, beside its root (W18). It is hashed and stamped as canonical JSON (RFC 8785) without a line
+// end. A reader that does not know the format must not guess, so every member and its form is checked.
+import { isSha256Hex } from './octets.js';
+
+/**
+ * @typedef {object} ClosingRecord
+ * @property {'qstamp-closing-record/1'} format
+ * @property {string} workflow_id UUID
+ * @property {'standard' | 'verified' | 'qualified'} tier
+ * @property {string} briefing_hash SHA-256, lower-case hex, as all hashes
+ * @property {string} created_at RFC 3339, UTC, as all times
+ * @property {string | null} confirmed_at when the link of the mail was opened
+ * @property {string} completed_at the time of the stamp of the root
+ * @property {number} output_count
+ * @property {string} chain_hash of the last output; without one the briefing hash
+ * @property {string} merkle_root
+ * @property {string | null} email_commitment SHA-256(salt ‖ e-mail address); null where it was erased before the end
+ * @property {string | null} agent_commitment SHA-256(salt ‖ agent id), likewise
+ */
+
+/**
+ * What a closing record is made of.
+ *
+ * @typedef {object} ClosingFacts
+ * @property {string} workflowId
+ * @property {ClosingRecord['tier']} tier
+ * @property {string} briefingHash
+ * @property {Date} createdAt
+ * @property {Date | undefined} confirmedAt
+ * @property {Date} completedAt
+ * @property {number} outputCount
+ * @property {string} chainHash
+ * @property {string} merkleRoot
+ * @property {{ readonly email: string, readonly agent: string } | undefined} commitments
+ */
+
+/** @param {ClosingFacts} facts @returns {ClosingRecord} */
+export const closingRecordOf = (facts) => ({
+  format: 'qstamp-closing-record/1',
+  workflow_id: facts.workflowId,
+  tier: facts.tier,
+  briefing_hash: facts.briefingHash,
+  created_at: facts.createdAt.toISOString(),
+  confirmed_at: facts.confirmedAt?.toISOString() ?? null,
+  completed_at: facts.completedAt.toISOString(),
+  output_count: facts.outputCount,
+  chain_hash: facts.chainHash,
+  merkle_root: facts.merkleRoot,
+  email_commitment: facts.commitments?.email ?? null,
+  agent_commitment: facts.commitments?.agent ?? null,
+});
+
+/** @param {unknown} value */
+const isHash = (value) => isSha256Hex(value) && value === value.toLowerCase();
+/** @param {unknown} value */
+const isUuid = (value) => typeof value === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(value);
+
+/** @param {unknown} value */
+function isTime(value) {
+  if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(value)) return false;
+  const time = new Date(value);
+  // A day that no month has becomes one of the next month.
+  return !Number.isNaN(time.getTime()) && time.toISOString().slice(0, 19) === value.slice(0, 19);
+}
+
+/** @param {(value: unknown) => boolean} hasForm @returns {(value: unknown) => boolean} */
+const orNull = (hasForm) => (value) => value === null || hasForm(value);
+
+/** The form of each member, by name. @type {Record<keyof ClosingRecord, (value: unknown) => boolean>} */
+const forms = {
+  agent_commitment: orNull(isHash),
+  briefing_hash: isHash,
+  chain_hash: isHash,
+  completed_at: isTime,
+  confirmed_at: orNull(isTime),
+  created_at: isTime,
+  email_commitment: orNull(isHash),
+  format: (value) => value === 'qstamp-closing-record/1',
+  merkle_root: isHash,
+  output_count: (value) => Number.isSafeInteger(value) && Number(value) >= 0,
+  tier: (value) => value === 'standard' || value === 'verified' || value === 'qualified',
+  workflow_id: isUuid,
+};
+const members = /** @type {(keyof ClosingRecord)[]} */ (Object.keys(forms)).sort();
+
+/** The text that is hashed and stamped: canonical JSON has members in the order of their names (RFC 8785 §3.2.3). @param {ClosingRecord} record */
+export const canonicalTextOf = (record) => JSON.stringify(Object.fromEntries(members.map((name) => [name, record[name]])));
+
+/** The record that a text is; undefined where it is none, or not in canonical form. @param {string} text @returns {ClosingRecord | undefined} */
+export function readClosingRecord(text) {
+  let record;
+  try {
+    record = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof record !== 'object' || record === null) return undefined;
+  // A member that is there twice or too much is not in the canonical text.
+  return members.every((name) => forms[name](record[name])) && canonicalTextOf(record) === text ? record : undefined;
+}

@@ -1,0 +1,224 @@
+// @ts-check
+// What an evidence bundle proves (W22): chain, tree, inclusion proofs, closing record, root.bin and times. Time-stamps are judged by whoever asks.
+import { BundleFault, malformed } from './bundle.js';
+import { blockSize, bundleFiles, opensslSettingsText, sealFiles } from './bundle-files.js';
+import { createProofVerifier } from './merkle-proof.js';
+import { createMerkle } from './merkle-tree.js';
+import { hexOf, isSame, isSha256Hex, octetsOfBase64, octetsOfSha256 } from './octets.js';
+import { chainStart, createOutputChain } from './output-chain.js';
+
+/** @typedef {import('./bundle.js').OpenedBundle} OpenedBundle */
+
+/**
+ * What the judge of time-stamps found about one.
+ *
+ * @typedef {object} StampJudgement
+ * @property {'valid' | 'not_proved' | 'not_valid'} verdict `not_proved`: nothing is wrong with it, but nobody whom the reader trusts vouches for it
+ * @property {string | undefined} reason a reason code, where it is not valid
+ * @property {{ readonly genTime: Date } | undefined} stated what the time-stamp says, where it could be read
+ */
+
+/**
+ * What a time-stamp must be for. `content` is what the hash is of, where it is in the bundle: a record that was renewed by another hash algorithm is judged
+ * with the hash of that. Whether the content has this SHA-256 is checked afterwards.
+ *
+ * @typedef {{ readonly sha256: string, readonly content?: Uint8Array }} Stamped
+ */
+
+/**
+ * @template {StampJudgement} Judgement
+ * @typedef {object} BundleJudge
+ * @property {(bytes: Uint8Array, stamped: Stamped, what: string) => Promise<Judgement>} judgeStamp judges a token or evidence record, DER; `not_valid`, with
+ *   the reason `imprint_mismatch`, also where it is for another hash. `what`: which one it is, for people
+ * @property {(record: Uint8Array) => Uint8Array} firstTokenOf the token in the first time-stamp of an evidence record, DER
+ * @property {ReadonlySet<string>} wanted SHA-256 of the files that are looked for, lower-case hex
+ * @property {(sequenceNumber: number) => void} onOutput called after each output
+ */
+
+/**
+ * A file that was looked for: where it is in the bundle, and what its own time-stamp says; undefined where that is not valid.
+ *
+ * @template {StampJudgement} Judgement
+ * @typedef {{ readonly sequenceNumber: number, readonly stamp: Judgement['stated'] }} FoundOutput
+ */
+
+/**
+ * @template {StampJudgement} Judgement
+ * @typedef {object} BundleJudgement
+ * @property {import('./closing-record.js').ClosingRecord} record
+ * @property {Judgement | undefined} root undefined where the bundle has no time-stamp of it
+ * @property {Judgement | undefined} closing
+ * @property {{ readonly valid: number, readonly notProved: number, readonly none: number }} own how many outputs' own time-stamps were proved, were not, or
+ *   are not in the bundle
+ * @property {ReadonlyMap<string, readonly FoundOutput<Judgement>[]>} found by the SHA-256 of a file, lower-case hex
+ */
+
+/** A time-stamp of a bundle is refused, or the path of an output. `what`: which one, for people. */
+export class StampRefused extends Error {
+  /** @override */
+  name = 'StampRefused';
+
+  /** @param {string} code @param {string} what */
+  constructor(code, what) {
+    super(`${what}: ${code}`);
+    this.code = code;
+    this.what = what;
+  }
+}
+
+/** @param {string} sentence */
+const breaks = (sentence) => new BundleFault('chain_mismatch', sentence);
+
+/**
+ * Judges a bundle by what is in it: the seals, then in one pass each output with its link, its proof and its own time-stamp, then chain and root.
+ *
+ * @template {StampJudgement} Judgement
+ * @param {OpenedBundle} bundle
+ * @param {BundleJudge<Judgement>} judge
+ * @returns {Promise<BundleJudgement<Judgement>>}
+ * @throws {BundleFault | StampRefused} also ZipFault, and whatever the source of the zip file and the judge throw
+ */
+export async function judgeBundle(bundle, judge) {
+  const { record, recordOctets } = bundle;
+  const sha256Of = (/** @type {Uint8Array} */ octets) => hexOf(bundle.tools.sha256(octets));
+  for (const name of [bundleFiles.readme, bundleFiles.script, bundleFiles.closingRecord]) await bundle.check(name);
+  if (new TextDecoder().decode(await bundle.bytesOf(bundleFiles.opensslSettings)) !== opensslSettingsText)
+    throw malformed('openssl.cnf is not the one that belongs to a bundle.');
+  const closing = await judgeSeal(bundle, 'closing-record', { sha256: sha256Of(recordOctets), content: recordOctets }, judge);
+  const preimage = await bundle.bytesOf(bundleFiles.rootPreimage);
+  const root = await judgeSeal(bundle, 'root', { sha256: record.merkle_root, content: preimage }, judge);
+  checkTimes(record, root?.stated, closing?.stated);
+  if (sha256Of(preimage) !== record.merkle_root) throw new BundleFault('root_mismatch', 'The SHA-256 of root.bin is not the Merkle root.');
+  const { own, found } = await judgeOutputs(bundle, judge);
+  for (const name of [bundleFiles.trustAnchors, bundleFiles.otherCertificates, bundleFiles.revocationLists]) await bundle.check(name);
+  return { record, root, closing, own, found };
+}
+
+/**
+ * @template {StampJudgement} Judgement
+ * @param {BundleJudge<Judgement>} judge
+ * @param {Uint8Array} bytes
+ * @param {Stamped} stamped
+ * @param {string} what
+ */
+async function judgeStamp(judge, bytes, stamped, what) {
+  const judged = await judge.judgeStamp(bytes, stamped, what);
+  if (judged.verdict === 'not_valid') throw new StampRefused(judged.reason ?? 'unknown_format', what);
+  return judged;
+}
+
+/**
+ * @template {StampJudgement} Judgement
+ * @param {OpenedBundle} bundle
+ * @param {import('./bundle-files.js').SealName} name
+ * @param {Stamped} stamped
+ * @param {BundleJudge<Judgement>} judge
+ */
+async function judgeSeal(bundle, name, stamped, judge) {
+  const { hasToken, hasRecord } = bundle.seals[name];
+  const files = sealFiles(name);
+  const what = name === 'root' ? 'the time-stamp of the Merkle root' : 'the time-stamp of the closing record';
+  if (!hasToken) return undefined;
+  const token = await bundle.bytesOf(files.token);
+  if (!hasRecord) return judgeStamp(judge, token, stamped, what);
+  const record = await bundle.bytesOf(files.record);
+  const judged = await judgeStamp(judge, record, stamped, what);
+  if (!isSame(judge.firstTokenOf(record), token)) throw malformed(`${files.token} is not the token in ${files.record}.`);
+  return judged;
+}
+
+/** @param {import('./closing-record.js').ClosingRecord} record @param {StampJudgement['stated']} root @param {StampJudgement['stated']} closing */
+function checkTimes({ completed_at }, root, closing) {
+  if (root && root.genTime.getTime() !== Date.parse(completed_at))
+    throw new BundleFault('time_mismatch', 'The Merkle root was stamped at another time than the closing record says.');
+  if (root && closing && Math.floor(closing.genTime.getTime() / 1000) < Math.floor(root.genTime.getTime() / 1000))
+    throw new BundleFault('time_mismatch', 'The closing record was stamped before the Merkle root.');
+}
+
+/** @param {AsyncGenerator<string>} lines */
+async function nextOf(lines) {
+  const { done, value } = await lines.next();
+  return done ? undefined : value;
+}
+
+/**
+ * @template {StampJudgement} Judgement
+ * @param {OpenedBundle} bundle
+ * @param {BundleJudge<Judgement>} judge
+ */
+async function judgeOutputs(bundle, judge) {
+  const { record, tools } = bundle;
+  const merkle = createMerkle(tools.sha256);
+  const { verifyInclusion } = createProofVerifier(merkle);
+  const { checkLink } = createOutputChain(tools.sha256);
+  const head = { treeSize: record.output_count, rootHash: octetsOfSha256(record.merkle_root) };
+  const tree = merkle.createTreeHeadBuilder();
+  const own = { valid: 0, notProved: 0, none: 0 };
+  /** @type {Map<string, FoundOutput<Judgement>[]>} */
+  const found = new Map();
+  let end = chainStart(record.briefing_hash);
+  const outputs = bundle.linesOf(bundleFiles.outputs);
+  let proofs = bundle.linesOf(bundleFiles.proofs(1));
+  let stamps = bundle.linesOf(bundleFiles.stamps(1));
+  for (let number = 1; number <= record.output_count; number += 1) {
+    if (number > 1 && number % blockSize === 1) {
+      proofs = bundle.linesOf(bundleFiles.proofs(number));
+      stamps = bundle.linesOf(bundleFiles.stamps(number));
+    }
+    const line = await nextOf(outputs);
+    if (line === undefined) throw breaks(`The closing record is of ${record.output_count} outputs, and outputs.txt has ${number - 1}.`);
+    const [listed, outputHash = '', chainHash = '', ...others] = line.split(' ');
+    const link = { sequenceNumber: number, outputHash, chainHash };
+    if (listed !== String(number) || others.length !== 2 || checkLink(end, link)) throw breaks(`The chain breaks at output ${number}.`);
+    end = link;
+    tree.append(octetsOfSha256(outputHash));
+    checkProof(await nextOf(proofs), number, outputHash);
+    const stamp = await judgeOwn(await nextOf(stamps), number, outputHash);
+    if (judge.wanted.has(outputHash)) found.set(outputHash, [...(found.get(outputHash) ?? []), { sequenceNumber: number, stamp }]);
+    if (number % blockSize === 0 || number === record.output_count) {
+      if ((await nextOf(proofs)) !== undefined || (await nextOf(stamps)) !== undefined)
+        throw malformed(`There are more proofs or stamps than outputs up to ${number}.`);
+    }
+    judge.onOutput(number);
+  }
+  if ((await nextOf(outputs)) !== undefined)
+    throw breaks(`The closing record is of ${record.output_count} outputs, and outputs.txt has more.`);
+  if (end.chainHash !== record.chain_hash) throw breaks('The chain ends with another hash than the closing record says.');
+  if (hexOf(tree.head().rootHash) !== record.merkle_root)
+    throw new BundleFault('root_mismatch', 'The Merkle root of the outputs is another one than the closing record says.');
+  return { own, found };
+
+  /** @param {string | undefined} line @param {number} number @param {string} outputHash */
+  function checkProof(line, number, outputHash) {
+    const [listed, ...path] = (line ?? '').split(' ');
+    if (listed !== String(number)) throw malformed(`The inclusion proof of output ${number} is missing.`);
+    const isPath = path.every(isSha256Hex);
+    const proof = { treeSize: head.treeSize, leafIndex: number - 1, inclusionPath: isPath ? path.map(octetsOfSha256) : [] };
+    if (!isPath || !verifyInclusion(octetsOfSha256(outputHash), proof, head).ok)
+      throw new StampRefused('inclusion_proof_invalid', `output ${number}`);
+  }
+
+  /** What the output's own time-stamp says; undefined where nobody vouches for it. @param {string | undefined} line @param {number} number @param {string} outputHash */
+  async function judgeOwn(line, number, outputHash) {
+    const [listed, kind, token = ''] = (line ?? '').split(' ');
+    if (listed !== String(number)) throw malformed(`The stamp of output ${number} is missing.`);
+    if (kind === 'none') {
+      own.none += 1;
+      return undefined;
+    }
+    if (kind !== 'token' && kind !== 'record') throw malformed(`The stamp of output ${number} is of an unknown kind.`);
+    const bytes = octetsOfBase64(token);
+    if (!bytes) throw malformed(`The stamp of output ${number} is not in base64.`);
+    const what = `the own time-stamp of output ${number}`;
+    const judged = await judge.judgeStamp(bytes, { sha256: outputHash }, what);
+    // A record that nobody renewed: nothing is wrong with it, and the root covers the output all the same.
+    const isExpired = judged.verdict === 'not_valid' && judged.reason === 'evidence_expired';
+    if (judged.verdict === 'not_valid' && !isExpired) throw new StampRefused(judged.reason ?? 'unknown_format', what);
+    if (judged.verdict === 'valid' && judged.stated) {
+      own.valid += 1;
+      return judged.stated;
+    }
+    own.notProved += 1;
+    return undefined;
+  }
+}
