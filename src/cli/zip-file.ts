@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { createInflateRaw } from 'node:zlib';
-import { ZipFault, type ZipSource } from '../shared/proof/zip.js';
+import { ZipFault, type ZipSource } from '../shared/proof/zip-source.js';
 import { asFailure, CommandFailure, exitCodes } from './failure.ts';
 
 /** A file for the reader of zip files in `shared/proof`, and what unpacks its entries. */

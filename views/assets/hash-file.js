@@ -1,7 +1,7 @@
 // @ts-check
 import { hashers } from './hashes.js';
 import { hexOf } from './proof/octets.js';
-import { blobSource, piecesOf } from './proof/zip.js';
+import { blobSource, piecesOf } from './proof/zip-source.js';
 
 /** @typedef {'sha256' | 'sha384' | 'sha512'} Algorithm */
 

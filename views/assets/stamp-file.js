@@ -2,7 +2,7 @@
 /** Tells stamps from other files by their names, and takes the token out of them. */
 import { inflate } from './inflate.js';
 import { openContainer } from './proof/asics.js';
-import { blobSource, ZipFault } from './proof/zip.js';
+import { blobSource, ZipFault } from './proof/zip-source.js';
 
 /** Formats that this service does not read. The one place that says so. */
 const foreign = {

@@ -4,7 +4,7 @@ import { addCopyButtons } from './copy.js';
 import { openDropZone } from './drop-zone.js';
 import { contentOf, hashFile } from './hash-file.js';
 import { addResult, announce, bold, find, icon } from './page-parts.js';
-import { ZipFault } from './proof/zip.js';
+import { ZipFault } from './proof/zip-source.js';
 import { isStampFile, readStampFile } from './stamp-file.js';
 
 /** Where the form shows its answer; the page of one stamp has none. */

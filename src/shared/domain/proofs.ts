@@ -11,6 +11,6 @@ export const sha256 = (octets: Uint8Array): Buffer => hash('sha256', octets, 'bu
 export const hashOfClosingText = (text: string): string => hash('sha256', text, 'hex');
 
 const merkle = createMerkle(sha256);
-export const { leafHash, nodeHash, createTreeHeadBuilder, createMerkleTree } = merkle;
+export const { createTreeHeadBuilder, createMerkleTree } = merkle;
 export const { verifyInclusion, verifyConsistency } = createProofVerifier(merkle);
 export const { extendChain, checkLink } = createOutputChain(sha256);

@@ -1,6 +1,7 @@
 // @ts-check
 // ASiC-S containers (EN 319 162-1 §4.3): a zip file with one file and the proof of when it existed.
-import { openZip, ZipFault } from './zip.js';
+import { openZip } from './zip.js';
+import { ZipFault } from './zip-source.js';
 
 /** The media type, which the first entry says (§4.3.3.1). */
 export const containerType = 'application/vnd.etsi.asic-s+zip';
@@ -35,7 +36,7 @@ function checkHead(head) {
 /**
  * Opens a container with a time-stamp token or an evidence record, of whoever made it. Memory does not grow with the file.
  *
- * @param {import('./zip.js').ZipSource} source
+ * @param {import('./zip-source.js').ZipSource} source
  * @param {import('./zip.js').Inflate} inflate
  * @returns {Promise<Container>}
  * @throws {ZipFault} in one sentence, why it is none

@@ -4,7 +4,8 @@
 import { blocksOf, bundleFiles, listedFiles, sealFiles, sealNames } from './bundle-files.js';
 import { readClosingRecord } from './closing-record.js';
 import { concatOctets, hexOf } from './octets.js';
-import { openZip, ZipFault } from './zip.js';
+import { openZip } from './zip.js';
+import { ZipFault } from './zip-source.js';
 
 /**
  * What browsers and Node each have of their own.
@@ -55,14 +56,14 @@ const mostLineBytes = 2 * 1024 * 1024;
 /** Lines are ASCII; what is not becomes something that no line has. @param {Uint8Array} octets */
 const asciiOf = (octets) => new TextDecoder('latin1').decode(octets);
 
-/** Whether a zip file may be a bundle: it has a closing record. @param {import('./zip.js').ZipSource} source @param {import('./zip.js').Inflate} inflate @throws {ZipFault} */
+/** Whether a zip file may be a bundle: it has a closing record. @param {import('./zip-source.js').ZipSource} source @param {import('./zip.js').Inflate} inflate @throws {ZipFault} */
 export const hasClosingRecord = async (source, inflate) =>
   (await openZip(source, { inflate, mostEntries })).entries.has(bundleFiles.closingRecord);
 
 /**
  * Opens an evidence bundle. Memory does not grow with its outputs.
  *
- * @param {import('./zip.js').ZipSource} source
+ * @param {import('./zip-source.js').ZipSource} source
  * @param {BundleTools} tools
  * @returns {Promise<OpenedBundle>}
  * @throws {ZipFault} where it is no bundle at all

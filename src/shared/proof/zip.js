@@ -2,26 +2,13 @@
 // Zip files (PKWARE's APPNOTE.TXT 6.3, with the format for more than 4 GB), read piece by piece: a file of any size in constant memory. The reader is
 // strict where readers of zip files are known to see different files in the same octets: what is refused here may be harmless elsewhere.
 import { concatOctets, isSame } from './octets.js';
+import { damaged, isEncrypted, largeNumbers, localLength, readDirectory, stored } from './zip-directory.js';
+import { octetsOf, piecesOf, viewOf, ZipFault } from './zip-source.js';
 
-/**
- * Where the octets are: an open file, a Blob (by `blobSource`) or an array.
- *
- * @typedef {object} ZipSource
- * @property {number} size
- * @property {(at: number, length: number) => Promise<Uint8Array>} read fewer octets only where the source ends
- */
+/** @typedef {import('./zip-source.js').ZipSource} ZipSource */
+/** @typedef {import('./zip-directory.js').ZipEntry} ZipEntry */
 
 /** Unpacks deflate (RFC 1951) as it comes. Fails where the octets are cut off, damaged, or more than the last block. @typedef {(packed: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>} Inflate */
-
-/**
- * @typedef {object} ZipEntry
- * @property {string} name
- * @property {Uint8Array} rawName the name as its octets are
- * @property {number} method
- * @property {number} packedSize octets in the zip file
- * @property {number} size octets when unpacked, as the directory claims
- * @property {number} at where its local header begins
- */
 
 /**
  * A zip file whose directory was checked: no entry is there twice, leads out, overlaps another or unpacks to far more than it holds.
@@ -32,55 +19,7 @@ import { concatOctets, isSame } from './octets.js';
  * @property {(entry: ZipEntry, mostBytes: number) => Promise<Uint8Array>} readSmall
  */
 
-/** What is wrong with a zip file, in a sentence without its subject. */
-export class ZipFault extends Error {
-  code = /** @type {const} */ ('zip_malformed');
-}
-
 const headLength = 38;
-const endLength = 22;
-const mostCommentBytes = 0xffff;
-const locatorLength = 20;
-const largeEndLength = 56;
-const headerLength = 46;
-const localLength = 30;
-/** What a field of 32 bits says if the number is in an extra field (§4.5.3). */
-const most32 = 0xffffffff;
-/** Octets of the directory: names, extra fields and comments may have 64 KiB each. */
-const mostDirectoryBytes = 4 * 1024 * 1024;
-/** What unpacks to more than this, and to that many times what is packed, is made to hurt. */
-const suspiciousBytes = 64 * 1024 * 1024;
-const suspiciousRatio = 200;
-const pieceBytes = 256 * 1024;
-const stored = 0;
-const deflated = 8;
-const damaged = 'its directory is damaged';
-
-/** @param {Blob} blob @returns {ZipSource} */
-export const blobSource = (blob) => ({
-  size: blob.size,
-  read: async (at, length) => new Uint8Array(await blob.slice(at, at + length).arrayBuffer()),
-});
-
-/** Octets of a source, piece by piece. @param {ZipSource} source @param {number} from @param {number} length */
-export async function* piecesOf(source, from, length) {
-  for (let done = 0; done < length; ) {
-    const piece = await source.read(from + done, Math.min(pieceBytes, length - done));
-    if (piece.length === 0) throw new ZipFault('it is cut off');
-    done += piece.length;
-    yield piece;
-  }
-}
-
-/** @param {ZipSource} source @param {number} at @param {number} length */
-async function viewOf(source, at, length) {
-  const octets = at + length > source.size ? new Uint8Array() : await source.read(at, length);
-  if (octets.length < length) throw new ZipFault('it is cut off');
-  return new DataView(octets.buffer, octets.byteOffset, length);
-}
-
-/** @param {DataView} view @param {number} at */
-const uint64 = (view, at) => Number(view.getBigUint64(at, true));
 
 /**
  * Opens a zip file and checks its directory.
@@ -141,130 +80,6 @@ export async function openZip(source, { inflate, mostEntries, checkHead }) {
       return concatOctets(pieces);
     },
   };
-}
-
-/** The end of the directory (§4.3.16) is last, and says how long the comment behind it is. @param {ZipSource} source */
-async function readEnd(source) {
-  const tailStart = Math.max(0, source.size - endLength - mostCommentBytes);
-  const tail = await viewOf(source, tailStart, source.size - tailStart);
-  let at = tail.byteLength - endLength;
-  while (at >= 0 && tail.getUint32(at, true) !== 0x06054b50) at -= 1;
-  if (at < 0) throw new ZipFault('it is cut off');
-  if (tail.getUint16(at + 20, true) !== tail.byteLength - at - endLength) throw new ZipFault('something follows its end');
-  const [disk, directoryDisk, countHere, count] = [4, 6, 8, 10].map((offset) => tail.getUint16(at + offset, true));
-  const end = { count: count ?? 0, length: tail.getUint32(at + 12, true), start: tail.getUint32(at + 16, true), at: tailStart + at };
-  const large = await readLargeEnd(source, end.at);
-  if (disk !== 0 || directoryDisk !== 0 || countHere !== count) throw new ZipFault('it is a part of a zip file only');
-  if (!large) return end;
-  /** Two readers must not see two directories. @param {number} said @param {number} most @param {number} number */
-  const fits = (said, most, number) => said === most || said === number;
-  if (!fits(end.count, 0xffff, large.count) || !fits(end.length, most32, large.length) || !fits(end.start, most32, large.start))
-    throw new ZipFault(damaged);
-  return large;
-}
-
-/** The end in the format for more than 4 GB, where there is one (§4.3.14, §4.3.15). @param {ZipSource} source @param {number} endAt */
-async function readLargeEnd(source, endAt) {
-  if (endAt < locatorLength) return undefined;
-  const locator = await viewOf(source, endAt - locatorLength, locatorLength);
-  if (locator.getUint32(0, true) !== 0x07064b50) return undefined;
-  const at = uint64(locator, 8);
-  const large = await viewOf(source, at, largeEndLength);
-  if (large.getUint32(0, true) !== 0x06064b50 || at + 12 + uint64(large, 4) !== endAt - locatorLength) throw new ZipFault(damaged);
-  const isWhole = large.getUint32(16, true) === 0 && large.getUint32(20, true) === 0 && uint64(large, 24) === uint64(large, 32);
-  if (!isWhole) throw new ZipFault('it is a part of a zip file only');
-  return { count: uint64(large, 32), length: uint64(large, 40), start: uint64(large, 48), at };
-}
-
-/** All entries by their names, as the directory has them (§4.3.12). @param {ZipSource} source @param {number} mostEntries */
-async function readDirectory(source, mostEntries) {
-  const { count, length, start, at: end } = await readEnd(source);
-  if (count > mostEntries) throw new ZipFault(`it has more than ${mostEntries} entries`);
-  if (length > mostDirectoryBytes) throw new ZipFault('its list of entries is too long');
-  if (start + length !== end) throw new ZipFault(damaged);
-  const directory = await viewOf(source, start, length);
-  /** @type {Map<string, ZipEntry>} */
-  const entries = new Map();
-  const names = new Set();
-  let at = 0;
-  for (let read = 0; read < count; read += 1) {
-    if (at + headerLength > length || directory.getUint32(at, true) !== 0x02014b50) throw new ZipFault(damaged);
-    const extraAt = at + headerLength + directory.getUint16(at + 28, true);
-    const commentAt = extraAt + directory.getUint16(at + 30, true);
-    const next = commentAt + directory.getUint16(at + 32, true);
-    if (next > length) throw new ZipFault(damaged);
-    const entry = entryOf(directory, at, extraAt, commentAt);
-    checkEntry(entry, directory.getUint16(at + 8, true), source.size);
-    if (names.size === names.add(entry.name.toLowerCase()).size) throw new ZipFault(`${entry.name} is in it twice`);
-    entries.set(entry.name, entry);
-    at = next;
-  }
-  if (at !== length) throw new ZipFault(damaged);
-  checkApart([...entries.values()], start);
-  return entries;
-}
-
-/** @param {DataView} directory @param {number} at @param {number} extraAt @param {number} commentAt @returns {ZipEntry} */
-function entryOf(directory, at, extraAt, commentAt) {
-  const rawName = octetsOf(directory, at + headerLength, extraAt);
-  const fields = [24, 20, 42].map((offset) => directory.getUint32(at + offset, true));
-  const [size = 0, packedSize = 0, header = 0] = largeNumbers(fields, octetsOf(directory, extraAt, commentAt));
-  return { name: nameOf(rawName), rawName, method: directory.getUint16(at + 10, true), packedSize, size, at: header };
-}
-
-/** @param {DataView} view @param {number} from @param {number} to */
-const octetsOf = (view, from, to) => new Uint8Array(view.buffer, view.byteOffset + from, to - from);
-
-/** Numbers of 32 bits; each that is too large for them is in the extra field 1, in the same order (§4.5.3). @param {readonly number[]} fields @param {Uint8Array} extra */
-function largeNumbers(fields, extra) {
-  const view = new DataView(extra.buffer, extra.byteOffset, extra.length);
-  let at = 0;
-  let end = 0;
-  for (let field = 0; field + 4 <= extra.length && end === 0; ) {
-    const next = field + 4 + view.getUint16(field + 2, true);
-    if (view.getUint16(field, true) === 1 && next <= extra.length) [at, end] = [field + 4, next];
-    field = next;
-  }
-  return fields.map((field) => {
-    if (field !== most32) return field;
-    at += 8;
-    if (at > end) throw new ZipFault(damaged);
-    return uint64(view, at - 8);
-  });
-}
-
-/** @param {Uint8Array} rawName */
-function nameOf(rawName) {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(rawName);
-  } catch {
-    return new TextDecoder('windows-1252').decode(rawName);
-  }
-}
-
-/** @param {string} name */
-const leadsOut = (name) => name.includes('\\') || name.includes('\0') || /^([a-zA-Z]:|\/)/.test(name) || name.split('/').includes('..');
-
-/** @param {number} flags */
-const isEncrypted = (flags) => (flags & 0x2041) !== 0;
-
-/** @param {ZipEntry} entry @param {number} flags @param {number} fileBytes */
-function checkEntry({ name, method, packedSize, size }, flags, fileBytes) {
-  if (leadsOut(name)) throw new ZipFault(`${name} leads out of it`);
-  if (isEncrypted(flags)) throw new ZipFault(`${name} is encrypted`);
-  if (method !== stored && method !== deflated) throw new ZipFault(`${name} is packed in a way that nobody should use here`);
-  if (packedSize > fileBytes) throw new ZipFault(`${name} is larger than the container`);
-  if (size > suspiciousBytes && size > suspiciousRatio * packedSize) throw new ZipFault(`${name} unpacks to far more than it holds`);
-  if (method === stored && packedSize !== size) throw new ZipFault(`${name} has two sizes`);
-}
-
-/** No entry begins before the end of another, or ends in the directory. @param {readonly ZipEntry[]} entries @param {number} directoryAt */
-function checkApart(entries, directoryAt) {
-  const inOrder = entries.toSorted((a, b) => a.at - b.at);
-  for (const [i, { at, rawName, packedSize }] of inOrder.entries()) {
-    const next = inOrder[i + 1]?.at ?? directoryAt;
-    if (at + localLength + rawName.length + packedSize > next) throw new ZipFault('its entries overlap');
-  }
 }
 
 /** Where the octets of an entry begin. Both of its headers must say the same, so that no two readers see two files. @param {ZipSource} source @param {ZipEntry} entry */

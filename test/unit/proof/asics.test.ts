@@ -3,7 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { inflate as nodeInflate } from '../../../src/cli/zip-file.ts';
 import { openContainer } from '../../../src/shared/proof/asics.js';
-import { blobSource, type Inflate, ZipFault } from '../../../src/shared/proof/zip.js';
+import type { Inflate } from '../../../src/shared/proof/zip.js';
+import { blobSource, ZipFault } from '../../../src/shared/proof/zip-source.js';
 import { loadScript } from '../../support/browser-script.ts';
 import { badContainers, file, type Member, mimetype, zipOf } from '../../support/containers.ts';
 

@@ -10,7 +10,8 @@ import { judgeBundle, type Stamped, type StampJudgement } from '../../../src/sha
 import { createMerkle } from '../../../src/shared/proof/merkle-tree.js';
 import { concatOctets, hexOf, octetsOfSha256 } from '../../../src/shared/proof/octets.js';
 import { chainStart, createOutputChain } from '../../../src/shared/proof/output-chain.js';
-import { blobSource, type Inflate } from '../../../src/shared/proof/zip.js';
+import type { Inflate } from '../../../src/shared/proof/zip.js';
+import { blobSource } from '../../../src/shared/proof/zip-source.js';
 import { loadScript } from '../../support/browser-script.ts';
 
 /** A bundle as a browser opens it: from a Blob, with its own inflate and hashes, and a judge of time-stamps of its own. */

@@ -3,7 +3,8 @@ import { deflateRawSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { ZipFile } from 'yazl';
 import { inflate } from '../../../src/cli/zip-file.ts';
-import { blobSource, openZip, type ZipSource } from '../../../src/shared/proof/zip.js';
+import { openZip } from '../../../src/shared/proof/zip.js';
+import { blobSource, type ZipSource } from '../../../src/shared/proof/zip-source.js';
 
 const open = (zip: Uint8Array) => openZip(blobSource(new Blob([new Uint8Array(zip)])), { inflate, mostEntries: 10 });
 const end = (zip: Buffer) => zip.lastIndexOf('PK\x05\x06', undefined, 'latin1');
