@@ -38,7 +38,7 @@ function ownNotes({ notProved, none }: BundleJudgement['own']): string[] {
 }
 
 /** Whoever makes a bundle can write anything there. */
-const unsignedNote = 'output types, stamp ids, README.txt and verify.sh: no signature covers them';
+const unsignedNote = 'output types, stamp ids and README.txt: no signature covers them';
 
 const missingSeals = ({ root, closing }: BundleJudgement): string =>
   [...(root ? [] : ['the Merkle root']), ...(closing ? [] : ['the closing record'])].join(' and of ');

@@ -1,6 +1,8 @@
+import { readFile } from 'node:fs/promises';
 import { BundleFault, mostSmallBytes, type OpenedBundle } from '../shared/proof/bundle.js';
 import { bundleFiles } from '../shared/proof/bundle-files.js';
 import { judgeBundle, StampRefused } from '../shared/proof/judge-bundle.js';
+import { isSame } from '../shared/proof/octets.js';
 import { type TrustMaterial, TrustMaterialError, type TrustStore } from '../shared/rfc3161/index.ts';
 import { openTrust } from './anchors.ts';
 import { type SearchedBundle, tellBrokenBundle, tellBundle, tellFound, tellNotFound, verdictOf } from './bundle-text.ts';
@@ -41,6 +43,15 @@ async function broughtBy(
     },
     notes: isLarge ? ['the revocation lists of the bundle: they are too large; give them by --crl'] : [],
   };
+}
+
+const knownScript = new URL('../../views/bundle/verify.py', import.meta.url);
+
+/** A script that is another one than ours may say what it likes: whoever made the bundle wrote it. */
+async function scriptNotes(bundle: OpenedBundle): Promise<readonly string[]> {
+  const [name = ''] = bundle.scripts;
+  const isKnown = name === bundleFiles.script && isSame(await bundle.bytesOf(name), await readFile(knownScript));
+  return isKnown ? [] : [`${name}: it is not the script that this command knows; read it before you run it`];
 }
 
 async function trustFor(
@@ -94,7 +105,7 @@ export async function verifyBundles(
       const { trust, notes } = await trustFor(bundle, values, anchorsFolder);
       const onOutput = (number: number) => terminal.progress(`${path}: output ${number} of ${bundle.record.output_count}`);
       const judgement = await judgeBundle(bundle, { ...judgeStampBy(trust, Date.now()), wanted: new Set(digests.values()), onOutput });
-      const told = tellBundle(path, judgement, trust, notes);
+      const told = tellBundle(path, judgement, trust, [...notes, ...(await scriptNotes(bundle))]);
       terminal.result(told.json, told.line, told.details);
       codes.push(verdictOf(judgement).verdict === 'valid' ? exitCodes.ok : exitCodes.notValid);
       return judgement;

@@ -53,7 +53,7 @@ describe('the browser proves, too (V9, W8, W9, W18)', () => {
     expect(result.all).toContain(
       'Left to others: the signatures of the time-stamps, the certificates behind them, and the stamps of single outputs.',
     );
-    expect(result.all).toContain('verify.sh');
+    expect(result.all).toContain('verify.py');
     expect(complaints).toEqual([]);
   });
 

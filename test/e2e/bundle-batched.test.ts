@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { findProgram } from '../../scripts/stack/administrator.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../src/cli/commands/verify.ts';
-import { forgedAlgorithms, forgedTree } from '../support/bundle-forgeries.ts';
-import { type Bundle, type BundleLab, runScript, runScriptBy, startBundleLab, withSums, zipped } from '../support/bundle-lab.ts';
+import { forgedTree } from '../support/bundle-forgeries.ts';
+import { type Bundle, type BundleLab, runScript, startBundleLab, withSums, zipped } from '../support/bundle-lab.ts';
 import { followed, followedToken, numbered, octets, stamps, taken } from '../support/bundle-manipulations.ts';
 import { folderWith } from '../support/cli-in-process.ts';
 import { jsonLines } from '../support/command.ts';
@@ -35,10 +34,12 @@ async function judge(bent: Bundle) {
 test('W22: evidence records are in the bundle, each with its token beside it, and both verifiers are green', async () => {
   expect([...files.keys()]).toEqual(expect.arrayContaining(['root.tst', 'root.ers', 'closing-record.tst', 'closing-record.ers']));
   expect(String(files.get('stamps/1.txt'))).toMatch(/^1 record \S+\n2 record \S+\n3 record \S+\n$/);
-  const { code, output } = await runScript(new Map([...files, ['../b', Buffer.from('b')]]), 'b');
-  expect(output).toMatch(/\nb: output \d, stamped by itself at 20/);
-  expect(output).toMatch(/\nEVERYTHING THAT WAS CHECKED HOLDS: [^\n]*\n$/);
-  expect(code).toBe(0);
+  const { code, output } = await runScript(new Map([...files, ['../b', Buffer.from('b')]]), ['b']);
+  expect(output).toMatch(/\n'b' is output \d\n/);
+  expect(output).toContain(
+    '\nNOT CHECKED: renewals of evidence records, whether one was due, and members beside hash tree and token: qstamp verify judges them\n',
+  );
+  expect(code).toBe(3);
   expect(await judge(files)).toMatchObject({ code: 0, said: [{ verdict: 'valid', own_stamps: { valid: 3 } }, { verdict: 'valid' }] });
 });
 
@@ -51,47 +52,35 @@ const otherHash = (content: Buffer) => {
 const closingToken = () => files.get('closing-record.tst')!;
 
 test.each([
-  ['the record of the root is that of another workflow', taken('root.ers'), /root.ers is over other hashes/],
-  ['the record of the closing record is that of another', taken('closing-record.ers'), /closing-record.ers is over other hashes/],
-  ['two outputs have changed records', stamps((a, b, c) => numbered(b, a, c)), /the stamp of output 1 is over other hashes/],
-  ['a hash of the tree is another one', octets('root.ers', otherHash), /time-stamp of the Merkle root does not verify/],
+  ['the record of the root is that of another workflow', taken('root.ers'), /time-stamp of root is for other hashes/],
+  ['the record of the closing record is that of another', taken('closing-record.ers'), /time-stamp of closing-record is for other hashes/],
+  ['two outputs have changed records', stamps((a, b, c) => numbered(b, a, c)), /own time-stamp of output 1 is for other hashes/],
+  ['a hash of the tree is another one', octets('root.ers', otherHash), /time-stamp of root is for another hash/],
   ['the token beside the record is another one', octets('root.tst', closingToken), /root.tst is not the token in root.ers/],
-  ['octets follow that of the root', octets('root.ers', followed('0500')), /root.ers is followed by other octets/],
-  ['octets follow that of the closing record', octets('closing-record.ers', followed('0500')), /-record.ers is followed by other octets/],
-  ['octets follow that of an output', stamps((a, b, c) => [a, followedToken(b), c]), /the stamp of output 2 is followed by other octets/],
-  ['the record is rubbish', octets('root.ers', () => Buffer.from('rubbish')), /root.ers is no evidence record/],
+  ['octets follow that of the root', octets('root.ers', followed('0500')), /time-stamp of root .* is followed by other octets/],
+  [
+    'octets follow that of the closing record',
+    octets('closing-record.ers', followed('0500')),
+    /time-stamp of closing-record .* is followed by other octets/,
+  ],
+  [
+    'octets follow that of an output',
+    stamps((a, b, c) => [a, followedToken(b), c]),
+    /own time-stamp of output 2 .* is followed by other octets/,
+  ],
+  ['the record is rubbish', octets('root.ers', () => Buffer.from('rubbish')), /time-stamp of root is no time-stamp token/],
 ] as const)('W22: both verifiers are red where %s', async (_what, bend, says) => {
   const bent = bend(files, other);
   const { code, output } = await runScript(bent);
   expect(output).toMatch(says);
-  expect([code, output.includes('EVERYTHING')]).toEqual([1, false]);
+  expect(code).toBe(1);
   expect(await judge(bent)).toMatchObject({ code: 1, said: [{ verdict: 'not_valid' }, { verdict: 'not_valid' }] });
 });
 
-const shells = ['sh', 'bash'].map((name) => findProgram(name)).filter((path) => path !== undefined);
 const digestOfRoot = () => (JSON.parse(String(files.get('closing-record.json'))) as { merkle_root: string }).merkle_root;
-const digestOfFirst = () => String(files.get('outputs.txt')).split(' ')[1]!;
-const rootForged = (forge: typeof forgedTree) => withSums(new Map(files).set('root.ers', forge(files.get('root.ers')!, digestOfRoot())));
-const firstForged = (forge: typeof forgedTree) => {
-  const [first = '', ...rest] = String(files.get('stamps/1.txt')).split('\n');
-  const record = forge(Buffer.from(first.split(' ')[2]!, 'base64'), digestOfFirst()).toString('base64');
-  return withSums(new Map(files).set('stamps/1.txt', Buffer.from([`1 record ${record}`, ...rest].join('\n'))));
-};
 
-describe.each(shells)('W22: what a record prints as is not taken for its elements, nor for a command, by %s', (shell) => {
-  test('a good bundle is green', async () => {
-    expect(await runScriptBy(shell, files)).toMatchObject({ code: 0, output: expect.stringContaining('EVERYTHING') });
-  });
-
-  test.each([
-    ['a parameter of an algorithm', 'root', () => rootForged(forgedAlgorithms), /root.ers has parts that this script does not know/],
-    ['a hash', 'root', () => rootForged(forgedTree), /root.ers has parts that this script does not know/],
-    ['a parameter of an algorithm', 'an output', () => firstForged(forgedAlgorithms), /stamp of output 1 has parts that/],
-    ['a hash', 'an output', () => firstForged(forgedTree), /stamp of output 1 has parts that/],
-  ] as const)('%s in the record of %s', async (_part, _of, forge, says) => {
-    const { code, output, left } = await runScriptBy(shell, forge());
-    expect(output).toMatch(says);
-    expect([code, output.includes('EVERYTHING'), left.sort()]).toEqual([1, false, ['bundle', 'programs']]);
-    expect(await judge(forge())).toMatchObject({ code: 1, said: [{ verdict: 'not_valid' }, { verdict: 'not_valid' }] });
-  });
+test('W22: text within a record is not taken for its elements', async () => {
+  const forged = withSums(new Map(files).set('root.ers', forgedTree(files.get('root.ers')!, digestOfRoot())));
+  expect(await runScript(forged)).toMatchObject({ code: 1, output: expect.stringContaining('the time-stamp of root is for other hashes') });
+  expect(await judge(forged)).toMatchObject({ code: 1, said: [{ verdict: 'not_valid' }, { verdict: 'not_valid' }] });
 });

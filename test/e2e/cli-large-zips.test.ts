@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { opensslSettingsText } from '../../src/shared/proof/bundle-files.js';
 import { createPki } from '../../src/tsa/pki.ts';
 import { runCommand, temporaryFolder } from '../support/command.ts';
 import { peakMebibytes } from '../support/process-memory.ts';
@@ -29,8 +28,7 @@ const record = JSON.stringify({
 function bundleWith(...bent: readonly RawEntry[]): RawEntry[] {
   const files = {
     'README.txt': 'Read me.\n',
-    'verify.sh': '#!/bin/sh\n',
-    'openssl.cnf': opensslSettingsText,
+    'verify.py': '#!/usr/bin/env python3\n',
     'closing-record.json': record,
     'root.bin': '',
     'outputs.txt': '',

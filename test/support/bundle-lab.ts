@@ -1,6 +1,6 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -13,7 +13,7 @@ import { type Service, startService } from './service.ts';
 import { providersSettings, type RunningTsa, startTsa } from './tsa-service.ts';
 import { completeWorkflow, type StartedWorkflow, stampOutput, startWorkflow } from './workflows.ts';
 
-/** Evidence bundles, taken apart, bent, put together again, and checked where nothing is but what `verify.sh` asks for. */
+/** Evidence bundles, taken apart, bent, put together again, and checked where nothing is but what `verify.py` asks for. */
 
 /** A bundle by the names of its files, in their order. */
 export type Bundle = ReadonlyMap<string, Buffer>;
@@ -40,58 +40,34 @@ export function withSums(files: Bundle): Map<string, Buffer> {
   return bent.set('SHA256SUMS', Buffer.from(sums.join('')));
 }
 
-/** Whether a test may see a folder as the whole machine. */
-export const canChangeRoot = process.getuid?.() === 0 && findProgram('chroot') !== undefined;
-
-/** The files that a program is loaded with, as the loader lists them. */
-const librariesOf = (program: string): string[] => execFileSync('ldd', [program], { encoding: 'utf8' }).match(/\/\S+/g) ?? [];
-
-/** Runs `verify.sh` of these files where nothing is at all but three programs: no /dev, no /proc, no other folder. */
-export async function runScriptInEmptyPlace(files: Bundle, ...args: readonly string[]): Promise<ScriptRun> {
-  const folder = mkdtempSync(join(tmpdir(), 'qstamp-empty-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const put = (name: string, content: Buffer, mode = 0o644) => {
-    mkdirSync(dirname(join(folder, name)), { recursive: true });
-    writeFileSync(join(folder, name), content, { mode });
-  };
-  for (const name of ['sh', 'openssl', 'sha256sum']) {
-    const program = findProgram(name) ?? name;
-    put(`bin/${name}`, readFileSync(program), 0o755);
-    for (const library of librariesOf(program)) put(library, readFileSync(library), 0o755);
-  }
-  for (const [name, content] of files) put(join('bundle', name), content);
-  return new Promise((resolve) => {
-    const options = { env: { PATH: '/bin' }, encoding: 'utf8' } as const;
-    execFile(findProgram('chroot') ?? '', [folder, '/bin/sh', '/bundle/verify.sh', ...args], options, (error, stdout, stderr) => {
-      resolve({ code: error ? Number(error.code) : 0, output: `${stdout}${stderr}` });
-    });
-  });
-}
-
 export interface ScriptRun {
   readonly code: number;
   readonly output: string;
 }
 
-/** Runs `verify.sh` of these files with a PATH where nothing is but openssl and sha256sum. */
-export const runScript = (files: Bundle, ...args: readonly string[]): Promise<ScriptRun> => runScriptBy('/bin/sh', files, ...args);
+/** Python itself: what stands first on PATH may be a script that looks for it. */
+const python = execFileSync('python3', ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' }).trim();
 
-/** The same in a shell of the caller's choice; `left` is what is in the folder where it ran. */
-export async function runScriptBy(shell: string, files: Bundle, ...args: readonly string[]): Promise<ScriptRun & { left: string[] }> {
+/** Runs `verify.py` of these files with a PATH where nothing is but these programs. */
+export async function runScript(
+  files: Bundle,
+  args: readonly string[] = [],
+  programs: readonly string[] = ['openssl'],
+): Promise<ScriptRun> {
   const folder = mkdtempSync(join(tmpdir(), 'qstamp-bundle-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  const programs = join(folder, 'programs');
-  mkdirSync(programs);
-  for (const name of ['openssl', 'sha256sum']) symlinkSync(findProgram(name) ?? name, join(programs, name));
-  const at = (name: string) => join(folder, 'bundle', name);
+  const path = join(folder, 'programs');
+  mkdirSync(path);
+  for (const name of programs) symlinkSync(findProgram(name) ?? name, join(path, name));
   for (const [name, content] of files) {
-    mkdirSync(dirname(at(name)), { recursive: true });
-    writeFileSync(at(name), content);
+    const file = join(folder, 'bundle', name);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, content);
   }
   return new Promise((resolve) => {
-    const options = { env: { PATH: programs }, cwd: folder, encoding: 'utf8' } as const;
-    execFile(shell, [at('verify.sh'), ...args], options, (error, stdout, stderr) => {
-      resolve({ code: error ? Number(error.code) : 0, output: `${stdout}${stderr}`, left: readdirSync(folder) });
+    const options = { env: { PATH: path, PYTHONIOENCODING: 'utf-8' }, cwd: folder, encoding: 'utf8' } as const;
+    execFile(python, ['-I', 'bundle/verify.py', ...args], options, (error, stdout, stderr) => {
+      resolve({ code: error ? Number(error.code) : 0, output: `${stdout}${stderr}` });
     });
   });
 }
@@ -106,12 +82,13 @@ export interface BundleLab {
   ): Promise<{ readonly workflow: StartedWorkflow; readonly zip: Buffer; readonly files: Bundle }>;
 }
 
-/** A service whose stamps come from a development TSA. `provider`: more members of its entry. */
+/** A service whose stamps come from a development TSA. `provider`: more members of its entry; `given`: one that runs already. */
 export async function startBundleLab(
   onEnd: (close: () => void | Promise<void>) => void,
   provider: Readonly<Record<string, unknown>> = {},
+  given?: RunningTsa,
 ): Promise<BundleLab> {
-  const tsa = await startTsa({ onEnd });
+  const tsa = given ?? (await startTsa({ onEnd }));
   const settings = {
     ...providersSettings([{ tsa, ...provider }], onEnd),
     RATE_WORKFLOW_START_PER_HOUR: '0',

@@ -5,6 +5,7 @@ import { rootOf } from './proof/hash-tree.js';
 import { hexOf, isSame } from './proof/octets.js';
 
 const sequence = 0x30;
+const integer = 0x02;
 const octetString = 0x04;
 const oid = 0x06;
 const generalizedTime = 0x18;
@@ -29,20 +30,36 @@ function tstInfoOf(token) {
 /** `20261121093101.4Z` as RFC 3339. @param {string} text */
 const timeOf = (text) => text.replace(/^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)((?:\.\d+)?)Z$/, '$1-$2-$3T$4:$5:$6$7Z');
 
+/** The one element that these octets are. @param {Uint8Array} octets */
+function wholeOf(octets) {
+  const element = readElement(octets);
+  if (element.octets.length !== octets.length) throw new DerFault('more octets follow');
+  return element;
+}
+
+/** The first ArchiveTimeStamp of an evidence record (RFC 4998 §4.1): its token, and its hash tree where it has one. @param {import('./der.js').Element} record */
+function firstTimeStampOf(record) {
+  const timeStamp = childrenOf(only(only(childrenOf(record).at(-1) ?? raise())));
+  return { token: withTag(timeStamp, sequence), tree: timeStamp.find(({ tag }) => tag === 0xa2) };
+}
+
+/** The token in the first time-stamp of an evidence record, DER. @param {Uint8Array} octets @throws {DerFault} */
+export const firstTokenOf = (octets) => firstTimeStampOf(wholeOf(octets)).token.octets;
+
 /**
- * What the first time-stamp of an evidence record (RFC 4998) vouches for, by hashing only: its signature and its certificates are judged by others.
+ * What a time-stamp token, or the first one of an evidence record (RFC 4998), vouches for, by hashing only: its signature and its certificates are judged by
+ * others.
  *
  * @param {Uint8Array} octets
  * @param {Uint8Array} digest the SHA-256 that it should be for
  * @returns {{ isFor: boolean, genTime: string }} whether the token is for the digest; its genTime, RFC 3339
- * @throws {DerFault} where it is no evidence record, or with another algorithm than SHA-256
+ * @throws {DerFault} where it is neither, or with another algorithm than SHA-256
  */
 export function readImprint(octets, digest) {
-  const record = childrenOf(readElement(octets));
-  const chains = record.at(-1) ?? raise();
-  const timeStamp = childrenOf(only(only(chains)));
-  const tree = timeStamp.find(({ tag }) => tag === 0xa2);
-  const members = childrenOf(tstInfoOf(withTag(timeStamp, sequence)));
+  const whole = wholeOf(octets);
+  const isRecord = only(whole).tag === integer;
+  const { token, tree } = isRecord ? firstTimeStampOf(whole) : { token: whole, tree: undefined };
+  const members = childrenOf(tstInfoOf(token));
   const imprint = childrenOf(withTag(members, sequence));
   if (hexOf(only(withTag(imprint, sequence)).contents) !== oids.sha256) throw new DerFault('its imprint is no SHA-256');
   const hashed = withTag(imprint, octetString).contents;

@@ -2,6 +2,7 @@
 /** Tells stamps from other files by their names, and takes the token out of them. */
 import { inflate } from './inflate.js';
 import { openContainer } from './proof/asics.js';
+import { base64Of } from './proof/octets.js';
 import { blobSource, ZipFault } from './proof/zip-source.js';
 
 /** Formats that this service does not read. The one place that says so. */
@@ -20,9 +21,6 @@ const endingOf = (name, endings) => endings.find((ending) => name.toLowerCase().
 
 /** @param {File} file */
 export const isStampFile = (file) => endingOf(file.name, [record, ...binary, ...containers, ...Object.keys(foreign)]) !== undefined;
-
-/** @param {Uint8Array} bytes */
-const base64Of = (bytes) => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
 
 /** @typedef {{ proofName: string, content: import('./hash-file.js').Content, unread: readonly string[] }} ReadContainer what is in a container beside its token */
 

@@ -1,5 +1,6 @@
 // @ts-check
 // The page of a stamp, and the form: a file compared with the hash that was stamped. The token is sent to the service, the file never.
+import { findBundle, showBundle } from './bundle-verdict.js';
 import { addCopyButtons } from './copy.js';
 import { openDropZone } from './drop-zone.js';
 import { contentOf, hashFile } from './hash-file.js';
@@ -12,6 +13,9 @@ const answer = document.querySelector('#answer');
 
 /** Files that were given before their stamp. @type {import('./hash-file.js').Content[]} */
 let waiting = [];
+
+/** The evidence bundle whose verdict the page shows. @type {File | undefined} */
+let shownBundle;
 
 /** The imprint of the stamp that the page shows, and what its verdict says of it. */
 function shownImprint() {
@@ -133,6 +137,14 @@ function made(tag, ...parts) {
 /** @param {File[]} files */
 async function take(files) {
   const stamp = answer ? files.find(isStampFile) : undefined;
+  const bundle = answer && !stamp ? ((await findBundle(files)) ?? shownBundle) : undefined;
+  shownBundle = bundle;
+  if (answer && bundle) {
+    find('.results').replaceChildren();
+    const contents = [...waiting, ...files.filter((file) => file !== bundle).map(contentOf)];
+    waiting = [];
+    return showBundle(answer, bundle, contents);
+  }
   waiting = [...(stamp || !shownImprint() ? waiting : []), ...files.filter((file) => file !== stamp).map(contentOf)];
   find('.results').replaceChildren();
   if (stamp) {

@@ -18,7 +18,7 @@ const zipContract = {
   tag,
   id: 'downloadEvidenceBundle',
   summary: 'Everything that it takes to check a completed workflow without this service',
-  description: `${description} The same bytes each time, as long as nothing new is known of its stamps. \`sh verify.sh\` inside needs \`openssl\` and \`sha256sum\`.`,
+  description: `${description} The same bytes each time, as long as nothing new is known of its stamps. \`python3 -I verify.py\` inside checks it, and needs only Python 3 and OpenSSL 3.`,
   path: workflowIdPath,
   answers: { 200: bytes('The bundle.', 'application/zip') },
   errors,

@@ -10,14 +10,9 @@ export const blockOf = (number) => Math.floor((number - 1) / blockSize) * blockS
 /** The first number of each block. @param {number} outputCount @returns {readonly number[]} */
 export const blocksOf = (outputCount) => Array.from({ length: Math.ceil(outputCount / blockSize) }, (_, index) => index * blockSize + 1);
 
-/** The one text that `openssl.cnf` has: settings of OpenSSL may name a library to load, and `verify.sh` knows the SHA-256 of this. */
-export const opensslSettingsText = '# Nothing is set: verify.sh takes this in place of the settings of the machine.\n';
-
 export const bundleFiles = {
   readme: 'README.txt',
-  script: 'verify.sh',
-  /** What the script has OpenSSL take for its settings: where nothing is but the programs, there are none, and it wants some. */
-  opensslSettings: 'openssl.cnf',
+  script: 'verify.py',
   closingRecord: 'closing-record.json',
   /** 0x01 ‖ left ‖ right: the file whose SHA-256 is the root. Of one output 0x00 ‖ hash, of none nothing. */
   rootPreimage: 'root.bin',
@@ -34,6 +29,9 @@ export const bundleFiles = {
   sums: 'SHA256SUMS',
 };
 
+/** In place of the script, in bundles of 0.2.0: a shell script, and the settings of OpenSSL that it uses. */
+export const olderScripts = ['verify.sh', 'openssl.cnf'];
+
 /** What is stamped of the workflow as a whole. */
 export const sealNames = /** @type {const} */ (['closing-record', 'root']);
 /** @typedef {typeof sealNames[number]} SealName */
@@ -43,8 +41,15 @@ export const sealFiles = (name) => ({ token: `${name}.tst`, record: `${name}.ers
 
 /** Which files the seals of a bundle have. @typedef {Readonly<Record<SealName, { readonly hasToken: boolean, readonly hasRecord: boolean }>>} Seals */
 
-/** The names of all files that are listed in SHA256SUMS, in their order. @param {number} outputCount @param {Seals} seals @returns {readonly string[]} */
-export function listedFiles(outputCount, seals) {
+/**
+ * The names of all files that are listed in SHA256SUMS, in their order.
+ *
+ * @param {number} outputCount
+ * @param {Seals} seals
+ * @param {readonly string[]} [scripts]
+ * @returns {readonly string[]}
+ */
+export function listedFiles(outputCount, seals, scripts = [bundleFiles.script]) {
   const blocks = blocksOf(outputCount);
   const filesOf = (/** @type {SealName} */ name) => [
     ...(seals[name].hasToken ? [sealFiles(name).token] : []),
@@ -52,8 +57,7 @@ export function listedFiles(outputCount, seals) {
   ];
   return [
     bundleFiles.readme,
-    bundleFiles.script,
-    bundleFiles.opensslSettings,
+    ...scripts,
     bundleFiles.closingRecord,
     ...filesOf('closing-record'),
     bundleFiles.rootPreimage,

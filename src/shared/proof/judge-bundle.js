@@ -1,7 +1,7 @@
 // @ts-check
 // What an evidence bundle proves (W22): chain, tree, inclusion proofs, closing record, root.bin and times. Time-stamps are judged by whoever asks.
 import { BundleFault, malformed } from './bundle.js';
-import { blockSize, bundleFiles, opensslSettingsText, sealFiles } from './bundle-files.js';
+import { blockSize, bundleFiles, sealFiles } from './bundle-files.js';
 import { createProofVerifier } from './merkle-proof.js';
 import { createMerkle } from './merkle-tree.js';
 import { hexOf, isSame, isSha256Hex, octetsOfBase64, octetsOfSha256 } from './octets.js';
@@ -81,9 +81,7 @@ const breaks = (sentence) => new BundleFault('chain_mismatch', sentence);
 export async function judgeBundle(bundle, judge) {
   const { record, recordOctets } = bundle;
   const sha256Of = (/** @type {Uint8Array} */ octets) => hexOf(bundle.tools.sha256(octets));
-  for (const name of [bundleFiles.readme, bundleFiles.script, bundleFiles.closingRecord]) await bundle.check(name);
-  if (new TextDecoder().decode(await bundle.bytesOf(bundleFiles.opensslSettings)) !== opensslSettingsText)
-    throw malformed('openssl.cnf is not the one that belongs to a bundle.');
+  for (const name of [bundleFiles.readme, ...bundle.scripts, bundleFiles.closingRecord]) await bundle.check(name);
   const closing = await judgeSeal(bundle, 'closing-record', { sha256: sha256Of(recordOctets), content: recordOctets }, judge);
   const preimage = await bundle.bytesOf(bundleFiles.rootPreimage);
   const root = await judgeSeal(bundle, 'root', { sha256: record.merkle_root, content: preimage }, judge);

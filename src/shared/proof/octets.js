@@ -55,6 +55,9 @@ export function concatOctets(parts) {
   return whole;
 }
 
+/** @param {Uint8Array} octets */
+export const base64Of = (octets) => btoa(Array.from(octets, (octet) => String.fromCharCode(octet)).join(''));
+
 /** The octets that a base64 text is; undefined where it is none. @param {string} text */
 export function octetsOfBase64(text) {
   let binary;

@@ -4,8 +4,11 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { ZipFile } from 'yazl';
 import { outputLineOf, proofLineOf, stampLineOf } from '../../../shared/contract/evidence-bundle.ts';
-import { blockSize, blocksOf, bundleFiles, opensslSettingsText, type SealName, sealFiles } from '../../../shared/proof/bundle-files.js';
-import { firstTokenOf } from '../../../shared/rfc3161/index.ts';
+import { sha256 } from '../../../shared/domain/proofs.ts';
+import { blockSize, blocksOf, bundleFiles, type SealName, sealFiles } from '../../../shared/proof/bundle-files.js';
+import { rootOf } from '../../../shared/proof/hash-tree.js';
+import { hexOf } from '../../../shared/proof/octets.js';
+import { firstTimeStampOf, firstTokenOf } from '../../../shared/rfc3161/index.ts';
 import { createViewEngine, viewsFolder } from '../../../shared/views/engine.ts';
 import type { BundledCertificate } from './certificates.ts';
 import { type Evidence, type EvidenceSeal, inChunks } from './contents.ts';
@@ -13,16 +16,23 @@ import { type Evidence, type EvidenceSeal, inChunks } from './contents.ts';
 const engine = createViewEngine();
 let script: string | undefined;
 
-/** `verify.sh`, which checks a bundle with `openssl` and `sha256sum` alone. */
+/** `verify.py`, which checks a bundle with `openssl` and what comes with Python. */
 function verifyScript(): string {
-  script ??= readFileSync(join(viewsFolder, 'bundle/verify.sh'), 'utf8');
+  script ??= readFileSync(join(viewsFolder, 'bundle/verify.py'), 'utf8');
   return script;
 }
 
 /** `README.txt`, for people who know neither hashes nor us. It claims only what was verified for this very bundle (V9). */
 function readmeOf({ record, root, closing, certificates }: Evidence, fingerprintShown: (hex: string) => string): string {
   const anchors = certificates().filter(({ role }) => role === 'trust_anchor');
-  return engine.render('/bundle/readme', { record, root, closing, anchors, fingerprintShown });
+  const others = certificates().filter(({ role }) => role === 'other');
+  return engine.render('/bundle/readme', { record, root, closing, anchors, others, treeRoot: treeRootOf(root), fingerprintShown });
+}
+
+/** What the token of a seal is for where it was stamped in a batch: the root of the hash tree (RFC 4998 §4.3), hex. Else undefined. */
+function treeRootOf({ kind, bytes }: EvidenceSeal): string | undefined {
+  const tree = kind === 'record' ? firstTimeStampOf(bytes)?.reducedHashtree : undefined;
+  return tree && hexOf(rootOf(sha256, tree));
 }
 
 interface BundleFile {
@@ -77,7 +87,6 @@ function filesOf(evidence: Evidence): readonly BundleFile[] {
   return [
     text(bundleFiles.readme, () => readme),
     { ...text(bundleFiles.script, verifyScript), mode: 0o100755 },
-    text(bundleFiles.opensslSettings, () => opensslSettingsText),
     text(bundleFiles.closingRecord, () => recordText),
     ...sealParts('closing-record', closing),
     { name: bundleFiles.rootPreimage, read: () => [rootPreimage] },

@@ -1,0 +1,156 @@
+import { X509Certificate } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { verify } from '../../src/cli/commands/verify.ts';
+import { anchorForgeries, replacedLater, resealed, sealForgeries } from '../support/bundle-forgeries.ts';
+import { type Bundle, type BundleLab, runScript, startBundleLab, withSums, zipped } from '../support/bundle-lab.ts';
+import { manipulations } from '../support/bundle-manipulations.ts';
+import { folderWith } from '../support/cli-in-process.ts';
+import { jsonLines } from '../support/command.ts';
+import { createTsaLab } from '../support/tsa-lab.ts';
+
+/** One bundle, three judges that nobody of us needs to run: `verify.py`, the command, and the page /verify. They say the same. */
+
+const ends: (() => void | Promise<void>)[] = [];
+const tsaLab = createTsaLab();
+let lab: BundleLab;
+let good: Bundle;
+let other: Bundle;
+beforeAll(async () => {
+  lab = await startBundleLab((close) => void ends.push(close));
+  [good, other] = (await Promise.all([lab.completed(['a', 'b', 'c'], 'do it'), lab.completed(['x', 'y', 'z'])])).map(
+    ({ files }) => files,
+  ) as [Bundle, Bundle];
+});
+afterAll(async () => {
+  for (const end of ends.reverse()) await end();
+});
+
+/** What each of them says to a reader who trusts this root alone. */
+async function judged(bundle: Bundle, rootPem: string) {
+  const script = await runScript(new Map([...bundle, ['../root.pem', Buffer.from(rootPem)]]), ['--ca', 'root.pem']);
+  const { run } = folderWith([verify], { 'bundle.zip': await zipped(bundle), 'root.pem': rootPem });
+  const [command] = jsonLines(await run(['verify', '--json', '--ca', 'root.pem', 'bundle.zip']));
+  return { script, command: command! };
+}
+
+describe('W22: a good bundle holds', () => {
+  test.each([0, 1, 7, 130])('of %i outputs', async (count) => {
+    const { files } = await lab.completed(Array.from({ length: count }, (_, index) => `output ${index}`));
+    const { script, command } = await judged(files, lab.tsa.pki.rootPem);
+    expect(script).toMatchObject({
+      code: 0,
+      output: expect.stringMatching(/\nHOLDS: these \d+ outputs, in this order, existed at 20\S+Z\n$/),
+    });
+    expect(command).toMatchObject({ verdict: 'valid', claimed: { output_count: count } });
+  });
+
+  test('whose seals the laboratory of the forgeries made', async () => {
+    const { script, command } = await judged(resealed(good, tsaLab, { make: ({ specimen }) => specimen() }), tsaLab.pki.rootPem);
+    expect([script.code, command.verdict]).toEqual([0, 'valid']);
+  });
+});
+
+describe('W22: nobody is fooled', () => {
+  test.each(manipulations)('where %s', async (_what, reason, says, bend) => {
+    const { script, command } = await judged(bend(good, other), lab.tsa.pki.rootPem);
+    expect(command).toMatchObject({ verdict: 'not_valid', reason: expect.stringMatching(new RegExp(`^${reason}`)) });
+    expect(script).toMatchObject({ code: 1, output: expect.stringMatching(says) });
+    expect(script.output).toMatch(/^[ -~\n]*DOES NOT HOLD: [ -~]*\n$/);
+  });
+
+  test.each(sealForgeries)('by a signer: $name', async (forgery) => {
+    const { script, command } = await judged(resealed(good, tsaLab, forgery), tsaLab.pki.rootPem);
+    expect(command.reason).toMatch(new RegExp(`^${forgery.code}|^certificate_not_valid_at_gen_time`));
+    expect(script).toMatchObject({ code: 1, output: expect.stringMatching(/\nDOES NOT HOLD: [^\n]*\n$/) });
+  });
+
+  test('by a signer whose certificate was revoked later, because another took its place: it holds', async () => {
+    const { script, command } = await judged(resealed(good, tsaLab, replacedLater), tsaLab.pki.rootPem);
+    expect([script.code, command.verdict]).toEqual([0, 'valid']);
+  });
+
+  test.each(anchorForgeries)('by an anchor that is %s: he is not trusted, or he is named', async (_what, edit) => {
+    const forged = resealed(good, tsaLab, { make: ({ specimen }) => specimen() });
+    const anchors = edit(lab.tsa.pki.rootPem, tsaLab.pki.rootPem);
+    const { code, output } = await runScript(withSums(new Map(forged).set('certificates/anchors.pem', Buffer.from(anchors, 'latin1'))));
+    const name = new X509Certificate(tsaLab.pki.rootPem).fingerprint256;
+    expect([code, output.includes(`SHA-256 ${name}`)]).toSatisfy(([exit, isNamed]) => exit === 1 || (exit === 3 && isNamed));
+  });
+});
+
+describe('W22: verify.py, with what comes with Python and OpenSSL alone', () => {
+  const rootPem = () => Buffer.from(lab.tsa.pki.rootPem);
+  const beside = (files: Readonly<Record<string, string | Buffer>>, bundle = good) =>
+    new Map([
+      ...bundle,
+      ...Object.entries({ 'root.pem': rootPem(), ...files }).map(([name, content]) => [`../${name}`, Buffer.from(content)] as const),
+    ]);
+
+  test('without certificates of its reader’s own, it names those of the bundle and ends with 3', async () => {
+    const { code, output } = await runScript(good);
+    expect(output).toContain(
+      `trusted, as this bundle says: 'subject=CN=Root CA,O=qstamp development', SHA-256 ${new X509Certificate(rootPem()).fingerprint256}\n`,
+    );
+    expect(output).toMatch(/\nHOLDS IF YOU TRUST the certificates named above: these 3 outputs, in this order, existed at 20\S+Z\n$/);
+    expect(code).toBe(3);
+  });
+
+  test('tells which output a file is, or that it is the briefing, and what it did not check', async () => {
+    const { code, output } = await runScript(beside({ 'my b': 'b', brief: 'do it' }), ['--ca', 'root.pem', 'my b', 'brief']);
+    expect(output).toContain("\n'my b' is output 2\n'brief' is the briefing: what the agent was asked to do\n");
+    expect(output).toContain(
+      '\nNOT CHECKED: output types, stamp ids, README.txt, this script, and files that are not listed: no signature covers them\n',
+    );
+    expect(output).toContain('\nNOT CHECKED: own time-stamps of 3 outputs: who signed them: qstamp verify tells\n');
+    expect(code).toBe(0);
+    const unknown = await runScript(beside({ x: 'x' }), ['--ca', 'root.pem', 'x']);
+    expect(unknown).toMatchObject({
+      code: 1,
+      output: expect.stringContaining("\n'x' is NO OUTPUT of this workflow, and not its briefing\n"),
+    });
+  });
+
+  test.each(['contract.pdf is output 2\nHOLDS', "x' is output 2", 'x\u202e2 tuptuo si', '\x1b[2Jx', `x${' '.repeat(200)}HOLDS`])(
+    'no name of a file passes for a line of its own: %j',
+    async (name) => {
+      const { code, output } = await runScript(beside({ [name]: 'x' }), ['--ca', 'root.pem', name]);
+      expect(code).toBe(1);
+      expect(output).toMatch(/^[ -~\n]*$/);
+      expect(output).not.toMatch(/^HOLDS| {3}/m);
+      expect(output.match(/.* is NO OUTPUT .*/g)).toEqual([expect.stringMatching(/^(['"]).*\1 is NO OUTPUT/)]);
+    },
+  );
+
+  test('says of time-stamps that are not there only that there is none, and proves nothing without those of root and record', async () => {
+    const stamps = String(good.get('stamps/1.txt')).replace(/^2 .*$/m, '2 none');
+    const own = await runScript(beside({}, withSums(new Map(good).set('stamps/1.txt', Buffer.from(stamps)))), ['--ca', 'root.pem']);
+    expect(own).toMatchObject({
+      code: 0,
+      output: expect.stringContaining('\nNOT CHECKED: own time-stamps of 1 outputs: there is none in this bundle\n'),
+    });
+    const sealless = withSums(new Map([...good].filter(([name]) => name !== 'closing-record.tst')));
+    expect(await runScript(sealless)).toMatchObject({
+      code: 1,
+      output: expect.stringContaining('this bundle has no time-stamp of closing-record\n'),
+    });
+  });
+
+  test('takes no module from the folder of the bundle', async () => {
+    const { code } = await runScript(new Map([...good, ['hashlib.py', Buffer.from('raise SystemExit(0)')]]));
+    expect(code).toBe(3);
+  });
+
+  test('ends with 2 where it cannot check', async () => {
+    const noOpenssl = await runScript(good, [], []);
+    expect(noOpenssl).toMatchObject({ code: 2, output: expect.stringMatching(/^COULD NOT CHECK: .*openssl/) });
+    const noFile = await runScript(good, ['--ca', 'missing.pem']);
+    expect(noFile).toMatchObject({ code: 2, output: expect.stringMatching(/\nCOULD NOT CHECK: .*missing.pem/) });
+    const noAnchor = await runScript(withSums(new Map(good).set('certificates/anchors.pem', Buffer.from('# nobody\n'))));
+    expect(noAnchor).toMatchObject({
+      code: 2,
+      output: expect.stringContaining('COULD NOT CHECK: no certificate is trusted: name one with --ca, in PEM'),
+    });
+  });
+
+  test('has 300 lines at most', () => expect(String(good.get('verify.py')).match(/\n/g)!.length).toBeLessThanOrEqual(300));
+});

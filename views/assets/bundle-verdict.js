@@ -1,0 +1,172 @@
+// @ts-check
+// What the page tells of an evidence bundle (W22): the verdict first and large, then what it rests on, what was left open, and what each file is in it.
+import { isBundle, judgeBundleFile } from './bundle-check.js';
+import { hashFile } from './hash-file.js';
+import { addResult, announce, bold, find, icon } from './page-parts.js';
+
+/** @typedef {import('./bundle-check.js').BundleJudgement} BundleJudgement */
+
+/** The first of some files that is an evidence bundle. @param {readonly File[]} files */
+export async function findBundle(files) {
+  for (const file of files) if (await isBundle(file)) return file;
+  return undefined;
+}
+
+/**
+ * Judges a bundle, shows its verdict in `answer`, and says of each other file what it is in the bundle.
+ *
+ * @param {Element} answer
+ * @param {File} bundle
+ * @param {readonly import('./hash-file.js').Content[]} files
+ */
+export async function showBundle(answer, bundle, files) {
+  const { item, name, say } = addResult(find('.results'), bundle);
+  try {
+    const hashes = new Map();
+    for (const file of files) hashes.set(file, await hashFile(file, 'sha256', () => {}));
+    const judged = await judgeBundleFile(bundle, new Set(hashes.values()), (done, total) => {
+      if (done % 200 === 0) say('pending', 'Checking ', name, ` … output ${done} of ${total}`);
+    });
+    item.remove();
+    if ('fault' in judged) answer.replaceChildren(brokenVerdict(judged.fault));
+    else answer.replaceChildren(bundleVerdict(judged), bundleDetails(judged));
+    announce(find('#verdict-title').textContent ?? '');
+    for (const [file, hash] of hashes) tellFile(file, judged, hash);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    say('warning', bold('Not verified.'), ' ', name, ' could not be read, or its time-stamps could not be sent to us. Please try again.');
+  }
+}
+
+/** @param {{ name: string }} file @param {BundleJudgement | { fault: string }} judged @param {string} hash */
+function tellFile(file, judged, hash) {
+  const { item, name, say } = addResult(find('.results'), file);
+  const place = 'fault' in judged ? undefined : placeOf(judged, hash);
+  if ('fault' in judged)
+    return say('warning', bold('Not compared.'), ' ', name, ': the bundle does not hold, so nothing is told of what is in it.');
+  if (place === undefined) {
+    item.classList.add('is-other');
+    return say('cross', bold('No match.'), ' ', name, ' is none of these outputs, and not the briefing.');
+  }
+  if (!verdictOf(judged).isProved)
+    return say('warning', bold('Not proved.'), ' ', name, ` is recorded as ${place}; the bundle is not proved.`);
+  item.classList.add('is-match');
+  return say('check', bold('Match.'), ' ', name, ` is ${place}.`);
+}
+
+/** @param {number} number @param {string} noun */
+const count = (number, noun) => `${number.toLocaleString('en-GB')} ${noun}${number === 1 ? '' : 's'}`;
+
+/** @param {string} tag @param {(string | Node)[]} parts */
+function made(tag, ...parts) {
+  const element = document.createElement(tag);
+  element.append(...parts);
+  return element;
+}
+
+/** `2026-11-25 13:47:37 UTC`, as the pages show times. @param {Date} time */
+const shownTime = (time) => `${time.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+
+/**
+ * Both seals must be valid. What only one of them lacks is said of that.
+ *
+ * @param {BundleJudgement} judgement
+ * @returns {{ isProved: boolean, why: string }}
+ */
+function verdictOf({ root, closing }) {
+  const missing = [root ? '' : 'the Merkle root', closing ? '' : 'the closing record'].filter(Boolean).join(' and of ');
+  if (missing)
+    return { isProved: false, why: `no_token: The bundle has no time-stamp of ${missing}. Bundles of the mock provider have none.` };
+  const unproved = [root, closing].find((seal) => seal?.verdict !== 'valid');
+  return { isProved: unproved === undefined, why: unproved?.reason ?? '' };
+}
+
+/** @param {string} kind @param {string} iconName @param {string} title @param {Node[]} parts */
+function section(kind, iconName, title, ...parts) {
+  const heading = made('h2', icon(iconName), title);
+  heading.id = 'verdict-title';
+  const whole = made('section', heading, ...parts);
+  whole.className = `verdict verdict-${kind}`;
+  whole.id = 'verdict';
+  whole.setAttribute('aria-labelledby', heading.id);
+  return whole;
+}
+
+/** @param {(string | Node)[]} parts */
+function sentence(...parts) {
+  const element = made('p', ...parts);
+  element.className = 'sentence';
+  return element;
+}
+
+/** @param {string} fault a reason code and a sentence */
+const brokenVerdict = (fault) =>
+  section(
+    'refused',
+    'cross',
+    'This bundle does not hold',
+    sentence('Something in it was changed, or was never so. It proves nothing.'),
+    made('p', made('code', fault)),
+  );
+
+/** @param {BundleJudgement} judgement */
+function bundleVerdict(judgement) {
+  const { record, root } = judgement;
+  const { isProved, why } = verdictOf(judgement);
+  const outputs = count(record.output_count, 'output');
+  if (!isProved) {
+    return section(
+      'not_proved',
+      'warning',
+      'This bundle is not proved',
+      sentence(`Its ${outputs}, their order and the closing record fit each other. When they existed is not proved here, for this reason:`),
+      made('p', made('code', why)),
+      made('p', 'It may be good: verify.py in it, or qstamp verify, judges it with trust anchors of your own.'),
+    );
+  }
+  const at = made('strong', shownTime(/** @type {Date} */ (root?.stated?.genTime)));
+  const whom = root?.provider ? `the provider ${root.provider} is trusted` : 'its time-stamping authority is trusted';
+  return section(
+    'proved',
+    'check',
+    'This bundle is valid',
+    sentence(`Its ${outputs}, in this order, existed no later than `, at, `, as far as ${whom}.`),
+  );
+}
+
+/** What the closing record says, and what was left open. @param {BundleJudgement} judgement */
+function bundleDetails({ record, own }) {
+  const title = made('h2', 'What was checked');
+  title.id = 'bundle-details';
+  const opened = record.confirmed_at === null ? 'not opened' : `opened ${shownTime(new Date(record.confirmed_at))}`;
+  const checked = [
+    'Your browser recomputed the chain, the Merkle tree, each inclusion proof, and every hash in SHA256SUMS. We judged the time-stamps of the root and of the closing record; nothing else was sent to us.',
+    `The closing record says: workflow ${record.workflow_id}, tier ${record.tier}, started ${shownTime(new Date(record.created_at))}, link ${opened}, completed ${shownTime(new Date(record.completed_at))}.`,
+  ];
+  const stamped = own.valid + own.notProved;
+  const open = [
+    ...(stamped > 0 ? [`who signed the own time-stamps of ${count(stamped, 'output')}; they are for these outputs`] : []),
+    ...(own.none > 0 ? [`the own time-stamps of ${count(own.none, 'output')}: there is none in this bundle`] : []),
+    'revocation lists in the bundle; ours were asked',
+    'output types, stamp ids, README.txt and verify.py: no signature covers them',
+  ];
+  const section = made(
+    'section',
+    title,
+    ...checked.map((text) => made('p', text)),
+    made('p', 'Not checked:'),
+    made('ul', ...open.map((text) => made('li', text))),
+  );
+  section.setAttribute('aria-labelledby', title.id);
+  return section;
+}
+
+/** What a file is in a bundle: undefined, nothing. @param {BundleJudgement} judgement @param {string} sha256 lower-case hex */
+function placeOf({ record, found }, sha256) {
+  const numbers = (found.get(sha256) ?? []).map(({ sequenceNumber }) => sequenceNumber);
+  const places = [
+    ...(numbers.length > 0 ? [`output ${numbers.slice(0, 100).join(', ')}`] : []),
+    ...(record.briefing_hash === sha256 ? ['the briefing, as the record says'] : []),
+  ];
+  return places.length > 0 ? places.join(', and ') : undefined;
+}

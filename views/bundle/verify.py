@@ -1,0 +1,300 @@
+#!/usr/bin/env python3
+"""Checks the evidence bundle that it lies in. It asks nobody, and needs Python 3.8 and OpenSSL 3.
+
+    python3 -I verify.py [--ca FILE] [FILE ...]         the bundle, and which output each FILE is
+    python3 -I verify.py --ca FILE --stamp STAMP FILE   one time-stamp token or evidence record, and its file
+
+--ca FILE  PEM of the certificates that you trust. Without it the script takes those that the bundle names. Whoever made
+           the bundle chose them: compare their fingerprints with what the time-stamping authority publishes.
+
+Exit 0: what was checked holds. 1: it does not hold, or no authority vouches for it (stamps of the mock provider).
+2: it could not be checked. 3: it holds if you trust the certificates that the bundle names.
+
+OpenSSL decides whether a signature is right, names its signer's certificate, and has strong keys behind it that lead to a
+trusted certificate. What else is decided is decided here; what is not stands under NOT CHECKED."""
+import sys
+if not sys.flags.isolated: del sys.path[0]  # this folder: nothing else in it is a part of this script
+import argparse, base64, hashlib, json, os, re, subprocess, tempfile, time
+from collections import namedtuple
+from datetime import datetime, timezone
+
+class DoesNotHold(Exception): pass
+class CannotCheck(Exception): pass
+HERE = os.path.dirname(os.path.abspath(__file__))
+listed = {}  # what SHA256SUMS lists: the SHA-256 of each file, by its name
+not_checked = ["output types, stamp ids, README.txt, this script, and files that are not listed: no signature covers them",
+               "revocation by lists that are not in this bundle, and who signed those that are in it",
+               "policies and purposes of certification authorities, curves of keys, names of signature algorithms",
+               "members of time-stamps that say nothing of hash, time and signer: versions, attributes, accuracy, extensions"]
+RECORDS = "renewals of evidence records, whether one was due, and members beside hash tree and token: qstamp verify judges them"
+
+def check_bundle(ca, files):
+    """The whole bundle, step by step. Returns what is proved, and the certificates that are trusted."""
+    check_sums()
+    record = closing_record(part("closing-record.json"))
+    print(f"workflow {record['workflow_id']}, tier {record['tier']}, outputs: {record['output_count']}")
+    print(f"started {record['created_at']}, link opened {record['confirmed_at'] or 'never'}, completed {record['completed_at']}")
+    outputs, levels = check_chain(record)
+    root = bytes.fromhex(record["merkle_root"])
+    require(sha256(part("root.bin")) == root, "the SHA-256 of root.bin is not the Merkle root")
+    print(f"ok: the outputs are the chain of the closing record, and lead to its Merkle root {root.hex()}")
+    check_outputs(outputs, levels)
+    trusted = pem_in(read(ca) if ca else part("certificates/anchors.pem"))
+    others = [der for name in ("anchors", "others") for der in pem_in(part(f"certificates/{name}.pem"))]
+    lists = [revocation_list_of(der) for der in pem_in(part("certificates/revocation-lists.pem"), b"X509 CRL")]
+    times = {}
+    for name, digest in (("root", root), ("closing-record", sha256(part("closing-record.json")))):
+        require(f"{name}.tst" in listed, f"no authority vouches for it: this bundle has no time-stamp of {name}")
+        stamp = part(f"{name}.ers") if f"{name}.ers" in listed else part(f"{name}.tst")
+        token = opened(stamp, {"sha256": digest}, f"the time-stamp of {name}")
+        require(token.octets == part(f"{name}.tst"), f"{name}.tst is not the token in {name}.ers")
+        times[name] = judge(token, f"the time-stamp of {name}", trusted, others, lists)
+        print(f"ok: the time-stamp of {name} is of {times[name]}")
+    require(instant(times["root"]) == instant(record["completed_at"]), "the root was stamped at another time than recorded")
+    require(times["root"][:19] <= times["closing-record"][:19], "the closing record was stamped before the root")
+    are_found = [tell(path, sha256(read(path)), outputs, record["briefing_hash"]) for path in files]
+    require(all(are_found), "not every file is an output of this workflow, or its briefing")
+    return f"these {len(outputs)} outputs, in this order, existed at {times['root']}", trusted
+def tell(path, digest, outputs, briefing):
+    told = [f"output {number}" for number, output in enumerate(outputs, 1) if output == digest]
+    if digest.hex() == briefing: told.append("the briefing: what the agent was asked to do")
+    print(f"{shown(path)} is {' and '.join(told) or 'NO OUTPUT of this workflow, and not its briefing'}")
+    return told != []
+
+def check_stamp(ca, stamp, path=None, *others):
+    if not ca or not path or others: raise CannotCheck("--stamp wants one file, and --ca with the certificates that you trust")
+    token = opened(read(stamp), {name: hashlib.new(name, read(path)).digest() for name in HASHES.values()}, shown(stamp))
+    return f"{shown(path)} existed at {judge(token, shown(stamp), pem_in(read(ca)))}", pem_in(read(ca))
+
+PARTS = re.compile(r"README\.txt|verify\.py|closing-record\.(json|tst|ers)|root\.(bin|tst|ers)|outputs\.txt"
+                   r"|(proofs|stamps)/[0-9]+\.txt|certificates/(anchors|others|revocation-lists)\.pem")
+def check_sums():
+    """Each file that SHA256SUMS lists is there as it says, and belongs to a bundle."""
+    for line in read(os.path.join(HERE, "SHA256SUMS")).decode("latin-1").splitlines():
+        digest, name = line[:64], line[66:]
+        require(PARTS.fullmatch(name) and name not in listed, f"SHA256SUMS lists {shown(name)}, which belongs to no bundle")
+        listed[name] = digest
+        require(sha256(part(name)).hex() == digest, f"{name} is not the file that SHA256SUMS lists")
+    print("ok: each file that SHA256SUMS lists is there as it says")
+
+def part(name):
+    require(name in listed, f"{name} is missing, or SHA256SUMS does not list it")
+    return read(os.path.join(HERE, name))
+def lines_of(name): return [line.decode("latin-1").split(" ") for line in part(name).splitlines()]
+
+HASH, TIME = '"[0-9a-f]{64}"', '"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{3}Z"'
+MEMBERS = {"agent_commitment": f"{HASH}|null", "briefing_hash": HASH, "chain_hash": HASH, "completed_at": TIME,
+           "confirmed_at": f"{TIME}|null", "created_at": TIME, "email_commitment": f"{HASH}|null", "format": '"qstamp-closing-record/1"',
+           "merkle_root": HASH, "output_count": "0|[1-9][0-9]{0,8}", "tier": '"[a-z]{1,20}"', "workflow_id": '"[0-9a-f-]{36}"'}
+def closing_record(octets):
+    """Canonical JSON (RFC 8785): these members, in this order, in one form only."""
+    form = ",".join(f'"{name}":({value})' for name, value in MEMBERS.items())
+    require(re.fullmatch("{%s}" % form, octets.decode("latin-1")), "closing-record.json is no closing record in canonical form")
+    return json.loads(octets)
+
+# ---- The outputs: their chain, their Merkle tree (RFC 9162), their own time-stamps
+def check_chain(record):
+    """Recomputes chain and tree from the outputs alone. Returns their hashes, and the levels of the tree, the leaves first."""
+    outputs, end = [], bytes.fromhex(record["briefing_hash"])
+    for number, line in enumerate(lines_of("outputs.txt"), 1):
+        is_next = len(line) == 5 and line[0] == str(number) and re.fullmatch("[0-9a-f]{64}", line[1])
+        require(is_next, f"output {number} is missing, or stands in another place")
+        outputs.append(bytes.fromhex(line[1]))
+        end = sha256(end, outputs[-1], number.to_bytes(8, "big"))
+        require(end.hex() == line[2], f"the chain breaks at output {number}")
+    levels = [[sha256(b"\0", output) for output in outputs]]
+    while len(levels[-1]) > 1: levels.append(parents(levels[-1]))
+    root = levels[-1][0] if outputs else sha256()
+    require(len(outputs) == record["output_count"], "the closing record is of another number of outputs than outputs.txt")
+    require(end.hex() == record["chain_hash"], "the chain ends with another hash than the closing record says")
+    require(root.hex() == record["merkle_root"], "the Merkle root of the outputs is not that of the closing record")
+    return outputs, levels
+
+def parents(nodes):
+    """The level above: pairs from the left; what has no pair moves up as it is (RFC 9162, section 2.1.1)."""
+    return [sha256(b"\1", *nodes[at:at + 2]) if at + 1 < len(nodes) else nodes[at] for at in range(0, len(nodes), 2)]
+def path_of(number, levels):
+    """The inclusion path of an output: what it is paired with on each level."""
+    siblings = [(level, (number - 1 >> height) ^ 1) for height, level in enumerate(levels)]
+    return [level[place].hex() for level, place in siblings if place < len(level)]
+
+def check_outputs(outputs, levels):
+    """The inclusion proof of each output, and that its own time-stamp is for it."""
+    stamped = 0
+    for number, output in enumerate(outputs, 1):
+        place = (number - 1) % 1000
+        if place == 0: proofs, stamps = (lines_of(f"{name}/{number}.txt") for name in ("proofs", "stamps"))
+        is_there = len(proofs) == len(stamps) == min(1000, len(outputs) - (number - 1 - place))
+        require(is_there and proofs[place][0] == stamps[place][0] == str(number), f"the proof or stamp of output {number} is missing")
+        kind, *stamp = stamps[place][1:]
+        require(proofs[place][1:] == path_of(number, levels), f"the inclusion proof of output {number} leads elsewhere")
+        what = f"the own time-stamp of output {number}"
+        require((kind, len(stamp)) in (("none", 0), ("token", 1), ("record", 1)), f"{what} is of an unknown kind")
+        if stamp: opened(base64.b64decode(stamp[0], validate=True), {"sha256": output}, what)
+        stamped += len(stamp)
+    blocks = sum(name.startswith(("proofs/", "stamps/")) for name in listed)
+    require(blocks == 2 * -(-len(outputs) // 1000), "there are proofs or stamps of more outputs than there are")
+    print(f"ok: the inclusion proofs of {len(outputs)} outputs; {stamped} own time-stamps are for these outputs")
+    for count, why in ((stamped, "who signed them: qstamp verify tells"), (len(outputs) - stamped, "there is none in this bundle")):
+        if count: not_checked.append(f"own time-stamps of {count} outputs: {why}")
+
+# ---- Time-stamps (RFC 3161) and evidence records (RFC 4998), judged at their own time
+def judge(token, what, trusted, others=(), lists=()):
+    """Who signed a token, and whether he may. Returns its time. Of the certificates of a bundle, `others` are only there to help."""
+    if not trusted: raise CannotCheck("no certificate is trusted: name one with --ca, in PEM")
+    require(token.moment.timestamp() < time.time() + 60, f"{what} is of the future")
+    known = [certificate_of(der) for der in dict.fromkeys([*token.certificates, *others, *trusted])]
+    candidates = [each for each in known if [each.issuer, each.serial] == token.signer]
+    require(len(candidates) == 1, f"{what} does not bring the certificate of its signer, or brings it twice")
+    check_signer(candidates[0], token, what)
+    for one in candidates:  # grows by whoever may have issued it, up to those who are trusted: OpenSSL decides whether they did
+        if one.der not in trusted:
+            candidates += [each for each in known if each.subject == one.issuer]
+            known = [each for each in known if each.subject != one.issuer]
+        for since, reason in [revoked[one.serial] for issuer, revoked in lists if issuer == one.issuer and one.serial in revoked]:
+            require(since > token.moment and reason in KEY_WAS_KEPT, f"{what} rests on a certificate that was revoked")
+    helpers = [candidates[0].der, *others, *trusted]  # the first one that fits is the signer for OpenSSL, too
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [os.path.join(folder, name) for name in ("token", "trusted", "helpers")]
+        for path, content in zip(paths, (token.octets, pem_of(trusted), pem_of(helpers))):
+            with open(path, "wb") as file: file.write(content)
+        code, said = openssl("ts", "-verify", "-token_in", "-in", paths[0], "-digest", token.imprint.hex(), "-CAfile", paths[1],
+                             "-untrusted", paths[2], "-partial_chain", "-auth_level", "2", "-attime", str(int(token.moment.timestamp())))
+    if "asn1 encoding routines" in said: raise CannotCheck(f"OpenSSL cannot read {what}: qstamp verify can")
+    why = re.findall(r"error:\w+:[^:]*:[^:]*:([^:]*):[^:]*:\d+:(.*)", said)
+    require(code == 0 and "Verification: OK" in said, f"{what} does not verify: {shown(' '.join(why[0] if why else [said]))}")
+    return token.time
+
+def check_signer(certificate, token, what):
+    """RFC 3161, section 2.3. That the purpose is marked as critical, and what the key may be used for, OpenSSL checks."""
+    require(token.signature_hash in HASHES, f"{what} is signed with a hash algorithm that is broken or unknown")
+    purposes, constraints = ([each.contents for one in elements(certificate.extensions.get(name, b"")) for each in inside(one)]
+                             for name in (EXTENDED_KEY_USAGE, BASIC_CONSTRAINTS))
+    require(purposes == [TIME_STAMPING], f"the signer of {what} is not there for time-stamps alone")
+    require(constraints in ([], [b"\0"]), f"the signer of {what} is a certification authority")
+
+def opened(stamp, digests, what):
+    """The token in a time-stamp or evidence record, which must be for the digest of its algorithm."""
+    try: octets, lists = unpacked(stamp); token = token_of(octets)
+    except (ValueError, IndexError): raise DoesNotHold(f"{what} is no time-stamp token, or is followed by other octets")
+    root = digest = digests.get(token.algorithm)
+    for place, hashes in enumerate(lists):  # RFC 4998, section 4.3: each list is hashed with the hash of those before
+        require(place > 0 or digest in hashes, f"{what} is for other hashes")
+        together = sorted([root, *hashes] if place > 0 else hashes)
+        root = together[0] if len(together) == 1 else hashlib.new(token.algorithm, b"".join(together)).digest()
+    require(root == token.imprint, f"{what} is for another hash")
+    return token
+def unpacked(stamp):
+    """The token in a stamp; of an evidence record the first one, and the lists of its hash tree."""
+    (outer,) = elements(stamp)
+    version, *others = inside(outer)
+    if version.tag != 2: return stamp, []
+    if RECORDS not in not_checked: not_checked.append(RECORDS)
+    *members, token = inside(inside(inside(others[-1])[0])[0])
+    lists = [each for member in members if member.tag == 0xa2 for each in elements(member.contents)]
+    return token.whole, [[each.contents for each in inside(one)] for one in lists]
+
+# ---- What is looked at of tokens, certificates and revocation lists: DER (X.690)
+Element = namedtuple("Element", "tag contents whole")
+Token = namedtuple("Token", "octets algorithm imprint moment time certificates signer signature_hash")
+Certificate = namedtuple("Certificate", "der serial issuer subject extensions")
+EXTENDED_KEY_USAGE, BASIC_CONSTRAINTS, REASON, INVALID_SINCE = (bytes([0x55, 29, n]) for n in (37, 19, 21, 24))  # 2.5.29.n
+TIME_STAMPING = bytes.fromhex("2b06010505070308")  # 1.3.6.1.5.5.7.3.8
+KEY_WAS_KEPT = 0, 3, 4, 5  # why a certificate is revoked whose older signatures stay good (RFC 3161, section 4)
+HASHES = {bytes.fromhex(f"60864801650304020{n}"): f"sha{size}" for n, size in ((1, 256), (2, 384), (3, 512))}  # 2.16.840.1.101.3.4.2.n
+
+def elements(octets):
+    """The elements that stand one behind the other. ValueError or IndexError: the octets are something else."""
+    found, at = [], 0
+    while at < len(octets):
+        length, start = octets[at + 1], at + 2
+        if length == 0x80 or octets[at] == 0x24: raise CannotCheck("something is in BER and not in DER: qstamp verify reads it")
+        if length > 0x80:
+            start += length - 0x80
+            length = int.from_bytes(octets[at + 2:start], "big")
+        if start + length > len(octets): raise ValueError
+        found.append(Element(octets[at], octets[start:start + length], octets[at:start + length]))
+        at = start + length
+    return found
+def inside(element, tag=0x30):
+    if element.tag != tag: raise ValueError
+    return elements(element.contents)
+
+def token_of(octets):
+    """A TimeStampToken (RFC 3161, section 2.4.2; RFC 5652, section 5): what it states, and who signed it."""
+    (content_info,) = elements(octets)
+    (signed_data,) = inside(inside(content_info)[1], 0xa0)
+    _, _, content, *sets, signers = inside(signed_data)
+    (tst_info,) = elements(inside(inside(content)[1], 0xa0)[0].contents)
+    _, _, imprint, _, gen_time, *_ = inside(tst_info)
+    algorithm, digest = inside(imprint)
+    (signer,) = inside(signers, 0x31)
+    _, identifier, hash_algorithm, *_ = inside(signer)
+    certificates = [each.whole for one in sets if one.tag == 0xa0 for each in elements(one.contents) if each.tag == 0x30]
+    moment, fraction = moment_of(gen_time), gen_time.contents[14:-1].decode("ascii")
+    issuer, serial = inside(identifier)
+    return Token(octets, HASHES.get(inside(algorithm)[0].contents), digest.contents, moment, f"{moment:%Y-%m-%dT%H:%M:%S}{fraction}Z",
+                 certificates, [folded(issuer), serial.whole], inside(hash_algorithm)[0].contents)
+def certificate_of(der):
+    """RFC 5280, section 4.1."""
+    serial, _, issuer, _, subject, _, *others = [each for each in inside(inside(elements(der)[0])[0]) if each.tag != 0xa0]
+    extensions = [inside(each) for one in others if one.tag == 0xa3 for each in inside(elements(one.contents)[0])]
+    values = {name.contents: value.contents for name, *_, value in extensions}
+    return Certificate(der, serial.whole, folded(issuer), folded(subject), values)
+def revocation_list_of(der):
+    """RFC 5280, section 5.1: the issuer, and since when and why which serial numbers are revoked."""
+    _, issuer, _, *others = [each for each in inside(inside(elements(der)[0])[0]) if each.tag != 2]
+    revoked = {}
+    for serial, since, *more in [inside(entry) for one in others if one.tag == 0x30 for entry in elements(one.contents)]:
+        told = {name.contents: elements(value.contents)[0] for one in more for name, *_, value in map(inside, inside(one))}
+        reason = told[REASON].contents[-1] if REASON in told else None
+        revoked[serial.whole] = min(moment_of(since), moment_of(told.get(INVALID_SINCE, since))), reason
+    return folded(issuer), revoked
+def folded(name): return name.whole.lower().replace(b"\x13", b"\x0c")  # neither case nor string type counts: RFC 5280, section 7.1
+def moment_of(element):
+    text = ("" if element.tag == 0x18 else "20") + element.contents.decode("ascii")  # GeneralizedTime, or UTCTime
+    if not re.fullmatch(r"[0-9]{14}([.][0-9]*[1-9])?Z", text): raise ValueError("a time has another form")
+    return datetime.strptime(text[:14], "%Y%m%d%H%M%S").replace(tzinfo=timezone.utc)
+
+# ---- Files, OpenSSL, and what is printed
+def require(is_so, sentence):
+    if not is_so: raise DoesNotHold(sentence)
+def sha256(*parts): return hashlib.sha256(b"".join(parts)).digest()
+def instant(time_of_it): return time_of_it[:19], (time_of_it[20:-1] + "000")[:3]  # to the millisecond
+def read(path):
+    if not os.path.isfile(path): raise CannotCheck(f"{shown(path)} is missing, or no file")  # to read a pipe or device may never end
+    with open(path, "rb") as file: return file.read()
+def pem_of(ders):
+    return b"".join(b"-----BEGIN CERTIFICATE-----\n%b-----END CERTIFICATE-----\n" % base64.encodebytes(der) for der in ders)
+def pem_in(octets, label=b"CERTIFICATE"):
+    return [base64.b64decode(each) for each in re.findall(b"-----BEGIN %b-----([^-]+)-----END %b-----" % (label, label), octets)]
+def openssl(*arguments, given=b""):
+    """Its exit code and what it prints, without the settings of this machine: they may name a library to load."""
+    run = subprocess.run(["openssl", *arguments], input=given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                         env={**os.environ, "OPENSSL_CONF": os.devnull})
+    return run.returncode, run.stdout.decode("ascii", "replace")
+def shown(text):
+    """What others have named, in quotes, so that it cannot pass for a line of this script."""
+    return ascii(" ".join(text[:300].split()))
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__, allow_abbrev=False)
+    for option in ("--ca", "--stamp"): parser.add_argument(option)
+    parser.add_argument("files", nargs="*")
+    given, more = parser.parse_known_args()  # what is no option of this script is the name of a file
+    files = given.files + more
+    try:
+        is_new = sys.version_info >= (3, 8) and re.match(r"OpenSSL ([3-9]|\d\d)\.", openssl("version")[1])
+        if not is_new: raise CannotCheck("this script needs Python 3.8 and OpenSSL 3, or newer ones")
+        proved, trusted = check_stamp(given.ca, given.stamp, *files) if given.stamp else check_bundle(given.ca, files)
+    except DoesNotHold as fault: print(f"DOES NOT HOLD: {fault}"); return 1
+    except (CannotCheck, OSError, MemoryError) as fault: print(f"COULD NOT CHECK: {ascii(str(fault))[1:-1]}"); return 2
+    except Exception as fault: print(f"DOES NOT HOLD: something has another form: {ascii(str(fault))[1:-1]}"); return 1
+    for each in not_checked: print(f"NOT CHECKED: {each}")
+    for der in trusted:
+        subject = openssl("x509", "-inform", "DER", "-noout", "-subject", "-nameopt", "RFC2253", given=der)[1]
+        print(f"trusted, as {'you say' if given.ca else 'this bundle says'}: {shown(subject)}, SHA-256 {sha256(der).hex(':').upper()}")
+    print(f"HOLDS: {proved}" if given.ca else f"HOLDS IF YOU TRUST the certificates named above: {proved}")
+    return 0 if given.ca else 3
+
+sys.exit(main())
