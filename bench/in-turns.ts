@@ -1,5 +1,5 @@
 import type { LoadResult } from './load.ts';
-import { median } from './rate.ts';
+import { median } from './median.ts';
 
 export interface Turns {
   readonly rounds: number;

@@ -4,8 +4,8 @@ import { newMasterKey } from '../scripts/stack/master-key.ts';
 import { withStack } from '../scripts/stack/stack.ts';
 import { createLogger } from '../src/shared/runtime/log.ts';
 import { openStore } from '../src/shared/store/store.ts';
+import { median } from './median.ts';
 import { startProcesses } from './processes.ts';
-import { median } from './rate.ts';
 import { type Call, callsWith, type Target } from './size/calls.ts';
 import { fill } from './size/fill.ts';
 

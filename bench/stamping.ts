@@ -15,12 +15,9 @@ const warmUpSeconds = Number(process.env.BENCH_WARM_UP ?? 15);
 const connectionCounts = (process.env.BENCH_CONNECTIONS ?? '1,256').split(',').map(Number);
 const many = 256;
 
-const plain = ['bench/contenders/plain-worker.ts', 'bench/contenders/plain-api.ts'];
-
 interface Kind {
   readonly name: string;
   readonly processes: readonly string[];
-  readonly settings?: NodeJS.ProcessEnv;
 }
 
 interface Contender {
@@ -30,10 +27,12 @@ interface Contender {
 }
 
 const bare: Kind = { name: 'bare Fastify route', processes: ['bench/contenders/bare.ts'] };
-const roundTrip: Kind = { name: 'plain BullMQ round trip', processes: plain };
-const inRows: Kind = { name: 'plain, counting in rows', processes: plain, settings: { PLAIN_COUNTS: 'rows' } };
+const plain: Kind = {
+  name: 'plain BullMQ round trip',
+  processes: ['bench/contenders/plain-worker.ts', 'bench/contenders/plain-api.ts'],
+};
 const qstamp: Kind = { name: 'qstamp', processes: ours };
-const kinds = [bare, roundTrip, inRows, qstamp];
+const kinds = [bare, plain, qstamp];
 
 const contenders = kinds.map((kind): Contender => ({ name: kind.name, kind, sync: 'always' }));
 const contenderOf = (kind: Kind): Contender => contenders[kinds.indexOf(kind)]!;
@@ -55,10 +54,7 @@ await withStack(
       const mongo = new URL(mongoUrl);
       mongo.pathname = `/bench_${index}`;
       const servers = { REDIS_URL: `${redisUrl.replace(/\/$/, '')}/${index}`, MONGODB_URL: mongo.href, MASTER_KEY: newMasterKey() };
-      running.set(
-        kind,
-        await startProcesses(kind.processes, { ...process.env, PORT: '0', LOG_LEVEL: 'error', ...servers, ...kind.settings }),
-      );
+      running.set(kind, await startProcesses(kind.processes, { ...process.env, PORT: '0', LOG_LEVEL: 'error', ...servers }));
     }
     const minutes = (connectionCounts.length * all.length * (warmUpSeconds + rounds * (seconds + 1))) / 60;
     console.log(`measuring ${all.length} contenders for about ${Math.ceil(minutes)} minutes; run nothing else meanwhile`);
@@ -82,18 +78,17 @@ await withStack(
           'p50 ms': Number(measured.medianOf(contender, ({ p50Ms }) => p50Ms).toFixed(2)),
           'p99 ms': Number(measured.medianOf(contender, ({ p99Ms }) => p99Ms).toFixed(2)),
           'of bare': of(contender, bare).toFixed(2),
-          'of plain': of(contender, roundTrip).toFixed(2),
-          'of rows': of(contender, inRows).toFixed(2),
+          'of plain': of(contender, plain).toFixed(2),
           failed: measured.resultsOf(contender).reduce((sum, { failed }) => sum + failed, 0),
         })),
       );
       console.log(
         `a promise that survives a crash of Redis (appendfsync always) leaves ${measured.ratio(us, syncedLazily).toFixed(2)} of the stamps a second`,
       );
-      if (connections === 1) claim('alone, of plain, counting in rows', of(us, inRows), 1, of(us, inRows) >= 1);
+      if (connections === 1) claim('alone, of plain', of(us, plain), 1, of(us, plain) >= 1);
       if (connections === many) {
         claim('of bare', of(us, bare), 0.22, of(us, bare) >= 0.22);
-        claim('of plain, counting in rows', of(us, inRows), 11, of(us, inRows) >= 11);
+        claim('of plain', of(us, plain), 11, of(us, plain) >= 11);
         const tail = measured.medianOf(us, ({ p99Ms, p50Ms }) => p99Ms / p50Ms);
         claim('p99 of p50', tail, 4, tail <= 4);
       }

@@ -1,5 +1,5 @@
 import { judgeReal, REAL_TOKENS, readReal, trustOf } from '../test/support/real-tokens.ts';
-import { median } from './rate.ts';
+import { median } from './median.ts';
 
 const runs = 31;
 

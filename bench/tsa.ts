@@ -1,6 +1,6 @@
 import { withStack } from '../scripts/stack/stack.ts';
 import { type LoadResult, load } from './load.ts';
-import { median } from './rate.ts';
+import { median } from './median.ts';
 import { bytesPerStamp } from './tsa/bytes.ts';
 import { type Contender, type RunningService, type Servers, startService, startTsa } from './tsa/running.ts';
 
