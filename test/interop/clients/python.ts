@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import { findProgram } from '../../stack/administrator.ts';
-import { cached, recipeKey } from '../../stack/cache.ts';
-import { checkoutDir, type StackContext } from '../../stack/context.ts';
-import { runCommand } from '../../stack/run-command.ts';
+import { findProgram } from '../../../scripts/stack/administrator.ts';
+import { cached, recipeKey } from '../../../scripts/stack/cache.ts';
+import { checkoutDir, type StackContext } from '../../../scripts/stack/context.ts';
+import { runCommand } from '../../../scripts/stack/run-command.ts';
 import { failed, type Meeting, type TimeStampClient } from './client.ts';
 
 /** What each client of PyPI needs; in places of their own, since they do not agree on the version of what they share. */

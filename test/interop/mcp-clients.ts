@@ -1,10 +1,10 @@
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parse } from 'yaml';
-import { findProgram } from '../stack/administrator.ts';
-import { cached, recipeKey } from '../stack/cache.ts';
-import { checkoutDir, type StackContext } from '../stack/context.ts';
-import { CommandError, runCommand } from '../stack/run-command.ts';
+import { findProgram } from '../../scripts/stack/administrator.ts';
+import { cached, recipeKey } from '../../scripts/stack/cache.ts';
+import { checkoutDir, type StackContext } from '../../scripts/stack/context.ts';
+import { CommandError, runCommand } from '../../scripts/stack/run-command.ts';
 
 const conformance = '@modelcontextprotocol/conformance@0.2.0-alpha.12';
 const pythonClient = 'mcp==2.3.0';

@@ -1,11 +1,11 @@
 import { copyFileSync, cpSync, globSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { findProgram } from '../../scripts/stack/administrator.ts';
+import { cached, recipeKey } from '../../scripts/stack/cache.ts';
+import { checkoutDir, type StackContext } from '../../scripts/stack/context.ts';
+import { CommandError, runCommand } from '../../scripts/stack/run-command.ts';
 import { developmentToken } from '../../src/shared/runtime/config.ts';
-import { installClient } from '../../test/support/client-package.ts';
-import { findProgram } from '../stack/administrator.ts';
-import { cached, recipeKey } from '../stack/cache.ts';
-import { checkoutDir, type StackContext } from '../stack/context.ts';
-import { CommandError, runCommand } from '../stack/run-command.ts';
+import { installClient } from '../support/client-package.ts';
 import { startContractProxy } from './contract-proxy.ts';
 
 /** The tool that makes the wheel, the type checker, the one dependency, and who signs webhooks for the test. */

@@ -1,10 +1,10 @@
 import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { findProgram } from '../../stack/administrator.ts';
-import { cached, recipeKey } from '../../stack/cache.ts';
-import { checkoutDir, type StackContext } from '../../stack/context.ts';
-import { goProgram } from '../../stack/go-program.ts';
-import { runCommand } from '../../stack/run-command.ts';
+import { findProgram } from '../../../scripts/stack/administrator.ts';
+import { cached, recipeKey } from '../../../scripts/stack/cache.ts';
+import { checkoutDir, type StackContext } from '../../../scripts/stack/context.ts';
+import { goProgram } from '../../../scripts/stack/go-program.ts';
+import { runCommand } from '../../../scripts/stack/run-command.ts';
 import { failed, type Meeting, type TimeStampClient } from './client.ts';
 
 const timestampCli = 'github.com/sigstore/timestamp-authority/v2/cmd/timestamp-cli@v2.1.3';

@@ -6,22 +6,22 @@
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { developmentToken } from '../src/shared/runtime/config.ts';
-import { scenario } from '../test/interop/scenario.ts';
-import { exchangeWithStrangers } from './interop/evidence-records.ts';
-import { generators, meetClient } from './interop/generated-clients.ts';
-import { mcpStrangers } from './interop/mcp-clients.ts';
-import { meetOurClients, ourClients, webhookSecret } from './interop/our-clients.ts';
-import { meetTimeStampClients, timeStampClients } from './interop/time-stamp-clients.ts';
-import { meetTransparencyStrangers, transparencyStrangers } from './interop/transparency.ts';
-import { checkoutDir } from './stack/context.ts';
-import { runScript } from './stack/interrupt.ts';
-import { startMailCatcher } from './stack/mail-catcher.ts';
-import { newMasterKey } from './stack/master-key.ts';
-import { StepError } from './stack/progress.mjs';
-import { runCommand } from './stack/run-command.ts';
-import { type Service, startService } from './stack/service.ts';
-import { createTemporaryContext, startStack } from './stack/stack.ts';
+import { checkoutDir } from '../../scripts/stack/context.ts';
+import { runScript } from '../../scripts/stack/interrupt.ts';
+import { startMailCatcher } from '../../scripts/stack/mail-catcher.ts';
+import { newMasterKey } from '../../scripts/stack/master-key.ts';
+import { StepError } from '../../scripts/stack/progress.mjs';
+import { runCommand } from '../../scripts/stack/run-command.ts';
+import { type Service, startService } from '../../scripts/stack/service.ts';
+import { createTemporaryContext, startStack } from '../../scripts/stack/stack.ts';
+import { developmentToken } from '../../src/shared/runtime/config.ts';
+import { exchangeWithStrangers } from './exchange.ts';
+import { generators, meetClient } from './generated-clients.ts';
+import { mcpStrangers } from './mcp-clients.ts';
+import { meetOurClients, ourClients, webhookSecret } from './our-clients.ts';
+import { scenario } from './scenario.ts';
+import { meetTimeStampClients, timeStampClients } from './time-stamp-clients.ts';
+import { meetTransparencyStrangers, transparencyStrangers } from './transparency.ts';
 
 interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly operationId: string; readonly tags: readonly string[] }>>>>;

@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { canInstallPackages, findProgram, installPackages } from '../stack/administrator.ts';
-import { cached, recipeKey } from '../stack/cache.ts';
-import type { StackContext } from '../stack/context.ts';
-import { CommandError, runCommand } from '../stack/run-command.ts';
+import { canInstallPackages, findProgram, installPackages } from '../../scripts/stack/administrator.ts';
+import { cached, recipeKey } from '../../scripts/stack/cache.ts';
+import type { StackContext } from '../../scripts/stack/context.ts';
+import { CommandError, runCommand } from '../../scripts/stack/run-command.ts';
 
 /** Packages of Maven Central that strangers are made of. */
 export const javaPackages = {

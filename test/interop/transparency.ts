@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { findProgram, installPackages } from '../../scripts/stack/administrator.ts';
+import { cached, recipeKey } from '../../scripts/stack/cache.ts';
+import { checkoutDir, type StackContext } from '../../scripts/stack/context.ts';
+import { CommandError, runCommand } from '../../scripts/stack/run-command.ts';
 import { createMerkleTree } from '../../src/shared/domain/proofs.ts';
 import { hexOf } from '../../src/shared/proof/octets.js';
-import { findProgram, installPackages } from '../stack/administrator.ts';
-import { cached, recipeKey } from '../stack/cache.ts';
-import { checkoutDir, type StackContext } from '../stack/context.ts';
-import { CommandError, runCommand } from '../stack/run-command.ts';
 
 /** Strangers on what a workflow proves: Merkle proofs, COSE headers, and the evidence bundle. */
 
@@ -128,10 +128,9 @@ async function judgeBundle(context: StackContext, url: string, rootFile: string)
   await run('openssl', ...judged, '-in', 'root.tst', '-data', 'root.bin');
   await run('openssl', ...judged, '-in', 'closing-record.tst', '-data', 'closing-record.json');
   writeFileSync(join(folder, '../three'), contents[2] ?? '');
-  const said = await run('sh', 'verify.sh', '--ca', rootFile, '../three');
-  const told = said.split('\n').find((line) => line.startsWith('../three: output 3'));
-  if (told === undefined || !said.includes('EVERYTHING THAT WAS CHECKED HOLDS')) throw new CommandError('verify.sh is not green', said);
-  return `unzip, jq, sha256sum and openssl take the bundle, and verify.sh says: ${told.slice(3)}`;
+  const said = await run('python3', '-I', 'verify.py', '--ca', rootFile, '../three');
+  if (!/^'..\/three' is output 3$/m.test(said)) throw new CommandError('verify.py does not find the third output', said);
+  return `unzip, jq, sha256sum and openssl take the bundle, and verify.py says: ${said.trim().split('\n').at(-1)}`;
 }
 
 interface Meeting {

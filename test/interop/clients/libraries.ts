@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startDss } from '../../../test/interop/dss.ts';
-import { cached, recipeKey } from '../../stack/cache.ts';
-import { checkoutDir, type StackContext } from '../../stack/context.ts';
-import { runCommand } from '../../stack/run-command.ts';
+import { cached, recipeKey } from '../../../scripts/stack/cache.ts';
+import { checkoutDir, type StackContext } from '../../../scripts/stack/context.ts';
+import { runCommand } from '../../../scripts/stack/run-command.ts';
+import { startDss } from '../dss.ts';
 import { ensureJava, jarsOf } from '../java-packages.ts';
 import { failed, type Meeting, type TimeStampClient } from './client.ts';
 

@@ -1,13 +1,13 @@
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { findProgram } from '../../scripts/stack/administrator.ts';
+import { cached, recipeKey } from '../../scripts/stack/cache.ts';
+import { checkoutDir, type StackContext } from '../../scripts/stack/context.ts';
+import { goProgram } from '../../scripts/stack/go-program.ts';
+import { CommandError, runCommand } from '../../scripts/stack/run-command.ts';
 import { developmentToken } from '../../src/shared/runtime/config.ts';
-import { scenario } from '../../test/interop/scenario.ts';
-import { findProgram } from '../stack/administrator.ts';
-import { cached, recipeKey } from '../stack/cache.ts';
-import { checkoutDir, type StackContext } from '../stack/context.ts';
-import { goProgram } from '../stack/go-program.ts';
-import { CommandError, runCommand } from '../stack/run-command.ts';
 import { failed } from './clients/client.ts';
+import { scenario } from './scenario.ts';
 
 const pythonGenerator = 'openapi-python-client==0.29.1';
 const typescriptGenerator = ['@hey-api/openapi-ts@0.95.0', 'typescript@5.9.3'];

@@ -1,7 +1,7 @@
-import { exchangeRecords, type Jars, type Meeting } from '../../test/interop/evidence-records.ts';
-import { type JudgedService, judgeServiceRecords } from '../../test/interop/service-records.ts';
-import type { StackContext } from '../stack/context.ts';
+import type { StackContext } from '../../scripts/stack/context.ts';
+import { exchangeRecords, type Jars, type Meeting } from './evidence-records.ts';
 import { ensureJava, jarsOf } from './java-packages.ts';
+import { type JudgedService, judgeServiceRecords } from './service-records.ts';
 
 /** Evidence records and containers that Bouncy Castle, DSS, digidoc4j and this house make or judge: how many were judged rightly, the others, and what is worth telling. */
 export async function exchangeWithStrangers(

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { createContractCheck } from '../../test/support/contract-check.ts';
-import { createRequestCheck } from '../../test/support/request-check.ts';
+import { createContractCheck } from '../support/contract-check.ts';
+import { createRequestCheck } from '../support/request-check.ts';
 
 type Document = Parameters<typeof createContractCheck>[0] & Parameters<typeof createRequestCheck>[0];
 
