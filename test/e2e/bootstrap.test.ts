@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
-import { type Checkout, createCheckout } from '../support/checkout.ts';
+import { type Checkout, createCheckout, type RunningCommand } from '../support/checkout.ts';
 
 let checkout: Checkout;
 
@@ -31,13 +31,15 @@ function fakeNpm(script: string): NodeJS.ProcessEnv {
 const install = `mkdir node_modules && ln -s "${checkoutDir}/node_modules/node-${process.platform}-${process.arch}" node_modules/ && cp "${checkoutDir}/node_modules/.package-lock.json" node_modules/`;
 const bootstrap = (args: readonly string[], env: NodeJS.ProcessEnv) =>
   checkout.run(process.execPath, ['scripts/bootstrap.mjs', 'scripts/told.ts', ...args], env);
+/** What the script said of itself. */
+const told = (command: RunningCommand) => JSON.parse(/^\{.*\}$/m.exec(command.output())?.[0] ?? '{}');
 const calls = (output: string) => output.split('\n').filter(Boolean).length;
 
 test('missing dependencies are installed once, and the script runs with Node 24, its arguments and its exit code', async () => {
   const env = fakeNpm(install);
   const first = bootstrap(['7', 'more'], env);
   expect(await first.exitCode).toBe(7);
-  expect(JSON.parse(first.output())).toEqual({ node: expect.stringMatching(/^v24\./), args: ['7', 'more'] });
+  expect(told(first)).toEqual({ node: expect.stringMatching(/^v24\./), args: ['7', 'more'] });
   expect(await bootstrap([], env).exitCode).toBe(0);
   const log = readFileSync(join(checkout.dir, 'npm-calls'), 'utf8');
   expect(calls(log)).toBe(1);
@@ -51,27 +53,19 @@ test('dependencies that are not what the lock says are installed anew', async ()
   writeFileSync(join(checkout.dir, 'node_modules', '.package-lock.json'), lock);
   const command = bootstrap([], env);
   expect(await command.exitCode).toBe(0);
-  expect(JSON.parse(command.output())).toMatchObject({ node: expect.stringMatching(/^v24\./) });
+  expect(told(command)).toMatchObject({ node: expect.stringMatching(/^v24\./) });
 });
 
-test('two at once install once', async () => {
-  const env = fakeNpm(`sleep 0.5; ${install}`);
-  const both = [bootstrap([], env), bootstrap([], env)];
-  expect(await Promise.all(both.map((command) => command.exitCode))).toEqual([0, 0]);
-  expect(calls(readFileSync(join(checkout.dir, 'npm-calls'), 'utf8'))).toBe(1);
-});
-
-test('an install that fails says which step, why, and what to do', async () => {
+test('an install that fails says why, and what to do, without a stack', async () => {
   const command = bootstrap([], fakeNpm('echo "npm error network is down" >&2; exit 3'));
   expect(await command.exitCode).toBe(1);
-  expect(command.output()).toContain('Installing packages (npm ci) failed');
   expect(command.output()).toContain('network is down');
-  expect(command.output()).toContain('what to do: check the network');
+  expect(command.output()).toMatch(/\nnpm ci failed: check the network .*\n$/);
 });
 
 test('Ctrl-C in the middle of the install ends the install too', async () => {
-  const command = bootstrap([], fakeNpm(`sleep 1000 & wait`));
-  await expect.poll(() => checkout.processes().some((line) => line.includes('npm ci')), { timeout: 10_000 }).toBe(true);
+  const command = bootstrap([], fakeNpm('exec sleep 1000'));
+  await expect.poll(() => checkout.processes().some((line) => line.includes('sleep 1000')), { timeout: 10_000 }).toBe(true);
   command.interrupt();
   expect(await command.exitCode).toBe(130);
   await expect.poll(() => checkout.processes(), { timeout: 10_000 }).toEqual([]);
