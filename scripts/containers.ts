@@ -7,13 +7,15 @@ import { mkdirSync } from 'node:fs';
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import { getBaseImages } from './containers/base-images.ts';
 import { getCompose } from './containers/compose-program.ts';
-import { type Podman, startPodman } from './containers/podman.ts';
-import { checkoutDir, type StackContext } from './stack/context.ts';
-import { answersAsEngine, engineAnswers } from './stack/engine.ts';
+import type { Trial } from './containers/deployment.ts';
+import { startPodman } from './containers/podman.ts';
+import { engineAnswers } from './stack/compose.ts';
+import { checkoutDir, createTemporaryContext, type StackContext } from './stack/context.ts';
 import { runScript } from './stack/interrupt.ts';
-import { withLock } from './stack/lock.mjs';
-import { runToTerminal } from './stack/run-to-terminal.ts';
-import { createTemporaryContext, startStack } from './stack/stack.ts';
+import { takeLock } from './stack/lock.ts';
+import { StepError } from './stack/progress.ts';
+import { runToEnd } from './stack/run.ts';
+import { startStack } from './stack/stack.ts';
 
 /** Tests that break servers of their own, such as share one, and `npm start` with both servers by compose. */
 const testFiles = [
@@ -23,17 +25,32 @@ const testFiles = [
 
 const rows: { readonly title: string; readonly result: string; readonly isGood: boolean }[] = [];
 
-async function attempt(context: StackContext, title: string, run: () => Promise<string>): Promise<void> {
+/** Tries one thing within its limit of time. What a trial still does after that ends with its commands. */
+async function attempt(
+  context: StackContext,
+  { title, limitSeconds }: Pick<Trial, 'title' | 'limitSeconds'>,
+  run: (signal: AbortSignal) => Promise<string>,
+): Promise<void> {
+  const limit = new AbortController();
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    const error = new Error(`it took longer than its limit of ${limitSeconds} s`);
+    late.reject(error);
+    limit.abort(error);
+  }, limitSeconds * 1_000);
   try {
-    rows.push({ title, result: await context.progress.step(title, run), isGood: true });
+    const trial = () => Promise.race([run(AbortSignal.any([context.signal, limit.signal])), late.promise]);
+    rows.push({ title, result: await context.progress.step(title, trial), isGood: true });
   } catch (error) {
     context.signal.throwIfAborted();
     rows.push({ title, result: `FAILED: ${(error as Error).message}`, isGood: false });
+  } finally {
+    clearTimeout(timer);
   }
   context.progress.say(`  ${rows.at(-1)?.title}: ${rows.at(-1)?.result}`);
 }
 
-async function runTests(context: StackContext): Promise<string> {
+async function runTests(context: StackContext, signal: AbortSignal): Promise<string> {
   const stack = await startStack(context);
   try {
     const TMPDIR = join(context.dataDir, 'tmp');
@@ -41,7 +58,7 @@ async function runTests(context: StackContext): Promise<string> {
     const env = { ...process.env, TMPDIR, TEST_REDIS_URL: stack.redisUrl, TEST_MONGODB_URL: stack.mongoUrl };
     // One file after the other: an engine that is busy with another's containers freezes none within the time that the service gives Redis.
     const vitest = [join(checkoutDir, 'node_modules/vitest/vitest.mjs'), 'run', '--no-file-parallelism', ...testFiles];
-    const code = await runToTerminal(process.execPath, vitest, { signal: context.signal, env, cwd: checkoutDir });
+    const { code } = await runToEnd(process.execPath, vitest, { signal, env, cwd: checkoutDir, terminal: 'output' });
     if (code !== 0) throw new Error(`vitest ended with code ${code}; see above`);
     return `${testFiles.length} files passed; Redis: ${stack.redisSource}`;
   } finally {
@@ -50,19 +67,20 @@ async function runTests(context: StackContext): Promise<string> {
 }
 
 /** The rest, once an engine is there; what reads `DOCKER_HOST` when it is loaded is loaded here. */
-async function runTrials(context: StackContext, words: readonly string[], podman: Podman | undefined): Promise<void> {
+async function runTrials(context: StackContext, words: readonly string[]): Promise<void> {
   const compose = await getCompose(context);
   // `npm start` looks there for one that is not Docker's plugin.
   if (isAbsolute(compose[0] ?? '')) process.env.PATH = `${dirname(compose[0] ?? '')}${delimiter}${process.env.PATH}`;
   const { createDeployment } = await import('./containers/deployment.ts');
   const { trials } = await import('./containers/trials.ts');
   const isChosen = (title: string) => words.length === 0 || words.some((word) => title.includes(word));
-  if (isChosen('tests by testcontainers')) await attempt(context, 'tests by testcontainers', () => runTests(context));
+  const tests = { title: 'tests by testcontainers', limitSeconds: 600 };
+  if (isChosen(tests.title)) await attempt(context, tests, (signal) => runTests(context, signal));
   const chosen = trials.filter(({ title }) => isChosen(title));
   if (chosen.length === 0) return;
-  const deployment = await createDeployment(context, compose, podman);
+  const deployment = await createDeployment(context, compose);
   try {
-    for (const { title, run } of chosen) await attempt(context, title, () => run(deployment));
+    for (const trial of chosen) await attempt(context, trial, (signal) => trial.run(deployment.within(signal)));
   } finally {
     if (rows.some(({ isGood }) => !isGood)) {
       const logs = await deployment.compose(['logs', '--no-color', '--tail', '15', 'api', 'worker']).catch((error: Error) => error.message);
@@ -74,31 +92,24 @@ async function runTrials(context: StackContext, words: readonly string[], podman
 
 await runScript(async (signal) => {
   const { context, dispose } = createTemporaryContext(signal);
-  const isThere = await engineAnswers(context);
-  const run = async () => {
-    const podman = isThere ? undefined : await startPodman(context);
-    try {
-      Object.assign(process.env, podman?.env);
-      if (podman === undefined)
-        rows.push({ title: 'engine', result: `the one at ${process.env.DOCKER_HOST || 'the usual socket'}`, isGood: true });
-      else {
-        rows.push({ title: 'engine', result: `${await podman.podman(['--version'])}, with a socket of its own`, isGood: true });
-        for (const { name, source } of await getBaseImages(context, podman)) rows.push({ title: name, result: source, isGood: true });
-      }
-      await runTrials(context, process.argv.slice(2), podman);
-      if (podman !== undefined) {
-        const { DOCKER_HOST = '' } = podman.env;
-        await podman.podman(['image', 'prune', '--force', '--filter', 'until=168h']);
-        await podman.stop();
-        if (await answersAsEngine(DOCKER_HOST)) throw new Error('Podman still answers');
-      }
-    } finally {
-      await podman?.stop();
-      dispose();
-    }
-  };
   // Two at once would take each other's containers for leftovers.
-  await withLock(join(context.cacheDir, 'containers'), run, { signal });
+  const holder = await takeLock(join(context.cacheDir, 'containers'), () => `process ${process.pid}`);
+  if (holder !== undefined) throw new StepError('npm run test:containers', `it runs already: ${holder}`, 'wait for its end');
+  const podman = (await engineAnswers(context)) ? undefined : await startPodman(context);
+  const note = (title: string, result: string) => rows.push({ title, result, isGood: true });
+  try {
+    Object.assign(process.env, podman?.env);
+    if (podman === undefined) note('engine', `the one at ${process.env.DOCKER_HOST || 'the usual socket'}`);
+    else {
+      note('engine', `${await podman.podman(['--version'])}, with a socket of its own`);
+      for (const { name, source } of await getBaseImages(context, podman)) note(name, source);
+    }
+    await runTrials(context, process.argv.slice(2));
+    await podman?.podman(['image', 'prune', '--force', '--filter', 'until=168h']);
+  } finally {
+    await podman?.stop();
+    dispose();
+  }
 
   const width = Math.max(...rows.map(({ title }) => title.length));
   for (const { title, result } of rows) process.stdout.write(`${title.padEnd(width)}  ${result.replaceAll('\n', ' ')}\n`);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { type Bom, componentsByLicence, licenceTexts, unknownLicences } from './licences.ts';
 import { checkoutDir, localDir } from './stack/context.ts';
 import { runScript } from './stack/interrupt.ts';
-import { runCommand } from './stack/run-command.ts';
+import { runCommand } from './stack/run.ts';
 
 await runScript(async (signal) => {
   const args = ['sbom', '--sbom-format', 'cyclonedx', '--sbom-type', 'application', '--loglevel', 'error'];

@@ -6,11 +6,11 @@ import { developmentToken, withSecretFiles } from '../src/shared/runtime/config.
 import type { ServiceProcess } from './service-processes.ts';
 import { checkoutDir, findCacheDir, localDir, type StackContext } from './stack/context.ts';
 import { runScript } from './stack/interrupt.ts';
-import { tryLock } from './stack/lock.mjs';
+import { takeLock } from './stack/lock.ts';
 import { startMailCatcher } from './stack/mail-catcher.ts';
 import { masterKeyFile } from './stack/master-key.ts';
 import { isPortFree } from './stack/ports.ts';
-import { createProgress, StepError } from './stack/progress.mjs';
+import { createProgress, StepError } from './stack/progress.ts';
 import { type Service, startService } from './stack/service.ts';
 import { startStack } from './stack/stack.ts';
 import { describeService } from './start-message.ts';
@@ -65,9 +65,9 @@ async function run(signal: AbortSignal): Promise<number> {
   if (existsSync(envFile)) loadEnvFile(envFile);
   mkdirSync(localDir, { recursive: true });
   let state = 'starting';
-  const attempt = await tryLock(localDir, () => `process ${process.pid}, ${state}`);
-  if ('holder' in attempt) {
-    process.stderr.write(`qstamp already runs in this checkout: ${attempt.holder}\n`);
+  const holder = await takeLock(localDir, () => `process ${process.pid}, ${state}`);
+  if (holder !== undefined) {
+    process.stderr.write(`qstamp already runs in this checkout: ${holder}\n`);
     return 1;
   }
   await refuseBusyPort();
@@ -129,7 +129,6 @@ async function run(signal: AbortSignal): Promise<number> {
     return failure === undefined ? 0 : 1;
   } finally {
     for (const close of opened.reverse()) await close();
-    await attempt.lock.release();
   }
 }
 

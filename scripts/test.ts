@@ -6,12 +6,11 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { canInstallPackages, findProgram, installPackages } from './stack/administrator.ts';
-import { checkoutDir, type StackContext, together } from './stack/context.ts';
+import { checkoutDir, createTemporaryContext, type StackContext } from './stack/context.ts';
+import { canInstallPackages, installPackages } from './stack/debian.ts';
 import { runScript } from './stack/interrupt.ts';
-import { CommandError, runCommand } from './stack/run-command.ts';
-import { runToTerminal } from './stack/run-to-terminal.ts';
-import { createTemporaryContext, type Stack, startStack } from './stack/stack.ts';
+import { findProgram, runToEnd } from './stack/run.ts';
+import { type Stack, startStack } from './stack/stack.ts';
 
 const inModules = (path: string) => join(checkoutDir, 'node_modules', path);
 
@@ -29,16 +28,9 @@ async function runChecks({ signal, progress }: StackContext): Promise<string[]> 
     lint: [inModules('@biomejs/biome/bin/biome'), 'check'],
   };
   for (const [name, command] of Object.entries(checks)) {
-    try {
-      await progress.step(`Running the ${name}`, () =>
-        runCommand(process.execPath, command, { signal, env, cwd: checkoutDir, keepLines: 200 }),
-      );
-      progress.say(`${name}: passed`);
-    } catch (error) {
-      if (!(error instanceof CommandError)) throw error;
-      progress.say(`${name}: FAILED\n${error.output}`);
-      failed.push(name);
-    }
+    const { code, output } = await runToEnd(process.execPath, command, { signal, env, cwd: checkoutDir });
+    progress.say(code === 0 ? `${name}: passed` : `${name}: FAILED\n${output}`);
+    if (code !== 0) failed.push(name);
   }
   return failed;
 }
@@ -63,21 +55,19 @@ await runScript(async (signal) => {
   const { context, dispose } = createTemporaryContext(signal);
   let stack: Stack | undefined;
   try {
-    const [failed, { redisUrl, mongoUrl }] = await together(context, chosen.length === 0 ? runChecks : async () => [], async (linked) => {
-      await ensureChromium(linked);
-      stack = await startStack(linked);
-      await syncSeldom(stack.redisUrl);
-      return stack;
-    });
-    context.progress.say(`Redis: ${stack?.redisSource}\nMongoDB: ${stack?.mongoSource}`);
+    const failed = chosen.length === 0 ? await runChecks(context) : [];
+    await ensureChromium(context);
+    stack = await startStack(context);
+    await syncSeldom(stack.redisUrl);
+    context.progress.say(`Redis: ${stack.redisSource}\nMongoDB: ${stack.mongoSource}`);
     const vitest = [inModules('vitest/vitest.mjs'), 'run', ...chosen];
     // Whatever tests leave behind when they are interrupted goes away with our own data.
     const TMPDIR = join(context.dataDir, 'tmp');
     mkdirSync(TMPDIR);
-    const env = { ...process.env, TMPDIR, TEST_REDIS_URL: redisUrl, TEST_MONGODB_URL: mongoUrl };
-    const code = await runToTerminal(process.execPath, vitest, { signal, env, cwd: checkoutDir });
+    const env = { ...process.env, TMPDIR, TEST_REDIS_URL: stack.redisUrl, TEST_MONGODB_URL: stack.mongoUrl };
+    const { code } = await runToEnd(process.execPath, vitest, { signal, env, cwd: checkoutDir, terminal: 'output' });
     if (failed.length > 0) context.progress.say(`\nFAILED before the tests: ${failed.join(', ')} (see above)`);
-    return failed.length > 0 ? 1 : code;
+    return failed.length > 0 ? 1 : (code ?? 1);
   } finally {
     await stack?.stop();
     dispose();

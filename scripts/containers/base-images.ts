@@ -1,11 +1,11 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { removeTree } from '../stack/administrator.ts';
 import { recipeKey } from '../stack/cache.ts';
-import { composeImage } from '../stack/compose-file.ts';
+import { composeImage } from '../stack/compose.ts';
 import { checkoutDir, type StackContext } from '../stack/context.ts';
-import { findDocumentDbTree, makeTree, treeKey } from '../stack/documentdb-tree.ts';
-import { CommandError, runCommand } from '../stack/run-command.ts';
+import { makeTree, removeTree } from '../stack/debian.ts';
+import { findDocumentDbTree, treeKey } from '../stack/documentdb.ts';
+import { CommandError, runCommand } from '../stack/run.ts';
 import type { Podman } from './podman.ts';
 import { type StandIn, standIns } from './stand-ins.ts';
 
@@ -31,7 +31,7 @@ async function importTree(context: StackContext, { podman, env }: Podman, from: 
   if ((await podman(['image', 'ls', '--quiet', image])) !== '') return image;
   const work = join(context.dataDir, `tree-${from}`);
   mkdirSync(work);
-  if (from === 'debian') await makeTree(context, work, { packages: debianPackages }, 'Unpacking a small Debian (mmdebstrap)');
+  if (from === 'debian') await makeTree(context, work, debianPackages, 'Unpacking a small Debian (mmdebstrap)');
   const tree = from === 'debian' ? join(work, 'root') : await findDocumentDbTree(context);
   await context.progress.step(`Making an image of it (${from})`, () =>
     runCommand('sh', ['-c', 'tar -C "$1" -c . | podman import --quiet - "$2"', 'sh', tree, image], {
@@ -49,8 +49,8 @@ async function makeStandIn(context: StackContext, engine: Podman, name: string, 
   mkdirSync(folder);
   await standIn.prepare?.(context, folder);
   writeFileSync(join(folder, 'Containerfile'), [`FROM ${from}`, ...standIn.recipe, `LABEL ${label}=${key}`, ''].join('\n'));
-  await context.progress.step(`Making ${name}`, ({ update }) =>
-    engine.podman(['build', '--format=docker', `--tag=docker.io/${name.includes('/') ? '' : 'library/'}${name}`, folder], update),
+  await context.progress.step(`Making ${name}`, () =>
+    engine.podman(['build', '--format=docker', `--tag=docker.io/${name.includes('/') ? '' : 'library/'}${name}`, folder]),
   );
   await removeTree(folder);
 }

@@ -1,10 +1,9 @@
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { findProgram, installPackages, removeTree } from '../stack/administrator.ts';
 import { cached, recipeKey } from '../stack/cache.ts';
-import { findCompose } from '../stack/compose-file.ts';
+import { findCompose } from '../stack/compose.ts';
 import type { StackContext } from '../stack/context.ts';
-import { makeTree } from '../stack/documentdb-tree.ts';
+import { makeTree, removeTree } from '../stack/debian.ts';
 
 const packages = ['docker-compose'];
 
@@ -12,9 +11,8 @@ const packages = ['docker-compose'];
 export async function getCompose(context: StackContext): Promise<readonly string[]> {
   const own = await findCompose(context);
   if (own !== undefined) return own;
-  if (findProgram('mmdebstrap') === undefined) await installPackages(context, ['mmdebstrap']);
   const folder = await cached(context, 'docker-compose', recipeKey(...packages), async (place) => {
-    await makeTree(context, place, { packages, isUnpackedOnly: true }, 'Unpacking Docker Compose (mmdebstrap)');
+    await makeTree(context, place, packages, 'Unpacking Docker Compose (mmdebstrap)', 'extract');
     copyFileSync(join(place, 'root/usr/libexec/docker/cli-plugins/docker-compose'), join(place, 'docker-compose'));
     await removeTree(join(place, 'root'));
   });

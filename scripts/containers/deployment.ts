@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { getContainerRuntimeClient } from 'testcontainers';
 import { checkoutDir, type StackContext } from '../stack/context.ts';
 import { findFreePort } from '../stack/ports.ts';
-import { runCommand } from '../stack/run-command.ts';
-import type { Podman } from './podman.ts';
+import { runCommand } from '../stack/run.ts';
 
 /** What somebody has who follows the README: the repository, and no more. */
 const parts = [
@@ -25,9 +24,9 @@ export interface Deployment {
   inspect(service: string): Promise<Container[]>;
   /** Ends the process of each container of a service at once, as a crash does; nobody but its restart policy starts it again. */
   crash(service: string): Promise<void>;
-  /** The engine, where it is ours to break. */
-  readonly engine: Podman | undefined;
-  /** Bytes of an image. */
+  /** The same, whose commands end when the signal is aborted. */
+  within(signal: AbortSignal): Deployment;
+  /** Size and settings of an image. */
   imageOf(
     name: string,
   ): Promise<{ readonly Size: number; readonly Config: { readonly Labels: Record<string, string>; readonly User: string } }>;
@@ -48,11 +47,7 @@ export interface Container {
 }
 
 /** Lays the files out, with everything that the README tells to put into `config` and `.env`. */
-export async function createDeployment(
-  context: StackContext,
-  [program = '', ...before]: readonly string[],
-  engine: Podman | undefined,
-): Promise<Deployment> {
+export async function createDeployment(context: StackContext, [program = '', ...before]: readonly string[]): Promise<Deployment> {
   const folder = join(context.dataDir, 'checkout');
   mkdirSync(folder);
   for (const part of parts) cpSync(join(checkoutDir, part), join(folder, part), { recursive: true });
@@ -79,7 +74,7 @@ export async function createDeployment(
     const found = await dockerode.listContainers({ all: true, filters: { label } });
     return Promise.all(found.map(({ Id }) => dockerode.getContainer(Id).inspect()));
   };
-  return {
+  const within = (signal: AbortSignal): Deployment => ({
     folder,
     url: `http://127.0.0.1:${port}`,
     mailUrl: `http://127.0.0.1:${mailPort}`,
@@ -87,7 +82,7 @@ export async function createDeployment(
     serviceToken,
     compose: (args, env = {}) =>
       runCommand(program, [...before, '--project-name', project, ...args], {
-        signal: context.signal,
+        signal,
         cwd: folder,
         env: { ...process.env, ...env },
         keepLines: 30,
@@ -96,13 +91,16 @@ export async function createDeployment(
     crash: async (service) => {
       for (const { State } of await inspect(service)) process.kill(State.Pid, 'SIGKILL');
     },
-    engine,
+    within,
     imageOf: (name) => dockerode.getImage(name).inspect(),
-  };
+  });
+  return within(context.signal);
 }
 
 /** One thing that is tried from outside; what it answers stands in the table. @throws Error where it is not as it should be. */
 export interface Trial {
   readonly title: string;
+  /** A trial that takes longer has failed. */
+  readonly limitSeconds: number;
   run(deployment: Deployment): Promise<string>;
 }

@@ -1,9 +1,8 @@
-import { chmodSync, cpSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { removeTree } from '../stack/administrator.ts';
-import { cached, recipeKey } from '../stack/cache.ts';
+import { recipeKey } from '../stack/cache.ts';
 import type { StackContext } from '../stack/context.ts';
-import { findGo, moduleDir, moduleFiles } from '../stack/documentdb-gateway.ts';
+import { buildGateway, gatewayRecipe, goBuild } from '../stack/documentdb.ts';
 
 const inFerretDb = 'vendor/github.com/FerretDB/FerretDB/v2';
 
@@ -23,21 +22,9 @@ function change(module: string, { file, from, to }: (typeof changes)[number]): v
 }
 
 /** The gateway of the image that stands for MongoDB's, with passwords; built once from our Go module, and minutes of work. */
-export async function findGatewayWithPasswords(context: StackContext): Promise<string> {
-  const key = recipeKey(...changes.map(({ to }) => to), ...moduleFiles.map((file) => readFileSync(join(moduleDir, file), 'utf8')));
-  const folder = await cached(context, 'gateway-with-passwords', key, async (place) => {
-    const work = join(place, 'work');
-    const module = join(work, 'module');
-    mkdirSync(module, { recursive: true });
-    for (const file of moduleFiles) cpSync(join(moduleDir, file), join(module, file));
-    const go = await findGo(context, work);
-    await context.progress.step('Building the MongoDB gateway with passwords (go build)', async () => {
-      await go(['mod', 'vendor']);
-      for (const each of changes) change(module, each);
-      await go(['build', '-mod=vendor', '-trimpath', '-ldflags=-s -w', '-o', 'gateway', '.']);
-    });
-    renameSync(join(module, 'gateway'), join(place, 'gateway'));
-    await removeTree(work);
+export const findGatewayWithPasswords = (context: StackContext): Promise<string> =>
+  buildGateway(context, 'gateway-with-passwords', recipeKey(...changes.map(({ to }) => to), ...gatewayRecipe()), async (go, module) => {
+    await go('mod', 'vendor');
+    for (const each of changes) change(module, each);
+    await go(...goBuild, '-mod=vendor', '.');
   });
-  return join(folder, 'gateway');
-}

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { composeImage } from '../stack/compose-file.ts';
-import { CommandError } from '../stack/run-command.ts';
+import { composeImage } from '../stack/compose.ts';
+import { CommandError } from '../stack/run.ts';
 import type { Deployment, Trial } from './deployment.ts';
 
 const mostBytes = 250_000_000;
@@ -10,6 +10,7 @@ const inside = ({ compose }: Deployment, script: string) => compose(['exec', '-T
 
 export const contents: Trial = {
   title: 'the image holds what runs, and tells it',
+  limitSeconds: 60,
   run: async (deployment) => {
     const { Size, Config } = await deployment.imageOf(composeImage('api'));
     if (Size >= mostBytes) throw new Error(`it has ${Size} bytes`);
@@ -31,6 +32,7 @@ export const contents: Trial = {
 
 export const confinement: Trial = {
   title: 'every container: user, read-only root, limits',
+  limitSeconds: 60,
   run: async (deployment) => {
     const users: string[] = [];
     for (const service of ['api', 'worker', 'tsa', 'redis', 'mongodb', 'mail', 'prometheus']) {
@@ -60,6 +62,7 @@ async function statusOf(pid: number): Promise<{ uid: string; CapEff: string; NoN
 
 export const signals: Trial = {
   title: 'stop: SIGTERM reaches the first process, and it ends in order',
+  limitSeconds: 120,
   run: async (deployment) => {
     const began = Date.now();
     await deployment.compose(['stop', 'api', 'worker', 'tsa']);

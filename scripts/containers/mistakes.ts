@@ -1,5 +1,5 @@
 import { createServer } from 'node:net';
-import { CommandError } from '../stack/run-command.ts';
+import { CommandError } from '../stack/run.ts';
 import type { Deployment, Trial } from './deployment.ts';
 
 const services = ['api', 'worker', 'redis', 'mongodb', 'mail', 'prometheus'];
@@ -25,6 +25,7 @@ async function expectRefused(deployment: Deployment, env: NodeJS.ProcessEnv, lin
 export const mistakes: readonly Trial[] = [
   {
     title: 'docker compose build',
+    limitSeconds: 600,
     run: async ({ compose }) => {
       await compose(['build']);
       return 'done';
@@ -32,11 +33,13 @@ export const mistakes: readonly Trial[] = [
   },
   {
     title: 'no secret file',
+    limitSeconds: 120,
     run: (deployment) =>
       expectRefused(deployment, { SERVICE_TOKENS_FILE: '/config/nothing' }, /^SERVICE_TOKENS_FILE: got "\/config\/nothing"/),
   },
   {
     title: 'a providers file that is not there',
+    limitSeconds: 120,
     run: (deployment) =>
       expectRefused(
         deployment,
@@ -46,6 +49,7 @@ export const mistakes: readonly Trial[] = [
   },
   {
     title: 'port taken',
+    limitSeconds: 120,
     run: async (deployment) => {
       const other = createServer((socket) => void socket.destroy());
       const { port } = new URL(deployment.url);

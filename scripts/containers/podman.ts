@@ -1,14 +1,13 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { canInstallPackages, findProgram, installPackages } from '../stack/administrator.ts';
+import { answersAsEngine } from '../stack/compose.ts';
 import type { StackContext } from '../stack/context.ts';
-import { answersAsEngine } from '../stack/engine.ts';
-import { createManagedProcess } from '../stack/managed-process.ts';
-import { processTree, sendSignal } from '../stack/process-group.ts';
-import { StepError } from '../stack/progress.mjs';
-import { runCommand } from '../stack/run-command.ts';
+import { canInstallPackages, installPackages } from '../stack/debian.ts';
+import { StepError } from '../stack/progress.ts';
+import { findProgram, runCommand, runToEnd } from '../stack/run.ts';
+import { createServerProcess } from '../stack/server-process.ts';
 
 const packages = ['podman', 'buildah', 'runc', 'netavark', 'aardvark-dns', 'iptables'];
 
@@ -19,11 +18,7 @@ const healthMs = 5_000;
 export interface Podman {
   /** What makes Docker's clients, testcontainers and `podman` itself use it. */
   readonly env: Readonly<Record<string, string>>;
-  podman(args: readonly string[], onLine?: (line: string) => void): Promise<string>;
-  /** SIGKILL to what answers at the socket: containers go on. */
-  crash(): Promise<void>;
-  /** Has it answer again. */
-  revive(): Promise<void>;
+  podman(args: readonly string[]): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -88,20 +83,6 @@ function askAfterHealth(socketPath: string, everyMs: number): () => Promise<void
   };
 }
 
-/** Podman's monitors of containers below `folder`: one waits for ever where Podman was killed between making a container and starting it. */
-const findMonitors = (folder: string): number[] =>
-  readdirSync('/proc')
-    .filter((entry) => /^\d+$/.test(entry))
-    .flatMap((entry) => {
-      try {
-        const [program = '', ...args] = readFileSync(`/proc/${entry}/cmdline`, 'utf8').split('\0');
-        return basename(program) === 'conmon' && args.some((arg) => arg.startsWith(`${folder}/`)) ? [Number(entry)] : [];
-      } catch {
-        // It ended while we looked.
-        return [];
-      }
-    });
-
 /** Installs Debian's Podman where it is missing, and starts it, with its images kept in the cache. */
 export async function startPodman(context: StackContext): Promise<Podman> {
   const { signal, cacheDir, dataDir } = context;
@@ -119,29 +100,25 @@ export async function startPodman(context: StackContext): Promise<Podman> {
   mkdirSync(folder, { recursive: true });
   const socket = join(dataDir, 'podman.sock');
   const own = writeSettings(folder);
-  const podman = (args: readonly string[], onLine?: (line: string) => void) =>
-    runCommand('podman', args, { signal, env: { ...process.env, ...own }, ...(onLine && { onLine }) });
+  const env = { ...process.env, ...own };
+  const podman = (args: readonly string[]) => runCommand('podman', args, { signal, env });
   const removeAll = async () => {
-    const asMuchAsGoes = { env: { ...process.env, ...own } };
-    for (const what of ['container', 'volume']) {
-      await runCommand('podman', [what, 'rm', '--all', '--force'], asMuchAsGoes).catch(() => undefined);
-    }
-    await runCommand('podman', ['network', 'prune', '--force'], asMuchAsGoes).catch(() => undefined);
-    for (const pid of findMonitors(folder)) for (const each of processTree(pid)) sendSignal(each, 'SIGKILL');
+    for (const command of ['container rm --all --force', 'volume rm --all --force', 'network prune --force'])
+      await runToEnd('podman', command.split(' '), { env });
   };
   // Of a run that was cut off, perhaps before this machine was started anew.
   await removeAll();
   for (const state of ['run', 'tmp']) rmSync(join(folder, state), { recursive: true, force: true });
 
-  const service = createManagedProcess({
+  const service = createServerProcess({
     name: 'Podman',
     command: 'podman',
     args: ['system', 'service', '--time=0', `unix://${socket}`],
-    env: { ...process.env, ...own },
+    env,
     logFile: join(dataDir, 'logs', 'podman.log'),
     stopSignal: 'SIGTERM',
     checkReady: async () => {
-      if (!(await answersAsEngine(`unix://${socket}`, signal))) throw new Error('no answer yet');
+      if (!(await answersAsEngine(`unix://${socket}`))) throw new Error('no answer yet');
     },
   });
   await service.start(signal);
@@ -156,8 +133,6 @@ export async function startPodman(context: StackContext): Promise<Podman> {
       TESTCONTAINERS_HOST_OVERRIDE: '127.0.0.1',
     },
     podman,
-    crash: service.kill,
-    revive: () => service.start(signal),
     stop: async () => {
       await endHealth();
       await removeAll();

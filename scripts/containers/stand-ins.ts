@@ -2,10 +2,8 @@ import { cpSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { recipeKey } from '../stack/cache.ts';
 import { checkoutDir, type StackContext } from '../stack/context.ts';
-import { findGateway } from '../stack/documentdb-gateway.ts';
-import { findTemplate } from '../stack/documentdb-postgres.ts';
-import { findDocumentDbTree } from '../stack/documentdb-tree.ts';
-import { runCommand } from '../stack/run-command.ts';
+import { findDocumentDbTree, findGateway, findTemplate } from '../stack/documentdb.ts';
+import { runCommand } from '../stack/run.ts';
 import { findGatewayWithPasswords } from './documentdb-gateway.ts';
 
 /** What is made where an image cannot be pulled. */

@@ -1,5 +1,4 @@
 import type { Deployment, Trial } from './deployment.ts';
-import { engineTrials } from './engine-trials.ts';
 import { confinement, contents, signals } from './image-trials.ts';
 import { clientOf, expectEachOnce, type Stamped, stampUnderLoad } from './load.ts';
 import { mistakes } from './mistakes.ts';
@@ -27,6 +26,7 @@ const untilWell = (deployment: Deployment, service: string, count: number) =>
 
 const up: Trial = {
   title: 'README: docker compose up --build --detach --wait',
+  limitSeconds: 300,
   run: async ({ compose, url }) => {
     const began = Date.now();
     await compose(['up', '--build', '--detach', '--wait']);
@@ -38,6 +38,7 @@ const up: Trial = {
 
 const stampAndVerify: Trial = {
   title: 'stamp, verify, page',
+  limitSeconds: 60,
   run: async (deployment) => {
     const qstamp = clientOf(deployment);
     const stamp = await qstamp.stampText('containers for real');
@@ -51,6 +52,7 @@ const stampAndVerify: Trial = {
 
 const workflowWithMail: Trial = {
   title: 'workflow with mail, confirmed by its link',
+  limitSeconds: 120,
   run: async (deployment) => {
     const client = { user_email: 'client@example.com', agent_id: 'agent-7', briefing: 'Containers.', tier: 'verified' } as const;
     const workflow = await clientOf(deployment).startWorkflow(client);
@@ -79,6 +81,7 @@ const workflowWithMail: Trial = {
 
 const prometheus: Trial = {
   title: 'Prometheus scrapes API and worker, and has our alerts',
+  limitSeconds: 120,
   run: async ({ prometheusUrl }) => {
     const ask = async (path: string) => JSON.parse((await fetchText(`${prometheusUrl}${path}`, 'application/json')).text).data;
     const jobs = await until('both are scraped', async () => {
@@ -101,6 +104,7 @@ function summaryOf(made: readonly Stamped[]): string {
 
 const killed = (service: string, count = 1): Trial => ({
   title: `${stampsPerTrial} stamps under load while ${service} is killed`,
+  limitSeconds: 240,
   run: async (deployment) => {
     const before = await deployment.inspect(service);
     let back = '';
@@ -124,6 +128,7 @@ const killed = (service: string, count = 1): Trial => ({
 
 const scaled: Trial = {
   title: `${stampsPerTrial} stamps under load while workers are scaled 1 → 3 → 1`,
+  limitSeconds: 240,
   run: async (deployment) => {
     const made = await stampUnderLoad(deployment, stampsPerTrial, async () => {
       for (const count of [3, 1]) {
@@ -139,6 +144,7 @@ const scaled: Trial = {
 
 const kept: Trial = {
   title: 'down, and up again with the volumes kept',
+  limitSeconds: 240,
   run: async (deployment) => {
     await deployment.compose(['down']);
     await deployment.compose(['up', '--detach', '--wait']);
@@ -150,7 +156,6 @@ const kept: Trial = {
 /** In this order: the first begin with nothing, the last end everything. */
 export const trials: readonly Trial[] = [
   ...mistakes,
-  ...engineTrials,
   up,
   contents,
   confinement,

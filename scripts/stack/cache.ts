@@ -1,49 +1,52 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { removeTree } from './administrator.ts';
 import type { StackContext } from './context.ts';
-import { withLock } from './lock.mjs';
+import { removeTree } from './debian.ts';
+import { isAlive, runCommand } from './run.ts';
 
 /** Names a cached thing after everything it is made from, so that a changed recipe is a new thing. */
 export function recipeKey(...parts: readonly string[]): string {
-  return createHash('sha256')
-    .update(JSON.stringify([process.platform, process.arch, ...parts]))
-    .digest('hex')
-    .slice(0, 12);
+  const recipe = JSON.stringify([process.platform, process.arch, ...parts]);
+  return createHash('sha256').update(recipe).digest('hex').slice(0, 12);
 }
 
 /**
- * Answers the folder of a cached thing, and makes it first when it is missing: beside its place, under a lock, renamed into
- * place when complete. Whatever an interrupted start left half-made is removed.
+ * Answers the folder of a cached thing. Where it is missing it is made beside its place and renamed into place when it is complete. Of two
+ * starts that make it at once, both take what the first has made. What a start left half-made is removed once that process is gone.
  */
 export async function cached(
-  { cacheDir, signal, progress }: StackContext,
+  { cacheDir }: StackContext,
   name: string,
   key: string,
   make: (folder: string) => Promise<void>,
 ): Promise<string> {
   const place = join(cacheDir, `${name}-${key}`);
   if (existsSync(place)) return place;
-  const onWait = () => progress.say(`  ${name}: another start is making it; waiting`);
-  return withLock(
-    place,
-    async () => {
-      if (existsSync(place)) return place;
-      for (const entry of readdirSync(cacheDir)) {
-        if (entry.startsWith(`${name}-${key}.partial`)) await removeTree(join(cacheDir, entry));
-      }
-      const partial = `${place}.partial-${process.pid}`;
-      mkdirSync(partial);
-      try {
-        await make(partial);
-        renameSync(partial, place);
-      } catch (error) {
-        await removeTree(partial);
-        throw error;
-      }
-      return place;
-    },
-    { signal, onWait },
-  );
+  for (const entry of readdirSync(cacheDir)) {
+    const [, maker] = /\.partial-(\d+)$/.exec(entry) ?? [];
+    if (maker !== undefined && !isAlive(Number(maker))) await removeTree(join(cacheDir, entry));
+  }
+  const partial = `${place}.partial-${process.pid}`;
+  mkdirSync(partial);
+  try {
+    await make(partial);
+    if (!existsSync(place)) renameSync(partial, place);
+  } finally {
+    await removeTree(partial);
+  }
+  return place;
+}
+
+/**
+ * The path of a program of a Go module, such as `example.org/mod/cmd/program@v1.2.3`, built once.
+ *
+ * @throws CommandError
+ */
+export async function goProgram(context: StackContext, module: string): Promise<string> {
+  const name = module.split('@')[0]?.split('/').at(-1) ?? module;
+  const place = await cached(context, `go-${name}`, recipeKey(module), async (folder) => {
+    await runCommand('go', ['install', module], { signal: context.signal, env: { ...process.env, GOBIN: folder } });
+  });
+  return join(place, name);
 }

@@ -1,7 +1,7 @@
-import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
-import type { Progress } from './progress.mjs';
+import { accessSync, constants, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createProgress, type Progress } from './progress.ts';
 
 /** The root of this checkout. */
 export const checkoutDir = resolve(import.meta.dirname, '../..');
@@ -22,41 +22,23 @@ export interface StackContext {
   readonly durable: boolean;
 }
 
-function isWritable(path: string): boolean {
-  if (!existsSync(path)) return path !== dirname(path) && isWritable(dirname(path));
-  try {
-    accessSync(path, constants.W_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** `$XDG_CACHE_HOME/qstamp`, or `~/.cache/qstamp`; inside the checkout where that cannot be written. */
 export function findCacheDir(env: NodeJS.ProcessEnv = process.env): string {
   const shared = join(env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'qstamp');
-  const chosen = isWritable(shared) ? shared : join(localDir, 'cache');
-  mkdirSync(chosen, { recursive: true });
-  return chosen;
+  try {
+    mkdirSync(shared, { recursive: true });
+    accessSync(shared, constants.W_OK);
+    return shared;
+  } catch {
+    const own = join(localDir, 'cache');
+    mkdirSync(own, { recursive: true });
+    return own;
+  }
 }
 
-/** Runs two set-ups side by side. When one fails the other is aborted, and the failure is thrown when both have ended. */
-export async function together<A, B>(
-  context: StackContext,
-  first: (context: StackContext) => Promise<A>,
-  second: (context: StackContext) => Promise<B>,
-): Promise<[A, B]> {
-  const failure = new AbortController();
-  const linked = { ...context, signal: AbortSignal.any([context.signal, failure.signal]) };
-  const guarded = async <T>(run: (context: StackContext) => Promise<T>): Promise<T> => {
-    try {
-      return await run(linked);
-    } catch (error) {
-      failure.abort(error);
-      throw error;
-    }
-  };
-  const both = [guarded(first), guarded(second)] as const;
-  await Promise.allSettled(both);
-  return Promise.all(both);
+/** A context for servers whose data is thrown away with `dispose`. */
+export function createTemporaryContext(signal: AbortSignal, changes: Partial<StackContext> = {}) {
+  const dataDir = mkdtempSync(join(tmpdir(), 'qstamp-'));
+  const context: StackContext = { signal, progress: createProgress(), dataDir, cacheDir: findCacheDir(), durable: false, ...changes };
+  return { context, dispose: () => rmSync(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }) };
 }

@@ -1,28 +1,32 @@
-import { type StackContext, together } from './context.ts';
-import { createGateway, findGateway } from './documentdb-gateway.ts';
-import { preparePostgres } from './documentdb-postgres.ts';
-import { findDocumentDbTree } from './documentdb-tree.ts';
-import type { ManagedProcess } from './managed-process.ts';
-import { findFreePort } from './ports.ts';
-import type { ServerOptions, StackServer } from './server.ts';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
+import { appendFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { cached, recipeKey } from './cache.ts';
+import type { StackContext } from './context.ts';
+import { insideTree, installPackages, makeTree, removeTree, treeRecipe } from './debian.ts';
+import { pingMongo } from './mongod.ts';
+import { findFreePort, isPortFree } from './ports.ts';
+import { StepError } from './progress.ts';
+import { findProgram, findVersion, processTree, runCommand } from './run.ts';
+import { createServerProcess, type ServerOptions, type ServerProcess, type StackServer } from './server-process.ts';
+
+/**
+ * MongoDB's protocol and semantics, durably stored, on a machine without MongoDB: PostgreSQL with the documentdb extension, out of a tree of
+ * Debian packages, behind the FerretDB gateway, which is built here. docs/local-stack.md has the reasons.
+ */
 
 /** DocumentDB's two processes, so that a test can break one of them alone. */
 export interface DocumentDbServer extends StackServer {
-  readonly postgres: ManagedProcess;
+  readonly postgres: ServerProcess;
   readonly postgresPort: number;
-  readonly gateway: ManagedProcess;
+  readonly gateway: ServerProcess;
 }
 
-/** Starts PostgreSQL with the documentdb extension behind the FerretDB gateway: MongoDB's protocol and semantics, durably stored. */
-export async function startDocumentDb(context: StackContext, options: ServerOptions = {}): Promise<DocumentDbServer> {
-  const [{ postgres, port: postgresPort }, program] = await together(
-    context,
-    async (linked) => preparePostgres(linked, await findDocumentDbTree(linked)),
-    findGateway,
-  );
+export async function startDocumentDb(context: StackContext, options: ServerOptions): Promise<DocumentDbServer> {
+  const [{ postgres, port: postgresPort }, program] = await Promise.all([preparePostgres(context), findGateway(context)]);
   const port = await findFreePort(options.preferredPort);
   const gateway = createGateway(context, program, postgresPort, port);
-
   const stop = async () => {
     await gateway.stop();
     await postgres.stop();
@@ -44,16 +48,211 @@ export async function startDocumentDb(context: StackContext, options: ServerOpti
     postgres,
     postgresPort,
     gateway,
-    start: () => start(),
+    start,
     stop,
     kill: async () => {
       await Promise.all([gateway.kill(), postgres.kill()]);
     },
-    pause: () => gateway.pause(),
-    resume: () => gateway.resume(),
+    pause: gateway.pause,
+    resume: gateway.resume,
     onUnexpectedExit: (listener) => {
       gateway.onUnexpectedExit(listener);
       postgres.onUnexpectedExit(listener);
     },
   };
+}
+
+const packages = ['postgresql-18-documentdb', 'passwd'];
+/** Names the recipe of the tree. */
+export const treeKey = recipeKey(...treeRecipe, ...packages);
+
+/** True when everything for DocumentDB is there already, so that no administrator is needed. */
+export const hasDocumentDb = ({ cacheDir }: StackContext): boolean =>
+  findProgram('bwrap') !== undefined && existsSync(join(cacheDir, `documentdb-tree-${treeKey}`));
+
+/** A Debian tree with PostgreSQL 18 and the documentdb extension; made once, some 560 MB. */
+export async function findDocumentDbTree(context: StackContext): Promise<string> {
+  if (findProgram('bwrap') === undefined) await installPackages(context, ['bubblewrap']);
+  const title = 'Unpacking PostgreSQL 18 with DocumentDB (mmdebstrap)';
+  return join(await cached(context, 'documentdb-tree', treeKey, (place) => makeTree(context, place, packages, title)), 'root');
+}
+
+const programs = '/usr/lib/postgresql/18/bin';
+const configuration = `
+listen_addresses = '127.0.0.1'
+unix_socket_directories = '/tmp'
+shared_preload_libraries = 'pg_cron,pg_documentdb_core,pg_documentdb'
+cron.database_name = 'postgres'
+# Without it TTL indexes and index builds on filled collections silently never run.
+cron.use_background_workers = on
+max_worker_processes = 16
+max_connections = 200
+`;
+
+interface PostgresPlace {
+  readonly tree: string;
+  /** Holds the data directory `pg`. */
+  readonly folder: string;
+  readonly logFile: string;
+  readonly port: number;
+  readonly durable: boolean;
+}
+
+function createPostgres({ tree, folder, logFile, port, durable }: PostgresPlace): ServerProcess {
+  // With the planner one index serves filter, order and count. Here, and not in the file, so that older data directories have it too.
+  const settings = [`port=${port}`, 'documentdb.enableCompositeIndexPlanner=on', ...(durable ? [] : ['fsync=off'])];
+  const command = [`${programs}/postgres`, '-D', '/data/pg', ...settings.flatMap((setting) => ['-c', setting])];
+  const postgres = createServerProcess({
+    name: 'PostgreSQL',
+    command: 'bwrap',
+    args: insideTree(tree, 'postgres', folder, command),
+    logFile,
+    stopSignal: 'SIGINT',
+    // bubblewrap waits outside; PostgreSQL is its only child.
+    findServer: (bubblewrap) => processTree(bubblewrap)[1],
+    checkReady: async () => {
+      if (await isPortFree(port)) throw new Error('it does not listen yet');
+    },
+  });
+  // After a SIGKILL the last back ends may hold the shared memory for a moment longer, and PostgreSQL refuses to start until then.
+  const isHeld = /pre-existing shared memory|lock file "postmaster.pid" already exists/;
+  return { ...postgres, start: (signal) => repeatWhile(isHeld, () => postgres.start(signal)) };
+}
+
+/** Runs again while it fails with such a message, for some seconds. */
+async function repeatWhile<T>(message: RegExp, run: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await run();
+    } catch (error) {
+      if (tries === 20 || !message.test((error as Error).message)) throw error;
+      await delay(250);
+    }
+  }
+}
+
+/** A data directory `pg` with the extension in it, to be copied; made once, since initdb and CREATE EXTENSION take seconds. */
+export const findTemplate = (context: StackContext, tree: string): Promise<string> =>
+  cached(context, 'documentdb-data', recipeKey(treeKey, configuration), async (place) => {
+    const { signal } = context;
+    const inTree = (program: string, ...args: string[]) =>
+      runCommand('bwrap', insideTree(tree, 'postgres', place, [`${programs}/${program}`, ...args]), { signal });
+    try {
+      await inTree('initdb', '-D', '/data/pg', '-A', 'trust', '-U', 'postgres', '-E', 'UTF8', '--locale=C');
+    } catch (error) {
+      signal.throwIfAborted();
+      const remedy = 'allow user namespaces on this machine or in this container, or set MONGODB_URL to a running MongoDB';
+      throw new StepError('Starting PostgreSQL without root (bubblewrap)', (error as Error).message, remedy, error);
+    }
+    await appendFile(join(place, 'pg', 'postgresql.conf'), configuration);
+    const port = await findFreePort();
+    const postgres = createPostgres({ tree, folder: place, logFile: join(place, 'postgres.log'), port, durable: false });
+    await postgres.start(signal);
+    try {
+      const psql = ['-h', '127.0.0.1', '-p', String(port), '-U', 'postgres', '-v', 'ON_ERROR_STOP=1', '-c'];
+      await repeatWhile(/starting up/, () => inTree('psql', ...psql, 'CREATE EXTENSION IF NOT EXISTS documentdb CASCADE'));
+    } finally {
+      await postgres.stop();
+    }
+  });
+
+/** PostgreSQL with DocumentDB, its data in `<dataDir>/documentdb/pg`. */
+async function preparePostgres(context: StackContext): Promise<{ postgres: ServerProcess; port: number }> {
+  const { dataDir, durable, signal } = context;
+  const tree = await findDocumentDbTree(context);
+  const template = await findTemplate(context, tree);
+  const folder = join(dataDir, 'documentdb');
+  mkdirSync(folder, { recursive: true });
+  if (!existsSync(join(folder, 'pg'))) {
+    const partial = join(folder, 'pg.partial');
+    await removeTree(partial);
+    await runCommand('cp', ['-a', '--reflink=auto', join(template, 'pg'), partial], { signal });
+    renameSync(partial, join(folder, 'pg'));
+  }
+  const port = await findFreePort();
+  return { postgres: createPostgres({ tree, folder, logFile: join(dataDir, 'logs', 'postgres.log'), port, durable }), port };
+}
+
+const moduleFiles = ['go.mod', 'go.sum', 'main.go'];
+const moduleDir = join(import.meta.dirname, 'gateway');
+/** From this version on Go fetches by itself the toolchain that go.mod asks for. */
+const oldestGo = [1, 21] as const;
+
+/** Go's own folders, inside the place that is thrown away: nothing is left in the person's home. */
+const goSettings = (folder: string) => ({
+  GOPATH: `${folder}/gopath`,
+  GOCACHE: `${folder}/gocache`,
+  GOTOOLCHAIN: 'auto',
+  GOFLAGS: '-modcacherw -buildvcs=false',
+  GO111MODULE: 'on',
+  CGO_ENABLED: '0',
+});
+
+/** What may be set on a machine that reaches modules through a proxy. */
+const passedOn = ['GOPROXY', 'GOSUMDB', 'GONOSUMDB', 'GOPRIVATE', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY'];
+
+type Go = (...args: readonly string[]) => Promise<string>;
+
+/** Go of this machine when it is new enough, else Go of the same Debian as PostgreSQL's tree; it runs in `<work>/module`. */
+async function findGo(context: StackContext, work: string): Promise<Go> {
+  const { signal } = context;
+  const program = findProgram('go');
+  if (program !== undefined && (await findVersion(program, oldestGo, context, ['version'])).usable) {
+    const env = { ...process.env, ...goSettings(work) };
+    return (...args) => runCommand(program, args, { signal, cwd: join(work, 'module'), env });
+  }
+  await makeTree(context, work, ['golang-go', 'ca-certificates'], 'Unpacking Go, which this machine lacks (mmdebstrap)');
+  const given = passedOn.flatMap((name) => (process.env[name] ? [`${name}=${process.env[name]}`] : []));
+  const own = Object.entries({ ...goSettings('/data'), HOME: '/data' }).map(([name, value]) => `${name}=${value}`);
+  const network = ['/etc/resolv.conf', '/etc/hosts', '/etc/ssl/certs'].flatMap((path) => ['--ro-bind-try', path, path]);
+  const inside = insideTree(join(work, 'root'), 'nobody', work, network);
+  const env = ['/usr/bin/env', '--chdir=/data/module', ...given, ...own];
+  return (...args) => runCommand('bwrap', [...inside, '--', ...env, '/usr/bin/go', ...args], { signal });
+}
+
+/** The gateway's program, built once from our Go module; `build` runs Go in the module's folder. */
+export async function buildGateway(
+  context: StackContext,
+  name: string,
+  key: string,
+  build: (go: Go, module: string) => Promise<unknown>,
+): Promise<string> {
+  const title = `Building the MongoDB ${name} (go build)`;
+  const folder = await cached(context, name, key, async (place) => {
+    const work = join(place, 'work');
+    const module = join(work, 'module');
+    mkdirSync(module, { recursive: true });
+    for (const file of moduleFiles) copyFileSync(join(moduleDir, file), join(module, file));
+    const go = await findGo(context, work);
+    await context.progress
+      .step(title, () => build(go, module))
+      .catch((error) => {
+        context.signal.throwIfAborted();
+        const remedy = 'check that Go modules can be fetched (GOPROXY), or set MONGODB_URL to a running MongoDB';
+        throw new StepError(title, error.message, remedy, error);
+      });
+    renameSync(join(module, 'gateway'), join(place, 'gateway'));
+    await removeTree(work);
+  });
+  return join(folder, 'gateway');
+}
+
+export const gatewayRecipe = (): string[] => moduleFiles.map((file) => readFileSync(join(moduleDir, file), 'utf8'));
+export const goBuild = ['build', '-trimpath', '-ldflags=-s -w', '-o', 'gateway'];
+
+export const findGateway = (context: StackContext): Promise<string> =>
+  buildGateway(context, 'gateway', recipeKey(...gatewayRecipe()), (go) => go(...goBuild, '-mod=readonly', '.'));
+
+/** The gateway between a MongoDB driver and PostgreSQL, both on loopback. */
+function createGateway({ dataDir }: StackContext, program: string, postgresPort: number, port: number): ServerProcess {
+  const stateDir = join(dataDir, 'documentdb', 'gateway');
+  mkdirSync(stateDir, { recursive: true });
+  return createServerProcess({
+    name: 'The MongoDB gateway',
+    command: program,
+    args: [`postgres://postgres@127.0.0.1:${postgresPort}/postgres`, `127.0.0.1:${port}`, stateDir],
+    logFile: join(dataDir, 'logs', 'gateway.log'),
+    stopSignal: 'SIGTERM',
+    checkReady: () => pingMongo(port),
+  });
 }

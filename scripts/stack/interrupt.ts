@@ -13,10 +13,11 @@ const exitCodes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 const sameSignalMs = 1_000;
 
 /**
- * Runs with a signal that is aborted by Ctrl-C, SIGTERM, a closed terminal, or the end of the parent that holds our IPC channel.
- * The run then stops what it started and throws. A second Ctrl-C does not wait for that: our children die with us.
+ * Runs a script to its end, and exits: with 128 + the signal when it was interrupted, with 1 and a sentence on stderr when it failed.
+ * `signal` is aborted by Ctrl-C, SIGTERM, a closed terminal, or the end of the parent that holds our IPC channel. The run then stops what it
+ * started and throws. A second Ctrl-C does not wait for that: our children die with us.
  */
-async function withInterrupts<T>(run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+export async function runScript(run: (signal: AbortSignal) => Promise<number>): Promise<never> {
   const controller = new AbortController();
   let firstAt = 0;
   const interrupt = (name: keyof typeof exitCodes) => {
@@ -28,31 +29,14 @@ async function withInterrupts<T>(run: (signal: AbortSignal) => Promise<T>): Prom
       process.exit(exitCodes[name]);
     }
   };
-  const names = Object.keys(exitCodes) as (keyof typeof exitCodes)[];
-  for (const name of names) process.on(name, interrupt);
-  const parentGone = () => interrupt('SIGHUP');
-  process.on('disconnect', parentGone);
+  for (const name of Object.keys(exitCodes) as (keyof typeof exitCodes)[]) process.on(name, interrupt);
+  process.on('disconnect', () => interrupt('SIGHUP'));
   try {
-    return await run(controller.signal);
-  } finally {
-    for (const name of names) process.off(name, interrupt);
-    process.off('disconnect', parentGone);
-  }
-}
-
-/** Runs a script to its exit code: an interrupted one ends with 128 + the signal, a failed one with 1 and a sentence on stderr. */
-export async function runScript(run: (signal: AbortSignal) => Promise<number>): Promise<void> {
-  try {
-    process.exitCode = await withInterrupts(run);
+    process.exit(await run(controller.signal));
   } catch (error) {
-    if (error instanceof Interrupted) {
-      process.exitCode = error.exitCode;
-    } else {
-      const known = error instanceof Error && ['StepError', 'ConfigError'].includes(error.name);
-      process.stderr.write(`\n${known ? error.message : error instanceof Error ? error.stack : error}\n`);
-      process.exitCode = 1;
-    }
+    if (error instanceof Interrupted) process.exit(error.exitCode);
+    const isKnown = error instanceof Error && ['StepError', 'ConfigError'].includes(error.name);
+    process.stderr.write(`\n${isKnown ? error.message : error instanceof Error ? error.stack : error}\n`);
+    process.exit(1);
   }
-  // The IPC channel of bootstrap.mjs would keep a finished script alive.
-  if (process.connected) process.disconnect();
 }

@@ -1,24 +1,69 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { type Db, MongoClient, MongoServerError } from 'mongodb';
 import type { StackContext } from './context.ts';
-import { createManagedProcess } from './managed-process.ts';
-import { initiateReplicaSet } from './mongo-ready.ts';
 import { findFreePort } from './ports.ts';
-import type { ServerOptions, StackServer } from './server.ts';
+import { createServerProcess, type ServerOptions, type StackServer } from './server-process.ts';
+
+const alreadyInitialized = 23;
+/** Of a gateway that stands for mongod: it has no replica sets, and takes writes at once. */
+const commandNotFound = 59;
+
+async function withAdmin(host: string, port: number, run: (admin: Db) => Promise<void>): Promise<void> {
+  const client = new MongoClient(`mongodb://${host}:${port}/?directConnection=true`, { serverSelectionTimeoutMS: 1000 });
+  try {
+    await run(client.db('admin'));
+  } finally {
+    await client.close();
+  }
+}
+
+/** Resolves when the server reads from its store (a gateway answers `ping` before its PostgreSQL does). */
+export const pingMongo = (port: number): Promise<void> =>
+  withAdmin('127.0.0.1', port, async (admin) => {
+    await admin.command({ listDatabases: 1, nameOnly: true });
+  });
+
+/** When the port has changed since the last start: a node that does not find itself in the set stays useless. */
+async function nameMember(admin: Db, host: string): Promise<void> {
+  const { config } = await admin.command({ replSetGetConfig: 1 });
+  if (config.members[0].host === host) return;
+  const members = [{ ...config.members[0], host }];
+  await admin.command({ replSetReconfig: { ...config, version: config.version + 1, members }, force: true });
+}
+
+/** Makes a fresh mongod, at `address`, a one-node replica set whose member is `host`, and resolves when that node takes writes. */
+export const initiateReplicaSet = (port: number, host: string, address = '127.0.0.1'): Promise<void> =>
+  withAdmin(address, port, async (admin) => {
+    try {
+      await admin.command({ replSetInitiate: { _id: 'rs0', members: [{ _id: 0, host }] } });
+    } catch (error) {
+      const code = error instanceof MongoServerError ? error.code : undefined;
+      if (code === alreadyInitialized) await nameMember(admin, host);
+      else if (code !== commandNotFound) throw error;
+    }
+    const hello = await admin.command({ hello: 1 });
+    if (hello.isWritablePrimary !== true) throw new Error('not primary yet');
+  });
 
 /** Starts `mongod` as our child, a one-node replica set on loopback, with its data in `<dataDir>/mongod`. */
-export async function startMongod(context: StackContext, program: string, source: string, options: ServerOptions): Promise<StackServer> {
-  const folder = join(context.dataDir, 'mongod');
+export async function startMongod(
+  { dataDir, signal }: StackContext,
+  program: string,
+  source: string,
+  options: ServerOptions,
+): Promise<StackServer> {
+  const folder = join(dataDir, 'mongod');
   mkdirSync(folder, { recursive: true });
   const port = await findFreePort(options.preferredPort);
-  const mongod = createManagedProcess({
+  const mongod = createServerProcess({
     name: 'MongoDB',
     command: program,
     args: ['--dbpath', folder, '--port', String(port), '--bind_ip', '127.0.0.1', '--replSet', 'rs0', '--nounixsocket'],
-    logFile: join(context.dataDir, 'logs', 'mongodb.log'),
+    logFile: join(dataDir, 'logs', 'mongodb.log'),
     stopSignal: 'SIGTERM',
     checkReady: () => initiateReplicaSet(port, `127.0.0.1:${port}`),
   });
-  await mongod.start(context.signal);
+  await mongod.start(signal);
   return { ...mongod, url: `mongodb://127.0.0.1:${port}/?directConnection=true`, port, source };
 }

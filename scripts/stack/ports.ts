@@ -1,4 +1,5 @@
-import net from 'node:net';
+import { once } from 'node:events';
+import net, { type AddressInfo } from 'node:net';
 
 /** True when nothing listens on this port of the address. */
 export function isPortFree(port: number, host = '127.0.0.1'): Promise<boolean> {
@@ -12,23 +13,10 @@ export function isPortFree(port: number, host = '127.0.0.1'): Promise<boolean> {
 /** A free port of 127.0.0.1: the preferred one when it is free, else one that the system picks. */
 export async function findFreePort(preferred?: number): Promise<number> {
   if (preferred !== undefined && (await isPortFree(preferred))) return preferred;
-  return new Promise((resolve, reject) => {
-    const server = net.createServer();
-    server.once('error', reject);
-    server.listen({ port: 0, host: '127.0.0.1' }, () => {
-      const address = server.address();
-      server.close(() => (address !== null && typeof address === 'object' ? resolve(address.port) : reject(new Error('no address'))));
-    });
-  });
-}
-
-/** Resolves when something takes connections at this port of 127.0.0.1. @throws what the system says where nothing does. */
-export function expectConnection(port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const socket = net.connect({ port, host: '127.0.0.1' }, () => {
-      socket.destroy();
-      resolve();
-    });
-    socket.once('error', reject);
-  });
+  const server = net.createServer().listen({ port: 0, host: '127.0.0.1' });
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
 }

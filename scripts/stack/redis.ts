@@ -1,24 +1,67 @@
+import { chmodSync, mkdirSync, symlinkSync } from 'node:fs';
+import net from 'node:net';
+import { join } from 'node:path';
+import { cached, recipeKey } from './cache.ts';
 import type { StackContext } from './context.ts';
-import { startRedisBinary } from './redis-binary.ts';
-import { installRedis } from './redis-packages.ts';
-import type { ServerOptions, StackServer } from './server.ts';
-import { type Source, startFromFirstSource } from './sources.ts';
-import { findVersion } from './version.ts';
+import { installPackages } from './debian.ts';
+import { findFreePort } from './ports.ts';
+import { findProgram } from './run.ts';
+import { createServerProcess, type ServerOptions, type StackServer } from './server-process.ts';
 
-const source: Source = {
-  title: 'Redis',
-  service: 'redis',
-  setting: 'REDIS_URL',
-  program: 'redis-server',
-  oldest: [6, 2],
-  startProgram: startRedisBinary,
-  startFromPackages: async (context, options) => {
-    const installed = await installRedis(context);
-    const { text, usable } = await findVersion(installed, source.oldest, context);
-    return usable ? startRedisBinary(context, installed, `Redis ${text} of Debian's package redis-tools`, options) : undefined;
-  },
-};
+/** What every Redis of ours is started with, from a program, from an image, or by compose: nothing acknowledged is lost, not even when it is killed, nothing is evicted. */
+export const redisSettings = [
+  ...['--appendonly', 'yes', '--appendfsync', 'always', '--save', ''],
+  ...['--maxmemory-policy', 'noeviction', '--databases', '512'],
+] as const;
 
-/** Starts the first Redis that this machine can give; see `startFromFirstSource`. */
-export const startRedis = (context: StackContext, options: ServerOptions = {}): Promise<StackServer> =>
-  startFromFirstSource(context, source, options);
+/** Resolves when Redis answers PING, which it refuses while it loads its data. */
+export function pingRedis(port: number, host = '127.0.0.1'): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = net.connect({ port, host }, () => socket.write('PING\r\n'));
+    socket.setTimeout(1000, () => socket.destroy(new Error('no answer to PING')));
+    socket.once('data', (answer) => {
+      if (answer.toString().startsWith('+PONG')) resolve();
+      socket.destroy(new Error(answer.toString().trim()));
+    });
+    socket.once('error', reject);
+    socket.once('close', () => reject(new Error('connection closed')));
+  });
+}
+
+/** Starts `redis-server` as our child, on loopback only, with its data in `<dataDir>/redis`. */
+export async function startRedisProgram(
+  { dataDir, signal }: StackContext,
+  program: string,
+  source: string,
+  options: ServerOptions,
+): Promise<StackServer> {
+  const folder = join(dataDir, 'redis');
+  mkdirSync(folder, { recursive: true });
+  // Files of an earlier version in it may be for everybody to read.
+  chmodSync(folder, 0o700);
+  const port = await findFreePort(options.preferredPort);
+  const redis = createServerProcess({
+    name: 'Redis',
+    command: program,
+    args: ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, ...redisSettings],
+    env: { ...process.env, ...options.env },
+    logFile: join(dataDir, 'logs', 'redis.log'),
+    stopSignal: 'SIGTERM',
+    checkReady: () => pingRedis(port),
+  });
+  await redis.start(signal);
+  return { ...redis, url: `redis://127.0.0.1:${port}`, port, source };
+}
+
+/**
+ * Gets a Redis from Debian's packages without a system service: `redis-tools` already holds the server's program under
+ * another name (it acts on the name it is called by), while `redis-server` would add a service and start it.
+ */
+export async function installRedis(context: StackContext): Promise<string> {
+  if (findProgram('redis-check-rdb') === undefined) await installPackages(context, ['redis-tools']);
+  const installed = findProgram('redis-check-rdb') ?? '/usr/bin/redis-check-rdb';
+  const folder = await cached(context, 'redis', recipeKey(installed), async (place) => {
+    symlinkSync(installed, join(place, 'redis-server'));
+  });
+  return join(folder, 'redis-server');
+}

@@ -1,11 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { findCacheDir, type StackContext, together } from './context.ts';
-import { startMongo } from './mongo.ts';
-import { createProgress } from './progress.mjs';
-import { startRedis } from './redis.ts';
-import type { ServerOptions, StackServer } from './server.ts';
+import { createTemporaryContext, type StackContext } from './context.ts';
+import type { ServerOptions, StackServer } from './server-process.ts';
+import { startMongo, startRedis } from './servers.ts';
 
 /** Where Redis and MongoDB are and how they were come by. */
 export interface Stack {
@@ -28,7 +23,8 @@ export interface StackOptions {
 }
 
 /**
- * Gets Redis and MongoDB, each from the first source that this machine has, independently of each other.
+ * Gets Redis and MongoDB, each from the first source that this machine has, one after the other: both may need apt-get, or the same network of
+ * containers.
  *
  * @throws StepError when a step fails; whatever was started by then is stopped.
  */
@@ -43,15 +39,8 @@ export async function startStack(context: StackContext, options: StackOptions = 
     await Promise.all([end(servers.redis), end(servers.mongo)]);
   };
   try {
-    await together(
-      context,
-      async (linked) => {
-        if (!REDIS_URL) servers.redis = await startRedis(linked, options.redis);
-      },
-      async (linked) => {
-        if (!MONGODB_URL) servers.mongo = await startMongo(linked, options.mongo);
-      },
-    );
+    if (!REDIS_URL) servers.redis = await startRedis(context, options.redis);
+    if (!MONGODB_URL) servers.mongo = await startMongo(context, options.mongo);
   } catch (error) {
     await stop();
     throw error;
@@ -64,13 +53,6 @@ export async function startStack(context: StackContext, options: StackOptions = 
     servers,
     stop,
   };
-}
-
-/** A context for servers whose data is thrown away with `dispose`. */
-export function createTemporaryContext(signal: AbortSignal, changes: Partial<StackContext> = {}) {
-  const dataDir = mkdtempSync(join(tmpdir(), 'qstamp-'));
-  const context: StackContext = { signal, progress: createProgress(), dataDir, cacheDir: findCacheDir(), durable: false, ...changes };
-  return { context, dispose: () => rmSync(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }) };
 }
 
 /** Servers up, run something, servers down: on free ports, with data of their own that is thrown away. */

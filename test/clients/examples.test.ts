@@ -3,11 +3,11 @@ import { delimiter, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { checkoutDir } from '../../scripts/stack/context.ts';
-import { runCommand as runProgram } from '../../scripts/stack/run-command.ts';
+import { runCommand as runProgram, runToEnd } from '../../scripts/stack/run.ts';
 import { dependency, type InstalledClient, installClient, offline } from '../support/client-package.ts';
 import { runCommand as runQstamp } from '../support/command.ts';
+import { inherited } from '../support/environment.ts';
 import { listStampIds, sha256 } from '../support/requests.ts';
-import { runWithInput } from '../support/run-with-input.ts';
 import { startScriptedModel } from '../support/scripted-model.ts';
 import { type Service, serviceToken, startService } from '../support/service.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
@@ -64,9 +64,10 @@ test('agent-loop: what a tool writes and what the model says are the outputs of 
 
 describe('assistant-hook', () => {
   const hook = (cwd: string, event: object, env: Record<string, string> = {}) =>
-    runWithInput(process.execPath, [join(folder, 'assistant-hook/stamp-written-file.mjs')], JSON.stringify(event), {
+    runToEnd(process.execPath, [join(folder, 'assistant-hook/stamp-written-file.mjs')], {
       cwd,
-      env: { QSTAMP_URL: service.url, QSTAMP_SERVICE_TOKEN: serviceToken, ...env },
+      env: { ...inherited, QSTAMP_URL: service.url, QSTAMP_SERVICE_TOKEN: serviceToken, ...env },
+      input: JSON.stringify(event),
     });
   const linesOf = (cwd: string) =>
     readFileSync(join(cwd, '.qstamp/stamps.jsonl'), 'utf8')

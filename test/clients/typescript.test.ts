@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
-import { runCommand } from '../../scripts/stack/run-command.ts';
+import { runCommand } from '../../scripts/stack/run.ts';
 import { type InstalledClient, installClient } from '../support/client-package.ts';
 import type { MailServer } from '../support/mail.ts';
 import { startMailedService } from '../support/mailed-service.ts';

@@ -5,7 +5,7 @@ import net from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { sendSignal } from '../../scripts/stack/process-group.ts';
+import { sendSignal } from '../../scripts/stack/run.ts';
 import { type Checkout, createCheckout, type RunningCommand } from '../support/checkout.ts';
 
 /** Containers are begun and ended by several programs each, which takes long on a busy machine. */

@@ -1,12 +1,10 @@
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { findProgram } from '../../scripts/stack/administrator.ts';
-import { cached, recipeKey } from '../../scripts/stack/cache.ts';
+import { goProgram } from '../../scripts/stack/cache.ts';
 import { checkoutDir, type StackContext } from '../../scripts/stack/context.ts';
-import { goProgram } from '../../scripts/stack/go-program.ts';
-import { CommandError, runCommand } from '../../scripts/stack/run-command.ts';
+import { CommandError, runCommand } from '../../scripts/stack/run.ts';
 import { developmentToken } from '../../src/shared/runtime/config.ts';
-import { failed } from './clients/client.ts';
+import { npmPlace, pythonPlace } from './packages.ts';
 import { scenario } from './scenario.ts';
 
 const pythonGenerator = 'openapi-python-client==0.29.1';
@@ -43,12 +41,7 @@ export const generators: readonly Stranger[] = [
   {
     name: 'openapi-python-client',
     generate: async (context, documentFile) => {
-      const python = findProgram('python3');
-      if (python === undefined) throw new CommandError('there is no python3 on PATH', '');
-      const place = await cached(context, 'openapi-python-client', recipeKey(pythonGenerator), async (folder) => {
-        await runCommand(python, ['-m', 'venv', folder], context);
-        await runCommand(join(folder, 'bin/python'), ['-m', 'pip', 'install', '--quiet', pythonGenerator], context);
-      });
+      const place = await pythonPlace(context, 'openapi-python-client', [pythonGenerator]);
       const [client, config] = [join(context.dataDir, 'qstamp_client'), join(context.dataDir, 'openapi-python-client.json')];
       writeFileSync(config, JSON.stringify(pythonConfig));
       const options = ['--path', documentFile, '--output-path', client, '--meta', 'none', '--config', config, '--fail-on-warning'];
@@ -61,10 +54,7 @@ export const generators: readonly Stranger[] = [
   {
     name: '@hey-api/openapi-ts',
     generate: async (context, documentFile) => {
-      const place = await cached(context, 'hey-api-openapi-ts', recipeKey(...typescriptGenerator), async (folder) => {
-        writeFileSync(join(folder, 'package.json'), '{"private":true}');
-        await runCommand('npm', ['install', '--no-audit', '--no-fund', ...typescriptGenerator], { ...context, cwd: folder });
-      });
+      const place = await npmPlace(context, 'hey-api-openapi-ts', typescriptGenerator);
       const [client, config] = [join(context.dataDir, 'typescript-client'), join(context.dataDir, 'openapi-ts.config.mjs')];
       const settings = { input: documentFile, output: { path: client, module: { extension: '.ts' } } };
       writeFileSync(config, `export default ${JSON.stringify(settings)};`);
@@ -80,15 +70,14 @@ export const generators: readonly Stranger[] = [
     calls: 3,
     generate: async (context, documentFile) => {
       const generator = await goProgram(context, goGenerator);
-      const go = findProgram('go') ?? failed('there is no go on PATH');
       const client = join(context.dataDir, 'go-client');
       mkdirSync(client);
       writeFileSync(join(client, 'go.mod'), 'module interop\n');
       copyFileSync(join(checkoutDir, 'test/interop/oapi-codegen.go'), join(client, 'main.go'));
       const inFolder = { ...context, cwd: client };
       await runCommand(generator, ['-generate', 'types,client', '-package', 'main', '-o', 'client.go', documentFile], inFolder);
-      await runCommand(go, ['get', goRuntime], inFolder);
-      await runCommand(go, ['build', '-o', 'client'], inFolder);
+      await runCommand('go', ['get', goRuntime], inFolder);
+      await runCommand('go', ['build', '-o', 'client'], inFolder);
       return [join(client, 'client')];
     },
   },

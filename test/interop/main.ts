@@ -6,14 +6,14 @@
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { checkoutDir } from '../../scripts/stack/context.ts';
+import { checkoutDir, createTemporaryContext } from '../../scripts/stack/context.ts';
 import { runScript } from '../../scripts/stack/interrupt.ts';
 import { startMailCatcher } from '../../scripts/stack/mail-catcher.ts';
 import { newMasterKey } from '../../scripts/stack/master-key.ts';
-import { StepError } from '../../scripts/stack/progress.mjs';
-import { runCommand } from '../../scripts/stack/run-command.ts';
+import { StepError } from '../../scripts/stack/progress.ts';
+import { runCommand } from '../../scripts/stack/run.ts';
 import { type Service, startService } from '../../scripts/stack/service.ts';
-import { createTemporaryContext, startStack } from '../../scripts/stack/stack.ts';
+import { startStack } from '../../scripts/stack/stack.ts';
 import { developmentToken } from '../../src/shared/runtime/config.ts';
 import { exchangeWithStrangers } from './exchange.ts';
 import { generators, meetClient } from './generated-clients.ts';
@@ -117,11 +117,7 @@ await runScript(async (signal) => {
       isGood &&= isRight;
       const verdict = isRight ? 'passed' : 'FAILED';
       context.progress.say(
-        [
-          `\nevidence records and containers, judged rightly on both sides: ${judged.right}  ${verdict}`,
-          ...judged.notes,
-          ...judged.faults,
-        ].join('\n'),
+        [`\nevidence records and containers, judged rightly on both sides: ${judged.right}  ${verdict}`, ...judged.faults].join('\n'),
       );
     }
     for (const stranger of chosen(mcpStrangers)) {

@@ -1,10 +1,9 @@
-import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parse } from 'yaml';
-import { findProgram } from '../../scripts/stack/administrator.ts';
-import { cached, recipeKey } from '../../scripts/stack/cache.ts';
 import { checkoutDir, type StackContext } from '../../scripts/stack/context.ts';
-import { CommandError, runCommand } from '../../scripts/stack/run-command.ts';
+import { CommandError, runCommand } from '../../scripts/stack/run.ts';
+import { npmPlace, pythonPlace } from './packages.ts';
 
 const conformance = '@modelcontextprotocol/conformance@0.2.0-alpha.12';
 const pythonClient = 'mcp==2.3.0';
@@ -28,10 +27,7 @@ export interface McpMeeting {
 
 /** The suite in one era; `specVersion` is the one that it speaks. */
 async function meetConformance(context: StackContext, url: string, specVersion: string): Promise<McpMeeting> {
-  const place = await cached(context, 'mcp-conformance', recipeKey(conformance), async (folder) => {
-    writeFileSync(join(folder, 'package.json'), '{"private":true}');
-    await runCommand('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', conformance], { ...context, cwd: folder });
-  });
+  const place = await npmPlace(context, 'mcp-conformance', [conformance]);
   const results = join(context.dataDir, `mcp-${specVersion}`);
   mkdirSync(results);
   const expectedFile = join(checkoutDir, 'test/interop/mcp-conformance.yaml');
@@ -61,15 +57,10 @@ async function meetConformance(context: StackContext, url: string, specVersion: 
 /** PyPI `mcp` in one era. */
 async function meetPython(context: StackContext, url: string, mode: 'auto' | 'legacy'): Promise<McpMeeting> {
   const name = `PyPI mcp, ${mode}`;
-  const python = findProgram('python3');
-  if (python === undefined) return { name, right: 0, faults: ['there is no python3 on PATH'] };
-  const place = await cached(context, 'interop-mcp', recipeKey(pythonClient), async (folder) => {
-    await runCommand(python, ['-m', 'venv', folder], context);
-    await runCommand(join(folder, 'bin/python'), ['-m', 'pip', 'install', '--quiet', pythonClient], context);
-  });
   const lines: string[] = [];
   const onLine = (line: string) => void (line.endsWith(': ok') && lines.push(line));
   try {
+    const place = await pythonPlace(context, 'mcp', [pythonClient]);
     await runCommand(join(place, 'bin/python'), ['test/interop/mcp-client.py', url, mode], {
       signal: context.signal,
       cwd: checkoutDir,

@@ -1,12 +1,11 @@
 import { copyFileSync, cpSync, globSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { findProgram } from '../../scripts/stack/administrator.ts';
-import { cached, recipeKey } from '../../scripts/stack/cache.ts';
 import { checkoutDir, type StackContext } from '../../scripts/stack/context.ts';
-import { CommandError, runCommand } from '../../scripts/stack/run-command.ts';
+import { CommandError, runCommand } from '../../scripts/stack/run.ts';
 import { developmentToken } from '../../src/shared/runtime/config.ts';
 import { installClient } from '../support/client-package.ts';
 import { startContractProxy } from './contract-proxy.ts';
+import { npmPlace, pythonPlace } from './packages.ts';
 
 /** The tool that makes the wheel, the type checker, the one dependency, and who signs webhooks for the test. */
 const pythonPackages = ['hatchling==1.33.0', 'mypy==2.4.1', 'httpx==0.28.1', 'standardwebhooks==1.1.0'];
@@ -24,13 +23,7 @@ interface OurClient {
 const python: OurClient = {
   name: 'qstamp-python',
   run: async (context, url, onLine) => {
-    const found = findProgram('python3');
-    if (found === undefined) throw new CommandError('there is no python3 on PATH', '');
-    const tools = await cached(context, 'qstamp-python', recipeKey(...pythonPackages), async (folder) => {
-      await runCommand(found, ['-m', 'venv', folder], context);
-      await runCommand(join(folder, 'bin/python'), ['-m', 'pip', 'install', '--quiet', ...pythonPackages], context);
-    });
-    const tool = join(tools, 'bin/python');
+    const tool = join(await pythonPlace(context, 'qstamp-python', pythonPackages), 'bin/python');
     const [source, app] = [join(context.dataDir, 'python-source'), join(context.dataDir, 'python-app')];
     cpSync(join(checkoutDir, 'clients/python'), source, { recursive: true });
     await runCommand(tool, ['-m', 'pip', 'wheel', '--quiet', '--no-deps', '--no-build-isolation', '-w', app, source], context);
@@ -51,13 +44,7 @@ const python: OurClient = {
 const inRuntime = (name: keyof typeof runtimes, args: readonly string[]): OurClient => ({
   name: `qstamp-${name}`,
   run: async (context, url, onLine) => {
-    const place = await cached(context, `interop-${name}`, recipeKey(runtimes[name]), async (folder) => {
-      writeFileSync(join(folder, 'package.json'), '{"private":true}');
-      await runCommand('npm', ['install', '--ignore-scripts=false', '--no-audit', '--no-fund', runtimes[name]], {
-        ...context,
-        cwd: folder,
-      });
-    });
+    const place = await npmPlace(context, name, [runtimes[name]], true);
     const { folder, dispose } = await installClient();
     try {
       copyFileSync(join(checkoutDir, 'test/interop/qstamp-client.mjs'), join(folder, 'test.mjs'));

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StackContext } from '../../scripts/stack/context.ts';
-import { CommandError, runCommand } from '../../scripts/stack/run-command.ts';
+import { CommandError, runCommand } from '../../scripts/stack/run.ts';
 import type { Meeting, TimeStampClient } from './clients/client.ts';
 import { codeSigningClients } from './clients/code-signing.ts';
 import { goClients } from './clients/go.ts';

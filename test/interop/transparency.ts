@@ -2,30 +2,22 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { findProgram, installPackages } from '../../scripts/stack/administrator.ts';
-import { cached, recipeKey } from '../../scripts/stack/cache.ts';
 import { checkoutDir, type StackContext } from '../../scripts/stack/context.ts';
-import { CommandError, runCommand } from '../../scripts/stack/run-command.ts';
+import { installPackages } from '../../scripts/stack/debian.ts';
+import { CommandError, findProgram, runCommand } from '../../scripts/stack/run.ts';
 import { createMerkleTree } from '../../src/shared/domain/proofs.ts';
 import { hexOf } from '../../src/shared/proof/octets.js';
+import { pythonPlace } from './packages.ts';
 
 /** Strangers on what a workflow proves: Merkle proofs, COSE headers, and the evidence bundle. */
 
 const packages = ['scitt-cose==0.5.0', 'pymerkle==7.0.0'];
 
-const pythonPlace = (context: StackContext): Promise<string> =>
-  cached(context, 'interop-transparency', recipeKey(...packages), async (folder) => {
-    const python = findProgram('python3');
-    if (python === undefined) throw new CommandError('there is no python3 on PATH', '');
-    await runCommand(python, ['-m', 'venv', folder], context);
-    await runCommand(join(folder, 'bin/python'), ['-m', 'pip', 'install', '--quiet', ...packages], context);
-  });
-
 const sha256 = (content: string): Buffer => createHash('sha256').update(content).digest();
 
 /** Answers the last line of the program's output. @throws CommandError */
 async function askPython(context: StackContext, ...args: readonly string[]): Promise<string> {
-  const python = join(await pythonPlace(context), 'bin/python');
+  const python = join(await pythonPlace(context, 'transparency', packages), 'bin/python');
   const said = await runCommand(python, [join(checkoutDir, 'test/interop/transparency.py'), ...args], context);
   return said.trim().split('\n').at(-1) ?? '';
 }
@@ -129,7 +121,7 @@ async function judgeBundle(context: StackContext, url: string, rootFile: string)
   await run('openssl', ...judged, '-in', 'closing-record.tst', '-data', 'closing-record.json');
   writeFileSync(join(folder, '../three'), contents[2] ?? '');
   const said = await run('python3', '-I', 'verify.py', '--ca', rootFile, '../three');
-  if (!/^'..\/three' is output 3$/m.test(said)) throw new CommandError('verify.py does not find the third output', said);
+  if (!/^'\.\.\/three' is output 3$/m.test(said)) throw new CommandError('verify.py does not find the third output', said);
   return `unzip, jq, sha256sum and openssl take the bundle, and verify.py says: ${said.trim().split('\n').at(-1)}`;
 }
 

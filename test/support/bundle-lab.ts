@@ -7,7 +7,7 @@ import { buffer } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
 import { fromBufferPromise } from 'yauzl';
 import { ZipFile } from 'yazl';
-import { findProgram } from '../../scripts/stack/administrator.ts';
+import { findProgram } from '../../scripts/stack/run.ts';
 import { sha256 } from './requests.ts';
 import { type Service, startService } from './service.ts';
 import { providersSettings, type RunningTsa, startTsa } from './tsa-service.ts';

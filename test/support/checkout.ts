@@ -3,11 +3,9 @@ import { once } from 'node:events';
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findCompose } from '../../scripts/stack/compose-file.ts';
-import { findProject } from '../../scripts/stack/compose-servers.ts';
+import { findCompose, findProject } from '../../scripts/stack/compose.ts';
 import { checkoutDir } from '../../scripts/stack/context.ts';
-import { dieWithParent } from '../../scripts/stack/process-group.ts';
-import { runCommand } from '../../scripts/stack/run-command.ts';
+import { dieWithParent, runCommand } from '../../scripts/stack/run.ts';
 
 const parts = [
   ...['package.json', 'package-lock.json', '.npmrc', 'docker-compose.yml', 'README.md'],

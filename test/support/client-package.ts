@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { checkoutDir } from '../../scripts/stack/context.ts';
-import { runCommand } from '../../scripts/stack/run-command.ts';
+import { runCommand } from '../../scripts/stack/run.ts';
 
 /** `@qstamp/client` as its users get it. */
 export interface InstalledClient {

@@ -1,10 +1,9 @@
 import { createSecretKey, randomBytes, randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
+import { createTemporaryContext } from '../../scripts/stack/context.ts';
 import type { DocumentDbServer } from '../../scripts/stack/documentdb.ts';
-import { startMongo } from '../../scripts/stack/mongo.ts';
-import { startRedis } from '../../scripts/stack/redis.ts';
-import type { StackServer } from '../../scripts/stack/server.ts';
-import { createTemporaryContext } from '../../scripts/stack/stack.ts';
+import type { StackServer } from '../../scripts/stack/server-process.ts';
+import { startMongo, startRedis } from '../../scripts/stack/servers.ts';
 
 const databases = 512;
 

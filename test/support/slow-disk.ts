@@ -1,10 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { findProgram } from '../../scripts/stack/administrator.ts';
 import type { StackContext } from '../../scripts/stack/context.ts';
-import { startRedisBinary } from '../../scripts/stack/redis-binary.ts';
-import { installRedis } from '../../scripts/stack/redis-packages.ts';
+import { installRedis, startRedisProgram } from '../../scripts/stack/redis.ts';
+import { findProgram } from '../../scripts/stack/run.ts';
 import { type PrivateServer, startPrivate } from './servers.ts';
 
 /** @throws Error where this machine has no C compiler. */
@@ -25,7 +24,7 @@ export async function startRedisOnSlowableDisk() {
     told = join(context.dataDir, 'slow-sync-ms');
     const program = findProgram('redis-server') ?? (await installRedis(context));
     const env = { LD_PRELOAD: compile(context.dataDir), SLOW_SYNC_FILE: told };
-    return startRedisBinary(context, program, 'a program of this machine', { env });
+    return startRedisProgram(context, program, 'a program of this machine', { env });
   };
   const server: PrivateServer = await startPrivate(start);
   /** From now on the disk takes so long to sync; it ends no sync that is under way. */

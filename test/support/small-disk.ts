@@ -2,8 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ManagedProcess } from '../../scripts/stack/managed-process.ts';
-import type { StackServer } from '../../scripts/stack/server.ts';
+import type { ServerProcess, StackServer } from '../../scripts/stack/server-process.ts';
 
 /** A file system of its own, of some megabytes, that can be filled. */
 export interface SmallDisk {
@@ -42,7 +41,7 @@ export function mountSmallDisk(folder: string, megabytes: number): SmallDisk {
 }
 
 /** Starts a server again whenever it ends, as compose and Kubernetes do. */
-export function keepRunning(server: Pick<StackServer | ManagedProcess, 'start' | 'onUnexpectedExit'>): void {
+export function keepRunning(server: Pick<StackServer | ServerProcess, 'start' | 'onUnexpectedExit'>): void {
   const restart = async () => {
     for (;;) {
       try {

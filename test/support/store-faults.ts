@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { MongoClient } from 'mongodb';
 import type { DocumentDbServer } from '../../scripts/stack/documentdb.ts';
-import type { StackServer } from '../../scripts/stack/server.ts';
+import type { StackServer } from '../../scripts/stack/server-process.ts';
 
 const int32 = (value: number): Buffer => {
   const bytes = Buffer.alloc(4);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { type ServiceProcess, serviceProcesses } from '../../scripts/service-processes.ts';
-import { containerCommands } from '../../scripts/stack/compose-file.ts';
+import { containerCommands } from '../../scripts/stack/compose.ts';
 import { checkoutDir } from '../../scripts/stack/context.ts';
 import { loadConfig, secretSettings, settingsSchema } from '../../src/shared/runtime/config.ts';
 

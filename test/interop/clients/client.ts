@@ -1,5 +1,5 @@
 import type { StackContext } from '../../../scripts/stack/context.ts';
-import { CommandError } from '../../../scripts/stack/run-command.ts';
+import { CommandError } from '../../../scripts/stack/run.ts';
 
 /** What a client is given. */
 export interface Meeting {

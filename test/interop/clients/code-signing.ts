@@ -1,8 +1,8 @@
 import { copyFileSync, globSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ensureJava, ensureProgram, jarsOf } from '../java-packages.ts';
+import { ensureJava, ensureProgram, jarsOf } from '../packages.ts';
 import { failed, type Meeting, type TimeStampClient } from './client.ts';
-import { pythonPlace } from './python.ts';
+import { placeOf } from './python.ts';
 
 const password = 'interop';
 
@@ -15,7 +15,7 @@ const makeStore = (run: Meeting['run']): Promise<string> =>
 
 /** A Windows executable, which comes with pip. */
 async function copyExecutable({ context, dir }: Meeting): Promise<void> {
-  const place = await pythonPlace(context, 'rfc3161-client');
+  const place = await placeOf(context, 'rfc3161-client');
   const [executable] = globSync('lib/python*/site-packages/pip/_vendor/distlib/t64.exe', { cwd: place });
   copyFileSync(join(place, executable ?? failed('pip holds no Windows executable')), join(dir, 'program.exe'));
 }

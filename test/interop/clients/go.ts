@@ -1,11 +1,9 @@
 import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { findProgram } from '../../../scripts/stack/administrator.ts';
-import { cached, recipeKey } from '../../../scripts/stack/cache.ts';
+import { cached, goProgram, recipeKey } from '../../../scripts/stack/cache.ts';
 import { checkoutDir, type StackContext } from '../../../scripts/stack/context.ts';
-import { goProgram } from '../../../scripts/stack/go-program.ts';
-import { runCommand } from '../../../scripts/stack/run-command.ts';
-import { failed, type Meeting, type TimeStampClient } from './client.ts';
+import { runCommand } from '../../../scripts/stack/run.ts';
+import type { Meeting, TimeStampClient } from './client.ts';
 
 const timestampCli = 'github.com/sigstore/timestamp-authority/v2/cmd/timestamp-cli@v2.1.3';
 const tspclient = 'github.com/notaryproject/tspclient-go@v1.0.0';
@@ -14,11 +12,10 @@ const tspclient = 'github.com/notaryproject/tspclient-go@v1.0.0';
 const tspclientProgram = async (context: StackContext): Promise<string> => {
   const source = join(checkoutDir, 'test/interop/tspclient.go');
   const place = await cached(context, 'go-tspclient', recipeKey(tspclient), async (folder) => {
-    const go = findProgram('go') ?? failed('there is no go on PATH');
     writeFileSync(join(folder, 'go.mod'), 'module interop\n');
     copyFileSync(source, join(folder, 'main.go'));
-    await runCommand(go, ['get', tspclient], { ...context, cwd: folder });
-    await runCommand(go, ['build', '-o', 'tspclient'], { ...context, cwd: folder });
+    await runCommand('go', ['get', tspclient], { ...context, cwd: folder });
+    await runCommand('go', ['build', '-o', 'tspclient'], { ...context, cwd: folder });
   });
   return join(place, 'tspclient');
 };

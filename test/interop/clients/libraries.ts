@@ -1,19 +1,11 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { cached, recipeKey } from '../../../scripts/stack/cache.ts';
-import { checkoutDir, type StackContext } from '../../../scripts/stack/context.ts';
-import { runCommand } from '../../../scripts/stack/run-command.ts';
+import { checkoutDir } from '../../../scripts/stack/context.ts';
 import { startDss } from '../dss.ts';
-import { ensureJava, jarsOf } from '../java-packages.ts';
+import { ensureJava, jarsOf, npmPlace } from '../packages.ts';
 import { failed, type Meeting, type TimeStampClient } from './client.ts';
 
-const npmPackages = ['@sigstore/sign@5.1.0'];
-
-const npmPlace = (context: StackContext): Promise<string> =>
-  cached(context, 'interop-npm', recipeKey(...npmPackages), async (folder) => {
-    writeFileSync(join(folder, 'package.json'), '{"private":true}');
-    await runCommand('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', ...npmPackages], { ...context, cwd: folder });
-  });
+const sigstore = '@sigstore/sign@5.1.0';
 
 /** Asks with the means of every Debian: `request.tsq` and `answer.tsr` for what is in `rootFile`. */
 async function askByCurl({ run, url, rootFile }: Meeting): Promise<void> {
@@ -61,7 +53,7 @@ export const libraryClients: readonly TimeStampClient[] = [
   {
     name: '@sigstore/sign',
     stamp: async ({ context, run, url }) => {
-      const entry = join(await npmPlace(context), 'node_modules/@sigstore/sign');
+      const entry = join(await npmPlace(context, 'npm', [sigstore]), 'node_modules/@sigstore/sign');
       const drive = `const { TSAWitness } = require(${JSON.stringify(entry)});
         const content = { $case: 'messageSignature', messageSignature: { signature: Buffer.from('a signature') } };
         new TSAWitness({ tsaBaseURL: ${JSON.stringify(url)} }).testify(content).then(({ rfc3161Timestamps }) => {

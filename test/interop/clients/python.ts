@@ -1,9 +1,7 @@
 import { join } from 'node:path';
-import { findProgram } from '../../../scripts/stack/administrator.ts';
-import { cached, recipeKey } from '../../../scripts/stack/cache.ts';
 import { checkoutDir, type StackContext } from '../../../scripts/stack/context.ts';
-import { runCommand } from '../../../scripts/stack/run-command.ts';
-import { failed, type Meeting, type TimeStampClient } from './client.ts';
+import { pythonPlace } from '../packages.ts';
+import type { Meeting, TimeStampClient } from './client.ts';
 
 /** What each client of PyPI needs; in places of their own, since they do not agree on the version of what they share. */
 const packages = {
@@ -14,19 +12,14 @@ const packages = {
 } as const;
 type PythonPackage = keyof typeof packages;
 
-/** A folder with the package in an environment of its own. @throws CommandError */
-export const pythonPlace = (context: StackContext, name: PythonPackage): Promise<string> =>
-  cached(context, `interop-${name.toLowerCase()}`, recipeKey(...packages[name]), async (folder) => {
-    const python = findProgram('python3') ?? failed('there is no python3 on PATH');
-    await runCommand(python, ['-m', 'venv', folder], context);
-    await runCommand(join(folder, 'bin/python'), ['-m', 'pip', 'install', '--quiet', ...packages[name]], context);
-  });
+export const placeOf = (context: StackContext, name: PythonPackage): Promise<string> =>
+  pythonPlace(context, name.toLowerCase(), packages[name]);
 
 /** A client of test/interop/time-stamp-clients.py. */
 function pythonClient(name: string, from: PythonPackage): TimeStampClient {
   const script = join(checkoutDir, 'test/interop/time-stamp-clients.py');
   const drive = async (verb: string, { context, run, url, rootFile, keyFile, certificateFile }: Meeting) =>
-    run(join(await pythonPlace(context, from), 'bin/python'), script, name, verb, `${url}/api/v1/tsa`, rootFile, keyFile, certificateFile);
+    run(join(await placeOf(context, from), 'bin/python'), script, name, verb, `${url}/api/v1/tsa`, rootFile, keyFile, certificateFile);
   return { name, stamp: (meeting) => drive('stamp', meeting), verify: (meeting) => drive('verify', meeting) };
 }
 

@@ -3,18 +3,14 @@ import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'nod
 import { createServer } from 'node:http';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { composeHealthCheck, composeImage, findCompose } from '../../../scripts/stack/compose-file.ts';
-import type { StackContext } from '../../../scripts/stack/context.ts';
-import { findMirror } from '../../../scripts/stack/documentdb-tree.ts';
-import { answersAsEngine, engineAnswers } from '../../../scripts/stack/engine.ts';
-import { startMongo } from '../../../scripts/stack/mongo.ts';
-import { isAlive, processTree } from '../../../scripts/stack/process-group.ts';
-import { createProgress } from '../../../scripts/stack/progress.mjs';
-import { startRedis } from '../../../scripts/stack/redis.ts';
-import { runCommand } from '../../../scripts/stack/run-command.ts';
+import { answersAsEngine, composeHealthCheck, composeImage, engineAnswers, findCompose } from '../../../scripts/stack/compose.ts';
+import { createTemporaryContext, type StackContext } from '../../../scripts/stack/context.ts';
+import { findMirror } from '../../../scripts/stack/debian.ts';
+import { createProgress } from '../../../scripts/stack/progress.ts';
+import { findVersion, isAlive, processTree, runCommand } from '../../../scripts/stack/run.ts';
+import { startMongo, startRedis } from '../../../scripts/stack/servers.ts';
 import { describeLogLine } from '../../../scripts/stack/service.ts';
-import { createTemporaryContext, startStack } from '../../../scripts/stack/stack.ts';
-import { findVersion } from '../../../scripts/stack/version.ts';
+import { startStack } from '../../../scripts/stack/stack.ts';
 
 let context: StackContext;
 let dispose: () => void;

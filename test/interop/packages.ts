@@ -1,9 +1,24 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { canInstallPackages, findProgram, installPackages } from '../../scripts/stack/administrator.ts';
 import { cached, recipeKey } from '../../scripts/stack/cache.ts';
 import type { StackContext } from '../../scripts/stack/context.ts';
-import { CommandError, runCommand } from '../../scripts/stack/run-command.ts';
+import { canInstallPackages, installPackages } from '../../scripts/stack/debian.ts';
+import { CommandError, findProgram, runCommand } from '../../scripts/stack/run.ts';
+
+/** A folder with packages of PyPI in an environment of its own. @throws CommandError */
+export const pythonPlace = (context: StackContext, name: string, packages: readonly string[]): Promise<string> =>
+  cached(context, `interop-${name}`, recipeKey(...packages), async (folder) => {
+    await runCommand('python3', ['-m', 'venv', folder], context);
+    await runCommand(join(folder, 'bin/python'), ['-m', 'pip', 'install', '--quiet', ...packages], context);
+  });
+
+/** A folder with packages of the npm registry. @throws CommandError */
+export const npmPlace = (context: StackContext, name: string, packages: readonly string[], hasScripts = false): Promise<string> =>
+  cached(context, `interop-${name}`, recipeKey(...packages), async (folder) => {
+    writeFileSync(join(folder, 'package.json'), '{"private":true}');
+    const options = ['--no-audit', '--no-fund', `--ignore-scripts=${!hasScripts}`];
+    await runCommand('npm', ['install', ...options, ...packages], { ...context, cwd: folder });
+  });
 
 /** Packages of Maven Central that strangers are made of. */
 export const javaPackages = {

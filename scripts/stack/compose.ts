@@ -1,0 +1,191 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { checkoutDir, type StackContext } from './context.ts';
+import { findFreePort, isPortFree } from './ports.ts';
+import { StepError } from './progress.ts';
+import { redisSettings } from './redis.ts';
+import { CommandError, findProgram, findVersion, runCommand, runToEnd } from './run.ts';
+import { createServerProcess, type ServerOptions, type StackServer } from './server-process.ts';
+
+/** A server that docker-compose.yml runs. */
+export type ComposeServer = 'redis' | 'mongodb';
+
+/** What the containers of tests run, and those of compose, with passwords beside it. */
+export const containerCommands = {
+  redis: ['redis-server', ...redisSettings],
+  mongodb: ['mongod', '--replSet', 'rs0', '--bind_ip_all'],
+} as const satisfies Record<ComposeServer, readonly string[]>;
+
+interface ComposeService {
+  readonly image?: string;
+  readonly healthcheck?: { readonly test: readonly string[] };
+}
+
+function readService(name: string): ComposeService {
+  const file = readFileSync(join(checkoutDir, 'docker-compose.yml'), 'utf8');
+  const { services }: { services: Record<string, ComposeService | undefined> } = parse(file, { merge: true });
+  return services[name] ?? {};
+}
+
+/** The image that docker-compose.yml gives a service. */
+export function composeImage(service: string): string {
+  const { image } = readService(service);
+  if (!image) throw new Error(`docker-compose.yml names no image for ${service}`);
+  return image;
+}
+
+/** What a service of docker-compose.yml is asked inside its container, to see whether it serves. */
+export const composeHealthCheck = (service: ComposeServer): readonly string[] => readService(service).healthcheck?.test.slice(1) ?? [];
+
+/** True when an engine answers there as Docker's does: Docker itself, or Podman's socket. The address is as `DOCKER_HOST` has it, without TLS or SSH. */
+export function answersAsEngine(address: string): Promise<boolean> {
+  const { protocol, hostname, port, pathname } = new URL(address);
+  if (!['unix:', 'tcp:'].includes(protocol) || process.env.DOCKER_TLS_VERIFY) return Promise.resolve(false);
+  const connection = protocol === 'unix:' ? { socketPath: pathname } : { host: hostname, port: port || '2375' };
+  return new Promise((resolve) => {
+    // A connection that was kept would answer for an engine that has gone.
+    request({ ...connection, agent: false, path: '/_ping', signal: AbortSignal.timeout(5_000) })
+      .once('response', (response) => resolve(response.resume().statusCode === 200))
+      .once('error', () => resolve(false))
+      .end();
+  });
+}
+
+/** Whether a container engine is there for us: the one that `DOCKER_HOST` names, else the one at Docker's usual socket. */
+export async function engineAnswers({ progress }: Pick<StackContext, 'progress'>): Promise<boolean> {
+  const { DOCKER_HOST: named } = process.env;
+  const answers = await answersAsEngine(named || 'unix:///var/run/docker.sock');
+  if (named && !answers) progress.say(`  no container engine answers at DOCKER_HOST=${named}`);
+  return answers;
+}
+
+/** The first version that reads docker-compose.yml: `env_file` with `required`, `depends_on` with `required`. */
+const oldestCompose = [2, 24] as const;
+
+/** How Docker Compose is called here; undefined where there is none, or only one that is too old for our file. */
+export async function findCompose(context: Pick<StackContext, 'signal'>): Promise<readonly string[] | undefined> {
+  for (const command of [['docker', 'compose'], ['docker-compose']] as const) {
+    if (findProgram(command[0]) === undefined) continue;
+    const version = await findVersion(command[0], oldestCompose, context, [...command.slice(1), 'version', '--short']).catch((error) => {
+      if (!(error instanceof CommandError)) throw error;
+    });
+    if (version?.usable) return command;
+  }
+  return undefined;
+}
+
+/** The name of our containers and volumes is kept beside the other state, so that who deletes that begins with fresh volumes too. */
+const projectFile = (dataDir: string) => join(dataDir, 'compose-project');
+
+/** The name of the containers and volumes of earlier starts, where there were any. */
+export const findProject = (dataDir: string): string | undefined =>
+  existsSync(projectFile(dataDir)) ? readFileSync(projectFile(dataDir), 'utf8').trim() : undefined;
+
+function projectOf(dataDir: string): string {
+  const project = findProject(dataDir) ?? `qstamp-${randomBytes(6).toString('hex')}`;
+  writeFileSync(projectFile(dataDir), `${project}\n`);
+  return project;
+}
+
+/** How a server is reached, and where its container keeps the password of the service. */
+const reached = {
+  redis: {
+    portVariable: 'START_REDIS_PORT',
+    passwordFile: '/run/redis/password',
+    urlAt: (port: number, password: string) => `redis://:${password}@127.0.0.1:${port}`,
+  },
+  mongodb: {
+    portVariable: 'START_MONGODB_PORT',
+    passwordFile: '/run/mongodb/service-password',
+    urlAt: (port: number, password: string) =>
+      `mongodb://qstamp:${password}@127.0.0.1:${port}/qstamp?directConnection=true&authSource=admin`,
+  },
+} as const;
+
+/**
+ * A server of docker-compose.yml, by Docker Compose itself and as it is described there, with its port published on loopback. Compose stays our
+ * child in the foreground; its containers and volumes stay for the next start.
+ *
+ * @returns undefined where there is no engine, or no Docker Compose that reads our file
+ * @throws StepError where it does not start, or where the data of earlier starts is in volumes and there is no engine
+ */
+export async function startComposeServer(
+  context: StackContext,
+  name: ComposeServer,
+  options: ServerOptions,
+): Promise<StackServer | undefined> {
+  const { signal, dataDir, progress } = context;
+  const isThere = await engineAnswers(context);
+  const command = isThere ? await findCompose(context) : undefined;
+  if (command === undefined) {
+    const why = isThere
+      ? `a container engine answers, but there is no Docker Compose ${oldestCompose.join('.')} or newer`
+      : 'no container engine answers';
+    const project = findProject(dataDir);
+    if (project !== undefined) {
+      throw new StepError(
+        'Finding the data of earlier starts',
+        `it is in volumes of a container engine (${project}_${name}), and ${why}`,
+        'start the engine, or delete .local/compose-project to begin anew without it',
+      );
+    }
+    if (isThere) progress.say(`  ${why}: going on without containers`);
+    return undefined;
+  }
+  const [program = '', ...before] = command;
+  const { portVariable, passwordFile, urlAt } = reached[name];
+  const port = await findFreePort(options.preferredPort);
+  const args = [...before, '--project-name', projectOf(dataDir), '--file', 'docker-compose.yml', '--file', 'deploy/npm-start.yml'];
+  const place = { cwd: checkoutDir, env: { ...process.env, [portVariable]: String(port) } };
+  const compose = (words: readonly string[], until?: AbortSignal) => runCommand(program, [...args, ...words], { ...place, signal: until });
+  const control = async (verb: string) => void (await compose([verb, name]));
+  const server = createServerProcess({
+    name: `${name} (docker compose)`,
+    command: program,
+    args: [...args, 'up', '--no-deps', '--no-color', '--no-log-prefix', name],
+    ...place,
+    logFile: join(dataDir, 'logs', `${name}.log`),
+    stopSignal: 'SIGINT',
+    checkReady: async () => {
+      await compose(['exec', '-T', name, ...composeHealthCheck(name)], signal);
+      if (await isPortFree(port)) throw new Error(`nothing listens on port ${port}`);
+    },
+  });
+  /** A Compose that was killed leaves its container running. Where the engine has gone, nothing more can be stopped. */
+  const stop = async () => {
+    await server.stop();
+    await runToEnd(program, [...args, 'stop', name], place);
+  };
+  const title = `Starting ${name} (docker compose)`;
+  const password = await progress.step(title, async () => {
+    try {
+      // Makes the passwords, where the volumes have none yet.
+      await compose(['run', '--rm', '--no-deps', '-T', 'secrets'], signal);
+      await server.start(signal);
+      return await compose(['exec', '-T', name, 'cat', passwordFile], signal);
+    } catch (error) {
+      await stop();
+      signal.throwIfAborted();
+      const remedy = 'see that the engine runs and that images can be pulled, or set REDIS_URL and MONGODB_URL';
+      throw new StepError(title, (error as Error).message, remedy, error);
+    }
+  });
+  const url = urlAt(port, password);
+  writeFileSync(join(dataDir, `${name}-url`), `${url}\n`, { mode: 0o600 });
+  return {
+    ...server,
+    stop,
+    kill: async () => {
+      await control('kill');
+      await server.kill();
+    },
+    pause: () => control('pause'),
+    resume: () => control('unpause'),
+    url,
+    port,
+    source: `${composeImage(name)} of docker-compose.yml, because a container engine answers`,
+  };
+}

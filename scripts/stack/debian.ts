@@ -1,0 +1,130 @@
+import { existsSync, globSync, mkdirSync, readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { StackContext } from './context.ts';
+import { StepError } from './progress.ts';
+import { CommandError, findProgram, type RunOptions, runCommand } from './run.ts';
+
+const isRoot = () => process.getuid?.() === 0;
+
+/** True when this is a Debian-like machine on which we may install packages. */
+export const canInstallPackages = (): boolean => findProgram('apt-get') !== undefined && (isRoot() || findProgram('sudo') !== undefined);
+
+/** Runs a command as root: directly, or through sudo, which may ask for the password where there is a terminal. */
+function runAsRoot(command: string, args: readonly string[], options: RunOptions): Promise<string> {
+  if (isRoot()) return runCommand(command, args, options);
+  return process.stdin.isTTY
+    ? runCommand('sudo', [command, ...args], { ...options, terminal: 'all' })
+    : runCommand('sudo', ['-n', command, ...args], options);
+}
+
+/** Removes a folder that root may have filled. */
+export async function removeTree(folder: string): Promise<void> {
+  try {
+    await rm(folder, { recursive: true, force: true });
+  } catch (error) {
+    if (isRoot()) throw error;
+    await runAsRoot('rm', ['-rf', '--one-file-system', '--', folder], {});
+  }
+}
+
+/**
+ * Installs Debian packages; reads the package lists first when they are missing or too old to find them. `flock` lets one apt-get of ours work
+ * after the other.
+ */
+export async function installPackages({ signal, progress }: StackContext, packages: readonly string[]): Promise<void> {
+  await progress.step(`Installing ${packages.join(', ')} (apt-get)`, async () => {
+    const apt = (...args: string[]) => {
+      const settings = ['DEBIAN_FRONTEND=noninteractive', 'LC_ALL=C'];
+      const command = ['--close', '/etc/apt', 'env', ...settings, 'apt-get', '-o', 'DPkg::Lock::Timeout=300', ...args];
+      return runAsRoot('flock', command, { signal, endsGently: true });
+    };
+    const install = () => apt('install', '-y', '--no-install-recommends', ...packages);
+    try {
+      await install();
+    } catch {
+      signal.throwIfAborted();
+      await apt('update');
+      await install();
+    }
+  });
+}
+
+/** The first Debian suites that have PostgreSQL's documentdb extension. */
+const suites = ['forky', 'sid'];
+const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
+const treeOptions = [
+  // Mirrors may lag behind the date in their lists.
+  '--aptopt=Acquire::Check-Valid-Until "false"',
+  '--aptopt=Apt::Install-Recommends "false"',
+  '--dpkgopt=path-exclude=/usr/share/doc/*',
+  '--dpkgopt=path-exclude=/usr/share/locale/*',
+  '--dpkgopt=path-exclude=/usr/share/man/*',
+  // What other files and folders are mounted on.
+  '--customize-hook=mkdir -p "$1/data" && touch "$1/etc/resolv.conf" "$1/etc/hosts"',
+];
+/** What each tree of Debian packages is made by. */
+export const treeRecipe: readonly string[] = [...suites, ...treeOptions];
+
+/** The Debian mirror that this machine's own apt uses; undefined where apt knows none (Ubuntu), and mmdebstrap takes its default. */
+export function findMirror(etcApt = '/etc/apt'): string | undefined {
+  const files = globSync(['sources.list', 'sources.list.d/*.list', 'sources.list.d/*.sources'], { cwd: etcApt }).sort();
+  const text = files.map((file) => readFileSync(join(etcApt, file), 'utf8')).join('\n');
+  return /^(?:deb\s+(?:\[[^\]]*\]\s+)?|URIs:\s*)(https?:\/\/\S+\/debian\/?)(?:\s|$)/m.exec(text)?.[1];
+}
+
+/**
+ * Unpacks a small Debian with the given packages into `<folder>/root`.
+ *
+ * @param variant `extract`: nothing is configured, which is enough for a program that is copied out, and takes a third of the time
+ */
+export async function makeTree(
+  context: StackContext,
+  folder: string,
+  packages: readonly string[],
+  title: string,
+  variant: 'essential' | 'extract' = 'essential',
+): Promise<void> {
+  const { signal, progress } = context;
+  if (findProgram('mmdebstrap') === undefined) await installPackages(context, ['mmdebstrap']);
+  if (!existsSync(keyring)) await installPackages(context, ['debian-archive-keyring']);
+  const mirror = process.env.DEBIAN_MIRROR || findMirror();
+  const root = join(folder, 'root');
+  const unpack = (suite: string) => {
+    const source = mirror === undefined ? [] : [`deb [signed-by=${keyring}] ${mirror} ${suite} main`];
+    return runAsRoot('mmdebstrap', [`--variant=${variant}`, ...treeOptions, `--include=${packages.join(',')}`, suite, root, ...source], {
+      signal,
+    });
+  };
+  await progress.step(title, async () => {
+    for (const suite of suites) {
+      try {
+        await unpack(suite);
+        return;
+      } catch (error) {
+        signal.throwIfAborted();
+        await removeTree(root);
+        const isMissing = error instanceof CommandError && /Unable to locate package|has no installation candidate/.test(error.output);
+        if (isMissing && suite !== suites.at(-1)) continue;
+        const remedy = 'check the network and the free disk space (1.5 GB), or name another mirror with DEBIAN_MIRROR';
+        throw new StepError(title, (error as Error).message, `${remedy}, or set MONGODB_URL to a running MongoDB`, error);
+      }
+    }
+  });
+}
+
+/**
+ * Runs a command by bubblewrap inside a tree: as a user of the tree, not as root, with one folder to write to (`/data`). It is the first of a
+ * process namespace of its own, so the kernel ends all that it started together with it: pg_cron's launcher, for one, does not notice the end
+ * of its PostgreSQL. Answers the arguments of `bwrap`.
+ */
+export function insideTree(tree: string, user: string, dataDir: string, command: readonly string[]): string[] {
+  const users = readFileSync(join(tree, 'etc/passwd'), 'utf8');
+  const [, uid, gid] = new RegExp(`^${user}:[^:]*:(\\d+):(\\d+):`, 'm').exec(users) ?? [];
+  if (uid === undefined || gid === undefined) throw new Error(`the tree ${tree} has no user ${user}`);
+  mkdirSync(dataDir, { recursive: true });
+  return [
+    ...['--unshare-user', '--uid', uid, '--gid', gid, '--ro-bind', tree, '/', '--bind', dataDir, '/data'],
+    ...['--tmpfs', '/tmp', '--dev', '/dev', '--unshare-pid', '--as-pid-1', '--proc', '/proc', '--die-with-parent', ...command],
+  ];
+}

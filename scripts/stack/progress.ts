@@ -1,0 +1,27 @@
+/** A step of the set-up that failed: which one, why, and what to do about it. */
+export class StepError extends Error {
+  override readonly name = 'StepError';
+  constructor(step: string, why: string, remedy: string, cause?: unknown) {
+    super(`${step} failed\n  why:        ${why.replaceAll('\n', '\n              ')}\n  what to do: ${remedy}`, { cause });
+  }
+}
+
+/** Tells a person what takes time. A step that is over within two seconds is not worth a line. */
+export interface Progress {
+  say(line: string): void;
+  step<T>(title: string, run: () => Promise<T>): Promise<T>;
+}
+
+const quietMs = 2_000;
+
+export const createProgress = (say: Progress['say'] = (line) => void process.stderr.write(`${line}\n`)): Progress => ({
+  say,
+  step: async (title, run) => {
+    const timer = setTimeout(() => say(`  ${title} …`), quietMs);
+    try {
+      return await run();
+    } finally {
+      clearTimeout(timer);
+    }
+  },
+});

@@ -1,0 +1,170 @@
+import { spawn } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+/** Runs commands to their end. A server that is kept running is started by `createServerProcess`. */
+
+const patienceMs = 10_000;
+const setpriv = '/usr/bin/setpriv';
+
+/** A command that ended badly; `output` holds its last lines. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+  readonly output: string;
+  constructor(message: string, output: string) {
+    super(output ? `${message}:\n${output}` : message);
+    this.output = output;
+  }
+}
+
+export interface RunOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly cwd?: string;
+  readonly env?: NodeJS.ProcessEnv;
+  /** What the command reads from its standard input. */
+  readonly input?: string;
+  /** `output`: the command prints to our terminal. `all`: it also asks there, for a password. */
+  readonly terminal?: 'output' | 'all';
+  /** An abort asks the command alone to end (SIGINT), and waits for it: dpkg must not be cut off while it writes. */
+  readonly endsGently?: boolean;
+  /** Called with each line of stdout and stderr. */
+  readonly onLine?: ((line: string) => void) | undefined;
+  readonly onStart?: ((pid: number) => void) | undefined;
+}
+
+export interface Outcome {
+  /** Null when a signal ended it. */
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Both in the order in which they came. */
+  readonly output: string;
+}
+
+/**
+ * Runs a command to its end, however it ends. An abort ends it with all that it started.
+ *
+ * @throws CommandError when it cannot be started; the reason of `signal` after an abort, once the command has ended.
+ */
+export async function runToEnd(command: string, args: readonly string[], options: RunOptions = {}): Promise<Outcome> {
+  const { signal, input, terminal, endsGently = false, onLine } = options;
+  signal?.throwIfAborted();
+  const stdin = terminal === 'all' ? 'inherit' : input === undefined ? 'ignore' : 'pipe';
+  const out = terminal === 'output' ? 'inherit' : 'pipe';
+  const child = spawn(...dieWithParent(command, args), {
+    cwd: options.cwd,
+    env: options.env ?? process.env,
+    // A command that asks at the terminal must stay in the group that the terminal belongs to.
+    detached: terminal !== 'all',
+    stdio: [stdin, out, out],
+  });
+  child.stdin?.on('error', () => undefined).end(input);
+  const said = { stdout: '', stderr: '', output: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name]?.setEncoding('utf8').on('data', (text: string) => {
+      said[name] += text;
+      said.output += text;
+    });
+    if (onLine && child[name]) createInterface({ input: child[name] }).on('line', onLine);
+  }
+  const { pid } = child;
+  let killer: NodeJS.Timeout | undefined;
+  const stop = () => {
+    if (pid === undefined) return;
+    if (endsGently || terminal === 'all') return void sendSignal(pid, 'SIGINT');
+    sendSignal(-pid, 'SIGTERM');
+    killer = setTimeout(() => sendSignal(-pid, 'SIGKILL'), patienceMs);
+  };
+  if (pid !== undefined) options.onStart?.(pid);
+  signal?.addEventListener('abort', stop, { once: true });
+  try {
+    const { promise, resolve, reject } = Promise.withResolvers<number | null>();
+    child.once('error', (error) => reject(new CommandError(`${command} could not be started: ${error.message}`, '')));
+    child.once('close', resolve);
+    const code = await promise;
+    signal?.throwIfAborted();
+    return { code, ...said };
+  } finally {
+    signal?.removeEventListener('abort', stop);
+    clearTimeout(killer);
+  }
+}
+
+/**
+ * Runs a command that must succeed, and answers its standard output without the last line break.
+ *
+ * @throws CommandError also when it ends with another code than 0, with the last `keepLines` lines of its output.
+ */
+export async function runCommand(
+  command: string,
+  args: readonly string[],
+  { keepLines = 15, ...options }: RunOptions & { readonly keepLines?: number } = {},
+): Promise<string> {
+  const { code, stdout, output } = await runToEnd(command, args, options);
+  if (code !== 0)
+    throw new CommandError(`${command} ended with ${code === null ? 'a signal' : `code ${code}`}`, lastLines(output, keepLines));
+  return stdout.replace(/\n$/, '');
+}
+
+export const lastLines = (text: string, count: number): string => text.trimEnd().split('\n').slice(-count).join('\n');
+
+/** The path of a program, when it is on PATH. */
+export function findProgram(name: string, { PATH = '' }: NodeJS.ProcessEnv = process.env): string | undefined {
+  const folders = PATH.split(delimiter).filter(Boolean);
+  return folders.map((folder) => join(folder, name)).find((path) => existsSync(path));
+}
+
+/** What `<program> <arguments>` says its version is, and whether that is at least `oldest`. */
+export async function findVersion(
+  program: string,
+  oldest: readonly [major: number, minor: number],
+  { signal }: { readonly signal: AbortSignal },
+  args: readonly string[] = ['--version'],
+): Promise<{ text: string; usable: boolean }> {
+  const [text = 'of unknown version', major, minor] = /(\d+)\.(\d+)(?:\.\d+)*/.exec(await runCommand(program, args, { signal })) ?? [];
+  return { text, usable: Number(major) > oldest[0] || (Number(major) === oldest[0] && Number(minor) >= oldest[1]) };
+}
+
+/** Wraps a command so that the kernel ends it when we die, however we die (Linux; elsewhere it is left as it is). */
+export function dieWithParent(command: string, args: readonly string[]): [command: string, args: string[]] {
+  if (process.platform !== 'linux' || !existsSync(setpriv)) return [command, [...args]];
+  return [setpriv, ['--pdeathsig', 'SIGTERM', '--', command, ...args]];
+}
+
+/** Sends a signal; answers false when there is no such process that we may signal. */
+export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(pid, signal);
+  } catch (error) {
+    if (['ESRCH', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) return false;
+    throw error;
+  }
+}
+
+/** State (`Z`: dead, not yet reaped) and parent of a process; undefined when it is gone. */
+function readStat(pid: number): { state: string; parent: number } | undefined {
+  try {
+    const [state = '', parent] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+    return { state, parent: Number(parent) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** The process and everything below it, parents first (Linux: from /proc; elsewhere only the process itself). */
+export function processTree(root: number): number[] {
+  if (process.platform !== 'linux') return [root];
+  const pids = readdirSync('/proc').map(Number).filter(Boolean);
+  const parents = new Map(pids.map((pid) => [pid, readStat(pid)?.parent]));
+  const tree = [root];
+  for (const parent of tree) tree.push(...pids.filter((pid) => parents.get(pid) === parent));
+  return tree;
+}
+
+/** False when the process is gone, or dead and only waits to be reaped (in a container nobody may ever do that). */
+export function isAlive(pid: number): boolean {
+  if (process.platform !== 'linux') return sendSignal(pid, 0);
+  const stat = readStat(pid);
+  return stat !== undefined && stat.state !== 'Z';
+}

@@ -1,0 +1,177 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { appendFileSync, closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
+import { dieWithParent, isAlive, lastLines, processTree, sendSignal } from './run.ts';
+
+const readyMs = 60_000;
+const pollMs = 50;
+const stopMs = 20_000;
+const reportLines = 12;
+
+/** A process that is kept running: it can be stopped, really broken, and started again as it was. */
+export interface ServerProcess {
+  /** Starts it and resolves when it serves. */
+  start(signal?: AbortSignal): Promise<void>;
+  /** Asks it to end in good order and resolves when it is gone. */
+  stop(): Promise<void>;
+  /** SIGKILL to it and to all its children; resolves when they are gone. */
+  kill(): Promise<void>;
+  /** SIGSTOP: connections stay open and nothing answers. */
+  pause(): void;
+  /** SIGCONT. */
+  resume(): void;
+  /** Calls back when it ends although nobody asked it to, at once where it has already. */
+  onUnexpectedExit(listener: (report: string) => void): void;
+}
+
+/** A running Redis or MongoDB that tests can really break. Its port and its data stay the same over stop, kill and start. */
+export interface StackServer extends Omit<ServerProcess, 'pause' | 'resume'> {
+  /** Base URL without a database. */
+  readonly url: string;
+  /** What it is and why it was taken, for people. */
+  readonly source: string;
+  readonly port: number;
+  pause(): void | Promise<void>;
+  resume(): void | Promise<void>;
+  /** Ends it and throws away what the removal of `dataDir` does not: its container. */
+  remove?(): Promise<void>;
+}
+
+/** How a server is asked for. */
+export interface ServerOptions {
+  /** Taken when it is free. */
+  readonly preferredPort?: number | undefined;
+  /** Beside our own environment, for a server that is a program of this machine. */
+  readonly env?: NodeJS.ProcessEnv | undefined;
+}
+
+export interface ProcessDescription {
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly cwd?: string;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly logFile: string;
+  readonly stopSignal: NodeJS.Signals;
+  /** Throws while it does not serve yet. */
+  readonly checkReady: () => Promise<void>;
+  /** The process that takes signals, when it is not the command itself (PostgreSQL inside bubblewrap). */
+  readonly findServer?: (commandPid: number) => number | undefined;
+  /** For a process of ours, which has an IPC channel and ends with that channel: called with its messages and with each line that it prints. */
+  readonly ours?: { onMessage(message: unknown): void; onLine(line: string): void };
+}
+
+/** The log, and whatever the server makes, are for this user alone to read. */
+function spawnPrivately({ command, args, cwd, env = process.env, logFile, ours }: ProcessDescription): ChildProcess {
+  const before = process.umask(0o077);
+  const log = openSync(logFile, 'a');
+  try {
+    const options = { detached: true, cwd, env };
+    if (!ours) return spawn(...dieWithParent(command, args), { ...options, stdio: ['ignore', log, log] });
+    const child = spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
+    child.on('message', ours.onMessage);
+    for (const input of [child.stdout, child.stderr]) {
+      if (!input) continue;
+      createInterface({ input }).on('line', (line) => {
+        appendFileSync(logFile, `${line}\n`);
+        ours.onLine(line);
+      });
+    }
+    return child;
+  } finally {
+    closeSync(log);
+    process.umask(before);
+  }
+}
+
+export function createServerProcess(description: ProcessDescription): ServerProcess {
+  const { name, logFile } = description;
+  const listeners: ((report: string) => void)[] = [];
+  let child: ChildProcess | undefined;
+  /** Null while it runs, and where it was told to end. */
+  let unexpected: string | null = null;
+  let isExpected = true;
+
+  const report = (how: string) => `${name} ${how}:\n${lastLines(readFileSync(logFile, 'utf8'), reportLines)}`;
+  const running = () => (child !== undefined && child.exitCode === null && child.signalCode === null ? child : undefined);
+  const tell = (how: string) => {
+    if (isExpected) return;
+    unexpected = report(how);
+    for (const listener of listeners) listener(unexpected);
+  };
+  const signalAll = (signal: NodeJS.Signals) => {
+    const pids = child?.pid === undefined ? [] : processTree(child.pid);
+    for (const pid of pids) sendSignal(pid, signal);
+    return pids;
+  };
+
+  async function kill(): Promise<void> {
+    isExpected = true;
+    const killed = running();
+    if (!killed) return;
+    const closed = once(killed, 'close');
+    const pids = signalAll('SIGKILL');
+    await closed;
+    while (pids.some(isAlive)) await delay(10);
+  }
+
+  async function stop(): Promise<void> {
+    isExpected = true;
+    const stopped = running();
+    if (!stopped?.pid) return;
+    const closed = once(stopped, 'close');
+    sendSignal(description.findServer?.(stopped.pid) ?? stopped.pid, description.stopSignal);
+    signalAll('SIGCONT');
+    const deadline = setTimeout(() => void kill(), stopMs);
+    await closed;
+    clearTimeout(deadline);
+  }
+
+  async function untilReady(closed: Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
+    const deadline = Date.now() + readyMs;
+    for (;;) {
+      signal?.throwIfAborted();
+      if (!running()) {
+        await closed;
+        throw new Error(report('ended while it started'));
+      }
+      try {
+        return await description.checkReady();
+      } catch (error) {
+        if (Date.now() > deadline) throw new Error(report(`did not serve within ${readyMs / 1000} s (${(error as Error).message})`));
+        await delay(pollMs);
+      }
+    }
+  }
+
+  async function start(signal?: AbortSignal): Promise<void> {
+    mkdirSync(dirname(logFile), { recursive: true });
+    const started = spawnPrivately(description);
+    child = started;
+    [isExpected, unexpected] = [false, null];
+    const closed = new Promise((resolve) => started.once('close', resolve));
+    started.once('error', (error) => tell(`could not be started (${error.message})`));
+    started.once('close', (code, by) => tell(`ended with ${by ?? `code ${code}`}`));
+    try {
+      await untilReady(closed, signal);
+    } catch (error) {
+      await kill();
+      throw error;
+    }
+  }
+
+  return {
+    start,
+    stop,
+    kill,
+    pause: () => void signalAll('SIGSTOP'),
+    resume: () => void signalAll('SIGCONT'),
+    onUnexpectedExit: (listener) => {
+      listeners.push(listener);
+      if (unexpected !== null) listener(unexpected);
+    },
+  };
+}

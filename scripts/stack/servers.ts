@@ -1,0 +1,54 @@
+import { startComposeServer } from './compose.ts';
+import type { StackContext } from './context.ts';
+import { canInstallPackages } from './debian.ts';
+import { hasDocumentDb, startDocumentDb } from './documentdb.ts';
+import { startMongod } from './mongod.ts';
+import { StepError } from './progress.ts';
+import { installRedis, startRedisProgram } from './redis.ts';
+import { findProgram, findVersion } from './run.ts';
+import type { ServerOptions, StackServer } from './server-process.ts';
+import { startTestContainer } from './test-containers.ts';
+
+/**
+ * The order in which a machine is asked for Redis and MongoDB, after what the environment names (`startStack`): a container engine, the program
+ * on PATH, Debian's packages (docs/local-stack.md). Containers are those of compose for data that stays (`npm start`), and those of
+ * testcontainers for data that is thrown away.
+ *
+ * @throws StepError that names what would make one of them work
+ */
+export async function startRedis(context: StackContext, options: ServerOptions = {}): Promise<StackServer> {
+  const contained = await startContained(context, 'redis', options);
+  if (contained) return contained;
+  const found = await findOnPath(context, 'redis-server', [6, 2]);
+  if (found) return startRedisProgram(context, found.program, found.source, options);
+  if (!canInstallPackages()) throw nothingToBeHad('Redis', 'redis-server 6.2', 'REDIS_URL');
+  return startRedisProgram(context, await installRedis(context), "Redis of Debian's package redis-tools", options);
+}
+
+export async function startMongo(context: StackContext, options: ServerOptions = {}): Promise<StackServer> {
+  const contained = await startContained(context, 'mongodb', options);
+  if (contained) return contained;
+  const found = await findOnPath(context, 'mongod', [6, 0]);
+  if (found) return startMongod(context, found.program, found.source, options);
+  if (!canInstallPackages() && !hasDocumentDb(context)) throw nothingToBeHad('MongoDB', 'mongod 6', 'MONGODB_URL');
+  return startDocumentDb(context, options);
+}
+
+const startContained = (context: StackContext, name: 'redis' | 'mongodb', options: ServerOptions) =>
+  context.durable ? startComposeServer(context, name, options) : startTestContainer(context, name, options);
+
+async function findOnPath(context: StackContext, name: string, oldest: readonly [number, number]) {
+  const program = findProgram(name);
+  if (program === undefined) return undefined;
+  const { text, usable } = await findVersion(program, oldest, context);
+  if (usable) return { program, source: `${name} ${text}, found on PATH` };
+  context.progress.say(`  ${program} is ${text}; ${oldest.join('.')} or newer is needed`);
+  return undefined;
+}
+
+const nothingToBeHad = (title: string, program: string, setting: string): StepError =>
+  new StepError(
+    `Finding a ${title}`,
+    `no container engine answers, no ${program} or newer is on PATH, and packages cannot be installed here (no apt-get, or neither root nor sudo)`,
+    `set ${setting} to a running ${title}, or start Docker, or put ${program.split(' ')[0]} on PATH`,
+  );
