@@ -87,7 +87,7 @@ describe('assistant-hook', () => {
       tool_input: { file_path: path, content: '' },
     };
     writeFileSync(path, 'first');
-    expect(await hook(cwd, written)).toEqual({ code: 0, stdout: '', stderr: '' });
+    expect(await hook(cwd, written)).toMatchObject({ code: 0, stdout: '', stderr: '' });
     writeFileSync(path, 'second');
     const edited = { conversation_id: 'c', hook_event_name: 'afterFileEdit', file_path: path, workspace_roots: [cwd], edits: [] };
     expect(await hook(cwd, edited)).toMatchObject({ code: 0 });
