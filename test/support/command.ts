@@ -7,6 +7,8 @@ import { type Outcome, runToEnd } from '../../scripts/stack/run.ts';
 import { inherited } from './environment.ts';
 import { serviceToken } from './service.ts';
 
+export type CommandOutcome = Omit<Outcome, 'output'>;
+
 export interface CommandOptions {
   readonly cwd: string;
   readonly env?: Readonly<Record<string, string>>;
@@ -15,11 +17,14 @@ export interface CommandOptions {
 }
 
 /** Runs `qstamp` as its users do, and waits for its end. */
-export const runCommand = (args: readonly string[], { cwd, env = {}, onStart }: CommandOptions): Promise<Outcome> =>
-  runToEnd(process.execPath, [join(checkoutDir, 'bin/qstamp.mjs'), ...args], { cwd, env: { ...inherited, ...env }, onStart });
+export async function runCommand(args: readonly string[], { cwd, env = {}, onStart }: CommandOptions): Promise<CommandOutcome> {
+  const command = [join(checkoutDir, 'bin/qstamp.mjs'), ...args];
+  const { code, stdout, stderr } = await runToEnd(process.execPath, command, { cwd, env: { ...inherited, ...env }, onStart });
+  return { code, stdout, stderr };
+}
 
 /** The results of a command with `--json`. */
-export const jsonLines = ({ stdout }: Pick<Outcome, 'stdout'>): Record<string, unknown>[] =>
+export const jsonLines = ({ stdout }: Pick<CommandOutcome, 'stdout'>): Record<string, unknown>[] =>
   stdout
     .split('\n')
     .filter((line) => line !== '')
