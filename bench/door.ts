@@ -10,10 +10,9 @@ import { startStack } from '../scripts/stack/stack.ts';
 import { encodeRequest } from '../src/shared/rfc3161/index.ts';
 import { pem } from '../src/tsa/certificate.ts';
 import { createPki } from '../src/tsa/pki.ts';
-import { cpuSecondsBelow } from './cpu-time.ts';
 import { type LoadResult, load } from './load.ts';
 import { median } from './median.ts';
-import { type RunningProcesses, startProcesses, startProgram } from './processes.ts';
+import { cpuSecondsBelow, type RunningProcesses, startProcesses, startProgram } from './processes.ts';
 
 /**
  * `npm run bench -- door`: the RFC 3161 door with a P-256 key of its own, which verifies and stores what it issues, beside sigstore's own

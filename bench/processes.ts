@@ -1,6 +1,8 @@
-import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { processTree } from '../scripts/stack/run.ts';
 
 export interface RunningProcesses {
   /** What the last one says of where it listens; empty if it does not. */
@@ -13,41 +15,74 @@ export interface RunningProcesses {
 /** The worker and the API as they are. */
 export const ours = ['src/workers/main.ts', 'src/api/main.ts'];
 
-/** Runs a program of somebody else; ended by SIGTERM. */
+/** Ends a process by SIGTERM, and resolves when it is gone. */
+export async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  child.kill('SIGTERM');
+  await exited;
+}
+
+/** Runs a program of somebody else. */
 export function startProgram(program: string, args: readonly string[]): { stop(): Promise<void> } {
   const child = spawn(program, args, { stdio: 'ignore' });
+  return { stop: () => end(child) };
+}
+
+export interface ScriptOptions {
+  readonly env?: NodeJS.ProcessEnv;
+  /** The folder of another checkout. */
+  readonly cwd?: string;
+  /** Where its log goes. */
+  readonly stdout?: 'inherit' | 'ignore';
+}
+
+/** Runs a script in a process of its own until it says that it is ready; answers what it says. */
+export async function startScript(
+  script: string,
+  args: readonly string[] = [],
+  { env = process.env, cwd = process.cwd(), stdout = 'inherit' }: ScriptOptions = {},
+): Promise<{ child: ChildProcess; url: string }> {
+  const child = spawn(process.execPath, [resolve(cwd, script), ...args], { env, cwd, stdio: ['ignore', stdout, 'inherit', 'ipc'] });
+  const [message] = (await Promise.race([
+    once(child, 'message'),
+    once(child, 'exit').then(([code]) => Promise.reject(new Error(`${script} ended with ${code}`))),
+  ])) as [{ url?: string }];
+  return { child, url: message.url ?? '' };
+}
+
+/** Runs scripts one after the other, each when the one before says that it is ready. */
+export async function startProcesses(
+  scripts: readonly string[],
+  env: NodeJS.ProcessEnv,
+  options: Omit<ScriptOptions, 'env'> = {},
+): Promise<RunningProcesses> {
+  const started: Awaited<ReturnType<typeof startScript>>[] = [];
+  for (const script of scripts) started.push(await startScript(script, [], { ...options, env }));
   return {
+    url: started.at(-1)?.url ?? '',
+    pids: started.flatMap(({ child }) => child.pid ?? []),
     stop: async () => {
-      const exited = once(child, 'exit');
-      child.kill('SIGTERM');
-      await exited;
+      for (const { child } of started.toReversed()) await end(child);
     },
   };
 }
 
-/** Runs scripts one after the other, each when the one before says that it is ready; `cwd`: those of another checkout. */
-export async function startProcesses(
-  scripts: readonly string[],
-  environment: NodeJS.ProcessEnv,
-  cwd = process.cwd(),
-): Promise<RunningProcesses> {
-  const children: ChildProcess[] = [];
-  let url = '';
-  for (const script of scripts) {
-    const child = fork(resolve(cwd, script), { env: environment, execArgv: [], cwd });
-    const [message] = (await once(child, 'message')) as [{ url?: string }];
-    children.push(child);
-    url = message.url ?? '';
+/** The clock tick of Linux's /proc/…/stat: sysconf(_SC_CLK_TCK), 100 on every architecture that Node runs on. */
+const ticksPerSecond = 100;
+
+/** Seconds of CPU that a process has used, with those of its children that have ended (proc(5)); NaN where there is none. */
+export function cpuSecondsOf(pid: number): number {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+    return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / ticksPerSecond;
+  } catch {
+    return Number.NaN;
   }
-  return {
-    url,
-    pids: children.flatMap(({ pid }) => pid ?? []),
-    stop: async () => {
-      for (const child of children.toReversed()) {
-        const exited = once(child, 'exit');
-        child.kill('SIGTERM');
-        await exited;
-      }
-    },
-  };
 }
+
+/** Seconds of CPU that all processes below this one have used. Unlike a rate it hardly depends on what else runs on the machine. */
+export const cpuSecondsBelow = (): number =>
+  processTree(process.pid)
+    .slice(1)
+    .reduce((sum, pid) => sum + (cpuSecondsOf(pid) || 0), 0);

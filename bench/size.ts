@@ -5,7 +5,7 @@ import { withStack } from '../scripts/stack/stack.ts';
 import { createLogger } from '../src/shared/runtime/log.ts';
 import { openStore } from '../src/shared/store/store.ts';
 import { median } from './median.ts';
-import { startProcesses } from './processes.ts';
+import { ours, startProcesses } from './processes.ts';
 import { type Call, callsWith, type Target } from './size/calls.ts';
 import { fill } from './size/fill.ts';
 
@@ -74,7 +74,7 @@ await withStack(
         RATE_AGENT_PER_MINUTE: '0',
       };
       const limits = { SMTP_URL: mail.url, RATE_VERIFY_PER_MINUTE: '0', PORT: '0', LOG_LEVEL: 'error', MASTER_KEY: masterKey };
-      const running = await startProcesses(['src/workers/main.ts', 'src/api/main.ts'], {
+      const running = await startProcesses(ours, {
         ...process.env,
         ...settings,
         ...limits,

@@ -1,8 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { newMasterKey } from '../../scripts/stack/master-key.ts';
 import { type Stack, withStack } from '../../scripts/stack/stack.ts';
+import { end, ours, startProcesses, startScript } from '../processes.ts';
 
 export const serviceToken = 'token-of-the-attacked';
 
@@ -13,38 +12,21 @@ export interface ServiceUnderAttack {
   memoryMb(): number;
 }
 
-async function startNode(script: string, args: string[], env: NodeJS.ProcessEnv): Promise<{ child: ChildProcess; url: string }> {
-  const child = spawn(process.execPath, [script, ...args], { env, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
-  const [message] = (await Promise.race([
-    once(child, 'message'),
-    once(child, 'exit').then(([code]) => Promise.reject(new Error(`${script} ended with ${code}`))),
-  ])) as [{ url?: string }];
-  return { child, url: message.url ?? '' };
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const exited = once(child, 'exit');
-  child.kill('SIGTERM');
-  await exited;
-}
-
 /** Runs one API and one worker, in processes of their own and with default settings, on servers that the attack may break. */
 export function withServiceUnderAttack(run: (service: ServiceUnderAttack) => Promise<void>): Promise<void> {
   return withStack(AbortSignal.timeout(10 * 60_000), async ({ redisUrl, mongoUrl, servers }) => {
     const settings = { REDIS_URL: redisUrl, MONGODB_URL: mongoUrl, MASTER_KEY: newMasterKey(), SERVICE_TOKENS: `attacked:${serviceToken}` };
     const env = { ...process.env, PORT: '0', ...settings };
-    const worker = await startNode('src/workers/main.ts', [], env);
-    const api = await startNode('src/api/main.ts', [], env);
+    const { url, pids, stop } = await startProcesses(ours, env, { stdout: 'ignore' });
     try {
       await run({
-        url: api.url,
+        url,
         servers,
-        memoryMb: () => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${api.child.pid}/status`, 'utf8'))?.[1]) / 1_000,
+        memoryMb: () => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pids.at(-1)}/status`, 'utf8'))?.[1]) / 1_000,
       });
     } finally {
       await servers.redis?.resume();
-      await Promise.all([end(api.child), end(worker.child)]);
+      await stop();
     }
   });
 }
@@ -54,7 +36,7 @@ export function withServiceUnderAttack(run: (service: ServiceUnderAttack) => Pro
  * how many answers it got, where it counts them.
  */
 export async function startAttacker(script: string, ...args: string[]): Promise<{ stop(): Promise<number> }> {
-  const { child } = await startNode(script, args, process.env);
+  const { child } = await startScript(script, args);
   let answers = 0;
   child.on('message', (message: { answers?: number }) => (answers = message.answers ?? answers));
   return {

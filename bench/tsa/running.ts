@@ -1,9 +1,9 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Db, MongoClient } from 'mongodb';
 import { newMasterKey } from '../../scripts/stack/master-key.ts';
-import { type RunningProcesses, startProcesses } from '../processes.ts';
+import { cpuSecondsOf, ours, type RunningProcesses, startProcesses } from '../processes.ts';
 
 /** Whom stamps are made by. */
 export interface Contender {
@@ -64,12 +64,6 @@ export interface RunningService extends RunningProcesses {
   readonly cpuSeconds: () => { readonly worker: number; readonly api: number };
 }
 
-/** Ticks of a hundredth of a second, in user and system mode (proc(5)). */
-function cpuSecondsOf(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-  return (Number(fields[11]) + Number(fields[12])) / 100;
-}
-
 /** Bytes of a collection, with its indexes. */
 export async function sizeOf(db: Db, name: string): Promise<number> {
   const stats: { storageSize?: number; totalIndexSize?: number } = await db.command({ collStats: name }).catch(() => ({}));
@@ -91,7 +85,7 @@ export async function startService({ redisUrl, mongoUrl }: Servers, settings: No
     MASTER_KEY: newMasterKey(),
   };
   const limits = { RATE_VERIFY_PER_MINUTE: '0' };
-  const running = await startProcesses(['src/workers/main.ts', 'src/api/main.ts'], { ...environment, ...limits, ...settings });
+  const running = await startProcesses(ours, { ...environment, ...limits, ...settings });
   const client = await MongoClient.connect(mongo.href, { retryWrites: false });
   const db = client.db(mongo.pathname.slice(1));
   return {

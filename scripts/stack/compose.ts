@@ -90,19 +90,12 @@ function projectOf(dataDir: string): string {
   return project;
 }
 
-/** How a server is reached, and where its container keeps the password of the service. */
-const reached = {
-  redis: {
-    portVariable: 'START_REDIS_PORT',
-    passwordFile: '/run/redis/password',
-    urlAt: (port: number, password: string) => `redis://:${password}@127.0.0.1:${port}`,
-  },
-  mongodb: {
-    portVariable: 'START_MONGODB_PORT',
-    passwordFile: '/run/mongodb/service-password',
-    urlAt: (port: number, password: string) =>
-      `mongodb://qstamp:${password}@127.0.0.1:${port}/qstamp?directConnection=true&authSource=admin`,
-  },
+/** Where its container keeps the password of the service. */
+const passwordFiles = { redis: '/run/redis/password', mongodb: '/run/mongodb/service-password' } as const;
+const urls = {
+  redis: (port: number, password: string) => `redis://:${password}@127.0.0.1:${port}`,
+  mongodb: (port: number, password: string) =>
+    `mongodb://qstamp:${password}@127.0.0.1:${port}/qstamp?directConnection=true&authSource=admin`,
 } as const;
 
 /**
@@ -136,10 +129,9 @@ export async function startComposeServer(
     return undefined;
   }
   const [program = '', ...before] = command;
-  const { portVariable, passwordFile, urlAt } = reached[name];
   const port = await findFreePort(options.preferredPort);
   const args = [...before, '--project-name', projectOf(dataDir), '--file', 'docker-compose.yml', '--file', 'deploy/npm-start.yml'];
-  const place = { cwd: checkoutDir, env: { ...process.env, [portVariable]: String(port) } };
+  const place = { cwd: checkoutDir, env: { ...process.env, [`START_${name.toUpperCase()}_PORT`]: String(port) } };
   const compose = (words: readonly string[], until?: AbortSignal) => runCommand(program, [...args, ...words], { ...place, signal: until });
   const control = async (verb: string) => void (await compose([verb, name]));
   const server = createServerProcess({
@@ -165,7 +157,7 @@ export async function startComposeServer(
       // Makes the passwords, where the volumes have none yet.
       await compose(['run', '--rm', '--no-deps', '-T', 'secrets'], signal);
       await server.start(signal);
-      return await compose(['exec', '-T', name, 'cat', passwordFile], signal);
+      return await compose(['exec', '-T', name, 'cat', passwordFiles[name]], signal);
     } catch (error) {
       await stop();
       signal.throwIfAborted();
@@ -173,7 +165,7 @@ export async function startComposeServer(
       throw new StepError(title, (error as Error).message, remedy, error);
     }
   });
-  const url = urlAt(port, password);
+  const url = urls[name](port, password);
   writeFileSync(join(dataDir, `${name}-url`), `${url}\n`, { mode: 0o600 });
   return {
     ...server,

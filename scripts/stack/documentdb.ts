@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -89,16 +89,8 @@ max_worker_processes = 16
 max_connections = 200
 `;
 
-interface PostgresPlace {
-  readonly tree: string;
-  /** Holds the data directory `pg`. */
-  readonly folder: string;
-  readonly logFile: string;
-  readonly port: number;
-  readonly durable: boolean;
-}
-
-function createPostgres({ tree, folder, logFile, port, durable }: PostgresPlace): ServerProcess {
+/** PostgreSQL in the tree, with its data in `<folder>/pg`. */
+function createPostgres(tree: string, folder: string, logFile: string, port: number, durable: boolean): ServerProcess {
   // With the planner one index serves filter, order and count. Here, and not in the file, so that older data directories have it too.
   const settings = [`port=${port}`, 'documentdb.enableCompositeIndexPlanner=on', ...(durable ? [] : ['fsync=off'])];
   const command = [`${programs}/postgres`, '-D', '/data/pg', ...settings.flatMap((setting) => ['-c', setting])];
@@ -146,7 +138,7 @@ export const findTemplate = (context: StackContext, tree: string): Promise<strin
     }
     await appendFile(join(place, 'pg', 'postgresql.conf'), configuration);
     const port = await findFreePort();
-    const postgres = createPostgres({ tree, folder: place, logFile: join(place, 'postgres.log'), port, durable: false });
+    const postgres = createPostgres(tree, place, join(place, 'postgres.log'), port, false);
     await postgres.start(signal);
     try {
       const psql = ['-h', '127.0.0.1', '-p', String(port), '-U', 'postgres', '-v', 'ON_ERROR_STOP=1', '-c'];
@@ -170,10 +162,9 @@ async function preparePostgres(context: StackContext): Promise<{ postgres: Serve
     renameSync(partial, join(folder, 'pg'));
   }
   const port = await findFreePort();
-  return { postgres: createPostgres({ tree, folder, logFile: join(dataDir, 'logs', 'postgres.log'), port, durable }), port };
+  return { postgres: createPostgres(tree, folder, join(dataDir, 'logs', 'postgres.log'), port, durable), port };
 }
 
-const moduleFiles = ['go.mod', 'go.sum', 'main.go'];
 const moduleDir = join(import.meta.dirname, 'gateway');
 /** From this version on Go fetches by itself the toolchain that go.mod asks for. */
 const oldestGo = [1, 21] as const;
@@ -188,9 +179,6 @@ const goSettings = (folder: string) => ({
   CGO_ENABLED: '0',
 });
 
-/** What may be set on a machine that reaches modules through a proxy. */
-const passedOn = ['GOPROXY', 'GOSUMDB', 'GONOSUMDB', 'GOPRIVATE', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY'];
-
 type Go = (...args: readonly string[]) => Promise<string>;
 
 /** Go of this machine when it is new enough, else Go of the same Debian as PostgreSQL's tree; it runs in `<work>/module`. */
@@ -202,12 +190,10 @@ async function findGo(context: StackContext, work: string): Promise<Go> {
     return (...args) => runCommand(program, args, { signal, cwd: join(work, 'module'), env });
   }
   await makeTree(context, work, ['golang-go', 'ca-certificates'], 'Unpacking Go, which this machine lacks (mmdebstrap)');
-  const given = passedOn.flatMap((name) => (process.env[name] ? [`${name}=${process.env[name]}`] : []));
-  const own = Object.entries({ ...goSettings('/data'), HOME: '/data' }).map(([name, value]) => `${name}=${value}`);
   const network = ['/etc/resolv.conf', '/etc/hosts', '/etc/ssl/certs'].flatMap((path) => ['--ro-bind-try', path, path]);
-  const inside = insideTree(join(work, 'root'), 'nobody', work, network);
-  const env = ['/usr/bin/env', '--chdir=/data/module', ...given, ...own];
-  return (...args) => runCommand('bwrap', [...inside, '--', ...env, '/usr/bin/go', ...args], { signal });
+  const inside = insideTree(join(work, 'root'), 'nobody', work, [...network, '--chdir', '/data/module', '--', '/usr/bin/go']);
+  const env = { ...process.env, ...goSettings('/data'), HOME: '/data' };
+  return (...args) => runCommand('bwrap', [...inside, ...args], { signal, env });
 }
 
 /** The gateway's program, built once from our Go module; `build` runs Go in the module's folder. */
@@ -221,8 +207,7 @@ export async function buildGateway(
   const folder = await cached(context, name, key, async (place) => {
     const work = join(place, 'work');
     const module = join(work, 'module');
-    mkdirSync(module, { recursive: true });
-    for (const file of moduleFiles) copyFileSync(join(moduleDir, file), join(module, file));
+    cpSync(moduleDir, module, { recursive: true });
     const go = await findGo(context, work);
     await context.progress
       .step(title, () => build(go, module))
@@ -237,7 +222,7 @@ export async function buildGateway(
   return join(folder, 'gateway');
 }
 
-export const gatewayRecipe = (): string[] => moduleFiles.map((file) => readFileSync(join(moduleDir, file), 'utf8'));
+export const gatewayRecipe = (): string[] => readdirSync(moduleDir).map((file) => readFileSync(join(moduleDir, file), 'utf8'));
 export const goBuild = ['build', '-trimpath', '-ldflags=-s -w', '-o', 'gateway'];
 
 export const findGateway = (context: StackContext): Promise<string> =>
