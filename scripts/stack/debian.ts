@@ -1,9 +1,8 @@
 import { existsSync, globSync, mkdirSync, readFileSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { StackContext } from './context.ts';
 import { StepError } from './progress.ts';
-import { CommandError, findProgram, type RunOptions, runCommand } from './run.ts';
+import { CommandError, findProgram, type RunOptions, runCommand, runToEnd } from './run.ts';
 
 const isRoot = () => process.getuid?.() === 0;
 
@@ -14,18 +13,15 @@ export const canInstallPackages = (): boolean => findProgram('apt-get') !== unde
 function runAsRoot(command: string, args: readonly string[], options: RunOptions): Promise<string> {
   if (isRoot()) return runCommand(command, args, options);
   return process.stdin.isTTY
-    ? runCommand('sudo', [command, ...args], { ...options, terminal: 'all' })
+    ? runCommand('sudo', [command, ...args], { ...options, terminal: 'input' })
     : runCommand('sudo', ['-n', command, ...args], options);
 }
 
-/** Removes a folder that root may have filled. */
+/** Removes a folder that root may have filled, and never what another file system has below it. */
 export async function removeTree(folder: string): Promise<void> {
-  try {
-    await rm(folder, { recursive: true, force: true });
-  } catch (error) {
-    if (isRoot()) throw error;
-    await runAsRoot('rm', ['-rf', '--one-file-system', '--', folder], {});
-  }
+  const args = ['-rf', ...(process.platform === 'linux' ? ['--one-file-system'] : []), '--', folder];
+  const { code } = await runToEnd('rm', args);
+  if (code !== 0) await runAsRoot('rm', args, {});
 }
 
 /**

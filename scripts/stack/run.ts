@@ -24,8 +24,8 @@ export interface RunOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** What the command reads from its standard input. */
   readonly input?: string;
-  /** `output`: the command prints to our terminal. `all`: it also asks there, for a password. */
-  readonly terminal?: 'output' | 'all';
+  /** `output`: the command prints to our terminal. `input`: it may ask there, for a password. */
+  readonly terminal?: 'output' | 'input';
   /** An abort asks the command alone to end (SIGINT), and waits for it: dpkg must not be cut off while it writes. */
   readonly endsGently?: boolean;
   /** Called with each line of stdout and stderr. */
@@ -50,13 +50,13 @@ export interface Outcome {
 export async function runToEnd(command: string, args: readonly string[], options: RunOptions = {}): Promise<Outcome> {
   const { signal, input, terminal, endsGently = false, onLine } = options;
   signal?.throwIfAborted();
-  const stdin = terminal === 'all' ? 'inherit' : input === undefined ? 'ignore' : 'pipe';
+  const stdin = terminal === 'input' ? 'inherit' : input === undefined ? 'ignore' : 'pipe';
   const out = terminal === 'output' ? 'inherit' : 'pipe';
   const child = spawn(...dieWithParent(command, args), {
     cwd: options.cwd,
     env: options.env ?? process.env,
     // A command that asks at the terminal must stay in the group that the terminal belongs to.
-    detached: terminal !== 'all',
+    detached: terminal !== 'input',
     stdio: [stdin, out, out],
   });
   child.stdin?.on('error', () => undefined).end(input);
@@ -72,7 +72,7 @@ export async function runToEnd(command: string, args: readonly string[], options
   let killer: NodeJS.Timeout | undefined;
   const stop = () => {
     if (pid === undefined) return;
-    if (endsGently || terminal === 'all') return void sendSignal(pid, 'SIGINT');
+    if (endsGently || terminal === 'input') return void sendSignal(pid, 'SIGINT');
     sendSignal(-pid, 'SIGTERM');
     killer = setTimeout(() => sendSignal(-pid, 'SIGKILL'), patienceMs);
   };
