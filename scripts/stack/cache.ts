@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, renameSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StackContext } from './context.ts';
 import { removeTree } from './debian.ts';
@@ -24,16 +24,17 @@ export async function cached(
   const place = join(cacheDir, `${name}-${key}`);
   if (existsSync(place)) return place;
   for (const entry of readdirSync(cacheDir)) {
-    const [, maker] = /\.partial-(\d+)$/.exec(entry) ?? [];
+    const [, maker] = /\.partial-(\d+)-/.exec(entry) ?? [];
     if (maker !== undefined && !isAlive(Number(maker))) await removeTree(join(cacheDir, entry));
   }
-  const partial = `${place}.partial-${process.pid}`;
-  mkdirSync(partial);
+  const partial = mkdtempSync(`${place}.partial-${process.pid}-`);
   try {
     await make(partial);
-    if (!existsSync(place)) renameSync(partial, place);
-  } finally {
+    renameSync(partial, place);
+  } catch (error) {
     await removeTree(partial);
+    // Another start was first.
+    if (!existsSync(place)) throw error;
   }
   return place;
 }

@@ -1,8 +1,9 @@
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { cached } from '../../../scripts/stack/cache.ts';
 import { answersAsEngine, composeHealthCheck, composeImage, engineAnswers, findCompose } from '../../../scripts/stack/compose.ts';
 import { createTemporaryContext, type StackContext } from '../../../scripts/stack/context.ts';
 import { findMirror } from '../../../scripts/stack/debian.ts';
@@ -135,6 +136,25 @@ test('way 3: a program counts from the version on that we need', async () => {
 test('way 5: where nothing is to be had, the error names the three ways', async () => {
   await expect(startRedis(context)).rejects.toThrow(/set REDIS_URL .*start Docker.*redis-server on PATH/);
   await expect(startMongo(context)).rejects.toThrow(/set MONGODB_URL .*start Docker.*mongod on PATH/);
+});
+
+test('a cached thing that two starts make at once is what the first has made, and nothing half-made is left', async () => {
+  process.env.PATH = path;
+  const own = { ...context, cacheDir: join(context.dataDir, 'cache') };
+  mkdirSync(join(own.cacheDir, 'thing-key.partial-999999999-gone'), { recursive: true });
+  const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const make = (name: string, waits: Promise<void>) =>
+    cached(own, 'thing', 'key', async (folder) => {
+      await waits;
+      writeFileSync(join(folder, 'made-by'), name);
+    });
+  const [one, two] = [make('one', first.promise), make('two', second.promise)];
+  second.resolve();
+  await two;
+  first.resolve();
+  expect(await one).toBe(await two);
+  expect(readFileSync(join(await one, 'made-by'), 'utf8')).toBe('two');
+  expect(readdirSync(own.cacheDir)).toEqual(['thing-key']);
 });
 
 test("the mirror is that of the machine's own apt", () => {
