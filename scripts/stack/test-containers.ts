@@ -93,12 +93,14 @@ export async function startTestContainer(
   const resume = async () => {
     if ((await container.inspect()).State.Paused) await container.unpause();
   };
-  /** Podman stops and kills no container that is paused. */
+  /** Podman stops and kills no container that is paused. A signal to its process before it goes on has it do nothing more. */
   const end = async (how: 'stop' | 'kill') => {
     isExpected = true;
-    await resume();
-    if (!(await container.inspect()).State.Running) return;
-    await container[how]();
+    const { Paused, Pid, Running } = (await container.inspect()).State;
+    if (!Running && !Paused) return;
+    if (Paused && how === 'kill') process.kill(Pid, 'SIGKILL');
+    if (Paused) await container.unpause();
+    if (!Paused || how === 'stop') await container[how]();
     await container.wait();
   };
   try {
