@@ -35,7 +35,7 @@ export const mistakes: readonly Trial[] = [
     title: 'no secret file',
     limitSeconds: 120,
     run: (deployment) =>
-      expectRefused(deployment, { SERVICE_TOKENS_FILE: '/config/nothing' }, /^SERVICE_TOKENS_FILE: got "\/config\/nothing"/),
+      expectRefused(deployment, { SERVICE_TOKENS_FILE: '/config/nothing' }, /^qstamp: SERVICE_TOKENS_FILE: got "\/config\/nothing"/),
   },
   {
     title: 'a providers file that is not there',
@@ -44,7 +44,7 @@ export const mistakes: readonly Trial[] = [
       expectRefused(
         deployment,
         { TSP: 'file', TSP_PROVIDERS_FILE: '/config/providers.json' },
-        /^TSP_PROVIDERS_FILE: \/config\/providers\.json/,
+        /^qstamp: TSP_PROVIDERS_FILE: \/config\/providers\.json/,
       ),
   },
   {
@@ -55,7 +55,7 @@ export const mistakes: readonly Trial[] = [
       const { port } = new URL(deployment.url);
       await new Promise<void>((resolve) => other.listen(Number(port), '127.0.0.1', resolve));
       try {
-        return await expectRefused(deployment, {}, /^PORT: got "\d+", which another process listens on/);
+        return await expectRefused(deployment, {}, /^qstamp: PORT: got "\d+", which another process listens on/);
       } finally {
         other.close();
       }
