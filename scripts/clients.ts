@@ -6,9 +6,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { clientFiles } from './clients/files.ts';
 import { staleModules, writeSyncHalf } from './clients/python-halves.ts';
-import { checkoutDir } from './stack/context.ts';
+import { checkoutDir, createTemporaryContext } from './stack/context.ts';
 import { runScript } from './stack/interrupt.ts';
-import { createTemporaryContext } from './stack/stack.ts';
 
 await runScript(async (signal) => {
   for (const [path, content] of clientFiles()) writeFileSync(join(checkoutDir, path), content);

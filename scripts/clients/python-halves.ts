@@ -6,10 +6,10 @@
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { findProgram } from '../stack/administrator.ts';
+
 import { cached, recipeKey } from '../stack/cache.ts';
 import { checkoutDir, type StackContext } from '../stack/context.ts';
-import { CommandError, runCommand } from '../stack/run-command.ts';
+import { CommandError, findProgram, runCommand } from '../stack/run.ts';
 
 const packages = ['unasync==0.6.0', 'tokenize-rt==6.2.0'];
 

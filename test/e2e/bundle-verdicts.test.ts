@@ -1,22 +1,41 @@
 import { X509Certificate } from 'node:crypto';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { verify } from '../../src/cli/commands/verify.ts';
+import { pem } from '../../src/tsa/certificate.ts';
 import { anchorForgeries, replacedLater, resealed, sealForgeries } from '../support/bundle-forgeries.ts';
 import { type Bundle, type BundleLab, runScript, startBundleLab, withSums, zipped } from '../support/bundle-lab.ts';
 import { manipulations } from '../support/bundle-manipulations.ts';
+import { launchChromium } from '../support/chromium.ts';
 import { folderWith } from '../support/cli-in-process.ts';
 import { jsonLines } from '../support/command.ts';
-import { createTsaLab } from '../support/tsa-lab.ts';
+import { revocationLists } from '../support/tsa-faults-chain.ts';
+import { createTsaLab, DAY_MS, LAB_NOW_MS } from '../support/tsa-lab.ts';
+import { startTsa } from '../support/tsa-service.ts';
 
-/** One bundle, three judges that nobody of us needs to run: `verify.py`, the command, and the page /verify. They say the same. */
+/** One bundle and three judges: `verify.py`, the command, and the page /verify in a browser. They say the same. */
 
 const ends: (() => void | Promise<void>)[] = [];
 const tsaLab = createTsaLab();
+/** Its TSA is that of the other laboratory, as is everything else, but its certificates were revoked. */
+const revokedLab = createTsaLab();
 let lab: BundleLab;
+let page: Page;
 let good: Bundle;
 let other: Bundle;
 beforeAll(async () => {
-  lab = await startBundleLab((close) => void ends.push(close));
+  const tsa = await startTsa({ onEnd: (close) => void ends.push(close) });
+  // The service trusts the roots of the laboratories, too, and knows what was revoked in one of them.
+  const rootPem = [tsa, tsaLab, revokedLab].map(({ pki }) => pki.rootPem).join('');
+  const crl = Buffer.from(
+    revocationLists(revokedLab, LAB_NOW_MS - DAY_MS, { signer: true, intermediate: true })
+      .map((list) => pem('X509 CRL', list))
+      .join(''),
+  );
+  lab = await startBundleLab((close) => void ends.push(close), { crl }, { ...tsa, pki: { ...tsa.pki, rootPem } });
+  const browser = await launchChromium();
+  ends.push(() => browser.close());
+  page = await browser.newPage();
   [good, other] = (await Promise.all([lab.completed(['a', 'b', 'c'], 'do it'), lab.completed(['x', 'y', 'z'])])).map(
     ({ files }) => files,
   ) as [Bundle, Bundle];
@@ -25,48 +44,69 @@ afterAll(async () => {
   for (const end of ends.reverse()) await end();
 });
 
+/** The verdict that the page /verify shows, and its words. */
+async function judgedByPage(zip: Buffer, files: Readonly<Record<string, string>> = {}) {
+  await page.goto(`${lab.service.url}/verify`);
+  const given = Object.entries({ 'bundle.zip': zip, ...files }).map(([name, content]) => ({
+    name,
+    mimeType: 'application/octet-stream',
+    buffer: Buffer.from(content),
+  }));
+  await page.setInputFiles('#file', given);
+  const verdict = page.locator('#answer #verdict');
+  await verdict.waitFor();
+  const names = { proved: 'valid', refused: 'not_valid', not_proved: 'not_proved' };
+  const shown = /verdict-(proved|refused|not_proved)/.exec((await verdict.getAttribute('class')) ?? '')?.[1] as keyof typeof names;
+  return { verdict: names[shown], text: await page.innerText('main') };
+}
+
 /** What each of them says to a reader who trusts this root alone. */
-async function judged(bundle: Bundle, rootPem: string) {
+async function judged(bundle: Bundle, rootPem = lab.tsa.pki.rootPem) {
   const script = await runScript(new Map([...bundle, ['../root.pem', Buffer.from(rootPem)]]), ['--ca', 'root.pem']);
-  const { run } = folderWith([verify], { 'bundle.zip': await zipped(bundle), 'root.pem': rootPem });
+  const zip = await zipped(bundle);
+  const { run } = folderWith([verify], { 'bundle.zip': zip, 'root.pem': rootPem });
   const [command] = jsonLines(await run(['verify', '--json', '--ca', 'root.pem', 'bundle.zip']));
-  return { script, command: command! };
+  return { script, command: command!, page: await judgedByPage(zip) };
 }
 
 describe('W22: a good bundle holds', () => {
   test.each([0, 1, 7, 130])('of %i outputs', async (count) => {
     const { files } = await lab.completed(Array.from({ length: count }, (_, index) => `output ${index}`));
-    const { script, command } = await judged(files, lab.tsa.pki.rootPem);
+    const { script, command, page } = await judged(files);
     expect(script).toMatchObject({
       code: 0,
       output: expect.stringMatching(/\nHOLDS: these \d+ outputs, in this order, existed at 20\S+Z\n$/),
     });
     expect(command).toMatchObject({ verdict: 'valid', claimed: { output_count: count } });
+    expect(page.verdict).toBe('valid');
   });
 
   test('whose seals the laboratory of the forgeries made', async () => {
-    const { script, command } = await judged(resealed(good, tsaLab, { make: ({ specimen }) => specimen() }), tsaLab.pki.rootPem);
-    expect([script.code, command.verdict]).toEqual([0, 'valid']);
+    const { script, command, page } = await judged(resealed(good, tsaLab, { make: ({ specimen }) => specimen() }), tsaLab.pki.rootPem);
+    expect([script.code, command.verdict, page.verdict]).toEqual([0, 'valid', 'valid']);
   });
 });
 
 describe('W22: nobody is fooled', () => {
   test.each(manipulations)('where %s', async (_what, reason, says, bend) => {
-    const { script, command } = await judged(bend(good, other), lab.tsa.pki.rootPem);
+    const { script, command, page } = await judged(bend(good, other));
     expect(command).toMatchObject({ verdict: 'not_valid', reason: expect.stringMatching(new RegExp(`^${reason}`)) });
     expect(script).toMatchObject({ code: 1, output: expect.stringMatching(says) });
     expect(script.output).toMatch(/^[ -~\n]*DOES NOT HOLD: [ -~]*\n$/);
+    expect(page.verdict).toBe('not_valid');
   });
 
   test.each(sealForgeries)('by a signer: $name', async (forgery) => {
-    const { script, command } = await judged(resealed(good, tsaLab, forgery), tsaLab.pki.rootPem);
-    expect(command.reason).toMatch(new RegExp(`^${forgery.code}|^certificate_not_valid_at_gen_time`));
-    expect(script).toMatchObject({ code: 1, output: expect.stringMatching(/\nDOES NOT HOLD: [^\n]*\n$/) });
+    const maker = forgery.code === 'certificate_revoked' ? revokedLab : tsaLab;
+    const { script, command, page } = await judged(resealed(good, maker, forgery), maker.pki.rootPem);
+    expect(command.reason).toMatch(new RegExp(`^${forgery.code}`));
+    expect(script).toMatchObject({ code: 1, output: expect.stringMatching(/^[ -~\n]*\nDOES NOT HOLD: [ -~]*\n$/) });
+    expect(page).toMatchObject({ verdict: 'not_valid', text: expect.stringContaining(forgery.code) });
   });
 
   test('by a signer whose certificate was revoked later, because another took its place: it holds', async () => {
-    const { script, command } = await judged(resealed(good, tsaLab, replacedLater), tsaLab.pki.rootPem);
-    expect([script.code, command.verdict]).toEqual([0, 'valid']);
+    const { script, command, page } = await judged(resealed(good, tsaLab, replacedLater), tsaLab.pki.rootPem);
+    expect([script.code, command.verdict, page.verdict]).toEqual([0, 'valid', 'valid']);
   });
 
   test.each(anchorForgeries)('by an anchor that is %s: he is not trusted, or he is named', async (_what, edit) => {

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
-import { derOf, parseDer } from '../../src/shared/rfc3161/asn1/der.ts';
-import { contextConstructed, octetString, sequence } from '../../src/shared/rfc3161/asn1/der-writer.ts';
+import { contentsOf, derOf, parseDer } from '../../src/shared/rfc3161/asn1/der.ts';
+import { contextConstructed, octetString, sequence, setOf, tlv } from '../../src/shared/rfc3161/asn1/der-writer.ts';
+import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
 import { tokenIn } from '../../src/shared/rfc3161/index.ts';
-import { pem } from '../../src/tsa/certificate.ts';
+import { basicConstraints, extendedKeyUsage, KEY_USAGE, keyUsage, pem } from '../../src/tsa/certificate.ts';
+import { issueSigner } from '../../src/tsa/pki.ts';
 import { type Bundle, withSums } from './bundle-lab.ts';
-import { good } from './tsa-changes.ts';
+import { fault, good, tstInfo } from './tsa-changes.ts';
 import { CERTIFICATE_FAULTS, revocationLists } from './tsa-faults-chain.ts';
 import type { Case, FaultyCase, SpecimenOptions, TsaLab } from './tsa-lab.ts';
 
@@ -15,9 +17,45 @@ const refusedByAll = /^(eku_|signer_is_ca|signer_key_usage|key_too_weak|signatur
 /** OpenSSL gives nothing on the name of a signature algorithm: the digest that is named beside it decides. */
 const notChecked = 'the signature called ecdsa-with-SHA1';
 
-export const sealForgeries: readonly FaultyCase[] = CERTIFICATE_FAULTS.filter(
-  ({ code, name }) => refusedByAll.test(code) && name !== notChecked,
-);
+/** A name with two blanks for one: OpenSSL takes both for the same (RFC 5280 §7.1). */
+const spaced = (name: Buffer): Buffer =>
+  sequence(
+    ...parseDer(name).children!.map((set) => {
+      const [type, value] = set.children![0]!.children!;
+      return setOf(sequence(derOf(type!), tlv(value!.tag, Buffer.from(contentsOf(value!).toString().replace(' ', '  ')))));
+    }),
+  );
+
+/**
+ * The true signer has a second purpose. The token names him by an issuer with more blanks, and brings a certificate of nobody that bears exactly this name:
+ * who looks at that one finds nothing wrong.
+ */
+function withDecoy({ pki, signer }: TsaLab): SpecimenOptions {
+  const serial = 987_654_321n;
+  const purposes = extendedKeyUsage([OID.timeStamping, '2.999.3161.39']);
+  const identity = signer({ serial, extensions: () => [basicConstraints(false), keyUsage(KEY_USAGE.digitalSignature), purposes] });
+  const otherName = spaced(pki.intermediate.subjectName);
+  const decoy = issueSigner({ ...pki.intermediate, subjectName: otherName }, { nowMs: Date.now(), serial });
+  return {
+    profile: { identity },
+    seams: {
+      signer: (parts) => ({ ...parts, sid: sequence(otherName, identity.serialNumber) }),
+      token: (parts) => ({ ...parts, certificates: [identity.certificate, decoy.certificate, ...parts.certificates.slice(1)] }),
+    },
+  };
+}
+
+/** What a terminal would show as another line. */
+const commanding = tstInfo((der) => {
+  const [, time = ''] = /(\d{14}\.\d+)Z/.exec(der.toString('latin1')) ?? [];
+  return Buffer.from(der.toString('latin1').replace(`${time}Z`, `${time.slice(0, 15)}\rZ`.padEnd(time.length + 1, 'Z')), 'latin1');
+});
+
+export const sealForgeries: readonly FaultyCase[] = [
+  ...CERTIFICATE_FAULTS.filter(({ code, name }) => refusedByAll.test(code) && name !== notChecked),
+  fault('signer_identifier_mismatch', 'a decoy bears the name that the token gives the signer', withDecoy),
+  fault('gen_time_malformed', 'the time commands the terminal', commanding),
+];
 
 /** A certificate that came to be replaced: what was signed before stays good (RFC 3161 §4). */
 export const replacedLater = good('its certificate was replaced later', (lab) => ({

@@ -93,6 +93,7 @@ export async function startBundleLab(
     ...providersSettings([{ tsa, ...provider }], onEnd),
     RATE_WORKFLOW_START_PER_HOUR: '0',
     RATE_WORKFLOW_STAMP_PER_MINUTE: '0',
+    RATE_VERIFY_PER_MINUTE: '0',
   };
   const service = await startService({ keep: true, settings });
   onEnd(() => service.stop().then(() => undefined));
