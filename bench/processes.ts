@@ -29,7 +29,7 @@ export function startProgram(program: string, args: readonly string[]): { stop()
   return { stop: () => end(child) };
 }
 
-export interface ScriptOptions {
+interface ScriptOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** The folder of another checkout. */
   readonly cwd?: string;

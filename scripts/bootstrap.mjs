@@ -1,7 +1,7 @@
 /**
  * Runs a script of this project on a machine that has nothing but Node 20 and npm: installs the dependencies when they are missing or not what
- * package-lock.json says, then runs the script with Node 24, the machine's own or the one among the dependencies. Two starts at once that both
- * install disturb each other: one of them fails, and works when it is repeated.
+ * package-lock.json says, then runs the script with Node 24, the machine's own or the one among the dependencies. If two starts install at once,
+ * one of them fails: start it again.
  *
  *     node scripts/bootstrap.mjs scripts/<script>.ts [arguments]
  */
@@ -23,7 +23,13 @@ const readPackages = (file) => ({ ...JSON.parse(readFileSync(file, 'utf8')).pack
 function isInstalled() {
   const list = path.join(modules, '.package-lock.json');
   if (!existsSync(list)) return false;
-  const [wanted, installed] = [readPackages(path.join(root, 'package-lock.json')), readPackages(list)];
+  const wanted = readPackages(path.join(root, 'package-lock.json'));
+  let installed;
+  try {
+    installed = readPackages(list);
+  } catch {
+    return false; // half-written
+  }
   if (Object.keys(installed).some((name) => !(name in wanted))) return false;
   return Object.entries(wanted).every(([name, { version, integrity, optional }]) => {
     const found = installed[name];

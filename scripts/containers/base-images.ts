@@ -10,7 +10,7 @@ import type { Podman } from './podman.ts';
 import { type StandIn, standIns } from './stand-ins.ts';
 
 /** An image that is needed, and how it was come by. */
-export interface BaseImage {
+interface BaseImage {
   readonly name: string;
   readonly source: string;
 }
@@ -19,7 +19,7 @@ const debianPackages = ['redis-server', 'prometheus', 'libstdc++6', 'ca-certific
 const label = 'qstamp.stand-in';
 
 /** The images that our Dockerfile begins with and our compose file runs beside our own. */
-export function neededImages(): string[] {
+function neededImages(): string[] {
   const node = /^FROM (\S+) AS build$/m.exec(readFileSync(join(checkoutDir, 'deploy/Dockerfile'), 'utf8'))?.[1] ?? '';
   return [node, ...['redis', 'mongodb', 'mail', 'prometheus'].map(composeImage)];
 }

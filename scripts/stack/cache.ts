@@ -12,8 +12,8 @@ export function recipeKey(...parts: readonly string[]): string {
 }
 
 /**
- * Answers the folder of a cached thing. Where it is missing it is made beside its place and renamed into place when it is complete. Of two
- * starts that make it at once, both take what the first has made. What a start left half-made is removed once that process is gone.
+ * Answers the folder of a cached thing. Where it is missing it is made beside its place and renamed into place when it is complete. If two
+ * starts make it at once, both use the one that is ready first. What a start left half-made is removed once that process is gone.
  */
 export async function cached(
   { cacheDir }: StackContext,
@@ -25,7 +25,8 @@ export async function cached(
   if (existsSync(place)) return place;
   for (const entry of readdirSync(cacheDir)) {
     const [, maker] = /\.partial-(\d+)-/.exec(entry) ?? [];
-    if (maker !== undefined && !isAlive(Number(maker))) await removeTree(join(cacheDir, entry));
+    // Cleaning is not worth a failed start.
+    if (maker !== undefined && !isAlive(Number(maker))) await removeTree(join(cacheDir, entry)).catch(() => undefined);
   }
   const partial = mkdtempSync(`${place}.partial-${process.pid}-`);
   try {

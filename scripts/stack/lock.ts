@@ -5,15 +5,18 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
+/** A holder that does not say who it is within this time holds the lock all the same. */
+const patienceMs = 1_000;
+
 /**
- * Takes a lock that lasts as long as this process: a listening socket, which says who holds it. The socket of a process that was killed refuses
- * connections, and is removed.
+ * Takes a lock that lasts as long as this process: a listening socket, which says who holds it. On Linux it has no file: the kernel removes it with
+ * its process. Elsewhere the file of a process that was killed refuses connections, and is removed.
  *
  * @returns undefined where the lock is ours now, else what its holder says
  */
 export async function takeLock(name: string, describe: () => string): Promise<string | undefined> {
   const digest = createHash('sha256').update(`${userInfo().uid}:${name}`).digest('hex').slice(0, 24);
-  const path = join(tmpdir(), `qstamp-${digest}.sock`);
+  const path = process.platform === 'linux' ? `\0qstamp-${digest}` : join(tmpdir(), `qstamp-${digest}.sock`);
   for (;;) {
     const server = net.createServer((socket) => socket.on('error', () => undefined).end(describe()));
     const { promise, resolve, reject } = Promise.withResolvers<boolean>();
@@ -23,10 +26,13 @@ export async function takeLock(name: string, describe: () => string): Promise<st
       server.unref();
       return undefined;
     }
+    const socket = net.connect(path);
+    socket.setTimeout(patienceMs, () => socket.end());
     try {
-      return await text(net.connect(path));
-    } catch {
-      rmSync(path, { force: true });
+      return await text(socket);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ECONNREFUSED') throw error;
+      if (!path.startsWith('\0')) rmSync(path, { force: true });
     }
   }
 }

@@ -48,7 +48,7 @@ export interface ServerOptions {
   readonly env?: NodeJS.ProcessEnv | undefined;
 }
 
-export interface ProcessDescription {
+interface ProcessDescription {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];

@@ -7,7 +7,7 @@ import { createServerProcess, type ServerProcess } from './server-process.ts';
 const shownLevels = ['warn', 'error', 'fatal'];
 
 /** What a process of the service says when it serves. */
-export type Ready = Readonly<Record<string, unknown>>;
+type Ready = Readonly<Record<string, unknown>>;
 
 /** A running process of the service. */
 export interface Service extends Pick<ServerProcess, 'stop' | 'onUnexpectedExit'> {

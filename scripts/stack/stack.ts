@@ -15,7 +15,7 @@ export interface Stack {
   stop(): Promise<void>;
 }
 
-export interface StackOptions {
+interface StackOptions {
   /** Servers named here are taken as they are (`REDIS_URL`, `MONGODB_URL`). */
   readonly env?: { readonly REDIS_URL?: string | undefined; readonly MONGODB_URL?: string | undefined };
   readonly redis?: ServerOptions;

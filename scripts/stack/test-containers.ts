@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ComposeServer, composeImage, containerCommands, engineAnswers } from './compose.ts';
 import type { StackContext } from './context.ts';
@@ -22,6 +23,15 @@ const contained = {
     urlAt: (host: string, port: number) => `mongodb://${host}:${port}/?directConnection=true`,
   },
 } as const;
+
+/** An engine may be on another machine: then its process ids are not ours. */
+function isOfContainer(pid: number, id: string): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/cgroup`, 'utf8').includes(id);
+  } catch {
+    return false;
+  }
+}
 
 const readyMs = 60_000;
 const pollMs = 100;
@@ -98,7 +108,7 @@ export async function startTestContainer(
     isExpected = true;
     const { Paused, Pid, Running } = (await container.inspect()).State;
     if (!Running && !Paused) return;
-    if (Paused && how === 'kill') process.kill(Pid, 'SIGKILL');
+    if (Paused && how === 'kill' && isOfContainer(Pid, container.id)) process.kill(Pid, 'SIGKILL');
     if (Paused) await container.unpause();
     if (!Paused || how === 'stop') await container[how]();
     await container.wait();

@@ -2,7 +2,7 @@ import { rfc3339Of } from '../shared/domain/gen-time.ts';
 import { type ReasonCode, reasonOf, type Verdict } from '../shared/domain/reasons.ts';
 import { toldCertificate, toldToken } from '../shared/domain/told-token.ts';
 import { BundleFault } from '../shared/proof/bundle.js';
-import { StampRefused } from '../shared/proof/judge-bundle.js';
+import { StampRefused, verdictOf } from '../shared/proof/judge-bundle.js';
 import type { TrustStore, Verified } from '../shared/rfc3161/index.ts';
 import type { BundleJudgement, FoundOutput } from './judge-bundle.ts';
 import type { SubjectJudgement } from './judge-subject.ts';
@@ -20,16 +20,6 @@ export function tellBrokenBundle(name: string, fault: BundleFault | StampRefused
   };
 }
 
-/** The verdict on the bundle as a whole: both seals must hold; `no_token`: the bundle has no time-stamp of one of them. */
-export function verdictOf({ root, closing }: BundleJudgement): {
-  readonly verdict: Verdict;
-  readonly reason: ReasonCode | 'no_token' | undefined;
-} {
-  if (!root || !closing) return { verdict: 'not_proved', reason: 'no_token' };
-  const [unproved] = [root, closing].filter(({ verdict }) => verdict !== 'valid');
-  return { verdict: unproved ? 'not_proved' : 'valid', reason: unproved?.reason };
-}
-
 function ownNotes({ notProved, none }: BundleJudgement['own']): string[] {
   return [
     ...(notProved > 0 ? [`the own time-stamps of ${countOf(notProved, 'output')}: nobody whom you trust vouches for them`] : []),
@@ -40,16 +30,14 @@ function ownNotes({ notProved, none }: BundleJudgement['own']): string[] {
 /** Whoever makes a bundle can write anything there. */
 const unsignedNote = 'output types, stamp ids and README.txt: no signature covers them';
 
-const missingSeals = ({ root, closing }: BundleJudgement): string =>
-  [...(root ? [] : ['the Merkle root']), ...(closing ? [] : ['the closing record'])].join(' and of ');
-
 /**
  * The outputs existed at the time of the root. What was not checked is told of root and closing record together. What the closing record says
  * about the workflow is only claimed: anybody may write one and have it stamped.
  */
 export function tellBundle(name: string, judgement: BundleJudgement, trust: TrustStore, moreNotes: readonly string[]): ToldVerdict {
   const { record, root, closing, own } = judgement;
-  const { verdict, reason } = verdictOf(judgement);
+  const { verdict, missing, ...why } = verdictOf(judgement);
+  const reason = why.reason as SubjectJudgement['reason'];
   const subject = { input: name, token: undefined, stampId: undefined, record: undefined };
   const stated: SubjectJudgement = { verdict, reason, stated: root?.stated, online: undefined };
   const closingToken = closing?.stated;
@@ -79,7 +67,7 @@ export function tellBundle(name: string, judgement: BundleJudgement, trust: Trus
           ]
         : []),
       ...(isOtherSigner ? [`closing record signed by ${closingSigner.subject}`] : []),
-      ...(reason === 'no_token' ? [`this bundle has no time-stamp of ${missingSeals(judgement)}`] : details),
+      ...(reason === 'no_token' ? [`this bundle has no time-stamp of ${missing}`] : details),
       ...notes.map((note) => `not checked: ${note}`),
     ],
   };

@@ -22,7 +22,7 @@ import {
 import { stampAnswer, verifyAnswer } from './answers.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
 
-export interface ClientOptions {
+interface ClientOptions {
   /** Where the service is; a path in front of its own paths is allowed. */
   readonly baseUrl: string;
   /** With it stamps are made for its product, without it as an agent. */
@@ -95,7 +95,7 @@ export function createClient({ baseUrl, serviceToken }: ClientOptions) {
 
 const orFailure = <Answer>(answer: Promise<Answer>): Promise<Answer> => answer.catch((error) => Promise.reject(failureOf(error)));
 
-/** What a person is told; an error that is none of the client's is a defect and stays what it is. */
+/** What a person is told. Other errors than the client's are defects, and pass through. */
 function failureOf(error: unknown): unknown {
   if (error instanceof ServiceError) {
     const { status, code, requestId: request_id, message } = error;

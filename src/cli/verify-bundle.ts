@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { BundleFault, mostSmallBytes, type OpenedBundle } from '../shared/proof/bundle.js';
 import { bundleFiles } from '../shared/proof/bundle-files.js';
-import { judgeBundle, StampRefused } from '../shared/proof/judge-bundle.js';
+import { judgeBundle, StampRefused, verdictOf } from '../shared/proof/judge-bundle.js';
 import { isSame } from '../shared/proof/octets.js';
 import { type TrustMaterial, TrustMaterialError, type TrustStore } from '../shared/rfc3161/index.ts';
 import { openTrust } from './anchors.ts';
-import { type SearchedBundle, tellBrokenBundle, tellBundle, tellFound, tellNotFound, verdictOf } from './bundle-text.ts';
+import { type SearchedBundle, tellBrokenBundle, tellBundle, tellFound, tellNotFound } from './bundle-text.ts';
 import type { Context } from './command.ts';
 import { digestInput } from './digest-input.ts';
 import { CommandFailure, type ExitCode, exitCodes, misuse } from './failure.ts';
@@ -49,9 +49,8 @@ const knownScript = new URL('../../views/bundle/verify.py', import.meta.url);
 
 /** A script that is another one than ours may say what it likes: whoever made the bundle wrote it. */
 async function scriptNotes(bundle: OpenedBundle): Promise<readonly string[]> {
-  const [name = ''] = bundle.scripts;
-  const isKnown = name === bundleFiles.script && isSame(await bundle.bytesOf(name), await readFile(knownScript));
-  return isKnown ? [] : [`${name}: it is not the script that this command knows; read it before you run it`];
+  const isKnown = isSame(await bundle.bytesOf(bundleFiles.script), await readFile(knownScript));
+  return isKnown ? [] : ['verify.py: it is not the script that this command knows; read it before you run it'];
 }
 
 async function trustFor(
@@ -69,7 +68,7 @@ async function trustFor(
   }
 }
 
-export interface VerifiedBundles {
+interface VerifiedBundles {
   readonly codes: readonly ExitCode[];
   /** Files that are in none of the bundles and have a stamp beside them: nothing was told of them. */
   readonly stamped: readonly string[];

@@ -5,16 +5,19 @@ import { type Bundle, type BundleLab, runScript, startBundleLab, withSums, zippe
 import { followed, followedToken, numbered, octets, stamps, taken } from '../support/bundle-manipulations.ts';
 import { folderWith } from '../support/cli-in-process.ts';
 import { jsonLines } from '../support/command.ts';
+import { type AskPage, openVerifyPage } from '../support/page-verdict.ts';
 
 /** Bundles of a service whose provider signs batches: seals and stamps are evidence records (S14). */
 
 const ends: (() => void | Promise<void>)[] = [];
 let lab: BundleLab;
+let askPage: AskPage;
 let files: Bundle;
 let other: Bundle;
 beforeAll(async () => {
   // Whatever is asked for within a second shares one token.
   lab = await startBundleLab((close) => void ends.push(close), { aggregate: { window_ms: 1_000 } });
+  askPage = await openVerifyPage((close) => void ends.push(close));
   const isBatched = (bundle: Bundle) => bundle.has('root.ers') && bundle.has('closing-record.ers');
   for (let attempt = 0; attempt < 5 && !(files && isBatched(files)); attempt += 1) {
     const made = await Promise.all([lab.completed(['a', 'b', 'c']), lab.completed(['x', 'y', 'z'])]);
@@ -26,12 +29,14 @@ afterAll(async () => {
 });
 
 async function judge(bent: Bundle) {
-  const { run } = folderWith([verify], { 'bundle.zip': await zipped(bent), 'root.pem': lab.tsa.pki.rootPem, b: 'b' });
+  const zip = await zipped(bent);
+  const { run } = folderWith([verify], { 'bundle.zip': zip, 'root.pem': lab.tsa.pki.rootPem, b: 'b' });
   const outcome = await run(['verify', '--json', '--ca', 'root.pem', 'bundle.zip', 'b']);
-  return { code: outcome.code, said: jsonLines(outcome) };
+  const page = await askPage(lab.service.url, zip);
+  return { code: outcome.code, said: jsonLines(outcome), page: page.verdict };
 }
 
-test('W22: evidence records are in the bundle, each with its token beside it, and both verifiers are green', async () => {
+test('W22: evidence records are in the bundle, each with its token beside it, and all verifiers are green', async () => {
   expect([...files.keys()]).toEqual(expect.arrayContaining(['root.tst', 'root.ers', 'closing-record.tst', 'closing-record.ers']));
   expect(String(files.get('stamps/1.txt'))).toMatch(/^1 record \S+\n2 record \S+\n3 record \S+\n$/);
   const { code, output } = await runScript(new Map([...files, ['../b', Buffer.from('b')]]), ['b']);
@@ -40,7 +45,11 @@ test('W22: evidence records are in the bundle, each with its token beside it, an
     '\nNOT CHECKED: renewals of evidence records, whether one was due, and members beside hash tree and token: qstamp verify judges them\n',
   );
   expect(code).toBe(3);
-  expect(await judge(files)).toMatchObject({ code: 0, said: [{ verdict: 'valid', own_stamps: { valid: 3 } }, { verdict: 'valid' }] });
+  expect(await judge(files)).toMatchObject({
+    code: 0,
+    page: 'valid',
+    said: [{ verdict: 'valid', own_stamps: { valid: 3 } }, { verdict: 'valid' }],
+  });
 });
 
 /** Another hash in the tree: the blind stands behind the imprint, each is an OCTET STRING of 32 in a list of its own. */
@@ -52,9 +61,9 @@ const otherHash = (content: Buffer) => {
 const closingToken = () => files.get('closing-record.tst')!;
 
 test.each([
-  ['the record of the root is that of another workflow', taken('root.ers'), /time-stamp of root is for other hashes/],
-  ['the record of the closing record is that of another', taken('closing-record.ers'), /time-stamp of closing-record is for other hashes/],
-  ['two outputs have changed records', stamps((a, b, c) => numbered(b, a, c)), /own time-stamp of output 1 is for other hashes/],
+  ['the record of the root is that of another workflow', taken('root.ers'), /time-stamp of root is for another hash/],
+  ['the record of the closing record is that of another', taken('closing-record.ers'), /time-stamp of closing-record is for another hash/],
+  ['two outputs have changed records', stamps((a, b, c) => numbered(b, a, c)), /own time-stamp of output 1 is for another hash/],
   ['a hash of the tree is another one', octets('root.ers', otherHash), /time-stamp of root is for another hash/],
   ['the token beside the record is another one', octets('root.tst', closingToken), /root.tst is not the token in root.ers/],
   ['octets follow that of the root', octets('root.ers', followed('0500')), /time-stamp of root .* is followed by other octets/],
@@ -69,18 +78,18 @@ test.each([
     /own time-stamp of output 2 .* is followed by other octets/,
   ],
   ['the record is rubbish', octets('root.ers', () => Buffer.from('rubbish')), /time-stamp of root is no time-stamp token/],
-] as const)('W22: both verifiers are red where %s', async (_what, bend, says) => {
+] as const)('W22: all verifiers are red where %s', async (_what, bend, says) => {
   const bent = bend(files, other);
   const { code, output } = await runScript(bent);
   expect(output).toMatch(says);
   expect(code).toBe(1);
-  expect(await judge(bent)).toMatchObject({ code: 1, said: [{ verdict: 'not_valid' }, { verdict: 'not_valid' }] });
+  expect(await judge(bent)).toMatchObject({ code: 1, page: 'not_valid', said: [{ verdict: 'not_valid' }, { verdict: 'not_valid' }] });
 });
 
 const digestOfRoot = () => (JSON.parse(String(files.get('closing-record.json'))) as { merkle_root: string }).merkle_root;
 
 test('W22: text within a record is not taken for its elements', async () => {
   const forged = withSums(new Map(files).set('root.ers', forgedTree(files.get('root.ers')!, digestOfRoot())));
-  expect(await runScript(forged)).toMatchObject({ code: 1, output: expect.stringContaining('the time-stamp of root is for other hashes') });
-  expect(await judge(forged)).toMatchObject({ code: 1, said: [{ verdict: 'not_valid' }, { verdict: 'not_valid' }] });
+  expect(await runScript(forged)).toMatchObject({ code: 1, output: expect.stringContaining('the time-stamp of root is for another hash') });
+  expect(await judge(forged)).toMatchObject({ code: 1, page: 'not_valid', said: [{ verdict: 'not_valid' }, { verdict: 'not_valid' }] });
 });

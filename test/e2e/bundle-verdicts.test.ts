@@ -1,14 +1,13 @@
 import { X509Certificate } from 'node:crypto';
-import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { verify } from '../../src/cli/commands/verify.ts';
 import { pem } from '../../src/tsa/certificate.ts';
 import { anchorForgeries, replacedLater, resealed, sealForgeries } from '../support/bundle-forgeries.ts';
 import { type Bundle, type BundleLab, runScript, startBundleLab, withSums, zipped } from '../support/bundle-lab.ts';
 import { manipulations } from '../support/bundle-manipulations.ts';
-import { launchChromium } from '../support/chromium.ts';
 import { folderWith } from '../support/cli-in-process.ts';
 import { jsonLines } from '../support/command.ts';
+import { type AskPage, openVerifyPage } from '../support/page-verdict.ts';
 import { revocationLists } from '../support/tsa-faults-chain.ts';
 import { createTsaLab, DAY_MS, LAB_NOW_MS } from '../support/tsa-lab.ts';
 import { startTsa } from '../support/tsa-service.ts';
@@ -20,7 +19,7 @@ const tsaLab = createTsaLab();
 /** Its TSA is that of the other laboratory, as is everything else, but its certificates were revoked. */
 const revokedLab = createTsaLab();
 let lab: BundleLab;
-let page: Page;
+let askPage: AskPage;
 let good: Bundle;
 let other: Bundle;
 beforeAll(async () => {
@@ -33,9 +32,7 @@ beforeAll(async () => {
       .join(''),
   );
   lab = await startBundleLab((close) => void ends.push(close), { crl }, { ...tsa, pki: { ...tsa.pki, rootPem } });
-  const browser = await launchChromium();
-  ends.push(() => browser.close());
-  page = await browser.newPage();
+  askPage = await openVerifyPage((close) => void ends.push(close));
   [good, other] = (await Promise.all([lab.completed(['a', 'b', 'c'], 'do it'), lab.completed(['x', 'y', 'z'])])).map(
     ({ files }) => files,
   ) as [Bundle, Bundle];
@@ -44,29 +41,13 @@ afterAll(async () => {
   for (const end of ends.reverse()) await end();
 });
 
-/** The verdict that the page /verify shows, and its words. */
-async function judgedByPage(zip: Buffer, files: Readonly<Record<string, string>> = {}) {
-  await page.goto(`${lab.service.url}/verify`);
-  const given = Object.entries({ 'bundle.zip': zip, ...files }).map(([name, content]) => ({
-    name,
-    mimeType: 'application/octet-stream',
-    buffer: Buffer.from(content),
-  }));
-  await page.setInputFiles('#file', given);
-  const verdict = page.locator('#answer #verdict');
-  await verdict.waitFor();
-  const names = { proved: 'valid', refused: 'not_valid', not_proved: 'not_proved' };
-  const shown = /verdict-(proved|refused|not_proved)/.exec((await verdict.getAttribute('class')) ?? '')?.[1] as keyof typeof names;
-  return { verdict: names[shown], text: await page.innerText('main') };
-}
-
 /** What each of them says to a reader who trusts this root alone. */
 async function judged(bundle: Bundle, rootPem = lab.tsa.pki.rootPem) {
   const script = await runScript(new Map([...bundle, ['../root.pem', Buffer.from(rootPem)]]), ['--ca', 'root.pem']);
   const zip = await zipped(bundle);
   const { run } = folderWith([verify], { 'bundle.zip': zip, 'root.pem': rootPem });
   const [command] = jsonLines(await run(['verify', '--json', '--ca', 'root.pem', 'bundle.zip']));
-  return { script, command: command!, page: await judgedByPage(zip) };
+  return { script, command: command!, page: await askPage(lab.service.url, zip) };
 }
 
 describe('W22: a good bundle holds', () => {
@@ -118,6 +99,38 @@ describe('W22: nobody is fooled', () => {
   });
 });
 
+describe('W22: the page /verify', () => {
+  const said = (files: Readonly<Record<string, string>>, zip: Buffer) => askPage(lab.service.url, zip, files);
+
+  test('tells which output each file is, and what was not checked', async () => {
+    const { text } = await said({ 'my b': 'b', brief: 'do it', x: 'x' }, await zipped(good));
+    expect(text).toMatch(
+      /This bundle is valid\s+Its 3 outputs, in this order, existed no later than 20[\d-]+ [\d:]+ UTC, if you trust the provider tsa-1\./,
+    );
+    for (const words of [
+      'Match. my b is output 2.',
+      'Match. brief is the briefing, as the record says.',
+      'No match. x is none of these outputs',
+    ])
+      expect(text).toContain(words);
+    expect(text).toContain('who signed the outputs’ own time-stamps (3)');
+  });
+
+  test('claims nothing of a bundle without time-stamps, of one that another authority stamped, and of a zip file that cannot be read', async () => {
+    const sealless = withSums(new Map([...good].filter(([name]) => !name.endsWith('.tst'))));
+    expect(await said({ b: 'b' }, await zipped(sealless))).toMatchObject({
+      verdict: 'not_proved',
+      text: expect.stringContaining('no_token'),
+    });
+    const stranger = resealed(good, createTsaLab(), { make: ({ specimen }) => specimen() });
+    const unknown = await said({ b: 'b' }, await zipped(stranger));
+    expect(unknown).toMatchObject({ verdict: 'not_proved', text: expect.stringContaining('untrusted_root') });
+    expect(unknown.text).toContain('Not proved. b is recorded as output 2');
+    const cut = await said({ b: 'b' }, (await zipped(good)).subarray(0, -100));
+    expect(cut).toMatchObject({ verdict: 'not_valid', text: expect.stringContaining('bundle_malformed: It cannot be read') });
+  });
+});
+
 describe('W22: verify.py, with what comes with Python and OpenSSL alone', () => {
   const rootPem = () => Buffer.from(lab.tsa.pki.rootPem);
   const beside = (files: Readonly<Record<string, string | Buffer>>, bundle = good) =>
@@ -141,7 +154,7 @@ describe('W22: verify.py, with what comes with Python and OpenSSL alone', () => 
     expect(output).toContain(
       '\nNOT CHECKED: output types, stamp ids, README.txt, this script, and files that are not listed: no signature covers them\n',
     );
-    expect(output).toContain('\nNOT CHECKED: own time-stamps of 3 outputs: who signed them: qstamp verify tells\n');
+    expect(output).toContain('\nNOT CHECKED: own time-stamps of outputs (3): who signed them: qstamp verify tells\n');
     expect(code).toBe(0);
     const unknown = await runScript(beside({ x: 'x' }), ['--ca', 'root.pem', 'x']);
     expect(unknown).toMatchObject({
@@ -166,7 +179,7 @@ describe('W22: verify.py, with what comes with Python and OpenSSL alone', () => 
     const own = await runScript(beside({}, withSums(new Map(good).set('stamps/1.txt', Buffer.from(stamps)))), ['--ca', 'root.pem']);
     expect(own).toMatchObject({
       code: 0,
-      output: expect.stringContaining('\nNOT CHECKED: own time-stamps of 1 outputs: there is none in this bundle\n'),
+      output: expect.stringContaining('\nNOT CHECKED: own time-stamps of outputs (1): there is none in this bundle\n'),
     });
     const sealless = withSums(new Map([...good].filter(([name]) => name !== 'closing-record.tst')));
     expect(await runScript(sealless)).toMatchObject({

@@ -50,6 +50,6 @@ test('S14: the script of the docs leads from a file to the token of its batch, w
     });
   expect(await verify(batched[0]!, 'another contract')).toMatchObject({
     code: 1,
-    said: expect.stringContaining("DOES NOT HOLD: 'contract.pdf.ers' is for other hashes"),
+    said: expect.stringContaining("DOES NOT HOLD: 'contract.pdf.ers' is for another hash"),
   });
 });

@@ -40,7 +40,7 @@ export function withSums(files: Bundle): Map<string, Buffer> {
   return bent.set('SHA256SUMS', Buffer.from(sums.join('')));
 }
 
-export interface ScriptRun {
+interface ScriptRun {
   readonly code: number;
   readonly output: string;
 }

@@ -48,6 +48,21 @@ const bentField = (line: string, index: number): string =>
     .map((field, at) => (at === index ? `${field.startsWith('0') ? '1' : '0'}${field.slice(1)}` : field))
     .join(' ');
 
+/** The field with that index in upper case. */
+const upper = (line: string, index: number): string =>
+  line
+    .split(' ')
+    .map((field, at) => (at === index ? field.toUpperCase() : field))
+    .join(' ');
+/** A token one octet longer, so that its base64 ends with padding, which is then cut off. */
+const unpadded = (line: string): string => {
+  const [number, kind, token = ''] = line.split(' ');
+  const bytes = Buffer.from(token, 'base64');
+  return `${number} ${kind} ${Buffer.concat([bytes, Buffer.alloc(bytes.length % 3 === 0 ? 1 : 3 - (bytes.length % 3) + 1)])
+    .toString('base64')
+    .replace(/=+$/, '')}`;
+};
+
 export const numbered = (...all: readonly string[]): string[] => all.map((line, index) => line.replace(/^\d+/, String(index + 1)));
 const flipped = (bytes: Buffer): Buffer => {
   const bent = Buffer.from(bytes);
@@ -126,6 +141,24 @@ export const manipulations: readonly Manipulation[] = [
     added('\x1b[2J\x1b]0;\x07\u009b31m\u202eall is well', '.\n')],
   ['a number commands the terminal', 'chain_mismatch',
     /output 2 is missing, or stands in another place/, outputs((a, b, c) => [a, b.replace('2', '2\x1b[1F'), c])],
+  ['an output hash is in upper case', 'chain_mismatch',
+    /output 1 is missing, or stands in another place/, outputs((a, b, c) => [upper(a, 1), b, c])],
+  ['a hash in a path is in upper case', 'inclusion_proof_invalid', /inclusion proof of output 1 leads elsewhere/, proofs((a, b, c) => [upper(a, 1), b, c])],
+  ['a word follows a stamp', 'bundle_malformed',
+    /own time-stamp of output 2 is of an unknown kind/, stamps((a, b, c) => [a, `${b} approved`, c])],
+  ['a stamp is in base64 without its end', 'bundle_malformed', /malformed/, stamps((a, b, c) => [a, unpadded(b), c])],
+  ['the lines of proofs end as in DOS', 'inclusion_proof_invalid',
+    /inclusion proof of output 1 leads elsewhere/, proofs((...all) => all.map((line) => `${line}\r`))],
+  ['the last output has no line end', 'bundle_malformed',
+    /outputs.txt does not end with a line/, octets('outputs.txt', (content) => content.subarray(0, -1))],
+  ['the list has no line end', 'bundle_malformed', /SHA256SUMS does not end with a line/,
+    (good) => new Map(good).set('SHA256SUMS', good.get('SHA256SUMS')!.subarray(0, -1))],
+  ['the closing record tells of a tier that there is not', 'bundle_malformed',
+    /no closing record in canonical form/, record((text) => text.replace('"tier":"standard"', '"tier":"gold"'))],
+  ['the closing record tells of the 31st of February', 'bundle_malformed',
+    /malformed/, record((text) => text.replace(/"created_at":"20..-..-../, '"created_at":"2026-02-31'))],
+  ['there is no README', 'bundle_malformed', /SHA256SUMS does not begin as it must/,
+    (good) => withSums(new Map([...good].filter(([name]) => name !== 'README.txt')))],
   ['the proofs are gone', 'bundle_malformed',
     /proofs\/1.txt is missing/, (good) => withSums(new Map([...good].filter(([name]) => name !== 'proofs/1.txt')))],
 ];

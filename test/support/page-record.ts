@@ -19,7 +19,7 @@ export interface PublishedOutput {
   readonly chain_hash: string;
 }
 
-export function publishedOutputs(briefingHash: string, hashes: readonly string[]): PublishedOutput[] {
+function publishedOutputs(briefingHash: string, hashes: readonly string[]): PublishedOutput[] {
   let end = chainStart(briefingHash);
   return hashes.map((hash) => {
     end = extendChain(end, hash);
@@ -34,7 +34,7 @@ export function rootOf(hashes: readonly string[]): string {
 }
 
 /** The canonical text of the closing record of a sample; the times are the page's. */
-export function closingTextOf(facts: Facts, hashes: readonly string[]): string {
+function closingTextOf(facts: Facts, hashes: readonly string[]): string {
   const date = (time: string | null) => (time === null ? undefined : new Date(time));
   return canonicalTextOf(
     closingRecordOf({

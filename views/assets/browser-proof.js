@@ -1,7 +1,7 @@
 // @ts-check
 // The browser proves, too: it recomputes the record of a workflow from what is published, and compares it with this page and with the imprints
 // in the tokens.
-import { announce, bold, find, icon } from './page-parts.js';
+import { announce, bold, count, find, icon } from './page-parts.js';
 import { hexOf } from './proof/octets.js';
 import { LoadFault, loadClosingRecord, loadEvidence, loadOutputs } from './published-record.js';
 import { checkClosingRecord, checkCount, checkImprint, checkRoot, checkRows, createChainCheck } from './record-check.js';
@@ -13,9 +13,6 @@ import { checkClosingRecord, checkCount, checkImprint, checkRoot, checkRows, cre
 const mostUnasked = 10_000;
 /** The page answers in between. */
 const sliceMs = 12;
-
-/** @param {number} number */
-const count = (number) => number.toLocaleString('en-GB');
 
 /** Addresses may be absolute; the host is the one that served the page. @param {string} address */
 const here = (address) => {

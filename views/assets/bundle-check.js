@@ -1,30 +1,38 @@
 // @ts-check
 // An evidence bundle judged in the browser (W22). Only the time-stamps of the Merkle root and of the closing record are sent to the service, which judges who
-// signed them; everything else is recomputed here, by the rules of the command.
-import { DerFault } from './der.js';
+// signed them. Chain, tree, proofs, closing record and the hashes of all files are checked here, by the rules of the command.
+import { BerFault, DerFault } from './der.js';
 import { firstTokenOf, readImprint } from './evidence-imprint.js';
 import { hashers, sha256 } from './hashes.js';
 import { inflate } from './inflate.js';
 import { BundleFault, hasClosingRecord, openBundle } from './proof/bundle.js';
 import { judgeBundle, StampRefused } from './proof/judge-bundle.js';
-import { base64Of, octetsOfSha256 } from './proof/octets.js';
+import { base64Of, hexOf, octetsOfSha256 } from './proof/octets.js';
 import { blobSource, ZipFault } from './proof/zip-source.js';
 
-/** What the service says of a time-stamp. @typedef {import('./proof/judge-bundle.js').StampJudgement & { provider?: string | null }} SealJudgement */
-/** @typedef {import('./proof/judge-bundle.js').BundleJudgement<SealJudgement>} BundleJudgement */
+/**
+ * What is known of a time-stamp. Of the two that are sent to the service: its provider, and what was not checked.
+ *
+ * @typedef {import('./proof/judge-bundle.js').StampJudgement & { provider?: string | null, notChecked?: readonly string[] }} StampJudgement
+ */
+/** @typedef {import('./proof/judge-bundle.js').BundleJudgement<StampJudgement>} BundleJudgement */
 
-/** @param {File} file */
-export const isBundle = async (file) => {
+/** Whether a file is an evidence bundle; undefined: a zip file that cannot be read, which judging it will tell. @param {File} file */
+export async function isBundle(file) {
   if (!/\.zip$/i.test(file.name)) return false;
-  return hasClosingRecord(blobSource(file), inflate).catch(() => false);
-};
+  try {
+    return await hasClosingRecord(blobSource(file), inflate);
+  } catch {
+    return undefined;
+  }
+}
 
 /**
  * @param {File} file
  * @param {ReadonlySet<string>} wanted SHA-256 of the files that are looked for, lower-case hex
  * @param {(done: number, total: number) => void} onOutput
- * @returns {Promise<BundleJudgement | { fault: string }>} or what does not fit, in one sentence behind its code
- * @throws {TypeError} where the service cannot be reached
+ * @returns {Promise<BundleJudgement | { fault: string }>} or what does not fit: a code and a sentence
+ * @throws {Error} where the file cannot be read, or the service does not answer
  */
 export async function judgeBundleFile(file, wanted, onOutput) {
   try {
@@ -39,29 +47,47 @@ export async function judgeBundleFile(file, wanted, onOutput) {
   }
 }
 
-/** @param {Uint8Array} stamp @param {import('./proof/judge-bundle.js').Stamped} stamped @returns {Promise<SealJudgement>} */
+/** Only seals come with what they are of: who signed the own time-stamp of an output stays open. @param {Uint8Array} stamp @param {import('./proof/judge-bundle.js').Stamped} stamped @returns {Promise<StampJudgement>} */
 async function judgeStamp(stamp, stamped) {
-  const stated = statedBy(stamp, stamped.sha256);
-  if ('verdict' in stated) return stated;
-  // The own time-stamp of an output: who signed it stays open.
-  if (stamped.content === undefined) return { verdict: 'not_proved', reason: undefined, stated };
-  const response = await fetch('/api/v1/verify/v1/raw', {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ token: base64Of(stamp), hash: stamped.sha256 }),
-  });
-  if (!response.ok) throw new TypeError(`status ${response.status}`);
-  const { verdict, reason, tsp_provider } = await response.json();
-  return { verdict, reason: reason ?? undefined, stated, provider: tsp_provider };
+  const judged = judgeHere(stamp, stamped.sha256);
+  return judged.stated && stamped.content ? judgeThere(stamp, stamped.sha256, stamped.content, judged.stated) : judged;
 }
 
-/** The time that a time-stamp names, where it is for this hash. @param {Uint8Array} stamp @param {string} hash @returns {{ genTime: Date } | SealJudgement} */
-function statedBy(stamp, hash) {
+/** Whether a time-stamp is for this hash, and the time that it names. @param {Uint8Array} stamp @param {string} hash @returns {StampJudgement} */
+function judgeHere(stamp, hash) {
   try {
     const { isFor, genTime } = readImprint(stamp, octetsOfSha256(hash));
-    return isFor ? { genTime: new Date(genTime) } : { verdict: 'not_valid', reason: 'imprint_mismatch', stated: undefined };
+    if (!isFor) return { verdict: 'not_valid', reason: 'imprint_mismatch', stated: undefined };
+    return { verdict: 'not_proved', reason: undefined, stated: { genTime: new Date(genTime) } };
   } catch (error) {
+    if (error instanceof BerFault)
+      return {
+        verdict: 'not_proved',
+        reason: 'not_der: This page reads time-stamps in DER alone; qstamp verify reads this one.',
+        stated: undefined,
+      };
     if (error instanceof DerFault) return { verdict: 'not_valid', reason: 'der_malformed', stated: undefined };
     throw error;
   }
+}
+
+/**
+ * What the service says of a time-stamp.
+ *
+ * @param {Uint8Array} stamp
+ * @param {string} hash
+ * @param {Uint8Array} content what the hash is of: a record that was renewed by another algorithm is judged with the hash of that
+ * @param {NonNullable<StampJudgement['stated']>} stated
+ * @returns {Promise<StampJudgement>}
+ */
+async function judgeThere(stamp, hash, content, stated) {
+  const hashes = [hashers.sha384(), hashers.sha512()].map((hasher) => hexOf(hasher.update(content).digest()));
+  const response = await fetch('/api/v1/verify/v1/raw', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ token: base64Of(stamp), hash, hashes }),
+  });
+  if (!response.ok) throw new Error(`the service answered ${response.status}`);
+  const { verdict, reason, tsp_provider: provider, not_checked: notChecked } = await response.json();
+  return { verdict, reason: reason ?? undefined, stated, provider, notChecked };
 }

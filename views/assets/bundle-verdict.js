@@ -2,14 +2,20 @@
 // What the page tells of an evidence bundle (W22): the verdict first and large, then what it rests on, what was left open, and what each file is in it.
 import { isBundle, judgeBundleFile } from './bundle-check.js';
 import { hashFile } from './hash-file.js';
-import { addResult, announce, bold, find, icon } from './page-parts.js';
+import { addResult, announce, bold, count, find, icon, made } from './page-parts.js';
+import { verdictOf } from './proof/judge-bundle.js';
 
 /** @typedef {import('./bundle-check.js').BundleJudgement} BundleJudgement */
 
-/** The first of some files that is an evidence bundle. @param {readonly File[]} files */
+/** The first of some files that is an evidence bundle, or else the first zip file that cannot be read. @param {readonly File[]} files */
 export async function findBundle(files) {
-  for (const file of files) if (await isBundle(file)) return file;
-  return undefined;
+  let unread;
+  for (const file of files) {
+    const answer = await isBundle(file);
+    if (answer) return file;
+    if (answer === undefined) unread ??= file;
+  }
+  return unread;
 }
 
 /**
@@ -20,6 +26,7 @@ export async function findBundle(files) {
  * @param {readonly import('./hash-file.js').Content[]} files
  */
 export async function showBundle(answer, bundle, files) {
+  answer.replaceChildren();
   const { item, name, say } = addResult(find('.results'), bundle);
   try {
     const hashes = new Map();
@@ -32,8 +39,7 @@ export async function showBundle(answer, bundle, files) {
     else answer.replaceChildren(bundleVerdict(judged), bundleDetails(judged));
     announce(find('#verdict-title').textContent ?? '');
     for (const [file, hash] of hashes) tellFile(file, judged, hash);
-  } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
+  } catch {
     say('warning', bold('Not verified.'), ' ', name, ' could not be read, or its time-stamps could not be sent to us. Please try again.');
   }
 }
@@ -43,42 +49,24 @@ function tellFile(file, judged, hash) {
   const { item, name, say } = addResult(find('.results'), file);
   const place = 'fault' in judged ? undefined : placeOf(judged, hash);
   if ('fault' in judged)
-    return say('warning', bold('Not compared.'), ' ', name, ': the bundle does not hold, so nothing is told of what is in it.');
+    return say('warning', bold('Not compared.'), ' ', name, ': the bundle does not hold, so what is in it proves nothing.');
   if (place === undefined) {
     item.classList.add('is-other');
     return say('cross', bold('No match.'), ' ', name, ' is none of these outputs, and not the briefing.');
   }
-  if (!verdictOf(judged).isProved)
+  if (verdictOf(judged).verdict !== 'valid')
     return say('warning', bold('Not proved.'), ' ', name, ` is recorded as ${place}; the bundle is not proved.`);
   item.classList.add('is-match');
   return say('check', bold('Match.'), ' ', name, ` is ${place}.`);
 }
 
-/** @param {number} number @param {string} noun */
-const count = (number, noun) => `${number.toLocaleString('en-GB')} ${noun}${number === 1 ? '' : 's'}`;
-
-/** @param {string} tag @param {(string | Node)[]} parts */
-function made(tag, ...parts) {
-  const element = document.createElement(tag);
-  element.append(...parts);
-  return element;
-}
-
 /** `2026-11-25 13:47:37 UTC`, as the pages show times. @param {Date} time */
 const shownTime = (time) => `${time.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 
-/**
- * Both seals must be valid. What only one of them lacks is said of that.
- *
- * @param {BundleJudgement} judgement
- * @returns {{ isProved: boolean, why: string }}
- */
-function verdictOf({ root, closing }) {
-  const missing = [root ? '' : 'the Merkle root', closing ? '' : 'the closing record'].filter(Boolean).join(' and of ');
-  if (missing)
-    return { isProved: false, why: `no_token: The bundle has no time-stamp of ${missing}. Bundles of the mock provider have none.` };
-  const unproved = [root, closing].find((seal) => seal?.verdict !== 'valid');
-  return { isProved: unproved === undefined, why: unproved?.reason ?? '' };
+/** A reason code and a sentence: why a bundle is not proved. @param {BundleJudgement} judgement */
+function reasonOf(judgement) {
+  const { reason, missing } = verdictOf(judgement);
+  return missing ? `no_token: The bundle has no time-stamp of ${missing}. Bundles of the mock provider have none.` : (reason ?? '');
 }
 
 /** @param {string} kind @param {string} iconName @param {string} title @param {Node[]} parts */
@@ -105,60 +93,63 @@ const brokenVerdict = (fault) =>
     'refused',
     'cross',
     'This bundle does not hold',
-    sentence('Something in it was changed, or was never so. It proves nothing.'),
+    sentence('Something in it was changed, or it was never a valid bundle. It proves nothing.'),
     made('p', made('code', fault)),
   );
 
 /** @param {BundleJudgement} judgement */
 function bundleVerdict(judgement) {
-  const { record, root } = judgement;
-  const { isProved, why } = verdictOf(judgement);
+  const { record, root, closing } = judgement;
   const outputs = count(record.output_count, 'output');
-  if (!isProved) {
+  if (verdictOf(judgement).verdict !== 'valid') {
     return section(
       'not_proved',
       'warning',
       'This bundle is not proved',
       sentence(`Its ${outputs}, their order and the closing record fit each other. When they existed is not proved here, for this reason:`),
-      made('p', made('code', why)),
-      made('p', 'It may be good: verify.py in it, or qstamp verify, judges it with trust anchors of your own.'),
+      made('p', made('code', reasonOf(judgement))),
+      ...(root && closing
+        ? [made('p', 'It may be good: verify.py in it, or qstamp verify, judges it with trust anchors of your own.')]
+        : []),
     );
   }
   const at = made('strong', shownTime(/** @type {Date} */ (root?.stated?.genTime)));
-  const whom = root?.provider ? `the provider ${root.provider} is trusted` : 'its time-stamping authority is trusted';
+  const whom = root?.provider ? `the provider ${root.provider}` : 'its time-stamping authority';
   return section(
     'proved',
     'check',
     'This bundle is valid',
-    sentence(`Its ${outputs}, in this order, existed no later than `, at, `, as far as ${whom}.`),
+    sentence(`Its ${outputs}, in this order, existed no later than `, at, `, if you trust ${whom}.`),
   );
 }
 
 /** What the closing record says, and what was left open. @param {BundleJudgement} judgement */
-function bundleDetails({ record, own }) {
+function bundleDetails({ record, root, closing, own }) {
   const title = made('h2', 'What was checked');
   title.id = 'bundle-details';
   const opened = record.confirmed_at === null ? 'not opened' : `opened ${shownTime(new Date(record.confirmed_at))}`;
   const checked = [
-    'Your browser recomputed the chain, the Merkle tree, each inclusion proof, and every hash in SHA256SUMS. We judged the time-stamps of the root and of the closing record; nothing else was sent to us.',
+    'Your browser recomputed the chain, the Merkle tree, each inclusion proof, and every hash in SHA256SUMS.',
+    ...(root || closing ? ['We judged the time-stamps of the Merkle root and of the closing record. Nothing else was sent to us.'] : []),
     `The closing record says: workflow ${record.workflow_id}, tier ${record.tier}, started ${shownTime(new Date(record.created_at))}, link ${opened}, completed ${shownTime(new Date(record.completed_at))}.`,
   ];
   const stamped = own.valid + own.notProved;
   const open = [
-    ...(stamped > 0 ? [`who signed the own time-stamps of ${count(stamped, 'output')}; they are for these outputs`] : []),
-    ...(own.none > 0 ? [`the own time-stamps of ${count(own.none, 'output')}: there is none in this bundle`] : []),
-    'revocation lists in the bundle; ours were asked',
+    ...(stamped > 0 ? [`who signed the outputs’ own time-stamps (${stamped}): only that they are for these outputs`] : []),
+    ...(own.none > 0 ? [`own time-stamps of ${count(own.none, 'output')}: there is none in this bundle`] : []),
+    ...new Set([root, closing].flatMap((seal) => seal?.notChecked ?? [])),
+    'the certificates and revocation lists in the bundle: we used our own',
     'output types, stamp ids, README.txt and verify.py: no signature covers them',
   ];
-  const section = made(
+  const whole = made(
     'section',
     title,
     ...checked.map((text) => made('p', text)),
     made('p', 'Not checked:'),
     made('ul', ...open.map((text) => made('li', text))),
   );
-  section.setAttribute('aria-labelledby', title.id);
-  return section;
+  whole.setAttribute('aria-labelledby', title.id);
+  return whole;
 }
 
 /** What a file is in a bundle: undefined, nothing. @param {BundleJudgement} judgement @param {string} sha256 lower-case hex */

@@ -6,13 +6,16 @@
 
 /** What is no DER, or not the structure that is looked for. */
 export class DerFault extends Error {}
+/** What is in BER and not in DER: others may read it. */
+export class BerFault extends DerFault {}
 
 /** The first element of some octets. @param {Uint8Array} octets @returns {Element} */
 export function readElement(octets) {
   const [tag, short] = octets;
   if (tag === undefined || short === undefined || (tag & 0x1f) === 0x1f) throw new DerFault('no element');
   const lengthOctets = short < 0x80 ? 0 : short & 0x7f;
-  if (short === 0x80 || lengthOctets > 4) throw new DerFault('no definite length');
+  if (short === 0x80) throw new BerFault('no definite length');
+  if (lengthOctets > 4) throw new DerFault('no definite length');
   let length = short;
   if (lengthOctets > 0) length = octets.subarray(2, 2 + lengthOctets).reduce((sum, octet) => sum * 256 + octet, 0);
   const start = 2 + lengthOctets;

@@ -19,6 +19,16 @@ export function icon(name) {
   return svg;
 }
 
+/** `2,000`; with a noun `1 output`, `2,000 outputs`. @param {number} number @param {string} [noun] */
+export const count = (number, noun) => `${number.toLocaleString('en-GB')}${noun ? ` ${noun}${number === 1 ? '' : 's'}` : ''}`;
+
+/** @param {string} tag @param {(string | Node)[]} parts */
+export function made(tag, ...parts) {
+  const element = document.createElement(tag);
+  element.append(...parts);
+  return element;
+}
+
 /** @param {string} text */
 export function bold(text) {
   const element = document.createElement('strong');

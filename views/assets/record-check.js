@@ -1,8 +1,10 @@
 // @ts-check
 // The record of a workflow recomputed: chain (W8), Merkle root (W9) and closing record (W18). Pure: it loads nothing and shows nothing. Each finding is a
 // sentence about what does not fit.
+
 import { readImprint } from './evidence-imprint.js';
 import { checkLink, createMerkleTree, sha256, verifyInclusion } from './hashes.js';
+import { count } from './page-parts.js';
 import { readClosingRecord } from './proof/closing-record.js';
 import { hexOf, isSha256Hex, octetsOfSha256 } from './proof/octets.js';
 import { chainStart } from './proof/output-chain.js';
@@ -25,9 +27,6 @@ import { chainStart } from './proof/output-chain.js';
  * @property {{ hash: string, stampedAt: string, evidenceUrl: string | null } | null} root
  * @property {{ hash: string, stampedAt: string, evidenceUrl: string | null, url: string } | null} closingRecord
  */
-
-/** @param {number} number */
-const count = (number) => number.toLocaleString('en-GB');
 
 /** @typedef {import('./proof/merkle-tree.js').MerkleTree} MerkleTree */
 

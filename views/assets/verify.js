@@ -4,7 +4,7 @@ import { findBundle, showBundle } from './bundle-verdict.js';
 import { addCopyButtons } from './copy.js';
 import { openDropZone } from './drop-zone.js';
 import { contentOf, hashFile } from './hash-file.js';
-import { addResult, announce, bold, find, icon } from './page-parts.js';
+import { addResult, announce, bold, find, icon, made } from './page-parts.js';
 import { ZipFault } from './proof/zip-source.js';
 import { isStampFile, readStampFile } from './stamp-file.js';
 
@@ -114,23 +114,22 @@ function showComparison(compared, { isTest, mayBeOfBatch }) {
     ? ['does not match this token', 'matches this token']
     : ['is not what was stamped', 'is what was stamped'];
   const title = compared.length > 1 ? `None of these files ${none}` : `This file ${one}`;
-  const heading = made('h2', icon('cross'), made('span', title));
+  const heading = ofAnother('h2', icon('cross'), ofAnother('span', title));
   heading.id = 'not-stamped';
   const why = mayBeOfBatch
     ? 'The file has changed, or this is the token of a batch: use the .ers file.'
     : 'The stamp proves nothing about what you gave: it is another file, or was changed since.';
-  const sentence = made('p', why);
+  const sentence = ofAnother('p', why);
   sentence.classList.add('sentence');
-  if (!isTest) find('.sentence', verdict).prepend(made('span', 'The stamp itself is valid, but for another hash. '));
+  if (!isTest) find('.sentence', verdict).prepend(ofAnother('span', 'The stamp itself is valid, but for another hash. '));
   verdict.prepend(heading, sentence);
   announce(title);
 }
 
 /** An element that speaks of a file that is not what was stamped. @param {string} tag @param {(string | Node)[]} parts */
-function made(tag, ...parts) {
-  const element = document.createElement(tag);
+function ofAnother(tag, ...parts) {
+  const element = made(tag, ...parts);
   element.className = 'of-another';
-  element.append(...parts);
   return element;
 }
 

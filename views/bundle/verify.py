@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the evidence bundle that it lies in. It asks nobody, and needs Python 3.8 and OpenSSL 3.
+"""Checks the evidence bundle in this folder. It asks nobody, and needs Python 3.8 and OpenSSL 3.
 
     python3 -I verify.py [--ca FILE] [FILE ...]         the bundle, and which output each FILE is
     python3 -I verify.py --ca FILE --stamp STAMP FILE   one time-stamp token or evidence record, and its file
@@ -11,7 +11,7 @@ Exit 0: what was checked holds. 1: it does not hold, or no authority vouches for
 2: it could not be checked. 3: it holds if you trust the certificates that the bundle names.
 
 OpenSSL decides whether a signature is right, names its signer's certificate, and has strong keys behind it that lead to a
-trusted certificate. What else is decided is decided here; what is not stands under NOT CHECKED."""
+trusted certificate. This script decides everything else, and lists what it leaves open under NOT CHECKED."""
 import sys
 if not sys.flags.isolated: del sys.path[0]  # this folder: nothing else in it is a part of this script
 import argparse, base64, hashlib, json, os, re, subprocess, tempfile, time
@@ -25,7 +25,7 @@ listed = {}  # what SHA256SUMS lists: the SHA-256 of each file, by its name
 not_checked = ["output types, stamp ids, README.txt, this script, and files that are not listed: no signature covers them",
                "revocation by lists that are not in this bundle, and who signed those that are in it",
                "policies and purposes of certification authorities, curves of keys, names of signature algorithms",
-               "members of time-stamps that say nothing of hash, time and signer: versions, attributes, accuracy, extensions"]
+               "fields of time-stamps other than hash, time and signer: versions, attributes, accuracy, extensions"]
 RECORDS = "renewals of evidence records, whether one was due, and members beside hash tree and token: qstamp verify judges them"
 
 def check_bundle(ca, files):
@@ -35,22 +35,21 @@ def check_bundle(ca, files):
     print(f"workflow {record['workflow_id']}, tier {record['tier']}, outputs: {record['output_count']}")
     print(f"started {record['created_at']}, link opened {record['confirmed_at'] or 'never'}, completed {record['completed_at']}")
     outputs, levels = check_chain(record)
-    root = bytes.fromhex(record["merkle_root"])
-    require(sha256(part("root.bin")) == root, "the SHA-256 of root.bin is not the Merkle root")
-    print(f"ok: the outputs are the chain of the closing record, and lead to its Merkle root {root.hex()}")
+    require(sha256(part("root.bin")).hex() == record["merkle_root"], "the SHA-256 of root.bin is not the Merkle root")
+    print(f"ok: the outputs are the chain of the closing record, and lead to its Merkle root {record['merkle_root']}")
     check_outputs(outputs, levels)
     trusted = pem_in(read(ca) if ca else part("certificates/anchors.pem"))
     others = [der for name in ("anchors", "others") for der in pem_in(part(f"certificates/{name}.pem"))]
     lists = [revocation_list_of(der) for der in pem_in(part("certificates/revocation-lists.pem"), b"X509 CRL")]
     times = {}
-    for name, digest in (("root", root), ("closing-record", sha256(part("closing-record.json")))):
+    for name, digest in (("root", sha256(part("root.bin"))), ("closing-record", sha256(part("closing-record.json")))):
         require(f"{name}.tst" in listed, f"no authority vouches for it: this bundle has no time-stamp of {name}")
         stamp = part(f"{name}.ers") if f"{name}.ers" in listed else part(f"{name}.tst")
         token = opened(stamp, {"sha256": digest}, f"the time-stamp of {name}")
         require(token.octets == part(f"{name}.tst"), f"{name}.tst is not the token in {name}.ers")
         times[name] = judge(token, f"the time-stamp of {name}", trusted, others, lists)
         print(f"ok: the time-stamp of {name} is of {times[name]}")
-    require(instant(times["root"]) == instant(record["completed_at"]), "the root was stamped at another time than recorded")
+    require(times["root"] == record["completed_at"], "the root was stamped at another time than recorded")
     require(times["root"][:19] <= times["closing-record"][:19], "the closing record was stamped before the root")
     are_found = [tell(path, sha256(read(path)), outputs, record["briefing_hash"]) for path in files]
     require(all(are_found), "not every file is an output of this workflow, or its briefing")
@@ -70,28 +69,34 @@ PARTS = re.compile(r"README\.txt|verify\.py|closing-record\.(json|tst|ers)|root\
                    r"|(proofs|stamps)/[0-9]+\.txt|certificates/(anchors|others|revocation-lists)\.pem")
 def check_sums():
     """Each file that SHA256SUMS lists is there as it says, and belongs to a bundle."""
-    for line in read(os.path.join(HERE, "SHA256SUMS")).decode("latin-1").splitlines():
+    for line in lines_in(read(os.path.join(HERE, "SHA256SUMS")), "SHA256SUMS"):
         digest, name = line[:64], line[66:]
         require(PARTS.fullmatch(name) and name not in listed, f"SHA256SUMS lists {shown(name)}, which belongs to no bundle")
         listed[name] = digest
         require(sha256(part(name)).hex() == digest, f"{name} is not the file that SHA256SUMS lists")
+    require(list(listed)[:3] == ["README.txt", "verify.py", "closing-record.json"], "SHA256SUMS does not begin as it must")
     print("ok: each file that SHA256SUMS lists is there as it says")
 
 def part(name):
     require(name in listed, f"{name} is missing, or SHA256SUMS does not list it")
     return read(os.path.join(HERE, name))
-def lines_of(name): return [line.decode("latin-1").split(" ") for line in part(name).splitlines()]
+def lines_of(name): return [line.split(" ") for line in lines_in(part(name), name)]
+def lines_in(octets, name):
+    require(octets == b"" or octets[-1:] == b"\n", f"{name} does not end with a line")
+    return octets.decode("latin-1").split("\n")[:-1]
 
 HASH, TIME = '"[0-9a-f]{64}"', '"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{3}Z"'
 MEMBERS = {"agent_commitment": f"{HASH}|null", "briefing_hash": HASH, "chain_hash": HASH, "completed_at": TIME,
            "confirmed_at": f"{TIME}|null", "created_at": TIME, "email_commitment": f"{HASH}|null", "format": '"qstamp-closing-record/1"',
-           "merkle_root": HASH, "output_count": "0|[1-9][0-9]{0,8}", "tier": '"[a-z]{1,20}"', "workflow_id": '"[0-9a-f-]{36}"'}
+           "merkle_root": HASH, "output_count": "0|[1-9][0-9]{0,8}", "tier": '"(standard|verified|qualified)"',
+           "workflow_id": '"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"'}
 def closing_record(octets):
     """Canonical JSON (RFC 8785): these members, in this order, in one form only."""
     form = ",".join(f'"{name}":({value})' for name, value in MEMBERS.items())
     require(re.fullmatch("{%s}" % form, octets.decode("latin-1")), "closing-record.json is no closing record in canonical form")
-    return json.loads(octets)
-
+    record = json.loads(octets)
+    for name in ("created_at", "confirmed_at", "completed_at"): datetime.fromisoformat((record[name] or "2000-01-01Z")[:-1])
+    return record
 # ---- The outputs: their chain, their Merkle tree (RFC 9162), their own time-stamps
 def check_chain(record):
     """Recomputes chain and tree from the outputs alone. Returns their hashes, and the levels of the tree, the leaves first."""
@@ -136,11 +141,10 @@ def check_outputs(outputs, levels):
     require(blocks == 2 * -(-len(outputs) // 1000), "there are proofs or stamps of more outputs than there are")
     print(f"ok: the inclusion proofs of {len(outputs)} outputs; {stamped} own time-stamps are for these outputs")
     for count, why in ((stamped, "who signed them: qstamp verify tells"), (len(outputs) - stamped, "there is none in this bundle")):
-        if count: not_checked.append(f"own time-stamps of {count} outputs: {why}")
-
+        if count: not_checked.append(f"own time-stamps of outputs ({count}): {why}")
 # ---- Time-stamps (RFC 3161) and evidence records (RFC 4998), judged at their own time
 def judge(token, what, trusted, others=(), lists=()):
-    """Who signed a token, and whether he may. Returns its time. Of the certificates of a bundle, `others` are only there to help."""
+    """Finds the signer of a token and checks that it may sign time-stamps. Returns the time. `others` help to find its issuers."""
     if not trusted: raise CannotCheck("no certificate is trusted: name one with --ca, in PEM")
     require(token.moment.timestamp() < time.time() + 60, f"{what} is of the future")
     known = [certificate_of(der) for der in dict.fromkeys([*token.certificates, *others, *trusted])]
@@ -170,7 +174,7 @@ def check_signer(certificate, token, what):
     require(token.signature_hash in HASHES, f"{what} is signed with a hash algorithm that is broken or unknown")
     purposes, constraints = ([each.contents for one in elements(certificate.extensions.get(name, b"")) for each in inside(one)]
                              for name in (EXTENDED_KEY_USAGE, BASIC_CONSTRAINTS))
-    require(purposes == [TIME_STAMPING], f"the signer of {what} is not there for time-stamps alone")
+    require(purposes == [TIME_STAMPING], f"the signer's certificate of {what} is not for time-stamping alone")
     require(constraints in ([], [b"\0"]), f"the signer of {what} is a certification authority")
 
 def opened(stamp, digests, what):
@@ -179,7 +183,7 @@ def opened(stamp, digests, what):
     except (ValueError, IndexError): raise DoesNotHold(f"{what} is no time-stamp token, or is followed by other octets")
     root = digest = digests.get(token.algorithm)
     for place, hashes in enumerate(lists):  # RFC 4998, section 4.3: each list is hashed with the hash of those before
-        require(place > 0 or digest in hashes, f"{what} is for other hashes")
+        require(place > 0 or digest in hashes, f"{what} is for another hash: its hash tree does not hold this one")
         together = sorted([root, *hashes] if place > 0 else hashes)
         root = together[0] if len(together) == 1 else hashlib.new(token.algorithm, b"".join(together)).digest()
     require(root == token.imprint, f"{what} is for another hash")
@@ -193,7 +197,6 @@ def unpacked(stamp):
     *members, token = inside(inside(inside(others[-1])[0])[0])
     lists = [each for member in members if member.tag == 0xa2 for each in elements(member.contents)]
     return token.whole, [[each.contents for each in inside(one)] for one in lists]
-
 # ---- What is looked at of tokens, certificates and revocation lists: DER (X.690)
 Element = namedtuple("Element", "tag contents whole")
 Token = namedtuple("Token", "octets algorithm imprint moment time certificates signer signature_hash")
@@ -231,9 +234,9 @@ def token_of(octets):
     (signer,) = inside(signers, 0x31)
     _, identifier, hash_algorithm, *_ = inside(signer)
     certificates = [each.whole for one in sets if one.tag == 0xa0 for each in elements(one.contents) if each.tag == 0x30]
-    moment, fraction = moment_of(gen_time), gen_time.contents[14:-1].decode("ascii")
+    moment, fraction = moment_of(gen_time), (gen_time.contents[15:-1].decode("ascii") + "000")[:3]  # milliseconds
     issuer, serial = inside(identifier)
-    return Token(octets, HASHES.get(inside(algorithm)[0].contents), digest.contents, moment, f"{moment:%Y-%m-%dT%H:%M:%S}{fraction}Z",
+    return Token(octets, HASHES.get(inside(algorithm)[0].contents), digest.contents, moment, f"{moment:%Y-%m-%dT%H:%M:%S}.{fraction}Z",
                  certificates, [folded(issuer), serial.whole], inside(hash_algorithm)[0].contents)
 def certificate_of(der):
     """RFC 5280, section 4.1."""
@@ -255,12 +258,10 @@ def moment_of(element):
     text = ("" if element.tag == 0x18 else "20") + element.contents.decode("ascii")  # GeneralizedTime, or UTCTime
     if not re.fullmatch(r"[0-9]{14}([.][0-9]*[1-9])?Z", text): raise ValueError("a time has another form")
     return datetime.strptime(text[:14], "%Y%m%d%H%M%S").replace(tzinfo=timezone.utc)
-
 # ---- Files, OpenSSL, and what is printed
 def require(is_so, sentence):
     if not is_so: raise DoesNotHold(sentence)
 def sha256(*parts): return hashlib.sha256(b"".join(parts)).digest()
-def instant(time_of_it): return time_of_it[:19], (time_of_it[20:-1] + "000")[:3]  # to the millisecond
 def read(path):
     if not os.path.isfile(path): raise CannotCheck(f"{shown(path)} is missing, or no file")  # to read a pipe or device may never end
     with open(path, "rb") as file: return file.read()
@@ -278,18 +279,17 @@ def shown(text):
     return ascii(" ".join(text[:300].split()))
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__, allow_abbrev=False)
+    parser = argparse.ArgumentParser(usage=__doc__, allow_abbrev=False, add_help=False)
     for option in ("--ca", "--stamp"): parser.add_argument(option)
-    parser.add_argument("files", nargs="*")
-    given, more = parser.parse_known_args()  # what is no option of this script is the name of a file
-    files = given.files + more
+    given, files = parser.parse_known_args()  # what is no option of this script is the name of a file
+    files = [each for each in files if each != "--"]
     try:
         is_new = sys.version_info >= (3, 8) and re.match(r"OpenSSL ([3-9]|\d\d)\.", openssl("version")[1])
         if not is_new: raise CannotCheck("this script needs Python 3.8 and OpenSSL 3, or newer ones")
         proved, trusted = check_stamp(given.ca, given.stamp, *files) if given.stamp else check_bundle(given.ca, files)
     except DoesNotHold as fault: print(f"DOES NOT HOLD: {fault}"); return 1
     except (CannotCheck, OSError, MemoryError) as fault: print(f"COULD NOT CHECK: {ascii(str(fault))[1:-1]}"); return 2
-    except Exception as fault: print(f"DOES NOT HOLD: something has another form: {ascii(str(fault))[1:-1]}"); return 1
+    except Exception as fault: print(f"DOES NOT HOLD: a file is malformed: {type(fault).__name__} {ascii(str(fault))}"); return 1
     for each in not_checked: print(f"NOT CHECKED: {each}")
     for der in trusted:
         subject = openssl("x509", "-inform", "DER", "-noout", "-subject", "-nameopt", "RFC2253", given=der)[1]

@@ -5,11 +5,11 @@ import { errorOf, QstampError, type ServiceError, ServiceUnreachable, Unexpected
 export interface ExchangeOptions {
   /** Where the service is; a path in front of its own is allowed. */
   readonly url: string;
-  /** For one try, in ms; 60 000 unless told. Where an answer comes piece by piece, until it begins. */
+  /** For one try, in ms; 60 000 unless told. Of a stream, until its first octet. */
   readonly timeoutMs?: number;
   /** Tries after the first; 4 unless told. */
   readonly maxRetries?: number;
-  /** Who is told to wait longer than this gives up at once, in ms; 60 000 unless told. */
+  /** If the service asks for a longer wait, in ms, give up at once; 60 000 unless told. */
   readonly maxWaitMs?: number;
   /** Instead of the global one. */
   readonly fetch?: typeof globalThis.fetch;
@@ -168,7 +168,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
         if (body) yield* readStream(body as ReadableStream<Uint8Array>);
       } catch (error) {
         if (call.signal?.aborted) throw error;
-        throw unreachable(error as Error);
+        throw new ServiceUnreachable(`the answer of ${baseUrl} broke off: ${causeOf(error as Error)}`, { cause: error });
       }
     },
   };

@@ -4,7 +4,7 @@ import { dateTime, sha256Hex, uuid } from './fields.ts';
 /** What a completed workflow leaves to strangers (W22): the lines of the bundle's files, and the same as one JSON document. `shared/proof/bundle-files.js` names the files. */
 
 /** `token`: a TimeStampToken; `record`: an EvidenceRecord (RFC 4998); `none`: there is none in the bundle. */
-export const stampKinds = ['token', 'record', 'none'] as const;
+const stampKinds = ['token', 'record', 'none'] as const;
 export type StampKind = (typeof stampKinds)[number];
 
 export interface OutputLine {

@@ -4,9 +4,6 @@
 /** Outputs in one file of proofs, and in one of stamps. */
 export const blockSize = 1_000;
 
-/** The first number of the block that an output is in. @param {number} number */
-export const blockOf = (number) => Math.floor((number - 1) / blockSize) * blockSize + 1;
-
 /** The first number of each block. @param {number} outputCount @returns {readonly number[]} */
 export const blocksOf = (outputCount) => Array.from({ length: Math.ceil(outputCount / blockSize) }, (_, index) => index * blockSize + 1);
 
@@ -29,9 +26,6 @@ export const bundleFiles = {
   sums: 'SHA256SUMS',
 };
 
-/** In place of the script, in bundles of 0.2.0: a shell script, and the settings of OpenSSL that it uses. */
-export const olderScripts = ['verify.sh', 'openssl.cnf'];
-
 /** What is stamped of the workflow as a whole. */
 export const sealNames = /** @type {const} */ (['closing-record', 'root']);
 /** @typedef {typeof sealNames[number]} SealName */
@@ -41,15 +35,8 @@ export const sealFiles = (name) => ({ token: `${name}.tst`, record: `${name}.ers
 
 /** Which files the seals of a bundle have. @typedef {Readonly<Record<SealName, { readonly hasToken: boolean, readonly hasRecord: boolean }>>} Seals */
 
-/**
- * The names of all files that are listed in SHA256SUMS, in their order.
- *
- * @param {number} outputCount
- * @param {Seals} seals
- * @param {readonly string[]} [scripts]
- * @returns {readonly string[]}
- */
-export function listedFiles(outputCount, seals, scripts = [bundleFiles.script]) {
+/** The names of all files that are listed in SHA256SUMS, in their order. @param {number} outputCount @param {Seals} seals @returns {readonly string[]} */
+export function listedFiles(outputCount, seals) {
   const blocks = blocksOf(outputCount);
   const filesOf = (/** @type {SealName} */ name) => [
     ...(seals[name].hasToken ? [sealFiles(name).token] : []),
@@ -57,7 +44,7 @@ export function listedFiles(outputCount, seals, scripts = [bundleFiles.script]) 
   ];
   return [
     bundleFiles.readme,
-    ...scripts,
+    bundleFiles.script,
     bundleFiles.closingRecord,
     ...filesOf('closing-record'),
     bundleFiles.rootPreimage,

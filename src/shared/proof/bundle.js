@@ -1,7 +1,7 @@
 // @ts-check
 // An evidence bundle (W22) as it is read: all of its files are there and no others, and each is the one that SHA256SUMS lists. What they prove is judged in
 // judge-bundle.js.
-import { blocksOf, bundleFiles, listedFiles, olderScripts, sealFiles, sealNames } from './bundle-files.js';
+import { blocksOf, bundleFiles, listedFiles, sealFiles, sealNames } from './bundle-files.js';
 import { readClosingRecord } from './closing-record.js';
 import { concatOctets, hexOf } from './octets.js';
 import { openZip } from './zip.js';
@@ -23,7 +23,6 @@ import { ZipFault } from './zip-source.js';
  * @property {import('./closing-record.js').ClosingRecord} record
  * @property {Uint8Array} recordOctets the closing record as it was stamped
  * @property {import('./bundle-files.js').Seals} seals
- * @property {readonly string[]} scripts the names of its script, and of what belongs to that
  * @property {(name: string) => Promise<Uint8Array>} bytesOf the octets of a small file; fails with a BundleFault where it is not the one that is listed
  * @property {(name: string) => AsyncGenerator<string>} linesOf the lines of a file as they are unpacked; at its end it is compared with the list
  * @property {(name: string) => number} sizeOf what a file unpacks to, in octets, as the zip file says
@@ -90,8 +89,7 @@ export async function openBundle(source, tools) {
   if (sealNames.some((name) => seals[name].hasRecord && !seals[name].hasToken)) throw malformed('A time-stamp token is missing.');
   // Before the list of them is made: a number that nobody stamped may be any.
   if (blocksOf(Math.min(record.output_count, 1e9)).length * 2 > entries.size) throw malformed('Files of proofs or stamps are missing.');
-  const scripts = olderScripts.every((name) => entries.has(name)) ? olderScripts : [bundleFiles.script];
-  const expected = listedFiles(record.output_count, seals, scripts);
+  const expected = listedFiles(record.output_count, seals);
   const missing = expected.find((name) => !entries.has(name));
   if (missing !== undefined) throw malformed(`${missing} is missing.`);
   const known = new Set([...expected, bundleFiles.sums]);
@@ -113,7 +111,6 @@ export async function openBundle(source, tools) {
     record,
     recordOctets,
     seals,
-    scripts,
     tools,
     bytesOf: async (name) => {
       if (entryOf(name).size > mostSmallBytes) throw new ZipFault(`${name} is too large`);
@@ -138,8 +135,9 @@ function readSums(text, expected) {
     if (sum === undefined || listed !== name) throw malformed(`SHA256SUMS should list ${name} where it lists ${listed ?? 'nothing'}.`);
     sums.set(name, sum);
   }
-  const beyond = lines[expected.length];
-  if (beyond !== '' || lines.length !== expected.length + 1) throw malformed(`SHA256SUMS lists what belongs to no bundle: ${beyond}.`);
+  const [beyond, ...more] = lines.slice(expected.length);
+  if (beyond === undefined) throw malformed('SHA256SUMS does not end with a line.');
+  if (beyond !== '' || more.length > 0) throw malformed(`SHA256SUMS lists what belongs to no bundle: ${beyond}.`);
   return sums;
 }
 

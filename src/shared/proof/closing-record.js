@@ -1,7 +1,7 @@
 // @ts-check
 // The closing record: what a workflow was closed with, beside its root (W18). It is hashed and stamped as canonical JSON (RFC 8785) without a line
 // end. A reader that does not know the format must not guess, so every member and its form is checked.
-import { isSha256Hex } from './octets.js';
+import { isLowerSha256 } from './octets.js';
 
 /**
  * @typedef {object} ClosingRecord
@@ -52,16 +52,14 @@ export const closingRecordOf = (facts) => ({
 });
 
 /** @param {unknown} value */
-const isHash = (value) => isSha256Hex(value) && value === value.toLowerCase();
-/** @param {unknown} value */
-const isUuid = (value) => typeof value === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(value);
+const isUuid = (value) => typeof value === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(value);
 
 /** @param {unknown} value */
 function isTime(value) {
-  if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(value)) return false;
+  if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value)) return false;
   const time = new Date(value);
   // A day that no month has becomes one of the next month.
-  return !Number.isNaN(time.getTime()) && time.toISOString().slice(0, 19) === value.slice(0, 19);
+  return !Number.isNaN(time.getTime()) && time.toISOString() === value;
 }
 
 /** @param {(value: unknown) => boolean} hasForm @returns {(value: unknown) => boolean} */
@@ -69,15 +67,15 @@ const orNull = (hasForm) => (value) => value === null || hasForm(value);
 
 /** The form of each member, by name. @type {Record<keyof ClosingRecord, (value: unknown) => boolean>} */
 const forms = {
-  agent_commitment: orNull(isHash),
-  briefing_hash: isHash,
-  chain_hash: isHash,
+  agent_commitment: orNull(isLowerSha256),
+  briefing_hash: isLowerSha256,
+  chain_hash: isLowerSha256,
   completed_at: isTime,
   confirmed_at: orNull(isTime),
   created_at: isTime,
-  email_commitment: orNull(isHash),
+  email_commitment: orNull(isLowerSha256),
   format: (value) => value === 'qstamp-closing-record/1',
-  merkle_root: isHash,
+  merkle_root: isLowerSha256,
   output_count: (value) => Number.isSafeInteger(value) && Number(value) >= 0,
   tier: (value) => value === 'standard' || value === 'verified' || value === 'qualified',
   workflow_id: isUuid,

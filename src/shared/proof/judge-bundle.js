@@ -4,7 +4,7 @@ import { BundleFault, malformed } from './bundle.js';
 import { blockSize, bundleFiles, sealFiles } from './bundle-files.js';
 import { createProofVerifier } from './merkle-proof.js';
 import { createMerkle } from './merkle-tree.js';
-import { hexOf, isSame, isSha256Hex, octetsOfBase64, octetsOfSha256 } from './octets.js';
+import { hexOf, isLowerSha256, isSame, octetsOfBase64, octetsOfSha256 } from './octets.js';
 import { chainStart, createOutputChain } from './output-chain.js';
 
 /** @typedef {import('./bundle.js').OpenedBundle} OpenedBundle */
@@ -66,6 +66,19 @@ export class StampRefused extends Error {
   }
 }
 
+/**
+ * The verdict on a bundle as a whole: both seals must be valid. `reason`: that of the seal that is not; `missing`: which seals are not in it, for people.
+ *
+ * @param {Pick<BundleJudgement<StampJudgement>, 'root' | 'closing'>} judgement
+ * @returns {{ verdict: 'valid' | 'not_proved', reason: string | undefined, missing: string }}
+ */
+export function verdictOf({ root, closing }) {
+  const missing = [...(root ? [] : ['the Merkle root']), ...(closing ? [] : ['the closing record'])].join(' and of ');
+  if (missing) return { verdict: 'not_proved', reason: 'no_token', missing };
+  const unproved = [root, closing].find((seal) => seal?.verdict !== 'valid');
+  return { verdict: unproved ? 'not_proved' : 'valid', reason: unproved?.reason, missing };
+}
+
 /** @param {string} sentence */
 const breaks = (sentence) => new BundleFault('chain_mismatch', sentence);
 
@@ -81,7 +94,7 @@ const breaks = (sentence) => new BundleFault('chain_mismatch', sentence);
 export async function judgeBundle(bundle, judge) {
   const { record, recordOctets } = bundle;
   const sha256Of = (/** @type {Uint8Array} */ octets) => hexOf(bundle.tools.sha256(octets));
-  for (const name of [bundleFiles.readme, ...bundle.scripts, bundleFiles.closingRecord]) await bundle.check(name);
+  for (const name of [bundleFiles.readme, bundleFiles.script, bundleFiles.closingRecord]) await bundle.check(name);
   const closing = await judgeSeal(bundle, 'closing-record', { sha256: sha256Of(recordOctets), content: recordOctets }, judge);
   const preimage = await bundle.bytesOf(bundleFiles.rootPreimage);
   const root = await judgeSeal(bundle, 'root', { sha256: record.merkle_root, content: preimage }, judge);
@@ -167,12 +180,17 @@ async function judgeOutputs(bundle, judge) {
     if (line === undefined) throw breaks(`The closing record is of ${record.output_count} outputs, and outputs.txt has ${number - 1}.`);
     const [listed, outputHash = '', chainHash = '', ...others] = line.split(' ');
     const link = { sequenceNumber: number, outputHash, chainHash };
-    if (listed !== String(number) || others.length !== 2 || checkLink(end, link)) throw breaks(`The chain breaks at output ${number}.`);
+    const isLine = listed === String(number) && isLowerSha256(outputHash) && others.length === 2;
+    if (!isLine || checkLink(end, link)) throw breaks(`The chain breaks at output ${number}.`);
     end = link;
     tree.append(octetsOfSha256(outputHash));
     checkProof(await nextOf(proofs), number, outputHash);
     const stamp = await judgeOwn(await nextOf(stamps), number, outputHash);
-    if (judge.wanted.has(outputHash)) found.set(outputHash, [...(found.get(outputHash) ?? []), { sequenceNumber: number, stamp }]);
+    if (judge.wanted.has(outputHash)) {
+      const places = found.get(outputHash) ?? [];
+      places.push({ sequenceNumber: number, stamp });
+      found.set(outputHash, places);
+    }
     if (number % blockSize === 0 || number === record.output_count) {
       if ((await nextOf(proofs)) !== undefined || (await nextOf(stamps)) !== undefined)
         throw malformed(`There are more proofs or stamps than outputs up to ${number}.`);
@@ -190,7 +208,7 @@ async function judgeOutputs(bundle, judge) {
   function checkProof(line, number, outputHash) {
     const [listed, ...path] = (line ?? '').split(' ');
     if (listed !== String(number)) throw malformed(`The inclusion proof of output ${number} is missing.`);
-    const isPath = path.every(isSha256Hex);
+    const isPath = path.every(isLowerSha256);
     const proof = { treeSize: head.treeSize, leafIndex: number - 1, inclusionPath: isPath ? path.map(octetsOfSha256) : [] };
     if (!isPath || !verifyInclusion(octetsOfSha256(outputHash), proof, head).ok)
       throw new StampRefused('inclusion_proof_invalid', `output ${number}`);
@@ -198,8 +216,10 @@ async function judgeOutputs(bundle, judge) {
 
   /** What the output's own time-stamp says; undefined where nobody vouches for it. @param {string | undefined} line @param {number} number @param {string} outputHash */
   async function judgeOwn(line, number, outputHash) {
-    const [listed, kind, token = ''] = (line ?? '').split(' ');
+    const [listed, kind, token = '', ...others] = (line ?? '').split(' ');
     if (listed !== String(number)) throw malformed(`The stamp of output ${number} is missing.`);
+    if (others.length > 0 || (kind === 'none' && line !== `${number} none`))
+      throw malformed(`The stamp of output ${number} has another form.`);
     if (kind === 'none') {
       own.none += 1;
       return undefined;

@@ -17,6 +17,9 @@ export function hexOf(octets) {
 /** Whether a text is a SHA-256: 64 hexadecimal characters. @param {unknown} text @returns {text is string} */
 export const isSha256Hex = (text) => typeof text === 'string' && /^[0-9a-fA-F]{64}$/.test(text);
 
+/** As hashes stand in records: in lower case. @param {unknown} text @returns {text is string} */
+export const isLowerSha256 = (text) => isSha256Hex(text) && text === text.toLowerCase();
+
 /**
  * The 32 octets of a SHA-256 written as 64 hexadecimal characters.
  *
@@ -60,12 +63,8 @@ export const base64Of = (octets) => btoa(Array.from(octets, (octet) => String.fr
 
 /** The octets that a base64 text is; undefined where it is none. @param {string} text */
 export function octetsOfBase64(text) {
-  let binary;
-  try {
-    binary = atob(text);
-  } catch {
-    return undefined;
-  }
+  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4 !== 0) return undefined;
+  const binary = atob(text);
   const octets = new Uint8Array(binary.length);
   for (let i = 0; i < octets.length; i += 1) octets[i] = binary.charCodeAt(i);
   return octets;

@@ -140,7 +140,7 @@ export const isEncrypted = (flags) => (flags & 0x2041) !== 0;
 function checkEntry({ name, method, packedSize, size }, flags, fileBytes) {
   if (leadsOut(name)) throw new ZipFault(`${name} leads out of it`);
   if (isEncrypted(flags)) throw new ZipFault(`${name} is encrypted`);
-  if (method !== stored && method !== deflated) throw new ZipFault(`${name} is packed in a way that nobody should use here`);
+  if (method !== stored && method !== deflated) throw new ZipFault(`${name} uses a compression method that is not allowed here`);
   if (packedSize > fileBytes) throw new ZipFault(`${name} is larger than the container`);
   if (size > suspiciousBytes && size > suspiciousRatio * packedSize) throw new ZipFault(`${name} unpacks to far more than it holds`);
   if (method === stored && packedSize !== size) throw new ZipFault(`${name} has two sizes`);

@@ -43,7 +43,7 @@ describe.each([false, true])('zip files, in the format for more than 4 GB: %s', 
     ['entries that overlap', 'overlap|damaged', (zip) => zip.writeUInt32LE(5, zip.lastIndexOf('PK\x01\x02', undefined, 'latin1') + 42)],
     ['encryption before the file only', 'a is encrypted', (zip) => zip.writeUInt16LE(1, local(zip) + 6)],
     ['another size before the file', 'two headers that differ', (zip) => zip.writeUInt32LE(7, local(zip) + 22)],
-    ['a way of packing that nobody should use', 'packed in a way', (zip) => zip.writeUInt16LE(12, listed(zip) + 10)],
+    ['a compression method that is not allowed', 'compression method', (zip) => zip.writeUInt16LE(12, listed(zip) + 10)],
     ['damaged octets', 'a is damaged|another size', (zip) => zip.fill(0xff, local(zip) + 35, local(zip) + 39)],
   ])('with %s are refused', async (_what, why, bend) => {
     const said = await readAll(bent(await zipOf(isLarge), bend)).then(String, (error: Error) => `${error.name} ${error.message}`);
