@@ -64,7 +64,8 @@ async function main() {
     // The project's tools are needed too, whatever this machine leaves out elsewhere.
     const env = { ...process.env, NODE_ENV: '', npm_config_omit: '', npm_config_include: 'dev' };
     const code = await run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], { env, stdio: 'inherit' });
-    if (interruptedBy) return 128 + os.constants.signals[interruptedBy];
+    // The signal that ended npm may come to us a moment later.
+    if (interruptedBy || code > 128) return interruptedBy ? 128 + os.constants.signals[interruptedBy] : code;
     if (code !== 0) throw new Error('npm ci failed: check the network and the free disk space, and run this command again');
   }
   const node = findNode24(root);
