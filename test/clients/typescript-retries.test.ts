@@ -52,6 +52,21 @@ describe('@qstamp/client tries again, with the same key', () => {
     expect(stub.seen).toHaveLength(3);
   });
 
+  test('where no answer comes, no try begins after the longest wait', async () => {
+    const stub = await startStub(() => undefined);
+    const qstamp = new client.Qstamp({ url: stub.url, timeoutMs: 200, maxWaitMs: 150 });
+    await expect(qstamp.stampHash(stamps.hash)).rejects.toMatchObject({ name: 'ServiceUnreachable' });
+    expect(stub.seen).toHaveLength(1);
+  });
+
+  test('a service token is not taken to where the service redirects', async () => {
+    const other = await startStub((response) => sendJson(response, 201, stampOf(stamps.hash)));
+    const stub = await startStub((response) => void response.writeHead(307, { location: `${other.url}/elsewhere` }).end());
+    const qstamp = new client.Qstamp({ url: stub.url, serviceToken: 'secret' });
+    await expect(qstamp.stampHash(stamps.hash)).rejects.toMatchObject({ status: 307 });
+    expect(other.seen).toHaveLength(0);
+  });
+
   test('a wait is given up when the caller gives up', async () => {
     const stub = await startStub((response) => sendJson(response, 503, refusal('overloaded'), { 'retry-after': '30' }));
     const giveUp = new AbortController();

@@ -9,7 +9,7 @@ export interface ExchangeOptions {
   readonly timeoutMs?: number;
   /** Tries after the first; 4 unless told. */
   readonly maxRetries?: number;
-  /** If the service asks for a longer wait, in ms, give up at once; 60 000 unless told. */
+  /** If the service asks for a longer wait, in ms, give up at once; 60 000 unless told. Where no answer comes, no try begins after this time. */
   readonly maxWaitMs?: number;
   /** Instead of the global one. */
   readonly fetch?: typeof globalThis.fetch;
@@ -95,6 +95,8 @@ export function createExchange(options: ExchangeOptions): Exchange {
         headers: { accept: 'application/json', ...type, ...headers },
         ...(body !== undefined && { body: isBlob ? body : JSON.stringify(body) }),
         signal: AbortSignal.any([limit.signal, ...(signal ? [signal] : [])]),
+        // A service token is for this service alone.
+        redirect: 'manual',
       });
       return { status: response.status, headers: response.headers, body: await (response.ok ? read : readJson)(response) };
     } finally {
@@ -125,10 +127,12 @@ export function createExchange(options: ExchangeOptions): Exchange {
 
   /** Asks until the answer is one to keep, or there is no next try. */
   async function ask(call: Call, mayPass: (answer: Answer) => boolean, read: Read = readJson): Promise<Answer> {
+    const began = performance.now();
     for (let attempts = 0; ; attempts += 1) {
       const answer = await attemptOrCause(call, read);
       if (answer instanceof Error) {
-        if (await pause(attempts, undefined, call.signal)) continue;
+        // A service that is silent for so long will hardly answer the next time.
+        if (performance.now() - began < maxWaitMs && (await pause(attempts, undefined, call.signal))) continue;
         throw unreachable(answer);
       }
       if (!mayPass(answer) || !(await pause(attempts, retryAfterMs(answer.headers), call.signal))) return answer;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -78,11 +79,13 @@ class AsyncExchange:
         content = None if call.body is None else json.dumps(call.body).encode()
         headers = {"accept": "application/json", **({} if content is None else {"content-type": "application/json"}), **call.headers}
         attempts = 0
+        began = time.monotonic()
         while True:
             try:
                 response = await self.http.request(call.method, f"{self.url}{call.path}", headers=headers, content=content)
             except httpx.TransportError as error:
-                if not await self._pause(attempts, None):
+                # A service that is silent for so long will hardly answer the next time.
+                if time.monotonic() - began >= self._max_wait or not await self._pause(attempts, None):
                     raise ServiceUnreachable(f"{self.url} cannot be reached: {str(error) or type(error).__name__}") from error
             else:
                 if not may_pass(response) or not await self._pause(attempts, retry_after(response)):

@@ -1,10 +1,11 @@
-# Made by `npm run clients` of _async/exchange.py. Do not edit it. Check: a9653da6596c3558b7ddb128ad1ff258
+# Made by `npm run clients` of _async/exchange.py. Do not edit it. Check: 8163ce80bc854904acf2caa58649e7be
 """How requests are sent, and sent again."""
 
 from __future__ import annotations
 
 import json
 import random
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -79,11 +80,13 @@ class Exchange:
         content = None if call.body is None else json.dumps(call.body).encode()
         headers = {"accept": "application/json", **({} if content is None else {"content-type": "application/json"}), **call.headers}
         attempts = 0
+        began = time.monotonic()
         while True:
             try:
                 response = self.http.request(call.method, f"{self.url}{call.path}", headers=headers, content=content)
             except httpx.TransportError as error:
-                if not self._pause(attempts, None):
+                # A service that is silent for so long will hardly answer the next time.
+                if time.monotonic() - began >= self._max_wait or not self._pause(attempts, None):
                     raise ServiceUnreachable(f"{self.url} cannot be reached: {str(error) or type(error).__name__}") from error
             else:
                 if not may_pass(response) or not self._pause(attempts, retry_after(response)):
