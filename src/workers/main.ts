@@ -105,7 +105,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     clock: systemClock,
     log,
   });
-  if (config.SMTP_URL === undefined) log.warn({ outcome: 'advice' }, 'SMTP_URL is not set: no e-mail of a workflow will leave');
+  if (config.SMTP_URL === undefined) log.warn({ outcome: 'advice' }, 'SMTP_URL is not set: workflows will send no e-mail');
   const consumer = consumeJobs({
     redis,
     processors,

@@ -74,7 +74,7 @@ export function createStampJudge(deps: { tokenJudge: TokenJudge; stamps: Pick<St
     const [proof] = stamp.proofs;
     const judgement = await judgeToken(record.toString('base64'), proof.provider, stamp.imprint, newImprintsOf(proof));
     if (judgement.ok || !renewalsWithoutUse.has(judgement.code)) return judgement;
-    log.warn({ tokenId: stamp.tokenId, code: judgement.code }, 'the renewals of a stamp are of no use');
+    log.warn({ tokenId: stamp.tokenId, code: judgement.code }, 'the renewals of a stamp do not hold, and are left out');
     return undefined;
   }
 

@@ -48,7 +48,7 @@ export function createWorkflowStart(tools: WorkflowTools, mailer: ChallengeMaile
     try {
       await workflows.remove(workflowId);
     } catch (error) {
-      log.error({ err: error, workflowId }, 'a workflow that was not answered for could not be removed');
+      log.error({ err: error, workflowId }, 'a workflow whose start was answered with an error could not be removed');
     }
   }
 

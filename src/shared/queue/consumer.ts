@@ -162,7 +162,7 @@ export function consumeJobs(options: {
     try {
       if (failed) await onGivenUp?.(failed);
     } catch (error) {
-      log.warn({ err: error, job: job.id }, 'could not record a given-up job; the sweep will');
+      log.warn({ err: error, job: job.id }, 'a failed job could not be recorded; the hourly sweep will record it');
     }
   }
 

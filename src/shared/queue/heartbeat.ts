@@ -92,10 +92,10 @@ export function startHeartbeat(options: {
     const heartbeat: Heartbeat = { at: clock(), providers: [...describeProviders()], mail: describeMail(), isStoreFull: isStoreFull() };
     const beat = redis.pipeline().hset(workersKey, workerId, JSON.stringify(heartbeat));
     for (const { name, lastSuccessAt } of heartbeat.providers) if (lastSuccessAt !== null) beat.hset(lastSuccessKey, name, lastSuccessAt);
-    beat.exec().catch((error) => log.debug({ err: error }, 'no heartbeat'));
+    beat.exec().catch((error) => log.debug({ err: error }, 'a heartbeat could not be written'));
   };
   send();
-  forgetLostWorkers(redis, clock()).catch((error) => log.debug({ err: error }, 'lost workers are still listed'));
+  forgetLostWorkers(redis, clock()).catch((error) => log.debug({ err: error }, 'workers that are gone could not be removed from the list'));
   const timer = setInterval(send, heartbeatMs);
   return {
     beat: send,

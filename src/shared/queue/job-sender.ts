@@ -34,7 +34,7 @@ export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): 
     try {
       if (await job.isDelayed()) await job.promote();
     } catch (error) {
-      log.debug({ err: error, job: job.id }, 'the job was not promoted');
+      log.debug({ err: error, job: job.id }, 'a delayed job could not be started early');
     }
   }
 

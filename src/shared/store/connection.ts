@@ -40,12 +40,12 @@ export function connectStore(url: string, log: Logger): StoreConnection {
     writeConcern: { w: 'majority', journal: true },
     ignoreUndefined: true,
   });
-  client.on('serverHeartbeatFailed', (event) => log.debug({ err: event.failure }, 'store heartbeat'));
+  client.on('serverHeartbeatFailed', (event) => log.debug({ err: event.failure }, 'a heartbeat of the store failed'));
   const closing = new AbortController();
   let connecting = connectUntil(client, closing.signal, log);
   watchHeartbeats(client, () => {
     if (closing.signal.aborted) return;
-    log.warn('the driver does not look for the store any more: connecting anew');
+    log.warn('the driver has stopped looking for the store: connecting again');
     connecting = connecting.then(() => forgetServers(client)).then(() => connectUntil(client, closing.signal, log));
   });
   return {

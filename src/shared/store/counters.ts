@@ -128,7 +128,7 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
     pending = new Map();
     timer = undefined;
     for (const [hour, increments] of [...taken].sort(([one], [other]) => one.localeCompare(other))) {
-      await inStore(() => addToHour(hour, increments)).catch((error) => log.debug({ err: error, hour }, 'something was not counted'));
+      await inStore(() => addToHour(hour, increments)).catch((error) => log.debug({ err: error, hour }, 'a counter could not be written'));
     }
   }
 

@@ -29,7 +29,7 @@ export function createRenewProcessor(deps: RenewProcessorDeps): () => Promise<Re
     const { due, unknown = 0 } = await evidenceTerms.noteRun(new Date(clock()), new Date(clock() + renewBeforeMs));
     metrics?.renewed({ ...done, due, unknown });
     if (done.renewed + done.lapsed + done.asks + due + unknown > 0)
-      log.info({ ...done, due, unknown }, 'evidence was looked through for what is to be renewed');
+      log.info({ ...done, due, unknown }, 'evidence was searched for what has to be renewed');
     return { due, unknown };
   }
 
@@ -39,7 +39,7 @@ export function createRenewProcessor(deps: RenewProcessorDeps): () => Promise<Re
       await findTerms(deps);
       await renewEvidence(deps, done);
     } catch (error) {
-      await note(done).catch((cause: unknown) => log.debug({ err: cause }, 'a run of renewals was not noted'));
+      await note(done).catch((cause: unknown) => log.debug({ err: cause }, 'the result of a renewal run could not be stored'));
       throw error;
     }
     return { ...done, ...(await note(done)) };

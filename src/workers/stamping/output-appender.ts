@@ -102,7 +102,7 @@ export function createOutputAppender(deps: {
       } else if (blockedBy !== undefined) {
         if (blockedBy !== blocker.jobId) blocker = { jobId: blockedBy, since: performance.now() };
         if (performance.now() - blocker.since > patienceMs) {
-          log.warn({ workflowId, job: blockedBy }, 'an output is not waited for any longer: it loses its place');
+          log.warn({ workflowId, job: blockedBy }, 'an output took too long: those behind it go first');
           await order.leave(workflowId, [blockedBy]);
         } else await delay(lookMs);
       }

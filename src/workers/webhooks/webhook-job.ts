@@ -135,7 +135,7 @@ export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run
       const body = await makeBody();
       if (body === undefined) return;
       await sendWebhook({ url, id, event: job.event, body });
-      log.info({ ...told, outcome: 'done' }, 'a webhook was taken');
+      log.info({ ...told, outcome: 'done' }, 'a webhook was delivered');
     } catch (error) {
       if (!(error instanceof WebhookError)) throw error;
       await judgeFailure(job, startedAt, run, error);
