@@ -179,12 +179,6 @@ test('W6: HEAD of an unknown verify-user is 404, as GET is', async () => {
   expect([head?.status, get?.status]).toEqual([404, 404]);
 });
 
-test('E1: the faults of path and body are told together, on the route as it is', async () => {
-  const { status, body } = await postJson(service, '/api/v1/workflow/x/stamp', {});
-  const locations = (body.detail as { loc: string[] }[]).map(({ loc }) => loc.join('.'));
-  expect([status, locations]).toEqual([422, ['path.workflow_id', 'body.output_hash', 'body.output_type']]);
-});
-
 test('S3: content of the allowed size is taken, also where every slash of its base64 is escaped', async () => {
   const escaped = Buffer.alloc(300_000, 0xff).toString('base64').replaceAll('/', '\\/');
   const send = (payload: string) =>

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { ServiceError } from '../../../src/shared/domain/service-error.ts';
 import type { Batch, Imprint, TokenProof } from '../../../src/shared/domain/stamp.ts';
 import { encodeRequest } from '../../../src/shared/rfc3161/index.ts';
@@ -217,6 +217,8 @@ test('a request that every provider refuses was refused, also where none says wh
 });
 
 test('what comes while a group is under way goes together, and waits no longer than it may', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
   const groups: number[] = [];
   const open = Array.from({ length: 4 }, () => Promise.withResolvers<void>());
   const batcher = createMicroBatcher<number, number>({
@@ -231,16 +233,16 @@ test('what comes while a group is under way goes together, and waits no longer t
     },
   });
   const first = batcher.add(1);
-  await delay(5);
+  await vi.advanceTimersByTimeAsync(5);
   const others = [batcher.add(2), batcher.add(3)];
-  await delay(60);
+  await vi.advanceTimersByTimeAsync(60);
   expect(groups).toEqual([1, 2]);
   const last = batcher.add(4);
-  await delay(60);
+  await vi.advanceTimersByTimeAsync(60);
   expect(groups).toEqual([1, 2]);
   open[1]!.resolve();
   expect(await Promise.all(others)).toEqual([2, 3]);
-  await delay(60);
+  await vi.advanceTimersByTimeAsync(60);
   expect(groups).toEqual([1, 2, 1]);
   for (const { resolve } of open) resolve();
   expect(await Promise.all([first, last])).toEqual([1, 4]);
