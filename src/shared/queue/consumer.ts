@@ -17,7 +17,7 @@ import {
 } from './jobs.ts';
 import { jobOptionsOf, openQueue } from './open-queue.ts';
 
-/** A killed worker's jobs start again after at most `lockMs` + `stalledCheckMs` (docs/architecture.md "Facts that bite"). */
+/** A killed worker's jobs start again after at most `lockMs` + `stalledCheckMs` (docs/adr/0003-how-bullmq-is-set.md). */
 const lockMs = 5_000;
 const stalledCheckMs = 2_000;
 

@@ -7,7 +7,7 @@ import type { Logger } from '../runtime/log.ts';
 /** The database used when `MONGODB_URL` names none. */
 const defaultDatabase = 'qstamp';
 
-/** How long an operation may take on the server. `timeoutMS` of the driver has no effect (docs/architecture.md "How the store is used"). */
+/** How long an operation may take on the server. `timeoutMS` of the driver has no effect (docs/adr/0005-one-document-is-atomic.md). */
 export const maxTimeMS = 5_000;
 
 const reconnectMs = 250;

@@ -20,7 +20,7 @@ export async function createIndexes(db: Db): Promise<void> {
     );
   await db.collection('batches').createIndex({ tokenDigest: 1 });
   for (const subjects of Object.values(collectionsOfSubjects(db))) {
-    // All stamps of one certificate have the same `renewBy`. An index whose entries all differ costs DocumentDB half as much (docs/architecture.md).
+    // All stamps of one certificate have the same `renewBy`. An index whose entries all differ costs DocumentDB half as much (docs/adr/0006-what-an-insert-costs.md).
     await subjects.createIndex({ [renewByField]: 1, _id: 1 }, { partialFilterExpression: { [renewByField]: { $exists: true } } });
   }
   await db.collection('outputs').createIndex({ workflowId: 1, hash: 1 });

@@ -83,7 +83,7 @@ export async function insertIfAbsent<T extends Document>(
 
 /**
  * Inserts the documents whose `_id` is not taken yet, and returns the positions of the others. The driver's `insertMany` sends documents beside
- * the command, which costs DocumentDB's gateway twice as much, so they are sent within it where they fit (docs/architecture.md "How the store is used").
+ * the command, which costs DocumentDB's gateway twice as much, so they are sent within it where they fit (docs/adr/0006-what-an-insert-costs.md).
  *
  * @throws MongoError where any failed for another reason; the others may be written
  */
