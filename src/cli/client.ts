@@ -95,7 +95,7 @@ export function createClient({ baseUrl, serviceToken }: ClientOptions) {
 
 const orFailure = <Answer>(answer: Promise<Answer>): Promise<Answer> => answer.catch((error) => Promise.reject(failureOf(error)));
 
-/** What a person is told. Other errors than the client's are defects, and pass through. */
+/** The failure that the user sees for an error of the client. Any other error is a defect, and is returned as it is. */
 function failureOf(error: unknown): unknown {
   if (error instanceof ServiceError) {
     const { status, code, requestId: request_id, message } = error;

@@ -31,7 +31,7 @@ export async function isBundle(file) {
  * @param {File} file
  * @param {ReadonlySet<string>} wanted SHA-256 of the files that are looked for, lower-case hex
  * @param {(done: number, total: number) => void} onOutput
- * @returns {Promise<BundleJudgement | { fault: string }>} or what does not fit: a code and a sentence
+ * @returns {Promise<BundleJudgement | { fault: string }>} the judgement, or `fault`: a reason code and a sentence
  * @throws {Error} where the file cannot be read, or the service does not answer
  */
 export async function judgeBundleFile(file, wanted, onOutput) {

@@ -281,7 +281,7 @@ def shown(text):
 def main():
     parser = argparse.ArgumentParser(usage=__doc__, allow_abbrev=False, add_help=False)
     for option in ("--ca", "--stamp"): parser.add_argument(option)
-    given, files = parser.parse_known_args()  # what is no option of this script is the name of a file
+    given, files = parser.parse_known_args()  # every argument that is not an option names a file
     files = [each for each in files if each != "--"]
     try:
         is_new = sys.version_info >= (3, 8) and re.match(r"OpenSSL ([3-9]|\d\d)\.", openssl("version")[1])

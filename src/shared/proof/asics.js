@@ -34,12 +34,12 @@ function checkHead(head) {
 }
 
 /**
- * Opens a container with a time-stamp token or an evidence record, of whoever made it. Memory does not grow with the file.
+ * Opens a container that holds a time-stamp token or an evidence record, whoever made it. Memory use does not grow with the file.
  *
  * @param {import('./zip-source.js').ZipSource} source
  * @param {import('./zip.js').Inflate} inflate
  * @returns {Promise<Container>}
- * @throws {ZipFault} in one sentence, why it is none
+ * @throws {ZipFault} whose message says in one sentence why it is not such a container
  */
 export async function openContainer(source, inflate) {
   const { entries, read, readSmall } = await openZip(source, { inflate, mostEntries, checkHead });

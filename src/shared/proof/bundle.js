@@ -66,8 +66,8 @@ export const hasClosingRecord = async (source, inflate) =>
  * @param {import('./zip-source.js').ZipSource} source
  * @param {BundleTools} tools
  * @returns {Promise<OpenedBundle>}
- * @throws {ZipFault} where it is no bundle at all
- * @throws {BundleFault} where it is none that holds
+ * @throws {ZipFault} if it is not a bundle
+ * @throws {BundleFault} if it is a bundle but does not hold
  */
 export async function openBundle(source, tools) {
   const { entries, read, readSmall } = await openZip(source, { inflate: tools.inflate, mostEntries });

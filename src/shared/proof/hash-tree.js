@@ -7,7 +7,7 @@ import { compareOctets, concatOctets } from './octets.js';
 const pairScratch = new Uint8Array(128);
 
 /**
- * The hash of several hashes in binary ascending order; one that is alone stands for itself (RFC 4998 §4.2, §4.3).
+ * Hashes several hashes, concatenated in binary ascending order. A single hash is returned as it is (RFC 4998 §4.2, §4.3).
  *
  * @template {Uint8Array} Hash
  * @param {(octets: Uint8Array) => Hash} hash
