@@ -34,6 +34,11 @@ describe('our TSA, judged by OpenSSL', () => {
     const answer = issueResponse(profile, query, { timeMs: nowMs, serial: randomSerial() });
     const verified = await opensslVerify({ answer, against: { query }, rootPem: pki.rootPem });
     expect(verified.output).toContain('Verification: OK');
+
+    const forAnother = { digest: createHash('sha256').update('another document').digest('hex') };
+    expect(await opensslVerify({ answer, against: forAnother, rootPem: pki.rootPem })).toMatchObject({ ok: false });
+    const otherRoot = createPki({ nowMs }).rootPem;
+    expect(await opensslVerify({ answer, against: { query }, rootPem: otherRoot })).toMatchObject({ ok: false });
   });
 });
 

@@ -1,16 +1,18 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { issueResponse } from '../../src/shared/rfc3161/index.ts';
+import { pem } from '../../src/tsa/certificate.ts';
 import { openTsaState, writeProvidersFile } from '../../src/tsa/state.ts';
 import { inherited } from '../support/environment.ts';
-import { opensslVerify } from '../support/openssl-tsa.ts';
+import { openssl, opensslVerify } from '../support/openssl-tsa.ts';
 import { postQuery } from '../support/tsa-client.ts';
 import { ask } from '../support/tsa-lab.ts';
 
+const YEAR_MS = 365 * 24 * 3600 * 1000;
 const nowMs = Date.now();
 const asked = ask();
 
@@ -35,6 +37,24 @@ describe('the PKI of the development TSA on disk', () => {
     expect((await judge(before, second.rootPem)).ok).toBe(true);
     expect((await judge(stamp(second.signer), first.rootPem)).ok).toBe(true);
     expect(await readFile(second.rootFile, 'utf8')).toBe(first.rootPem);
+  });
+
+  test('its CAs have revoked nobody, and say so to verifiers that insist on hearing it', async () => {
+    const { crlFile, rootFile, signer } = await openTsaState(dir, 'p-256', nowMs);
+    const at = (name: string) => join(dir, name);
+    await writeFile(at('signer.pem'), pem('CERTIFICATE', signer.certificate));
+    await writeFile(at('chain.pem'), signer.chain.map((der) => pem('CERTIFICATE', der)).join(''));
+    const files = ['-CRLfile', crlFile, '-CAfile', rootFile, '-untrusted', at('chain.pem'), at('signer.pem')];
+    expect((await openssl('verify', '-x509_strict', '-crl_check_all', ...files)).output).toContain('signer.pem: OK');
+  });
+
+  test('the TSA certificate is renewed under the same root before it runs out', async () => {
+    const first = await openTsaState(dir, 'p-256', nowMs);
+    const later = nowMs + 10 * YEAR_MS;
+    const renewed = await openTsaState(dir, 'p-256', later);
+    expect(renewed.signer.certificate).not.toEqual(first.signer.certificate);
+    expect((await judge(stamp(renewed.signer, later), first.rootPem, later)).output).toContain('Verification: OK');
+    expect((await openTsaState(dir, 'p-256', later)).signer.certificate).toEqual(renewed.signer.certificate);
   });
 
   test('nobody else can read it', async () => {
@@ -72,15 +92,18 @@ describe('the development TSA as a process', () => {
     expect(await once(child, 'exit')).toEqual([0, null]);
   });
 
-  test('a wrong setting ends it with one line', async () => {
-    const child = start({ TSA_KEY: 'rsa-512' });
+  test.each([
+    [{ PORT: 'abc' }, 'PORT: got "abc"; it takes a whole number from 0 to 65535'],
+    [{ TSA_KEY: 'rsa-512' }, 'TSA_KEY: got "rsa-512"; it takes p-256'],
+  ])('%o ends it with one line', async (settings, line) => {
+    const child = start(settings);
     let output = '';
     child.stderr!.on('data', (chunk) => {
       output += chunk;
     });
     const [code] = await once(child, 'close');
     expect(code).toBe(1);
-    expect(output).toContain('TSA_KEY: got "rsa-512"; it takes p-256');
+    expect(output).toContain(line);
     expect(output.trim().split('\n')).toHaveLength(1);
   });
 });

@@ -8,7 +8,7 @@ import { answersAsEngine, composeHealthCheck, composeImage, engineAnswers, findC
 import { createTemporaryContext, type StackContext } from '../../../scripts/stack/context.ts';
 import { findMirror } from '../../../scripts/stack/debian.ts';
 import { createProgress } from '../../../scripts/stack/progress.ts';
-import { findVersion } from '../../../scripts/stack/run.ts';
+import { findVersion, isAlive, processTree, runCommand } from '../../../scripts/stack/run.ts';
 import { startMongo, startRedis } from '../../../scripts/stack/servers.ts';
 import { describeLogLine } from '../../../scripts/stack/service.ts';
 import { startStack } from '../../../scripts/stack/stack.ts';
@@ -172,4 +172,17 @@ test('the terminal shows warnings and errors of the service, and what is no log 
   expect(describeLogLine('{"level":"error","msg":"no luck","err":{"message":"refused"}}')).toBe('error: no luck: refused');
   expect(describeLogLine('PORT: got "x"; it takes a number')).toBe('PORT: got "x"; it takes a number');
   expect(describeLogLine('null')).toBe('null');
+});
+
+test('an abort ends a command and its children, and is thrown when they are gone', async () => {
+  process.env.PATH = path;
+  const stop = new AbortController();
+  const pids: number[] = [];
+  const onLine = (pid: string) => {
+    pids.push(...processTree(Number(pid)));
+    stop.abort(new Error('enough'));
+  };
+  await expect(runCommand('sh', ['-c', 'sleep 1000 & echo $$; wait'], { signal: stop.signal, onLine })).rejects.toThrow('enough');
+  expect(pids).toHaveLength(2);
+  await expect.poll(() => pids.filter(isAlive)).toEqual([]);
 });
