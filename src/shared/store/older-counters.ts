@@ -63,7 +63,7 @@ const doneOf = ({ _id: _, latency: __, folded: ___, ...figures }: OlderRow): Par
 /**
  * Takes over, once, what earlier versions have counted. Days before the one on which this begins keep their counts. The stamps of that day are
  * counted from the stamps, hour by hour, and what has no date goes into one document of its own. May be cut off anywhere, and run by several
- * processes: all write the same.
+ * processes at once.
  */
 export async function takeOverOlderCounters(options: {
   db: Db;
@@ -112,8 +112,11 @@ export async function takeOverOlderCounters(options: {
   for (const document of dated) {
     await inStore(() => options.counts.replaceOne({ _id: document._id }, document, { upsert: true }));
   }
+  // The first process to arrive here wins. It takes jobs from now on, so what the others have counted may be too much.
+  const ofIncomplete = { ...ofOlder, isComplete: { $exists: false } };
+  if (!(await inStore(() => counts.findOne(ofIncomplete, { maxTimeMS })))) return;
   await recountHours(hoursBetween(midnight, takenAt.getTime()));
-  await inStore(() => counts.updateOne(ofOlder, { $set: { ...older, isComplete: true } }));
+  await inStore(() => counts.updateOne(ofIncomplete, { $set: { ...older, isComplete: true } }));
 }
 
 /** What of the first is not in the second; never less than nothing. */
