@@ -19,8 +19,8 @@ import { startStack } from './stack/stack.ts';
 
 /** Tests that break servers of their own, such as share one, and `npm start` with both servers by compose. */
 const testFiles = [
-  ...['test/e2e/servers.test.ts', 'test/api/edges-rate-limits.test.ts', 'test/faults/unanswered.test.ts'],
-  ...['test/e2e/stamping.test.ts', 'test/e2e/start.test.ts'],
+  ...['test/service/running/servers.test.ts', 'test/service/http/edges-rate-limits.test.ts', 'test/faults/unanswered.test.ts'],
+  ...['test/service/stamping/stamping.test.ts', 'test/service/running/start.test.ts'],
 ];
 
 const rows: { readonly title: string; readonly result: string; readonly isGood: boolean }[] = [];

@@ -1,7 +1,7 @@
 /**
  * `npm test`: type check, lint, and every test, on free ports and with data of its own. Arguments are vitest's, and leave the checks out:
  *
- *     npm test -- test/unit
+ *     npm test -- test/verifier
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -73,7 +73,7 @@ async function meetPython(context: StackContext, url: string, mode: 'auto' | 'le
   return { name, right: lines.length, faults: [] };
 }
 
-/** Strangers of the Model Context Protocol in both eras. The SDKs and the Inspector are met by `npm test` (test/e2e/mcp-clients.test.ts). */
+/** Strangers of the Model Context Protocol in both eras. The SDKs and the Inspector are met by `npm test` (test/service/mcp/mcp-clients.test.ts). */
 export const mcpStrangers: readonly { readonly name: string; meet(context: StackContext, url: string): Promise<McpMeeting> }[] = [
   { name: 'mcp-conformance', meet: (context, url) => meetConformance(context, url, '2026-07-28') },
   { name: 'mcp-conformance', meet: (context, url) => meetConformance(context, url, '2025-11-25') },

@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { tries } from '../../support/depth.ts';
+import { recordManipulations } from '../../support/record-manipulations.ts';
+import { postJson } from '../../support/requests.ts';
+import { startService } from '../../support/service.ts';
+import { providersSettings, startTsa } from '../../support/tsa-service.ts';
+
+test('V4, S14: records that were cut, re-ordered, mixed, or are of another stamp are not valid, each with its code, and never a 5xx', async () => {
+  const tsa = await startTsa();
+  const service = await startService({ workers: 0, settings: providersSettings([{ tsa }]) });
+  const kinds = Object.entries(recordManipulations(tsa.pki.signer));
+  for (const [kind, make] of kinds) {
+    for (let run = 0; run < tries(2_000, 12); run += 1) {
+      const { record, hash, hashes, codes } = make();
+      const { status, body } = await postJson(service, '/api/v1/verify/v1/raw', { token: record.toString('base64'), hash, hashes });
+      const told = `${kind}: ${record.toString('base64')} for ${hash}: ${body.reason}`;
+      expect([status, body.valid, codes.test(String(body.reason ?? ''))], told).toEqual([
+        200,
+        kind === 'none' || kind === 'renewals as they were made',
+        true,
+      ]);
+    }
+  }
+}, 1_800_000);

@@ -1,0 +1,138 @@
+import { expect, test } from 'vitest';
+import { encodeEvidenceRecord, isEvidenceRecord } from '../../../src/shared/rfc3161/index.ts';
+import { createFault } from '../../../src/tsa/faults.ts';
+import { collectionOf, openDatabase } from '../../support/database.ts';
+import { mainText } from '../../support/page-text.ts';
+import { type JsonAnswer, randomHash, stampAgent, stampInternal, verifyById, verifyRaw } from '../../support/requests.ts';
+import { type Service, startService } from '../../support/service.ts';
+import { providersSettings, startTsa } from '../../support/tsa-service.ts';
+
+const derOf = (token: unknown): Buffer => Buffer.from(String(token), 'base64');
+
+const stampMany = (service: Service, count: number) =>
+  Promise.all(Array.from({ length: count }, () => stampInternal(service, { hash: randomHash() })));
+
+/** So many go together, and none before, so that a test knows what a batch holds. */
+const together = (count: number) => ({ aggregate: { max_leaves: count, window_ms: 1_000 } });
+
+test('S14: what waits while a TSA is asked goes together; alone, a stamp is a plain token and waits for nobody', async () => {
+  const tsa = await startTsa();
+  const service = await startService({ settings: providersSettings([{ tsa, aggregate: {} }]) });
+  const asked = () => tsa.server.received.length;
+  const before = asked();
+  for (let alone = 0; alone < 3; alone += 1) {
+    const { status, body } = await stampInternal(service, { hash: randomHash() });
+    expect([status, isEvidenceRecord(derOf(body.token))]).toEqual([201, false]);
+  }
+  expect(asked() - before).toBe(3);
+
+  tsa.server.failAlways(createFault('slow:200'));
+  const answers = await stampMany(service, 60);
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]));
+  expect(asked() - before - 3).toBeLessThan(20);
+  const records = answers.filter(({ body }) => isEvidenceRecord(derOf(body.token)));
+  expect(records.length).toBeGreaterThan(40);
+  for (const { body } of [records[0]!, records.at(-1)!]) {
+    expect((await verifyById(service, body.token_id)).body).toMatchObject({ valid: true, content_sha256: body.content_sha256 });
+  }
+});
+
+test('S14: a batched stamp is verified as any other, by id, raw and as a page; its batch is stored once, and told of', async () => {
+  const tsa = await startTsa();
+  const service = await startService({ settings: providersSettings([{ tsa, ...together(7) }]) });
+  const before = tsa.server.received.length;
+  const answers = await stampMany(service, 7);
+  expect([tsa.server.received.length - before, new Set(answers.map(({ status }) => status))]).toEqual([1, new Set([201])]);
+  const batches = new Set<string | null>();
+  for (const { body } of answers) {
+    const shown = { tsp_provider: 'tsa-1', is_qualified: false, imprint: { algorithm: 'sha256', digest: body.content_sha256 } };
+    const valid = { valid: true, token_id: body.token_id, issued_at: body.issued_at, content_sha256: body.content_sha256, ...shown };
+    expect(body).toMatchObject(shown);
+    expect((await verifyById(service, body.token_id)).body).toMatchObject({ ...valid, reason: null });
+    expect((await verifyRaw(service, body.token)).body).toMatchObject({ ...valid, reason: null });
+
+    const download = async (part: string) => {
+      const response = await service.fetch(`${body.verify_url}/${part}`);
+      const { headers, status } = response;
+      expect([part, status]).toEqual([part, 200]);
+      return { type: headers.get('content-type'), batch: headers.get('qstamp-batch'), der: Buffer.from(await response.arrayBuffer()) };
+    };
+    const [evidence, tsr, tsq, token] = [await download('evidence'), await download('tsr'), await download('tsq'), await download('token')];
+    expect(evidence).toEqual({ type: 'application/octet-stream', batch: null, der: derOf(body.token) });
+    expect(tsr.batch).toMatch(/^[0-9a-f-]{36}; leaves=7; root=[0-9a-f]{64}$/);
+    expect([tsq.batch, token.batch]).toEqual([tsr.batch, tsr.batch]);
+    expect(tsr.der.includes(token.der)).toBe(true);
+    const root = Buffer.from(tsr.batch!.slice(-64), 'hex');
+    expect([tsq.der.includes(root), token.der.includes(root)]).toEqual([true, true]);
+    batches.add(tsr.batch);
+
+    const page = await service.fetch(String(body.verify_url), { headers: { accept: 'text/html' } });
+    const text = await page.text();
+    for (const part of ['evidence', 'tsr', 'tsq', 'token']) expect(text).toContain(`${body.verify_url}/${part}`);
+    expect(text).toContain('existed no later');
+  }
+  expect(batches.size).toBe(1);
+
+  const db = await openDatabase(service);
+  expect(await collectionOf(db, 'batches').countDocuments()).toBe(1);
+  expect(
+    await collectionOf(db, 'stamps').countDocuments({ $or: [{ 'proofs.token': { $exists: true } }, { 'proofs.tsr': { $exists: true } }] }),
+  ).toBe(0);
+});
+
+test('S14: files for the root of a batch are called so, by the download and on the page; without the .ers no file is accused alone', async () => {
+  const tsa = await startTsa();
+  const service = await startService({ settings: providersSettings([{ tsa, ...together(2) }]) });
+  const [{ body }] = (await stampMany(service, 2)) as [JsonAnswer, JsonAnswer];
+  const download = async (part: string) => {
+    const response = await service.fetch(`${body.verify_url}/${part}`);
+    const [, name] = /filename="([^"]*)"/.exec(response.headers.get('content-disposition') ?? '') ?? [];
+    return { name, token: Buffer.from(await response.arrayBuffer()).toString('base64') };
+  };
+  const [tsr, tsq, token, evidence] = [await download('tsr'), await download('tsq'), await download('token'), await download('evidence')];
+  const names = [tsr, tsq, token, evidence].map(({ name }) => name);
+  expect(names).toEqual(['batch-root.tsr', 'batch-root.tsq', 'batch-root.tst', `${body.token_id}.ers`]);
+
+  const page = mainText(await (await service.fetch(String(body.verify_url), { headers: { accept: 'text/html' } })).text());
+  for (const [kind, { name }] of [
+    ['response', tsr],
+    ['request', tsq],
+    ['token', token],
+  ] as const)
+    expect(page).toContain(`${kind} for the root of the batch (${name})`);
+
+  const pasted = async (token: string, hash: unknown) => {
+    const fields = new URLSearchParams({ token, hash: String(hash) });
+    return mainText(await (await service.fetch('/verify', { method: 'POST', body: fields, headers: { accept: 'text/html' } })).text());
+  };
+  for (const { token: plain } of [tsr, token]) {
+    const said = await pasted(plain, body.content_sha256);
+    expect(said).toContain('The file has changed, or this is the token of a batch: use the .ers file.');
+    expect(said).not.toMatch(/another file|is not what was stamped/);
+  }
+  expect(await pasted(evidence.token, body.content_sha256)).toContain('The hash that you gave is what was stamped.');
+  const other = await pasted(evidence.token, randomHash());
+  expect(other).toContain('The hash that you gave is not what was stamped');
+  expect(other).not.toContain('batch');
+});
+
+test('S14: only stamps of the callers that are named are batched, and never those of time-stamp clients', async () => {
+  const tsa = await startTsa();
+  const aggregate = { ...together(4).aggregate, callers: ['agent'] };
+  const service = await startService({ settings: { ...providersSettings([{ tsa, aggregate }]), TSA_DOOR: 'public' } });
+  const [byAgents, byProducts] = await Promise.all([
+    Promise.all(Array.from({ length: 4 }, () => stampAgent(service, 'basic', { hash: randomHash() }))),
+    stampMany(service, 4),
+  ]);
+  expect(byAgents.map(({ body }) => isEvidenceRecord(derOf(body.token)))).toEqual([true, true, true, true]);
+  expect(byProducts.map(({ body }) => isEvidenceRecord(derOf(body.token)))).toEqual([false, false, false, false]);
+});
+
+test('S14: the evidence record of a stamp with a token of its own is that token, without a hash tree', async () => {
+  const tsa = await startTsa();
+  const service = await startService({ settings: providersSettings([{ tsa }]) });
+  const { body } = await stampInternal(service, { hash: randomHash() });
+  const response = await service.fetch(`${body.verify_url}/evidence`);
+  expect(response.headers.get('qstamp-batch')).toBeNull();
+  expect(Buffer.from(await response.arrayBuffer())).toEqual(encodeEvidenceRecord('sha256', { token: derOf(body.token) }));
+});

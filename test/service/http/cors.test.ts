@@ -1,0 +1,87 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { launchChromium } from '../../support/chromium.ts';
+import { internalHeaders, randomHash, stampInternal } from '../../support/requests.ts';
+import { type Service, startService } from '../../support/service.ts';
+
+const app = 'https://app.example';
+let service: Service;
+beforeAll(async () => {
+  service = await startService({ keep: true, settings: { CORS_ORIGINS: app, MCP_ORIGINS: 'https://assistant.example' } });
+});
+afterAll(() => service.stop());
+
+const id = '01938f2e-5a3c-7d41-9c0e-2f6b8a417e55';
+const preflight = async (path: string, origin: string, method = 'POST') => {
+  const headers = { origin, 'access-control-request-method': method, 'access-control-request-headers': 'content-type,x-service-token' };
+  const { status, headers: answered } = await service.fetch(path, { method: 'OPTIONS', headers });
+  return [status, answered.get('access-control-allow-origin'), answered.get('access-control-allow-headers')];
+};
+
+test.each([
+  ['GET', `/api/v1/verify/v1/token/${id}`],
+  ['GET', `/api/v1/verify/v1/token/${id}/evidence`],
+  ['POST', '/api/v1/verify/v1/raw'],
+  ['GET', `/api/v1/workflow/${id}/proof/1`],
+  ['GET', `/workflow/${id}/evidence.zip`],
+  ['GET', '/api/v1/agent/pricing'],
+  ['GET', '/openapi.json'],
+])('E13: %s %s is open to every origin', async (method, path) => {
+  const answer = await service.fetch(path, { method, headers: { origin: 'https://anywhere.example' } });
+  expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+  expect(answer.headers.get('access-control-allow-credentials')).toBeNull();
+  expect(await preflight(path, 'https://anywhere.example', method)).toEqual([204, '*', 'content-type,x-service-token']);
+});
+
+test.each([
+  ['/api/v1/internal/v1/stamp', app, 'https://other.example'],
+  ['/api/v1/agent/v1/stamp/basic', app, 'https://assistant.example'],
+  ['/api/v1/workflow/start', app, 'https://other.example'],
+  [`/api/v1/workflow/${id}/complete`, app, 'https://other.example'],
+  ['/mcp', app, 'https://other.example'],
+  ['/mcp', 'https://assistant.example', 'https://other.example'],
+])('E13: %s is open to %s and not to %s', async (path, allowed, foreign) => {
+  expect(await preflight(path, allowed)).toEqual([204, allowed, 'content-type,x-service-token']);
+  expect((await preflight(path, foreign))[1]).toBeNull();
+});
+
+test('E13: pages of ours are nobody else’s, and an OPTIONS that is no preflight is a method like others', async () => {
+  for (const path of ['/', '/status', `/workflow/${id}`, '/verify']) expect((await preflight(path, app, 'GET'))[1]).toBeNull();
+  const { status, headers } = await service.fetch('/api/v1/verify/v1/raw', { method: 'OPTIONS' });
+  expect([status, headers.get('allow')]).toEqual([405, 'POST']);
+});
+
+test('E13: a browser on another origin verifies a stamp, and reads no product’s list', async () => {
+  const { body } = await stampInternal(service, { hash: randomHash() });
+  const browser = await launchChromium();
+  try {
+    const page = await browser.newPage();
+    const other = createServer((_request, response) => void response.setHeader('content-type', 'text/html').end('a page')).listen(
+      0,
+      '127.0.0.1',
+    );
+    onTestFinished(() => void other.close());
+    await once(other, 'listening');
+    await page.goto(`http://127.0.0.1:${(other.address() as AddressInfo).port}/`);
+    const ask = (path: string, init: object) =>
+      page.evaluate(
+        ([address, options]) =>
+          fetch(address as string, options as RequestInit).then(
+            (answer) => answer.json(),
+            () => 'refused by the browser',
+          ),
+        [`${service.url}${path}`, init] as const,
+      );
+    const verified = await ask('/api/v1/verify/v1/raw', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ token: body.token }),
+    });
+    expect(verified).toMatchObject({ valid: true, token_id: body.token_id });
+    expect(await ask('/api/v1/internal/v1/stamps', { headers: internalHeaders })).toBe('refused by the browser');
+  } finally {
+    await browser.close();
+  }
+});

@@ -1,0 +1,29 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { digestOfToken } from '../../../src/api/workflows/access.ts';
+import { buildMemoryApp } from '../../support/memory-app.ts';
+import { createMemoryStore } from '../../support/memory-store.ts';
+
+/** Requests, and the whole answers that FastAPI 0.142 with pydantic 2.13 gave to them for models of this interface, but for W17: hashes of a workflow in upper case are no error. */
+interface Answered {
+  readonly path: string;
+  readonly headers: Record<string, string>;
+  readonly raw: string;
+  readonly status: number;
+  readonly detail?: unknown;
+}
+const answers: readonly Answered[] = JSON.parse(readFileSync(new URL('../../fixtures/fastapi-answers.json', import.meta.url), 'utf8'));
+const token = 'A'.repeat(43);
+const store = createMemoryStore();
+for (const _id of ['0190d9f0-0000-7000-8000-000000000000', 'aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa']) {
+  const [createdAt, expiresAt] = [new Date(), new Date(Date.now() + 3_600_000)];
+  const named = { email: 'a@example.com', agentId: 'a', briefingHash: 'a'.repeat(64), briefingMetadata: undefined };
+  await store.workflows.create({ _id, tokenSha256: digestOfToken(token), ...named, tier: 'standard', createdAt, expiresAt });
+}
+const app = await buildMemoryApp({ store });
+
+test.each(answers)('E1: $path $raw', async ({ path, headers, raw, status, detail }) => {
+  const answer = await app.inject({ method: 'POST', url: path, headers: { ...headers, authorization: `Workflow ${token}` }, payload: raw });
+  expect(answer.statusCode).toBe(status);
+  if (detail !== undefined) expect(answer.json()).toEqual({ detail });
+});

@@ -1,0 +1,123 @@
+import { type FastifyInstance, fastify } from 'fastify';
+import { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { registerErrorHandler } from '../../../src/api/server/errors.ts';
+import { addressKey, createRateLimits, type RateLimit } from '../../../src/api/server/rate-limits.ts';
+import { type PrivateServer, startPrivateRedis } from '../../support/servers.ts';
+
+let server: PrivateServer;
+const connections: Redis[] = [];
+
+beforeAll(async () => {
+  server = await startPrivateRedis();
+});
+afterEach(() => {
+  for (const redis of connections.splice(0)) redis.disconnect();
+});
+afterAll(async () => {
+  await server.dispose();
+});
+
+let names = 0;
+
+/** One API process: its own connection to the shared Redis. */
+async function startProcess(
+  limit: Omit<RateLimit, 'key'>,
+  key = addressKey,
+  // Long enough for a busy machine: a Redis that takes longer counts as one that hangs (R4).
+  commandTimeout = 5_000,
+): Promise<{ app: FastifyInstance; redis: Redis; limited: string[] }> {
+  const redis = new Redis(server.url, { enableOfflineQueue: false, maxRetriesPerRequest: 0, commandTimeout, lazyConnect: true });
+  redis.on('error', () => undefined);
+  connections.push(redis);
+  await redis.connect();
+  const limited: string[] = [];
+  const limits = createRateLimits({ redis, onLimited: (name) => limited.push(name) });
+  const app = fastify({ trustProxy: '127.0.0.1' });
+  registerErrorHandler(app);
+  app.get('/', { onRequest: limits.by({ ...limit, key }) }, async () => ({}));
+  return { app, redis, limited };
+}
+
+const fresh = (points: number, durationSeconds = 60) => ({ name: `test-${names++}`, points, durationSeconds });
+const from = (address: string) => ({ url: '/', headers: { 'x-forwarded-for': address } });
+
+async function statuses(app: FastifyInstance, count: number, address = '192.0.2.1'): Promise<number[]> {
+  const answers = await Promise.all(Array.from({ length: count }, () => app.inject(from(address))));
+  return answers.map(({ statusCode }) => statusCode).sort();
+}
+
+test('R1: exact at the number, shared by all processes', async () => {
+  const limit = fresh(5);
+  const [one, two] = await Promise.all([startProcess(limit), startProcess(limit)]);
+  const all = (await Promise.all([statuses(one.app, 10), statuses(two.app, 10)])).flat();
+  expect(all.filter((status) => status === 200)).toHaveLength(5);
+  expect(all.filter((status) => status === 429)).toHaveLength(15);
+  expect(one.limited.length + two.limited.length).toBe(15);
+});
+
+test('E7: answers count down, and a refusal says when to come back', async () => {
+  const { app } = await startProcess(fresh(2, 3600));
+  const headersOf = async () => {
+    const { statusCode, headers } = await app.inject(from('192.0.2.1'));
+    return [
+      statusCode,
+      headers['ratelimit-limit'],
+      headers['ratelimit-remaining'],
+      Number(headers['ratelimit-reset']) > 3590,
+      headers['retry-after'],
+    ];
+  };
+  expect(await headersOf()).toEqual([200, '2', '1', true, undefined]);
+  expect(await headersOf()).toEqual([200, '2', '0', true, undefined]);
+  expect(await headersOf()).toEqual([429, '2', '0', true, expect.stringMatching(/^3(600|59\d)$/)]);
+  const refused = await app.inject(from('192.0.2.1'));
+  expect(refused.headers['retry-after']).toBe(refused.headers['ratelimit-reset']);
+  expect(refused.json()).toEqual({ detail: expect.any(String), code: 'rate_limited', request_id: expect.any(String) });
+});
+
+test('R1: a window ends, and the next one is whole', async () => {
+  const { app } = await startProcess(fresh(2, 1));
+  expect(await statuses(app, 3)).toEqual([200, 200, 429]);
+  await expect.poll(async () => (await app.inject(from('192.0.2.1'))).statusCode, { timeout: 5000 }).toBe(200);
+});
+
+test('R1: addresses are counted apart, IPv6 by /64, IPv4 also where it is mapped', async () => {
+  const { app } = await startProcess(fresh(1));
+  const status = async (address: string) => (await app.inject(from(address))).statusCode;
+  expect([await status('192.0.2.1'), await status('::ffff:192.0.2.1'), await status('192.0.2.2')]).toEqual([200, 429, 200]);
+  expect([await status('2001:db8::1'), await status('2001:db8::2:1'), await status('2001:db8:0:1::1')]).toEqual([200, 429, 200]);
+});
+
+test('R1: limits of different names are counted apart', async () => {
+  const [one, two] = await Promise.all([startProcess(fresh(1)), startProcess(fresh(1))]);
+  expect([await statuses(one.app, 1), await statuses(two.app, 1)]).toEqual([[200], [200]]);
+});
+
+test('0 turns a limit off: nothing is counted and nothing said', async () => {
+  const { app } = await startProcess(fresh(0));
+  expect(new Set(await statuses(app, 50))).toEqual(new Set([200]));
+  expect((await app.inject('/')).headers).not.toHaveProperty('ratelimit-limit');
+});
+
+test('W10: a key holds neither address nor e-mail', async () => {
+  const { app, redis } = await startProcess(fresh(5), () => 'jane@example.com');
+  await app.inject(from('192.0.2.77'));
+  const keys = await redis.keys('*');
+  expect(keys.length).toBeGreaterThan(0);
+  expect(keys.join()).not.toMatch(/jane|example|192\.0\.2|2001/);
+});
+
+test('R4: with Redis gone or hanging each process still limits, and counts together again when it is back', async () => {
+  const limit = fresh(3);
+  const { app, redis } = await startProcess(limit, addressKey, 300);
+  await server.pause();
+  expect(await statuses(app, 5)).toEqual([200, 200, 200, 429, 429]);
+  await server.resume();
+  await server.kill();
+  await expect.poll(() => redis.status).not.toBe('ready');
+  expect(await statuses(app, 2)).toEqual([429, 429]);
+  await server.start();
+  await expect.poll(() => redis.status, { timeout: 10_000 }).toBe('ready');
+  expect(await statuses(app, 5, '192.0.2.9')).toEqual([200, 200, 200, 429, 429]);
+});

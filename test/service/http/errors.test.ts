@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { getJson, randomHash, stampAgent, stampInternal, verifyRaw } from '../../support/requests.ts';
+import { type Service, startService } from '../../support/service.ts';
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService({ keep: true, settings: { SEALED_MAX_BYTES: '1000' } });
+});
+afterAll(() => service.stop());
+
+test('metadata may have any names and texts: the stamp is made all the same (S4)', async () => {
+  const metadata = { '': 'x', $set: '1', 'a.b': '2', '\u0000': '\u0000', ['__proto__']: 'p', '0': 'zero' };
+  expect((await stampInternal(service, { hash: randomHash(), metadata })).status).toBe(201);
+});
+
+test.each(['/api/v1/internal/v1/stamps', '/api/v1/internal/stats/daily'])(
+  '%s without a service token, or with a wrong one, is 401',
+  async (path) => {
+    for (const headers of [{}, { 'x-service-token': 'wrong' }, { 'x-service-token': '' }]) {
+      const answer = await getJson(service, path, headers as Record<string, string>);
+      expect(answer.status).toBe(401);
+      expect(answer.headers.get('www-authenticate')).toBe('ServiceToken');
+      expect(answer.body).toEqual({ detail: expect.any(String), code: 'unauthorized', request_id: expect.any(String) });
+    }
+  },
+);
+
+test('content above SEALED_MAX_BYTES is 413, at the limit it is stamped (S3)', async () => {
+  const sealed = (bytes: number) => stampInternal(service, { content_b64: Buffer.alloc(bytes).toString('base64'), tier: 'sealed' });
+  expect((await sealed(1000)).status).toBe(201);
+  expect(await sealed(1001)).toMatchObject({ status: 413, body: { code: 'payload_too_large' } });
+});
+
+test('whatever is given as a raw token is a result or a refusal, never a 5xx (V4)', async () => {
+  for (const token of ['', '=', 'AAAA', '{"a":1}', 'é', '\u0000', 'A'.repeat(500_000), 'MIIB'.repeat(1000)]) {
+    const answer = await verifyRaw(service, token);
+    expect(answer.status, token.slice(0, 20)).toBe(200);
+    expect(answer.body).toMatchObject({ valid: false, reason: expect.stringMatching(/^[a-z0-9_]+: \S/) });
+  }
+  expect((await verifyRaw(service, 'A'.repeat(3 * 2 ** 20))).status).toBe(413);
+});
+
+test('R2: a stranger seals so many bytes in an hour; hashes, replays and callers with a service token do not count', async () => {
+  const limited = await startService({ settings: { RATE_SEALED_BYTES_PER_HOUR: '100' } });
+  const sealed = (bytes: number) => ({ content_b64: Buffer.alloc(bytes, 'x').toString('base64'), tier: 'sealed' });
+  const key = { 'idempotency-key': 'a-key-of-a-stranger' };
+  const strange = (body: object, headers = {}) => stampAgent(limited, 'sealed', body, headers);
+  expect((await strange(sealed(60), key)).status).toBe(201);
+  expect((await strange(sealed(60), key)).headers.get('idempotent-replayed')).toBe('true');
+  const refused = await strange(sealed(41));
+  expect([refused.status, refused.body.code, Number(refused.headers.get('retry-after')) > 3_500]).toEqual([429, 'rate_limited', true]);
+  expect(refused.body.detail).toContain('At most 100 bytes of sealed content in 3600 seconds');
+  expect((await strange(sealed(40))).status).toBe(201);
+  expect((await strange({ hash: randomHash() })).status).toBe(201);
+  expect((await stampInternal(limited, sealed(600))).status).toBe(201);
+});

@@ -1,0 +1,163 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { examples } from '../../../src/api/docs/examples.ts';
+import { createContractCheck } from '../../support/contract-check.ts';
+import { type Service, startService } from '../../support/service.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: the document is read as it stands
+type Json = any;
+
+let service: Service;
+let document: Json;
+beforeAll(async () => {
+  service = await startService({ keep: true, workers: 0 });
+  document = await (await service.fetch('/openapi.json')).json();
+});
+afterAll(() => service.stop());
+
+const operations = () =>
+  Object.entries<Json>(document.paths).flatMap(([path, methods]) =>
+    Object.entries<Json>(methods).map(([method, operation]) => ({ path, method, name: `${method} ${path}`, operation })),
+  );
+
+/** Every operation that clients were promised. */
+const interfaceOperations = [
+  'get /health/',
+  'get /status',
+  'get /api/v1/status',
+  'get /api/v1/agent/pricing',
+  'post /api/v1/internal/v1/stamp',
+  'post /api/v1/internal/v1/verify',
+  'get /api/v1/internal/v1/stamps',
+  'get /api/v1/internal/stats/daily',
+  'post /api/v1/agent/v1/stamp/basic',
+  'post /api/v1/agent/v1/stamp/plus',
+  'post /api/v1/agent/v1/stamp/sealed',
+  'get /api/v1/verify/v1/token/{token_id}',
+  'post /api/v1/verify/v1/raw',
+  'post /api/v1/workflow/start',
+  'get /api/v1/workflow/{workflow_id}/verify-user',
+  'post /api/v1/workflow/{workflow_id}/stamp',
+  'post /api/v1/workflow/{workflow_id}/complete',
+  'post /api/v1/workflow/{workflow_id}/redact-pii',
+  'get /workflow/{workflow_id}',
+  'post /mcp',
+];
+
+describe('GET /openapi.json', () => {
+  test('is OpenAPI 3.1 of interface version 0.2.0, and names every endpoint of the interface', () => {
+    expect(document.openapi).toMatch(/^3\.1\.\d+$/);
+    expect(document.info.version).toBe('0.2.0');
+    expect(operations().map(({ name }) => name)).toEqual(expect.arrayContaining(interfaceOperations));
+  });
+
+  test('gives each operation an id of its own, and every reference leads somewhere', () => {
+    const ids = operations().map(({ operation }) => operation.operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    // What generated clients are called by: a verb first, no address in it.
+    for (const id of ids)
+      expect(id).toMatch(/^(call|check|complete|download|list|read|redact|renew|resend|send|show|stamp|start|verify)([A-Z][a-z]*){1,4}$/);
+    const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref ?? '');
+    expect(refs.length).toBeGreaterThan(20);
+    for (const ref of refs) expect(document.components.schemas, ref).toHaveProperty([ref.replace('#/components/schemas/', '')]);
+  });
+
+  test('every parameter of a path is declared', () => {
+    for (const { path, name, operation } of operations()) {
+      const declared = (operation.parameters ?? [])
+        .filter((parameter: Json) => parameter.in === 'path')
+        .map((parameter: Json) => parameter.name);
+      expect(declared, name).toEqual([...path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter));
+    }
+  });
+
+  test('says who must prove what: the service token and 401 on every internal operation (E4)', () => {
+    for (const { path, name, operation } of operations().filter(({ path }) => path.startsWith('/api/v1/internal/'))) {
+      expect(operation.security, name).toEqual([{ ServiceToken: [] }]);
+      expect(Object.keys(operation.responses), path).toContain('401');
+    }
+  });
+
+  test('says of every other operation that it needs no token, or does with none', () => {
+    const open = operations().filter(({ operation }) => !('401' in operation.responses));
+    for (const { name, operation } of open) expect([[], [{}]], name).toContainEqual(operation.security?.slice(-1));
+    expect(document.paths['/api/v1/verify/v1/raw']?.post?.security).toEqual([]);
+  });
+
+  test('has one type in each schema: generators such as oapi-codegen know no lists of types', () => {
+    expect(JSON.stringify(document)).not.toContain('"type":[');
+    expect(document.components.schemas.StampToken).toMatchObject({
+      properties: { sealed_storage_url: { anyOf: [{ type: 'string' }, { type: 'null' }] }, content_sha256: { type: 'string' } },
+    });
+  });
+
+  test('operations on a workflow ask for its token (E5)', () => {
+    for (const name of ['stamp', 'complete', 'redact-pii']) {
+      const operation = document.paths[`/api/v1/workflow/{workflow_id}/${name}`]?.post;
+      expect(operation?.security, name).toEqual([{ WorkflowToken: [] }]);
+      expect(Object.keys(operation?.responses ?? {}), name).toContain('401');
+    }
+  });
+
+  test('/mcp takes a service token, and serves who has none (M7)', () => {
+    expect(document.paths['/mcp']?.post?.security).toEqual([{ ServiceToken: [] }, {}]);
+  });
+
+  test('V9: of a list of stamps says that it tells what is recorded', () => {
+    const { description, operationId } = document.paths['/api/v1/internal/v1/stamps']!.get;
+    expect([operationId, description]).toEqual(['listStamps', expect.stringContaining('as recorded; verify a stamp')]);
+    const asRecorded = { description: 'as recorded; verify the stamp to have it proved' };
+    expect(document.components.schemas.StampListItem?.properties).toMatchObject({ issued_at: asRecorded, is_qualified: asRecorded });
+  });
+
+  test('says which answers are files', () => {
+    const files = operations().filter(({ operation }) => operation.operationId.startsWith('download'));
+    expect(files.length).toBeGreaterThan(5);
+    for (const { name, operation } of files) {
+      const [media] = Object.values<Json>(operation.responses['200']?.content ?? {});
+      expect(media?.schema, name).toEqual({ type: 'string', format: 'binary' });
+    }
+  });
+
+  test('names the statuses of a stamp operation (E1–E11)', () => {
+    const statuses = (path: string) => Object.keys(document.paths[path]?.post?.responses ?? {}).sort();
+    const agent = '201 202 409 413 415 422 429 502 503 504 default'.split(' ');
+    expect(statuses('/api/v1/agent/v1/stamp/basic')).toEqual(agent);
+    expect(statuses('/api/v1/internal/v1/stamp')).toEqual([...agent, '401'].sort());
+  });
+
+  test('shows an example of every JSON body, and each keeps its schema', () => {
+    const ajv = new Ajv2020({ strict: false });
+    addFormats.default(ajv);
+    ajv.addSchema(document, 'openapi.json');
+    for (const { name, operation } of operations()) {
+      const body = operation.requestBody?.content['application/json'];
+      if (body) {
+        expect(body.example, name).toBeDefined();
+        const pointer = `openapi.json#/paths/${name.split(' ')[1]?.replaceAll('/', '~1')}/${name.split(' ')[0]}/requestBody/content/application~1json/schema`;
+        expect(ajv.validate({ $ref: pointer }, body.example), `${name}: ${ajv.errorsText()}`).toBe(true);
+      }
+    }
+    const judge = createContractCheck(document);
+    for (const { name, method, path, operation } of operations()) {
+      for (const [status, { content }] of Object.entries<Json>(operation.responses)) {
+        const { example } = content?.['application/json'] ?? {};
+        if (example === undefined || status === 'default') continue;
+        const answer = { method, path, status: Number(status), contentType: 'application/json', body: JSON.stringify(example) };
+        expect(judge(answer), name).toBeUndefined();
+      }
+    }
+    for (const schema of Object.keys(examples.schemas).filter((id) => id in document.components.schemas)) {
+      const valid = ajv.validate({ $ref: `openapi.json#/components/schemas/${schema}` }, examples.of(schema));
+      expect(valid, `${schema}: ${ajv.errorsText()}`).toBe(true);
+    }
+  });
+
+  test('may be kept for five minutes, and answers 304 to whoever has it', async () => {
+    const first = await service.fetch('/openapi.json');
+    expect(first.headers.get('cache-control')).toBe('public, max-age=300');
+    const again = await service.fetch('/openapi.json', { headers: { 'if-none-match': first.headers.get('etag') ?? '' } });
+    expect(again.status).toBe(304);
+  });
+});

@@ -1,0 +1,77 @@
+import { fastify } from 'fastify';
+import { expect, test } from 'vitest';
+import { registerMcp } from '../../../src/api/mcp/index.ts';
+import { createBodyReader } from '../../../src/api/server/body-reader.ts';
+import { registerErrorHandler } from '../../../src/api/server/errors.ts';
+import { registerJsonBody } from '../../../src/api/server/json-body.ts';
+import { ServiceError } from '../../../src/shared/domain/service-error.ts';
+import { callTool, rpc } from '../../support/mcp.ts';
+import { eventually, randomHash, verifyById } from '../../support/requests.ts';
+import { startService } from '../../support/service.ts';
+
+/** The endpoint over services of which each call ends with this error. */
+async function callBroken(failure: Error) {
+  const app = fastify();
+  registerErrorHandler(app);
+  registerJsonBody(app, createBodyReader(app));
+  const fail = () => Promise.reject(failure);
+  const unlimited = async () => undefined;
+  const context = {
+    config: { MCP_ORIGINS: [], CORS_ORIGINS: [] },
+    limits: { by: () => unlimited },
+    identifyProduct: () => 'test',
+    requireProduct: async () => 'test',
+    mistakes: { wrongToken: unlimited },
+    stamping: { stamp: fail },
+    verification: { byId: fail, raw: fail },
+    sealedMaxBytes: 100,
+  };
+  registerMcp(app, context as unknown as Parameters<typeof registerMcp>[1]);
+  const payload = [rpc('tools/call', { name: 'service_verify_token', arguments: { token: 'x' } }, 'a'), rpc('ping', undefined, 'b')];
+  const answer = await app.inject({ method: 'POST', url: '/mcp', payload });
+  await app.close();
+  return { status: answer.statusCode, answers: answer.json() };
+}
+
+test('M7: a defect of ours is −32603 at HTTP 200, says nothing of why, and spoils no other answer', async () => {
+  const { status, answers } = await callBroken(new TypeError('reading secret of undefined'));
+  expect(status).toBe(200);
+  expect(answers).toEqual([
+    {
+      jsonrpc: '2.0',
+      id: 'a',
+      error: { code: -32603, message: 'Internal error', data: { code: 'internal_error', request_id: expect.any(String) } },
+    },
+    { jsonrpc: '2.0', id: 'b', result: {} },
+  ]);
+});
+
+test('E9, E10: an expected failure is a result that says what REST says, and when to come back', async () => {
+  const failure = new ServiceError('overloaded', 'Too many stamps are waiting.', { retryAfterSeconds: 7, cause: new Error('inner') });
+  const { answers } = await callBroken(failure);
+  expect(answers[0].result).toMatchObject({
+    isError: true,
+    structuredContent: {
+      code: 'overloaded',
+      detail: 'Too many stamps are waiting.',
+      retry_after_seconds: 7,
+      request_id: expect.any(String),
+    },
+  });
+});
+
+test('E11: a stamp that is not finished in time is an error that names it, and becomes readable', async () => {
+  const service = await startService({ workers: 0, settings: { STAMP_WAIT_MS: '100' } });
+  const hash = randomHash();
+  const { isError, structuredContent } = await callTool(service, 'service_stamp_hash', { sha256_hex: hash });
+  expect(isError).toBe(true);
+  const { token_id } = structuredContent;
+  expect(structuredContent).toMatchObject({ code: 'stamp_pending', verify_url: `/api/v1/verify/v1/token/${token_id}` });
+  const worker = await service.startWorker();
+  const { body } = await eventually(async () => {
+    const answer = await verifyById(service, token_id);
+    return answer.body.valid === true && answer;
+  });
+  expect(body.content_sha256).toBe(hash);
+  await worker.stop();
+});

@@ -1,0 +1,167 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { callTool, mcpResult, postMcp, rpc } from '../../support/mcp.ts';
+import { getJson, internalHeaders, randomHash, sha256, stampInternal, verifyById } from '../../support/requests.ts';
+import { type Service, startService } from '../../support/service.ts';
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService({ keep: true, settings: { SEALED_MAX_BYTES: '4096' } });
+});
+afterAll(() => service.stop());
+
+const initializeParams = { protocolVersion: '2024-11-05', capabilities: {}, clientInfo: { name: 'test', version: '1.0' } };
+
+describe('the handshake', () => {
+  test.each(['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2099-01-01'])(
+    'M1: a client that offers %s is answered 2024-11-05, without a token',
+    async (protocolVersion) => {
+      const { status, headers, body } = await postMcp(service, rpc('initialize', { ...initializeParams, protocolVersion }));
+      expect(status).toBe(200);
+      expect(headers.get('content-type')).toMatch(/^application\/json\b/);
+      expect(body).toEqual({
+        jsonrpc: '2.0',
+        id: 1,
+        result: { protocolVersion: '2024-11-05', capabilities: { tools: {} }, serverInfo: { name: 'qstamp', version: '0.1.0' } },
+      });
+    },
+  );
+});
+
+describe('M2: tools/list', () => {
+  interface Listed {
+    name: string;
+    description: string;
+    inputSchema: { type: string; properties: Record<string, Record<string, unknown>>; required?: string[]; description?: string };
+    annotations: Record<string, unknown>;
+  }
+  const list = async () => ((await mcpResult(service, rpc('tools/list'))) as { tools: Listed[] }).tools;
+
+  test('names the three tools first, each with a description, a JSON Schema and annotations', async () => {
+    const tools = await list();
+    const ofContract = tools.slice(0, 3);
+    expect(ofContract.map(({ name }) => name)).toEqual(['service_stamp_hash', 'service_stamp_content', 'service_verify_token']);
+    for (const { description, inputSchema, annotations } of tools) {
+      expect(description.length).toBeGreaterThan(40);
+      expect(inputSchema.type).toBe('object');
+      expect(annotations).toEqual({
+        title: expect.any(String),
+        readOnlyHint: expect.any(Boolean),
+        destructiveHint: false,
+        idempotentHint: expect.any(Boolean),
+        openWorldHint: expect.any(Boolean),
+      });
+    }
+    expect(ofContract.map(({ annotations }) => annotations.readOnlyHint)).toEqual([false, false, true]);
+  });
+
+  test('the schemas say what the arguments must be', async () => {
+    const [hash, content, verify] = (await list()).map(({ inputSchema }) => inputSchema);
+    expect(hash?.required).toEqual(['sha256_hex']);
+    expect(hash?.properties.sha256_hex).toMatchObject({ type: 'string', pattern: '^[0-9a-fA-F]{64}$' });
+    expect(hash?.properties.tier).toMatchObject({ enum: ['basic', 'plus', 'sealed'], default: 'basic' });
+    expect(content?.required).toEqual(['content_b64']);
+    expect(Object.keys(verify?.properties ?? {})).toEqual(['token_id', 'token']);
+    expect(verify?.description).toMatch(/exactly one/);
+    expect(verify?.required).toBeUndefined();
+  });
+});
+
+describe('tools/call', () => {
+  test('M5: a hash is stamped for the product, and the result holds the stamp as text and as data', async () => {
+    const hash = randomHash();
+    const result = await callTool(service, 'service_stamp_hash', { sha256_hex: hash, tier: 'plus', metadata: { a: 'b' } });
+    expect(result.isError).toBe(false);
+    expect(result.content).toEqual([{ type: 'text', text: JSON.stringify(result.structuredContent) }]);
+    expect(result.structuredContent).toMatchObject({ content_sha256: hash, tier: 'plus', tsp_provider: 'mock', is_qualified: false });
+    const { token_id, issued_at } = result.structuredContent;
+    expect((await verifyById(service, token_id)).body).toMatchObject({ valid: true, issued_at, content_sha256: hash });
+    const { body } = await getJson(service, '/api/v1/internal/v1/stamps?limit=1', internalHeaders);
+    expect(body.items).toEqual([expect.objectContaining({ token_id })]);
+  });
+
+  test('M3: content is sealed, whatever tier is named (S6), and given back', async () => {
+    const content = Buffer.from('for the assistant');
+    const { structuredContent } = await callTool(service, 'service_stamp_content', {
+      content_b64: content.toString('base64'),
+      tier: 'basic',
+      more: 1,
+    });
+    expect(structuredContent).toMatchObject({ tier: 'sealed', content_sha256: sha256(content) });
+    expect(await (await service.fetch(String(structuredContent.sealed_storage_url))).text()).toBe('for the assistant');
+  });
+
+  test('a token that does not verify is a result with its reason, and no error (V3)', async () => {
+    const { isError, structuredContent } = await callTool(service, 'service_verify_token', { token: 'AAAA', token_id: null });
+    expect(isError).toBe(false);
+    expect(structuredContent).toMatchObject({ valid: false, reason: expect.stringMatching(/^[a-z0-9_]+: \S/) });
+  });
+
+  test('S9: the same idempotency key gives the same answer again, and a header says so; another call with it is refused', async () => {
+    const key = `key-${randomHash()}`;
+    const call = (sha256_hex: string) =>
+      postMcp(
+        service,
+        rpc('tools/call', { name: 'service_stamp_hash', arguments: { sha256_hex }, _meta: { idempotency_key: key } }),
+        internalHeaders,
+      );
+    const hash = randomHash();
+    const [first, again] = [await call(hash), await call(hash)];
+    expect(first.body).toMatchObject({ result: { isError: false, structuredContent: { content_sha256: hash } } });
+    expect(again.text).toBe(first.text);
+    expect([first, again].map(({ headers }) => headers.get('idempotent-replayed'))).toEqual([null, 'true']);
+    const clash = await call(randomHash());
+    expect(clash.body).toMatchObject({ result: { isError: true, structuredContent: { code: 'idempotency_key_reused' } } });
+    expect(clash.headers.has('idempotent-replayed')).toBe(false);
+  });
+
+  test('S9: the key of a product is one key at both doors', async () => {
+    const key = `key-${randomHash()}`;
+    const hash = randomHash();
+    const { body: stamp } = await stampInternal(service, { hash }, { 'idempotency-key': key });
+    const { structuredContent } = await callTool(service, 'service_stamp_hash', { sha256_hex: hash }, { idempotency_key: key });
+    expect(structuredContent).toEqual(stamp);
+  });
+});
+
+describe('M6: bad arguments are a result that names the field', () => {
+  const hash = randomHash();
+  test.each([
+    ['service_stamp_hash', undefined, 'sha256_hex'],
+    ['service_stamp_hash', null, 'sha256_hex'],
+    ['service_stamp_hash', { sha256_hex: hash, tier: 'gold' }, 'tier'],
+    ['service_stamp_hash', { sha256_hex: hash, metadata: { a: 1 } }, 'metadata'],
+    ['service_stamp_hash', 'text', 'arguments'],
+    ['service_stamp_content', { content_b64: 'AA AA' }, 'content_b64'],
+    ['service_verify_token', {}, 'token_id'],
+  ])('%s %j: %s', async (name, given, field) => {
+    const { isError, content, structuredContent } = await callTool(service, name, given);
+    expect(isError).toBe(true);
+    expect(JSON.parse(content[0]?.text ?? '')).toEqual(structuredContent);
+    expect(JSON.stringify(structuredContent.detail)).toContain(field);
+  });
+
+  test('metadata of more than 4 KB (S4) and content of more than SEALED_MAX_BYTES (S3) are named too', async () => {
+    const large = { sha256_hex: hash, metadata: { a: 'x'.repeat(4096) } };
+    expect(await callTool(service, 'service_stamp_hash', large)).toMatchObject({
+      isError: true,
+      structuredContent: { detail: [{ loc: ['arguments', 'metadata'] }] },
+    });
+    const content_b64 = Buffer.alloc(4097).toString('base64');
+    expect(await callTool(service, 'service_stamp_content', { content_b64 })).toMatchObject({
+      isError: true,
+      structuredContent: { code: 'payload_too_large', detail: expect.stringContaining('content_b64') },
+    });
+  });
+
+  test('W17: a hash in upper case is stamped, and answered in lower case; the tier is basic unless told', async () => {
+    const { structuredContent } = await callTool(service, 'service_stamp_hash', { sha256_hex: hash.toUpperCase() });
+    expect(structuredContent).toMatchObject({ content_sha256: hash, tier: 'basic' });
+  });
+
+  test('content of just SEALED_MAX_BYTES is stamped, as is empty content (S2, S3)', async () => {
+    for (const content of [Buffer.alloc(4096), Buffer.alloc(0)]) {
+      const { isError } = await callTool(service, 'service_stamp_content', { content_b64: content.toString('base64') });
+      expect(isError).toBe(false);
+    }
+  });
+});

@@ -1,0 +1,284 @@
+import { describe, expect, it } from 'vitest';
+import { file as inContainer, mimetype, zipOf } from '../../support/containers.ts';
+import { eventually } from '../../support/eventually.ts';
+import { contentOf, sha256Of } from '../../support/page-samples.ts';
+import { mainText, plainText } from '../../support/page-text.ts';
+import { useSamplePages } from '../../support/sample-pages.ts';
+
+const pages = useSamplePages();
+const { visit } = pages;
+
+const file = (name: string, content: Buffer | string) => ({ name, mimeType: 'application/octet-stream', buffer: Buffer.from(content) });
+const stampRecord = file('report.pdf.qstamp.json', JSON.stringify({ stamp: { token: 'good' } }));
+
+const text = async (path: string) => mainText((await pages.app.inject(path)).body);
+
+describe('the page of a stamp (V8, V9)', () => {
+  it('says the verdict in a sentence, and all that it rests on', async () => {
+    const shown = await text('/verify/qualified');
+    for (const said of [
+      'This stamp is valid',
+      'existed no later than 21 November 2026, 09:31:01.482 UTC, give or take 0.5 s, as far as the provider acme-qtsa is trusted',
+      'to within 0.5 s',
+      'CN=Acme TSU 7,O=Acme Trust Services',
+      '1.3.6.1.4.1.99999.1.2',
+      'trust anchor',
+      'Valid from 1 January 2025, 00:00:00 UTC until 1 January 2035, 00:00:00 UTC.',
+      'Not revoked, says the list of CN=Acme Time CA of 20 November 2026, 00:00:00 UTC.',
+      'Whether CN=Acme Time CA was revoked: no list of its issuer is at hand.',
+      'response (.tsr)',
+      'request (.tsq)',
+      'token (.tst)',
+      'evidence record (.ers)',
+      'It must be renewed before 21 November 2031, 09:31:01 UTC.',
+      'Without JavaScript: run sha256sum',
+    ]) {
+      expect(shown).toContain(said);
+    }
+  });
+
+  it('V9, RFC 3161 §2.4.2: names an accuracy only where the token states one', async () => {
+    const posted = { method: 'POST', url: '/verify', headers: { 'content-type': 'application/x-www-form-urlencoded' } } as const;
+    const { body } = await pages.app.inject({ ...posted, payload: 'token=second' });
+    expect(mainText(body)).toMatch(/existed no later than 21 November 2026, 09:31:01\.482 UTC, as far as/);
+  });
+
+  it.each([
+    ['refused', 'This stamp is not valid', 'record_mismatch:'],
+    ['unknown', 'No such stamp', 'it shows nothing'],
+    ['not_proved', 'This stamp is not proved', 'It is not proved here, for this reason:'],
+  ])('claims nothing of one that is %s', async (name, ...said) => {
+    const shown = await text(`/verify/${name}`);
+    for (const sentence of said) expect(shown).toContain(sentence);
+    expect(shown).not.toMatch(/Qualified|existed no later|What was stamped/);
+  });
+
+  it('says nothing of batches where a file is not what was stamped: the hash is the stamp’s own', async () => {
+    const { result } = await visit('/verify/batched', {}, async (page) => {
+      await page.setInputFiles('#file', file('other', 'other'));
+      await page.getByRole('heading', { name: 'This file is not what was stamped' }).waitFor();
+      return page.innerText('#verdict') + (await page.innerText('.results'));
+    });
+    expect(result).toMatch(/another file/);
+    expect(result).not.toMatch(/batch/);
+  });
+
+  it.each(['qualified', 'sha512'])('%s: compares a file with the imprint, in its algorithm, and sends nothing', async (name) => {
+    const { result, requests } = await visit(`/verify/${name}`, {}, async (page) => {
+      await page.setInputFiles('#file', [file('mine', contentOf(1)), file('other', 'other')]);
+      await page.getByText('Not what was stamped.').waitFor();
+      return page.innerText('main');
+    });
+    expect(result).toMatch(/Match\. mine is what was stamped, byte for byte\.\s+Not what was stamped\. other is another file/);
+    expect(result).toContain('This stamp is valid');
+    expect(requests.filter((url) => !url.includes('/assets/') && !url.startsWith('data:'))).toEqual([`${pages.url}/verify/${name}`]);
+  });
+});
+
+describe('/verify', () => {
+  it.each([
+    ['a record', stampRecord],
+    ['a token in base64', file('report.pdf.tsr', 'good')],
+  ])('takes a file and its stamp in any order, and sends the token alone: %s', async (_name, stampFile) => {
+    const bodies: (string | null)[] = [];
+    const { result } = await visit('/verify', {}, async (page) => {
+      page.on('request', (request) => bodies.push(request.postData()));
+      await page.setInputFiles('#file', file('report.pdf', contentOf(1)));
+      await page.getByText('report.pdf waits for its stamp').waitFor();
+      await page.setInputFiles('#file', stampFile);
+      await page.getByText('is what was stamped').waitFor();
+      const edge = await page.evaluate(`getComputedStyle(document.querySelector('#verdict')).borderLeftStyle`);
+      return { answer: await page.innerText('#answer'), results: await page.innerText('.results'), edge };
+    });
+    expect(result.edge, 'the look of what is valid').toBe('double');
+    expect(result.answer).toContain('This stamp is valid');
+    expect(result.results).toContain('Match. report.pdf is what was stamped, byte for byte.');
+    expect(bodies).toEqual(['token=good']);
+  });
+
+  // The sample page takes the token `good`, whose bytes these are.
+  const proof = { name: 'META-INF/timestamp.tst', content: Buffer.from('good', 'base64') };
+  const containing = async (content: Buffer, token = proof) =>
+    file('x.asics', await zipOf([mimetype, { ...inContainer, name: 'report.pdf', content, compress: true }, token]));
+
+  it('takes an ASiC-S container (EN 319 162-1): its token is sent, the file in it is compared here', async () => {
+    const container = await zipOf([
+      mimetype,
+      { ...inContainer, name: 'report.pdf', content: contentOf(1), compress: true },
+      proof,
+      { ...proof, name: 'META-INF/timestamp002.tst' },
+    ]);
+    const bodies: (string | null)[] = [];
+    const { result, complaints } = await visit('/verify', {}, async (page) => {
+      page.on('request', (request) => bodies.push(request.postData()));
+      await page.setInputFiles('#file', file('x.asics', container));
+      await page.getByText('is what was stamped').waitFor();
+      return page.innerText('main');
+    });
+    expect(result).toContain('This stamp is valid');
+    expect(result).toContain('Container. x.asics holds report.pdf and the stamp META-INF/timestamp.tst. Only the stamp was sent to us.');
+    expect(result).toContain('Not checked: META-INF/timestamp002.tst, which it holds too.');
+    expect(result).toContain('Match. report.pdf is what was stamped, byte for byte.');
+    expect(bodies).toEqual(['token=good']);
+    expect(complaints).toEqual([]);
+  });
+
+  it('a container with another file, with a bad token, and with a file that cannot be unpacked', async () => {
+    const damaged = await containing(Buffer.from('longer than what it is packed into '.repeat(9)));
+    // The octets behind the local header of the file: a block type that deflate does not have (RFC 1951 §3.2.3).
+    damaged.buffer[damaged.buffer.indexOf('report.pdf') + 'report.pdf'.length] = 0x07;
+    await visit('/verify', {}, async (page) => {
+      await page.setInputFiles('#file', await containing(contentOf(2)));
+      await page.getByRole('heading', { name: 'This file is not what was stamped' }).waitFor();
+      await page.setInputFiles('#file', await containing(contentOf(1), { ...proof, content: Buffer.from('bad') }));
+      await page.getByText('Its file was not compared.').waitFor();
+      await page.getByText('This stamp is not valid').waitFor();
+      await page.setInputFiles('#file', damaged);
+      await page.getByText('Not compared. report.pdf cannot be unpacked: report.pdf is damaged.').waitFor();
+    });
+  });
+
+  it.each([
+    ['/verify', [file('wrong.pdf', 'wrong'), stampRecord], 'This file is not what was stamped'],
+    ['/verify/qualified', [file('wrong.pdf', 'wrong')], 'This file is not what was stamped'],
+    ['/verify/qualified', [file('a', 'a'), file('b', 'b')], 'None of these files is what was stamped'],
+  ])('%s: a wrong file comes first and large, and nothing says “valid” as if it were for that file', async (path, files, said) => {
+    const { result } = await visit(path, {}, async (page) => {
+      await page.setInputFiles('#file', files);
+      await page.getByRole('heading', { name: said }).waitFor();
+      const headings = await page.locator('#verdict h2:visible').allInnerTexts();
+      const wrong = await page.innerText('#verdict');
+      await page.setInputFiles('#file', file('mine', contentOf(1)));
+      if (path === '/verify') await page.setInputFiles('#file', stampRecord);
+      await page.getByRole('heading', { name: 'This stamp is valid' }).waitFor();
+      return { headings, wrong, right: await page.innerText('#verdict') };
+    });
+    expect(result.headings.map((heading) => heading.trim())).toEqual([said]);
+    expect(result.wrong).not.toContain('This stamp is valid');
+    expect(result.wrong).toMatch(/The stamp itself is valid, but for another hash\. Data with the hash below existed/);
+    expect(result.right).not.toMatch(/not what was stamped|another file/);
+  });
+
+  it.each([
+    [[file('mine', 'other')], 'This file does not match this token'],
+    [[file('a', 'a'), file('b', 'b')], 'None of these files matches this token'],
+  ])(
+    'S14: where a plain token is for another hash, it does not accuse the file alone: the token may be that of a batch',
+    async (files, said) => {
+      const { result } = await visit('/verify', {}, async (page) => {
+        await page.setInputFiles('#file', [...files, file('stamp.qstamp.json', JSON.stringify({ stamp: { token: 'plain' } }))]);
+        await page.getByRole('heading', { name: said }).waitFor();
+        return { verdict: await page.innerText('#verdict'), results: await page.innerText('.results') };
+      });
+      expect(result.verdict).toContain('The file has changed, or this is the token of a batch: use the .ers file.');
+      for (const { name } of files)
+        expect(result.results).toContain(`${name} has changed, or this is the token of a batch: use the .ers file.`);
+      expect(result.verdict + result.results).not.toMatch(/another file|not what was stamped/i);
+    },
+  );
+
+  it.each(['answer.tsr', 'record.ers'])('sends the bytes of %s, and says what is wrong with them', async (name) => {
+    await visit('/verify', {}, async (page) => {
+      const sent = page.waitForRequest((request) => request.method() === 'POST');
+      await page.setInputFiles('#file', file(name, Buffer.from([0x30, 0x03, 0xff])));
+      expect(new URLSearchParams((await sent).postData() ?? '').get('token')).toBe('MAP/');
+      await page.getByText('This stamp is not valid').waitFor();
+    });
+  });
+
+  it('takes one drop after the other: no file is called the content of a stamp that was dropped later', async () => {
+    const { result } = await visit('/verify', {}, async (page) => {
+      // Whatever is said of a match, with the hash that the verdict beside it is for; and a file that is read only when the test says so.
+      await page.evaluate(`{
+        const stream = Blob.prototype.stream;
+        const held = new Promise((resolve) => { globalThis.release = resolve; });
+        Blob.prototype.stream = async function () {
+          if (this.name === 'large') await held;
+          return stream.call(this);
+        };
+        globalThis.matches = [];
+        new MutationObserver(() => {
+          const said = document.querySelector('.results').innerText;
+          if (said.includes('Match.')) matches.push(document.querySelector('#verdict').dataset.digest);
+        }).observe(document.querySelector('.results'), { childList: true, subtree: true });
+      }`);
+      await page.setInputFiles('#file', [stampRecord, file('large', 'large'), file('first.txt', contentOf(1))]);
+      await page.getByRole('heading', { name: 'This stamp is valid' }).waitFor();
+      const second = file('second.qstamp.json', JSON.stringify({ stamp: { token: 'second' } }));
+      await page.setInputFiles('#file', [second, file('other.txt', 'other')]);
+      await page.evaluate('release()');
+      await eventually(() => page.evaluate<boolean>('matches.length > 0'));
+      await page.getByText('other.txt is another file').waitFor();
+      return { matches: await page.evaluate<string[]>('matches'), results: await page.innerText('.results') };
+    });
+    expect(new Set(result.matches)).toEqual(new Set([sha256Of(contentOf(1))]));
+    expect(result.results).not.toMatch(/first\.txt|large/);
+  });
+
+  it('an error in one drop does not stop the next', async () => {
+    await visit('/verify/qualified', {}, async (page) => {
+      const failed = page.waitForEvent('pageerror');
+      await page.evaluate(`document.querySelector('.results').className = 'hidden-by-the-test'`);
+      await page.setInputFiles('#file', file('first', 'first'));
+      await failed;
+      await page.evaluate(`document.querySelector('.hidden-by-the-test').className = 'results'`);
+      await page.setInputFiles('#file', file('mine', contentOf(1)));
+      await page.getByText('mine is what was stamped').waitFor();
+    });
+  });
+
+  it('says plainly what it cannot read', async () => {
+    await visit('/verify', {}, async (page) => {
+      for (const [name, sentence] of [
+        ['cut.asics', 'is no ASiC-S container that can be judged: it is no zip file.'],
+        [
+          'many.asice',
+          'is an ASiC-E container, for signatures and for several files, which this page does not read. DSS and digidoc4j do.',
+        ],
+        ['note.qstamp.json', 'is no record of a stamp'],
+      ] as const) {
+        await page.setInputFiles('#file', file(name, 'x'));
+        await page.getByText(sentence).waitFor();
+      }
+    });
+  });
+
+  it('says so when the service does not answer', async () => {
+    await visit('/verify', {}, async (page) => {
+      await page.route('**/verify', (route) => route.fulfill({ status: 503 }));
+      await page.setInputFiles('#file', stampRecord);
+      await page.getByText('Not verified.').waitFor();
+    });
+  });
+
+  it('takes a pasted token without JavaScript', async () => {
+    const { body: form } = await pages.app.inject('/verify');
+    for (const field of ['<textarea[^>]* name="token"', '<input[^>]* name="hash"']) expect(form).toMatch(new RegExp(field));
+    expect(form).toMatch(/<form[^>]* method="post" action="\/verify"/);
+    const { body } = await pages.app.inject({
+      method: 'POST',
+      url: '/verify',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      payload: new URLSearchParams({ token: 'good', hash: 'f'.repeat(64) }).toString(),
+    });
+    const answer = plainText(/<[^>]+ id="answer".*<\/main>/s.exec(body)?.[0] ?? '');
+    expect(answer.trim()).toMatch(/^The hash that you gave is not what was stamped/);
+    expect(answer).not.toContain('This stamp is valid');
+  });
+});
+
+describe('errors (V8)', () => {
+  it.each([
+    ['no-workflow', 'No such workflow', 'Ask for the full address'],
+    ['cut-workflow', 'This address is not complete', '36 characters long'],
+    ['no-confirmation', 'This link leads nowhere', 'Nothing was confirmed.'],
+    ['cut-stamp', 'This address is not complete', '36 characters long'],
+    ['no-content', 'Nothing to fetch here', 'is a secret'],
+    ['too-often', 'That was too often', 'Try again in 42 seconds.'],
+    ['down', 'We cannot answer just now', 'Try again in 2 seconds.'],
+    ['ours', 'Something went wrong on our side', 'request <code>01995f3a'],
+  ])('%s is told in words', async (name, ...said) => {
+    const { body } = await pages.app.inject(`/error/${name}`);
+    for (const sentence of said) expect(body).toContain(sentence);
+  });
+});

@@ -1,0 +1,161 @@
+import { describe, expect, it } from 'vitest';
+import { contentOf, sha256Of, workflowSamples } from '../../support/page-samples.ts';
+import { createPageServer } from '../../support/page-server.ts';
+import { mainText, plainText } from '../../support/page-text.ts';
+import { useSamplePages } from '../../support/sample-pages.ts';
+
+const pages = useSamplePages();
+const { visit } = pages;
+
+const { workflowId } = workflowSamples.long;
+
+/** What a page may say of a record only once it was proved. */
+const claimsOfProof = /Qualified|covers th|Completed\n|Completed on|existed no later/;
+
+describe('workflow page', () => {
+  const bodyOf = async (name: keyof typeof workflowSamples) => (await pages.app.inject(`/workflow/${name}`)).body;
+  const text = async (name: keyof typeof workflowSamples) => mainText(await bodyOf(name));
+  const marks = async (name: keyof typeof workflowSamples) =>
+    [...(await bodyOf(name)).matchAll(/<span class="mark [^>]*>(.*?)<\/span>/gs)].map(([, html = '']) => plainText(html).trim());
+
+  it('W14: says everything without JavaScript', async () => {
+    const { result: shown } = await visit('/workflow/completed', { javaScriptEnabled: false }, (page) => page.innerText('main'));
+    const { briefingHash, root, closingRecord, outputs } = workflowSamples.completed;
+    for (const said of [
+      'Completed',
+      'j•••@example.com',
+      'Opened 21 November 2026, 09:14:02 UTC',
+      'cover-artist/2.1',
+      'evidence bundle',
+      'Acme',
+    ]) {
+      expect(shown).toContain(said);
+    }
+    for (const hash of [briefingHash, root!.hash, closingRecord!.hash, ...outputs.rows.map((row) => row.hash)])
+      expect(shown).toContain(hash);
+    expect(shown).not.toContain('Copy');
+    expect(shown).not.toContain('drop them here');
+  });
+
+  it('marks stamps that are not qualified in words, on top and one by one, and no others', async () => {
+    expect(await text('mixed')).toContain('1 of 7 stamps');
+    expect(await marks('mixed')).toEqual(['Qualified', 'Qualified', 'Test stamp', 'Qualified', 'Qualified', 'Qualified', 'Qualified']);
+    expect((await text('qualified')).toLowerCase()).not.toContain('not qualified');
+    expect(await marks('qualified')).toEqual(Array(9).fill('Qualified'));
+  });
+
+  it('V9: says first what does not fit, and then claims nothing', async () => {
+    const shown = await text('broken');
+    expect(shown.trimStart()).toMatch(/^This record does not hold/);
+    expect(shown).toContain('The chain breaks at output 3');
+    expect(shown).toContain('The stamp of output 3 does not verify. record_mismatch:');
+    expect(shown).not.toMatch(claimsOfProof);
+    expect(await marks('broken')).toEqual(['Does not verify']);
+  });
+
+  it('V9: claims nothing where no trust anchor is configured, and says that nothing is proved', async () => {
+    const shown = await text('not_proved');
+    expect(shown.trimStart()).toMatch(/^Not proved\s+Nobody whom this installation trusts/);
+    expect(shown).not.toMatch(claimsOfProof);
+    expect(await marks('not_proved')).toEqual(Array(4).fill('Not proved'));
+  });
+
+  it.each([
+    [
+      'closedEmpty',
+      'with no output under one Merkle root',
+      'just now: the Merkle root and its stamp',
+      'The workflow was closed without any output.',
+    ],
+    ['empty', 'So far it holds no output.', 'No output has been stamped yet.'],
+    ['one', 'with 1 output under one Merkle root', 'the stamp of the output.', 'Merkle root over the one output'],
+  ] as const)('of %s speaks in the right number', async (name, ...sentences) => {
+    const shown = await text(name);
+    for (const sentence of sentences) expect(shown).toContain(sentence);
+  });
+
+  it('W2: says that the link of the mail was not opened, and how the mail fares', async () => {
+    expect(await text('pending')).toContain('Nobody has opened the link that was mailed to the client.');
+    expect(await text('undelivered')).toContain('the mail could not be delivered');
+    expect(await text('completed')).not.toContain('not confirmed');
+  });
+
+  it('W19: says that nothing can be stamped where no provider serves the tier', async () => {
+    expect(await text('unserved')).toContain('Nothing can be stamped');
+    expect(await text('empty')).not.toContain('Nothing can be stamped');
+  });
+
+  it('W5, W10: says expired, and shows nothing of a redacted address', async () => {
+    const shown = await text('expired');
+    expect(shown).toContain('Expired');
+    expect(shown).toContain('Erased on request');
+    expect(shown).not.toContain('@example.com');
+    expect(shown).not.toContain('cover-artist');
+  });
+
+  it('escapes whatever a caller chose', async () => {
+    const model = { ...workflowSamples.completed, agentId: '<script>alert(1)</script>' };
+    const hostile = await createPageServer();
+    hostile.get('/hostile', (_, reply) => reply.page('workflow', model));
+    const { body } = await hostile.inject('/hostile');
+    await hostile.close();
+    expect(body).toContain('&lt;script&gt;alert(1)&lt;/script&gt;');
+    expect(body).not.toContain('<script>alert');
+  });
+
+  it('gives each output its anchor, and leads from the anchor of another page to that page', async () => {
+    const { result } = await visit(`/workflow/${workflowId}#output-203`, {}, async (page) => {
+      await page.waitForURL(/page=3#output-203$/);
+      return page.locator('#output-203 .copyable').getAttribute('data-copy');
+    });
+    expect(result).toBe(sha256Of(contentOf(203)));
+  });
+
+  it('leads to any output without JavaScript', async () => {
+    const { body } = await pages.app.inject(`/workflow/${workflowId}?page=2`);
+    expect(body).toContain(`<a href="/workflow/${workflowId}?page=3#outputs"><span class="visually-hidden">Outputs </span>201–250</a>`);
+    expect(body).toMatch(/<input id="output" name="output" type="number"/);
+  });
+
+  it('copies a hash and says so', async () => {
+    const options = { permissions: ['clipboard-read', 'clipboard-write'] };
+    const { result } = await visit('/workflow/completed', options, async (page) => {
+      await page.getByRole('button', { name: 'Copy the hash of output 4', exact: true }).click();
+      await page.getByText('Copied the hash of output 4').waitFor({ state: 'attached' });
+      return page.evaluate('navigator.clipboard.readText()');
+    });
+    expect(result).toBe(sha256Of(contentOf(4)));
+  });
+
+  it('is a table to a screen reader on a phone too', async () => {
+    await visit('/workflow/completed', { viewport: { width: 390, height: 844 } }, async (page) => {
+      const cells = page
+        .getByRole('table')
+        .getByRole('row', { name: /Output 4/ })
+        .getByRole('cell');
+      expect(await cells.count()).toBe(5);
+    });
+  });
+});
+
+describe('on paper', () => {
+  it('the record is ink on white, with its address as text and as QR code, the ids of its stamps and no controls', async () => {
+    const { address, outputs } = workflowSamples.completed;
+    await visit('/workflow/completed', { colorScheme: 'dark' }, async (page) => {
+      await page.emulateMedia({ media: 'print' });
+      expect(await page.evaluate('getComputedStyle(document.body).backgroundColor')).toBe('rgb(255, 255, 255)');
+      expect(await page.locator('.check').isVisible()).toBe(false);
+      expect(await page.getByRole('button').count()).toBe(0);
+      const printed = await page.innerText('main');
+      expect(printed).toContain(`Check this record at ${address}`);
+      for (const { tokenId } of outputs.rows) expect(printed).toContain(tokenId);
+      expect(await page.getByRole('img', { name: 'QR code of the address' }).isVisible()).toBe(true);
+    });
+  });
+
+  it('the print edition holds what the screen shows on several pages, and the first page leads to it', async () => {
+    const { body } = await pages.app.inject('/workflow/print');
+    expect(body.match(/id="output-\d+"/g)).toHaveLength(130);
+    expect((await pages.app.inject(`/workflow/${workflowId}`)).body).toContain(`href="/workflow/${workflowId}?edition=print"`);
+  });
+});

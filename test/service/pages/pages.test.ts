@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest';
+import { axeFindings } from '../../support/axe.ts';
+import { isLong } from '../../support/depth.ts';
+import { samplePaths } from '../../support/page-server.ts';
+import { mainText } from '../../support/page-text.ts';
+import { useSamplePages } from '../../support/sample-pages.ts';
+
+const pages = useSamplePages();
+const { visit } = pages;
+
+const phone = { viewport: { width: 390, height: 844 } };
+/** Each template, and what it has in other colours. */
+const gateLooks = [
+  '/workflow/mixed',
+  '/workflow/broken',
+  '/verify/qualified',
+  '/verify/refused',
+  '/verify-user/1',
+  '/error/no-workflow',
+  '/status/operational',
+  '/status/degraded',
+  '/verify',
+  '/',
+];
+
+/** The others that differ in more than words. */
+const longLooks = [
+  ...['completed', 'pending', 'unserved', 'not_proved', 'long', 'found', 'print'].map((name) => `/workflow/${name}`),
+  ...['/verify/mock', '/verify/not_proved', '/verify-user/0', '/verify-user/3', '/error/too-often', '/status/fresh'],
+];
+
+const looks = isLong ? [...gateLooks, ...longLooks] : gateLooks;
+
+describe('every page', () => {
+  const claims = 'axe finds nothing in light and on a dark phone; the policy is kept; nothing is loaded from elsewhere';
+  it.each(looks)(
+    `%s: ${claims}`,
+    async (path) => {
+      const { result, complaints, requests } = await visit(path, { colorScheme: 'light' }, async (page) => {
+        const light = await axeFindings(page);
+        await page.emulateMedia({ colorScheme: 'dark' });
+        await page.setViewportSize(phone.viewport);
+        const small = await axeFindings(page);
+        const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+        return { light, small, overflow };
+      });
+      expect(result).toEqual({ light: [], small: [], overflow: 0 });
+      expect(complaints).toEqual([]);
+      expect(requests.filter((url) => !url.startsWith(pages.url) && !url.startsWith('data:'))).toEqual([]);
+    },
+    60_000,
+  );
+
+  it('is kept out of indexes, but for those that say what this is', async () => {
+    const indexed: string[] = [];
+    for (const path of samplePaths) {
+      if (!(await pages.app.inject(path)).body.includes('<meta name="robots" content="noindex, nofollow">')) indexed.push(path);
+    }
+    expect(indexed).toEqual(['/verify', '/']);
+  });
+
+  it('names who runs the installation', async () => {
+    const { body } = await pages.app.inject('/');
+    expect(body).toContain('run by <a href="https://acme.example">Acme Stamps S.à r.l.</a>, help@acme.example.');
+  });
+});
+
+describe('assets', () => {
+  it('are kept for ever under the address of their content, and no other', async () => {
+    const { body } = await pages.app.inject('/');
+    const [address, folder] = /(\/assets\/[0-9a-f]{12}\/)base\.css/.exec(body)!;
+    for (const script of ['workflow.js', 'proof/merkle-tree.js', '@noble/hashes/sha2.js']) {
+      const { statusCode, headers } = await pages.app.inject(folder + script);
+      expect([statusCode, headers['content-type']]).toEqual([200, 'application/javascript; charset=utf-8']);
+    }
+    for (const other of ['@noble/hashes/package.json', '@noble/hashes/sha3.js', '@noble/hashes/src/sha2.ts', 'proof/../app.ts'])
+      expect((await pages.app.inject(folder + other)).statusCode).toBe(404);
+    const answer = await pages.app.inject(address);
+    expect(answer.statusCode).toBe(200);
+    expect(answer.headers).toMatchObject({
+      'content-type': 'text/css; charset=utf-8',
+      'cache-control': 'public, max-age=31536000, immutable',
+    });
+    expect((await pages.app.inject('/assets/000000000000/base.css')).statusCode).toBe(404);
+    expect((await pages.app.inject('/assets/base.css')).statusCode).toBe(404);
+  });
+});
+
+describe('verify-user pages (W5, W6, W7, E12)', () => {
+  it.each([
+    [0, 'Thank you, the link was opened'],
+    [1, 'You can try 3 times more'],
+    [2, 'This was the last try'],
+    [3, 'This link has expired'],
+    [4, 'This link has already been used'],
+    [5, 'This link was tried too often'],
+    [6, 'A newer link was sent'],
+    [7, 'This workflow has ended'],
+    [8, 'This workflow is already closed'],
+    [9, 'The address of this workflow was erased'],
+  ])('%i says: %s', async (index, sentence) => {
+    const { body, headers } = await pages.app.inject(`/verify-user/${index}`);
+    expect(body).toContain(sentence);
+    expect(headers['cache-control']).toBe('no-store');
+    expect(body).toContain('<meta name="referrer" content="no-referrer">');
+  });
+});
+
+describe('status page', () => {
+  it('says of a provider that was never asked that it was not asked yet', async () => {
+    const { body } = await pages.app.inject('/status/fresh');
+    expect(mainText(body)).toMatch(/acme-qtsa\s+Not asked yet\s+Not asked yet\s+–\s+–\s+None yet/);
+  });
+
+  it('shows the chart in words and as a table, and what is wrong', async () => {
+    const { result } = await visit('/status/operational', {}, async (page) => {
+      await page.getByText('The same as a table').click();
+      return page.innerText('main');
+    });
+    expect(result).toContain('Everything works.');
+    expect(result).toMatch(/5,200 failed \(hatched\) in 30 days/);
+    expect(result).toContain('15 November');
+    const degraded = await pages.app.inject('/status/degraded');
+    expect(degraded.body).toContain('not everything works as it should');
+    expect(degraded.body).toContain('One of two answers');
+  });
+});

@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'vitest';
+import { createFault } from '../../../src/tsa/faults.ts';
+import { createPki } from '../../../src/tsa/pki.ts';
+import { randomHash, stampInternal, verifyById } from '../../support/requests.ts';
+import { startService } from '../../support/service.ts';
+import { providersSettings, startTsa } from '../../support/tsa-service.ts';
+
+describe('the pool of providers', () => {
+  const faults = [
+    'reset',
+    'cut',
+    'status:500',
+    'status:404',
+    'html',
+    'content_type',
+    'empty',
+    'endless',
+    'truncated',
+    'trailing',
+    'oversized',
+    'granted_with_mods',
+    'rejected',
+    'rejected_with_token',
+    'granted_without_token',
+    'stale_nonce',
+    'no_nonce',
+    'other_imprint',
+    'past',
+    'future',
+    'expired',
+    'bad_signature',
+    'redirect',
+  ];
+
+  test('goes on to the next provider whatever one does, and a client sees the first that is right', async () => {
+    const pki = createPki({ nowMs: Date.now() });
+    const failing = await Promise.all(faults.map(() => startTsa({ pki })));
+    for (const [index, { server }] of failing.entries()) server.failAlways(createFault(faults[index] ?? ''));
+    const right = await startTsa();
+    const settings = providersSettings([...failing.map((tsa) => ({ tsa, qualified: true })), { tsa: right }]);
+    const service = await startService({ settings });
+    const { status, body } = await stampInternal(service, { hash: randomHash() });
+    expect([status, body.tsp_provider, body.is_qualified]).toEqual([201, `tsa-${faults.length + 1}`, false]);
+    expect((await verifyById(service, body.token_id)).body.valid).toBe(true);
+    for (const [index, { server }] of failing.entries()) expect(server.received.length, faults[index]).toBeGreaterThan(0);
+  });
+
+  test.each(['hang', 'slow:60000', 'drip:60000'])('leaves a provider that answers too late (%s)', async (fault) => {
+    const [first, second] = [await startTsa(), await startTsa()];
+    first.server.failAlways(createFault(fault));
+    const service = await startService({ settings: providersSettings([{ tsa: first, timeout_ms: 300 }, { tsa: second }]) });
+    expect((await stampInternal(service, { hash: randomHash() })).body).toMatchObject({ tsp_provider: 'tsa-2' });
+  });
+
+  test('every provider failing is 502 before the caller stops to wait; the reasons stay in the log (E9)', async () => {
+    const [first, second] = [await startTsa(), await startTsa()];
+    first.server.failAlways(createFault('bad_signature'));
+    second.server.failAlways(createFault('hang'));
+    const service = await startService({ settings: { ...providersSettings([{ tsa: first }, { tsa: second }]), STAMP_WAIT_MS: '2000' } });
+    const { status, body } = await stampInternal(service, { content_b64: 'AAAA', tier: 'sealed' });
+    expect(status).toBe(502);
+    expect(body).toEqual({
+      detail: 'No provider could make the stamp.',
+      code: 'provider_failed',
+      request_id: expect.any(String),
+    });
+    expect(service.workers[0]?.output()).toContain('signature_invalid');
+    second.server.failAlways(undefined);
+    expect((await stampInternal(service, { hash: randomHash() })).body.tsp_provider).toBe('tsa-2');
+  });
+
+  test('asks a provider again after a transport fault, 429 and 5xx, but never after an invalid answer', async () => {
+    const tsa = await startTsa();
+    const service = await startService({ settings: providersSettings([{ tsa }]) });
+    for (const [fault, asked, status] of [
+      ['reset', 2, 201],
+      ['status:503', 2, 201],
+      ['retry_after:0', 2, 201],
+      ['status:400', 1, 502],
+      ['other_imprint', 1, 502],
+    ] as const) {
+      const before = tsa.server.received.length;
+      tsa.server.failNext(createFault(fault));
+      expect([(await stampInternal(service, { hash: randomHash() })).status, tsa.server.received.length - before], fault).toEqual([
+        status,
+        asked,
+      ]);
+    }
+  });
+
+  test('stops asking a provider that keeps failing', async () => {
+    const [first, second] = [await startTsa(), await startTsa()];
+    first.server.failAlways(createFault('bad_signature'));
+    const service = await startService({ settings: providersSettings([{ tsa: first }, { tsa: second }]) });
+    for (let stamp = 0; stamp < 12; stamp += 1) expect((await stampInternal(service, { hash: randomHash() })).status).toBe(201);
+    // Each was asked once more, when the worker started.
+    expect(first.server.received.length).toBe(5);
+    expect(second.server.received.length).toBe(13);
+  });
+});

@@ -1,0 +1,203 @@
+import { ReplyError } from 'ioredis';
+import { expect, test } from 'vitest';
+import { ServiceError, TransientError } from '../../../src/shared/domain/service-error.ts';
+import { isTransient } from '../../../src/shared/queue/consumer.ts';
+import { type FailedJob, NotItsTurnError } from '../../../src/shared/queue/jobs.ts';
+import { eventually } from '../../support/eventually.ts';
+import { openQueueLab } from '../../support/queue-lab.ts';
+import { stampItem } from '../../support/stamp-items.ts';
+
+test.each([
+  [true, new TransientError('a TSA is away')],
+  [true, new NotItsTurnError(5)],
+  [true, new ServiceError('store_unavailable', 'The store cannot be reached.')],
+  [true, new ReplyError('OOM command not allowed')],
+  [true, new Error('Connection is closed.')],
+  [true, new Error('Command timed out')],
+  [true, AbortSignal.abort().reason],
+  [true, new AggregateError([Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })])],
+  [true, Object.assign(new Error('connect ECONNREFUSED'), { syscall: 'connect', code: 'ECONNREFUSED' })],
+  [false, new Error('a broken invariant')],
+  [false, new TypeError('undefined is not a function')],
+  [false, 'thrown, and no error'],
+])('E11: that it is %s that a job may succeed later is told by the error: %s', (expected, error) => {
+  expect(isTransient(error)).toBe(expected);
+});
+
+test('E11: a job that fails for a reason outside is tried until it succeeds, and is then gone', async () => {
+  const { add, consume, untilRetried, stamps, failedJobs } = await openQueueLab();
+  const givenUp: FailedJob[] = [];
+  const runs: boolean[] = [];
+  consume(
+    async (_, { isRetry }) => {
+      runs.push(isRetry);
+      if (runs.length < 12) throw new TransientError('a TSA is away');
+    },
+    { onGivenUp: async (job) => void givenUp.push(job) },
+  );
+  await add('a');
+  await untilRetried(async () => (await stamps.getJob('a')) === undefined);
+  expect(runs).toEqual([false, ...Array(11).fill(true)]);
+  expect([givenUp, await Array.fromAsync(failedJobs.list())]).toEqual([[], []]);
+});
+
+test('E11: a job that fails for a reason of its own is given up after five tries, told of, and kept until it is retried or dropped', async () => {
+  const { add, consume, untilRetried, stamps, failedJobs } = await openQueueLab();
+  const [givenUp, failed, runs]: [FailedJob[], string[], string[]] = [[], [], []];
+  let isBroken = true;
+  consume(
+    async (_, { jobId }) => {
+      runs.push(jobId);
+      if (isBroken) throw new Error('a broken invariant');
+    },
+    {
+      onFailed: (kind) => failed.push(kind),
+      onGivenUp: async (job) => {
+        givenUp.push(job);
+        throw new Error('the store is away, and the sweep tells it later');
+      },
+    },
+  );
+  const startedAt = Date.now();
+  await add('a');
+  // As earlier versions of the service added jobs.
+  await add('b', undefined, 'stamp', { removeOnFail: true });
+  await untilRetried(async () => givenUp.length === 2);
+  expect(runs.toSorted()).toEqual([...Array(5).fill('a'), ...Array(5).fill('b')]);
+  expect(failed).toEqual(Array(10).fill('stamp'));
+  const listed = await Array.fromAsync(failedJobs.list());
+  expect(listed.map(({ id }) => id).toSorted()).toEqual(['a', 'b']);
+  const shown = await failedJobs.find('a');
+  expect(shown).toMatchObject({ kind: 'stamp', reason: 'a broken invariant', job: givenUp.find(({ id }) => id === 'a') });
+  expect(shown!.failedAt.getTime()).toBeGreaterThanOrEqual(startedAt);
+
+  // Mended, or not: a retry has five tries of its own.
+  await failedJobs.retry('a');
+  await untilRetried(async () => givenUp.length === 3);
+  expect(runs).toHaveLength(15);
+  isBroken = false;
+  await failedJobs.retry('a');
+  await failedJobs.retry('no such job');
+  await eventually(async () => (await stamps.getJob('a')) === undefined);
+  expect(await failedJobs.find('a')).toBeUndefined();
+  await failedJobs.drop('b');
+  await failedJobs.drop('no such job');
+  expect(await stamps.getJob('b')).toBeUndefined();
+});
+
+test('E11: a job whose worker was lost for the tenth time is given up without another try; retried, it runs', async () => {
+  const { redis, stamps, add, consume, failedJobs } = await openQueueLab();
+  const [runs, givenUp]: [string[], string[]] = [[], []];
+  // As killed workers leave them: running, and nobody holds their locks.
+  for (const [id, lost] of [
+    ['ninth', 8],
+    ['tenth', 9],
+  ] as const) {
+    await add(id);
+    await redis.hset(stamps.toKey(id), 'stc', lost);
+    await redis.lmove(stamps.toKey('wait'), stamps.toKey('active'), 'LEFT', 'LEFT');
+  }
+  consume(async (_, { jobId }) => void runs.push(jobId), { onGivenUp: async ({ id }) => void givenUp.push(id) });
+  await eventually(async () => runs.length > 0 && givenUp.length > 0);
+  expect([runs, givenUp]).toEqual([['ninth'], ['tenth']]);
+  expect(await failedJobs.find('tenth')).toMatchObject({ reason: expect.stringContaining('stalled') });
+  await failedJobs.retry('tenth');
+  await eventually(async () => (await stamps.getJob('tenth')) === undefined);
+  expect([runs, givenUp]).toEqual([['ninth', 'tenth'], ['tenth']]);
+});
+
+test('E11: a job of an earlier version whose worker was lost for the tenth time is kept too', async () => {
+  const { redis, stamps, add, consume, failedJobs } = await openQueueLab();
+  await add('old', undefined, 'stamp', { removeOnFail: true });
+  await redis.hset(stamps.toKey('old'), 'stc', 9);
+  await redis.lmove(stamps.toKey('wait'), stamps.toKey('active'), 'LEFT', 'LEFT');
+  const { promise: givenUp, resolve } = Promise.withResolvers<FailedJob>();
+  consume(async () => expect.unreachable('it is not tried'), { onGivenUp: async (job) => resolve(job) });
+  await givenUp;
+  expect(await failedJobs.find('old')).toMatchObject({ id: 'old' });
+});
+
+test('E11: what failed for reasons outside counts as no try of a job that then fails for a reason of its own', async () => {
+  const { add, consume, untilRetried, stamps } = await openQueueLab();
+  let runs = 0;
+  consume(
+    async () => {
+      runs += 1;
+      if (runs <= 8) throw new TransientError('a TSA is away');
+      if (runs === 9) throw new Error('a broken invariant');
+    },
+    { onGivenUp: async () => expect.unreachable('it has failed once for a reason of its own') },
+  );
+  await add('a');
+  await untilRetried(async () => runs >= 9 && ((await stamps.getJob('a')) === undefined || (await stamps.getFailedCount()) > 0));
+  expect([runs, await stamps.getFailedCount()]).toEqual([10, 0]);
+});
+
+test('E11: a pause until it is its turn counts as no try', async () => {
+  const { add, consume, untilRetried, stamps } = await openQueueLab();
+  let runs = 0;
+  consume(async () => {
+    runs += 1;
+    throw new NotItsTurnError(60_000);
+  });
+  await add('a');
+  await untilRetried(async () => runs >= 6);
+  await eventually(async () => (await stamps.getDelayedCount()) === 1);
+  expect((await stamps.getJob('a'))?.attemptsMade).toBe(0);
+});
+
+test('E11: of a job that is given up only what is left of it is told', async () => {
+  const { add, consume, untilRetried } = await openQueueLab();
+  const [made, broken] = [stampItem(), stampItem()];
+  const givenUp: FailedJob[] = [];
+  let runs = 0;
+  consume(
+    async (job, { keepOnly }) => {
+      runs += 1;
+      if (runs === 5) await keepOnly({ ...job, items: [broken] });
+      throw new Error('a broken invariant');
+    },
+    { onGivenUp: async (job) => void givenUp.push(job) },
+  );
+  await add('a', { replyTo: 'nobody', items: [made, broken] });
+  await untilRetried(async () => givenUp.length > 0);
+  expect(givenUp).toMatchObject([{ payload: { items: [broken] } }]);
+});
+
+test('E11: a job of another version of the service waits for a worker that knows it, however often it is tried', async () => {
+  const { add, consume, untilRetried, stamps, failedJobs } = await openQueueLab();
+  const failed = { stamp: 0, unknown: 0 };
+  consume(async () => expect.unreachable('it cannot be read'), {
+    onFailed: (kind) => {
+      failed[kind as keyof typeof failed] += 1;
+    },
+    onGivenUp: async () => expect.unreachable('it is not given up'),
+  });
+  await add('payload', { replyTo: 'nobody', items: 'of a later form' });
+  await add('name', {}, 'of-a-later-version');
+  await untilRetried(async () => Math.min(failed.stamp, failed.unknown) > 6);
+  await eventually(async () => (await stamps.getDelayedCount()) === 2);
+  const [job] = await stamps.getDelayed();
+  expect(job!.delay).toBe(60_000);
+  expect(await Array.fromAsync(failedJobs.list())).toEqual([]);
+});
+
+test('E11: a run that lost its job replaces no payload, and one that did not leaves what is left of it', async () => {
+  const { add, consume, untilRetried, stamps, redis } = await openQueueLab();
+  const payloads: object[] = [];
+  const refused: string[] = [];
+  consume(async (job, { jobId, isOurs, keepOnly }) => {
+    payloads.push(job);
+    if (payloads.length === 1) await keepOnly({ ...job, replyTo: 'somebody' });
+    if (payloads.length === 2) {
+      await redis.del(`${stamps.toKey(jobId)}:lock`);
+      expect(await isOurs()).toBe(false);
+      await keepOnly({ ...job, replyTo: 'lost' }).catch(({ message }: Error) => refused.push(message));
+    }
+    if (payloads.length < 3) throw new TransientError('done again');
+  });
+  await add('a');
+  await untilRetried(async () => payloads.length === 3);
+  expect(refused).toEqual(['another worker has taken the job over']);
+  expect(payloads.slice(1)).toEqual(Array(2).fill({ ...payloads[0], replyTo: 'somebody' }));
+});

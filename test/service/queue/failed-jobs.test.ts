@@ -1,0 +1,111 @@
+import { Queue } from 'bullmq';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { keyPrefix } from '../../../src/shared/queue/connection.ts';
+import { jobOptionsOf } from '../../../src/shared/queue/open-queue.ts';
+import { type StampItem, stampQueueName } from '../../../src/shared/queue/stamp-job.ts';
+import { jsonLines, runCommand, temporaryFolder } from '../../support/command.ts';
+import { scrape, seriesValue } from '../../support/metrics.ts';
+import { eventually, getJson, verifyById } from '../../support/requests.ts';
+import { type Service, startService } from '../../support/service.ts';
+import { stampItem } from '../../support/stamp-items.ts';
+
+let service: Service;
+let redis: Redis;
+let queue: Queue;
+beforeAll(async () => {
+  service = await startService({ keep: true, settings: { METRICS_PORT: '0' } });
+  redis = new Redis(service.settings.REDIS_URL ?? '', { maxRetriesPerRequest: null });
+  queue = new Queue(stampQueueName, { connection: redis, prefix: keyPrefix });
+});
+afterAll(async () => {
+  await queue.close();
+  redis.disconnect();
+  await service.stop();
+});
+
+/** It parses, and nobody can stamp it: its digest is too short. */
+function brokenItem(): StampItem {
+  const item = stampItem();
+  return { ...item, imprint: { ...item.imprint, digest: item.imprint.digest.slice(2) } };
+}
+
+const payloadOf = (items: readonly StampItem[]) => ({ replyTo: 'nobody', items });
+
+async function addJob(items: readonly StampItem[]): Promise<string> {
+  const { id = '' } = await queue.add('stamp', payloadOf(items), jobOptionsOf('stamp'));
+  return id;
+}
+
+const jobs = (...args: readonly string[]) => {
+  const { REDIS_URL = '', MONGODB_URL = '' } = service.settings;
+  return runCommand(['jobs', ...args], { cwd: temporaryFolder(), env: { REDIS_URL, MONGODB_URL } });
+};
+const listed = async () => jsonLines(await jobs('failed', '--json'));
+
+const reasonOf = async ({ tokenId }: StampItem) => (await verifyById(service, tokenId)).body.reason;
+const isValid = async ({ tokenId }: StampItem) => (await verifyById(service, tokenId)).body.valid === true;
+const hasFailed = async (item: StampItem) => String(await reasonOf(item)).startsWith('stamp_failed: ');
+
+const failedJobs = async () => {
+  const { queue: told } = (await getJson(service, '/api/v1/status')).body as { queue: { failed_jobs: number } };
+  return [told.failed_jobs, seriesValue(await scrape(service), 'qstamp_failed_jobs')];
+};
+const showsFailedJobs = (count: number) => eventually(async () => (await failedJobs()).every((told) => told === count));
+
+test('a stamp that cannot be made fails alone, and waits for the operator, who lists, mends and retries it', async () => {
+  const broken = brokenItem();
+  const good = [stampItem(), stampItem(), stampItem()];
+  const id = await addJob([good[0]!, broken, good[1]!, good[2]!]);
+  for (const item of good) await eventually(() => isValid(item));
+
+  await eventually(() => hasFailed(broken), 15_000);
+  expect((await verifyById(service, broken.tokenId)).body).toMatchObject({ valid: false, token_id: broken.tokenId });
+  const page = await service.fetch(`/api/v1/verify/v1/token/${broken.tokenId}`, { headers: { accept: 'text/html' } });
+  expect(await page.text()).toContain('There is no stamp');
+  await showsFailedJobs(1);
+
+  const { code, stdout, stderr } = await jobs('failed');
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  const lines = stdout.trimEnd().split('\n');
+  expect(lines).toEqual([expect.stringMatching(`^${id}  \\d{4}-\\S+Z  stamp \\(${broken.tokenId}\\): .*digest`)]);
+  const [first] = await listed();
+  const shown = { id, kind: 'stamp', failed_at: expect.stringMatching(/Z$/), reason: expect.any(String), token_ids: [broken.tokenId] };
+  expect(first).toEqual(shown);
+
+  expect(await jobs('retry', id)).toEqual({ code: 0, stdout: `${id} is tried again\n`, stderr: '' });
+  const again = await eventually(async () => {
+    const [job] = await listed();
+    return job !== undefined && job.failed_at !== first?.failed_at && job;
+  });
+  expect(again).toEqual(shown);
+  await eventually(() => hasFailed(broken));
+
+  const mended: StampItem = { ...broken, imprint: stampItem().imprint };
+  await redis.hset(`${keyPrefix}:${stampQueueName}:${id}`, 'data', JSON.stringify(payloadOf([mended])));
+  expect((await jobs('retry', '--all')).code).toBe(0);
+  await eventually(() => isValid(mended));
+  expect(await listed()).toEqual([]);
+  await showsFailedJobs(0);
+}, 60_000);
+
+test('a job that was dropped is gone for good, and its stamp still says that it failed', async () => {
+  const broken = brokenItem();
+  const id = await addJob([broken]);
+  await eventually(() => hasFailed(broken), 15_000);
+  await eventually(async () => (await listed()).length === 1);
+  expect(await jobs('drop', id, 'never-there')).toEqual({
+    code: 1,
+    stdout: `${id} was dropped\n`,
+    stderr: 'qstamp: no job never-there was given up\n',
+  });
+  expect(await jobs('failed')).toEqual({ code: 0, stdout: '', stderr: '' });
+  expect(await hasFailed(broken)).toBe(true);
+  await showsFailedJobs(0);
+}, 60_000);
+
+test('what cannot be understood is one line and exit code 2; an unknown id, one line and 1', async () => {
+  const oneLine = (code: number) => ({ code, stdout: '', stderr: expect.stringMatching(/^qstamp: [^\n]+\n$/) });
+  const [wrong, unknown] = await Promise.all([jobs('drop'), jobs('retry', 'never-there')]);
+  expect([wrong, unknown]).toEqual([oneLine(2), oneLine(1)]);
+});

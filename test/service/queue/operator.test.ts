@@ -1,0 +1,95 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { jobs } from '../../../src/operator/jobs.ts';
+import type { OperatorCommand } from '../../../src/operator/operator-command.ts';
+import { recount } from '../../../src/operator/recount.ts';
+import { openStore } from '../../../src/shared/store/store.ts';
+import { openQueueLab } from '../../support/queue-lab.ts';
+import { freshRedisUrl, freshStore } from '../../support/servers.ts';
+import { stampItem } from '../../support/stamp-items.ts';
+
+/** Runs a command: its exit code and what it wrote. */
+async function run(command: typeof jobs, environment: OperatorCommand['environment'], ...args: string[]) {
+  const [told, failed]: [string[], string[]] = [[], []];
+  const into = (texts: string[]) => ({ write: (text: string) => texts.push(text) });
+  const code = await command({ args, environment, stdout: into(told), stderr: into(failed) });
+  return { code, told: told.join(''), failed: failed.join('') };
+}
+
+test('E11: an operator lists, retries and drops the jobs that were given up, and their stamps are told as failed no longer', async () => {
+  const REDIS_URL = await freshRedisUrl();
+  const settings = freshStore();
+  const { add, consume, untilRetried, stamps, log } = await openQueueLab(REDIS_URL);
+  const store = openStore(settings, log);
+  onTestFinished(() => store.close());
+  let isMended = false;
+  consume(async () => {
+    if (!isMended) throw new Error('a broken invariant');
+  });
+  const items = [stampItem(), stampItem()] as const;
+  const [{ tokenId }] = items;
+  await add('a', { replyTo: 'nobody', items });
+  await add('b');
+  await untilRetried(async () => (await stamps.getFailedCount()) === 2);
+  await store.refusals.insertOnce([{ tokenId, reason: 'stamp_failed', at: new Date() }]);
+
+  const environment = { REDIS_URL, MONGODB_URL: settings.MONGODB_URL };
+  const listed = await run(jobs, environment, 'failed', '--json');
+  const [first, ...others] = listed.told
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+    .toSorted((one, other) => one.id.localeCompare(other.id));
+  expect([first, others.length, listed.code]).toEqual([
+    {
+      id: 'a',
+      kind: 'stamp',
+      failed_at: expect.stringMatching(/^\d{4}-.*Z$/),
+      reason: 'a broken invariant',
+      token_ids: items.map((item) => item.tokenId),
+    },
+    1,
+    0,
+  ]);
+  expect((await run(jobs, environment, 'failed')).told).toContain('stamp (2 stamps): a broken invariant\n');
+  isMended = true;
+  expect(await run(jobs, environment, 'retry', 'a', 'c')).toEqual({
+    code: 1,
+    told: 'a is tried again\n',
+    failed: 'qstamp: no job c was given up\n',
+  });
+  expect(await store.refusals.find(tokenId)).toBeUndefined();
+  expect(await run(jobs, environment, 'drop', '--all')).toEqual({ code: 0, told: 'b was dropped\n', failed: '' });
+  expect((await run(jobs, environment, 'failed')).told).toBe('');
+});
+
+test('S12: an operator has the stamps of some hours counted again', async () => {
+  const { MONGODB_URL } = freshStore();
+  expect(await run(recount, { MONGODB_URL }, '2026-05-20T12:30Z', '2026-05-21')).toEqual({
+    code: 0,
+    told: 'counted the stamps of 12 hours\n',
+    failed: '',
+  });
+});
+
+test.each([
+  [jobs, []],
+  [jobs, ['repair']],
+  [jobs, ['failed', 'a']],
+  [jobs, ['retry']],
+  [jobs, ['drop', 'a', '--all']],
+  [jobs, ['failed', '--no-such-option']],
+  [recount, ['2026-05-20']],
+  [recount, ['2026-05-21', '2026-05-20']],
+  [recount, ['yesterday', 'today']],
+  [recount, ['2026-05-20', '2026-05-21', '2026-05-22']],
+])('%o %j is not understood', async (command, args) => {
+  expect(await run(command, {}, ...args)).toMatchObject({ code: 2, told: '', failed: expect.stringMatching(/^qstamp: /) });
+});
+
+test('help is given without settings, settings that are missing and servers that are away are told', async () => {
+  for (const command of [jobs, recount]) expect(await run(command, {}, '--help')).toMatchObject({ code: 0, failed: '' });
+  expect(await run(recount, {}, '2026-05-20', '2026-05-21')).toMatchObject({ code: 2, failed: expect.stringContaining('MONGODB_URL') });
+  const away = { REDIS_URL: 'redis://127.0.0.1:1', MONGODB_URL: 'mongodb://127.0.0.1:1' };
+  expect(await run(jobs, away, 'failed')).toMatchObject({ code: 1, failed: expect.stringContaining('Redis does not answer') });
+  expect(await run(recount, away, '2026-05-20', '2026-05-21')).toMatchObject({ code: 1, failed: expect.stringContaining('store') });
+});

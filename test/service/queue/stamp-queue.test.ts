@@ -1,0 +1,72 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { eventually } from '../../support/eventually.ts';
+import { openQueueLab } from '../../support/queue-lab.ts';
+import { startPrivateRedis } from '../../support/servers.ts';
+import { stampItem } from '../../support/stamp-items.ts';
+
+const some = (count: number) => Array.from({ length: count }, stampItem);
+const isWaitedFor = () => true;
+
+test('L1, W8: requests leave together, in jobs of at most 64 whose ids sort as their items do', async () => {
+  const { openApiEnd, stamps } = await openQueueLab();
+  const { queue } = await openApiEnd(1_000);
+  const requests = [some(150), some(1), some(60)];
+  const accepted = await Promise.all(requests.flatMap((items) => queue.accept(items, isWaitedFor)));
+  expect(new Set(accepted)).toEqual(new Set(['acknowledged']));
+  const jobs = await stamps.getJobs(['wait'], 0, -1, true);
+  expect(jobs.map(({ data }) => data.items.length)).toEqual([64, 64, 64, 19]);
+  expect(jobs.map(({ id }) => id)).toEqual(jobs.map(({ id }) => id).toSorted());
+  expect(jobs.flatMap(({ data }) => data.items)).toEqual(requests.flat());
+});
+
+test('E10: the depth is the number of jobs times their mean size, the oldest of them is told, and beyond the limit nothing is taken', async () => {
+  const { openApiEnd, add, stamps, redis } = await openQueueLab();
+  const { watch, queue } = await openApiEnd(12);
+  expect(await watch.read()).toEqual({ waiting: 0, oldestAt: null, failedJobs: 0 });
+  for (const items of [some(3), some(5)]) await Promise.all(queue.accept(items, isWaitedFor));
+  const [oldest] = await stamps.getJobs(['wait'], 0, 0, true);
+  const oldestAt = oldest!.timestamp;
+  await add('of another process');
+  await eventually(async () => watch.depth() === 12);
+  expect(await watch.read()).toEqual({ waiting: 12, oldestAt, failedJobs: 0 });
+  expect(() => queue.checkCapacity()).toThrow(expect.objectContaining({ code: 'overloaded', retryAfterSeconds: 5 }));
+  expect(() => queue.accept(some(1), isWaitedFor)).toThrow(expect.objectContaining({ code: 'overloaded' }));
+  // Taken by a worker, it does not wait any more.
+  await redis.lmove(stamps.toKey('wait'), stamps.toKey('active'), 'RIGHT', 'LEFT');
+  await eventually(async () => watch.depth() === 8);
+  expect(() => queue.checkCapacity(4)).not.toThrow();
+  expect(() => queue.checkCapacity(5)).toThrow();
+});
+
+test('E11: jobs that were given up are counted, of whatever kind', async () => {
+  const { openApiEnd, add, consume, untilRetried } = await openQueueLab();
+  const { watch } = await openApiEnd(12);
+  consume(async () => {
+    throw new Error('a broken invariant');
+  });
+  for (const id of ['a', 'b']) await add(id);
+  await untilRetried(async () => (await watch.read()).failedJobs === 2);
+  expect(await watch.read()).toEqual({ waiting: 0, oldestAt: null, failedJobs: 2 });
+});
+
+test('E10: what Redis refuses leaves no trace, and a Redis that is silent takes nothing until it speaks again', async () => {
+  const server = await startPrivateRedis();
+  onTestFinished(server.dispose);
+  const { openApiEnd, stamps, redis } = await openQueueLab(server.url);
+  const { watch, queue } = await openApiEnd(1_000);
+  await redis.config('SET', 'maxmemory', '1');
+  const refused = await Promise.allSettled(queue.accept(some(100), isWaitedFor));
+  expect(refused).toEqual(
+    Array(100).fill({ status: 'rejected', reason: expect.objectContaining({ code: 'queue_unavailable', retryAfterSeconds: 2 }) }),
+  );
+  await redis.config('SET', 'maxmemory', '0');
+  expect(await stamps.getWaitingCount()).toBe(0);
+
+  await server.pause();
+  onTestFinished(server.resume);
+  await eventually(async () => watch.isSilent());
+  expect(() => queue.accept(some(1), isWaitedFor)).toThrow(expect.objectContaining({ code: 'queue_unavailable' }));
+  await server.resume();
+  await eventually(async () => !watch.isSilent());
+  expect(await Promise.all(queue.accept(some(1), isWaitedFor))).toEqual(['acknowledged']);
+});

@@ -1,0 +1,144 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { statSync } from 'node:fs';
+import net from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { sendSignal } from '../../../scripts/stack/run.ts';
+import { type Checkout, createCheckout, type RunningCommand } from '../../support/checkout.ts';
+
+/** Containers are begun and ended by several programs each, which takes long on a busy machine. */
+const patienceMs = process.env.DOCKER_HOST ? 180_000 : 90_000;
+let checkout: Checkout;
+let started: RunningCommand[] = [];
+
+beforeAll(() => {
+  checkout = createCheckout();
+});
+afterEach(async () => {
+  for (const command of started) {
+    // It may have ended long ago, which is what most of these tests are about.
+    sendSignal(command.pid, 'SIGTERM');
+    await command.exitCode;
+  }
+  started = [];
+});
+afterAll(() => checkout.dispose());
+
+function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv): RunningCommand {
+  const running = checkout.run(command, args, { PORT: '0', ...env });
+  started.push(running);
+  return running;
+}
+
+/** `npm start` on any free port. */
+const npmStart = () => run('npm', ['start'], {});
+
+/** What `npm start` calls, without npm, which takes half a second itself. */
+const start = (env: NodeJS.ProcessEnv = {}) => run(process.execPath, ['scripts/bootstrap.mjs', 'scripts/start.ts'], env);
+
+const untilUp = async (command: RunningCommand) => (await command.until(/qstamp is up: (\S+)/))[1] ?? '';
+const noProcesses = () => expect.poll(() => checkout.processes(), { timeout: 20_000 }).toEqual([]);
+
+const verify = async (url: string, verifyUrl: string): Promise<unknown> => (await fetch(new URL(verifyUrl, url))).json();
+
+describe('npm start', () => {
+  test(
+    'stamps and verifies, refuses to run twice, stops all that it started, keeps its stamps over restarts and other providers (V1), and reports a worker that dies',
+    async () => {
+      const first = npmStart();
+      const url = await untilUp(first);
+      await first.until(/Redis {2,}\S.*\n *MongoDB {2,}\S.*\n *Provider {2,}mock.*\n *Service token {2,}dev-service-token/);
+      const [line] = await first.until(/curl -sS .*/);
+      const { stdout } = await promisify(execFile)('sh', ['-c', line], { cwd: checkout.dir });
+      const [stamp, verification]: [{ token_id: string; verify_url: string }, unknown] = JSON.parse(
+        `[${stdout.trim().replace('\n', ',')}]`,
+      );
+      expect(verification).toMatchObject({ valid: true, token_id: stamp.token_id });
+      expect((statSync(join(checkout.dir, '.local/master-key')).mode & 0o777).toString(8)).toBe('600');
+
+      const twin = start();
+      expect(await twin.exitCode).toBe(1);
+      expect(twin.output()).toContain('already runs in this checkout');
+      expect(twin.output()).toContain(url);
+      expect((await fetch(`${url}/health/live`)).status).toBe(200);
+      first.interrupt();
+      expect(await first.exitCode).toBe(0);
+      await noProcesses();
+
+      const local = start({ TSP: 'local' });
+      const localUrl = await untilUp(local);
+      expect(await verify(localUrl, stamp.verify_url)).toMatchObject({ valid: true, token_id: stamp.token_id });
+      const answer = await fetch(`${localUrl}/api/v1/agent/v1/stamp/basic`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ hash: 'a'.repeat(64) }),
+      });
+      const { verify_url = '', tsp_provider } = (await answer.json()) as Record<string, string>;
+      expect(tsp_provider).toBe('local-tsa');
+      // Killed outright, it leaves nothing running, and the next start finds everything in order.
+      local.interrupt('SIGKILL');
+      await local.exitCode;
+      await noProcesses();
+
+      const last = start();
+      const lastUrl = await untilUp(last);
+      for (const kept of [stamp.verify_url, verify_url]) expect(await verify(lastUrl, kept)).toMatchObject({ valid: true });
+      const worker = checkout.processes().find((line) => line.includes('src/workers/main.ts'));
+      process.kill(Number(worker?.split(' ')[0]), 'SIGKILL');
+      expect(await last.exitCode).toBe(1);
+      expect(last.output()).toContain('worker ended with SIGKILL');
+      await noProcesses();
+    },
+    2 * patienceMs,
+  );
+
+  test(
+    'a busy port is named before anything is started',
+    async () => {
+      const server = net.createServer().listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const address = server.address();
+      const port = address !== null && typeof address === 'object' ? address.port : 0;
+      const command = start({ PORT: String(port) });
+      expect(await command.exitCode).toBe(1);
+      expect(command.output()).toContain(`Listening on 127.0.0.1:${port} failed`);
+      expect(command.output()).toContain('PORT=0');
+      server.close();
+    },
+    patienceMs,
+  );
+
+  test(
+    'a wrong setting ends it with the line that names the setting, and everything else is stopped',
+    async () => {
+      const command = start({ STAMP_WAIT_MS: 'soon' });
+      expect(await command.exitCode).toBe(1);
+      expect(command.output()).toContain('Starting the api failed');
+      expect(command.output()).toMatch(/STAMP_WAIT_MS: got "soon"/);
+      await noProcesses();
+    },
+    patienceMs,
+  );
+
+  test.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)(
+    '%s before it is up stops what was started by then',
+    async (signal, code) => {
+      const command = start();
+      await expect
+        .poll(() => checkout.processes().some((line) => /redis|compose/.test(line)), {
+          timeout: 30_000,
+          interval: 20,
+        })
+        .toBe(true);
+      command.interrupt(signal);
+      expect(await command.exitCode).toBe(code);
+      await noProcesses();
+    },
+    patienceMs,
+  );
+});

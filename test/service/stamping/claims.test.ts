@@ -1,0 +1,228 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { verify } from '../../../src/cli/commands/verify.ts';
+import { derOf, parseDer } from '../../../src/shared/rfc3161/asn1/der.ts';
+import {
+  addTimeStamp,
+  encodeEvidenceRecord,
+  issueResponse,
+  type SigningIdentity,
+  timeStampRenewalOf,
+} from '../../../src/shared/rfc3161/index.ts';
+import { randomSerial } from '../../../src/shared/runtime/random-octets.ts';
+import { issueCrl, pem } from '../../../src/tsa/certificate.ts';
+import { createPki, issueIntermediate, issueSigner, type Pki } from '../../../src/tsa/pki.ts';
+import { folderWith } from '../../support/cli-in-process.ts';
+import { only } from '../../support/cli-verify-lab.ts';
+import { mainText } from '../../support/page-text.ts';
+import { postJson, verifyRaw } from '../../support/requests.ts';
+import { type Service, startService } from '../../support/service.ts';
+import { ask } from '../../support/tsa-lab.ts';
+import { providersSettings } from '../../support/tsa-service.ts';
+
+/** The same token, judged by API, command and page: what each of them claims. */
+
+const dayMs = 24 * 3_600_000;
+const nowMs = Math.floor(Date.now() / 1000) * 1000;
+const at = (days: number) => nowMs + days * dayMs;
+const iso = (timeMs: number) => new Date(timeMs).toISOString().replace('.000Z', 'Z');
+const ago = { nowMs: at(-900) };
+
+const content = 'the file';
+const digest = createHash('sha256').update(content).digest();
+const hash = digest.toString('hex');
+
+const qualified = createPki(ago);
+const plain = createPki(ago);
+const stranger = createPki(ago);
+
+/** DER of a TimeStampToken over a digest, at a time in days from now. */
+function stamp(identity: SigningIdentity, days: number, imprint: Buffer = digest): Buffer {
+  const request = ask({ digest: imprint, nonce: undefined }).der;
+  const moment = { timeMs: at(days), serial: randomSerial() };
+  return derOf(parseDer(issueResponse({ identity, policies: ['2.999.1'], accuracy: { seconds: 1 } }, request, moment)).children[1]!);
+}
+
+const signerOf = ({ intermediate }: Pki, name: string, validDays: readonly [number, number] = [-800, 800]) =>
+  issueSigner(intermediate, { nowMs, commonName: name, notBeforeMs: at(validDays[0]), notAfterMs: at(validDays[1]) });
+
+const ended = signerOf(qualified, 'Ended', [-800, -10]);
+const replaced = signerOf(qualified, 'Replaced');
+const stolen = signerOf(qualified, 'Stolen');
+const unlisted = issueSigner(issueIntermediate(qualified.root, { ...ago, algorithm: 'p-256', commonName: 'CA without a list' }), {
+  nowMs,
+  commonName: 'Unlisted',
+  notBeforeMs: at(-800),
+});
+
+/** In force when most of these tokens are made, 100 days ago; a week later it was known who was replaced and whose key was stolen. */
+const list = issueCrl(
+  {
+    number: 1n,
+    thisUpdateMs: at(-101),
+    nextUpdateMs: at(-99),
+    revoked: [
+      { serialNumber: replaced.serialNumber, revokedAtMs: at(-93), reason: 4 },
+      { serialNumber: stolen.serialNumber, revokedAtMs: at(-93), reason: 1 },
+    ],
+  },
+  qualified.intermediate,
+);
+const listOfRoot = issueCrl({ number: 1n, thisUpdateMs: at(-101), nextUpdateMs: at(-99), revoked: [] }, qualified.root);
+const lists = [list, listOfRoot].map((crl) => pem('X509 CRL', crl)).join('');
+
+let service: Service;
+const closing: (() => void | Promise<void>)[] = [];
+beforeAll(async () => {
+  const provider = (pki: Pki) => ({ tsa: { pki, url: 'http://127.0.0.1:9', server: undefined as never } });
+  const entries = [{ ...provider(qualified), crl: Buffer.from(lists), qualified: true }, provider(plain)];
+  service = await startService({ settings: providersSettings(entries, (close) => void closing.push(close)), workers: 0, keep: true });
+});
+afterAll(async () => {
+  await service.stop();
+  for (const close of closing) await close();
+});
+
+async function page(token: string, given = ''): Promise<string> {
+  const headers = { accept: 'text/html' };
+  const response = await service.fetch('/verify', { method: 'POST', headers, body: new URLSearchParams({ token, hash: given }) });
+  return mainText(await response.text());
+}
+
+/** What each of the three says of a token of the file, handed on as this text. */
+async function judgeEverywhere(token: string, file = content) {
+  const given = createHash('sha256').update(file).digest('hex');
+  const anchors = pem('CERTIFICATE', qualified.root.certificate) + pem('CERTIFICATE', plain.root.certificate);
+  const { run } = folderWith([verify], { 'a.txt': file, 'a.txt.tst': token, 'anchors.pem': anchors, 'lists.crl': lists });
+  const command = ['verify', '--json', '--ca', 'anchors.pem', '--crl', 'lists.crl', 'a.txt'];
+  const { body } = await postJson(service, '/api/v1/verify/v1/raw', { token, hash: given });
+  return { api: body, command: only(await run(command)), page: await page(token, given) };
+}
+
+const base64 = (der: Buffer) => der.toString('base64');
+
+describe('V10, V11: API, command and page say the same of', () => {
+  test('a token that is good: who signed it, how exactly, under which policy, and that nobody was revoked', async () => {
+    const said = await judgeEverywhere(base64(stamp(qualified.signer, -100)));
+    const good = { status: 'good', list: { this_update: iso(at(-101)), next_update: iso(at(-99)) }, revoked_at: null, reason: null };
+    const told = {
+      valid: true,
+      verdict: 'valid',
+      signer: { subject: 'CN=Development TSA,O=qstamp development' },
+      trust_anchor: { subject: 'CN=Root CA,O=qstamp development' },
+      policy: '2.999.1',
+      accuracy_seconds: 1,
+      certificates_ended_at: null,
+      revocation: [good, good],
+      not_checked: [],
+    };
+    expect(said).toMatchObject({ api: told, command: told });
+    expect(said.page).toContain(`Not revoked, says the list of CN=Time-Stamping CA,O=qstamp development`);
+  });
+
+  test.each([
+    ['of url-safe base64 without padding', (der: Buffer) => der.toString('base64url')],
+    ['of base64 in lines', (der: Buffer) => base64(der).replace(/.{64}/g, '$&\r\n')],
+  ])('a token in the form %s', async (_name, textOf) => {
+    const said = await judgeEverywhere(textOf(stamp(plain.signer, -1)));
+    expect(said).toMatchObject({ api: { verdict: 'valid' }, command: { verdict: 'valid' }, page: expect.stringContaining('Match.') });
+  });
+
+  test('a hash in upper case', async () => {
+    const token = base64(stamp(plain.signer, -1));
+    const { body } = await postJson(service, '/api/v1/verify/v1/raw', { token, hash: hash.toUpperCase(), hashes: [hash.toUpperCase()] });
+    expect(body).toMatchObject({ valid: true });
+    expect(await page(token, hash.toUpperCase())).toContain('Match.');
+  });
+
+  test('a TSA that nobody here trusts: not proved', async () => {
+    const said = await judgeEverywhere(base64(stamp(stranger.signer, -1)));
+    const refused = { valid: false, verdict: 'not_proved', reason: expect.stringMatching(/^untrusted_root: /) };
+    expect(said).toMatchObject({ api: refused, command: refused });
+    expect(said.page).toMatch(/not proved/i);
+    expect(said.page).not.toMatch(/proves nothing|not valid/i);
+  });
+
+  test('a TSA that nobody here trusts, and another file: not valid', async () => {
+    const said = await judgeEverywhere(base64(stamp(stranger.signer, -1)), 'another file');
+    const refused = { valid: false, verdict: 'not_valid', reason: expect.stringMatching(/^imprint_mismatch: /) };
+    expect(said).toMatchObject({ api: refused, command: refused, page: expect.stringContaining('use the evidence record') });
+  });
+
+  test('hashes of the file in other algorithms: one that is wrong refuses, one that is not used is listed', async () => {
+    const token = base64(stamp(plain.signer, -1));
+    const verify = async (hashes: string[]) => (await postJson(service, '/api/v1/verify/v1/raw', { token, hash, hashes })).body;
+    expect(await verify(['0'.repeat(64)])).toMatchObject({ valid: false, reason: expect.stringMatching(/^imprint_mismatch: /) });
+    const { not_checked } = await verify(['0'.repeat(128)]);
+    expect(not_checked).toContain('the hashes in other algorithms: the token holds one hash only');
+  });
+
+  test('a TSA that nobody here trusts and whose certificate had ended: not valid', async () => {
+    const late = signerOf(stranger, 'Late', [-800, -10]);
+    const said = await judgeEverywhere(base64(stamp(late, -1)));
+    const refused = { valid: false, verdict: 'not_valid', reason: expect.stringMatching(/^certificate_not_valid_at_gen_time: /) };
+    expect(said).toMatchObject({ api: refused, command: refused, page: expect.stringContaining('certificate_not_valid_at_gen_time') });
+  });
+
+  test('V5: a certificate that has ended since', async () => {
+    const said = await judgeEverywhere(base64(stamp(ended, -100)));
+    const told = {
+      valid: true,
+      certificates_ended_at: iso(at(-10)),
+      not_checked: [expect.stringContaining('stolen after its certificate had ended')],
+    };
+    expect(said).toMatchObject({ api: told, command: told, page: expect.stringContaining('stolen after its certificate had ended') });
+  });
+
+  test('a certificate that was replaced later', async () => {
+    const said = await judgeEverywhere(base64(stamp(replaced, -100)));
+    const told = { valid: true, revocation: [{ status: 'revoked', revoked_at: iso(at(-93)), reason: 'superseded' }, { status: 'good' }] };
+    expect(said).toMatchObject({ api: told, command: told, page: expect.stringMatching(/Revoked .* \(superseded\), says the list/) });
+  });
+
+  test('a key that was stolen later', async () => {
+    const said = await judgeEverywhere(base64(stamp(stolen, -100)));
+    const refused = { valid: false, verdict: 'not_valid', reason: expect.stringMatching(/^certificate_revoked: /) };
+    expect(said).toMatchObject({ api: refused, command: refused, page: expect.stringContaining('certificate_revoked') });
+  });
+
+  test.each([
+    ['a CA that no list is at hand of', unlisted, -100, 'no list of its issuer is at hand'],
+    ['a list that was no longer in force', qualified.signer, -50, 'the list of its issuer was no longer in force at genTime'],
+  ])('%s: it is not known', async (_name, identity, days, why) => {
+    const said = await judgeEverywhere(base64(stamp(identity, days)));
+    const told = {
+      valid: true,
+      revocation: [{ status: 'unknown', list: null, reason: why }, {}],
+      not_checked: expect.arrayContaining([expect.stringMatching(new RegExp(`^whether CN=.* was revoked: ${why}$`))]),
+    };
+    expect(said).toMatchObject({ api: told, command: told, page: expect.stringContaining(`Whether it was revoked is not known: ${why}.`) });
+  });
+});
+
+describe('V12: qualified is a record of which some beginning holds by itself with qualified tokens alone', () => {
+  function renewed(record: Buffer, identity: SigningIdentity, days: number): Buffer {
+    const { firstList, imprint } = timeStampRenewalOf(record);
+    return addTimeStamp(record, { token: stamp(identity, days, imprint.digest), reducedHashtree: [firstList] }, 'last_chain');
+  }
+  const recordOf = (identity: SigningIdentity, days: number) => encodeEvidenceRecord('sha256', { token: stamp(identity, days) });
+
+  test.each([
+    ['a qualified token', recordOf(qualified.signer, -100), true],
+    ['one that is not', recordOf(plain.signer, -100), false],
+    ['a qualified token under a renewal that is not', renewed(recordOf(qualified.signer, -100), plain.signer, -95), true],
+    ['a stolen key, renewed before by another who is not', renewed(recordOf(stolen, -100), plain.signer, -95), false],
+    ['a stolen key, renewed before by another who is', renewed(recordOf(stolen, -100), qualified.signer, -95), true],
+    ['an ended certificate, renewed in time by another who is not', renewed(recordOf(ended, -100), plain.signer, -95), false],
+    ['an ended certificate, renewed in time by another who is', renewed(recordOf(ended, -100), qualified.signer, -95), true],
+    [
+      'the same under one more renewal that is not',
+      renewed(renewed(recordOf(ended, -100), qualified.signer, -95), plain.signer, -90),
+      true,
+    ],
+    ['a renewal that is, above one that is not', renewed(renewed(recordOf(ended, -100), plain.signer, -95), qualified.signer, -90), false],
+    ['a token that is not, under a renewal that is', renewed(recordOf(plain.signer, -100), qualified.signer, -95), false],
+  ])('%s', async (_name, record, isQualified) => {
+    expect((await verifyRaw(service, base64(record))).body).toMatchObject({ valid: true, is_qualified: isQualified });
+  });
+});

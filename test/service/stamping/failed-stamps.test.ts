@@ -1,0 +1,45 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { pino } from 'pino';
+import { expect, onTestFinished, test } from 'vitest';
+import { idInSeries } from '../../../src/shared/domain/stamp-id.ts';
+import { announceOutputs, createOutputOrder } from '../../../src/shared/queue/output-order.ts';
+import { openStore } from '../../../src/shared/store/store.ts';
+import { recordFailedStamps } from '../../../src/workers/stamping/failed-stamps.ts';
+import { openQueueLab } from '../../support/queue-lab.ts';
+import { freshStore } from '../../support/servers.ts';
+import { stampItem } from '../../support/stamp-items.ts';
+
+test('E11: what was given up is told to its callers and to its address, and no later output waits for it; told twice, it is the same', async () => {
+  const { redis, add } = await openQueueLab();
+  const store = openStore(freshStore(), pino({ level: 'silent' }));
+  onTestFinished(() => store.close());
+  const workflowId = randomUUIDv7();
+  const output = { workflowId, briefingHash: 'c'.repeat(64), outputId: randomUUIDv7(), type: 'text' };
+  const items = [stampItem(), { ...stampItem(), output }];
+  const [id, later] = [idInSeries(workflowId, 1), idInSeries(workflowId, 2)];
+  for (const jobId of [id, later]) {
+    await announceOutputs(redis, jobId, items);
+    await add(jobId, { replyTo: 'stream', items });
+  }
+  const outputOrder = createOutputOrder(redis);
+  expect(await outputOrder.readTurn(workflowId, new Set([later]))).toEqual({ ready: [], blockedBy: id });
+
+  const deps = {
+    ...store,
+    outputOrder,
+    clock: Date.now,
+  };
+  const job = { name: 'stamp', id, payload: { replyTo: 'stream', items } } as const;
+  const [refused] = [stampItem()];
+  await store.refusals.insertOnce([{ tokenId: refused!.tokenId, reason: 'request_refused', at: new Date() }]);
+  const told = items.map(({ tokenId }) => ({ outcome: 'failed', tokenId, code: 'stamp_failed' }));
+  for (let time = 1; time <= 2; time += 1) expect(await recordFailedStamps(deps, job)).toEqual(told);
+  const reasons = async () => Promise.all([...items, refused!].map(({ tokenId }) => store.refusals.find(tokenId)));
+  expect(await reasons()).toEqual(['stamp_failed', 'stamp_failed', 'request_refused']);
+  expect(await outputOrder.readTurn(workflowId, new Set([later]))).toMatchObject({ ready: [later] });
+
+  // Tried again, only that is forgotten.
+  await store.refusals.forgetFailed([...items, refused!].map(({ tokenId }) => tokenId));
+  expect(await reasons()).toEqual([undefined, undefined, 'request_refused']);
+  await recordFailedStamps(deps, { name: 'sweep', id: 'sweep', payload: {} });
+});

@@ -1,0 +1,91 @@
+import { createHash, randomBytes, randomUUID, randomUUIDv7 } from 'node:crypto';
+import { pino } from 'pino';
+import { expect, onTestFinished, test } from 'vitest';
+import type { ImprintAlgorithm } from '../../../src/shared/domain/stamp.ts';
+import { connectBlockingReader, connectProducer, disconnect, untilReady } from '../../../src/shared/queue/connection.ts';
+import { watchQueue } from '../../../src/shared/queue/queue-state.ts';
+import { readReplies, replyBlockMs, replyStreamOf } from '../../../src/shared/queue/replies.ts';
+import type { StampItem, StampReply } from '../../../src/shared/queue/stamp-job.ts';
+import { createStampQueue } from '../../../src/shared/queue/stamp-queue.ts';
+import { opensslVerify } from '../../support/openssl-tsa.ts';
+import { getJson, internalHeaders, postJson, randomHash, stampInternal, verifyById, verifyRaw } from '../../support/requests.ts';
+import { type Settings, startService } from '../../support/service.ts';
+import { providersSettings, startTsa } from '../../support/tsa-service.ts';
+
+const log = pino({ level: 'silent' });
+
+/** Puts an item on the queue as the API does, and resolves with what a worker answers. */
+async function stampByQueue({ REDIS_URL = '' }: Settings, item: StampItem): Promise<StampReply> {
+  const redis = connectProducer(REDIS_URL, log);
+  onTestFinished(() => disconnect(redis));
+  await untilReady(redis);
+  const replyTo = replyStreamOf(randomUUID());
+  const { promise, resolve } = Promise.withResolvers<StampReply>();
+  const reader = connectBlockingReader(REDIS_URL, log, replyBlockMs);
+  const replies = readReplies({ redis: reader, stream: replyTo, log, onReply: resolve, onGap: () => {} });
+  onTestFinished(() => replies.stop());
+  const watch = watchQueue({ redis, log });
+  onTestFinished(() => watch.stop());
+  const queue = createStampQueue({ redis, replyTo, maxDepth: 10, watch, log });
+  onTestFinished(() => queue.close());
+  await Promise.all(queue.accept([item], () => true));
+  return promise;
+}
+
+const itemOf = (algorithm: ImprintAlgorithm, content: Buffer): StampItem => ({
+  tokenId: randomUUIDv7(),
+  imprint: { algorithm, digest: createHash(algorithm).update(content).digest('hex') },
+  tier: 'basic',
+  caller: { kind: 'internal', product: 'test' },
+  acceptedAt: Date.now(),
+  requestId: 'test',
+});
+
+test('an imprint of every algorithm goes through queue, worker, TSA and store, and verifies as it is; lists have it for `imprints=all` (S12, S15, V1, V7)', async () => {
+  const tsa = await startTsa();
+  const service = await startService({ settings: providersSettings([{ tsa }]) });
+  const list = async (query: string) => (await getJson(service, `/api/v1/internal/v1/stamps${query}`, internalHeaders)).body;
+  for (const algorithm of ['sha384', 'sha512'] as const) {
+    const item = itemOf(algorithm, randomBytes(16));
+    const { tokenId, imprint } = item;
+    const reply = await stampByQueue(service.settings, item);
+    expect(reply).toMatchObject({ outcome: 'stamped', tokenId, provider: 'tsa-1' });
+    const expected = { valid: true, token_id: tokenId, content_sha256: null, imprint, tsp_provider: 'tsa-1', reason: null };
+    expect((await verifyById(service, tokenId)).body).toMatchObject(expected);
+    expect((await verifyRaw(service, 'token' in reply && reply.token)).body).toMatchObject(expected);
+    expect((await list('?imprints=all&limit=1')).items).toEqual([
+      expect.objectContaining({ token_id: tokenId, content_sha256: null, imprint }),
+    ]);
+    const answer = Buffer.from(await (await service.fetch(`/api/v1/verify/v1/token/${tokenId}/tsr`)).arrayBuffer());
+    const query = Buffer.from(await (await service.fetch(`/api/v1/verify/v1/token/${tokenId}/tsq`)).arrayBuffer());
+    expect((await opensslVerify({ answer, against: { query }, rootPem: tsa.pki.rootPem })).output).toContain('Verification: OK');
+  }
+  const { token_id } = (await stampInternal(service, { hash: randomHash() })).body;
+  expect(await list('')).toMatchObject({ items: [{ token_id }], total: 1 });
+  expect([(await list('?imprints=all&limit=1')).total, (await list('?imprints=all&offset=1')).total]).toEqual([3, 3]);
+});
+
+test('the mock provider, whose token holds a SHA-256, is asked for no other: nobody may make the stamp (S15, W19)', async () => {
+  const service = await startService();
+  const item = itemOf('sha512', randomBytes(16));
+  expect(await stampByQueue(service.settings, item)).toEqual({ outcome: 'failed', tokenId: item.tokenId, code: 'tier_unavailable' });
+});
+
+test('E1: `hashes` of raw verification is a list of three hashes at most, each of a length that is one', async () => {
+  const service = await startService();
+  const faultOf = async (hashes: unknown) => {
+    const { status, body } = await postJson(service, '/api/v1/verify/v1/raw', { token: 'AAAA', hashes });
+    return status === 200
+      ? status
+      : (body.detail as { type: string; loc: unknown[]; msg: string }[]).map(({ type, loc }) => [type, ...loc]);
+  };
+  const one = 'a'.repeat(64);
+  expect(await faultOf(null)).toBe(200);
+  expect(await faultOf([one, 'B'.repeat(96), 'c'.repeat(128)])).toBe(200);
+  expect(await faultOf(5)).toEqual([['list_type', 'body', 'hashes']]);
+  expect(await faultOf([one, one, one, one])).toEqual([['too_long', 'body', 'hashes']]);
+  expect(await faultOf([one, 7, 'g'.repeat(64)])).toEqual([
+    ['string_type', 'body', 'hashes', 1],
+    ['string_pattern_mismatch', 'body', 'hashes', 2],
+  ]);
+});

@@ -1,0 +1,266 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  eventually,
+  getJson,
+  internalHeaders,
+  type JsonAnswer,
+  type JsonObject,
+  postJson,
+  randomHash,
+  stampAgent,
+  stampInternal,
+  verifyById,
+} from '../../support/requests.ts';
+import { type Service, startService } from '../../support/service.ts';
+import { arrived, startReceiver, webhookSecret } from '../../support/webhook-receiver.ts';
+import { completeWorkflow, type StartedWorkflow, stampOutput, startWorkflow } from '../../support/workflows.ts';
+
+const respondAsync = { prefer: 'respond-async' };
+const settings = { WEBHOOK_SECRET: webhookSecret, RATE_WORKFLOW_START_PER_HOUR: '0', RATE_WORKFLOW_STAMP_PER_MINUTE: '0' };
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService({ keep: true, settings });
+});
+afterAll(() => service.stop());
+
+const itemsOf = ({ body }: JsonAnswer) => body as unknown as JsonObject[];
+const stampMany = (at: Service, items: unknown, headers: Record<string, string> = {}) =>
+  postJson(at, '/api/v1/internal/v1/stamps', items, { ...internalHeaders, ...headers });
+const stampOutputs = (at: Service, { id, headers }: StartedWorkflow, items: unknown, more: Record<string, string> = {}) =>
+  postJson(at, `/api/v1/workflow/${id}/stamps`, items, { ...headers, ...more });
+const outputOf = (more: JsonObject = {}): JsonObject => ({ output_hash: randomHash(), output_type: 'text', ...more });
+const chainOf = async (at: Service, { id }: StartedWorkflow) => {
+  const { body } = await getJson(at, `/workflow/${id}/outputs.json`);
+  return (body.outputs as JsonObject[]).map(({ output_hash }) => output_hash);
+};
+
+describe('N1: Prefer: respond-async', () => {
+  test('is 202 at once with id and address, where the stamp is told later', async () => {
+    const idle = await startService({ workers: 0 });
+    const hash = randomHash();
+    const { status, headers, body } = await stampInternal(idle, { hash }, { prefer: 'respond-async' });
+    expect(status).toBe(202);
+    expect([headers.get('preference-applied'), headers.get('location')]).toEqual(['respond-async', body.verify_url]);
+    expect(body).toEqual({
+      token_id: expect.any(String),
+      status: 'accepted',
+      verify_url: `/api/v1/verify/v1/token/${body.token_id}`,
+      sealed_storage_url: null,
+    });
+    const agent = await stampAgent(idle, 'sealed', { content_b64: 'aGVsbG8=' }, { prefer: 'wait=1, respond-async' });
+    expect([agent.status, agent.body.sealed_storage_url]).toEqual([202, expect.stringContaining('/api/v1/sealed/')]);
+    const waited = idle.fetch(String(body.verify_url), { headers: { prefer: 'wait=20' } });
+    await idle.startWorker();
+    const answer = await waited;
+    expect(answer.headers.get('preference-applied')).toBe('wait=20');
+    expect(await answer.json()).toMatchObject({ valid: true, content_sha256: hash });
+  });
+
+  test('RFC 7240 §4.3: with `wait` it waits so long first, for one, for many and for outputs', async () => {
+    const prefer = { prefer: 'respond-async, wait=20' };
+    const hash = randomHash();
+    const { status, body } = await stampInternal(service, { hash }, prefer);
+    expect([status, body.content_sha256]).toEqual([201, hash]);
+    const many = await stampMany(service, [{ hash: randomHash() }, { hash: randomHash() }], prefer);
+    expect([many.status, itemsOf(many).map(({ tsp_provider }) => tsp_provider)]).toEqual([200, ['mock', 'mock']]);
+    const workflow = await startWorkflow(service);
+    const outputs = await stampOutputs(service, workflow, [outputOf(), outputOf()], prefer);
+    expect([outputs.status, itemsOf(outputs).map(({ sequence_number }) => sequence_number)]).toEqual([200, [1, 2]]);
+    const one = await postJson(service, `/api/v1/workflow/${workflow.id}/stamp`, outputOf(), { ...workflow.headers, ...prefer });
+    expect([one.status, one.body.sequence_number]).toEqual([201, 3]);
+
+    const idle = await startService({ workers: 0 });
+    const waited = await stampInternal(idle, { hash }, { prefer: 'respond-async, wait=1' });
+    expect([waited.status, waited.headers.get('preference-applied')]).toEqual([202, 'respond-async, wait=1']);
+  });
+
+  test('S9: with its key again it is 202 under the same id, and 201 once the stamp is there', async () => {
+    const headers = { 'idempotency-key': `key-${randomHash()}`, prefer: 'respond-async' };
+    const request = { hash: randomHash() };
+    const { status, body } = await stampInternal(service, request, headers);
+    expect(status).toBe(202);
+    await eventually(async () => (await verifyById(service, body.token_id)).body.valid === true);
+    const again = await stampInternal(service, request, headers);
+    expect([again.status, again.body.token_id, again.headers.get('idempotent-replayed')]).toEqual([201, body.token_id, 'true']);
+  });
+
+  test('Prefer: wait ends with the time, and does not wait for what nobody was promised', async () => {
+    const { body } = await stampInternal(service, { hash: randomHash() });
+    const unknown = `${String(body.token_id).slice(0, -4)}0000`;
+    const askedAt = Date.now();
+    const answer = await service.fetch(`/api/v1/verify/v1/token/${unknown}`, { headers: { prefer: 'wait=1' } });
+    expect(await answer.json()).toMatchObject({ valid: false, reason: expect.stringContaining('unknown_token_id') });
+    expect(Date.now() - askedAt).toBeGreaterThan(900);
+    const old = await service.fetch('/api/v1/verify/v1/token/01890a5d-ac96-774b-bcce-b302099a8057', { headers: { prefer: 'wait=1000' } });
+    expect(old.status).toBe(200);
+  });
+});
+
+describe('N1, L1: Prefer: respond-async of many', () => {
+  test('is 202 with the address of each, in their order; what breaks its contract says so in its place', async () => {
+    const idle = await startService({ workers: 0 });
+    const hashes = [randomHash(), randomHash(), randomHash()];
+    const answer = await stampMany(idle, [{ hash: hashes[0] }, { hash: 'x' }, { hash: hashes[1] }, { hash: hashes[2] }], respondAsync);
+    expect([answer.status, answer.headers.get('preference-applied')]).toEqual([202, 'respond-async']);
+    const items = itemsOf(answer);
+    expect(items[1]).toMatchObject({ index: 1, status: 422, code: 'validation_failed' });
+    const accepted = [items[0], items[2], items[3]];
+    for (const item of accepted) {
+      expect(item).toEqual({
+        token_id: expect.any(String),
+        status: 'accepted',
+        verify_url: `/api/v1/verify/v1/token/${item?.token_id}`,
+        sealed_storage_url: null,
+      });
+    }
+    const told = Promise.all(
+      accepted.map(async (item) => (await idle.fetch(String(item?.verify_url), { headers: { prefer: 'wait=20' } })).json()),
+    );
+    await idle.startWorker();
+    expect(((await told) as JsonObject[]).map(({ content_sha256 }) => content_sha256)).toEqual(hashes);
+  });
+
+  test('of lines, and of agents, likewise', async () => {
+    const lines = [{ hash: randomHash() }, { hash: randomHash(), callback_url: 'https://example.com/' }].map((item) =>
+      JSON.stringify(item),
+    );
+    const init = { method: 'POST', headers: { 'content-type': 'application/x-ndjson', ...respondAsync }, body: `${lines.join('\n')}\n{` };
+    const answer = await service.fetch('/api/v1/agent/v1/stamps', init);
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([202, 'application/x-ndjson']);
+    const [first, second, third] = (await answer.text())
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as JsonObject);
+    expect(first).toMatchObject({ status: 'accepted' });
+    expect([second, third]).toMatchObject([
+      { index: 1, status: 422 },
+      { index: 2, status: 422 },
+    ]);
+  });
+
+  test('S9, L2: with its key again it is 202 under the same ids, and 200 with the stamps once all are there', async () => {
+    const idle = await startService({ workers: 0 });
+    const headers = { ...respondAsync, 'idempotency-key': randomHash() };
+    const request = [{ hash: randomHash() }, { hash: randomHash() }];
+    const first = itemsOf(await stampMany(idle, request, headers));
+    const second = await stampMany(idle, request, headers);
+    expect([second.status, second.headers.get('idempotent-replayed'), itemsOf(second)]).toEqual([202, 'true', first]);
+    await idle.startWorker();
+    const third = await eventually(async () => {
+      const answer = await stampMany(idle, request, headers);
+      return answer.status === 200 && answer;
+    });
+    expect([third.headers.get('preference-applied'), itemsOf(third).map(({ token_id }) => token_id)]).toEqual([
+      null,
+      first.map(({ token_id }) => token_id),
+    ]);
+    expect(itemsOf(third)).toMatchObject(request.map(({ hash }) => ({ content_sha256: hash })));
+  });
+
+  test('where no item keeps its contract it is 200 as ever, and nothing was preferred', async () => {
+    const answer = await stampMany(service, [{ hash: 'x' }], respondAsync);
+    expect([answer.status, answer.headers.get('preference-applied')]).toEqual([200, null]);
+  });
+
+  test('N3: each with a callback_url is told by a webhook of its own, exactly the stamp of the 200', async () => {
+    const { url, received } = await startReceiver();
+    const request = Array.from({ length: 70 }, (_, index) => ({ hash: randomHash(), ...(index % 2 === 0 && { callback_url: url }) }));
+    const key = { 'idempotency-key': randomHash() };
+    expect((await stampMany(service, request, { ...key, ...respondAsync })).status).toBe(202);
+    await arrived(received, 35);
+    const stamps = itemsOf(await stampMany(service, request, key));
+    const told = received.map(({ body }) => JSON.parse(body) as JsonObject);
+    const byId = (a: JsonObject, b: JsonObject) => (String(a.token_id) < String(b.token_id) ? -1 : 1);
+    expect(told.toSorted(byId)).toEqual(stamps.filter((_, index) => index % 2 === 0).toSorted(byId));
+  });
+
+  test('N2: an address that is no fit target is a fault of that item alone', async () => {
+    const answer = await stampMany(service, [{ hash: randomHash() }, { hash: randomHash(), callback_url: 'ftp://example.com' }]);
+    expect(itemsOf(answer)).toMatchObject([{ tier: 'basic' }, { index: 1, status: 422, detail: [{ loc: ['body', 1, 'callback_url'] }] }]);
+  });
+});
+
+describe('N6: outputs on their way', () => {
+  test('Prefer: respond-async is 202 with the stamp’s address; they are numbered in the order in which they were accepted', async () => {
+    const idle = await startService({ workers: 0, settings });
+    const workflow = await startWorkflow(idle);
+    const given = [outputOf(), outputOf(), outputOf(), outputOf()];
+    const single = await stampOutput(idle, workflow, given[0], respondAsync);
+    expect([single.status, single.headers.get('preference-applied'), single.headers.get('location')]).toEqual([
+      202,
+      'respond-async',
+      single.body.verify_url,
+    ]);
+    expect(single.body).toEqual({
+      token_id: expect.any(String),
+      status: 'accepted',
+      verify_url: `/api/v1/verify/v1/token/${single.body.token_id}`,
+      status_url: `/api/v1/workflow/${workflow.id}`,
+    });
+    const many = await stampOutputs(idle, workflow, [given[1], { output_hash: 'x', output_type: 'text' }, given[2]], respondAsync);
+    expect(many.status).toBe(202);
+    expect(itemsOf(many)).toMatchObject([{ status: 'accepted' }, { index: 1, status: 422 }, { status: 'accepted' }]);
+    expect((await stampOutput(idle, workflow, given[3], respondAsync)).status).toBe(202);
+    await idle.startWorker();
+    await eventually(async () => (await chainOf(idle, workflow)).length === 4);
+    expect(await chainOf(idle, workflow)).toEqual(given.map(({ output_hash }) => output_hash));
+    expect((await verifyById(idle, single.body.token_id)).body.valid).toBe(true);
+  });
+
+  test('S9: with its key again it is 202 under the same id, and 201 with the number once it has one', async () => {
+    const workflow = await startWorkflow(service);
+    const headers = { ...respondAsync, 'idempotency-key': randomHash() };
+    const output = outputOf();
+    const first = await stampOutput(service, workflow, output, headers);
+    expect(first.status).toBe(202);
+    const second = await eventually(async () => {
+      const answer = await stampOutput(service, workflow, output, headers);
+      return answer.status === 201 && answer;
+    });
+    expect(second.body).toMatchObject({ stamp_token_id: first.body.token_id, sequence_number: 1 });
+  });
+
+  test('completion waits for what was accepted before it', async () => {
+    const idle = await startService({ workers: 0, settings });
+    const workflow = await startWorkflow(idle);
+    const given = Array.from({ length: 130 }, () => outputOf());
+    expect((await stampOutputs(idle, workflow, given, respondAsync)).status).toBe(202);
+    const completed = completeWorkflow(idle, workflow);
+    await idle.startWorker();
+    expect((await completed).body).toMatchObject({ status: 'completed', output_count: 130 });
+  });
+
+  test('callback_url, with a service token beside the workflow token, is told exactly the 201 of the output', async () => {
+    const { url, received } = await startReceiver();
+    const workflow = await startWorkflow(service);
+    const both = { ...workflow.headers, ...internalHeaders };
+    const { status, body } = await stampOutput(service, workflow, { callback_url: url }, both);
+    expect(status).toBe(201);
+    const [webhook] = await arrived(received);
+    expect([webhook?.headers['qstamp-event'], webhook?.headers['webhook-id'], webhook?.body]).toEqual([
+      'output.made',
+      `output_${body.stamp_token_id}`,
+      JSON.stringify(body),
+    ]);
+    const many = [outputOf({ callback_url: url }), outputOf(), outputOf({ callback_url: url })];
+    const accepted = itemsOf(await stampOutputs(service, workflow, many, { ...both, ...respondAsync }));
+    const told = (await arrived(received, 3)).slice(1).map((each) => JSON.parse(each.body) as JsonObject);
+    const numbers = new Map(told.map(({ stamp_token_id, sequence_number }) => [stamp_token_id, sequence_number]));
+    expect(accepted.map(({ token_id }) => numbers.get(token_id))).toEqual([2, undefined, 4]);
+  });
+
+  test('N2: without a service token, or with a wrong one, callback_url is 422; among many of that item alone', async () => {
+    const workflow = await startWorkflow(service);
+    const output = outputOf({ callback_url: 'https://example.com/' });
+    for (const headers of [{}, { 'x-service-token': 'wrong' }]) {
+      const { status, body } = await stampOutput(service, workflow, output, headers);
+      expect([status, JSON.stringify(body)]).toEqual([422, expect.stringContaining('service token')]);
+    }
+    const many = await stampOutputs(service, workflow, [outputOf(), output]);
+    expect(itemsOf(many)).toMatchObject([
+      { sequence_number: 1 },
+      { index: 1, status: 422, detail: [{ loc: ['body', 1, 'callback_url'] }] },
+    ]);
+  });
+});

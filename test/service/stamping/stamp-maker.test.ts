@@ -1,0 +1,190 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { pino } from 'pino';
+import { expect, onTestFinished, test } from 'vitest';
+import { ServiceError } from '../../../src/shared/domain/service-error.ts';
+import { type Proof, sha256Imprint } from '../../../src/shared/domain/stamp.ts';
+import { isTransient } from '../../../src/shared/queue/consumer.ts';
+import type { WorkerReply } from '../../../src/shared/queue/replies.ts';
+import type { StampItem } from '../../../src/shared/queue/stamp-job.ts';
+import { openStore } from '../../../src/shared/store/store.ts';
+import {
+  ProviderError,
+  type StampSubject,
+  TierUnavailableError,
+  type TimestampProvider,
+  TsaRefusedError,
+} from '../../../src/workers/providers/provider.ts';
+import { createStampProcessor } from '../../../src/workers/stamping/stamp-job.ts';
+import { createStampMaker } from '../../../src/workers/stamping/stamp-maker.ts';
+import { freshStore } from '../../support/servers.ts';
+import { stampItem } from '../../support/stamp-items.ts';
+
+/** What is asked for a digest of one letter: `a` and `b` are stamped, and of each other letter the provider makes something else. */
+const itemOf = (letter: string): StampItem => ({ ...stampItem(), imprint: sha256Imprint(letter.repeat(64)) });
+const [idOf, idsOf] = [
+  ({ tokenId }: StampItem) => tokenId,
+  (items: readonly { readonly tokenId: string }[]) => items.map(({ tokenId }) => tokenId),
+];
+
+type Failures = Readonly<Record<string, () => unknown>>;
+
+/** A maker of stamps in a store of its own. */
+function startMaker(failures: Failures = {}) {
+  const store = openStore(freshStore(), pino({ level: 'silent' }));
+  onTestFinished(() => store.close());
+  const asked: string[] = [];
+  const lines: string[] = [];
+  const provider: TimestampProvider = {
+    name: 'test',
+    isQualified: false,
+    stamp: async ({ tokenId, imprint, requiresQualified }: StampSubject): Promise<Proof> => {
+      asked.push(tokenId);
+      const failure = failures[imprint.digest[0]!];
+      if (failure) throw failure();
+      if (requiresQualified) throw new TierUnavailableError('nobody may');
+      return { kind: 'mock', token: randomUUIDv7(), issuedAt: new Date().toISOString(), provider: 'test', isQualified: false };
+    },
+  };
+  const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
+  return {
+    make: createStampMaker({ ...store, provider, clock: Date.now, log }),
+    store,
+    asked,
+    said: () => lines.map((line) => JSON.parse(line)),
+    /** What was counted. */
+    counted: async () => {
+      await store.counters.close();
+      const { lifetime } = await store.counters.totals(Date.now() + 7_200_000);
+      return { stamps: lifetime.stamps, failed: lifetime.failed };
+    },
+  };
+}
+
+test('E11: what exists is found by another run, asks no provider again and is counted once', async () => {
+  const { make, asked, counted } = startMaker();
+  const [first, second] = [itemOf('a'), itemOf('b')];
+  const before = await make([first], { mayExist: false });
+  const after = await make([first, second], { mayExist: true });
+  expect(after.stored.find(({ tokenId }) => tokenId === first.tokenId)).toEqual(before.stored[0]);
+  expect(idsOf(after.stored)).toEqual([first, second].map(idOf));
+  expect([asked, await counted()]).toEqual([[first, second].map(idOf), { stamps: 2, failed: 0 }]);
+});
+
+test('S7: of two runs at once the first to write wins, both answer its stamp, and it is counted once; so is one that is twice in a job', async () => {
+  const { make, counted } = startMaker();
+  const item = itemOf('a');
+  const [one, another] = await Promise.all([make([item, item], { mayExist: false }), make([item], { mayExist: false })]);
+  expect(one.stored).toHaveLength(1);
+  expect(one.stored).toEqual(another.stored);
+  expect(await counted()).toEqual({ stamps: 1, failed: 0 });
+});
+
+test('refused and failed are told apart: only what a provider failed at counts, once it is told, and the log has a number for each (W19)', async () => {
+  const { make, counted, said } = startMaker({ c: () => new ProviderError('nobody could') });
+  const [failed, refused] = [itemOf('c'), { ...itemOf('a'), requiresQualified: true }];
+  expect(await make([failed, refused], { mayExist: false })).toEqual({
+    stored: [],
+    failed: [{ item: failed, code: 'provider_failed', tally: expect.objectContaining({ outcome: 'failed', provider: 'test' }) }],
+    refused: [{ item: refused, code: 'tier_unavailable' }],
+    owed: [],
+  });
+  expect(await counted()).toEqual({ stamps: 0, failed: 0 });
+  expect(Object.fromEntries(said().map(({ tokenId, msg }) => [tokenId, msg]))).toMatchObject({
+    [failed.tokenId]: 'no provider made the stamp',
+    [refused.tokenId]: 'the stamp was refused',
+  });
+  expect(said().at(-1)).toMatchObject({ stamped: 0, failed: 1, refused: 1 });
+});
+
+test('what every TSA refuses is never owed, however long ago it was asked for and whatever the TSA says; the rest is (T2, E11)', async () => {
+  const { make, counted } = startMaker({
+    c: () => new TsaRefusedError('badAlg', 'no'),
+    d: () => new TsaRefusedError(undefined, 'no'),
+    e: () => new ProviderError('no'),
+  });
+  const [named, unnamed, down] = [itemOf('c'), itemOf('d'), itemOf('e')];
+  const { refused, owed } = await make([named, unnamed, down], { mayExist: true, isFinal: () => false });
+  expect(owed).toEqual([down]);
+  const faults = refused.map(({ item, code, fault }) => [item.tokenId, code, fault]);
+  expect(faults.toSorted()).toEqual(
+    [
+      [named.tokenId, 'request_refused', 'badAlg'],
+      [unnamed.tokenId, 'request_refused', undefined],
+    ].toSorted(),
+  );
+  expect(await counted()).toEqual({ stamps: 0, failed: 0 });
+});
+
+const acceptedAt = 1_000_000;
+const jobItem = (letter = 'a'): StampItem => ({ ...itemOf(letter), acceptedAt });
+const broken = (): StampItem => ({ ...jobItem(), imprint: sha256Imprint('ab') });
+const nobodyCould = () => new ProviderError('nobody could');
+
+interface Run {
+  readonly failures?: Failures;
+  /** When the provider has answered, milliseconds after the items were accepted. */
+  readonly answeredAfterMs?: number;
+  readonly isOurs?: boolean;
+}
+
+/** One run of a job: what it threw, the outcomes that callers were told, and what is left of the job. */
+async function runJob(items: readonly StampItem[], { failures = {}, answeredAfterMs = 500, isOurs = true }: Run = {}) {
+  const { make, store, asked, counted } = startMaker(failures);
+  const told = new Map<string, string>();
+  const kept: object[] = [];
+  const process = createStampProcessor({
+    ...store,
+    makeStamps: make,
+    appendOutputs: async () => new Map(),
+    sendReplies: async (_to, replies: readonly WorkerReply[]) => {
+      for (const { tokenId, outcome } of replies) told.set(tokenId, outcome);
+    },
+    announce: async () => undefined,
+    clock: () => acceptedAt + (asked.length > 0 ? answeredAfterMs : 0),
+    log: pino({ level: 'silent' }),
+    waitMs: 10_000,
+  });
+  const run = { jobId: 'job', isRetry: false, isOurs: async () => isOurs, keepOnly: async (rest: object) => void kept.push(rest) };
+  const thrown = await process({ replyTo: 'api', items: [...items] }, run).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  return { thrown, told: items.map(({ tokenId }) => told.get(tokenId)), kept: kept[0], asked, counted: await counted() };
+}
+
+test('E9: a caller is told that no provider stamped only where nobody will stamp it any more', async () => {
+  const failures = { c: nobodyCould };
+  expect(await runJob([jobItem('c')], { failures })).toMatchObject({ thrown: undefined, told: ['failed'], kept: undefined });
+  // Another worker has the job, and may have stamped.
+  const { thrown, told } = await runJob([jobItem('c')], { failures, isOurs: false });
+  expect([isTransient(thrown), told]).toEqual([true, [undefined]]);
+});
+
+test('E11: where the caller has had its 504 meanwhile, the stamp is owed', async () => {
+  const one = jobItem('c');
+  const { thrown, told, kept } = await runJob([one], { failures: { c: nobodyCould }, answeredAfterMs: 9_500 });
+  expect([isTransient(thrown), told, kept]).toEqual([true, [undefined], { replyTo: 'api', items: [one] }]);
+});
+
+test('E11: an item that cannot be made is alone kept and told of; the others of its job are made, answered, counted, and asked for once', async () => {
+  const items = [jobItem(), broken(), jobItem(), broken(), jobItem()];
+  const { thrown, told, kept, asked, counted } = await runJob(items);
+  expect(told).toEqual(['stamped', undefined, 'stamped', undefined, 'stamped']);
+  expect(kept).toEqual({ replyTo: 'api', items: [items[1], items[3]] });
+  expect([isTransient(thrown), String(thrown)]).toEqual([false, `Error: the digest of ${items[1]!.tokenId} is no sha256`]);
+  expect(asked.toSorted()).toEqual([items[0], items[2], items[4]].map((one) => idOf(one!)).toSorted());
+  expect(counted).toEqual({ stamps: 3, failed: 0 });
+});
+
+test('E11: beside one that is owed, the job is tried again for both', async () => {
+  const items = [jobItem('c'), broken(), jobItem()];
+  const { thrown, told, kept } = await runJob(items, { failures: { c: nobodyCould }, answeredAfterMs: 9_500 });
+  expect([isTransient(thrown), told]).toEqual([true, [undefined, undefined, 'stamped']]);
+  expect(kept).toEqual({ replyTo: 'api', items: [items[0], items[1]] });
+});
+
+test('E10: while the store is away the whole job is tried again, as it was; what was stamped beside is stored and counted', async () => {
+  const lost = new ServiceError('store_unavailable', 'The store cannot be reached.');
+  const run = await runJob([jobItem('c'), jobItem()], { failures: { c: () => lost } });
+  expect(run).toMatchObject({ thrown: lost, kept: undefined, counted: { stamps: 1, failed: 0 } });
+});

@@ -1,0 +1,235 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  eventually,
+  getJson,
+  internalHeaders,
+  randomHash,
+  sha256,
+  stampAgent,
+  stampInternal,
+  verifyById,
+  verifyRaw,
+} from '../../support/requests.ts';
+import { type Service, startService } from '../../support/service.ts';
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService({ keep: true });
+});
+afterAll(() => service.stop());
+
+const uuidV7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+describe('a stamp from request to proof', () => {
+  test('a hash is stamped with 201 and verifies by id and raw (S7, S8, V1, V2)', async () => {
+    const hash = randomHash();
+    const { status, body } = await stampInternal(service, { hash });
+    expect(status).toBe(201);
+    expect(body).toEqual({
+      token_id: expect.stringMatching(uuidV7),
+      issued_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      content_sha256: hash,
+      imprint: { algorithm: 'sha256', digest: hash },
+      token: expect.any(String),
+      tier: 'basic',
+      tsp_provider: 'mock',
+      is_qualified: false,
+      verify_url: `/api/v1/verify/v1/token/${body.token_id}`,
+      sealed_storage_url: null,
+    });
+    const expected = {
+      valid: true,
+      token_id: body.token_id,
+      issued_at: body.issued_at,
+      content_sha256: hash,
+      imprint: { algorithm: 'sha256', digest: hash },
+      tsp_provider: 'mock',
+      is_qualified: false,
+      not_checked: expect.arrayContaining([expect.stringContaining('mock token')]),
+      reason: null,
+    };
+    expect((await verifyById(service, body.token_id)).body).toMatchObject(expected);
+    expect((await verifyRaw(service, body.token)).body).toMatchObject(expected);
+  });
+
+  test('issued_at lies between the request and the answer', async () => {
+    const before = Date.now();
+    const { body } = await stampInternal(service, { hash: randomHash() });
+    const issuedAt = Date.parse(body.issued_at as string);
+    expect(issuedAt).toBeGreaterThanOrEqual(before);
+    expect(issuedAt).toBeLessThanOrEqual(Date.now());
+  });
+
+  test.each(['basic', 'plus', 'sealed'])('on the agent path %s the path decides the tier, whatever the body says (S5)', async (tier) => {
+    const { status, body } = await stampAgent(service, tier, { hash: randomHash(), tier: 'basic' });
+    expect(status).toBe(201);
+    expect(body.tier).toBe(tier);
+  });
+
+  test('two stamps of one hash are two stamps', async () => {
+    const hash = randomHash();
+    const [first, second] = await Promise.all([stampInternal(service, { hash }), stampInternal(service, { hash })]);
+    expect(first?.body.token_id).not.toBe(second?.body.token_id);
+  });
+
+  test('the id may be asked for without hyphens and in upper case', async () => {
+    const { body } = await stampInternal(service, { hash: randomHash() });
+    const id = (body.token_id as string).replaceAll('-', '').toUpperCase();
+    expect((await verifyById(service, id)).body).toMatchObject({ valid: true, token_id: body.token_id });
+  });
+});
+
+describe('the mock token', () => {
+  test('a flipped bit anywhere is invalid, with a reason code (V1, V3, V4)', async () => {
+    const { body } = await stampInternal(service, { hash: randomHash() });
+    const bytes = Buffer.from(body.token as string, 'base64');
+    const answers = await Promise.all(
+      [...bytes.keys()].flatMap((index) =>
+        [0, 3, 7].map(async (bit) => {
+          const flipped = Buffer.from(bytes);
+          flipped[index] = (flipped[index] ?? 0) ^ (1 << bit);
+          return (await verifyRaw(service, flipped.toString('base64'))).body;
+        }),
+      ),
+    );
+    for (const answer of answers) expect(answer).toMatchObject({ valid: false, reason: expect.stringMatching(/^[a-z0-9_]+: \S/) });
+  });
+
+  test('a changed character, a cut or an added one is invalid', async () => {
+    const { body } = await stampInternal(service, { hash: randomHash() });
+    const token = body.token as string;
+    const damaged = [
+      token.slice(0, -1),
+      `${token}=`,
+      `${token}AAAA`,
+      token.replace(/\+/g, '-').replace(/\//g, '_').slice(1),
+      token.toLowerCase(),
+      '',
+    ];
+    for (const text of damaged) expect((await verifyRaw(service, text)).body, JSON.stringify(text)).toMatchObject({ valid: false });
+  });
+});
+
+describe('sealed content (S11)', () => {
+  test('is given back to whoever holds the address, byte for byte, and to nobody else', async () => {
+    const content = Buffer.from('the contract, signed\n');
+    const { status, body } = await stampInternal(service, { content_b64: content.toString('base64'), tier: 'sealed' });
+    expect(status).toBe(201);
+    expect(body).toMatchObject({ content_sha256: sha256(content), tier: 'sealed' });
+    const address = body.sealed_storage_url as string;
+    const download = await service.fetch(address);
+    expect(download.status).toBe(200);
+    expect(Buffer.from(await download.arrayBuffer()).equals(content)).toBe(true);
+    expect((await service.fetch(`${address.slice(0, -1)}${address.endsWith('A') ? 'B' : 'A'}`)).status).toBe(404);
+  });
+
+  test('a hash in tier sealed has no content to give', async () => {
+    const { body } = await stampAgent(service, 'sealed', { hash: randomHash() });
+    expect(body.sealed_storage_url).toBeNull();
+  });
+});
+
+describe('an idempotency key (S9)', () => {
+  test('repeats the first answer, also for sealed content', async () => {
+    const request = { content_b64: Buffer.from('once').toString('base64'), tier: 'sealed', metadata: { a: 'b' } };
+    const headers = { 'idempotency-key': `key-${randomHash()}` };
+    const first = await stampInternal(service, request, headers);
+    const second = await stampInternal(service, request, headers);
+    expect(second.status).toBe(201);
+    expect(second.body).toEqual(first.body);
+    expect(first.headers.has('idempotent-replayed')).toBe(false);
+    expect(second.headers.get('idempotent-replayed')).toBe('true');
+    expect(await (await service.fetch(second.body.sealed_storage_url as string)).text()).toBe('once');
+  });
+
+  test('is bound to the caller and the body: members in another order and another payment claim make no difference', async () => {
+    const hash = randomHash();
+    const headers = { 'idempotency-key': `key-${randomHash()}` };
+    const stamp = (metadata: object, claim: string) =>
+      stampAgent(service, 'basic', { hash, metadata }, { ...headers, 'x-payment-transaction': claim });
+    const first = await stamp({ a: '1', b: '2' }, 'x');
+    const second = await stamp({ b: '2', a: '1' }, 'y');
+    expect([second.status, second.headers.get('idempotent-replayed'), second.body]).toEqual([201, 'true', first.body]);
+    expect((await stamp({ a: '1', b: '3' }, 'x')).status).toBe(409);
+    const [one, other] = [{}, { 'x-service-token': 'other-service-token' }].map((as) =>
+      stampInternal(service, { hash }, { ...headers, ...as }),
+    );
+    expect((await one)?.body.token_id).not.toBe((await other)?.body.token_id);
+  });
+});
+
+describe('what a product sees of its stamps (S12)', () => {
+  test('its own, newest first, with a total that counts them all', async () => {
+    const other = { 'x-service-token': 'other-service-token' };
+    const before = (await getJson(service, '/api/v1/internal/v1/stamps', other)).body.total as number;
+    const hashes = [randomHash(), randomHash(), randomHash()];
+    for (const hash of hashes) await stampInternal(service, { hash }, other);
+    const { body } = await getJson(service, '/api/v1/internal/v1/stamps?limit=2&offset=1', other);
+    expect(body.total).toBe(before + 3);
+    expect((body.items as { content_sha256: string }[]).map(({ content_sha256 }) => content_sha256)).toEqual([hashes[1], hashes[0]]);
+    const mine = (await getJson(service, '/api/v1/internal/v1/stamps?limit=500', internalHeaders)).body.items as {
+      content_sha256: string;
+    }[];
+    expect(mine.some(({ content_sha256 }) => hashes.includes(content_sha256))).toBe(false);
+  });
+
+  test('whoever was told of a stamp finds it counted, however soon he asks', async () => {
+    const other = { 'x-service-token': 'other-service-token' };
+    const totalOf = async () => (await getJson(service, '/api/v1/internal/v1/stamps?limit=1', other)).body.total as number;
+    const before = await totalOf();
+    for (let round = 1; round <= 5; round += 1) {
+      await Promise.all(Array.from({ length: 3 }, () => stampInternal(service, { hash: randomHash() }, other)));
+      await stampInternal(service, { hash: randomHash() }, other);
+      expect(await totalOf()).toBe(before + 4 * round);
+    }
+  });
+
+  test('while others stamp, no total is less than what a page shows', async () => {
+    const other = { 'x-service-token': 'other-service-token' };
+    let isStamping = true;
+    const stampSome = async () => {
+      for (let stamp = 0; stamp < 20; stamp += 1) await stampInternal(service, { hash: randomHash() }, other);
+    };
+    const stamping = Promise.all(Array.from({ length: 8 }, stampSome)).finally(() => {
+      isStamping = false;
+    });
+    const pages: { offset: number; shown: number; total: number }[] = [];
+    for (let offset = 0; isStamping; offset = (offset + 20) % 60) {
+      const { body } = await getJson(service, `/api/v1/internal/v1/stamps?limit=500&offset=${offset}`, other);
+      pages.push({ offset, shown: (body.items as unknown[]).length, total: body.total as number });
+    }
+    await stamping;
+    expect(pages.length).toBeGreaterThan(5);
+    const told = pages.filter(({ shown }) => shown > 0);
+    expect(told.filter(({ offset, shown, total }) => total < offset + shown)).toEqual([]);
+  });
+});
+
+describe('daily statistics', () => {
+  test('count what was stamped today, by provider, qualification and kind of caller', async () => {
+    const rowOf = async (kind: string) => {
+      const { body } = await getJson(service, '/api/v1/internal/stats/daily?days=1', internalHeaders);
+      return (body as unknown as { caller_kind: string; stamps: number; latency_ms_p50: number | null }[]).find(
+        ({ caller_kind }) => caller_kind === kind,
+      );
+    };
+    const before = (await rowOf('agent'))?.stamps ?? 0;
+    await stampAgent(service, 'basic', { hash: randomHash() });
+    expect((await rowOf('agent'))?.stamps).toBe(before + 1);
+    // The stamps are counted when they are asked for; latencies are written a moment later.
+    const row = await eventually(async () => {
+      const read = await rowOf('agent');
+      return read && read.latency_ms_p50 !== null && read;
+    });
+    expect(row).toEqual({
+      date: new Date().toISOString().slice(0, 10),
+      provider: 'mock',
+      is_qualified: false,
+      caller_kind: 'agent',
+      stamps: before + 1,
+      failed: 0,
+      latency_ms_p50: expect.any(Number),
+      latency_ms_p95: expect.any(Number),
+    });
+  });
+});

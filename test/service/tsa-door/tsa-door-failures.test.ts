@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'vitest';
+import { createFault } from '../../../src/tsa/faults.ts';
+import { eventually, getJson, randomHash, stampInternal, verifyById } from '../../support/requests.ts';
+import { startService } from '../../support/service.ts';
+import { certificateChain, postToDoor, randomDigest, statusOf, useDoor } from '../../support/tsa-door.ts';
+import { ask } from '../../support/tsa-lab.ts';
+import { providersSettings } from '../../support/tsa-service.ts';
+
+const door = useDoor();
+
+describe('a TSA behind the door', () => {
+  test('that fails is a rejection with systemFailure (T1, RFC 3161 §2.4.2)', async () => {
+    door.tsa.server.failAlways(createFault('rejected'));
+    expect(statusOf(await postToDoor(door.service, ask().der))).toBe('rejection systemFailure');
+    door.tsa.server.failAlways(undefined);
+    await eventually(async () => statusOf(await postToDoor(door.service, ask().der)) === 'granted');
+  });
+
+  test('that takes longer than the client waits is waiting, and the stamp can be read later (T1, E11)', async () => {
+    const settings = { ...providersSettings([{ tsa: door.tsa }]), STAMP_WAIT_MS: '300' };
+    const slow = await startService({ settings, workers: 0 });
+    const reply = await postToDoor(slow, ask().der);
+    expect([reply.status, statusOf(reply)]).toEqual([200, 'waiting']);
+    expect(reply.headers.has('retry-after')).toBe(true);
+    await slow.startWorker();
+    await eventually(async () => (await verifyById(slow, reply.headers.get('qstamp-stamp-id'))).body.valid === true);
+  });
+
+  test('that refuses what a client no longer waits for ends it, and the address that was promised says so (T2, E11)', async () => {
+    door.tsa.server.failAlways(createFault('refused:badAlg'));
+    const slow = await startService({ settings: { ...providersSettings([{ tsa: door.tsa }]), STAMP_WAIT_MS: '300' }, workers: 0 });
+    const reply = await postToDoor(slow, ask({ hash: 'sha512', digest: randomDigest('sha512') }).der);
+    expect(statusOf(reply)).toBe('waiting');
+    const tokenId = reply.headers.get('qstamp-stamp-id');
+    await slow.startWorker();
+    await eventually(async () => String((await verifyById(slow, tokenId)).body.reason).startsWith('request_refused: '));
+    expect((await verifyById(slow, tokenId)).body).toMatchObject({ valid: false, token_id: tokenId, issued_at: null });
+    const page = await slow.fetch(`/api/v1/verify/v1/token/${tokenId}`, { headers: { accept: 'text/html' } });
+    expect(await page.text()).toMatch(/There is no stamp.*request_refused:/s);
+    await eventually(async () => {
+      const { body } = await getJson(slow, '/api/v1/status');
+      return (body as { queue?: { depth?: number } }).queue?.depth === 0;
+    });
+    door.tsa.server.failAlways(undefined);
+  });
+
+  test('that takes no SHA-512 is a rejection with badAlg, and nobody can make it look broken by asking (T2)', async () => {
+    door.tsa.server.failAlways(createFault('refused:badAlg'));
+    const { der } = ask({ hash: 'sha512', digest: randomDigest('sha512') });
+    for (let asked = 0; asked < 6; asked++) expect(statusOf(await postToDoor(door.service, der))).toBe('rejection badAlg');
+    door.tsa.server.failAlways(undefined);
+    expect((await stampInternal(door.service, { hash: randomHash() })).status).toBe(201);
+    // The worker tells of its provider each second: until then nobody has asked it.
+    await expect
+      .poll(async () => (await getJson(door.service, '/health/')).body, { timeout: 10_000 })
+      .toMatchObject({ status: 'ok', checks: { provider: 'ok' } });
+  });
+
+  test('shows its certificates from the signer to the root', async () => {
+    for (const path of ['/api/v1/tsa/certchain', '/api/v1/timestamp/certchain']) {
+      const blocks = (await certificateChain(door.service, path)).match(/-----BEGIN CERTIFICATE-----\n[^-]+/g) ?? [];
+      const ders = blocks.map((block) => Buffer.from(block.split('\n').slice(1).join(''), 'base64'));
+      const { signer, intermediate, root } = door.tsa.pki;
+      expect(ders).toEqual([signer, intermediate, root].map(({ certificate }) => certificate));
+    }
+  });
+});

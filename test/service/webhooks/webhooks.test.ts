@@ -1,0 +1,202 @@
+import { randomBytes } from 'node:crypto';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { verifyWebhook } from '../../../clients/typescript/src/webhook.ts';
+import { type MailServer, startMailServer } from '../../support/mail.ts';
+import { dumpRedis } from '../../support/redis-dump.ts';
+import { eventually, internalHeaders, type JsonObject, postJson, randomHash, stampAgent, stampInternal } from '../../support/requests.ts';
+import { type Service, startService } from '../../support/service.ts';
+import { arrived, type ReceivedWebhook, webhookSecret as secret, startReceiver } from '../../support/webhook-receiver.ts';
+import { completeWorkflow, openLink, postEmpty, stampOutput, startRequest } from '../../support/workflows.ts';
+
+const newSecret = `whsec_${Buffer.alloc(24, 9).toString('base64')}`;
+
+let service: Service;
+let mail: MailServer;
+beforeAll(async () => {
+  mail = await startMailServer({ keep: true });
+  const settings = {
+    WEBHOOK_SECRET: `${secret} ${newSecret}`,
+    SMTP_URL: mail.url,
+    MAIL_FROM: 'q@qstamp.example',
+    RATE_WORKFLOW_START_PER_HOUR: '0',
+  };
+  service = await startService({ keep: true, settings });
+});
+afterAll(async () => {
+  await service.stop();
+  await mail.close();
+});
+
+/** Three verifiers: npm `standardwebhooks` with either secret, and our own client. */
+async function verified({ headers, body }: ReceivedWebhook): Promise<JsonObject> {
+  const named = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+  for (const each of [secret, newSecret]) expect(new Webhook(each).verify(body, named)).toEqual(JSON.parse(body));
+  expect(() => new Webhook(secret).verify(`${body} `, named)).toThrow();
+  return (await verifyWebhook(body, named, { secret })) as JsonObject;
+}
+
+describe('N2, N3: webhooks of stamps', () => {
+  test('tell exactly the answer of the 201, signed', async () => {
+    const { url, received } = await startReceiver();
+    const { status, body } = await stampInternal(service, { hash: randomHash(), tier: 'plus', callback_url: url });
+    expect(status).toBe(201);
+    const [webhook] = await arrived(received);
+    expect(webhook?.headers).toMatchObject({
+      'content-type': 'application/json',
+      'qstamp-event': 'stamp.made',
+      'webhook-id': `stamp_${body.token_id}`,
+    });
+    expect(await verified(webhook!)).toEqual(body);
+    expect(JSON.stringify(body)).toBe(webhook?.body);
+  });
+
+  test('tell the secret address of sealed content too; a replay tells nothing again', async () => {
+    const { url, received } = await startReceiver();
+    const request = { content_b64: 'aGVsbG8=', tier: 'sealed', callback_url: url };
+    const key = { 'idempotency-key': `key-${randomHash()}` };
+    const { body } = await stampInternal(service, request, { ...key, prefer: 'respond-async' });
+    expect(await verified((await arrived(received))[0]!)).toMatchObject({
+      token_id: body.token_id,
+      sealed_storage_url: body.sealed_storage_url,
+    });
+    expect((await stampInternal(service, request, key)).status).toBe(201);
+    expect(received).toHaveLength(1);
+  });
+
+  test('are sent again, under the same id, until they are taken; a redirection is not followed', async () => {
+    const { url, received } = await startReceiver(500, 302, 200);
+    await stampInternal(service, { hash: randomHash(), callback_url: url }, { prefer: 'respond-async' });
+    const webhooks = await arrived(received, 3);
+    expect(new Set(webhooks.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
+    for (const webhook of webhooks) await verified(webhook);
+  });
+
+  test('N5: a product whose many receivers hang does not keep the webhook of another product waiting', async () => {
+    const stampFor = (callback_url: string, count: number, headers = {}) =>
+      Promise.all(Array.from({ length: count }, () => stampInternal(service, { hash: randomHash(), callback_url }, headers)));
+    const hanging = await Promise.all(Array.from({ length: 20 }, () => startReceiver('hang')));
+    const sent = () => hanging.flatMap(({ received }) => received);
+    // More than the 128 places of a worker.
+    for (const { url } of hanging) await stampFor(url, 10);
+    await eventually(async () => sent().length >= 32);
+    const other = await startReceiver();
+    await stampFor(other.url, 20, { 'x-service-token': 'other-service-token' });
+    await arrived(other.received, 20);
+    // Had they waited until deliveries to the others end, the next 32 of those would be under way.
+    expect(sent().length).toBeLessThan(64);
+
+    for (const { answer } of hanging) answer(204);
+    await eventually(async () => new Set(sent().map(({ headers }) => headers['webhook-id'])).size === 200, 60_000);
+  }, 100_000);
+
+  test('are not lost while no worker runs', async () => {
+    const idle = await startService({ workers: 0, settings: { WEBHOOK_SECRET: secret, STAMP_WAIT_MS: '100' } });
+    const { url, received } = await startReceiver();
+    const { status, body } = await stampInternal(idle, { hash: randomHash(), callback_url: url });
+    expect(status).toBe(504);
+    await idle.startWorker();
+    const [webhook] = await arrived(received);
+    expect(JSON.parse(webhook?.body ?? '')).toMatchObject({ token_id: body.token_id });
+  });
+});
+
+describe('N2: what is no fit target', () => {
+  const refused = async (callback_url: unknown, at = service, headers = {}) => {
+    const { status, body } = await stampInternal(at, { hash: randomHash(), callback_url }, headers);
+    return { status, detail: body.detail as { loc: unknown; msg: string }[] };
+  };
+
+  test.each(['no address', 'ftp://example.com/', 'https://user:password@example.com/', '', 7])('%j is 422', async (url) => {
+    const { status, detail } = await refused(url);
+    expect([status, detail[0]?.loc]).toEqual([422, ['body', 'callback_url']]);
+  });
+
+  test('agents, their batches and workflows without a service token get 422 that says who may', async () => {
+    const callback_url = 'https://example.com/';
+    const { status, body } = await stampAgent(service, 'basic', { hash: randomHash(), callback_url });
+    expect([status, JSON.stringify(body)]).toEqual([422, expect.stringContaining('service token')]);
+    const many = await postJson(service, '/api/v1/agent/v1/stamps', [{ hash: randomHash(), callback_url }]);
+    expect(many.body).toMatchObject([{ index: 0, status: 422, detail: [{ loc: ['body', 0, 'callback_url'] }] }]);
+    const start = await postJson(service, '/api/v1/workflow/start', startRequest({ callback_url }));
+    expect([start.status, JSON.stringify(start.body)]).toEqual([422, expect.stringContaining('service token')]);
+  });
+
+  test('without a secret it is 422; in production only https and no private address will do', async () => {
+    const silent = await startService({ workers: 0 });
+    expect((await refused('https://example.com/', silent)).detail[0]?.msg).toContain('WEBHOOK_SECRET');
+    const token = 'x'.repeat(40);
+    const settings = { NODE_ENV: 'production', TSP: 'mock', SERVICE_TOKENS: `test:${token}`, WEBHOOK_SECRET: secret };
+    const strict = await startService({ workers: 0, settings });
+    const private_ = [
+      '127.0.0.1',
+      '10.1.2.3',
+      '169.254.169.254',
+      '[::1]',
+      '[::ffff:10.0.0.1]',
+      '[fd00::1]',
+      'localhost',
+      '0x7f.1',
+      '2130706433',
+    ];
+    for (const host of private_) {
+      const { status, detail } = await refused(`https://${host}/`, strict, { 'x-service-token': token });
+      expect([host, status, detail[0]?.msg]).toEqual([host, 422, expect.stringContaining('private')]);
+    }
+    expect((await refused('http://example.com/', strict, { 'x-service-token': token })).detail[0]?.msg).toContain('https://');
+  });
+});
+
+test('N4: a workflow tells that its link was opened, and that it is completed', async () => {
+  const { url, received } = await startReceiver();
+  const user_email = `${randomHash().slice(0, 12)}@example.com`;
+  const started = await postJson(service, '/api/v1/workflow/start', startRequest({ user_email, callback_url: url }), internalHeaders);
+  expect(started.status).toBe(201);
+  const { workflow_id, workflow_token } = started.body;
+  const workflow = {
+    id: String(workflow_id),
+    token: '',
+    briefingHash: '',
+    headers: { authorization: `Workflow ${workflow_token}` },
+    answer: started,
+  };
+  expect((await openLink(await mail.linkFor(workflow_id))).status).toBe(200);
+  const [confirmed] = await arrived(received);
+  expect(confirmed?.headers['qstamp-event']).toBe('workflow.confirmed');
+  expect(await verified(confirmed!)).toEqual({ workflow_id, status: 'active' });
+  await stampOutput(service, workflow);
+  const { body } = await completeWorkflow(service, workflow);
+  const [, completed] = await arrived(received, 2);
+  expect(completed?.headers['qstamp-event']).toBe('workflow.completed');
+  expect(await verified(completed!)).toEqual(body);
+});
+
+test('N4: only the right challenge queues a webhook: ten wrong ones, a new link and the right one make one', async () => {
+  const { url, received } = await startReceiver();
+  const user_email = `${randomHash().slice(0, 12)}@example.com`;
+  const started = await postJson(service, '/api/v1/workflow/start', startRequest({ user_email, callback_url: url }), internalHeaders);
+  const { workflow_id, workflow_token } = started.body;
+  const links = (count: number) =>
+    eventually(async () => {
+      const mailed = mail.mails.flatMap((one) => one.links).filter((link) => link.includes(String(workflow_id)));
+      return mailed.length >= count && mailed;
+    });
+  const tryOther = async (link = '') =>
+    (await openLink(link.replace(/challenge=.*/, `challenge=${randomBytes(32).toString('base64url')}`))).status;
+  /** Keys of BullMQ's jobs that tell of this workflow. */
+  const queued = async () =>
+    (await dumpRedis(service.settings.REDIS_URL ?? '')).split('\n').filter((line) => /:webhooks:confirmed-/.test(line)).length;
+
+  const [first] = await links(1);
+  const statuses: number[] = [];
+  for (let count = 0; count < 10; count += 1) statuses.push(await tryOther(first));
+  expect(statuses).toEqual([403, 403, 403, 403, 403, 410, 410, 410, 410, 410]);
+  const headers = { authorization: `Workflow ${workflow_token}` };
+  expect((await postEmpty(service, `/api/v1/workflow/${workflow_id}/resend`, headers)).status).toBe(202);
+  const [, second = ''] = await links(2);
+  expect([await tryOther(second), await queued()]).toEqual([403, 0]);
+  expect((await openLink(second)).status).toBe(200);
+  await arrived(received);
+  await eventually(async () => (await queued()) === 0);
+  expect(received.map((one) => one.headers['qstamp-event'])).toEqual(['workflow.confirmed']);
+});

@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { collectionOf, openDatabase } from '../../support/database.ts';
+import { getJson, sha256, verifyById } from '../../support/requests.ts';
+import { type Service, startService } from '../../support/service.ts';
+import { completeWorkflow, readPage, redactWorkflow, type StartedWorkflow, stampOutput, startWorkflow } from '../../support/workflows.ts';
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService({ keep: true, settings: { RATE_WORKFLOW_START_PER_HOUR: '0' } });
+});
+afterAll(() => service.stop());
+
+const person = { user_email: 'erika@example.com', agent_id: 'agent of Erika' };
+
+async function completed(outputs: number): Promise<StartedWorkflow> {
+  const workflow = await startWorkflow(service, person);
+  for (let number = 1; number <= outputs; number += 1) {
+    expect((await stampOutput(service, workflow, { output_hash: sha256(`output ${number}`) })).status).toBe(201);
+  }
+  expect((await completeWorkflow(service, workflow)).status).toBe(200);
+  return workflow;
+}
+
+const readText = async (path: string) => (await service.fetch(path)).text();
+const recordOf = (workflow: StartedWorkflow) => readText(`/workflow/${workflow.id}/closing-record.json`);
+const stateOf = async (workflow: StartedWorkflow, headers: Record<string, string> = workflow.headers) =>
+  (await getJson(service, `/api/v1/workflow/${workflow.id}`, headers)).body;
+const published = async (workflow: StartedWorkflow) => (await getJson(service, `/workflow/${workflow.id}/outputs.json`)).body;
+const sealed = (body: unknown) => body as { root_stamp_id: string; closing_record: { hash: string; stamp_id: string } };
+const saltsOf = (state: Record<string, unknown>) => state.commitment_salts as { user_email: string; agent_id: string };
+
+test('W18: the closing record is canonical JSON of what the state says, and its SHA-256 is stamped', async () => {
+  const workflow = await completed(2);
+  const text = await recordOf(workflow);
+  const record = JSON.parse(text) as Record<string, unknown>;
+  const state = await stateOf(workflow);
+  expect(record).toEqual({
+    format: 'qstamp-closing-record/1',
+    workflow_id: workflow.id,
+    tier: 'standard',
+    briefing_hash: workflow.briefingHash,
+    created_at: state.created_at,
+    confirmed_at: null,
+    completed_at: state.completed_at,
+    output_count: 2,
+    chain_hash: state.chain_hash,
+    merkle_root: state.merkle_root,
+    email_commitment: expect.stringMatching(/^[0-9a-f]{64}$/),
+    agent_commitment: expect.stringMatching(/^[0-9a-f]{64}$/),
+  });
+  // RFC 8785 §3.2: no white space, members in order.
+  expect(text).toBe(JSON.stringify(Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)))));
+
+  const { root_stamp_id, closing_record } = sealed(await published(workflow));
+  expect(closing_record.hash).toBe(sha256(text));
+  expect((await verifyById(service, closing_record.stamp_id)).body).toMatchObject({ valid: true, content_sha256: sha256(text) });
+  expect((await verifyById(service, root_stamp_id)).body).toMatchObject({ valid: true, issued_at: record.completed_at });
+  const page = await readPage(service, `/workflow/${workflow.id}`);
+  for (const shown of [sha256(text), state.merkle_root, closing_record.stamp_id, 'the closing record and its stamp']) {
+    expect(page).toContain(shown);
+  }
+});
+
+test('W10, W18: only the holder of the workflow token gets the salts; they go with redaction, and every proof still verifies', async () => {
+  const workflow = await startWorkflow(service, person);
+  await stampOutput(service, workflow);
+  expect(await stateOf(workflow)).toMatchObject({ commitment_salts: null });
+  await completeWorkflow(service, workflow);
+  expect(await stateOf(workflow, {})).not.toHaveProperty('commitment_salts');
+  const salts = saltsOf(await stateOf(workflow));
+  const text = await recordOf(workflow);
+  const commit = (salt: string, value: string) => sha256(Buffer.concat([Buffer.from(salt, 'hex'), Buffer.from(value)]));
+  const record = JSON.parse(text) as Record<string, unknown>;
+  expect(record.email_commitment).toBe(commit(salts.user_email, person.user_email));
+  expect(record.agent_commitment).toBe(commit(salts.agent_id, person.agent_id));
+  expect(salts.user_email).not.toBe(salts.agent_id);
+
+  const db = await openDatabase(service);
+  const stored = async () => JSON.stringify(await collectionOf(db, 'workflows').findOne({ _id: workflow.id }));
+  for (const salt of Object.values(salts)) expect(await stored()).not.toContain(salt);
+  expect(await stored()).toContain('encryptedSalts');
+  expect((await redactWorkflow(service, workflow)).status).toBe(200);
+  expect(await stateOf(workflow)).toMatchObject({ commitment_salts: null });
+  expect(await stored()).not.toContain('encryptedSalts');
+
+  expect(await recordOf(workflow)).toBe(text);
+  const { root_stamp_id, closing_record } = sealed(await published(workflow));
+  for (const id of [root_stamp_id, closing_record.stamp_id]) expect((await verifyById(service, id)).body.valid).toBe(true);
+  const page = await readPage(service, `/workflow/${workflow.id}`);
+  expect(page).toContain('Erased on request');
+  expect(page).toContain('the closing record and its stamp');
+  expect(page).not.toContain('does not hold');
+});
+
+test('W10, W18: what was erased before the end has no commitment', async () => {
+  const workflow = await startWorkflow(service, person);
+  await redactWorkflow(service, workflow);
+  expect((await completeWorkflow(service, workflow)).status).toBe(200);
+  expect(JSON.parse(await recordOf(workflow))).toMatchObject({ email_commitment: null, agent_commitment: null, output_count: 0 });
+  expect(await readPage(service, `/workflow/${workflow.id}`)).not.toContain('does not hold');
+});
+
+test('W18: a workflow that is open, or was completed without a closing record, has none, and its page says so', async () => {
+  const open = await startWorkflow(service, person);
+  expect((await service.fetch(`/workflow/${open.id}/closing-record.json`)).status).toBe(404);
+  const workflow = await completed(1);
+  // As version 0.2.0 left it.
+  const earlier = { closingRecord: '', encryptedSalts: '', 'root.chainHash': '' } as const;
+  await collectionOf(await openDatabase(service), 'workflows').updateOne({ _id: workflow.id }, { $unset: earlier });
+  expect((await service.fetch(`/workflow/${workflow.id}/closing-record.json`)).status).toBe(404);
+  expect(await published(workflow)).toMatchObject({ closing_record: null, status: 'completed' });
+  expect(await stateOf(workflow)).toMatchObject({ status: 'completed', commitment_salts: null });
+  expect((await completeWorkflow(service, workflow)).status).toBe(200);
+  const page = await readPage(service, `/workflow/${workflow.id}`);
+  expect(page).toContain('This workflow was closed without a closing record');
+  expect(page).toContain('Tier, client, agent, start, opened link, types: this service recorded them');
+  expect(page).not.toContain('does not hold');
+});

@@ -1,0 +1,122 @@
+import { createSecretKey, type KeyObject } from 'node:crypto';
+import { EJSON } from 'bson';
+import { pino } from 'pino';
+import { expect, onTestFinished, test } from 'vitest';
+import { decryptText } from '../../../src/shared/domain/encryption.ts';
+import { loadConfig } from '../../../src/shared/runtime/config.ts';
+import { openStore } from '../../../src/shared/store/store.ts';
+import { collectionOf, openDatabase } from '../../support/database.ts';
+import { smtpReply, startMailServer } from '../../support/mail.ts';
+import { dumpRedis } from '../../support/redis-dump.ts';
+import { eventually, getJson, verifyById } from '../../support/requests.ts';
+import { type Service, startService } from '../../support/service.ts';
+import { dumpDatabase, keysIn } from '../../support/thief.ts';
+import { completeWorkflow, openLink, redactWorkflow, stampOutput, startWorkflow } from '../../support/workflows.ts';
+
+/** Everything that a service keeps or has said, as texts. */
+async function everythingOf(service: Service): Promise<Record<string, string>> {
+  const db = await openDatabase(service);
+  const dumps: Record<string, string> = {};
+  for (const { name } of await db.listCollections().toArray()) {
+    dumps[`collection ${name}`] = EJSON.stringify(await collectionOf(db, name).find().toArray());
+  }
+  dumps.redis = await dumpRedis(service.settings.REDIS_URL ?? '');
+  dumps.logs = service.output() + service.workers.map((worker) => worker.output()).join('');
+  return dumps;
+}
+
+const address = 'Very.Distinctive+w10@privacy.example';
+const traces = [
+  address,
+  address.toLowerCase(),
+  'istinctive',
+  Buffer.from(address).toString('base64').slice(0, 30),
+  encodeURIComponent(address),
+];
+
+function expectNoTrace(everything: Record<string, string>): void {
+  for (const [place, dump] of Object.entries(everything)) {
+    for (const trace of traces) expect(dump.includes(trace), `${place} holds ${trace}`).toBe(false);
+  }
+}
+
+test('W10: the address is nowhere in the clear: database, queue, limits, logs; after redaction root and proofs still verify', async () => {
+  let refusals = 1;
+  const mail = await startMailServer({
+    onRcptTo: (recipient, _session, done) => done(refusals-- > 0 ? smtpReply(450, `4.2.0 <${recipient.address}> is busy`) : null),
+  });
+  const service = await startService({ settings: { SMTP_URL: mail.url, LOG_LEVEL: 'trace' } });
+  const workflow = await startWorkflow(service, {
+    user_email: address,
+    agent_id: `agent of ${address}`,
+    briefing_metadata: { client: address },
+  });
+  const link = await mail.linkFor(workflow.id);
+  expect((await openLink(link)).status).toBe(200);
+  const metadata = { output_metadata: { note: `for ${address}` } };
+  const first = await stampOutput(service, workflow, metadata, { 'idempotency-key': address });
+  expect(first.status).toBe(201);
+  expectNoTrace(await everythingOf(service));
+  await completeWorkflow(service, workflow);
+
+  const answer = { workflow_id: workflow.id, status: 'redacted', user_email: '[REDACTED]' };
+  expect(await redactWorkflow(service, workflow)).toMatchObject({ status: 200, body: answer });
+  expect(await redactWorkflow(service, workflow)).toMatchObject({ status: 200, body: answer });
+
+  expectNoTrace(await everythingOf(service));
+  const html = await (await service.fetch(`/workflow/${workflow.id}`)).text();
+  expect(html).toContain('Erased on request');
+  expect(html).not.toContain('privacy.example');
+  const stampIds = [...html.matchAll(/verify\/v1\/token\/([0-9a-f-]{36})/g)].map(([, id]) => id);
+  expect(stampIds).toHaveLength(3);
+  for (const id of stampIds) expect((await verifyById(service, id)).body.valid).toBe(true);
+});
+
+test('W10: a mail that still waits is never sent, and what is stamped afterwards brings no metadata back', async () => {
+  const mail = await startMailServer();
+  const service = await startService({ workers: 0, settings: { SMTP_URL: mail.url, STAMP_WAIT_MS: '300' } });
+  const workflow = await startWorkflow(service, { user_email: address });
+  const metadata = { output_metadata: { note: address } };
+  // Accepted before the redaction, worked off after it.
+  expect((await stampOutput(service, workflow, metadata)).status).toBe(504);
+  const waiting = await everythingOf(service);
+  expect(waiting.redis).toContain(workflow.id);
+  expectNoTrace(waiting);
+  expect((await redactWorkflow(service, workflow)).status).toBe(200);
+  expect((await stampOutput(service, workflow, metadata)).status).toBe(504);
+  await service.startWorker();
+  await eventually(async () => (await (await service.fetch(`/workflow/${workflow.id}`)).text()).includes('id="output-2"'));
+  await eventually(async () => !(await dumpRedis(service.settings.REDIS_URL ?? '')).includes(`:otp-${workflow.id} `));
+  expect(mail.mails).toHaveLength(0);
+  await eventually(async () => !JSON.stringify(await everythingOf(service)).includes('istinctive'));
+});
+
+test('W10: redaction destroys the key: what was copied before opens with it, and with nothing that is left', async () => {
+  const service = await startService();
+  const workflow = await startWorkflow(service, { user_email: address, agent_id: 'Erika-s agent', briefing_metadata: { client: address } });
+  const { body } = await stampOutput(service, workflow, { output_metadata: { note: address } });
+  const told = { user_email: address, agent_id: 'Erika-s agent', briefing_metadata: { client: address } };
+  const state = () => getJson(service, `/api/v1/workflow/${workflow.id}`, workflow.headers);
+  expect((await state()).body).toMatchObject(told);
+
+  const db = await openDatabase(service);
+  const copy = await dumpDatabase(db);
+  const encrypted = [
+    { context: `metadata:${body.stamp_token_id}`, text: String(copy.outputs?.[0]?.metadata) },
+    { context: `workflow-words:${workflow.id}`, text: String(copy.workflows?.[0]?.words) },
+  ];
+  const store = openStore(loadConfig(service.settings), pino({ level: 'silent' }));
+  onTestFinished(() => store.close());
+  const opens = (key: KeyObject | undefined) =>
+    encrypted.filter(({ context, text }) => key && decryptText(key, context, text)?.includes(address));
+  expect(opens((await store.workflows.find(workflow.id))?.wordsKey)).toHaveLength(2);
+
+  expect((await redactWorkflow(service, workflow)).status).toBe(200);
+  expect((await state()).body).toMatchObject({ user_email: '[REDACTED]', agent_id: '[REDACTED]', briefing_metadata: null });
+  expect((await store.workflows.find(workflow.id))?.wordsKey).toBeUndefined();
+  const ours = await Promise.all(
+    (['mock-provider', 'idempotency', 'challenge', 'workflows', 'stamp-metadata'] as const).map((name) => store.keys.secret(name)),
+  );
+  const left = [...keysIn(await dumpDatabase(db)), ...keysIn(service.settings.MASTER_KEY)].map((bytes) => createSecretKey(bytes));
+  for (const key of [...ours, ...left]) expect(opens(key)).toEqual([]);
+});

@@ -1,0 +1,148 @@
+import { request } from 'node:http';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { collectionOf, openDatabase } from '../../support/database.ts';
+import type { MailServer } from '../../support/mail.ts';
+import { startMailedService } from '../../support/mailed-service.ts';
+import type { Service } from '../../support/service.ts';
+import { completeWorkflow, openLink, redactWorkflow, type StartedWorkflow, startWorkflow } from '../../support/workflows.ts';
+
+let mail: MailServer;
+let service: Service;
+let stop: () => Promise<void>;
+beforeAll(async () => {
+  ({ mail, service, stop } = await startMailedService());
+});
+afterAll(() => stop());
+
+async function startWithLink(): Promise<{ workflow: StartedWorkflow; link: string; wrong: string }> {
+  const workflow = await startWorkflow(service, { tier: 'verified' });
+  const link = await mail.linkFor(workflow.id);
+  return { workflow, link, wrong: `${link.slice(0, -1)}${link.endsWith('A') ? 'B' : 'A'}` };
+}
+
+const statusOf = async (link: string) => (await openLink(link)).status;
+const storedWorkflow = async (id: string) => collectionOf(await openDatabase(service), 'workflows').findOne({ _id: id });
+const refused = (status: number, reason: string) => ({ status, body: { reason, code: status === 403 ? 'forbidden' : 'gone' } });
+
+test('W6: a hundred clicks at once activate once', async () => {
+  const { link } = await startWithLink();
+  const statuses = await Promise.all(Array.from({ length: 100 }, () => statusOf(link)));
+  expect(statuses.filter((status) => status === 200)).toHaveLength(1);
+  expect(statuses.filter((status) => status === 410)).toHaveLength(99);
+});
+
+test('W6: wrong with tries left is 403 and says how many, then 410 also for the right one', async () => {
+  const { link, wrong } = await startWithLink();
+  for (let left = 4; left >= 0; left -= 1) {
+    const { status, body } = await openLink(wrong);
+    expect([status, body]).toMatchObject([403, { code: 'forbidden', reason: 'challenge_wrong', tries_left: left }]);
+  }
+  expect(await openLink(wrong)).toMatchObject(refused(410, 'challenge_exhausted'));
+  expect(await openLink(link)).toMatchObject(refused(410, 'challenge_exhausted'));
+});
+
+test('W6: of a hundred wrong tries at once exactly five count, and the right one comes too late', async () => {
+  const { link, wrong } = await startWithLink();
+  const statuses = await Promise.all(Array.from({ length: 100 }, () => statusOf(wrong)));
+  expect(statuses.filter((status) => status === 403)).toHaveLength(5);
+  expect(statuses.filter((status) => status === 410)).toHaveLength(95);
+  expect(await statusOf(link)).toBe(410);
+});
+
+test('W6: an absent, malformed or cut challenge is wrong and costs no try', async () => {
+  const { link } = await startWithLink();
+  const address = link.split('?')[0] ?? '';
+  for (const cut of [address, `${address}?challenge=`, link.slice(0, -1), `${link}%20`, `${address}?challenge=${'ä'.repeat(43)}`]) {
+    expect(await openLink(cut)).toMatchObject({ status: 403, body: { reason: 'challenge_wrong', tries_left: 5 } });
+  }
+  expect(await statusOf(link)).toBe(200);
+});
+
+test('W6: the challenge of another workflow is a wrong one', async () => {
+  const [first, second] = [await startWithLink(), await startWithLink()];
+  const foreign = new URL(second.link).searchParams.get('challenge');
+  const answer = await openLink(`${first.link.split('?')[0]}?challenge=${foreign}`);
+  expect(answer).toMatchObject({ status: 403, body: { reason: 'challenge_wrong', tries_left: 4 } });
+  expect(await statusOf(second.link)).toBe(200);
+});
+
+test('W6: an expired challenge is 410', async () => {
+  const { workflow, link } = await startWithLink();
+  const db = await openDatabase(service);
+  await collectionOf(db, 'workflows').updateOne({ _id: workflow.id }, { $set: { 'challenge.expiresAt': new Date(Date.now() - 1) } });
+  expect(await openLink(link)).toMatchObject(refused(410, 'challenge_expired'));
+});
+
+test('W7: completion and redaction kill the challenge', async () => {
+  const completed = await startWorkflow(service);
+  const link = await mail.linkFor(completed.id);
+  await completeWorkflow(service, completed);
+  expect(await openLink(link)).toMatchObject(refused(410, 'workflow_closed'));
+
+  const redacted = await startWithLink();
+  await redactWorkflow(service, redacted.workflow);
+  expect(await openLink(redacted.link)).toMatchObject(refused(410, 'email_redacted'));
+  expect((await storedWorkflow(redacted.workflow.id))?.challenge).toBeUndefined();
+});
+
+test('W6: HEAD and prefetchers that announce themselves do not consume the challenge', async () => {
+  const { link } = await startWithLink();
+  const announced: Record<string, string>[] = [
+    { 'Sec-Purpose': 'prefetch' },
+    { 'Sec-Purpose': 'prefetch;prerender' },
+    { Purpose: 'prefetch' },
+    { 'X-Purpose': 'preview' },
+    { 'X-Moz': 'prefetch' },
+  ];
+  // Not by fetch: it forbids a caller to set Sec-* headers.
+  for (const headers of announced) {
+    const status = await new Promise((resolve, reject) => {
+      request(link, { headers }, (response) => resolve(response.resume().statusCode))
+        .on('error', reject)
+        .end();
+    });
+    expect(status, JSON.stringify(headers)).toBe(503);
+  }
+  for (let times = 0; times < 6; times += 1) {
+    const head = await fetch(link, { method: 'HEAD' });
+    expect([head.status, await head.text()]).toEqual([200, '']);
+  }
+  expect(await statusOf(link)).toBe(200);
+});
+
+test('E12: pages by default and for browsers, JSON where it is asked for', async () => {
+  const { workflow, link, wrong } = await startWithLink();
+  const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+  const page = await fetch(wrong, { headers: { accept: browser } });
+  expect([page.status, page.headers.get('content-type')]).toEqual([403, 'text/html; charset=utf-8']);
+  expect(await page.text()).toContain('4 times');
+  expect((await fetch(wrong)).headers.get('content-type')).toBe('text/html; charset=utf-8');
+
+  const verified = await fetch(link, { headers: { accept: browser } });
+  expect([verified.status, verified.headers.get('cache-control'), verified.headers.get('referrer-policy')]).toEqual([
+    200,
+    'no-store',
+    'no-referrer',
+  ]);
+  const used = await fetch(link, { headers: { accept: browser } });
+  expect([used.status, await used.text()]).toEqual([410, expect.stringContaining('already been used')]);
+  expect((await openLink(link)).body).toEqual({
+    detail: expect.any(String),
+    code: 'gone',
+    reason: 'challenge_used',
+    request_id: expect.any(String),
+  });
+  const unknown = link.replace(workflow.id, '01890a5d-ac96-774b-bcce-b302099a8057');
+  expect((await fetch(unknown, { headers: { accept: browser } })).status).toBe(404);
+  expect(await openLink(unknown)).toMatchObject({ status: 404, body: { code: 'not_found' } });
+  expect((await openLink(link.replace(workflow.id, 'nothing'))).status).toBe(422);
+});
+
+test('W6: the challenge of 32 bytes is in no log line and not in the database', async () => {
+  const { workflow, link } = await startWithLink();
+  const challenge = new URL(link).searchParams.get('challenge') ?? '';
+  expect(Buffer.from(challenge, 'base64url')).toHaveLength(32);
+  const stored = JSON.stringify(await storedWorkflow(workflow.id));
+  for (let times = 0; times < 2; times += 1) await fetch(link);
+  expect(stored + service.output() + service.workers.map((worker) => worker.output()).join('')).not.toContain(challenge);
+});

@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTreeHeadBuilder } from '../../../src/shared/domain/proofs.ts';
+import { hexOf } from '../../../src/shared/proof/octets.js';
+import type { MailServer } from '../../support/mail.ts';
+import { startMailedService } from '../../support/mailed-service.ts';
+import { randomHash, verifyById } from '../../support/requests.ts';
+import type { Service } from '../../support/service.ts';
+import { completeWorkflow, openLink, redactWorkflow, stampOutput, startWorkflow } from '../../support/workflows.ts';
+
+let mail: MailServer;
+let service: Service;
+let stop: () => Promise<void>;
+beforeAll(async () => {
+  ({ mail, service, stop } = await startMailedService());
+});
+afterAll(() => stop());
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+test('start, verify, stamp, complete, page: the whole story (W4, W6, W8, W9, W13)', async () => {
+  const before = Date.now();
+  const workflow = await startWorkflow(service, { tier: 'verified', user_email: 'Client+qs@example.com' });
+  expect(workflow.answer.body).toEqual({
+    workflow_id: expect.stringMatching(uuid),
+    workflow_token: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
+    otp_sent_to: 'Client+qs@example.com',
+    expires_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    status: 'pending',
+  });
+  const ttlMs = Date.parse(String(workflow.answer.body.expires_at)) - before;
+  expect(ttlMs).toBeGreaterThanOrEqual(168 * 3_600_000);
+  expect(ttlMs).toBeLessThan(168 * 3_600_000 + 30_000);
+
+  const early = await stampOutput(service, workflow);
+  expect([early.status, early.body.code, early.body.reason]).toEqual([409, 'conflict', 'email_not_verified']);
+  expect((await completeWorkflow(service, workflow)).status).toBe(409);
+
+  const link = await mail.linkFor(workflow.id);
+  expect(link.startsWith(`${service.url}/api/v1/workflow/${workflow.id}/verify-user?challenge=`)).toBe(true);
+  const opened = await fetch(link);
+  expect(opened.status).toBe(200);
+  expect(opened.headers.get('content-type')).toBe('text/html; charset=utf-8');
+  expect(await opened.text()).toContain('the link was opened');
+
+  const hashes = [randomHash(), randomHash(), randomHash()];
+  for (const [index, hash] of hashes.entries()) {
+    const { status, body } = await stampOutput(service, workflow, { output_hash: hash, output_type: 'code' });
+    expect(status, JSON.stringify(body)).toBe(201);
+    expect(body).toEqual({
+      output_id: expect.stringMatching(uuid),
+      sequence_number: index + 1,
+      stamp_token_id: expect.stringMatching(uuid),
+      verify_url: `/workflow/${workflow.id}#output-${index + 1}`,
+      workflow_anchor_url: `/workflow/${workflow.id}`,
+    });
+    expect((await verifyById(service, body.stamp_token_id)).body).toMatchObject({ valid: true, content_sha256: hash });
+  }
+
+  const completed = await completeWorkflow(service, workflow);
+  expect(completed.status, JSON.stringify(completed.body)).toBe(200);
+  expect(completed.body).toEqual({
+    workflow_id: workflow.id,
+    status: 'completed',
+    output_count: 3,
+    verify_url: `/workflow/${workflow.id}`,
+    completed_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+  });
+  expect((await completeWorkflow(service, workflow)).body).toEqual(completed.body);
+  const late = await stampOutput(service, workflow);
+  expect([late.status, late.body.code, late.body.reason]).toEqual([409, 'conflict', 'workflow_closed']);
+
+  const tree = createTreeHeadBuilder();
+  for (const hash of hashes) tree.append(Buffer.from(hash, 'hex'));
+  const root = hexOf(tree.head().rootHash);
+  const page = await service.fetch(`/workflow/${workflow.id}`);
+  const html = await page.text();
+  expect(page.status).toBe(200);
+  expect(html).toContain('C•••@example.com');
+  expect(html).not.toContain('Client+qs');
+  for (const shown of [root, ...hashes, workflow.briefingHash]) expect(html).toContain(shown);
+  const rootStamp = /verify\/v1\/token\/([0-9a-f-]{36})">Verify<span class="visually-hidden"> the stamp of the root/.exec(html)?.[1];
+  expect((await verifyById(service, rootStamp)).body).toMatchObject({ valid: true, content_sha256: root });
+
+  expect((await openLink(link)).status).toBe(410);
+  expect(await redactWorkflow(service, workflow)).toMatchObject({
+    status: 200,
+    body: { workflow_id: workflow.id, status: 'redacted', user_email: '[REDACTED]' },
+  });
+  expect(await (await service.fetch(`/workflow/${workflow.id}`)).text()).not.toContain('@example.com');
+});

@@ -1,0 +1,188 @@
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { cached } from '../../scripts/stack/cache.ts';
+import { answersAsEngine, composeHealthCheck, composeImage, engineAnswers, findCompose } from '../../scripts/stack/compose.ts';
+import { createTemporaryContext, type StackContext } from '../../scripts/stack/context.ts';
+import { findMirror } from '../../scripts/stack/debian.ts';
+import { createProgress } from '../../scripts/stack/progress.ts';
+import { findVersion, isAlive, processTree, runCommand } from '../../scripts/stack/run.ts';
+import { startMongo, startRedis } from '../../scripts/stack/servers.ts';
+import { describeLogLine } from '../../scripts/stack/service.ts';
+import { startStack } from '../../scripts/stack/stack.ts';
+
+let context: StackContext;
+let dispose: () => void;
+const path = process.env.PATH;
+const engine = process.env.DOCKER_HOST;
+
+function write(name: string, text: string): string {
+  const file = join(context.dataDir, name);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+  return file;
+}
+
+/** A program in `bin`, which is then all that PATH holds. */
+function writeProgram(name: string, script: string): string {
+  const file = write(`bin/${name}`, `#!/bin/sh\n${script}\n`);
+  chmodSync(file, 0o755);
+  return file;
+}
+
+beforeEach(() => {
+  ({ context, dispose } = createTemporaryContext(new AbortController().signal));
+  process.env.PATH = join(context.dataDir, 'bin');
+  process.env.DOCKER_HOST = `unix://${context.dataDir}/no-engine`;
+});
+afterEach(() => {
+  process.env.PATH = path;
+  if (engine === undefined) delete process.env.DOCKER_HOST;
+  else process.env.DOCKER_HOST = engine;
+  dispose();
+});
+
+test('way 1: what the environment names is taken as it is, and nothing is started', async () => {
+  const env = { REDIS_URL: 'redis://elsewhere', MONGODB_URL: 'mongodb://elsewhere/stamps' };
+  const stack = await startStack(context, { env });
+  expect(stack).toMatchObject({ redisUrl: env.REDIS_URL, mongoUrl: env.MONGODB_URL, servers: {} });
+  await stack.stop();
+});
+
+/** Stands for an engine: it answers the one question that says whether there is any. */
+async function startEngine(statusCode: number): Promise<string> {
+  const socket = join(context.dataDir, 'engine.sock');
+  const server = createServer((request, response) => void response.writeHead(request.url === '/_ping' ? statusCode : 404).end('OK'));
+  server.listen(socket);
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  return `unix://${socket}`;
+}
+
+test('way 2: an engine is what answers as one, at DOCKER_HOST; its client alone is none', async () => {
+  writeProgram('docker', 'echo 28.2.2');
+  process.env.DOCKER_HOST = `unix://${context.dataDir}/nobody.sock`;
+  const said: string[] = [];
+  expect(await engineAnswers({ ...context, progress: createProgress((line) => said.push(line)) })).toBe(false);
+  expect(said).toEqual([`  no container engine answers at DOCKER_HOST=${process.env.DOCKER_HOST}`]);
+  process.env.DOCKER_HOST = await startEngine(200);
+  expect(await engineAnswers(context)).toBe(true);
+});
+
+test('way 2: an engine that is failing, or needs more than a connection, is none', async () => {
+  expect(await answersAsEngine(await startEngine(500))).toBe(false);
+  expect(await answersAsEngine('ssh://elsewhere')).toBe(false);
+});
+
+test('way 2: Docker Compose counts from the version on that reads our file, as a plugin or as a program of its own', async () => {
+  expect(await findCompose(context)).toBeUndefined();
+  writeProgram('docker-compose', 'echo 1.29.2');
+  expect(await findCompose(context)).toBeUndefined();
+  writeProgram('docker-compose', 'echo 2.40.3');
+  expect(await findCompose(context)).toEqual(['docker-compose']);
+  writeProgram('docker', 'exit 1');
+  expect(await findCompose(context)).toEqual(['docker-compose']);
+  writeProgram('docker', 'echo 2.24.0');
+  expect(await findCompose(context)).toEqual(['docker', 'compose']);
+});
+
+test('way 2: with an engine and no Docker Compose, npm start says so and takes the next way', async () => {
+  process.env.DOCKER_HOST = await startEngine(200);
+  const said: string[] = [];
+  const durable = { ...context, durable: true, progress: createProgress((line) => said.push(line)) };
+  await expect(startRedis(durable)).rejects.toThrow(/set REDIS_URL/);
+  expect(said).toEqual(['  a container engine answers, but there is no Docker Compose 2.24 or newer: going on without containers']);
+});
+
+test('way 2: npm start has compose run its own Redis, in the foreground, with a port on loopback and the password that compose made', async () => {
+  process.env.DOCKER_HOST = await startEngine(200);
+  // Stands for Docker Compose: writes down what it is told; its Redis is up from `up` on.
+  writeProgram(
+    'docker',
+    `echo "$START_REDIS_PORT $@" >> "${context.dataDir}/calls"
+     case " $* " in
+     *" version "*) echo 2.40.3 ;;
+     *" cat "*) echo secret ;;
+     *" up "*) exec "${process.execPath}" -e "process.on('SIGINT', () => process.exit(0)); require('node:net').createServer().listen(+process.env.START_REDIS_PORT, '127.0.0.1')" ;;
+     esac`,
+  );
+  const server = await startRedis({ ...context, durable: true });
+  const ended = server.stop();
+  await ended;
+  expect(server.url).toBe(`redis://:secret@127.0.0.1:${server.port}`);
+  expect(server.source).toContain(composeImage('redis'));
+  const files = 'docker-compose.yml --file deploy/npm-start.yml';
+  const calls = readFileSync(join(context.dataDir, 'calls'), 'utf8');
+  const project = readFileSync(join(context.dataDir, 'compose-project'), 'utf8').trim();
+  expect(calls).toContain(` compose --project-name ${project} --file ${files} run --rm --no-deps -T secrets\n`);
+  expect(calls).toContain(
+    `${server.port} compose --project-name ${project} --file ${files} up --no-deps --no-color --no-log-prefix redis\n`,
+  );
+  expect(calls).toContain(`exec -T redis ${composeHealthCheck('redis').join(' ')}\n`);
+  const kept = join(context.dataDir, 'redis-url');
+  expect([readFileSync(kept, 'utf8').trim(), statSync(kept).mode & 0o777]).toEqual([server.url, 0o600]);
+});
+
+test('way 3: a program counts from the version on that we need', async () => {
+  const answer = (version: string) => findVersion(writeProgram('redis-server', `echo "Redis server v=${version} sha=0"`), [6, 2], context);
+  expect(await answer('6.2.14')).toEqual({ text: '6.2.14', usable: true });
+  expect(await answer('7.0.15')).toEqual({ text: '7.0.15', usable: true });
+  expect(await answer('6.0.16')).toEqual({ text: '6.0.16', usable: false });
+  expect(await answer('unknown')).toEqual({ text: 'of unknown version', usable: false });
+});
+
+test('way 5: where nothing is to be had, the error names the three ways', async () => {
+  await expect(startRedis(context)).rejects.toThrow(/set REDIS_URL .*start Docker.*redis-server on PATH/);
+  await expect(startMongo(context)).rejects.toThrow(/set MONGODB_URL .*start Docker.*mongod on PATH/);
+});
+
+test('a cached thing that two starts make at once is what the first has made, and nothing half-made is left', async () => {
+  process.env.PATH = path;
+  const own = { ...context, cacheDir: join(context.dataDir, 'cache') };
+  mkdirSync(join(own.cacheDir, 'thing-key.partial-999999999-gone'), { recursive: true });
+  const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const make = (name: string, waits: Promise<void>) =>
+    cached(own, 'thing', 'key', async (folder) => {
+      await waits;
+      writeFileSync(join(folder, 'made-by'), name);
+    });
+  const [one, two] = [make('one', first.promise), make('two', second.promise)];
+  second.resolve();
+  await two;
+  first.resolve();
+  expect(await one).toBe(await two);
+  expect(readFileSync(join(await one, 'made-by'), 'utf8')).toBe('two');
+  expect(readdirSync(own.cacheDir)).toEqual(['thing-key']);
+});
+
+test("the mirror is that of the machine's own apt", () => {
+  const etc = join(context.dataDir, 'apt');
+  mkdirSync(etc);
+  expect(findMirror(etc)).toBeUndefined();
+  write('apt/sources.list.d/debian.sources', 'Types: deb\nURIs: http://mirror.example/debian\nSuites: bookworm\n');
+  expect(findMirror(etc)).toBe('http://mirror.example/debian');
+  write('apt/sources.list', '# deb http://old.example/debian x main\ndeb [arch=amd64] https://first.example/debian/ bookworm main\n');
+  expect(findMirror(etc)).toBe('https://first.example/debian/');
+});
+
+test('the terminal shows warnings and errors of the service, and what is no log line', () => {
+  expect(describeLogLine('{"level":"info","msg":"ready"}')).toBeUndefined();
+  expect(describeLogLine('{"level":"error","msg":"no luck","err":{"message":"refused"}}')).toBe('error: no luck: refused');
+  expect(describeLogLine('PORT: got "x"; it takes a number')).toBe('PORT: got "x"; it takes a number');
+  expect(describeLogLine('null')).toBe('null');
+});
+
+test('an abort ends a command and its children, and is thrown when they are gone', async () => {
+  process.env.PATH = path;
+  const stop = new AbortController();
+  const pids: number[] = [];
+  const onLine = (pid: string) => {
+    pids.push(...processTree(Number(pid)));
+    stop.abort(new Error('enough'));
+  };
+  await expect(runCommand('sh', ['-c', 'sleep 1000 & echo $$; wait'], { signal: stop.signal, onLine })).rejects.toThrow('enough');
+  expect(pids).toHaveLength(2);
+  await expect.poll(() => pids.filter(isAlive)).toEqual([]);
+});

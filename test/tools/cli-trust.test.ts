@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, writeFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { readableFingerprint } from '../../src/cli/anchors.ts';
+import { trustAdd, trustList, trustRemove } from '../../src/cli/commands/trust.ts';
+import { pem } from '../../src/tsa/certificate.ts';
+import { createPki, issueRoot } from '../../src/tsa/pki.ts';
+import { folderWith } from '../support/cli-in-process.ts';
+
+const [one, other] = [createPki({ nowMs: Date.now() }), createPki({ nowMs: Date.now() })];
+const fingerprintOf = (der: Buffer) => createHash('sha256').update(der).digest('hex');
+const fingerprint = fingerprintOf(one.root.certificate);
+const inFolder = () =>
+  folderWith([trustAdd, trustList, trustRemove], {
+    'one.pem': one.rootPem,
+    'one.der': one.root.certificate,
+    'both.pem': one.rootPem + other.rootPem,
+    'none.pem': 'no certificate',
+  });
+const kept = ({ stdout }: { readonly stdout: string }) =>
+  stdout
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line).sha256);
+
+test('shows subject and fingerprint, asks, and keeps what was said yes to', async () => {
+  const { run, path } = inFolder();
+  const { code, asked, stdout } = await run(['trust', 'add', 'one.pem'], { answer: 'y' });
+  expect([code, stdout]).toEqual([0, 'CN=Root CA,O=qstamp development: trusted from now on\n']);
+  expect(asked).toHaveLength(1);
+  expect(asked[0]).toContain('CN=Root CA');
+  expect(asked[0]).toContain(`SHA-256 ${readableFingerprint(fingerprint)}`);
+  expect(readdirSync(path('config/qstamp/anchors'))).toEqual([`${fingerprint}.pem`]);
+  const { stdout: listed } = await run(['trust', 'list']);
+  expect(listed).toContain(`SHA-256 ${readableFingerprint(fingerprint)}`);
+});
+
+test('shows the name of a certificate on one line, without what would make it look like several', async () => {
+  const { certificate } = issueRoot({ algorithm: 'p-256', nowMs: Date.now(), commonName: `x\u2028${' '.repeat(45)}SHA-256 00:00` });
+  const { run } = folderWith([trustAdd, trustList], { 'x.pem': pem('CERTIFICATE', certificate) });
+  const { asked, stdout } = await run(['trust', 'add', 'x.pem'], { answer: 'y' });
+  for (const text of [asked[0], stdout, (await run(['trust', 'list'])).stdout]) expect(text).toMatch(/^CN=x SHA-256 00:00,O=/);
+});
+
+test.each(['n', '', 'no', 'yesterday'])('the answer "%s" keeps nothing', async (answer) => {
+  const { run } = inFolder();
+  expect(await run(['trust', 'add', 'one.pem'], { answer })).toMatchObject({ code: 2, stderr: 'qstamp: nothing was changed\n' });
+  expect(kept(await run(['trust', 'list', '--json']))).toEqual([]);
+});
+
+test('where nobody can be asked only --yes keeps it', async () => {
+  const { run } = inFolder();
+  expect(await run(['trust', 'add', 'one.pem'])).toMatchObject({ code: 2, stderr: expect.stringContaining('--yes') });
+  expect(kept(await run(['trust', 'list', '--json']))).toEqual([]);
+  const added = await run(['trust', 'add', '--yes', 'one.pem']);
+  expect([added.asked, added.stdout]).toEqual([[], expect.stringContaining(readableFingerprint(fingerprint))]);
+});
+
+test('DER and PEM, several in a file, the same one twice', async () => {
+  const { run } = inFolder();
+  for (const file of ['one.der', 'both.pem']) expect((await run(['trust', 'add', '--yes', '--json', file])).code).toBe(0);
+  const both = [fingerprint, fingerprintOf(other.root.certificate)].sort();
+  expect(kept(await run(['trust', 'list', '--json']))).toEqual(both);
+});
+
+test.each([
+  ['all of it', fingerprint],
+  ['as it is shown', readableFingerprint(fingerprint)],
+  ['the first 8 characters', fingerprint.slice(0, 8)],
+])('is forgotten by its fingerprint: %s', async (_name, given) => {
+  const { run } = inFolder();
+  await run(['trust', 'add', '--yes', 'both.pem']);
+  expect((await run(['trust', 'remove', given])).code).toBe(0);
+  expect(kept(await run(['trust', 'list', '--json']))).toEqual([fingerprintOf(other.root.certificate)]);
+  expect(await run(['trust', 'remove', given])).toMatchObject({ code: 5, stderr: expect.stringContaining('no trust anchor') });
+});
+
+test('what is no certificate is told by name: 5, and a broken file among those that are kept too', async () => {
+  const { run, path } = inFolder();
+  const sentence = 'none.pem: A trust anchor is neither PEM nor DER.';
+  expect(await run(['trust', 'add', '--yes', 'none.pem'])).toMatchObject({ code: 5, stderr: `qstamp: ${sentence}\n` });
+  await run(['trust', 'add', '--yes', 'one.pem']);
+  writeFileSync(path('config/qstamp/anchors/broken.pem'), 'x');
+  expect(await run(['trust', 'list'])).toMatchObject({ code: 5, stderr: expect.stringMatching(/^qstamp: \S*broken\.pem: A trust anchor/) });
+});

@@ -1,0 +1,149 @@
+import { writeFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { readableFingerprint } from '../../src/cli/anchors.ts';
+import { verify } from '../../src/cli/commands/verify.ts';
+import { issueCrl } from '../../src/tsa/certificate.ts';
+import { folderWith } from '../support/cli-in-process.ts';
+import {
+  answerFor,
+  digestOf,
+  fingerprintOf,
+  folder,
+  genTime,
+  genTimeMs,
+  hourMs,
+  named,
+  only,
+  pki,
+  tokenId,
+  tokenOf,
+} from '../support/cli-verify-lab.ts';
+
+describe('by itself, where nobody listens', () => {
+  test('valid by an anchor that is named, at genTime and with what was not checked', async () => {
+    const { run } = folder(tokenOf('a'));
+    const { code, stdout, stderr } = await run(['verify', '--ca', 'root.pem', 'a']);
+    expect([code, stderr]).toEqual([0, '']);
+    const lines = stdout.split('\n  ');
+    expect(lines[0]).toBe(`a: valid, existed at ${genTime}`);
+    expect(lines[1]).toBe(`signed by ${named('Development TSA')}, policy 2.999.1, accurate to 1 s`);
+    expect(lines[2]).toBe(`trust anchor ${named('Root CA')}, SHA-256 ${readableFingerprint(fingerprintOf(pki.root.certificate))}`);
+    const why = 'no list of its issuer is at hand';
+    const unchecked = ['Development TSA', 'Time-Stamping CA'].map((name) => `whether ${named(name)} was revoked: ${why}`);
+    expect(lines.slice(3)).toEqual([`not checked: ${unchecked.join('; ')}\n`]);
+  });
+
+  test('by an anchor that is kept; --ca takes the place of all that are', async () => {
+    const { run } = folder(tokenOf('a'));
+    expect((await run(['trust', 'add', '--yes', 'root.pem'])).code).toBe(0);
+    expect((await run(['verify', 'a'])).code).toBe(0);
+    expect(only(await run(['verify', '--json', '--ca', 'other.pem', 'a'])).verdict).toBe('not_proved');
+  });
+
+  test('--json: one line with everything that was proved', async () => {
+    const { run } = folder(tokenOf('a'));
+    const outcome = await run(['verify', '--json', '--ca', 'root.pem', 'a']);
+    expect(only(outcome)).toMatchObject({
+      subject: 'a',
+      verdict: 'valid',
+      valid: true,
+      reason: null,
+      issued_at: genTime,
+      claimed_at: null,
+      imprint: { algorithm: 'sha256', digest: digestOf('a').toString('hex') },
+      content_sha256: digestOf('a').toString('hex'),
+      token_id: null,
+      claimed_token_id: tokenId,
+      signer: { subject: named('Development TSA'), issuer: named('Time-Stamping CA'), sha256: fingerprintOf(pki.signer.certificate) },
+      policy: '2.999.1',
+      accuracy_seconds: 1,
+      trust_anchor: { subject: named('Root CA'), sha256: fingerprintOf(pki.root.certificate) },
+      chain_ends_at: null,
+    });
+    expect(outcome.stdout.trim()).not.toContain('\n');
+  });
+
+  test('V9: without an anchor it is not proved: 1, with the fingerprint to compare and no claim', async () => {
+    const { run } = folder(tokenOf('a'));
+    const { code, stdout } = await run(['verify', 'a']);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^a: NOT PROVED, trust_store_empty: /);
+    expect(stdout).toContain(`it says: this content existed at ${genTime}`);
+    expect(stdout).toContain(`its chain ends at ${named('Time-Stamping CA')}, issued by ${named('Root CA')}`);
+    expect(stdout).toContain(`SHA-256 ${readableFingerprint(fingerprintOf(pki.intermediate.certificate))}`);
+    expect(stdout).not.toMatch(/: valid|qualified|acme/);
+    expect(only(await run(['verify', '--json', 'a']))).toMatchObject({
+      verdict: 'not_proved',
+      valid: false,
+      issued_at: null,
+      claimed_at: genTime,
+      trust_anchor: null,
+      chain_ends_at: { sha256: fingerprintOf(pki.intermediate.certificate) },
+    });
+  });
+
+  test('--intermediate: what the token did not bring along, without being trusted for it', async () => {
+    const identity = { ...pki.signer, chain: [] };
+    const { run } = folder(tokenOf('a', { identity }), { 'ca.der': pki.intermediate.certificate });
+    const judge = async (...options: string[]) => only(await run(['verify', '--json', 'a', ...options])).verdict;
+    expect(await judge('--ca', 'root.pem')).toBe('not_proved');
+    expect(await judge('--intermediate', 'ca.der')).toBe('not_proved');
+    expect(await judge('--ca', 'root.pem', '--intermediate', 'ca.der')).toBe('valid');
+  });
+
+  test('a forged signature is not valid, whomever one trusts', async () => {
+    const bytes = answerFor('a');
+    bytes[bytes.length - 1]! ^= 1;
+    const { run } = folder(bytes.toString('base64'));
+    for (const options of [[], ['--ca', 'root.pem']]) {
+      expect(only(await run(['verify', '--json', 'a', ...options]))).toMatchObject({
+        verdict: 'not_valid',
+        reason: expect.stringMatching(/^signature_invalid: /),
+        claimed_at: null,
+      });
+    }
+  });
+
+  test('a record that was changed by hand changes nothing: the file is digested anew, the time is the token’s', async () => {
+    const { run } = folder(tokenOf('a'), {}, 'forged');
+    expect((await run(['verify', 'a', '--ca', 'root.pem'])).stdout).toContain(`existed at ${genTime}`);
+    const forged = folder(tokenOf('a'), { a: 'forged' }, 'forged');
+    expect((await forged.run(['verify', 'a', '--ca', 'root.pem'])).stdout).toMatch(/^a: NOT VALID, imprint_mismatch: /);
+  });
+
+  test.each([
+    [`stamped at ${genTime}`, ['--ca', 'root.pem']],
+    [`stamped, as its token says, at ${genTime}`, ['--ca', 'other.pem']],
+    [`stamped, as its token says, at ${genTime}`, []],
+  ])('V9: a changed file is said to have changed since it was %s, by %j', async (when, options) => {
+    const { run, path } = folder(tokenOf('a'));
+    writeFileSync(path('a'), 'b');
+    const { code, stdout } = await run(['verify', 'a', ...options]);
+    expect([code, stdout]).toEqual([1, expect.stringMatching(/^a: NOT VALID, imprint_mismatch: /)]);
+    expect(stdout).toContain(
+      `the file has changed since it was ${when}, or is another one, or this is the token of a batch: use the .ers file`,
+    );
+  });
+
+  test.each(['root.pem', 'other.pem'])('V10, V11: --crl, a revoked signer is refused by %s', async (anchor) => {
+    const revoked = [{ serialNumber: pki.signer.serialNumber, revokedAtMs: genTimeMs - hourMs, reason: 1 }];
+    const list = issueCrl(
+      { number: 1n, thisUpdateMs: genTimeMs + hourMs, nextUpdateMs: genTimeMs + 2 * hourMs, revoked },
+      pki.intermediate,
+    );
+    const { run } = folder(tokenOf('a'), { 'revoked.crl': list });
+    expect(only(await run(['verify', '--json', '--ca', anchor, '--crl', 'revoked.crl', 'a']))).toMatchObject({
+      verdict: 'not_valid',
+      reason: expect.stringMatching(/^certificate_revoked: /),
+    });
+  });
+
+  test('the imprint’s own algorithm is computed', async () => {
+    const { run } = folderWith([verify], { a: 'a', 'a.tsr': answerFor('a', { hash: 'sha512' }), 'root.pem': pki.rootPem });
+    expect(only(await run(['verify', '--json', '--ca', 'root.pem', 'a']))).toMatchObject({
+      verdict: 'valid',
+      imprint: { algorithm: 'sha512', digest: digestOf('a', 'sha512').toString('hex') },
+      content_sha256: null,
+    });
+  });
+});

@@ -1,0 +1,75 @@
+import { describe, expect, test } from 'vitest';
+import { sendJson, startStub } from '../support/cli-in-process.ts';
+import { answerFor, digestOf, folder, genTime, mockToken, only, tokenId, tokenOf } from '../support/cli-verify-lab.ts';
+
+describe('--online', () => {
+  const lie = (valid: boolean, reason: string | null = null) => ({
+    valid,
+    token_id: tokenId,
+    issued_at: '2001-01-01T00:00:00Z',
+    content_sha256: digestOf('b').toString('hex'),
+    tsp_provider: 'acme\na: valid',
+    is_qualified: true,
+    reason,
+  });
+  const startLiar = (valid: boolean) => startStub((response) => sendJson(response, 200, lie(valid, valid ? null : 'x: y.')));
+
+  test('V9: a service that always says valid makes nothing valid', async () => {
+    const { url } = await startLiar(true);
+    const cases = [
+      [folder(tokenOf('a')), 'not_proved'],
+      [folder(mockToken('a')), 'not_proved'],
+      [folder(tokenOf('b')), 'not_valid'],
+      [folder('AAAA'.repeat(20)), 'not_valid'],
+    ] as const;
+    for (const [{ run }, verdict] of cases) {
+      const outcome = await run(['verify', '--online', '--json', 'a'], { url });
+      expect(outcome.code).toBe(1);
+      expect(only(outcome)).toMatchObject({ verdict, valid: false, issued_at: null, online: { valid: true } });
+    }
+    const { stdout } = await folder(mockToken('a')).run(['verify', '--online', 'a'], { url });
+    expect(stdout).toContain('the service says: valid, existed at 2001-01-01T00:00:00Z (acme a: valid, qualified), which proves nothing\n');
+  });
+
+  test('is asked for the token with the file’s own digest, and both are told', async () => {
+    const { url, seen } = await startLiar(true);
+    const token = tokenOf('a');
+    const { run } = folder(token);
+    const { code, stdout } = await run(['verify', '--online', '--ca', 'root.pem', 'a'], { url });
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^a: valid, existed at 2024[\s\S]*the service says: valid, existed at 2001/)]);
+    expect(seen.map(({ line, body }) => [line, JSON.parse(body)])).toEqual([
+      ['POST /api/v1/verify/v1/raw', { token, hash: digestOf('a').toString('hex') }],
+    ]);
+  });
+
+  test('a service that says otherwise, or nothing, is not passed over', async () => {
+    const { run } = folder(tokenOf('a'));
+    const line = ['verify', '--online', '--json', '--ca', 'root.pem', 'a'];
+    const denied = await run(line, { url: (await startLiar(false)).url });
+    expect([denied.code, only(denied)]).toEqual([1, expect.objectContaining({ verdict: 'valid', online: lie(false, 'x: y.') })]);
+    const silent = await run(line);
+    expect([silent.code, only(silent)]).toEqual([
+      4,
+      expect.objectContaining({ verdict: 'valid', online: { error: { message: expect.stringContaining('cannot be reached') } } }),
+    ]);
+  });
+
+  test('the token of an id is fetched and judged here; of one without a token nothing is proved', async () => {
+    const answers = (token: Buffer | undefined) =>
+      startStub((response, { line }) => {
+        if (!line.endsWith('/token')) sendJson(response, 200, lie(true));
+        else if (token) response.writeHead(200, { 'content-type': 'application/timestamp-token' }).end(token);
+        else sendJson(response, 404, { detail: 'None.' });
+      });
+    const { run } = folder(tokenOf('a'));
+    const judge = async (token: Buffer | undefined) =>
+      only(await run(['verify', '--online', '--json', '--ca', 'root.pem', tokenId], { url: (await answers(token)).url }));
+    expect(await judge(answerFor('a'))).toMatchObject({
+      verdict: 'valid',
+      issued_at: genTime,
+      token_id: tokenId,
+      claimed_token_id: null,
+    });
+    expect(await judge(undefined)).toMatchObject({ verdict: 'not_proved', reason: expect.stringMatching(/^no_token: /) });
+  });
+});

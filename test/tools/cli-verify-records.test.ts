@@ -1,0 +1,108 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { pack } from '../../src/cli/commands/pack.ts';
+import { verify } from '../../src/cli/commands/verify.ts';
+import { derOf, parseDer } from '../../src/shared/rfc3161/asn1/der.ts';
+import {
+  addTimeStamp,
+  buildHashTree,
+  encodeEvidenceRecord,
+  encodeRequest,
+  hashTreeRenewalOf,
+  type Imprint,
+  issueResponse,
+} from '../../src/shared/rfc3161/index.ts';
+import { randomSerial } from '../../src/shared/runtime/random-octets.ts';
+import { createPki } from '../../src/tsa/pki.ts';
+import { folderWith } from '../support/cli-in-process.ts';
+
+/** `qstamp verify` of evidence records (RFC 4998, S14). */
+
+const timeMs = Date.UTC(2025, 1, 27, 12);
+const pki = createPki({ nowMs: timeMs });
+const digestOf = (content: string, algorithm: 'sha256' | 'sha512' = 'sha256') => createHash(algorithm).update(content).digest();
+
+function stamp(imprint: Imprint): Buffer {
+  const answer = issueResponse({ identity: pki.signer, policies: ['2.999.1'] }, encodeRequest({ imprint, nonce: randomBytes(16) }), {
+    timeMs,
+    serial: randomSerial(),
+  });
+  return derOf(parseDer(answer).children[1]!);
+}
+
+const groups = [[digestOf('a')], [digestOf('b')]];
+const tree = buildHashTree('sha256', groups, [randomBytes(32), randomBytes(32)]);
+const record = encodeEvidenceRecord('sha256', {
+  token: stamp({ algorithm: 'sha256', digest: tree.root }),
+  reducedHashtree: tree.reducedHashtreeOf(0),
+});
+const sha512 = { algorithm: 'sha512', digest: digestOf('a', 'sha512') } as const;
+const renewed = addTimeStamp(record, { token: stamp(hashTreeRenewalOf(record, sha512).imprint) }, 'sha512');
+const shared = [digestOf('a'), digestOf('b')];
+const several = encodeEvidenceRecord('sha256', {
+  token: stamp({
+    algorithm: 'sha256',
+    digest: createHash('sha256')
+      .update(Buffer.concat([...shared].sort(Buffer.compare)))
+      .digest(),
+  }),
+  reducedHashtree: [shared],
+});
+
+const folder = (bytes: Buffer, content = 'a') => folderWith([verify], { a: content, 'a.ers': bytes, 'root.pem': pki.rootPem });
+const judge = async (bytes: Buffer, content?: string) => {
+  const { stdout } = await folder(bytes, content).run(['verify', '--json', '--ca', 'root.pem', 'a']);
+  return JSON.parse(stdout);
+};
+
+test('a file with its record beside it is judged by its hash, and told until when that holds', async () => {
+  expect(await judge(record)).toMatchObject({
+    verdict: 'valid',
+    issued_at: '2025-02-27T12:00:00Z',
+    content_sha256: digestOf('a').toString('hex'),
+    evidence_record: { tokens: 1, holds_until: expect.stringMatching(/^2035-/) },
+  });
+  const { code, stdout } = await folder(record).run(['verify', '--ca', 'root.pem', 'a.ers']);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/an evidence record with 0 renewals, to be renewed before 2035-/);
+});
+
+test('the file of another stamp of the batch is not it', async () => {
+  expect(await judge(record, 'b')).toMatchObject({ verdict: 'not_valid', reason: expect.stringMatching(/^evidence_imprint_missing: /) });
+  const { code, stdout } = await folder(record, 'b').run(['verify', '--ca', 'root.pem', 'a']);
+  expect(code).toBe(1);
+  expect(stdout).toContain('the file has changed since it was stamped, or is another one');
+});
+
+test('a record under two algorithms is judged by both digests of the file', async () => {
+  expect(await judge(renewed)).toMatchObject({ verdict: 'valid', evidence_record: { tokens: 2 } });
+  expect((await judge(renewed)).not_checked.join()).not.toContain('Later chains');
+});
+
+test('a record over several hashes is judged by the file, and by nothing without it', async () => {
+  expect(await judge(several)).toMatchObject({ verdict: 'valid' });
+  const { run } = folderWith([verify], { 'x.ers': several, 'root.pem': pki.rootPem });
+  const { stdout } = await run(['verify', '--json', '--ca', 'root.pem', 'x.ers']);
+  expect(JSON.parse(stdout)).toMatchObject({ verdict: 'not_proved', reason: expect.stringMatching(/^evidence_hash_needed: /) });
+});
+
+test('without an anchor a record proves nothing, and says whose certificate it ends at', async () => {
+  const { stdout } = await folder(record).run(['verify', 'a']);
+  expect(stdout).toMatch(/^a: NOT PROVED, trust_store_empty: /);
+  expect(stdout).toContain('its chain ends at');
+});
+
+test('a container holds a record as it is, under one algorithm or two, and is judged by it', async () => {
+  for (const bytes of [record, renewed]) {
+    const { run, path } = folderWith([pack, verify], { a: 'a', 'a.ers': bytes, 'root.pem': pki.rootPem });
+    expect((await run(['pack', 'a'])).code).toBe(0);
+    const container = readFileSync(path('a.asics'));
+    expect(container.includes('META-INF/evidencerecord.ers')).toBe(true);
+    expect(container.includes(bytes)).toBe(true);
+    const { stdout } = await run(['verify', '--json', '--ca', 'root.pem', 'a.asics']);
+    expect(JSON.parse(stdout)).toMatchObject({ verdict: 'valid', issued_at: '2025-02-27T12:00:00Z' });
+  }
+  const { run } = folderWith([pack], { a: 'b', 'a.ers': record, 'root.pem': pki.rootPem });
+  expect((await run(['pack', 'a'])).code).toBe(1);
+});

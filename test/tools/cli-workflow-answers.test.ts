@@ -1,0 +1,193 @@
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { workflowRedact, workflowResend, workflowStart, workflowStatus } from '../../src/cli/commands/workflow.ts';
+import { workflowAdd } from '../../src/cli/commands/workflow-add.ts';
+import { folderWith, sendJson, startStub } from '../support/cli-in-process.ts';
+
+const workflowId = '01890a5d-ac96-774b-bcce-b302099a8057';
+const stampId = '01890a5d-ac96-774b-bcce-b302099a8058';
+const authorization = 'Workflow secret-token';
+const workflowFile = JSON.stringify({
+  qstamp: 1,
+  kind: 'workflow',
+  service: 'http://127.0.0.1:9',
+  workflow_id: workflowId,
+  workflow_token: 'secret-token',
+  expires_at: '2026-01-09T00:00:00Z',
+});
+const commands = [workflowStart, workflowAdd, workflowStatus, workflowResend, workflowRedact];
+const inFolder = (files: Record<string, string> = {}) => folderWith(commands, { 'qstamp-workflow.json': workflowFile, ...files });
+
+describe('status (W16)', () => {
+  const state = {
+    workflow_id: workflowId,
+    status: 'pending',
+    tier: 'verified',
+    created_at: '2026-01-02T00:00:00Z',
+    expires_at: '2026-01-09T00:00:00Z',
+    confirmed_at: null,
+    completed_at: null,
+    output_count: 1,
+    chain_hash: 'ab'.repeat(32),
+    merkle_root: null,
+    verify_url: `/workflow/${workflowId}`,
+    agent_id: 'agent-7',
+    user_email: 'client@example.com',
+    briefing_metadata: null,
+    mail: { status: 'sent', attempts: 1, sent_at: '2026-01-02T00:00:01Z' },
+  };
+
+  test('tells what the service says, and that it is the service that says it (V9)', async () => {
+    const { url, seen } = await startStub((response) => sendJson(response, 200, state));
+    const { code, stdout } = await inFolder().run(['workflow', 'status'], { url });
+    expect(code).toBe(0);
+    expect(stdout.trimEnd().split('\n  ')).toEqual([
+      `the service says of workflow ${workflowId}: waiting for the client, 1 output, tier verified`,
+      'agent agent-7',
+      'link mailed to client@example.com at 2026-01-02T00:00:01Z',
+      'started at 2026-01-02T00:00:00Z',
+      'link not opened',
+      'open until 2026-01-09T00:00:00Z',
+      `page ${url}/workflow/${workflowId}`,
+    ]);
+    expect(seen).toEqual([
+      expect.objectContaining({ line: `GET /api/v1/workflow/${workflowId}`, headers: expect.objectContaining({ authorization }) }),
+    ]);
+  });
+
+  const closed = {
+    status: 'completed',
+    confirmed_at: '2026-01-03T00:00:00Z',
+    completed_at: '2026-01-04T00:00:00Z',
+    output_count: 2,
+    merkle_root: 'cd'.repeat(32),
+  };
+  const times = 'link opened at 2026-01-03T00:00:00Z\n  completed at 2026-01-04T00:00:00Z';
+  const waiting = { status: 'waiting', attempts: 0, sent_at: null };
+  const failed = { status: 'failed', attempts: 9, sent_at: null };
+  test.each([
+    ['closed', closed, `${times}\n  Merkle root ${'cd'.repeat(32)}`, /open until/],
+    ['words that would command the terminal', { agent_id: 'x\nforged' }, 'agent x forged', /\nforged/],
+    [
+      'redacted (W10)',
+      { agent_id: '[REDACTED]', user_email: '[REDACTED]' },
+      'client erased: e-mail address and agent are gone for good',
+      /REDACTED|mailed to/,
+    ],
+    ['a mail that waits', { mail: waiting }, 'mail to client@example.com not sent yet, tried 0 times', /mailed to/],
+    [
+      'a mail that failed',
+      { mail: failed },
+      'mail to client@example.com given up after 9 times; "qstamp workflow resend" tries anew',
+      /mailed to/,
+    ],
+  ])('tells %s', async (_what, changes, line, never) => {
+    const { url } = await startStub((response) => sendJson(response, 200, { ...state, ...changes }));
+    const { stdout } = await inFolder().run(['workflow', 'status'], { url });
+    expect(stdout).toContain(`\n  ${line}\n`);
+    expect(stdout).not.toMatch(never);
+  });
+});
+
+describe('redact (W10)', () => {
+  const redacted = { workflow_id: workflowId, status: 'redacted', user_email: '[REDACTED]' };
+
+  test('asks first, as it cannot be undone', async () => {
+    const { url, seen } = await startStub((response) => sendJson(response, 200, redacted));
+    const { run } = inFolder();
+    expect((await run(['workflow', 'redact'], { url })).code).toBe(2);
+    const { code, asked } = await run(['workflow', 'redact'], { url, answer: 'n' });
+    expect([code, asked]).toEqual([2, [expect.stringContaining('cannot be undone')]]);
+    expect(seen).toEqual([]);
+    expect((await run(['workflow', 'redact'], { url, answer: 'y' })).code).toBe(0);
+    expect((await run(['workflow', 'redact', '--yes'], { url })).code).toBe(0);
+    expect(seen.map(({ line }) => line)).toEqual(Array(2).fill(`POST /api/v1/workflow/${workflowId}/redact-pii`));
+  });
+});
+
+describe('add', () => {
+  const output = {
+    output_id: stampId,
+    sequence_number: 3,
+    stamp_token_id: stampId,
+    verify_url: `/workflow/${workflowId}#output-3`,
+    workflow_anchor_url: `/workflow/${workflowId}`,
+  };
+  const startAdding = (answerToken: Parameters<typeof startStub>[0]) =>
+    startStub((response, request, attempt) => {
+      if (request.line.endsWith('/stamp')) sendJson(response, 201, output);
+      else answerToken(response, request, attempt);
+    });
+
+  test('keeps the whole token, so that the output is verified without the service', async () => {
+    const { url, seen } = await startAdding((response) => void response.writeHead(200).end(Buffer.from([0x30, 0])));
+    const { run, json } = inFolder({ 'a.txt': 'a' });
+    const { code, stdout } = await run(['workflow', 'add', 'a.txt'], { url });
+    expect([code, stdout]).toEqual([0, 'a.txt (1 byte): output 3 (text), saved as a.txt.qstamp.json\n']);
+    expect(seen.map(({ line }) => line)).toEqual([
+      `POST /api/v1/workflow/${workflowId}/stamp`,
+      `GET /api/v1/verify/v1/token/${stampId}/token`,
+    ]);
+    expect(json('a.txt.qstamp.json')).toMatchObject({ kind: 'workflow_output', output, token: 'MAA=', workflow_id: workflowId });
+  });
+
+  test('of the mock provider there is none', async () => {
+    const { url } = await startAdding((response) => sendJson(response, 404, { detail: 'None.' }));
+    const { run, json } = inFolder({ 'a.txt': 'a' });
+    expect((await run(['workflow', 'add', 'a.txt'], { url })).code).toBe(0);
+    expect(json('a.txt.qstamp.json')).toMatchObject({ output, token: null });
+  });
+
+  test('an output whose token cannot be fetched is saved all the same, and it is said: 4', async () => {
+    const { url } = await startAdding((response) => sendJson(response, 500, { detail: 'Broken.' }));
+    const { run, json } = inFolder({ 'a.txt': 'a', 'b.txt': 'b' });
+    const { code, stderr } = await run(['workflow', 'add', 'a.txt', 'b.txt'], { url });
+    expect([code, stderr]).toEqual([
+      4,
+      expect.stringMatching(/^a\.txt: output 3 was stamped and saved, but its time-stamp token .*--online\n$/),
+    ]);
+    expect(json('a.txt.qstamp.json')).toMatchObject({ output, token: null });
+    const again = await run(['workflow', 'add', 'a.txt'], { url });
+    expect([again.code, again.stderr]).toEqual([5, expect.stringContaining('stamped as output 3 of a workflow')]);
+  });
+});
+
+describe('start', () => {
+  const hash = createHash('sha256').update('x').digest('hex');
+  const line = ['workflow', 'start', '--email', 'a@example.com', '--agent', 'me', '--briefing-hash'];
+  const started = {
+    workflow_id: workflowId,
+    workflow_token: 'secret-token',
+    otp_sent_to: 'a@example.com',
+    expires_at: '2026-01-09T00:00:00Z',
+    status: 'pending',
+  };
+
+  test('never overwrites the token of another: 5, and nobody is asked', async () => {
+    const { url, seen } = await startStub((response) => sendJson(response, 201, started));
+    const { run, json } = inFolder();
+    expect(await run([...line, hash], { url })).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining('--workflow names another file'),
+    });
+    expect(json('qstamp-workflow.json')).toEqual(JSON.parse(workflowFile));
+    expect(seen).toEqual([]);
+  });
+
+  test('what the service refuses leaves no file behind: 3, in the words of the service', async () => {
+    const detail = [{ loc: ['body', 'user_email'], msg: 'not an address', type: 'value_error' }];
+    const { url, seen } = await startStub((response) => sendJson(response, 422, { detail }));
+    const { run, path } = folderWith(commands, {});
+    const sentence = 'qstamp: the service answered 422: user_email: not an address\n';
+    expect(await run([...line, hash.toUpperCase()], { url })).toMatchObject({ code: 3, stderr: sentence });
+    // W17
+    expect(JSON.parse(seen[0]?.body ?? '')).toMatchObject({ briefing_hash: hash, user_email: 'a@example.com', agent_id: 'me' });
+    expect(existsSync(path('qstamp-workflow.json'))).toBe(false);
+  });
+});
+
+test.each(['status', 'resend', 'redact', 'add a'])('%s without a workflow says how to come by one: 5', async (command) => {
+  const outcome = await folderWith(commands, { a: 'a' }).run(['workflow', ...command.split(' ')]);
+  expect(outcome).toMatchObject({ code: 5, stderr: expect.stringContaining('"qstamp workflow start" makes one') });
+});

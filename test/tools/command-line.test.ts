@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'vitest';
+import { helpOf, parseCommandLine } from '../../src/cli/command-line.ts';
+import { stamp } from '../../src/cli/commands/stamp.ts';
+import { trustAdd, trustRemove } from '../../src/cli/commands/trust.ts';
+import { verify } from '../../src/cli/commands/verify.ts';
+import { workflowComplete, workflowStart } from '../../src/cli/commands/workflow.ts';
+import { workflowAdd } from '../../src/cli/commands/workflow-add.ts';
+import { folderWith } from '../support/cli-in-process.ts';
+
+const commands = [stamp, verify, trustAdd, trustRemove, workflowStart, workflowAdd, workflowComplete];
+const parse = (line: string) => parseCommandLine(line.split(' '), commands);
+
+describe('options', () => {
+  test.each(['--tier sealed stamp a b', 'stamp --tier sealed a b', 'stamp a b --tier sealed', 'stamp a --tier=sealed b'])(
+    'stand before or after the command: %s',
+    (line) => {
+      const asked = parse(line);
+      expect(asked).toMatchObject({ what: 'run', operands: ['a', 'b'], values: { tier: 'sealed' } });
+      expect(asked.what === 'run' && asked.command).toBe(stamp);
+    },
+  );
+
+  test('stand between the two words of a command', () => {
+    expect(parse('workflow --json add a')).toMatchObject({ operands: ['a'], values: { json: true } });
+  });
+
+  test('a file may bear the name of a command, a dash, or begin with one', () => {
+    expect(parse('stamp verify - -- --json')).toMatchObject({ operands: ['verify', '-', '--json'], values: {} });
+  });
+});
+
+describe('what is not understood says what was meant: 2, in one line', () => {
+  test.each([
+    ['stmap a', 'there is no command "stmap"; did you mean stamp?'],
+    ['workflow ad a', 'there is no command "workflow ad"; did you mean workflow add?'],
+    ['destroy a', 'there is no command "destroy"'],
+    ['workflow', '"workflow" needs one of start, add, complete'],
+    ['stamp --teir basic a', "Unknown option '--teir'; did you mean --tier?"],
+    ['stamp a --tier', "Option '--tier <value>' argument missing"],
+    ['verify --tier basic a', '"verify" takes no --tier'],
+    ['workflow complete extra', '"extra" is not understood here'],
+    ['stamp', 'name at least one file to stamp, or - for standard input'],
+    ['stamp --tier gold a', '--tier takes basic, plus, sealed'],
+    ['verify a b --token c', '--token is the stamp of one file'],
+    ['workflow start --email a@example.com --agent me --briefing-hash abc', '--briefing-hash takes 64 hexadecimal characters'],
+    ['workflow start --email a@example.com --agent me', 'exactly one of --briefing and --briefing-hash is needed'],
+  ])('%s', async (line, sentence) => {
+    const { code, stdout, stderr } = await folderWith(commands, {}).run(line.split(' '));
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr.replace(/^(qstamp|-): /, '')).toBe(`${sentence} (see qstamp --help)\n`);
+  });
+});
+
+describe('help', () => {
+  test.each([
+    ['-h', undefined],
+    ['stamp --help', 'stamp'],
+    ['help workflow', 'workflow'],
+  ])('%s', (line, name) => {
+    expect(parse(line)).toEqual({ what: 'help', name });
+  });
+
+  test('the overview tells every command, the environment and the exit codes', () => {
+    const overview = helpOf(undefined, commands);
+    for (const { name } of commands) expect(overview).toContain(`qstamp ${name} `.trimEnd());
+    expect(overview).toMatch(/qstamp check-providers[\s\S]*QSTAMP_URL[\s\S]*Exit codes/);
+  });
+
+  test.each(commands)('$name: its help tells each of its options', (command) => {
+    const help = helpOf(command.name, commands);
+    expect(help).toMatch(new RegExp(`^qstamp ${command.name}`));
+    for (const option of Object.keys(command.options)) expect(help).toContain(`  --${option}`);
+  });
+});

@@ -1,0 +1,152 @@
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { crc32 } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { pack } from '../../src/cli/commands/pack.ts';
+import { verify } from '../../src/cli/commands/verify.ts';
+import { writeContainer } from '../../src/cli/container-write.ts';
+import { sha256Imprint } from '../../src/shared/domain/stamp.ts';
+import { createTrustStore, verifyToken } from '../../src/shared/rfc3161/index.ts';
+import { folderWith } from '../support/cli-in-process.ts';
+import { answerFor, genTime, genTimeMs, pki, recordOf, stranger, tokenOf } from '../support/cli-verify-lab.ts';
+import { badContainers, containerType, file, headersOf, type Member, mimetype, zipOf } from '../support/containers.ts';
+
+async function bareToken(content: string): Promise<Buffer> {
+  const trust = createTrustStore({ anchors: [pki.root.certificate] });
+  const result = await verifyToken(answerFor(content), { trust, nowMs: genTimeMs });
+  if (!result.ok) throw new Error(result.code);
+  return Buffer.from(result.token);
+}
+
+const anchors = { 'root.pem': pki.rootPem, 'other.pem': stranger.rootPem };
+const stamped = { a: 'a', 'a.qstamp.json': recordOf('a', tokenOf('a')), ...anchors };
+const only = ({ stdout }: { readonly stdout: string }) => JSON.parse(stdout) as Record<string, unknown>;
+
+const proof = await bareToken('a');
+const token: Member = { name: 'META-INF/timestamp.tst', content: proof };
+
+/** The verdict on a container, as a program reads it. */
+async function judge(container: Uint8Array, ca = 'root.pem') {
+  const { run } = folderWith([verify], { 'x.asics': container, ...anchors });
+  const outcome = await run(['verify', '--json', '--ca', ca, 'x.asics']);
+  return { code: outcome.code, said: only(outcome) };
+}
+
+describe('qstamp pack', () => {
+  test('writes a container that is verified without anything beside it, with the same bytes each time', async () => {
+    const { run, path } = folderWith([pack, verify], stamped);
+    expect(await run(['pack', 'a'])).toMatchObject({ code: 0, stdout: 'a: packed with its stamp as a.asics\n' });
+    const container = readFileSync(path('a.asics'));
+    expect(only(await run(['verify', '--json', '--ca', 'root.pem', 'a.asics']))).toMatchObject({ verdict: 'valid', issued_at: genTime });
+    const again = folderWith([pack], stamped);
+    await again.run(['pack', 'a']);
+    expect(readFileSync(again.path('a.asics')).equals(container)).toBe(true);
+    // EN 319 162-1 A.1: mimetype first, not compressed, without an extra field, so that its content begins at octet 38.
+    expect(container.toString('latin1', 30, 38 + containerType.length)).toBe(`mimetype${containerType}`);
+    expect(container.readUInt16LE(28)).toBe(0);
+    expect((await run(['pack', 'a'])).code).toBe(5);
+    expect(readFileSync(path('a.asics')).equals(container)).toBe(true);
+  });
+
+  test('a stranger unpacks it: file and token are what they were', async () => {
+    const { run, path } = folderWith([pack], stamped);
+    await run(['pack', 'a']);
+    const program = 'import sys, zipfile; z = zipfile.ZipFile(sys.argv[1]); assert z.testzip() is None; print(z.namelist(), z.read("a"))';
+    const { stdout } = spawnSync('python3', ['-c', program, path('a.asics')], { encoding: 'utf8' });
+    expect(stdout).toBe("['mimetype', 'a', 'META-INF/timestamp.tst'] b'a'\n");
+  });
+
+  test('size and CRC-32 of each file stand before it, as java.util.zip.ZipInputStream wants of what is not compressed', async () => {
+    const { run, path } = folderWith([pack], stamped);
+    await run(['pack', 'a']);
+    const headers = await headersOf(readFileSync(path('a.asics')));
+    expect(headers.map(({ directory }) => directory)).toMatchObject([{}, { bytes: 1, packedBytes: 1, crc32: crc32('a') }, {}]);
+    for (const { local, directory } of headers) expect(local).toEqual({ ...directory, hasDescriptor: false });
+  });
+
+  test.each(['mimetype', 'a\\b', 'c:d'])('packs no file named %s, which readers of containers refuse', async (name) => {
+    const { run, path } = folderWith([pack], { [name]: 'a', [`${name}.qstamp.json`]: recordOf('a', tokenOf('a')) });
+    expect(await run(['pack', name])).toMatchObject({ code: 5, stderr: expect.stringContaining('of this name') });
+    expect(readdirSync(path('.'))).not.toContain(`${name}.asics`);
+  });
+
+  test('packs no file that is not the stamped one, and none without a time-stamp token', async () => {
+    const { run } = folderWith([pack], { ...stamped, a: 'changed' });
+    expect((await run(['pack', 'a'])).code).toBe(1);
+    const mock = folderWith([pack], { ...stamped, 'a.qstamp.json': recordOf('a', 'cXN0YW1wLW1vY2stdG9rZW4=') });
+    expect((await mock.run(['pack', 'a'])).code).toBe(1);
+    expect((await run(['pack', 'missing'])).code).toBe(5);
+    expect((await run(['pack', '-'])).code).toBe(2);
+  });
+});
+
+describe('a file that changes after it was judged', () => {
+  const imprint = sha256Imprint(createHash('sha256').update('a').digest('hex'));
+
+  test('is not packed, and nothing is left of the container', async () => {
+    for (const now of ['b', 'ab', '']) {
+      const { path } = folderWith([], { a: now });
+      const packed = writeContainer(path('a.asics'), { path: path('a'), imprint }, proof);
+      await expect(packed).rejects.toMatchObject({ exitCode: 5, message: expect.stringContaining('changed') });
+      expect(readdirSync(path('.'))).toEqual(['a']);
+    }
+  });
+
+  test('or is gone: a container that was there is left as it is', async () => {
+    const { path } = folderWith([], { b: 'b', 'a.asics': 'older', 'b.asics': 'older' });
+    for (const [name, code] of [
+      ['a', 'ENOENT'],
+      ['b', 'EEXIST'],
+    ] as const) {
+      await expect(writeContainer(path(`${name}.asics`), { path: path(name), imprint }, proof)).rejects.toMatchObject({ code });
+      expect(readFileSync(path(`${name}.asics`), 'utf8')).toBe('older');
+    }
+  });
+});
+
+describe('qstamp verify FILE.asics', () => {
+  test('reads containers of others: entries in another order, a compressed file, more in META-INF', async () => {
+    const manifest: Member = { name: 'META-INF/manifest.xml', content: '<x/>' };
+    const more: Member = { name: 'META-INF/timestamp002.tst', content: 'of another time' };
+    const { said } = await judge(await zipOf([mimetype, token, manifest, more, { ...file, compress: true }]));
+    expect(said).toMatchObject({ verdict: 'valid', not_checked: expect.arrayContaining(['META-INF/timestamp002.tst in the container']) });
+    expect(JSON.stringify(said)).not.toContain('manifest.xml');
+  });
+
+  test('V9: the name of an entry fills no line with blanks, so that its end would stand on one of its own', async () => {
+    const imitation = 'contract.pdf: valid, existed at 2001';
+    const blanks = ` \t\u00a0\u2028\u2029\u3000\u3164\u2800`.repeat(9);
+    const name = `META-INF/x${blanks}${imitation}`;
+    const zip = await zipOf([mimetype, file, token, { name, content: 'x' }]);
+    expect((await judge(zip)).said.not_checked).toContain(`${name} in the container`);
+    const { run } = folderWith([verify], { 'x.asics': zip, ...anchors });
+    const { stdout } = await run(['verify', '--ca', 'root.pem', 'x.asics']);
+    expect(stdout).toContain(`META-INF/x ${imitation} in the container`);
+  });
+
+  test('reads containers of versions before, where sizes and CRC-32 stand behind the file', async () => {
+    expect(await judge(await zipOf([mimetype, { ...file, isStreamed: true }, token]))).toMatchObject({
+      code: 0,
+      said: { verdict: 'valid' },
+    });
+  });
+
+  test('judges what is inside as it judges anything: another file, an unknown authority, rubbish for a token', async () => {
+    const other = await judge(await zipOf([mimetype, { ...file, content: 'b' }, token]));
+    expect(other).toMatchObject({ code: 1, said: { verdict: 'not_valid', reason: expect.stringMatching(/^imprint_mismatch/) } });
+    expect(await judge(await zipOf([mimetype, file, token]), 'other.pem')).toMatchObject({ code: 1, said: { verdict: 'not_proved' } });
+    const rubbish = await judge(await zipOf([mimetype, file, { ...token, content: 'rubbish' }]));
+    expect(rubbish).toMatchObject({ code: 1, said: { verdict: 'not_valid' } });
+  });
+
+  // The table of bad containers is judged in test/verifier/asics.test.ts.
+  test.each(badContainers(token).filter(([what]) => ['no zip', 'two sizes', 'a file larger than it says'].includes(what)))(
+    'refuses %s in one sentence',
+    async (_what, why, make) => {
+      const { code, said } = await judge(await make());
+      expect(code).toBe(1);
+      expect(said).toMatchObject({ error: { message: expect.stringContaining(`this is no ASiC-S container: ${why}`) } });
+    },
+  );
+});

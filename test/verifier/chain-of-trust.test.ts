@@ -1,0 +1,332 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import * as der from '../../src/shared/rfc3161/asn1/der-writer.ts';
+import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
+import { genTimeText } from '../../src/shared/rfc3161/issue/encode.ts';
+import type { SigningIdentity } from '../../src/shared/rfc3161/issue/issue.ts';
+import type { VerifyResult } from '../../src/shared/rfc3161/tsp/types.ts';
+import { verifyResponse, verifyToken } from '../../src/shared/rfc3161/tsp/verify.ts';
+import { createTrustStore, type TrustMaterial, TrustMaterialError } from '../../src/shared/rfc3161/x509/trust-store.ts';
+import * as x509 from '../../src/tsa/certificate.ts';
+import { createPki, issueIntermediate, issueSigner } from '../../src/tsa/pki.ts';
+import { createTsaLab, DAY_MS, LAB_NOW_MS } from '../support/tsa-lab.ts';
+
+const lab = createTsaLab();
+const { root, intermediate, signer } = lab.pki;
+const token = lab.specimen().answer;
+const anchors = [root.certificate];
+
+const tsaExtensions = (key: KeyObject) => [
+  x509.basicConstraints(false),
+  x509.keyUsage(x509.KEY_USAGE.digitalSignature),
+  x509.extendedKeyUsage([OID.timeStamping]),
+  x509.subjectKeyIdentifier(key),
+  x509.authorityKeyIdentifier(createPublicKey(intermediate.privateKey)),
+];
+
+function judge(material: TrustMaterial, answer = token, nowMs = LAB_NOW_MS): Promise<VerifyResult> {
+  return verifyToken(answer, { trust: createTrustStore(material), nowMs });
+}
+
+describe('trust material', () => {
+  const rootPem = x509.pem('CERTIFICATE', root.certificate);
+
+  it.each<[string, TrustMaterial['anchors']]>([
+    ['DER', [root.certificate]],
+    ['PEM', [rootPem]],
+    ['PEM as octets', [Buffer.from(rootPem)]],
+    ['PEM with words around it and CRLF', [`Root of trust:\r\n${rootPem.replaceAll('\n', '\r\n')}the end`]],
+    ['several blocks of PEM', [x509.pem('CERTIFICATE', createPki({ nowMs: LAB_NOW_MS }).root.certificate) + rootPem]],
+    ['several files', [createPki({ nowMs: LAB_NOW_MS }).root.certificate, rootPem]],
+  ])('is read as %s', async (_name, material) => {
+    expect(await judge({ anchors: material })).toMatchObject({ ok: true });
+  });
+
+  it.each<[string, TrustMaterial]>([
+    ['empty text', { anchors: [''] }],
+    ['another text', { anchors: ['not a certificate'] }],
+    ['a block without an end', { anchors: [rootPem.replace('-----END CERTIFICATE-----', '')] }],
+    ['a block of another kind', { anchors: [rootPem.replaceAll('CERTIFICATE', 'PRIVATE KEY')] }],
+    ['a certificate that is cut off', { anchors: [root.certificate.subarray(0, -1)] }],
+    ['a certificate with an octet too many', { anchors: [Buffer.concat([root.certificate, Buffer.alloc(1)])] }],
+    ['an intermediate that is none', { anchors, intermediates: ['nothing'] }],
+    ['a list that is a certificate', { anchors, crls: [root.certificate] }],
+    ['a list that is a block of a certificate', { anchors, crls: [rootPem] }],
+  ])('is refused when the store is made: %s', (_name, material) => {
+    expect(() => createTrustStore(material)).toThrow(TrustMaterialError);
+  });
+
+  it('without anchors trusts nobody (42)', async () => {
+    expect(await judge({ anchors: [] })).toMatchObject({ ok: false, code: 'trust_store_empty' });
+    expect(await judge({ anchors: [], intermediates: [root.certificate] })).toMatchObject({ ok: false, code: 'trust_store_empty' });
+  });
+
+  it('trusts no intermediate for itself', async () => {
+    const stranger = createPki({ nowMs: LAB_NOW_MS });
+    expect(
+      await judge({ anchors: [stranger.root.certificate], intermediates: [intermediate.certificate, signer.certificate] }),
+    ).toMatchObject({
+      ok: false,
+      code: 'untrusted_root',
+    });
+  });
+
+  it('stands in for certificates that a token lacks, unless they were asked for (32)', async () => {
+    const { answer, asked } = lab.specimen({ ask: { certReq: false } });
+    const intermediates = [x509.pem('CERTIFICATE', intermediate.certificate) + x509.pem('CERTIFICATE', signer.certificate)];
+    expect(await judge({ anchors }, answer)).toMatchObject({ ok: false, code: 'signer_certificate_missing' });
+    expect(await judge({ anchors, intermediates }, answer)).toMatchObject({ ok: true });
+
+    const trust = createTrustStore({ anchors, intermediates });
+    const fresh = { trust, nowMs: LAB_NOW_MS, sentAtMs: LAB_NOW_MS, receivedAtMs: LAB_NOW_MS };
+    expect(await verifyResponse(answer, { ...fresh, request: asked.der })).toMatchObject({ ok: true });
+    const askedFor = lab.specimen({ seams: { token: (parts) => ({ ...parts, certificates: [] }) } });
+    expect(await verifyResponse(askedFor.answer, { ...fresh, request: askedFor.asked.der })).toMatchObject({
+      ok: false,
+      code: 'signer_certificate_missing',
+    });
+  });
+
+  it('names its anchors, and each result its own', async () => {
+    const trust = createTrustStore({ anchors: [createPki({ nowMs: LAB_NOW_MS }).root.certificate, root.certificate] });
+    const result = await verifyToken(token, { trust, nowMs: LAB_NOW_MS });
+    expect(result).toMatchObject({ ok: true, chain: [signer, intermediate, root].map(({ certificate }) => ({ der: certificate })) });
+    if (result.ok) expect(trust.anchorFingerprints.indexOf(result.anchorFingerprint)).toBe(1);
+  });
+});
+
+describe('revocation lists (44, RFC 3161 §4)', () => {
+  const period = { number: 1n, thisUpdateMs: LAB_NOW_MS, nextUpdateMs: LAB_NOW_MS + DAY_MS };
+  const revoking = (revokedAtMs: number, reason?: number, by: SigningIdentity = intermediate, of: SigningIdentity = signer) =>
+    x509.issueCrl(
+      { ...period, revoked: [{ serialNumber: of.serialNumber, revokedAtMs, ...(reason === undefined ? {} : { reason }) }] },
+      by,
+    );
+
+  it.each([
+    ['before genTime, superseded', -DAY_MS, 4, false],
+    ['at genTime, superseded', -250, 4, false],
+    ['after genTime, unspecified', DAY_MS, 0, true],
+    ['after genTime, affiliation changed', DAY_MS, 3, true],
+    ['after genTime, superseded', DAY_MS, 4, true],
+    ['after genTime, cessation of operation', DAY_MS, 5, true],
+    ['after genTime, key compromise', DAY_MS, 1, false],
+    ['after genTime, CA compromise', DAY_MS, 2, false],
+    ['after genTime, no reason given', DAY_MS, undefined, false],
+  ] as const)('revoked %s', async (_name, offsetMs, reason, ok) => {
+    const result = await judge({ anchors, crls: [revoking(LAB_NOW_MS + offsetMs, reason)] });
+    expect(result).toMatchObject(ok ? { ok } : { ok, code: 'certificate_revoked' });
+  });
+
+  it('PEM and DER, and one of several lists', async () => {
+    const list = revoking(LAB_NOW_MS - DAY_MS, 1);
+    expect(await judge({ anchors, crls: [x509.issueCrl({ ...period, revoked: [] }, root), x509.pem('X509 CRL', list)] })).toMatchObject({
+      ok: false,
+    });
+  });
+
+  it('a list revokes certificates of its own issuer only', async () => {
+    expect(await judge({ anchors, crls: [revoking(LAB_NOW_MS - DAY_MS, 1, root)] })).toMatchObject({ ok: true });
+  });
+
+  it('a list with a wrong signature is refused at once when its issuer is known, and revokes nobody when it is not', async () => {
+    const forged = revoking(LAB_NOW_MS - DAY_MS, 1, { ...intermediate, privateKey: otherKey });
+    expect(() => createTrustStore({ anchors, intermediates: [intermediate.certificate], crls: [forged] })).toThrow(TrustMaterialError);
+    expect(await judge({ anchors, crls: [forged] })).toMatchObject({ ok: true });
+  });
+
+  it('a list of a CA that must not sign lists is none', () => {
+    const key = x509.generateSigningKey('p-256');
+    const template = { commonName: 'No lists', serial: 5n, notBeforeMs: LAB_NOW_MS - DAY_MS, notAfterMs: LAB_NOW_MS + DAY_MS };
+    const extensions = [x509.basicConstraints(true), x509.keyUsage(x509.KEY_USAGE.keyCertSign)];
+    const ca = x509.issueCertificate({ ...template, extensions }, key);
+    const identity = issueSigner(ca, { nowMs: LAB_NOW_MS });
+    const list = revoking(LAB_NOW_MS - DAY_MS, 1, ca, identity);
+    expect(() => createTrustStore({ anchors: [ca.certificate], crls: [list] })).toThrow(TrustMaterialError);
+  });
+
+  const toSeconds = (timeMs: number) => genTimeText(Math.floor(timeMs / 1000) * 1000);
+  const timeOf = (timeMs: number) => der.generalizedTime(toSeconds(timeMs));
+  const utcOf = (timeMs: number) => der.utcTime(toSeconds(timeMs).slice(2));
+
+  interface ListParts {
+    /** Days before and after genTime; `null`: the list does not say when the next one is due. */
+    readonly from?: number;
+    readonly to?: number | null;
+    /** DER of its entries, and of its own extensions. */
+    readonly entries?: readonly Buffer[];
+    readonly extensions?: readonly Buffer[];
+    readonly key?: KeyObject;
+  }
+
+  /** A list of the signer's CA, by hand: issueCrl writes good ones only. */
+  function listOf({ from = 0, to = 1, entries = [], extensions = [], key = intermediate.privateKey }: ListParts = {}): Buffer {
+    const { scheme, subjectName } = intermediate;
+    const body = der.sequence(
+      der.integer(1),
+      scheme.certificateAlgorithm,
+      subjectName,
+      utcOf(LAB_NOW_MS + from * DAY_MS),
+      ...(to === null ? [] : [utcOf(LAB_NOW_MS + to * DAY_MS)]),
+      ...(entries.length === 0 ? [] : [der.sequence(...entries)]),
+      ...(extensions.length === 0 ? [] : [der.contextConstructed(0, der.sequence(...extensions))]),
+    );
+    return der.sequence(body, scheme.certificateAlgorithm, der.bitString(scheme.sign(body, key)));
+  }
+  const entryOf = (extensions: readonly Buffer[] = [], atMs = LAB_NOW_MS) =>
+    der.sequence(signer.serialNumber, utcOf(atMs), ...(extensions.length === 0 ? [] : [der.sequence(...extensions)]));
+  /** One that revokes the signer, with extensions of the list, and of its entry. */
+  const listWith = (extensions: readonly Buffer[], entry: readonly Buffer[] = []) =>
+    listOf({ to: null, entries: [entryOf(entry)], extensions });
+  const reasonOf = (code: number) => x509.extension('2.5.29.21', false, der.enumerated(code));
+  const distributionPoint = (...members: readonly Buffer[]) => x509.extension('2.5.29.28', true, der.sequence(...members));
+  const scoped = (...members: readonly Buffer[]) => listOf({ extensions: [distributionPoint(...members)] });
+  const place = (url: string) => der.contextConstructed(0, der.contextConstructed(0, der.contextPrimitive(6, Buffer.from(url))));
+  const flag = (member: number) => der.contextPrimitive(member, der.boolean(true).subarray(2));
+  const otherKey = x509.generateSigningKey('p-256').privateKey;
+
+  /** The outer algorithm becomes ecdsa-with-SHA384; it is not signed. */
+  function twoAlgorithms(list: Buffer): Buffer {
+    const bent = Buffer.from(list);
+    const oid = der.objectIdentifier(OID.ecdsaWithSha256);
+    bent[bent.lastIndexOf(oid) + oid.length - 1] = 3;
+    return bent;
+  }
+
+  it.each([
+    ['no list', [], 'unknown', 'no_list'],
+    ['a list of its issuer', [listOf()], 'good'],
+    ['a list that was in force at genTime', [listOf({ from: -2, to: 1 })], 'good'],
+    ['a list that was no longer in force', [listOf({ from: -2, to: -1 })], 'unknown', 'outdated'],
+    ['a list without a next one, before genTime', [listOf({ from: -2, to: null })], 'unknown', 'outdated'],
+    ['a later list', [listOf({ from: 30, to: 31 })], 'good'],
+    ['a list from after the end of the certificate', [listOf({ from: 4000, to: 4001 })], 'unknown', 'after_end'],
+    ['a list of user certificates', [scoped(flag(1))], 'good'],
+    ['a list of CA certificates', [scoped(flag(2))], 'unknown', 'not_covered'],
+    ['a list for some reasons', [scoped(der.contextPrimitive(3, Buffer.of(6, 0x40)))], 'unknown', 'not_covered'],
+    ['a list for another place', [scoped(place('http://a.example/1.crl'))], 'unknown', 'not_covered'],
+    ['a list that another key signed', [listOf({ key: otherKey })], 'unknown', 'other_signer'],
+    ['a list from before the certificate', [listOf({ from: -400, to: 1 })], 'unknown', 'before_start'],
+    ['an old list and a later one', [listOf({ from: -2, to: -1 }), listOf({ from: 1, to: 2 })], 'good'],
+  ] as const)('V10: the status of the signer by %s', async (_name, crls, status, why?: string) => {
+    const result = await judge({ anchors, crls }, token, LAB_NOW_MS + 5_000 * DAY_MS);
+    expect(result.ok && result.revocation[0]).toMatchObject({
+      status,
+      ...(why && { why }),
+      certificate: { subject: expect.stringContaining('TSA') },
+    });
+    expect(result.ok && result.unchecked.includes('revocation')).toBe(true); // No list of the root is there.
+  });
+
+  it('V10: a list of the future says nothing yet, unless it revokes', async () => {
+    const result = await judge({ anchors, crls: [listOf({ from: 1, to: 2 })] });
+    expect(result.ok && result.revocation[0]).toMatchObject({ status: 'unknown', why: 'future' });
+  });
+
+  it.each([
+    ['a key that was lost before', 1, -DAY_MS, 10 * DAY_MS, false],
+    ['a certificate that was not good before', 4, -DAY_MS, 10 * DAY_MS, false],
+    ['a certificate that was good then', 4, DAY_MS, 10 * DAY_MS, true],
+  ])('the invalidityDate of a revocation counts (RFC 5280 §5.3.2): %s', async (_name, reason, sinceMs, revokedMs, ok) => {
+    const since = x509.extension('2.5.29.24', false, timeOf(LAB_NOW_MS + sinceMs));
+    const entries = [entryOf([reasonOf(reason), since], LAB_NOW_MS + revokedMs)];
+    const result = await judge({ anchors, crls: [listOf({ to: null, entries })] });
+    expect(result).toMatchObject(ok ? { ok } : { ok, code: 'certificate_revoked' });
+  });
+
+  it('V10: a list for one place is about the certificates that name it', async () => {
+    const at = 'http://a.example/1.crl';
+    const names = (url: string) => x509.extension('2.5.29.31', false, der.sequence(der.sequence(place(url))));
+    const statusFor = async (url: string) => {
+      const identity = lab.signer({ extensions: (key) => [...tsaExtensions(key), names(url)] });
+      const crls = [scoped(place(at))];
+      const result = await judge({ anchors, crls }, lab.specimen({ profile: { identity } }).answer);
+      return result.ok && result.revocation[0]?.status;
+    };
+    expect([await statusFor(at), await statusFor('http://a.example/2.crl')]).toEqual(['good', 'unknown']);
+  });
+
+  it('V10: what was revoked later with its key kept is told, and harms nothing', async () => {
+    const result = await judge({ anchors, crls: [revoking(LAB_NOW_MS + DAY_MS, 4)] });
+    const revokedAt = new Date(Math.floor((LAB_NOW_MS + DAY_MS) / 1000) * 1000);
+    expect(result).toMatchObject({ ok: true, revocation: [{ status: 'revoked', revokedAt, reason: 'superseded' }, { status: 'unknown' }] });
+  });
+
+  describe('V10: a signer that is the trust anchor itself', () => {
+    const own = [signer.certificate];
+    /** Certificates that a stranger makes for himself, with the name of the issuer. */
+    const namesakes = Array.from({ length: 8 }, () => createPki({ nowMs: LAB_NOW_MS - DAY_MS }).intermediate.certificate);
+    it.each([
+      ['is not known to be good without a list', [], { ok: true, revocation: [{ status: 'unknown', why: 'no_list' }] }],
+      ['is good by a list of its issuer', [listOf()], { ok: true, revocation: [{ status: 'good' }], unchecked: ['imprint'] }],
+      ['is revoked by a list of its issuer', [revoking(LAB_NOW_MS - DAY_MS, 1)], { ok: false, code: 'certificate_revoked' }],
+      [
+        'is revoked whatever else is in the token',
+        [revoking(LAB_NOW_MS - DAY_MS, 1)],
+        { ok: false, code: 'certificate_revoked' },
+        lab.specimen({ seams: { token: (parts) => ({ ...parts, certificates: [...namesakes, ...parts.certificates] }) } }).answer,
+      ],
+      [
+        'is revoked by nobody else',
+        [revoking(LAB_NOW_MS - DAY_MS, 1, { ...intermediate, privateKey: otherKey })],
+        { ok: true, revocation: [{ status: 'unknown', why: 'other_signer' }] },
+      ],
+    ] as const)('%s', async (_name, crls, expected, answer = token) => {
+      expect(await judge({ anchors: own, intermediates: [intermediate.certificate], crls: [] }, answer)).toMatchObject({ ok: true });
+      const trust = {
+        ...createTrustStore({ anchors: own, intermediates: [intermediate.certificate] }),
+        crls: createTrustStore({ anchors: [], crls }).crls,
+      };
+      expect(await verifyToken(answer, { trust, nowMs: LAB_NOW_MS })).toMatchObject(expected);
+    });
+
+    it('is not known to be good where nobody has the certificate of its issuer', async () => {
+      const bare = lab.specimen({ seams: { token: (parts) => ({ ...parts, certificates: [signer.certificate] }) } }).answer;
+      expect(await judge({ anchors: own, crls: [listOf()] }, bare)).toMatchObject({
+        ok: true,
+        revocation: [{ status: 'unknown', why: 'issuer_unknown' }],
+      });
+    });
+  });
+
+  it('V10: a later key of the issuer signs its lists where the CA above certified it', async () => {
+    const later = issueIntermediate(root, { algorithm: 'p-256', nowMs: LAB_NOW_MS - DAY_MS });
+    const forged = issueIntermediate(createPki({ nowMs: LAB_NOW_MS - DAY_MS }).root, { algorithm: 'p-256', nowMs: LAB_NOW_MS - DAY_MS });
+    const statusBy = async (ca: SigningIdentity) => {
+      const result = await judge({ anchors, intermediates: [ca.certificate], crls: [x509.issueCrl({ ...period, revoked: [] }, ca)] });
+      return result.ok && result.revocation[0];
+    };
+    expect(await statusBy(later)).toMatchObject({ status: 'good' });
+    const ended = issueIntermediate(root, { algorithm: 'p-256', nowMs: LAB_NOW_MS - DAY_MS, notAfterMs: LAB_NOW_MS - 2_000 });
+    expect(await statusBy(ended)).toMatchObject({ status: 'unknown', why: 'other_signer' });
+    const stolen = { serialNumber: later.serialNumber, revokedAtMs: LAB_NOW_MS + DAY_MS, reason: 1 };
+    const crls = [x509.issueCrl({ ...period, revoked: [] }, later), x509.issueCrl({ ...period, revoked: [stolen] }, root)];
+    const result = await judge({ anchors, intermediates: [later.certificate], crls });
+    expect(result.ok && result.revocation[0]).toMatchObject({ status: 'unknown', why: 'other_signer' });
+    expect(await statusBy(forged)).toMatchObject({ status: 'unknown', why: 'other_signer' });
+  });
+
+  it('without a date of the next one, and for user certificates only, it revokes those that it names', async () => {
+    expect(await judge({ anchors, crls: [listWith([])] })).toMatchObject({ ok: false, code: 'certificate_revoked' });
+    const userOnly = listWith([distributionPoint(flag(1))]);
+    expect(await judge({ anchors, crls: [userOnly] })).toMatchObject({ ok: false, code: 'certificate_revoked' });
+  });
+
+  it.each([
+    ['a delta', listWith([x509.extension('2.5.29.27', true, der.integer(1))])],
+    ['a delta that does not say that it is critical', listWith([x509.extension('2.5.29.27', false, der.integer(1))])],
+    ['with two signature algorithms', twoAlgorithms(listWith([]))],
+    ['over other issuers’ certificates', listWith([distributionPoint(flag(4))])],
+    ['over attribute certificates', listWith([distributionPoint(flag(5))])],
+    ['critical in a way that is not known', listWith([x509.extension('2.999.1', true, der.nullValue())])],
+    ['with a reason that is no number', listWith([], [x509.extension('2.5.29.21', false, der.octetString(Buffer.of(4)))])],
+    ['with two reasons', listWith([], [1, 4].map(reasonOf))],
+    ['for users only, and for CAs only', listWith([distributionPoint(flag(1), flag(2))])],
+    ['with two distribution points', listWith([distributionPoint(flag(1)), distributionPoint(flag(2))])],
+    ['with a member of its distribution point that nobody knows', listWith([distributionPoint(flag(6))])],
+    ['that is due before it was made', listOf({ from: 1, to: 0 })],
+    ['with an entry of another issuer', listWith([], [x509.extension('2.5.29.29', true, der.sequence())])],
+  ])('is refused when the store is made: %s', (_name, list) => {
+    expect(() => createTrustStore({ anchors, crls: [list] })).toThrow(TrustMaterialError);
+  });
+});

@@ -1,0 +1,175 @@
+import { createPublicKey, createSecretKey, randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { derOf, parseDer } from '../../src/shared/rfc3161/asn1/der.ts';
+import { integer, sequence, tlv } from '../../src/shared/rfc3161/asn1/der-writer.ts';
+import {
+  addTimeStamp,
+  buildHashTree,
+  encodeEvidenceRecord,
+  encodeRequest,
+  issueResponse,
+  timeStampRenewalOf,
+} from '../../src/shared/rfc3161/index.ts';
+import { randomSerial } from '../../src/shared/runtime/random-octets.ts';
+import { createTokenJudge } from '../../src/shared/trust/judge.ts';
+import { loadTrustSettings } from '../../src/shared/trust/trusted-providers.ts';
+import * as x509 from '../../src/tsa/certificate.ts';
+import { createPki } from '../../src/tsa/pki.ts';
+
+const dir = mkdtempSync(join(tmpdir(), 'qstamp-judge-'));
+afterAll(() => rmSync(dir, { recursive: true }));
+
+const nowMs = Date.now();
+const dayMs = 24 * 3_600_000;
+const pki = createPki({ nowMs });
+const revoked = [{ serialNumber: pki.signer.serialNumber, revokedAtMs: nowMs - dayMs, reason: 1 }];
+const list = { number: 1n, thisUpdateMs: nowMs - dayMs, nextUpdateMs: nowMs + dayMs };
+writeFileSync(join(dir, 'root.pem'), pki.rootPem);
+writeFileSync(
+  join(dir, 'chain.pem'),
+  [pki.signer, pki.intermediate].map(({ certificate }) => x509.pem('CERTIFICATE', certificate)).join(''),
+);
+writeFileSync(join(dir, 'revoking.crl'), x509.issueCrl({ ...list, revoked }, pki.intermediate));
+
+const imprint = { algorithm: 'sha256', digest: randomBytes(32) } as const;
+const answer = issueResponse(
+  { identity: pki.signer, policies: ['1.2.3'], includeTsaName: false },
+  encodeRequest({ imprint, nonce: randomBytes(16) }),
+  { timeMs: nowMs, serial: randomSerial() },
+);
+const token = parseDer(answer).children[1]!;
+
+/** What anybody can make of a token without a key: another status around it, and no certificates inside. */
+const disguises = {
+  'as it was issued': derOf(token),
+  'in an answer that is granted with modifications': sequence(sequence(integer(1)), derOf(token)),
+  'without its certificates': withoutCertificates(),
+};
+
+function withoutCertificates(): Buffer {
+  const [type, content] = token.children;
+  const members = content!.children[0]!.children.filter(({ tag }) => tag !== 0xa0);
+  return sequence(derOf(type!), tlv(content!.tag, sequence(...members.map(derOf))));
+}
+
+function judgeFor(...entries: object[]) {
+  const file = join(dir, 'providers.json');
+  const common = { url: 'https://tsa.example/', trust_anchors_file: 'root.pem' };
+  writeFileSync(file, JSON.stringify(entries.map((entry, index) => ({ name: `tsa-${index + 1}`, ...common, ...entry }))));
+  const trust = loadTrustSettings({ TSP: 'file', TSP_PROVIDERS_FILE: file, TRUST_ANCHORS_FILE: undefined, IGNORE_CA_PURPOSES: false });
+  const key = createSecretKey(randomBytes(32));
+  return createTokenJudge({ trust, mockKey: async () => key, clock: () => nowMs });
+}
+
+describe('two providers that share a trust anchor', () => {
+  const lenient = { qualified: true, accept_granted_with_mods: true, intermediates_file: 'chain.pem' };
+
+  test.each(Object.entries(disguises))('V2: a certificate that one of them knows as revoked is revoked for both: %s', async (_, bytes) => {
+    const { judge } = judgeFor(lenient, { crl_file: 'revoking.crl' });
+    expect(await judge(bytes.toString('base64'))).toMatchObject({ ok: false, code: 'certificate_revoked' });
+    expect(await judge(bytes.toString('base64'), 'tsa-1')).toMatchObject({ ok: false, code: 'certificate_revoked' });
+  });
+
+  test.each(Object.entries(disguises))('V2: a token is not qualified where one of them is not: %s', async (_, bytes) => {
+    const { judge } = judgeFor(lenient, {});
+    expect(await judge(bytes.toString('base64'))).toMatchObject({ ok: true, isQualified: false });
+    // A record names the provider, and may be changed (V1).
+    expect(await judge(bytes.toString('base64'), 'tsa-1')).toMatchObject({ ok: true, isQualified: false });
+  });
+
+  test('V12: the qualified one is that where a policy tells them apart', async () => {
+    const { judge } = judgeFor({ qualified: true, policy_oid: '1.2.3' }, { policy_oid: '1.2.4' });
+    const bytes = derOf(token).toString('base64');
+    expect([await judge(bytes), await judge(bytes, 'tsa-1')]).toMatchObject([{ isQualified: true }, { isQualified: true }]);
+  });
+
+  test('V12: a CA that a root of each has certified: the name in a record makes no token qualified', async () => {
+    const other = createPki({ nowMs });
+    const key = {
+      privateKey: pki.intermediate.privateKey,
+      publicKey: createPublicKey(pki.intermediate.privateKey),
+      scheme: pki.intermediate.scheme,
+    };
+    const crossed = x509.issueCertificate(
+      {
+        commonName: 'Time-Stamping CA',
+        serial: 77n,
+        notBeforeMs: nowMs - dayMs,
+        notAfterMs: nowMs + dayMs,
+        extensions: [
+          x509.basicConstraints(true),
+          x509.keyUsage(x509.KEY_USAGE.keyCertSign, x509.KEY_USAGE.cRLSign),
+          x509.subjectKeyIdentifier(key.publicKey),
+        ],
+      },
+      key,
+      other.root,
+    );
+    writeFileSync(join(dir, 'cross-root.pem'), other.rootPem);
+    writeFileSync(join(dir, 'cross.pem'), x509.pem('CERTIFICATE', crossed.certificate));
+    const { judge } = judgeFor({ qualified: true }, { trust_anchors_file: 'cross-root.pem', intermediates_file: 'cross.pem' });
+    const bytes = derOf(token).toString('base64');
+    expect([await judge(bytes), await judge(bytes, 'tsa-1')]).toMatchObject([{ isQualified: false }, { isQualified: false }]);
+  });
+});
+
+test('refusal 4: modifications are refused where no provider takes them', async () => {
+  const { judge } = judgeFor({}, { qualified: true });
+  const bytes = disguises['in an answer that is granted with modifications'];
+  expect(await judge(bytes.toString('base64'))).toMatchObject({ ok: false, code: 'granted_with_mods' });
+});
+
+test('a revocation list of another CA with the same name is no reason not to start', async () => {
+  const other = createPki({ nowMs });
+  writeFileSync(join(dir, 'other.pem'), other.rootPem);
+  writeFileSync(join(dir, 'other.crl'), x509.issueCrl({ ...list, revoked: [] }, other.intermediate));
+  const { judge } = judgeFor({}, { trust_anchors_file: 'other.pem', crl_file: 'other.crl' });
+  expect(await judge(derOf(token).toString('base64'))).toMatchObject({ ok: true, provider: 'tsa-1' });
+});
+
+describe('an evidence record (S14)', () => {
+  const other = createPki({ nowMs });
+  writeFileSync(join(dir, 'renewing.pem'), other.rootPem);
+  const stampOf = (digest: Buffer, identity = pki.signer) => {
+    const request = encodeRequest({ imprint: { algorithm: 'sha256', digest }, nonce: randomBytes(16) });
+    return derOf(
+      parseDer(issueResponse({ identity, policies: ['1.2.3'] }, request, { timeMs: nowMs, serial: randomSerial() })).children[1]!,
+    );
+  };
+  const digests = [randomBytes(32), randomBytes(32)] as const;
+  const tree = buildHashTree(
+    'sha256',
+    digests.map((digest) => [digest]),
+    [randomBytes(32), randomBytes(32)],
+  );
+  const batchToken = stampOf(tree.root);
+  const recordOf = (index: number) => encodeEvidenceRecord('sha256', { token: batchToken, reducedHashtree: tree.reducedHashtreeOf(index) });
+  const imprintOf = (index: number) => ({ algorithm: 'sha256', digest: digests[index]!.toString('hex') }) as const;
+
+  test('is judged where a token is, and is its provider’s by its first token', async () => {
+    const { judge } = judgeFor({ qualified: true });
+    const record = recordOf(0);
+    const expected = { ok: true, imprint: imprintOf(0), provider: 'tsa-1', isQualified: true, tst: record };
+    for (const provider of [undefined, 'tsa-1']) {
+      expect(await judge(record.toString('base64'), provider)).toMatchObject(expected);
+      expect(await judge(record.toString('base64'), provider, imprintOf(0))).toMatchObject(expected);
+    }
+  });
+
+  test('is refused for the hash of another stamp of its batch', async () => {
+    const { judge } = judgeFor({});
+    expect(await judge(recordOf(0).toString('base64'), undefined, imprintOf(1))).toMatchObject({ code: 'evidence_imprint_missing' });
+  });
+
+  test('may be renewed by any TSA that is trusted', async () => {
+    const record = recordOf(0);
+    const renewed = addTimeStamp(record, { token: stampOf(timeStampRenewalOf(record).imprint.digest, other.signer) }, 'last_chain');
+    const both = judgeFor({ qualified: true }, { trust_anchors_file: 'renewing.pem' });
+    expect(await both.judge(renewed.toString('base64'))).toMatchObject({ ok: true, provider: 'tsa-1', isQualified: true });
+    const alone = judgeFor({ qualified: true });
+    expect(await alone.judge(renewed.toString('base64'))).toMatchObject({ ok: false, code: 'untrusted_root' });
+  });
+});

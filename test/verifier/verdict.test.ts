@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import { adviceOf, REASONS, type ReasonCode } from '../../src/shared/domain/reasons.ts';
+import { UNCHECKED } from '../../src/shared/rfc3161/tsp/types.ts';
+import { verifyToken } from '../../src/shared/rfc3161/tsp/verify.ts';
+import { createTrustStore } from '../../src/shared/rfc3161/x509/trust-store.ts';
+import { revocationLists } from '../support/tsa-faults-chain.ts';
+import { createTsaLab, LAB_NOW_MS, type SpecimenOptions } from '../support/tsa-lab.ts';
+
+const lab = createTsaLab();
+
+async function verdictOf(options: SpecimenOptions & { expected?: Buffer } = {}) {
+  const { answer, anchors, crls } = lab.specimen(options);
+  const { expected } = options;
+  const trust = createTrustStore({ anchors, crls });
+  const result = await verifyToken(answer, {
+    trust,
+    nowMs: LAB_NOW_MS,
+    ...(expected === undefined ? {} : { expected: { algorithm: 'sha256', digest: expected } }),
+  });
+  if (!result.ok) throw new Error(result.code);
+  return result;
+}
+
+describe('what a good token tells', () => {
+  it('is who signed, under which policy, how exactly, and by which chain and anchor', async () => {
+    const { signer, chain, policy, accuracyMicroseconds, anchorFingerprint } = await verdictOf();
+    expect(chain.map(({ subject }) => subject)).toEqual([
+      'CN=Development TSA,O=qstamp development',
+      'CN=Time-Stamping CA,O=qstamp development',
+      'CN=Root CA,O=qstamp development',
+    ]);
+    expect(signer).toBe(chain[0]);
+    expect(signer.issuer).toBe(chain[1]?.subject);
+    expect(signer.serialHex).toMatch(/^[0-9a-f]{32}$/);
+    expect(chain.map(({ der }) => der)).toEqual([lab.pki.signer, lab.pki.intermediate, lab.pki.root].map(({ certificate }) => certificate));
+    for (const { notBefore, notAfter } of chain) {
+      expect(notBefore.getTime()).toBeLessThan(LAB_NOW_MS);
+      expect(notAfter.getTime()).toBeGreaterThan(LAB_NOW_MS);
+    }
+    expect(anchorFingerprint).toBe(chain.at(-1)?.fingerprint);
+    expect({ policy, accuracyMicroseconds }).toEqual({ policy: '2.999.3161.1', accuracyMicroseconds: 1_000_000n });
+  });
+
+  it('is what the verdict does not rest on, so that nobody takes it for more', async () => {
+    expect((await verdictOf()).unchecked).toEqual(['imprint', 'revocation']);
+    const { digest } = lab.specimen().asked;
+    expect((await verdictOf({ expected: digest })).unchecked).toEqual(['revocation']);
+    const crls = revocationLists(lab, LAB_NOW_MS, {});
+    expect((await verdictOf({ expected: digest, crls })).unchecked).toEqual([]);
+    // The list of the root alone says nothing about the signer.
+    expect((await verdictOf({ expected: digest, crls: crls.slice(1) })).unchecked).toEqual(['revocation']);
+    const withCompany: SpecimenOptions = {
+      seams: {
+        signer: (signer) => ({ ...signer, unsignedAttributes: [{ type: '2.999.3161.5', values: crls.slice(0, 1) }] }),
+        token: (parts) => ({ ...parts, crls }),
+      },
+    };
+    expect((await verdictOf({ ...withCompany, expected: digest, crls })).unchecked).toEqual(['revocation_data', 'unsigned_attributes']);
+  });
+
+  it('each code of it has a sentence', () => {
+    for (const sentence of Object.values(UNCHECKED)) expect(sentence).toMatch(/^[A-Z].*\.$/);
+  });
+});
+
+describe('what is broken stays refused (18, 46)', () => {
+  it('and says in one sentence what can be done', () => {
+    const codes = (Object.keys(REASONS) as ReasonCode[]).filter((code) => adviceOf(code) !== undefined);
+    expect(codes).toEqual(['imprint_algorithm_weak', 'key_too_weak', 'signature_algorithm_weak']);
+    for (const code of codes) expect(adviceOf(code)).toMatch(/^Have the document stamped again .*\.$/);
+  });
+});

@@ -1,0 +1,156 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { afterAll, describe, expect, it } from 'vitest';
+import type { Imprint } from '../../src/shared/rfc3161/tsp/imprint.ts';
+import { encodeRequest } from '../../src/shared/rfc3161/tsp/request.ts';
+import type { ResponseContext, VerifyResult } from '../../src/shared/rfc3161/tsp/types.ts';
+import { verifyResponse, verifyToken } from '../../src/shared/rfc3161/tsp/verify.ts';
+import { createTrustStore } from '../../src/shared/rfc3161/x509/trust-store.ts';
+import { isLong } from '../support/depth.ts';
+import {
+  createOpensslTsa,
+  OPENSSL_TSA_OTHER_POLICY,
+  OPENSSL_TSA_POLICY,
+  type OpensslTsa,
+  type OpensslTsaOptions,
+  opensslQuery,
+} from '../support/openssl-tsa.ts';
+
+/** Our request, OpenSSL's answer, our verifier: nothing of ours has a hand in the token. */
+
+const opened: OpensslTsa[] = [];
+afterAll(() => Promise.all(opened.map((tsa) => tsa.close())));
+
+let usual: Promise<OpensslTsa> | undefined;
+/** One with nothing special, for all tests that want no more. */
+const usualTsa = (): Promise<OpensslTsa> => (usual ??= foreignTsa({}));
+
+async function foreignTsa(options: OpensslTsaOptions): Promise<OpensslTsa> {
+  const tsa = await createOpensslTsa(options);
+  opened.push(tsa);
+  return tsa;
+}
+
+function requestFor(algorithm: Imprint['algorithm'] = 'sha256', policy?: string): Buffer {
+  const digest = createHash(algorithm).update('the document').digest();
+  return encodeRequest({ imprint: { algorithm, digest }, nonce: randomBytes(8), policy });
+}
+
+async function exchange(tsa: OpensslTsa, request: Buffer, context: Partial<ResponseContext> = {}): Promise<VerifyResult> {
+  const sentAtMs = Date.now();
+  const answer = await tsa.reply(request);
+  const receivedAtMs = Date.now();
+  const trust = createTrustStore({ anchors: [tsa.rootPem] });
+  return verifyResponse(answer, { trust, nowMs: receivedAtMs, request, sentAtMs, receivedAtMs, ...context });
+}
+
+describe('a foreign TSA', () => {
+  const settingsOf = {
+    wholeChain: ['ess_cert_id_chain = yes'],
+    name: ['tsa_name = yes'],
+    exact: ['clock_precision_digits = 6', 'accuracy = secs:1, millisecs:500, microsecs:100', 'ordering = yes'],
+  };
+  /** What TSAs differ in, several things in one; and in the long run each alone. */
+  const together: [string, OpensslTsaOptions][] = [
+    [
+      'P-256 below an intermediate CA, the whole chain in the signing certificate attribute, its name, microseconds, accuracy and ordering',
+      { intermediate: true, settings: Object.values(settingsOf).flat() },
+    ],
+    ['P-384 with SHA-384, ESSCertID of SHA-1', { keyType: 'p-384', signerDigest: 'sha384', essCertIdAlg: 'sha1' }],
+    ['P-521 with SHA-512, ESSCertIDv2 of SHA-512', { keyType: 'p-521', signerDigest: 'sha512', essCertIdAlg: 'sha512' }],
+    ['RSA with SHA-256', { keyType: 'rsa-2048' }],
+  ];
+  const alone: [string, OpensslTsaOptions][] = [
+    ['P-256', {}],
+    ['P-256 below an intermediate CA', { intermediate: true }],
+    ['P-384 with SHA-384', { keyType: 'p-384', signerDigest: 'sha384' }],
+    ['P-521 with SHA-512 below an intermediate CA', { keyType: 'p-521', signerDigest: 'sha512', intermediate: true }],
+    ['RSA with SHA-512 below an intermediate CA', { keyType: 'rsa-2048', signerDigest: 'sha512', intermediate: true }],
+    ['ESSCertID of SHA-1', { essCertIdAlg: 'sha1' }],
+    ['ESSCertIDv2 of SHA-512', { essCertIdAlg: 'sha512' }],
+    ['the whole chain in the signing certificate attribute', { intermediate: true, settings: settingsOf.wholeChain }],
+    ['the name of the TSA', { settings: settingsOf.name }],
+    ['microseconds, accuracy and ordering', { settings: settingsOf.exact }],
+  ];
+
+  it.each(isLong ? [...together, ...alone] : together)('is believed: %s', async (_name, options) => {
+    const tsa = await foreignTsa(options);
+    const digests = ['sha256', 'sha384', 'sha512'] as const;
+    for (const algorithm of isLong || tsa === opened[0] ? digests : digests.slice(-1)) {
+      expect(await exchange(tsa, requestFor(algorithm))).toMatchObject({ ok: true, imprint: { algorithm }, policy: OPENSSL_TSA_POLICY });
+    }
+    const result = await exchange(tsa, requestFor('sha256', OPENSSL_TSA_OTHER_POLICY));
+    expect(result).toMatchObject({ ok: true, policy: OPENSSL_TSA_OTHER_POLICY });
+  });
+
+  it('is believed with a bare token, and without certificates when they are configured', async () => {
+    const tsa = await foreignTsa({ intermediate: true });
+    const digest = createHash('sha256').update('the document').digest();
+    const token = await tsa.replyToken(requestFor());
+    const expected = { algorithm: 'sha256', digest } as const;
+    const trust = createTrustStore({ anchors: [tsa.rootPem] });
+    expect(await verifyToken(token, { trust, nowMs: Date.now(), expected })).toMatchObject({ ok: true });
+
+    const bare = await tsa.replyToken(await opensslQuery({ digest: digest.toString('hex'), cert: false }));
+    expect(await verifyToken(bare, { trust, nowMs: Date.now(), expected })).toMatchObject({
+      ok: false,
+      code: 'signer_certificate_missing',
+    });
+    const full = createTrustStore({ anchors: [tsa.rootPem], intermediates: [tsa.signerPem + tsa.intermediatePem] });
+    expect(await verifyToken(bare, { trust: full, nowMs: Date.now(), expected })).toMatchObject({ ok: true });
+  });
+
+  it.each<[string, OpensslTsaOptions, string]>([
+    ['a key of 1 024 bits (46)', { keyType: 'rsa-1024' }, 'key_too_weak'],
+    [
+      'an extended key usage that OpenSSL does not know beside time-stamping (39)',
+      { extendedKeyUsage: 'critical,timeStamping,1.2.3.4' },
+      'eku_other_purpose',
+    ],
+    ['signing with SHA-1 (46)', { signerDigest: 'sha1' }, 'signature_algorithm_weak'],
+  ])('is not believed: %s', async (_name, options, code) => {
+    expect(await exchange(await foreignTsa(options), requestFor())).toMatchObject({ ok: false, code });
+  });
+
+  it('is not believed when it answers another request, or stands under another root', async () => {
+    const tsa = await usualTsa();
+    const request = requestFor();
+    expect(await exchange(tsa, request, { request: requestFor() })).toMatchObject({ ok: false, code: 'nonce_mismatch' });
+    expect(await exchange(tsa, request, { request: requestFor('sha384') })).toMatchObject({
+      ok: false,
+      code: 'imprint_algorithm_mismatch',
+    });
+    const stranger = createTrustStore({ anchors: [(await foreignTsa({})).rootPem] });
+    expect(await exchange(tsa, request, { trust: stranger })).toMatchObject({ ok: false, code: 'untrusted_root' });
+    const unknownPolicy = await exchange(tsa, requestFor('sha256', '1.2.3.4.5'));
+    expect(unknownPolicy).toMatchObject({ ok: false, code: 'not_granted', detail: expect.stringContaining('unacceptedPolicy') });
+  });
+
+  it('whose SHA-1 imprint it would stamp is refused before and after (18)', async () => {
+    const tsa = await usualTsa();
+    const digest = createHash('sha1').update('the document').digest('hex');
+    const token = await tsa.replyToken(await opensslQuery({ digest, hash: 'sha1' }));
+    const trust = createTrustStore({ anchors: [tsa.rootPem] });
+    expect(await verifyToken(token, { trust, nowMs: Date.now() })).toMatchObject({ ok: false, code: 'imprint_algorithm_weak' });
+  });
+
+  it('one octet changed: what is still accepted is in a certificate that nobody relies on, and changes nothing', async () => {
+    const tsa = await usualTsa();
+    const token = await tsa.replyToken(requestFor());
+    const trust = createTrustStore({ anchors: [tsa.rootPem] });
+    const nowMs = Date.now();
+    const good = await verifyToken(token, { trust, nowMs });
+    if (!good.ok) throw new Error(good.code);
+    // OpenSSL puts the root into the token; the one that is relied on is the configured one.
+    const root = good.chain.at(-1)!.der;
+    const [from, to] = [token.indexOf(root), token.indexOf(root) + root.length];
+    expect(from).toBeGreaterThan(0);
+    for (let at = 0; at < token.length; at += isLong ? 1 : 5) {
+      const bent = Buffer.from(token);
+      bent[at]! ^= 0x01;
+      const result = await verifyToken(bent, { trust, nowMs });
+      if (!result.ok) continue;
+      expect([at, at >= from && at < to]).toEqual([at, true]);
+      expect({ ...result, token: good.token }).toEqual(good);
+    }
+  });
+});

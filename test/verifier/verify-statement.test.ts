@@ -1,0 +1,174 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import type { ResponseContext, TokenContext } from '../../src/shared/rfc3161/tsp/types.ts';
+import { verifyResponse, verifyToken } from '../../src/shared/rfc3161/tsp/verify.ts';
+import { createTrustStore, type TrustStore } from '../../src/shared/rfc3161/x509/trust-store.ts';
+import { createTsaLab, LAB_NOW_MS, LAB_POLICY, type SpecimenOptions } from '../support/tsa-lab.ts';
+
+const lab = createTsaLab();
+const trust = createTrustStore({ anchors: [lab.pki.root.certificate] });
+
+function fresh(options: SpecimenOptions, context: Partial<ResponseContext> = {}) {
+  const { answer, asked } = lab.specimen(options);
+  const times = { nowMs: LAB_NOW_MS, sentAtMs: LAB_NOW_MS, receivedAtMs: LAB_NOW_MS };
+  return verifyResponse(answer, { trust, request: asked.der, ...times, ...context });
+}
+
+function raw(options: SpecimenOptions, context: Partial<TokenContext> = {}) {
+  return verifyToken(lab.specimen(options).answer, { trust, nowMs: LAB_NOW_MS, ...context });
+}
+
+describe('what a good token says', () => {
+  it('is handed on to the last digit', async () => {
+    const { answer, asked } = lab.specimen({
+      profile: { ordering: true, accuracy: { seconds: 1, millis: 2, micros: 3 } },
+      seams: { fields: (fields) => ({ ...fields, genTime: '20261121120000.1234567Z', serial: (1n << 160n) - 1n }) },
+    });
+    const result = await verifyResponse(answer, {
+      trust,
+      request: asked.der,
+      nowMs: LAB_NOW_MS,
+      sentAtMs: LAB_NOW_MS,
+      receivedAtMs: LAB_NOW_MS,
+    });
+    expect(result).toMatchObject({
+      ok: true,
+      genTime: new Date('2026-11-21T12:00:00.123Z'),
+      genTimeText: '20261121120000.1234567Z',
+      genTimeMicroseconds: BigInt(Date.UTC(2026, 10, 21, 12)) * 1000n + 123_456n,
+      accuracyMicroseconds: 1_002_003n,
+      serial: '1461501637330902918203684832716283019655932542975',
+      policy: LAB_POLICY,
+      imprint: { algorithm: 'sha256', digest: asked.digest },
+      nonce: asked.nonce,
+      ordering: true,
+      grantedWithMods: false,
+      signer: {
+        subject: 'CN=Development TSA,O=qstamp development',
+        issuer: 'CN=Time-Stamping CA,O=qstamp development',
+        fingerprint: createHash('sha256').update(lab.pki.signer.certificate).digest('hex'),
+      },
+    });
+  });
+
+  it('the token in it is the TimeStampToken of the answer, and verifies alone', async () => {
+    const result = await fresh({});
+    if (!result.ok) throw new Error(result.code);
+    expect(await verifyToken(result.token, { trust, nowMs: LAB_NOW_MS })).toMatchObject({ ok: true, serial: result.serial });
+  });
+});
+
+describe('genTime and the clock (22, 23)', () => {
+  const MINUTE_MS = 60_000;
+  it.each([
+    ['in the middle of the request', 0, true],
+    ['a minute and the accuracy before it was sent', -MINUTE_MS - 1000, true],
+    ['a little more than that', -MINUTE_MS - 1001, 'gen_time_outside_window'],
+    ['a minute after it was answered', 5000 + MINUTE_MS, true],
+    ['a little more than that', 5001 + MINUTE_MS, 'gen_time_future'],
+  ] as const)('%s', async (_name, offsetMs, expected) => {
+    const receivedAtMs = LAB_NOW_MS + 5000;
+    const result = await fresh({ timeMs: LAB_NOW_MS + offsetMs }, { receivedAtMs, nowMs: receivedAtMs });
+    expect(result).toMatchObject(expected === true ? { ok: true } : { ok: false, code: expected });
+  });
+
+  it('an answer that is judged later must still be of its request’s time', async () => {
+    const later = { nowMs: LAB_NOW_MS + 3_600_000 };
+    expect(await fresh({}, later)).toMatchObject({ ok: true });
+    expect(await fresh({ timeMs: LAB_NOW_MS + 600_000 }, later)).toMatchObject({ ok: false, code: 'gen_time_outside_window' });
+  });
+
+  it('the tolerance is the caller’s', async () => {
+    expect(await fresh({ timeMs: LAB_NOW_MS - 2001 }, { clockToleranceMs: 1000 })).toMatchObject({
+      ok: false,
+      code: 'gen_time_outside_window',
+    });
+    expect(await fresh({ timeMs: LAB_NOW_MS - 2000 }, { clockToleranceMs: 1000 })).toMatchObject({ ok: true });
+    expect(await raw({ timeMs: LAB_NOW_MS + 1 }, { clockToleranceMs: 0 })).toMatchObject({ ok: false, code: 'gen_time_future' });
+    expect(await raw({}, { clockToleranceMs: 0 })).toMatchObject({ ok: true });
+  });
+
+  it('accuracy as coarse as accepted, and no coarser', async () => {
+    const accuracy = { profile: { accuracy: { seconds: 2, millis: 500 } } };
+    expect(await fresh(accuracy, { maxAccuracySeconds: 2.5 })).toMatchObject({ ok: true });
+    expect(await fresh(accuracy, { maxAccuracySeconds: 2 })).toMatchObject({ ok: false, code: 'accuracy_too_coarse' });
+  });
+
+  it('without an accuracy only where the policy of the TSA has one that is accepted', async () => {
+    const none: SpecimenOptions = { seams: { fields: (fields) => ({ ...fields, accuracy: undefined }) } };
+    expect(await fresh(none)).toMatchObject({ ok: true });
+    expect(await fresh(none, { maxAccuracySeconds: 60 })).toMatchObject({ ok: false, code: 'accuracy_too_coarse' });
+    expect(await fresh(none, { maxAccuracySeconds: 60, policyAccuracySeconds: 60 })).toMatchObject({ ok: true });
+    expect(await fresh(none, { maxAccuracySeconds: 60, policyAccuracySeconds: 61 })).toMatchObject({
+      ok: false,
+      code: 'accuracy_too_coarse',
+    });
+  });
+
+  it('an accuracy widens the window by a minute at most', async () => {
+    const vague = (timeMs: number) => fresh({ timeMs, profile: { accuracy: { seconds: 1_000_000_000 } } });
+    expect(await vague(LAB_NOW_MS - 2 * MINUTE_MS)).toMatchObject({ ok: true });
+    expect(await vague(LAB_NOW_MS - 2 * MINUTE_MS - 1)).toMatchObject({ ok: false, code: 'gen_time_outside_window' });
+  });
+
+  it('a coarse accuracy does not let genTime lie in the future', async () => {
+    const result = await raw({ timeMs: LAB_NOW_MS + 3_600_000, profile: { accuracy: { seconds: 7200 } } });
+    expect(result).toMatchObject({ ok: false, code: 'gen_time_future' });
+  });
+});
+
+describe('the hash beside a raw token (15–16)', () => {
+  const digest = createHash('sha256').update('the document').digest();
+  it.each([
+    ['the same', { algorithm: 'sha256', digest }, true],
+    ['another', { algorithm: 'sha256', digest: Buffer.alloc(32) }, 'imprint_mismatch'],
+    ['one cut short', { algorithm: 'sha256', digest: digest.subarray(1) }, 'imprint_mismatch'],
+    ['of another algorithm', { algorithm: 'sha512', digest: Buffer.alloc(64) }, 'imprint_algorithm_mismatch'],
+  ] as const)('%s', async (_name, expected, outcome) => {
+    expect(await raw({}, { expected })).toMatchObject(outcome === true ? { ok: true } : { ok: false, code: outcome });
+  });
+});
+
+describe('grantedWithMods (4)', () => {
+  const withMods: SpecimenOptions = { seams: { response: (parts) => ({ ...parts, status: 1 }) } };
+
+  it('is accepted only when the caller says so, and then shown', async () => {
+    for (const judge of [fresh, raw]) {
+      expect(await judge(withMods)).toMatchObject({ ok: false, code: 'granted_with_mods' });
+      expect(await judge(withMods, { acceptGrantedWithMods: true })).toMatchObject({ ok: true, grantedWithMods: true });
+    }
+  });
+
+  it('never stretches to what was asked for: nonce, imprint and policy stay', async () => {
+    const bent: SpecimenOptions = {
+      ...withMods,
+      ask: { policy: LAB_POLICY },
+      seams: { ...withMods.seams, fields: (fields) => ({ ...fields, policy: '2.999.9' }) },
+    };
+    expect(await fresh(bent, { acceptGrantedWithMods: true })).toMatchObject({ ok: false, code: 'policy_mismatch' });
+  });
+});
+
+describe('a rejection tells why', () => {
+  it('with the failure and the TSA’s words, quoted', async () => {
+    const result = await fresh({ seams: { response: () => ({ status: 2, failInfo: [15], statusText: 'no "such"\n policy' }) } });
+    expect(result).toMatchObject({
+      ok: false,
+      code: 'not_granted',
+      detail: 'The status is rejection (2), unacceptedPolicy, "no \\"such\\"\\n policy".',
+    });
+  });
+});
+
+describe('a defect of the verifier', () => {
+  it('is a refusal with its cause, never an exception', async () => {
+    const cause = new TypeError('a defect');
+    const broken: TrustStore = {
+      ...trust,
+      certificateOf: () => {
+        throw cause;
+      },
+    };
+    expect(await raw({}, { trust: broken })).toEqual({ ok: false, code: 'verifier_failed', detail: expect.any(String), cause });
+  });
+});

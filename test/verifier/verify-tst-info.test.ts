@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest';
+import { contextPrimitive, integer, nullValue, sequence } from '../../src/shared/rfc3161/asn1/der-writer.ts';
+import { extension } from '../../src/tsa/certificate.ts';
+import type { Seams } from '../../src/tsa/seams.ts';
+import { encoded, mutableOf } from '../support/der-mutation.ts';
+import { judge } from '../support/judge.ts';
+import { createTsaLab } from '../support/tsa-lab.ts';
+
+/** TSTInfo (RFC 3161 §2.4.2) in forms that nobody checks. */
+
+const lab = createTsaLab();
+const given = (seams: Seams) => judge(lab.specimen({ seams }));
+const refused = (code: string) => ({ ok: false, code });
+const accepted = { ok: true };
+
+describe('genTime of TSTInfo (22)', () => {
+  it('is a GeneralizedTime, not a text that reads like one', async () => {
+    const tagged = (tag: number) =>
+      given({
+        eContent: (der) => {
+          const root = mutableOf(der);
+          root.children[4]!.tag = tag;
+          return encoded(root);
+        },
+      });
+    expect(await tagged(0x18)).toMatchObject(accepted);
+    for (const text of [0x0c, 0x13, 0x17]) expect(await tagged(text)).toMatchObject(refused('gen_time_malformed'));
+  });
+});
+
+describe('accuracy of TSTInfo', () => {
+  it('has its parts in the form of DER, though their type is not seen', async () => {
+    const accuracy = (...parts: readonly Buffer[]) => {
+      // With neither ordering nor nonce, accuracy is the last member.
+      const specimen = lab.specimen({
+        ask: { nonce: undefined },
+        profile: { accuracy: { seconds: 1 } },
+        seams: { eContent: (der) => retagged(der, parts) },
+      });
+      return judge(specimen);
+    };
+    const retagged = (der: Buffer, parts: readonly Buffer[]) => {
+      const root = mutableOf(der);
+      root.children[5] = mutableOf(sequence(...parts));
+      return encoded(root);
+    };
+    expect(await accuracy(integer(1), contextPrimitive(0, Buffer.from([5])))).toMatchObject({ ok: true, accuracyMicroseconds: 1_005_000n });
+    expect(await accuracy(integer(1), contextPrimitive(0, Buffer.from([0, 5])))).toMatchObject(refused('der_not_canonical'));
+    expect(await accuracy(integer(1), contextPrimitive(0))).toMatchObject(refused('der_not_canonical'));
+    expect(await accuracy(contextPrimitive(1, Buffer.from([5])), integer(1))).toMatchObject(refused('der_trailing'));
+  });
+});
+
+describe('extensions of TSTInfo', () => {
+  const of = (...extensions: readonly Buffer[]) => given({ fields: (fields) => ({ ...fields, extensions }) });
+  it('are handed on when nothing depends on them; none, and one twice, are no list', async () => {
+    expect(await of(extension('2.999.1', false, nullValue()))).toMatchObject({
+      ok: true,
+      extensions: [{ type: '2.999.1', value: nullValue() }],
+    });
+    expect(await of()).toMatchObject(refused('der_malformed'));
+    expect(await of(extension('2.999.1', false, nullValue()), extension('2.999.1', false, nullValue()))).toMatchObject(
+      refused('der_malformed'),
+    );
+  });
+});

@@ -1,0 +1,94 @@
+import { buffer } from 'node:stream/consumers';
+import { deflateRawSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { ZipFile } from 'yazl';
+import { inflate } from '../../src/cli/zip-file.ts';
+import { openZip } from '../../src/shared/proof/zip.js';
+import { blobSource, type ZipSource } from '../../src/shared/proof/zip-source.js';
+
+const open = (zip: Uint8Array) => openZip(blobSource(new Blob([new Uint8Array(zip)])), { inflate, mostEntries: 10 });
+const end = (zip: Buffer) => zip.lastIndexOf('PK\x05\x06', undefined, 'latin1');
+const local = (zip: Buffer) => zip.indexOf('PK\x03\x04', 0, 'latin1');
+const listed = (zip: Buffer) => zip.indexOf('PK\x01\x02', 0, 'latin1');
+
+async function zipOf(forceZip64Format: boolean, content = 'a'.repeat(1_000)): Promise<Buffer> {
+  const zip = new ZipFile();
+  zip.addBuffer(Buffer.from(content), 'a', { forceZip64Format });
+  zip.addBuffer(Buffer.from('b'), 'b', { compress: false, forceZip64Format });
+  zip.end({ forceZip64Format, comment: '' });
+  return buffer(zip.outputStream);
+}
+
+async function readAll(zip: Uint8Array): Promise<string[]> {
+  const { entries, readSmall } = await open(zip);
+  const files = [];
+  for (const entry of entries.values()) files.push(Buffer.from(await readSmall(entry, 2_000)).toString());
+  return files;
+}
+
+/** Bent in one place. */
+const bent = (zip: Buffer, bend: (zip: Buffer) => void) => {
+  const copy = Buffer.from(zip);
+  bend(copy);
+  return copy;
+};
+
+describe.each([false, true])('zip files, in the format for more than 4 GB: %s', (isLarge) => {
+  test('are read', async () => expect(await readAll(await zipOf(isLarge))).toEqual(['a'.repeat(1_000), 'b']));
+
+  test.each<[what: string, why: string, bend: (zip: Buffer) => void]>([
+    ['a part of several', 'a part of a zip file only', (zip) => zip.writeUInt16LE(1, end(zip) + 4)],
+    ['another number of entries', 'damaged|part', (zip) => zip.writeUInt16LE(1, end(zip) + 10)],
+    ['a directory that begins elsewhere', 'damaged', (zip) => zip.writeUInt32LE(listed(zip) - 1, end(zip) + 16)],
+    ['entries that overlap', 'overlap|damaged', (zip) => zip.writeUInt32LE(5, zip.lastIndexOf('PK\x01\x02', undefined, 'latin1') + 42)],
+    ['encryption before the file only', 'a is encrypted', (zip) => zip.writeUInt16LE(1, local(zip) + 6)],
+    ['another size before the file', 'two headers that differ', (zip) => zip.writeUInt32LE(7, local(zip) + 22)],
+    ['a compression method that is not allowed', 'compression method', (zip) => zip.writeUInt16LE(12, listed(zip) + 10)],
+    ['damaged octets', 'a is damaged|another size', (zip) => zip.fill(0xff, local(zip) + 35, local(zip) + 39)],
+  ])('with %s are refused', async (_what, why, bend) => {
+    const said = await readAll(bent(await zipOf(isLarge), bend)).then(String, (error: Error) => `${error.name} ${error.message}`);
+    expect(said).toMatch(new RegExp(`^Error .*(${why})`));
+  });
+});
+
+test('the two ends of a large zip file must name the same directory', async () => {
+  const zip = await zipOf(true);
+  const largeEnd = zip.indexOf('PK\x06\x06', 0, 'latin1');
+  for (const [at, octets] of [
+    [largeEnd + 24, 1],
+    [largeEnd + 40, 0],
+    [largeEnd + 48, 0],
+    [largeEnd + 4, 0],
+    [zip.indexOf('PK\x06\x07', 0, 'latin1') + 8, 0],
+  ] as const) {
+    await expect(open(bent(zip, (copy) => copy.writeUInt8(octets, at)))).rejects.toMatchObject({ code: 'zip_malformed' });
+  }
+});
+
+test('octets behind the last block of a packed file are refused: other readers may show them', async () => {
+  const packed = deflateRawSync(Buffer.from('a'));
+  const read = (...pieces: Buffer[]) =>
+    Array.fromAsync(
+      inflate(
+        (async function* () {
+          yield* pieces;
+        })(),
+      ),
+    );
+  expect(Buffer.concat(await read(packed)).toString()).toBe('a');
+  await expect(read(packed, Buffer.from('x'))).rejects.toThrow();
+  await expect(read(Buffer.concat([packed, Buffer.from('x')]))).rejects.toThrow();
+  await expect(read(packed.subarray(0, 1))).rejects.toThrow();
+});
+
+test('trouble of the source stays what it is', async () => {
+  const zip = await zipOf(false);
+  const good = blobSource(new Blob([new Uint8Array(zip)]));
+  let isBroken = false;
+  const gone = new RangeError('the disk is gone');
+  // The header of an entry is still read, and then no more.
+  const source: ZipSource = { size: good.size, read: (at, length) => (isBroken && at > 30 ? Promise.reject(gone) : good.read(at, length)) };
+  const { entries, readSmall } = await openZip(source, { inflate, mostEntries: 10 });
+  isBroken = true;
+  await expect(readSmall(entries.get('a')!, 2_000)).rejects.toBe(gone);
+});
