@@ -9,7 +9,7 @@ import { fromBufferPromise } from 'yauzl';
 import { ZipFile } from 'yazl';
 import { findProgram } from '../../scripts/stack/run.ts';
 import { sha256 } from './requests.ts';
-import { type Service, startService } from './service.ts';
+import { type RunningService, startService } from './service.ts';
 import { providersSettings, type RunningTsa, startTsa } from './tsa-service.ts';
 import { completeWorkflow, type StartedWorkflow, stampOutput, startWorkflow } from './workflows.ts';
 
@@ -73,7 +73,7 @@ export async function runScript(
 }
 
 export interface BundleLab {
-  readonly service: Service;
+  readonly service: RunningService;
   readonly tsa: RunningTsa;
   /** A completed workflow with these contents as its outputs, and its bundle. */
   completed(

@@ -1,11 +1,11 @@
 import { expect } from 'vitest';
 import { eventually, getJson } from './requests.ts';
-import type { Service } from './service.ts';
+import type { RunningService } from './service.ts';
 
 const withinMs = 5_000;
 
 /** Readiness and status say so within 5 s of the fault, or of its end; the page has the note. */
-export async function expectState(service: Service, checks: { redis: string; mongodb: string }, note: string): Promise<void> {
+export async function expectState(service: RunningService, checks: { redis: string; mongodb: string }, note: string): Promise<void> {
   const isWell = Object.values(checks).every((check) => check === 'ok');
   await eventually(async () => {
     const ready = await service.fetch('/health/ready');

@@ -6,7 +6,7 @@ import type { PeriodDocument } from '../../src/shared/store/period-counts.ts';
 import { createRenewalStore } from '../../src/shared/store/renewals.ts';
 import { collectionOf, openDatabase } from './database.ts';
 import { eventually, type JsonAnswer, randomHash, stampInternal } from './requests.ts';
-import type { Service } from './service.ts';
+import type { RunningService } from './service.ts';
 import { type StartedWorkflow, stampOutput, startWorkflow } from './workflows.ts';
 
 /** What one fault did to clients, half of whom send an Idempotency-Key. */
@@ -52,7 +52,7 @@ const retryMs = 200;
 
 interface FaultOptions {
   readonly name: string;
-  readonly service: Service;
+  readonly service: RunningService;
   /** A multiple of four: half of them stamp, half of them stamp outputs of one workflow; half of each with an Idempotency-Key. */
   readonly clients: number;
   /** Breaks something, mends it, and resolves. */
@@ -109,7 +109,7 @@ export async function runFault({ name, service, clients, fault }: FaultOptions):
 
 const duplicatesIn = (hashes: readonly string[]): number => hashes.length - new Set(hashes).size;
 
-async function count(service: Service, workflow: StartedWorkflow, told: readonly Told[]) {
+async function count(service: RunningService, workflow: StartedWorkflow, told: readonly Told[]) {
   const db = await openDatabase(service);
   const answers = told.flatMap(({ answer }) => answer ?? []);
   const statusIs = (status: number) => answers.filter((answer) => answer.status === status);

@@ -1,5 +1,5 @@
 import { internalHeaders, type JsonObject, randomHash } from './requests.ts';
-import type { Service } from './service.ts';
+import type { RunningService } from './service.ts';
 
 export interface McpAnswer {
   readonly status: number;
@@ -13,7 +13,7 @@ export interface McpAnswer {
 export const rpc = (method: string, params?: unknown, id: unknown = 1): JsonObject => ({ jsonrpc: '2.0', id, method, params });
 
 /** Posts octets and text as they are, anything else as JSON. */
-export async function postMcp(service: Service, body: unknown, headers: Record<string, string> = {}): Promise<McpAnswer> {
+export async function postMcp(service: RunningService, body: unknown, headers: Record<string, string> = {}): Promise<McpAnswer> {
   const answer = await service.fetch('/mcp', {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
@@ -31,7 +31,7 @@ export function faultOf({ status, body }: Pick<McpAnswer, 'status' | 'body'>): u
 }
 
 /** The result of a request that must succeed. */
-export async function mcpResult(service: Service, request: unknown, headers: Record<string, string> = {}): Promise<unknown> {
+export async function mcpResult(service: RunningService, request: unknown, headers: Record<string, string> = {}): Promise<unknown> {
   const { status, body } = await postMcp(service, request, headers);
   if (status !== 200 || typeof body !== 'object' || body === null || !('result' in body)) {
     throw new Error(`no result, but ${status} ${JSON.stringify(body)}`);
@@ -46,7 +46,7 @@ export interface ToolResult {
 }
 
 /** Calls a tool as the product `test`. */
-export async function callTool(service: Service, name: string, given: unknown, meta?: JsonObject): Promise<ToolResult> {
+export async function callTool(service: RunningService, name: string, given: unknown, meta?: JsonObject): Promise<ToolResult> {
   const params = { name, arguments: given, ...(meta && { _meta: meta }) };
   return (await mcpResult(service, rpc('tools/call', params), internalHeaders)) as ToolResult;
 }
@@ -70,7 +70,7 @@ export const modernRequest = (method: string, params: JsonObject = {}, meta: Jso
 export const modernCall = (name: string, given: unknown): JsonObject => modernRequest('tools/call', { name, arguments: given });
 
 /** Posts it with the headers that belong to it; `null` leaves one out. */
-export function postModern(service: Service, message: JsonObject, changed: Record<string, string | null> = {}): Promise<McpAnswer> {
+export function postModern(service: RunningService, message: JsonObject, changed: Record<string, string | null> = {}): Promise<McpAnswer> {
   const { method, params } = message as { method?: string; params?: { name?: string } };
   const named = {
     'mcp-protocol-version': '2026-07-28',

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { eventually, type JsonAnswer, randomHash, stampInternal } from './requests.ts';
-import type { Service } from './service.ts';
+import type { RunningService } from './service.ts';
 
 /** Refused because the queue is away (E10). The caller is not left waiting: that would be 504, and a code of its own. */
 export async function refusedAtOnce(send: () => Promise<JsonAnswer>): Promise<void> {
@@ -17,7 +17,7 @@ const steadyMs = 50;
  * Stamps one hash after the other, without waiting for answers, until one of them is refused. What left before the service noticed that
  * Redis hangs may have been made, and is not refused (E11).
  */
-export async function untilRefused(service: Service): Promise<void> {
+export async function untilRefused(service: RunningService): Promise<void> {
   const statuses = new Set<number>();
   await eventually(
     async () => {

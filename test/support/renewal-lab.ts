@@ -13,7 +13,7 @@ import { createProviderPool } from '../../src/workers/providers/pool.ts';
 import { createRenewProcessor } from '../../src/workers/renewal/renewal-job.ts';
 import { collectionOf, openDatabase } from './database.ts';
 import { eventually, randomHash, sha256, stampInternal } from './requests.ts';
-import { type Service, startService } from './service.ts';
+import { type RunningService, type Service, startService } from './service.ts';
 import { providersSettings, type RunningTsa, startTsa } from './tsa-service.ts';
 
 /** A service whose evidence is to be renewed: a TSA whose certificate ends, stamps, and runs of renewals. */
@@ -42,7 +42,7 @@ export async function startRenewable(tsa: RunningTsa, members: object = {}): Pro
 }
 
 /** `contents`: of random hashes so many. */
-export async function stampSome(service: Service, contents: number | readonly string[]) {
+export async function stampSome(service: RunningService, contents: number | readonly string[]) {
   const hashes = typeof contents === 'number' ? Array.from({ length: contents }, () => randomHash()) : contents.map(sha256);
   const answers = await Promise.all(hashes.map((hash) => stampInternal(service, { hash })));
   return answers.map(({ body }) => ({ tokenId: String(body.token_id), hash: String(body.content_sha256), token: String(body.token) }));
@@ -75,7 +75,7 @@ export async function renew({ settings }: Service): Promise<string> {
   }
 }
 
-export async function recordOf(service: Service, { tokenId }: Stamped): Promise<Buffer> {
+export async function recordOf(service: RunningService, { tokenId }: Stamped): Promise<Buffer> {
   const answer = await service.fetch(`/api/v1/verify/v1/token/${tokenId}/evidence`);
   expect(answer.status).toBe(200);
   return Buffer.from(await answer.arrayBuffer());

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { checkByContract } from './contract-check.ts';
 import { eventually } from './eventually.ts';
-import { type Service, serviceToken } from './service.ts';
+import { type RunningService, serviceToken } from './service.ts';
 
 export { eventually } from './eventually.ts';
 
@@ -21,7 +21,7 @@ export interface JsonAnswer {
 }
 
 /** Every answer is held to the service's own OpenAPI document. */
-async function ask(service: Service, path: string, init: RequestInit): Promise<JsonAnswer> {
+async function ask(service: RunningService, path: string, init: RequestInit): Promise<JsonAnswer> {
   const response = await service.fetch(path, init);
   const text = await response.text();
   const { status, headers } = response;
@@ -29,25 +29,30 @@ async function ask(service: Service, path: string, init: RequestInit): Promise<J
   return { status, headers, body: text === '' ? {} : (JSON.parse(text) as JsonObject) };
 }
 
-export const getJson = (service: Service, path: string, headers: Record<string, string> = {}): Promise<JsonAnswer> =>
+export const getJson = (service: RunningService, path: string, headers: Record<string, string> = {}): Promise<JsonAnswer> =>
   ask(service, path, { headers });
 
-export const postJson = (service: Service, path: string, body: unknown, headers: Record<string, string> = {}): Promise<JsonAnswer> =>
+export const postJson = (service: RunningService, path: string, body: unknown, headers: Record<string, string> = {}): Promise<JsonAnswer> =>
   ask(service, path, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) });
 
-export const stampInternal = (service: Service, body: unknown, headers: Record<string, string> = {}): Promise<JsonAnswer> =>
+export const stampInternal = (service: RunningService, body: unknown, headers: Record<string, string> = {}): Promise<JsonAnswer> =>
   postJson(service, '/api/v1/internal/v1/stamp', body, { ...internalHeaders, ...headers });
 
-export const stampAgent = (service: Service, tier: string, body: unknown, headers: Record<string, string> = {}): Promise<JsonAnswer> =>
-  postJson(service, `/api/v1/agent/v1/stamp/${tier}`, body, headers);
+export const stampAgent = (
+  service: RunningService,
+  tier: string,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Promise<JsonAnswer> => postJson(service, `/api/v1/agent/v1/stamp/${tier}`, body, headers);
 
-export const verifyById = (service: Service, tokenId: unknown): Promise<JsonAnswer> =>
+export const verifyById = (service: RunningService, tokenId: unknown): Promise<JsonAnswer> =>
   getJson(service, `/api/v1/verify/v1/token/${tokenId}`);
 
-export const verifyRaw = (service: Service, token: unknown): Promise<JsonAnswer> => postJson(service, '/api/v1/verify/v1/raw', { token });
+export const verifyRaw = (service: RunningService, token: unknown): Promise<JsonAnswer> =>
+  postJson(service, '/api/v1/verify/v1/raw', { token });
 
 /** The ids of all stamps of the product `test`, newest first, read page by page. */
-export async function listStampIds(service: Service): Promise<string[]> {
+export async function listStampIds(service: RunningService): Promise<string[]> {
   const ids: string[] = [];
   for (;;) {
     const { body } = await getJson(service, `/api/v1/internal/v1/stamps?limit=500&offset=${ids.length}`, internalHeaders);
@@ -58,7 +63,7 @@ export async function listStampIds(service: Service): Promise<string[]> {
 }
 
 /** That the service has a valid stamp for each of these answers, sooner or later: all are listed, and of many every tenth is verified. */
-export async function expectStamped(service: Service, answers: readonly JsonAnswer[], withinMs?: number): Promise<void> {
+export async function expectStamped(service: RunningService, answers: readonly JsonAnswer[], withinMs?: number): Promise<void> {
   const ids = answers.map(({ body }) => String(body.token_id));
   await eventually(async () => new Set(ids).isSubsetOf(new Set(await listStampIds(service))), withinMs);
   const sample = ids.length < 20 ? ids : ids.filter((_, index) => index % 10 === 0);

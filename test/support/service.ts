@@ -89,18 +89,26 @@ export async function startProcess(kind: 'api' | 'workers', settings: Settings):
   };
 }
 
-/** A whole service on a database and a queue of its own: the API, and workers of the same make. */
-export type Service<P extends Part = Part> = P & {
+/** What a test needs of a service that it neither stops nor breaks. */
+export interface RunningService {
+  readonly url: string;
   readonly settings: Settings;
-  /** The API that runs, or ran last. */
-  api(): P;
-  /** Starts the API again, at the address that it had; it was stopped or killed. */
-  startApi(): Promise<void>;
-  startWorker(): Promise<P>;
-  readonly workers: P[];
+  /** Everything that its API has logged so far. */
+  output(): string;
   /** A request to the API. */
   fetch(path: string, init?: RequestInit): Promise<Response>;
-};
+}
+
+/** A whole service on a database and a queue of its own: the API, and workers of the same make. */
+export type Service<P extends Part = Part> = P &
+  RunningService & {
+    /** The API that runs, or ran last. */
+    api(): P;
+    /** Starts the API again, at the address that it had; it was stopped or killed. */
+    startApi(): Promise<void>;
+    startWorker(): Promise<P>;
+    readonly workers: P[];
+  };
 
 interface ServiceOptions {
   readonly settings?: Settings;
@@ -190,3 +198,19 @@ export const startService = (options: ServiceOptions = {}): Promise<Service> => 
 
 /** The same in processes of its own, for what only they show: being killed, memory, all that is printed. */
 export const startProcesses = (options: ServiceOptions = {}): Promise<Service<ServiceProcess>> => assemble(startProcess, options);
+
+const shared = new Map<string, Promise<Service>>();
+
+/** What services that many tests share are set to, beside what every test service is. */
+const sharedSettings: Settings = { RATE_WORKFLOW_START_PER_HOUR: '0', SEALED_MAX_BYTES: '100000' };
+
+/**
+ * The one service with these options in this test process, which runs until the process ends. Other tests have left stamps and workflows there:
+ * look only at your own.
+ */
+export function sharedService({ settings = {}, workers = 1 }: Omit<ServiceOptions, 'keep'> = {}): Promise<RunningService> {
+  const key = JSON.stringify([settings, workers]);
+  const running = shared.get(key) ?? startService({ settings: { ...sharedSettings, ...settings }, workers, keep: true });
+  shared.set(key, running);
+  return running;
+}

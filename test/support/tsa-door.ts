@@ -5,11 +5,11 @@ import { namedBitsOf, smallIntegerOf } from '../../src/shared/rfc3161/asn1/der-v
 import { failureName, PKI_STATUS, statusName } from '../../src/shared/rfc3161/tsp/pki-status.ts';
 import { DEVELOPMENT_POLICY } from '../../src/tsa/server.ts';
 import { eventually } from './requests.ts';
-import { type Service, startService } from './service.ts';
+import { type RunningService, type Service, startService } from './service.ts';
 import { providersSettings, type RunningTsa, startTsa } from './tsa-service.ts';
 
 /** A service with a door and the TSA behind it, for all tests of a file; both are there once the tests run. */
-export function useDoor(): { readonly service: Service; readonly tsa: RunningTsa } {
+export function useDoor(): { readonly service: RunningService; readonly tsa: RunningTsa } {
   const closers: (() => void | Promise<void>)[] = [];
   const onEnd = (close: () => void | Promise<void>) => void closers.push(close);
   const door: { service?: Service; tsa?: RunningTsa } = {};
@@ -23,13 +23,13 @@ export function useDoor(): { readonly service: Service; readonly tsa: RunningTsa
   afterAll(async () => {
     for (const close of closers.toReversed()) await close();
   });
-  return door as { service: Service; tsa: RunningTsa };
+  return door as { service: RunningService; tsa: RunningTsa };
 }
 
 export const randomDigest = (hash: 'sha256' | 'sha384' | 'sha512'): Buffer => createHash(hash).update(randomBytes(16)).digest();
 
 /** The PEM that the door shows; a worker tells the certificates within two seconds of its first answer. */
-export async function certificateChain(service: Service, path: string): Promise<string> {
+export async function certificateChain(service: RunningService, path: string): Promise<string> {
   await eventually(async () => (await service.fetch(path)).status === 200);
   const response = await service.fetch(path);
   expect(response.headers.get('content-type')).toBe('application/pem-certificate-chain');
@@ -44,7 +44,7 @@ export interface DoorReply {
 
 /** POSTs to the RFC 3161 door, as a client of its own kind would. */
 export async function postToDoor(
-  service: Service,
+  service: RunningService,
   body: Uint8Array | string,
   options: { path?: string; headers?: Record<string, string> } = {},
 ): Promise<DoorReply> {

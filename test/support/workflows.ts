@@ -1,5 +1,5 @@
 import { eventually, type JsonAnswer, type JsonObject, postJson, randomHash } from './requests.ts';
-import type { Service } from './service.ts';
+import type { RunningService } from './service.ts';
 
 export interface StartedWorkflow {
   readonly id: string;
@@ -16,11 +16,11 @@ export const startRequest = (overrides: JsonObject = {}): JsonObject => ({
   ...overrides,
 });
 
-export const startWorkflowRaw = (service: Service, body: unknown, headers: Record<string, string> = {}): Promise<JsonAnswer> =>
+export const startWorkflowRaw = (service: RunningService, body: unknown, headers: Record<string, string> = {}): Promise<JsonAnswer> =>
   postJson(service, '/api/v1/workflow/start', body, headers);
 
 /** Starts a workflow and fails unless that is answered with 201. */
-export async function startWorkflow(service: Service, overrides: JsonObject = {}): Promise<StartedWorkflow> {
+export async function startWorkflow(service: RunningService, overrides: JsonObject = {}): Promise<StartedWorkflow> {
   const request = startRequest(overrides);
   const answer = await startWorkflowRaw(service, request);
   if (answer.status !== 201) throw new Error(`start answered ${answer.status}: ${JSON.stringify(answer.body)}`);
@@ -35,7 +35,7 @@ export async function startWorkflow(service: Service, overrides: JsonObject = {}
 }
 
 export const stampOutput = (
-  service: Service,
+  service: RunningService,
   workflow: StartedWorkflow,
   overrides: JsonObject = {},
   headers: Record<string, string> = {},
@@ -47,18 +47,18 @@ export const stampOutput = (
     { ...workflow.headers, ...headers },
   );
 
-export const postEmpty = async (service: Service, path: string, headers: Record<string, string>): Promise<JsonAnswer> => {
+export const postEmpty = async (service: RunningService, path: string, headers: Record<string, string>): Promise<JsonAnswer> => {
   const response = await service.fetch(path, { method: 'POST', headers });
   return { status: response.status, headers: response.headers, body: (await response.json()) as JsonObject };
 };
 
 export const completeWorkflow = (
-  service: Service,
+  service: RunningService,
   { id, headers }: StartedWorkflow,
   more: Record<string, string> = {},
 ): Promise<JsonAnswer> => postEmpty(service, `/api/v1/workflow/${id}/complete`, { ...headers, ...more });
 
-export const redactWorkflow = (service: Service, { id, headers }: StartedWorkflow): Promise<JsonAnswer> =>
+export const redactWorkflow = (service: RunningService, { id, headers }: StartedWorkflow): Promise<JsonAnswer> =>
   postEmpty(service, `/api/v1/workflow/${id}/redact-pii`, headers);
 
 /** Answers a challenge as a program does; `link` as it was mailed. */
@@ -68,7 +68,7 @@ export async function openLink(link: string, headers: Record<string, string> = {
 }
 
 /** The page of a workflow once its chain was recomputed: where the machine is busy, that takes longer than a reader is kept waiting. */
-export const readPage = (service: Service, path: string, init: RequestInit = {}): Promise<string> =>
+export const readPage = (service: RunningService, path: string, init: RequestInit = {}): Promise<string> =>
   eventually(async () => {
     const html = await (await service.fetch(path, init)).text();
     return !html.includes('Still being checked') && html;

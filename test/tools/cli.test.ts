@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
 import { stamp } from '../../src/cli/commands/stamp.ts';
 import { folderWith } from '../support/cli-in-process.ts';
@@ -10,16 +10,12 @@ import { commandInFolder, jsonLines, runCommand, temporaryFolder } from '../supp
 import { tries } from '../support/depth.ts';
 import { inherited } from '../support/environment.ts';
 import { getJson, internalHeaders, sha256, verifyById } from '../support/requests.ts';
-import { type Service, serviceToken, startService } from '../support/service.ts';
+import { serviceToken, sharedService } from '../support/service.ts';
 
 // Some of these tests start several processes.
 vi.setConfig({ testTimeout: 120_000 });
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService({ keep: true, settings: { SEALED_MAX_BYTES: '100000' } });
-});
-afterAll(() => service.stop());
+const service = await sharedService();
 const inFolder = (files: Record<string, string>) => commandInFolder(service, files);
 const inProcess = (files: Record<string, string>) => folderWith([stamp], files, { url: service.url, serviceToken });
 

@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { getJson, sha256 } from '../support/requests.ts';
-import { type Service, startService } from '../support/service.ts';
+import { sharedService } from '../support/service.ts';
 import { completeWorkflow, type StartedWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService({ keep: true, settings: { RATE_WORKFLOW_START_PER_HOUR: '0' } });
-});
-afterAll(() => service.stop());
+const service = await sharedService();
 
 interface Page {
   readonly outputs: { sequence_number: number; output_hash: string; chain_hash: string }[];

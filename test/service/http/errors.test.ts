@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { getJson, randomHash, stampAgent, stampInternal, verifyRaw } from '../../support/requests.ts';
-import { type Service, startService } from '../../support/service.ts';
+import { sharedService, startService } from '../../support/service.ts';
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService({ keep: true, settings: { SEALED_MAX_BYTES: '1000' } });
-});
-afterAll(() => service.stop());
+const service = await sharedService();
 
 test('metadata may have any names and texts: the stamp is made all the same (S4)', async () => {
   const metadata = { '': 'x', $set: '1', 'a.b': '2', '\u0000': '\u0000', ['__proto__']: 'p', '0': 'zero' };
@@ -27,8 +23,8 @@ test.each(['/api/v1/internal/v1/stamps', '/api/v1/internal/stats/daily'])(
 
 test('content above SEALED_MAX_BYTES is 413, at the limit it is stamped (S3)', async () => {
   const sealed = (bytes: number) => stampInternal(service, { content_b64: Buffer.alloc(bytes).toString('base64'), tier: 'sealed' });
-  expect((await sealed(1000)).status).toBe(201);
-  expect(await sealed(1001)).toMatchObject({ status: 413, body: { code: 'payload_too_large' } });
+  expect((await sealed(100_000)).status).toBe(201);
+  expect(await sealed(100_001)).toMatchObject({ status: 413, body: { code: 'payload_too_large' } });
 });
 
 test('whatever is given as a raw token is a result or a refusal, never a 5xx (V4)', async () => {

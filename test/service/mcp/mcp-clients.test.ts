@@ -7,21 +7,17 @@ import { Client as Client2, StreamableHTTPClientTransport as Transport2 } from '
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as Transport1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { checkoutDir } from '../../../scripts/stack/context.ts';
 import { inherited } from '../../support/environment.ts';
 import type { ToolResult } from '../../support/mcp.ts';
 import { type JsonObject, randomHash } from '../../support/requests.ts';
-import { type Service, serviceToken, startService } from '../../support/service.ts';
+import { serviceToken, sharedService } from '../../support/service.ts';
 
 // The Inspector is a large program to start.
 vi.setConfig({ testTimeout: 120_000 });
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService({ keep: true });
-});
-afterAll(() => service.stop());
+const service = await sharedService();
 
 const identity = { name: 'qstamp-test', version: '1.0.0' };
 const toolNames = [

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { faultOf, postMcp, rpc, stampCall } from '../../support/mcp.ts';
 import { answerOn, openTo, postHead } from '../../support/raw-http.ts';
 import { internalHeaders } from '../../support/requests.ts';
-import { type Service, serviceToken, startService } from '../../support/service.ts';
+import { serviceToken, sharedService } from '../../support/service.ts';
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService({ keep: true, settings: { SEALED_MAX_BYTES: '3000' } });
-});
-afterAll(() => service.stop());
+const service = await sharedService();
 
 const post = (body: unknown, headers?: Record<string, string>) => postMcp(service, body, headers);
 
@@ -143,7 +139,7 @@ describe('M7: 401 and −32000 for tools/call without a valid token', () => {
 });
 
 describe('M7: bodies above the limit of sealed stamping are 413', () => {
-  const limit = 2 * 4000 + 64 * 1024;
+  const limit = 2 * 133_336 + 64 * 1024;
   const padded = (length: number) => `${' '.repeat(length - 40)}${JSON.stringify(rpc('ping')).padEnd(40)}`;
 
   test('of the limit just 200, of one more 413 with a JSON-RPC error', async () => {

@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { faultOf, postMcp, rpc, stampCall } from '../../support/mcp.ts';
 import { internalHeaders } from '../../support/requests.ts';
-import { type Service, startService } from '../../support/service.ts';
+import { sharedService } from '../../support/service.ts';
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService({ keep: true, settings: { SEALED_MAX_BYTES: '3000' } });
-});
-afterAll(() => service.stop());
+const service = await sharedService();
 
 const post = (body: unknown, headers?: Record<string, string>) => postMcp(service, body, headers);
 

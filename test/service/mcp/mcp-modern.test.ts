@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { modernCall, modernRequest, postMcp, postModern, rpc } from '../../support/mcp.ts';
 import { internalHeaders, type JsonObject, randomHash } from '../../support/requests.ts';
-import { type Service, startService } from '../../support/service.ts';
+import { sharedService } from '../../support/service.ts';
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService({ keep: true, settings: { RATE_WORKFLOW_START_PER_HOUR: '0' } });
-});
-afterAll(() => service.stop());
+const service = await sharedService();
 
 const version = 'io.modelcontextprotocol/protocolVersion';
 const capabilities = 'io.modelcontextprotocol/clientCapabilities';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startMailServer } from '../../support/mail.ts';
 import { callTool, modernCall, postMcp, postModern, rpc, type ToolResult } from '../../support/mcp.ts';
 import { getJson, internalHeaders, type JsonObject, randomHash, sha256, stampInternal, verifyById } from '../../support/requests.ts';
-import { type Service, startService } from '../../support/service.ts';
+import { type RunningService, type Service, sharedService, startService } from '../../support/service.ts';
 import { postToDoor } from '../../support/tsa-door.ts';
 import { ask } from '../../support/tsa-lab.ts';
 import { providersSettings, startTsa } from '../../support/tsa-service.ts';
@@ -143,7 +143,7 @@ describe.each(eras)('M13: a whole workflow by tools alone, without a service tok
 });
 
 describe('M13: verify_file_hash', () => {
-  const verify = async (of: Service, given: JsonObject) => (await callTool(of, 'verify_file_hash', given)).structuredContent;
+  const verify = async (of: RunningService, given: JsonObject) => (await callTool(of, 'verify_file_hash', given)).structuredContent;
 
   test('W17: takes the hash in upper case, and passes on what the verdict does not rest on', async () => {
     const hash = randomHash();
@@ -174,7 +174,7 @@ describe('M13: verify_file_hash', () => {
   });
 
   test('V9: a test stamp verifies no file: by id, by token, and of root and closing record of a workflow', async () => {
-    const mock = await startService();
+    const mock = await sharedService();
     const hash = randomHash();
     const { body } = await stampInternal(mock, { hash });
     const workflow = await startWorkflow(mock);

@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { callTool, mcpResult, postMcp, rpc } from '../../support/mcp.ts';
 import { getJson, internalHeaders, randomHash, sha256, stampInternal, verifyById } from '../../support/requests.ts';
-import { type Service, startService } from '../../support/service.ts';
+import { sharedService } from '../../support/service.ts';
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService({ keep: true, settings: { SEALED_MAX_BYTES: '4096' } });
-});
-afterAll(() => service.stop());
+const service = await sharedService();
 
 const initializeParams = { protocolVersion: '2024-11-05', capabilities: {}, clientInfo: { name: 'test', version: '1.0' } };
 
@@ -146,7 +142,7 @@ describe('M6: bad arguments are a result that names the field', () => {
       isError: true,
       structuredContent: { detail: [{ loc: ['arguments', 'metadata'] }] },
     });
-    const content_b64 = Buffer.alloc(4097).toString('base64');
+    const content_b64 = Buffer.alloc(100_001).toString('base64');
     expect(await callTool(service, 'service_stamp_content', { content_b64 })).toMatchObject({
       isError: true,
       structuredContent: { code: 'payload_too_large', detail: expect.stringContaining('content_b64') },
@@ -159,7 +155,7 @@ describe('M6: bad arguments are a result that names the field', () => {
   });
 
   test('content of just SEALED_MAX_BYTES is stamped, as is empty content (S2, S3)', async () => {
-    for (const content of [Buffer.alloc(4096), Buffer.alloc(0)]) {
+    for (const content of [Buffer.alloc(100_000), Buffer.alloc(0)]) {
       const { isError } = await callTool(service, 'service_stamp_content', { content_b64: content.toString('base64') });
       expect(isError).toBe(false);
     }

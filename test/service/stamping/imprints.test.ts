@@ -9,7 +9,7 @@ import type { StampItem, StampReply } from '../../../src/shared/queue/stamp-job.
 import { createStampQueue } from '../../../src/shared/queue/stamp-queue.ts';
 import { opensslVerify } from '../../support/openssl-tsa.ts';
 import { getJson, internalHeaders, postJson, randomHash, stampInternal, verifyById, verifyRaw } from '../../support/requests.ts';
-import { type Settings, startService } from '../../support/service.ts';
+import { type Settings, sharedService, startService } from '../../support/service.ts';
 import { providersSettings, startTsa } from '../../support/tsa-service.ts';
 
 const log = pino({ level: 'silent' });
@@ -66,13 +66,13 @@ test('an imprint of every algorithm goes through queue, worker, TSA and store, a
 });
 
 test('the mock provider, whose token holds a SHA-256, is asked for no other: nobody may make the stamp (S15, W19)', async () => {
-  const service = await startService();
+  const service = await sharedService();
   const item = itemOf('sha512', randomBytes(16));
   expect(await stampByQueue(service.settings, item)).toEqual({ outcome: 'failed', tokenId: item.tokenId, code: 'tier_unavailable' });
 });
 
 test('E1: `hashes` of raw verification is a list of three hashes at most, each of a length that is one', async () => {
-  const service = await startService();
+  const service = await sharedService();
   const faultOf = async (hashes: unknown) => {
     const { status, body } = await postJson(service, '/api/v1/verify/v1/raw', { token: 'AAAA', hashes });
     return status === 200

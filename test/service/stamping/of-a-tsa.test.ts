@@ -9,13 +9,13 @@ import { collectionOf, openDatabase } from '../../support/database.ts';
 import { isLong } from '../../support/depth.ts';
 import { opensslVerify } from '../../support/openssl-tsa.ts';
 import { postJson, randomHash, stampInternal, verifyById, verifyRaw } from '../../support/requests.ts';
-import { type Service, startPart, startService, testSettings } from '../../support/service.ts';
+import { type RunningService, sharedService, startPart, startService, testSettings } from '../../support/service.ts';
 import { postQuery } from '../../support/tsa-client.ts';
 import { FAULTY_CASES } from '../../support/tsa-faults.ts';
 import { ask, createTsaLab } from '../../support/tsa-lab.ts';
 import { providersSettings, startTsa } from '../../support/tsa-service.ts';
 
-const download = async (service: Service, tokenId: unknown, part: string) => {
+const download = async (service: RunningService, tokenId: unknown, part: string) => {
   const response = await service.fetch(`/api/v1/verify/v1/token/${tokenId}/${part}`);
   return { status: response.status, headers: response.headers, body: Buffer.from(await response.arrayBuffer()) };
 };
@@ -158,7 +158,7 @@ describe('a stamp of a real TSA', () => {
   });
 
   test('of the mock provider is no RFC 3161 token: 404 with a sentence, never qualified (47)', async () => {
-    const service = await startService();
+    const service = await sharedService();
     const { body } = await stampInternal(service, { hash: randomHash() });
     for (const part of ['tsr', 'tsq', 'token', 'evidence']) {
       const answer = await download(service, body.token_id, part);

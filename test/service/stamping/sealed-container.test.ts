@@ -5,7 +5,7 @@ import { type BundleLab, startBundleLab, unzip } from '../../support/bundle-lab.
 import { folderWith } from '../../support/cli-in-process.ts';
 import { headersOf } from '../../support/containers.ts';
 import { stampAgent } from '../../support/requests.ts';
-import { startService } from '../../support/service.ts';
+import { sharedService } from '../../support/service.ts';
 
 const ends: (() => void | Promise<void>)[] = [];
 let lab: BundleLab;
@@ -46,7 +46,7 @@ test('S11: who may not fetch the content gets no container either', async () => 
 });
 
 test('S11: a stamp of the mock provider has no token to pack', async () => {
-  const service = await startService();
+  const service = await sharedService();
   const { body } = await stampAgent(service, 'sealed', { content_b64: 'aGVsbG8=' });
   const response = await service.fetch(`${body.sealed_storage_url}/container`);
   expect([response.status, await response.text()]).toEqual([404, expect.stringContaining('mock provider')]);

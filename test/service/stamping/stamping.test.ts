@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   eventually,
   getJson,
@@ -10,13 +10,9 @@ import {
   verifyById,
   verifyRaw,
 } from '../../support/requests.ts';
-import { type Service, startService } from '../../support/service.ts';
+import { sharedService } from '../../support/service.ts';
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService({ keep: true });
-});
-afterAll(() => service.stop());
+const service = await sharedService();
 
 const uuidV7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { collectionOf, openDatabase } from '../../support/database.ts';
 import { getJson, sha256, verifyById } from '../../support/requests.ts';
-import { type Service, startService } from '../../support/service.ts';
+import { sharedService } from '../../support/service.ts';
 import { completeWorkflow, readPage, redactWorkflow, type StartedWorkflow, stampOutput, startWorkflow } from '../../support/workflows.ts';
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService({ keep: true, settings: { RATE_WORKFLOW_START_PER_HOUR: '0' } });
-});
-afterAll(() => service.stop());
+const service = await sharedService();
 
 const person = { user_email: 'erika@example.com', agent_id: 'agent of Erika' };
 

@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { ConsistencyProofShown, InclusionProofShown } from '../../../src/shared/contract/workflow-proof.ts';
 import { verifyConsistency, verifyInclusion } from '../../../src/shared/domain/proofs.ts';
 import { collectionOf, openDatabase } from '../../support/database.ts';
 import { getJson, randomHash, sha256, verifyRaw } from '../../support/requests.ts';
-import { type Service, startService } from '../../support/service.ts';
+import { sharedService } from '../../support/service.ts';
 import { completeWorkflow, type StartedWorkflow, stampOutput, startWorkflow } from '../../support/workflows.ts';
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService({ keep: true, settings: { RATE_WORKFLOW_START_PER_HOUR: '0' } });
-});
-afterAll(() => service.stop());
+const service = await sharedService();
 
 const bytes = (text: string) => Buffer.from(text, 'hex');
 const hashOf = (number: number) => sha256(`output ${number}`);
