@@ -7,6 +7,7 @@ import { type Bundle, type BundleLab, runScript, startBundleLab, withSums, zippe
 import { manipulations } from '../support/bundle-manipulations.ts';
 import { folderWith } from '../support/cli-in-process.ts';
 import { jsonLines } from '../support/command.ts';
+import { tries } from '../support/depth.ts';
 import { type AskPage, openVerifyPage } from '../support/page-verdict.ts';
 import { revocationLists } from '../support/tsa-faults-chain.ts';
 import { createTsaLab, DAY_MS, LAB_NOW_MS } from '../support/tsa-lab.ts';
@@ -41,14 +42,22 @@ afterAll(async () => {
   for (const end of ends.reverse()) await end();
 });
 
-/** What each of them says to a reader who trusts this root alone. */
+/** What the command says to a reader who trusts this root alone. */
+async function judgedByCommand(zip: Buffer, rootPem: string) {
+  const { run } = folderWith([verify], { 'bundle.zip': zip, 'root.pem': rootPem });
+  const [command] = jsonLines(await run(['verify', '--json', '--ca', 'root.pem', 'bundle.zip']));
+  return command!;
+}
+
+/** What all three say to a reader who trusts this root alone. */
 async function judged(bundle: Bundle, rootPem = lab.tsa.pki.rootPem) {
   const script = await runScript(new Map([...bundle, ['../root.pem', Buffer.from(rootPem)]]), ['--ca', 'root.pem']);
   const zip = await zipped(bundle);
-  const { run } = folderWith([verify], { 'bundle.zip': zip, 'root.pem': rootPem });
-  const [command] = jsonLines(await run(['verify', '--json', '--ca', 'root.pem', 'bundle.zip']));
-  return { script, command: command!, page: await askPage(lab.service.url, zip) };
+  return { script, command: await judgedByCommand(zip, rootPem), page: await askPage(lab.service.url, zip) };
 }
+
+/** `npm test` shows every third row to all three judges. The command, which costs least, judges each. */
+const shownToAll = <Row>(rows: readonly Row[]) => rows.filter((_, index) => index % tries(1, 3) === 0);
 
 describe('W22: a good bundle holds', () => {
   test.each([0, 1, 7, 130])('of %i outputs', async (count) => {
@@ -69,18 +78,35 @@ describe('W22: a good bundle holds', () => {
 });
 
 describe('W22: nobody is fooled', () => {
-  test.each(manipulations)('where %s', async (_what, reason, says, bend) => {
+  test('the command finds each manipulation', async () => {
+    for (const [what, reason, , bend] of manipulations) {
+      const command = await judgedByCommand(await zipped(bend(good, other)), lab.tsa.pki.rootPem);
+      expect(command, what).toMatchObject({ verdict: 'not_valid', reason: expect.stringMatching(new RegExp(`^${reason}`)) });
+    }
+  });
+
+  test.each(shownToAll(manipulations))('where %s', async (_what, _reason, says, bend) => {
     const { script, command, page } = await judged(bend(good, other));
-    expect(command).toMatchObject({ verdict: 'not_valid', reason: expect.stringMatching(new RegExp(`^${reason}`)) });
+    expect(command.verdict).toBe('not_valid');
     expect(script).toMatchObject({ code: 1, output: expect.stringMatching(says) });
     expect(script.output).toMatch(/^[ -~\n]*DOES NOT HOLD: [ -~]*\n$/);
     expect(page.verdict).toBe('not_valid');
   });
 
-  test.each(sealForgeries)('by a signer: $name', async (forgery) => {
-    const maker = forgery.code === 'certificate_revoked' ? revokedLab : tsaLab;
+  const makerOf = (code: string) => (code === 'certificate_revoked' ? revokedLab : tsaLab);
+
+  test('the command finds each forgery', async () => {
+    for (const forgery of sealForgeries) {
+      const maker = makerOf(forgery.code);
+      const { reason } = await judgedByCommand(await zipped(resealed(good, maker, forgery)), maker.pki.rootPem);
+      expect(reason, forgery.name).toMatch(new RegExp(`^${forgery.code}`));
+    }
+  });
+
+  test.each(shownToAll(sealForgeries))('by a signer: $name', async (forgery) => {
+    const maker = makerOf(forgery.code);
     const { script, command, page } = await judged(resealed(good, maker, forgery), maker.pki.rootPem);
-    expect(command.reason).toMatch(new RegExp(`^${forgery.code}`));
+    expect(command.verdict).toBe('not_valid');
     expect(script).toMatchObject({ code: 1, output: expect.stringMatching(/^[ -~\n]*\nDOES NOT HOLD: [ -~]*\n$/) });
     expect(page).toMatchObject({ verdict: 'not_valid', text: expect.stringContaining(forgery.code) });
   });
