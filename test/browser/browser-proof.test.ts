@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { axeFindings } from '../support/axe.ts';
 import { evidenceFor } from '../support/page-record.ts';
 import { contentOf, sha256Of, workflowSamples } from '../support/page-samples.ts';
-import { useSamplePages } from '../support/sample-pages.ts';
+import { samplePages } from '../support/sample-pages.ts';
 
-const pages = useSamplePages();
+const pages = await samplePages();
 const { visit } = pages;
 
 const { qualified, long } = workflowSamples;

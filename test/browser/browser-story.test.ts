@@ -1,6 +1,6 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { axeFindings } from '../support/axe.ts';
-import { launchChromium } from '../support/chromium.ts';
+import { openPage } from '../support/chromium.ts';
 import { mimetype, zipOf } from '../support/containers.ts';
 import { startMailServer } from '../support/mail.ts';
 import { sha256 } from '../support/requests.ts';
@@ -14,9 +14,7 @@ test('start, open the link of the mail, stamp, complete, look at the page, drop 
   const service = await startService({
     settings: { ...providersSettings([{ tsa, qualified: true }]), SMTP_URL: mail.url, MAIL_FROM: 'qstamp <no-reply@qstamp.example>' },
   });
-  const browser = await launchChromium();
-  onTestFinished(() => browser.close());
-  const page = await browser.newPage();
+  const page = await openPage();
   const complaints: string[] = [];
   page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
   page.on('request', (request) => !request.url().startsWith(service.url) && complaints.push(`foreign request ${request.url()}`));

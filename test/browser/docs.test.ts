@@ -1,12 +1,10 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { axeFindings } from '../support/axe.ts';
-import { launchChromium } from '../support/chromium.ts';
+import { openPage } from '../support/chromium.ts';
 import { serviceToken, startService } from '../support/service.ts';
 
 test('/docs: a person tries an operation under the strict policy of all pages, and axe finds nothing', async () => {
-  const [service, browser] = await Promise.all([startService(), launchChromium()]);
-  onTestFinished(() => browser.close());
-  const page = await browser.newPage();
+  const [service, page] = await Promise.all([startService(), openPage()]);
   const complaints: string[] = [];
   page.on('console', (message) => complaints.push(message.text()));
   page.on('pageerror', (error) => complaints.push(error.message));

@@ -1,8 +1,8 @@
 import Fastify from 'fastify';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { registerViews } from '../../src/api/server/views.ts';
-import { launchChromium } from '../support/chromium.ts';
+import { openPage } from '../support/chromium.ts';
 import { startSample } from '../support/page-samples.ts';
 import { mainText } from '../support/page-text.ts';
 import { sha256, stampAgent } from '../support/requests.ts';
@@ -33,12 +33,6 @@ const record = (token: unknown) => ({
   mimeType: 'application/json',
   buffer: Buffer.from(JSON.stringify({ stamp: { token } })),
 });
-
-let browser: Browser;
-beforeAll(async () => {
-  browser = await launchChromium();
-}, 60_000);
-afterAll(() => browser.close());
 
 async function stampOf(service: Service) {
   const { body } = await stampAgent(service, 'basic', { hash: sha256(content) });
@@ -114,8 +108,7 @@ describe('V9: a mock stamp is a test stamp on every page: in the tone of a warni
   ];
 
   it.each(looks)('%s', async (_name, path, use) => {
-    const page = await browser.newPage();
-    onTestFinished(() => page.close());
+    const page = await openPage();
     await page.goto(service.url + path());
     await use(page);
     expect(await inTheToneOfSuccess(page)).toEqual([]);
@@ -128,8 +121,7 @@ describe('V9: a mock stamp is a test stamp on every page: in the tone of a warni
 
   it('a stamp of a TSA has the tone of what is proved, and so has a workflow; what is not qualified is told on top', async () => {
     const real = await startService({ settings: providersSettings([{ tsa: await startTsa() }]) });
-    const page = await browser.newPage();
-    onTestFinished(() => page.close());
+    const page = await openPage();
     await page.goto(real.url + (await stampOf(real)).path);
     await dropFile(page);
     expect(await inTheToneOfSuccess(page)).not.toEqual([]);

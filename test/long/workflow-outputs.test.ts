@@ -4,7 +4,7 @@ import { createTreeHeadBuilder } from '../../src/shared/domain/proofs.ts';
 import { hexOf } from '../../src/shared/proof/octets.js';
 import { loadConfig } from '../../src/shared/runtime/config.ts';
 import { openStore } from '../../src/shared/store/store.ts';
-import { launchChromium } from '../support/chromium.ts';
+import { openPage } from '../support/chromium.ts';
 import { eventually, getJson, sha256 } from '../support/requests.ts';
 import { startProcesses } from '../support/service.ts';
 import { completeWorkflow, startWorkflow } from '../support/workflows.ts';
@@ -62,9 +62,7 @@ test('W9: 100 000 outputs complete in bounded memory, and their page is shown in
   expect([status, body.sequence_number, body.tree_size, body.root_hash]).toEqual([200, 77_777, total, rootOf(hashes)]);
 
   // W14: the browser recomputes them all when it is told to, and answers its reader meanwhile.
-  const browser = await launchChromium();
-  onTestFinished(() => browser.close());
-  const page = await browser.newPage();
+  const page = await openPage();
   await page.goto(`${service.url}/workflow/${workflow.id}`);
   await page.click('text=Recompute all 100,000 outputs');
   await page.getByText(/^Recomputing: \d/).waitFor();

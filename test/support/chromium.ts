@@ -1,6 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { type Browser, chromium } from 'playwright-core';
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { onTestFinished } from 'vitest';
 
 function findOnPath(names: readonly string[]): string {
   const candidates = names.flatMap((name) => (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, name)));
@@ -17,7 +18,7 @@ function findOnPath(names: readonly string[]): string {
 }
 
 /** The machine's own Chromium, quiet: it looks nothing up by itself. */
-export const launchChromium = (): Promise<Browser> =>
+const launchChromium = (): Promise<Browser> =>
   chromium.launch({
     executablePath: findOnPath(['chromium', 'chromium-browser', 'google-chrome']),
     args: [
@@ -30,3 +31,18 @@ export const launchChromium = (): Promise<Browser> =>
       '--disable-sync',
     ],
   });
+
+let running: Promise<Browser> | undefined;
+
+/** A profile of its own in the one Chromium of this test process, which runs until the process ends. */
+export async function openProfile(options: BrowserContextOptions = {}): Promise<BrowserContext> {
+  running ??= launchChromium();
+  return (await running).newContext(options);
+}
+
+/** An empty page in a profile of its own, which is closed when the test ends. */
+export async function openPage(): Promise<Page> {
+  const profile = await openProfile();
+  onTestFinished(() => profile.close());
+  return profile.newPage();
+}

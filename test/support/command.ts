@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
 import { type Outcome, runToEnd } from '../../scripts/stack/run.ts';
+import type { OperatorCommand } from '../../src/operator/operator-command.ts';
 import { inherited } from './environment.ts';
 import { serviceToken } from './service.ts';
 
@@ -21,6 +22,18 @@ export async function runCommand(args: readonly string[], { cwd, env = {}, onSta
   const command = [join(checkoutDir, 'bin/qstamp.mjs'), ...args];
   const { code, stdout, stderr } = await runToEnd(process.execPath, command, { cwd, env: { ...inherited, ...env }, onStart });
   return { code, stdout, stderr };
+}
+
+/** Runs a command for operators in the process of the test, which costs less. */
+export async function runOperator(
+  run: (command: OperatorCommand) => Promise<number>,
+  args: readonly string[],
+  environment: OperatorCommand['environment'],
+): Promise<CommandOutcome> {
+  const printed = { stdout: '', stderr: '' };
+  const sink = (name: keyof typeof printed) => ({ write: (text: string) => (printed[name] += text) });
+  const code = await run({ args, environment, stdout: sink('stdout'), stderr: sink('stderr') });
+  return { code, ...printed };
 }
 
 /** The results of a command with `--json`. */

@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { launchChromium } from './chromium.ts';
+import { openProfile } from './chromium.ts';
 
 const verdicts = { proved: 'valid', refused: 'not_valid', not_proved: 'not_proved' } as const;
 
@@ -13,9 +13,9 @@ export interface PageVerdict {
 export type AskPage = (serviceUrl: string, zip: Buffer, files?: Readonly<Record<string, string>>) => Promise<PageVerdict>;
 
 export async function openVerifyPage(onEnd: (close: () => Promise<void>) => void): Promise<AskPage> {
-  const browser = await launchChromium();
-  onEnd(() => browser.close());
-  const page: Page = await browser.newPage();
+  const profile = await openProfile();
+  onEnd(() => profile.close());
+  const page: Page = await profile.newPage();
   return async (serviceUrl, zip, files = {}) => {
     await page.goto(`${serviceUrl}/verify`);
     const given = Object.entries({ 'bundle.zip': zip, ...files });

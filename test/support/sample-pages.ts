@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, beforeAll } from 'vitest';
-import { launchChromium } from './chromium.ts';
+import { openProfile } from './chromium.ts';
 import { createPageServer } from './page-server.ts';
 
 export interface SamplePages {
@@ -15,33 +14,14 @@ export interface SamplePages {
   ): Promise<{ result: T; complaints: string[]; requests: string[] }>;
 }
 
-/** The sample pages in Chromium, for all tests of a file. */
-export function useSamplePages(): SamplePages {
-  let opened: Awaited<ReturnType<typeof open>>;
-  beforeAll(async () => {
-    opened = await open();
-  }, 60_000);
-  afterAll(() => opened?.close());
-  return {
-    get app() {
-      return opened.app;
-    },
-    get url() {
-      return opened.url;
-    },
-    visit: (...visited) => opened.visit(...visited),
-  };
-}
-
-async function open(): Promise<SamplePages & { close(): Promise<void> }> {
+async function open(): Promise<SamplePages> {
   const app = await createPageServer();
   const url = await app.listen({ port: 0, host: '127.0.0.1' });
-  const browser = await launchChromium();
   // A page that goes on to another address keeps its renderer, whose start is most of what a new one costs.
   const idle = new Map<string, Page>();
   const takePage = async (options: BrowserContextOptions): Promise<Page> => {
     const key = JSON.stringify(options);
-    const page = idle.get(key) ?? (await (await browser.newContext(options)).newPage());
+    const page = idle.get(key) ?? (await (await openProfile(options)).newPage());
     idle.delete(key);
     return page;
   };
@@ -68,9 +48,13 @@ async function open(): Promise<SamplePages & { close(): Promise<void> }> {
       await giveBack(page, options);
       return { result, complaints, requests };
     },
-    close: async () => {
-      await browser.close();
-      await app.close();
-    },
   };
 }
+
+let opened: Promise<SamplePages> | undefined;
+
+/** The sample pages in Chromium, once for all tests of this process. */
+export const samplePages = (): Promise<SamplePages> => {
+  opened ??= open();
+  return opened;
+};

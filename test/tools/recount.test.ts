@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import { recount as recountCommand } from '../../src/operator/recount.ts';
 import type { PeriodDocument } from '../../src/shared/store/period-counts.ts';
-import { runCommand, temporaryFolder } from '../support/command.ts';
+import { runOperator } from '../support/command.ts';
 import { openDatabase } from '../support/database.ts';
 import { eventually, randomHash, stampAgent, stampInternal } from '../support/requests.ts';
 import { startService } from '../support/service.ts';
@@ -11,8 +12,7 @@ const timeOf = (timeMs: number) => `${new Date(timeMs).toISOString().slice(0, 16
 /** The hours until now, also where one of them begins while the test runs. */
 const lastHours = () => [timeOf(Date.now() - 2 * hourMs), timeOf(Date.now() + hourMs)];
 
-const recount = (args: readonly string[], env: Record<string, string> = {}) =>
-  runCommand(['recount', ...args], { cwd: temporaryFolder(), env });
+const recount = (args: readonly string[], env: Record<string, string>) => runOperator(recountCommand, args, env);
 
 test('what a killed process did not count, or counted twice, is made right from the stamps; failures and latencies stay', async () => {
   const service = await startService();

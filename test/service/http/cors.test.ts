@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { launchChromium } from '../../support/chromium.ts';
+import { openPage } from '../../support/chromium.ts';
 import { internalHeaders, randomHash, stampInternal } from '../../support/requests.ts';
 import { type Service, startService } from '../../support/service.ts';
 
@@ -55,33 +55,28 @@ test('E13: pages of ours are nobody else’s, and an OPTIONS that is no prefligh
 
 test('E13: a browser on another origin verifies a stamp, and reads no product’s list', async () => {
   const { body } = await stampInternal(service, { hash: randomHash() });
-  const browser = await launchChromium();
-  try {
-    const page = await browser.newPage();
-    const other = createServer((_request, response) => void response.setHeader('content-type', 'text/html').end('a page')).listen(
-      0,
-      '127.0.0.1',
+  const page = await openPage();
+  const other = createServer((_request, response) => void response.setHeader('content-type', 'text/html').end('a page')).listen(
+    0,
+    '127.0.0.1',
+  );
+  onTestFinished(() => void other.close());
+  await once(other, 'listening');
+  await page.goto(`http://127.0.0.1:${(other.address() as AddressInfo).port}/`);
+  const ask = (path: string, init: object) =>
+    page.evaluate(
+      ([address, options]) =>
+        fetch(address as string, options as RequestInit).then(
+          (answer) => answer.json(),
+          () => 'refused by the browser',
+        ),
+      [`${service.url}${path}`, init] as const,
     );
-    onTestFinished(() => void other.close());
-    await once(other, 'listening');
-    await page.goto(`http://127.0.0.1:${(other.address() as AddressInfo).port}/`);
-    const ask = (path: string, init: object) =>
-      page.evaluate(
-        ([address, options]) =>
-          fetch(address as string, options as RequestInit).then(
-            (answer) => answer.json(),
-            () => 'refused by the browser',
-          ),
-        [`${service.url}${path}`, init] as const,
-      );
-    const verified = await ask('/api/v1/verify/v1/raw', {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ token: body.token }),
-    });
-    expect(verified).toMatchObject({ valid: true, token_id: body.token_id });
-    expect(await ask('/api/v1/internal/v1/stamps', { headers: internalHeaders })).toBe('refused by the browser');
-  } finally {
-    await browser.close();
-  }
+  const verified = await ask('/api/v1/verify/v1/raw', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ token: body.token }),
+  });
+  expect(verified).toMatchObject({ valid: true, token_id: body.token_id });
+  expect(await ask('/api/v1/internal/v1/stamps', { headers: internalHeaders })).toBe('refused by the browser');
 });

@@ -1,10 +1,11 @@
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { jobs as jobsCommand } from '../../../src/operator/jobs.ts';
 import { keyPrefix } from '../../../src/shared/queue/connection.ts';
 import { jobOptionsOf } from '../../../src/shared/queue/open-queue.ts';
 import { type StampItem, stampQueueName } from '../../../src/shared/queue/stamp-job.ts';
-import { jsonLines, runCommand, temporaryFolder } from '../../support/command.ts';
+import { jsonLines, runOperator } from '../../support/command.ts';
 import { scrape, seriesValue } from '../../support/metrics.ts';
 import { eventually, getJson, verifyById } from '../../support/requests.ts';
 import { type Service, startService } from '../../support/service.ts';
@@ -37,10 +38,7 @@ async function addJob(items: readonly StampItem[]): Promise<string> {
   return id;
 }
 
-const jobs = (...args: readonly string[]) => {
-  const { REDIS_URL = '', MONGODB_URL = '' } = service.settings;
-  return runCommand(['jobs', ...args], { cwd: temporaryFolder(), env: { REDIS_URL, MONGODB_URL } });
-};
+const jobs = (...args: readonly string[]) => runOperator(jobsCommand, args, service.settings);
 const listed = async () => jsonLines(await jobs('failed', '--json'));
 
 const reasonOf = async ({ tokenId }: StampItem) => (await verifyById(service, tokenId)).body.reason;

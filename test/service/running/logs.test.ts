@@ -13,7 +13,7 @@ import {
   verifyRaw,
 } from '../../support/requests.ts';
 import { startPrivateMongo, startPrivateRedis } from '../../support/servers.ts';
-import { type Service, serviceToken, startProcesses } from '../../support/service.ts';
+import { type Service, serviceToken, startProcesses, startService } from '../../support/service.ts';
 import { completeWorkflow, openLink, redactWorkflow, stampOutput, startWorkflow } from '../../support/workflows.ts';
 
 const outputOf = (service: Service): string => [service, ...service.workers].map((process) => process.output()).join('');
@@ -132,7 +132,7 @@ test('a whole run at level trace, with servers that fail: no secret is in the lo
 }, 120_000);
 
 test('the id of a request is in the log of the API and in that of the worker', async () => {
-  const service = await startProcesses();
+  const service = await startService();
   await stampInternal(service, { hash: randomHash() }, { 'x-request-id': 'follow-me-through' });
   for (const process of [service, ...service.workers]) {
     await eventually(async () => process.output().includes('follow-me-through'));

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { contentOf, sha256Of, workflowSamples } from '../../support/page-samples.ts';
-import { createPageServer } from '../../support/page-server.ts';
-import { mainText, plainText } from '../../support/page-text.ts';
-import { useSamplePages } from '../../support/sample-pages.ts';
+import { contentOf, sha256Of, workflowSamples } from '../support/page-samples.ts';
+import { createPageServer } from '../support/page-server.ts';
+import { mainText, plainText } from '../support/page-text.ts';
+import { samplePages } from '../support/sample-pages.ts';
 
-const pages = useSamplePages();
+const pages = await samplePages();
 const { visit } = pages;
 
 const { workflowId } = workflowSamples.long;

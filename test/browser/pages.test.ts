@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { axeFindings } from '../../support/axe.ts';
-import { isLong } from '../../support/depth.ts';
-import { samplePaths } from '../../support/page-server.ts';
-import { mainText } from '../../support/page-text.ts';
-import { useSamplePages } from '../../support/sample-pages.ts';
+import { axeFindings } from '../support/axe.ts';
+import { isLong } from '../support/depth.ts';
+import { samplePaths } from '../support/page-server.ts';
+import { mainText } from '../support/page-text.ts';
+import { samplePages } from '../support/sample-pages.ts';
 
-const pages = useSamplePages();
+const pages = await samplePages();
 const { visit } = pages;
 
 const phone = { viewport: { width: 390, height: 844 } };

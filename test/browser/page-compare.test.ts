@@ -1,11 +1,11 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { briefing, contentOf, sha256Of, workflowSamples } from '../../support/page-samples.ts';
-import { createPageServer } from '../../support/page-server.ts';
-import { mainText } from '../../support/page-text.ts';
-import { useSamplePages } from '../../support/sample-pages.ts';
+import { briefing, contentOf, sha256Of, workflowSamples } from '../support/page-samples.ts';
+import { createPageServer } from '../support/page-server.ts';
+import { mainText } from '../support/page-text.ts';
+import { samplePages } from '../support/sample-pages.ts';
 
-const pages = useSamplePages();
+const pages = await samplePages();
 const { visit } = pages;
 
 const { workflowId } = workflowSamples.long;

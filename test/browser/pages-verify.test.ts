@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { file as inContainer, mimetype, zipOf } from '../../support/containers.ts';
-import { eventually } from '../../support/eventually.ts';
-import { contentOf, sha256Of } from '../../support/page-samples.ts';
-import { mainText, plainText } from '../../support/page-text.ts';
-import { useSamplePages } from '../../support/sample-pages.ts';
+import { file as inContainer, mimetype, zipOf } from '../support/containers.ts';
+import { eventually } from '../support/eventually.ts';
+import { contentOf, sha256Of } from '../support/page-samples.ts';
+import { mainText, plainText } from '../support/page-text.ts';
+import { samplePages } from '../support/sample-pages.ts';
 
-const pages = useSamplePages();
+const pages = await samplePages();
 const { visit } = pages;
 
 const file = (name: string, content: Buffer | string) => ({ name, mimeType: 'application/octet-stream', buffer: Buffer.from(content) });
