@@ -32,7 +32,7 @@ const unasked = {
 const operational: StatusFigures = {
   status: {
     status: 'operational',
-    version: '0.2.0',
+    version: '0.3.0',
     time: '2026-11-21T11:46:07Z',
     uptime_seconds: 273_911,
     provider: mock,
@@ -86,7 +86,7 @@ export const statusSamples = {
 } satisfies Record<string, StatusFigures>;
 
 export const startSample: PageModels['start'] = {
-  version: '0.2.0',
+  version: '0.3.0',
   baseUrl: 'https://stamps.example',
   provider: mock,
 };

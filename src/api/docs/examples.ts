@@ -96,12 +96,12 @@ const bySchema: Readonly<Record<string, unknown>> = {
       latency_ms_p95: 11,
     },
   ],
-  Health: { status: 'ok', version: '0.2.0', checks: { redis: 'ok', mongodb: 'ok', provider: 'ok', mail: 'ok' } },
+  Health: { status: 'ok', version: '0.3.0', checks: { redis: 'ok', mongodb: 'ok', provider: 'ok', mail: 'ok' } },
   Liveness: { status: 'ok' },
   Readiness: { status: 'ready', checks: { redis: 'ok', mongodb: 'ok' } },
   Status: {
     status: 'operational',
-    version: '0.2.0',
+    version: '0.3.0',
     time: issuedAt,
     uptime_seconds: 86_400,
     provider,
@@ -112,7 +112,7 @@ const bySchema: Readonly<Record<string, unknown>> = {
     counters: { last_24h: day, lifetime: { ...day, stamps: 98_213, verifications: 190_114 } },
   },
   Pricing: {
-    version: '0.2.0',
+    version: '0.3.0',
     currency: 'EUR',
     payment_required: false,
     payment_header: 'x-payment-transaction',

@@ -34,7 +34,7 @@ describe('GET /api/v1/status (decisions, Public JSON)', () => {
     const counters = { stamps: 0, failed: 0, verifications: 0, workflows_started: 0, workflows_completed: 0, evidence_renewed: 0 };
     expect(status).toEqual({
       status: 'operational',
-      version: '0.2.0',
+      version: '0.3.0',
       time: expect.stringMatching(/Z$/),
       uptime_seconds: expect.any(Number),
       provider,
@@ -186,7 +186,7 @@ describe('GET /api/v1/agent/pricing (decisions, Public JSON)', () => {
       max_content_bytes,
     });
     expect(body).toEqual({
-      version: '0.2.0',
+      version: '0.3.0',
       currency: 'EUR',
       payment_required: false,
       payment_header: 'x-payment-transaction',
