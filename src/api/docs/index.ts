@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { openApiDocument } from '../../shared/contract/openapi.ts';
-import { version } from '../../shared/contract/version.ts';
+import { interfaceVersion } from '../../shared/contract/version.ts';
 import { entityTagOf, isFresh } from '../server/entity-tag.ts';
 import { json, type OperationContract, page } from '../server/operation.ts';
 import type { DocsPage } from './docs-model.ts';
@@ -32,7 +32,7 @@ export function registerDocs(app: FastifyInstance): void {
 
   let described: ApiDocument | undefined;
   const document = () => {
-    described ??= describeApi(routes, { version });
+    described ??= describeApi(routes, { version: interfaceVersion });
     return described;
   };
   let served: { body: string; etag: string } | undefined;

@@ -1,4 +1,7 @@
 import packageJson from '../../../package.json' with { type: 'json' };
 
-/** The version of the interface and of the service. */
+/** The version of the interface, as `info.version` of the OpenAPI document says. */
+export const interfaceVersion = '0.2.0';
+
+/** The version of the service. */
 export const version: string = packageJson.version;
