@@ -1,16 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { openPage } from '../support/chromium.ts';
-import { type InstalledClient, installClient } from '../support/client-package.ts';
+import { installedClient } from '../support/client-package.ts';
 import { sha256 } from '../support/requests.ts';
 import { sharedService } from '../support/service.ts';
 
-let installed: InstalledClient;
-beforeAll(async () => {
-  installed = await installClient();
-});
-afterAll(() => installed?.dispose());
+const installed = await installedClient();
 
 /** What a bundler does, or a page without one. */
 const importMap = JSON.stringify({

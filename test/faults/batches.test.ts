@@ -4,7 +4,7 @@ import { collectionOf, openDatabase } from '../support/database.ts';
 import { tries } from '../support/depth.ts';
 import { eventually, expectStamped, type JsonAnswer, listStampIds, randomHash, stampInternal, verifyById } from '../support/requests.ts';
 import { freshDatabase, startPrivateMongo } from '../support/servers.ts';
-import { addWorkerProcess, type Service, startProcesses, startService } from '../support/service.ts';
+import { addWorkerProcess, type Service, startService } from '../support/service.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
 
 const stampMany = (service: Service, count: number): Promise<JsonAnswer[]> =>
@@ -27,19 +27,20 @@ async function expectEachOnce(service: Service, answers: readonly JsonAnswer[]):
 test('S7, S14: workers killed between the answer of the TSA and the write lose no stamp and make none twice', async () => {
   const tsa = await startTsa();
   const settings = providersSettings([{ tsa, aggregate: { max_leaves: 12 }, timeout_ms: 3_000 }]);
-  const service = await startProcesses({ workers: 2, settings: { ...settings, STAMP_WAIT_MS: '20000' } });
+  const service = await startService({ workers: 0, settings: { ...settings, STAMP_WAIT_MS: '20000' } });
+  const mortals = await Promise.all([addWorkerProcess(service), addWorkerProcess(service)]);
   const answers: JsonAnswer[] = [];
   let isDone = false;
   const clients = Array.from({ length: 16 }, async () => {
     for (let request = 0; request < tries(15, 3) || !isDone; request += 1)
       answers.push(await stampInternal(service, { hash: randomHash() }));
   });
-  for (const worker of [...service.workers]) {
+  for (const worker of mortals) {
     // Asked, and so about to be answered: whatever the worker does next is cut off somewhere.
     const asked = tsa.server.received.length;
     await eventually(async () => tsa.server.received.length > asked, 20_000, 1);
     await worker.kill();
-    await addWorkerProcess(service);
+    await service.startWorker();
   }
   isDone = true;
   await Promise.all(clients);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { tries } from '../support/depth.ts';
 import { makeOwnKey, ownKeySettings } from '../support/own-key.ts';
 import { eventually, getJson, internalHeaders, verifyById, verifyRaw } from '../support/requests.ts';
-import { addWorkerProcess, type Service, startProcesses } from '../support/service.ts';
+import { addWorkerProcess, type Service, startService } from '../support/service.ts';
 import { type DoorReply, postToDoor, randomDigest, statusOf } from '../support/tsa-door.ts';
 import { ask } from '../support/tsa-lab.ts';
 
@@ -17,7 +17,8 @@ async function talliesOf(service: Service): Promise<{ stamps: number; failed: nu
 
 test('workers killed under the door: what was granted is stored, octet for octet, and what is waiting comes (T1, S7, E11)', async () => {
   const settings = { ...ownKeySettings(makeOwnKey()), RATE_TSA_PER_MINUTE: '0' };
-  const service = await startProcesses({ settings, workers: 2 });
+  const service = await startService({ settings, workers: 0 });
+  const [first, second] = await Promise.all([addWorkerProcess(service), addWorkerProcess(service)]);
   const answers: { digest: Buffer; reply: DoorReply }[] = [];
   const perClient = tries(20, 5);
   const total = 32 * perClient;
@@ -28,10 +29,10 @@ test('workers killed under the door: what was granted is stored, octet for octet
     }
   });
   await eventually(async () => answers.length > total * 0.2);
-  await service.workers[0]!.kill();
-  await addWorkerProcess(service);
+  await first.kill();
+  await service.startWorker();
   await eventually(async () => answers.length > total * 0.5);
-  await service.workers[1]!.kill();
+  await second.kill();
   await Promise.all(clients);
 
   const said = new Set(answers.map(({ reply }) => `${reply.status} ${statusOf(reply)}`));

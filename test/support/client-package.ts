@@ -47,3 +47,11 @@ export async function installClient(): Promise<InstalledClient> {
     throw error;
   }
 }
+
+let installed: Promise<InstalledClient> | undefined;
+
+/** The package, installed once for all tests of this process. `npm test` removes it with its other temporary files. */
+export function installedClient(): Promise<InstalledClient> {
+  installed ??= installClient();
+  return installed;
+}

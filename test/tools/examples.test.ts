@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { checkoutDir } from '../../scripts/stack/context.ts';
 import { runCommand as runProgram, runToEnd } from '../../scripts/stack/run.ts';
-import { dependency, type InstalledClient, installClient, offline } from '../support/client-package.ts';
+import { dependency, installedClient, offline } from '../support/client-package.ts';
 import { runCommand as runQstamp } from '../support/command.ts';
 import { inherited } from '../support/environment.ts';
 import { listStampIds, sha256 } from '../support/requests.ts';
@@ -15,7 +15,7 @@ import { providersSettings, startTsa } from '../support/tsa-service.ts';
 const closings: (() => unknown)[] = [];
 const onEnd = (close: () => unknown) => void closings.push(close);
 
-let installed: InstalledClient;
+const installed = await installedClient();
 let service: Service;
 let rootPem: string;
 /** The examples as somebody copied them beside the package. */
@@ -24,14 +24,13 @@ beforeAll(async () => {
   const tsa = await startTsa({ onEnd });
   rootPem = tsa.pki.rootPem;
   const settings = { ...providersSettings([{ tsa }], onEnd), RATE_WORKFLOW_START_PER_HOUR: '0' };
-  [installed, service] = await Promise.all([installClient(), startService({ keep: true, settings })]);
+  service = await startService({ keep: true, settings });
   folder = join(installed.folder, 'examples');
   cpSync(join(checkoutDir, 'examples'), folder, { recursive: true });
 });
 afterAll(async () => {
   await service?.stop();
   for (const close of closings.reverse()) await close();
-  installed?.dispose();
 });
 
 const project = (name: string): string => {

@@ -1,15 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { sendJson, startStub } from '../support/cli-in-process.ts';
-import { type InstalledClient, installClient } from '../support/client-package.ts';
+import { installedClient } from '../support/client-package.ts';
 
-let installed: InstalledClient;
-let client: Awaited<ReturnType<InstalledClient['load']>>;
-beforeAll(async () => {
-  installed = await installClient();
-  client = await installed.load();
-});
-afterAll(() => installed?.dispose());
+const client = await (await installedClient()).load();
 
 async function joined(pieces: AsyncIterable<Uint8Array>): Promise<string> {
   const all: Uint8Array[] = [];

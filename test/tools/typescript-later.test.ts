@@ -1,27 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { sendJson, startStub } from '../support/cli-in-process.ts';
-import { type InstalledClient, installClient } from '../support/client-package.ts';
+import { installedClient } from '../support/client-package.ts';
 import { recordedFetch } from '../support/recorded-fetch.ts';
 import { randomHash, sha256 } from '../support/requests.ts';
-import { type Service, serviceToken, startService } from '../support/service.ts';
+import { type RunningService, serviceToken, sharedService, startService } from '../support/service.ts';
 import { arrived, startReceiver, webhookSecret } from '../support/webhook-receiver.ts';
 
 const run = { user_email: 'client@example.com', agent_id: 'agent-7', briefing: 'Paint a bridge.' };
-let installed: InstalledClient;
-let client: Awaited<ReturnType<InstalledClient['load']>>;
-let service: Service;
-beforeAll(async () => {
-  const settings = { WEBHOOK_SECRET: webhookSecret, RATE_WORKFLOW_START_PER_HOUR: '0' };
-  [installed, service] = await Promise.all([installClient(), startService({ keep: true, settings })]);
-  client = await installed.load();
-});
-afterAll(async () => {
-  await service?.stop();
-  installed?.dispose();
-});
+const client = await (await installedClient()).load();
+const service = await sharedService({ settings: { WEBHOOK_SECRET: webhookSecret } });
 
 /** A client whose every request is held to /openapi.json. */
-const connect = (at: Service = service, options: { serviceToken?: string } = { serviceToken }) =>
+const connect = (at: RunningService = service, options: { serviceToken?: string } = { serviceToken }) =>
   new client.Qstamp({ url: at.url, fetch: recordedFetch(at.url).fetch, ...options });
 
 test('N1: who does not wait gets id and address at once, and waits for the stamp when he likes', async () => {

@@ -1,17 +1,11 @@
 import { createHmac } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { sendJson, startStub } from '../support/cli-in-process.ts';
-import { type InstalledClient, installClient } from '../support/client-package.ts';
+import { installedClient } from '../support/client-package.ts';
 import { eventually, listStampIds, randomHash, sha256 } from '../support/requests.ts';
 import { type Service, serviceToken, startService } from '../support/service.ts';
 
-let installed: InstalledClient;
-let client: Awaited<ReturnType<InstalledClient['load']>>;
-beforeAll(async () => {
-  installed = await installClient();
-  client = await installed.load();
-});
-afterAll(() => installed?.dispose());
+const client = await (await installedClient()).load();
 
 const stampOf = (hash: string) => ({ token_id: crypto.randomUUID(), content_sha256: hash, token: 'AA==' });
 const refusal = (code: string, more: object = {}) => ({ detail: 'A sentence.', code, request_id: 'request-1', ...more });

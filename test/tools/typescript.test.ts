@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
 import { runCommand } from '../../scripts/stack/run.ts';
-import { type InstalledClient, installClient } from '../support/client-package.ts';
+import { installedClient } from '../support/client-package.ts';
 import type { MailServer } from '../support/mail.ts';
 import { startMailedService } from '../support/mailed-service.ts';
 import { recordedFetch } from '../support/recorded-fetch.ts';
@@ -12,21 +12,15 @@ import { listStampIds, randomHash, sha256 } from '../support/requests.ts';
 import { type Service, serviceToken } from '../support/service.ts';
 import { openLink } from '../support/workflows.ts';
 
-type Package = Awaited<ReturnType<InstalledClient['load']>>;
-
-let installed: InstalledClient;
-let client: Package;
+const installed = await installedClient();
+const client = await installed.load();
 let service: Service;
 let mail: MailServer;
 let stop: () => Promise<void>;
 beforeAll(async () => {
-  [installed, { service, mail, stop }] = await Promise.all([installClient(), startMailedService()]);
-  client = await installed.load();
+  ({ service, mail, stop } = await startMailedService());
 });
-afterAll(async () => {
-  await stop?.();
-  installed?.dispose();
-});
+afterAll(() => stop?.());
 
 /** A client of the service whose every request is held to /openapi.json. */
 function connect(options: { serviceToken?: string } = {}) {

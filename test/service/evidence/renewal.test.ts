@@ -21,7 +21,7 @@ import {
 } from '../../support/renewal-lab.ts';
 import { eventually, getJson, sha256, stampAgent, verifyById, verifyRaw } from '../../support/requests.ts';
 import { freshRedisUrl } from '../../support/servers.ts';
-import { addWorkerProcess, type Service, startPart } from '../../support/service.ts';
+import { addWorker, addWorkerProcess, type Service, startPart } from '../../support/service.ts';
 import { providersSettings, startTsa } from '../../support/tsa-service.ts';
 import { completeWorkflow, stampOutput, startWorkflow } from '../../support/workflows.ts';
 
@@ -80,7 +80,7 @@ test('S14: a worker that is killed while it renews leaves nothing renewed twice,
   const killed = await addWorkerProcess(elsewhere);
   await eventually(async () => tsa.server.received.length > asked + 1, 20_000, 1);
   await killed.kill();
-  await addWorkerProcess(elsewhere);
+  await addWorker(elsewhere);
   const db = await openDatabase(service);
   const left = () => collectionOf(db, 'stamps').countDocuments({ 'evidence.renewals': { $exists: false } });
   await eventually(async () => (await left()) === 0, 30_000);
