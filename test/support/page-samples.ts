@@ -206,7 +206,7 @@ export const verifySamples = {
       details: {
         ...provedStamp.details!,
         certificatesEndedAt: '2030-01-01T00:00:00Z',
-        notChecked: ['whether a key was stolen after its certificate had ended at 2030-01-01T00:00:00Z: nobody watches it any more'],
+        notChecked: ['whether a key was stolen after its certificate expired at 2030-01-01T00:00:00Z: nobody reports that any more'],
         record: null,
       },
     }),

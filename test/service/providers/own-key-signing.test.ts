@@ -115,7 +115,7 @@ describe('a key of one’s own', () => {
     expect(await refusalOf(key, { url: 'https://tsa.example' })).toContain('(own-tsa): has an unknown member: "url"');
     expect(await refusalOf(key, { policy_oid: undefined })).toContain('(own-tsa).policy_oid: ');
     expect(await refusalOf(key, { type: 'hsm' })).toContain('(own-tsa).type: takes an entry whose type is "rfc3161" or "key"');
-    expect(await refusalOf(key, { clock: { ntp: [] } })).toContain('(own-tsa).clock.ntp: takes a time server at least');
+    expect(await refusalOf(key, { clock: { ntp: [] } })).toContain('(own-tsa).clock.ntp: takes at least one time server');
     expect(await refusalOf(key, { clock: 'sometimes' })).toContain('(own-tsa).clock: takes {"ntp": ');
     expect(await refusalOf(key, { clock: { ntp: ['a b'] } })).toContain('(own-tsa).clock');
   });
@@ -144,7 +144,7 @@ describe('a key of one’s own', () => {
   test('stamps in production only by a clock that is checked, unless it is asked for by name', async () => {
     const key = makeOwnKey();
     expect(await refusalOf(key, {}, 'production')).toMatch(
-      /\(own-tsa\)\.clock: got nothing; production takes .*"unchecked" when asked for by name$/,
+      /\(own-tsa\)\.clock: got nothing; production takes .*"unchecked" if set explicitly$/,
     );
     expect(await refusalOf(key, { clock: 'unchecked' }, 'production')).toBe('accepted');
     expect(await refusalOf(key, { clock: { ntp: ['127.0.0.1:9'] } }, 'production')).toBe('accepted');
