@@ -230,7 +230,7 @@ describe('/verify', () => {
   it('says plainly what it cannot read', async () => {
     await visit('/verify', {}, async (page) => {
       for (const [name, sentence] of [
-        ['cut.asics', 'is no ASiC-S container that can be judged: it is no zip file.'],
+        ['cut.asics', 'is no ASiC-S container that can be judged: it is not a zip file.'],
         [
           'many.asice',
           'is an ASiC-E container, for signatures and for several files, which this page does not read. DSS and digidoc4j do.',

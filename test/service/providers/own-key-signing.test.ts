@@ -84,11 +84,13 @@ describe('a key of one’s own', () => {
     const [key, other] = [makeOwnKey(), makeOwnKey()];
     copyFileSync(join(other.dir, 'tsa.key'), join(key.dir, 'other.key'));
     expect(await refusalOf(key, { key_file: 'other.key' })).toMatch(/\(own-tsa\)\.key_file: the key of ".*other\.key" does not belong/);
-    expect(await refusalOf(key, { key_file: 'tsa.pem' })).toMatch(/\(own-tsa\)\.key_file: ".*tsa\.pem" holds no private key in PEM$/);
+    expect(await refusalOf(key, { key_file: 'tsa.pem' })).toMatch(
+      /\(own-tsa\)\.key_file: ".*tsa\.pem" does not contain a private key in PEM$/,
+    );
     expect(await refusalOf(key, { key_file: 'gone' })).toMatch(/\(own-tsa\)\.key_file: ".*gone" cannot be read$/);
     expect(await refusalOf(key, { certificates_file: 'tsa.key' })).toMatch(/\(own-tsa\)\.certificates_file: "tsa\.key" cannot be used: /);
     copyFileSync(join(other.dir, 'root.pem'), join(key.dir, 'other.pem'));
-    expect(await refusalOf(key, { trust_anchors_file: 'other.pem' })).toMatch(/makes no valid time-stamps: /);
+    expect(await refusalOf(key, { trust_anchors_file: 'other.pem' })).toMatch(/does not make valid time-stamps: /);
   });
 
   test.each([
@@ -105,7 +107,7 @@ describe('a key of one’s own', () => {
     });
     const time = { wall: () => Date.now() + days * 86_400_000, steady: () => performance.now() };
     await expect(openKeyProvider(providers[0] as never, { log, time })).rejects.toThrow(
-      /certificates_file: .*makes no valid time-stamps: .*valid/,
+      /certificates_file: .*does not make valid time-stamps: .*valid/,
     );
   });
 

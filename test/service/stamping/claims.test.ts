@@ -169,9 +169,9 @@ describe('V10, V11: API, command and page say the same of', () => {
     const told = {
       valid: true,
       certificates_ended_at: iso(at(-10)),
-      not_checked: [expect.stringContaining('stolen after its certificate had ended')],
+      not_checked: [expect.stringContaining('stolen after its certificate expired')],
     };
-    expect(said).toMatchObject({ api: told, command: told, page: expect.stringContaining('stolen after its certificate had ended') });
+    expect(said).toMatchObject({ api: told, command: told, page: expect.stringContaining('stolen after its certificate expired') });
   });
 
   test('a certificate that was replaced later', async () => {
