@@ -8,10 +8,10 @@ export const REASONS = closedSet({
   // Inputs that are not yet known to be a token.
   unknown_token_id: { sentence: 'No stamp has this id.' },
   request_refused: { sentence: 'Every time-stamping authority refused the request, so there is no stamp.' },
-  stamp_failed: { sentence: 'The service could not make this stamp; its operator has to look at it.' },
+  stamp_failed: { sentence: 'The service could not make this stamp; its operator has to check why.' },
   not_base64: { sentence: 'The token is not base64.' },
   unknown_format: { sentence: 'The token is neither an RFC 3161 token nor one of this service.' },
-  record_mismatch: { sentence: 'The stored token says something else than the record it is stored in.' },
+  record_mismatch: { sentence: 'The stored token does not match its record.' },
   record_damaged: { sentence: 'The record of this stamp is damaged and holds no token.' },
 
   ...REFUSALS,
