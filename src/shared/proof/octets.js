@@ -27,7 +27,7 @@ export const isLowerSha256 = (text) => isSha256Hex(text) && text === text.toLowe
  * @throws {RangeError} for anything else: a silently shortened hash would prove something else
  */
 export function octetsOfSha256(hex) {
-  if (!isSha256Hex(hex)) throw new RangeError('a SHA-256 takes 64 hexadecimal characters');
+  if (!isSha256Hex(hex)) throw new RangeError('a SHA-256 has 64 hexadecimal characters');
   const octets = new Uint8Array(32);
   for (let i = 0; i < 32; i += 1) {
     octets[i] = /** @type {number} */ (halves[hex.charCodeAt(2 * i)]) * 16 + /** @type {number} */ (halves[hex.charCodeAt(2 * i + 1)]);
