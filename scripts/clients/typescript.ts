@@ -24,7 +24,7 @@ function declarationOf(name: string, schema: JsonSchema): string {
   return `export interface ${name} {\n${lines.join('\n')}\n}\n`;
 }
 
-/** The contract as types of TypeScript; the formatter has the last word about its lines. */
+/** The contract as TypeScript types; the formatter then formats the lines. */
 export function typescriptContract({ requests, answers, errorCodes, reasonCodes }: ClientContract): string {
   const union = (codes: readonly string[]) => codes.map((code) => `  | ${quoted(code)}`).join('\n');
   return [

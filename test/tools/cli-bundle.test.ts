@@ -139,7 +139,7 @@ describe('W22: qstamp verify BUNDLE.zip FILE..., where nobody listens', () => {
     const line = ['--ca', 'both.pem', '--crl', 'lists.pem', 'bundle.zip', 'a', 'b', 'brief'];
     const names = (common: string) => `CN=${common},O=qstamp development`;
     const unknown = (common: string) =>
-      `whether ${names(common)} was revoked: the list that bears the name of its issuer has no signature of its issuer that counts`;
+      `whether ${names(common)} was revoked: the list with the name of its issuer has no valid signature of the issuer`;
     const ofSecond = [unknown('Second TSA'), unknown('Time-Stamping CA')];
 
     const outcome = await run(['verify', '--json', ...line]);
