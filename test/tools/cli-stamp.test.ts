@@ -161,9 +161,9 @@ test.each([
     'It works!',
     '0',
     1,
-    'what answers at URL/api/v1/agent/v1/stamp/basic is not this service',
+    'the server at URL/api/v1/agent/v1/stamp/basic is not this service',
   ],
-  ['JSON of another service', 200, { status: 'ok' }, '0', 1, 'what answers at URL is not this service'],
+  ['JSON of another service', 200, { status: 'ok' }, '0', 1, 'the server at URL is not this service'],
   ['faults of another service', 500, { detail: ['no'] }, '0', 1, 'the service answered 500: the service gave no reason'],
   ['words that would command the terminal', 500, { detail: 'no\n\x1b[2Jb: stamped' }, '0', 1, 'the service answered 500: no [2Jb: stamped'],
 ])('%s is 4, and nothing is saved', async (_name, status, body, retryAfter, attempts, sentence) => {
