@@ -116,7 +116,7 @@ try {
   ]);
   const ratios = pairs.map((pair) => pair.ours.perSecond / pair.theirs.perSecond);
   const ratio = median(ratios);
-  console.log('CPU: of all processes, Redis, the database and whoever is idle too; the generator of the load not counted');
+  console.log('CPU: of all processes, including Redis, the database and idle ones, but without the load generator');
   console.log(`qstamp, which verifies and stores each: ${ratio.toFixed(2)} of sigstore's TSA, which does neither`);
   console.log(`in each round: ${ratios.map((one) => one.toFixed(2)).join(', ')}`);
   process.exitCode = ratio < 0.5 ? 1 : 0;

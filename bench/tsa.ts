@@ -154,7 +154,7 @@ await withStack(
     console.log('\nbytes a stamp in the database, with indexes and the share of its batch');
     for (const leaves of [1, 64, 4_096]) {
       const bytes = await bytesPerStamp(servers.mongoUrl, leaves);
-      console.log(`${leaves === 1 ? 'a token of its own' : `batches of ${leaves}`}: ${bytes.toFixed(0)}`);
+      console.log(`${leaves === 1 ? 'own token' : `batches of ${leaves}`}: ${bytes.toFixed(0)}`);
       if (leaves > 1) atMost(`bytes in batches of ${leaves}`, bytes, 1_024);
     }
     await tsa.stop();

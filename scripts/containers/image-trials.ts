@@ -9,7 +9,7 @@ const mostBytes = 250_000_000;
 const inside = ({ compose }: Deployment, script: string) => compose(['exec', '-T', 'api', 'node', '-e', script]);
 
 export const contents: Trial = {
-  title: 'the image holds what runs, and tells it',
+  title: 'the image contains only what it runs, and lists it',
   limitSeconds: 60,
   run: async (deployment) => {
     const { Size, Config } = await deployment.imageOf(composeImage('api'));

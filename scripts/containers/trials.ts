@@ -111,7 +111,7 @@ const killed = (service: string, count = 1): Trial => ({
     const made = await stampUnderLoad(deployment, stampsPerTrial, async () => {
       const began = Date.now();
       await deployment.crash(service);
-      await until(`${service} was started anew`, async () => {
+      await until(`${service} was restarted`, async () => {
         const now = await deployment.inspect(service);
         return (
           now.length === count && now.every(({ State }) => State.Running && before.every((old) => old.State.StartedAt !== State.StartedAt))

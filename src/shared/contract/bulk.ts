@@ -31,7 +31,7 @@ const listOf = (item: z.ZodType) => z.array(item).min(1).max(mostBulkItems);
 export const stampBulkBody = listOf(stampFields);
 export const outputBulkBody = listOf(workflowStampRequest);
 
-/** Why an item was not made: the error and the status that a request with this item alone would get (L1). */
+/** Why an item was not made: the error and the status that a request with this item alone would get. */
 const bulkError = z
   .looseObject({
     index: z.int().min(0).describe('position of the item in the request, from 0'),

@@ -52,7 +52,7 @@ export interface TextLimits {
   readonly min?: number;
   readonly max?: number;
   readonly pattern?: string;
-  /** Accepts hexadecimal digits in upper case and converts them to lower case (W17). */
+  /** Accepts hexadecimal digits in upper case and converts them to lower case. */
   readonly lowersHex?: boolean;
 }
 

@@ -39,7 +39,7 @@ export const verifyTokenArguments = z
 
 const rpcId = z.union([z.string(), z.number(), z.null()]);
 
-/** A message of a client, or a batch of messages, for the documentation only: the endpoint itself validates JSON-RPC 2.0 (M7). */
+/** A message of a client, or a batch of messages, for the documentation only: the endpoint itself validates JSON-RPC 2.0. */
 const rpcRequest = z
   .object({ jsonrpc: z.literal('2.0'), id: rpcId.optional(), method: z.string(), params: z.looseObject({}).optional() })
   .meta({ id: 'RpcRequest', description: 'JSON-RPC 2.0; without an id it is a notification' });

@@ -57,7 +57,7 @@ export interface StampRules {
   readonly tier?: StampTier;
   /** The maximum bytes of decoded content; more is refused with 413. */
   readonly sealedMaxBytes?: number;
-  /** Refuses content in any tier (L1). */
+  /** Refuses content in any tier. */
   readonly takesNoContent?: true;
   /** Returns why an address is not allowed for a webhook, or undefined if it is allowed. Without this rule the caller cannot use webhooks. */
   readonly judgeCallback?: (url: string) => string | undefined;
@@ -168,7 +168,7 @@ export const pendingStamp = errorResponse
   })
   .meta({ id: 'PendingStamp' });
 
-/** The list of stamps does not verify anything (V9). */
+/** The list of stamps does not verify anything. */
 const asRecorded = 'as recorded; verify the stamp to get a proof';
 
 const stampListItem = z

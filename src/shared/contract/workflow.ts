@@ -8,10 +8,10 @@ import { anyJson, dateTime, issueOf, metadata, sha256Hex, sha256HexOfAnyCase, te
 import { anyUuid, idempotencyHeaders, preferHeaders } from './parameters.ts';
 import { callbackNeedsService, callbackUrl } from './stamp.ts';
 
-/** A closed set, because each tier changes behaviour (W1). */
+/** A closed set, because each tier changes behaviour. */
 const workflowTier = z.enum(workflowTiers).meta({ id: 'WorkflowTier' });
 
-/** The output types that the interface documents; others are allowed (W3). */
+/** The output types that the interface documents; others are allowed. */
 const documentedOutputTypes = ['image', 'text', 'audio', 'video', 'code', 'layout'] as const;
 
 /** The maximum characters of an `agent_id`. */

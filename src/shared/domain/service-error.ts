@@ -33,7 +33,7 @@ export interface ServiceErrorOptions {
   retryAfterSeconds?: number;
   /** More members of the public body, e.g. `token_id` of a pending stamp. */
   members?: Readonly<Record<string, unknown>>;
-  /** The token that is missing from an `unauthorized` request (E4). */
+  /** The token that is missing from an `unauthorized` request. */
   credential?: Credential;
   /** The internal cause: logged, never shown. */
   cause?: unknown;

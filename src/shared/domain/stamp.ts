@@ -28,9 +28,9 @@ export const isSameImprint = (a: Imprint, b: Imprint): boolean => a.algorithm ==
 interface ProofOfTime {
   /** Name of the provider in the configuration when the proof was made. */
   readonly provider: string;
-  /** Whether that provider was configured as qualified. For readers it is only a claim: verification checks it again (V1). */
+  /** Whether that provider was configured as qualified. For readers it is only a claim: verification checks it again. */
   readonly isQualified: boolean;
-  /** genTime of a time-stamp token, otherwise the worker's clock (S8); RFC 3339 in UTC. */
+  /** genTime of a time-stamp token, otherwise the worker's clock; RFC 3339 in UTC. */
   readonly issuedAt: string;
   /** The `token` in answers: base64; empty if the record of the proof is damaged. */
   readonly token: string;
@@ -51,7 +51,7 @@ export interface Renewal {
   readonly path: readonly Buffer[];
   /** DER TimeStampToken; undefined if its record is damaged. */
   readonly tst: Buffer | undefined;
-  /** The document's digest in another algorithm, if the token covers it with everything before: a hash-tree renewal (S17). */
+  /** The document's digest in another algorithm, if the token covers it with everything before: a hash-tree renewal. */
   readonly newImprint?: Imprint | undefined;
 }
 
@@ -119,7 +119,7 @@ export interface MockProof extends ProofOfTime {
 export type Proof = TokenProof | LeafProof | MockProof;
 
 export interface Stamp {
-  /** UUID version 7 (S7). */
+  /** UUID version 7. */
   readonly tokenId: string;
   readonly imprint: Imprint;
   readonly proofs: readonly [Proof, ...Proof[]];

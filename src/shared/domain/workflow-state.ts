@@ -21,7 +21,7 @@ export interface WorkflowSnapshot {
   readonly isRedacted: boolean;
 }
 
-/** After `expires_at` an uncompleted workflow is expired; but one that was closed in time is still finished (W5). */
+/** After `expires_at` an uncompleted workflow is expired; but one that was closed in time is still finished. */
 const isExpired = ({ status, expiresAtMs }: WorkflowSnapshot, nowMs: number): boolean =>
   (status === 'pending' || status === 'active') && nowMs >= expiresAtMs;
 

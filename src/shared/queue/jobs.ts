@@ -13,7 +13,7 @@ const otpMailSchema = z.object({
   baseUrl: z.string(),
 });
 
-/** Payload of the job that closes a workflow. `acceptedAt` decides whether the request was in time (W5). */
+/** Payload of the job that closes a workflow. `acceptedAt` decides whether the request was in time. */
 const workflowCompletionSchema = z.object({ workflowId: z.uuid(), acceptedAt: z.number().int(), requestId: z.string() });
 
 const webhookBase = {
@@ -24,7 +24,7 @@ const webhookBase = {
 };
 
 /**
- * Payload of the job that sends a webhook (N3). For a stamp it has the address and the product, encrypted under the stamp's key; for a workflow the
+ * Payload of the job that sends a webhook. For a stamp it has the address and the product, encrypted under the stamp's key; for a workflow the
  * record has them.
  */
 const webhookSchema = z.discriminatedUnion('event', [

@@ -8,7 +8,7 @@ import { keyPrefix } from './connection.ts';
 export const keptQueues = ['stamps', 'emails', 'workflows', 'webhooks', 'renewals'] as const;
 export type QueueName = (typeof keptQueues)[number] | 'maintenance';
 
-/** Retry a job until it succeeds: an accepted request is always done once the servers are back (E11). */
+/** Retry a job until it succeeds: an accepted request is always done once the servers are back. */
 const unlimitedAttempts = 1_000_000;
 
 /** Options for a kind of job: the retry pause (`retryDelayMs`); a job that was given up stays until an operator decides. */

@@ -10,7 +10,7 @@ const callerSchema = z.object({ kind: z.enum(callerKinds), product: z.string().o
 const imprintSchema = z.object({ algorithm: z.enum(imprintAlgorithms), digest: z.string() });
 
 /**
- * The parts of a client's TimeStampReq beside the imprint (T2). The request to the TSA repeats them, so that its token answers the client's
+ * The parts of a client's TimeStampReq beside the imprint. The request to the TSA repeats them, so that its token answers the client's
  * request. Without them we use our own nonce and the provider's policy.
  */
 const askedSchema = z.object({
@@ -28,10 +28,10 @@ const askedSchema = z.object({
 });
 export type Asked = z.infer<typeof askedSchema>;
 
-/** The stored reference to sealed content: its id, and a hash of the secret that decrypts it (S11). */
+/** The stored reference to sealed content: its id, and a hash of the secret that decrypts it. */
 const sealedRefSchema = z.object({ contentId: z.string(), secretSha256: z.string(), bytes: z.number().int() });
 
-/** The workflow output of a stamp: it is appended to the workflow's chain once the stamp exists (W8). */
+/** The workflow output of a stamp: it is appended to the workflow's chain once the stamp exists. */
 const outputRefSchema = z.object({
   workflowId: z.uuid(),
   briefingHash: z.string().length(64),
@@ -54,11 +54,11 @@ const stampItemSchema = z.object({
   metadata: z.string().optional(),
   paymentClaim: z.string().optional(),
   sealed: sealedRefSchema.optional(),
-  /** Only a qualified provider may make it (W2). */
+  /** Only a qualified provider may make it. */
   requiresQualified: z.boolean().optional(),
   output: outputRefSchema.optional(),
   asked: askedSchema.optional(),
-  /** The caller was promised the stamp and does not wait (N1). */
+  /** The caller was promised the stamp and does not wait. */
   isPromised: z.boolean().optional(),
   /** The webhook's address, encrypted under a key of this stamp. */
   callback: z.string().optional(),

@@ -214,7 +214,7 @@ export function withSecretFiles(environment: Environment): Record<string, string
 }
 
 function refuseLaptopDefaults(config: Config, environment: Environment): void {
-  if (!environment.SERVICE_TOKENS) throw new ConfigError('SERVICE_TOKENS: got nothing; production takes product:token pairs of its own');
+  if (!environment.SERVICE_TOKENS) throw new ConfigError('SERVICE_TOKENS: got nothing; production needs its own product:token pairs');
   for (const { product, token } of config.SERVICE_TOKENS) {
     if (token.length < 32) {
       throw new ConfigError(
@@ -275,7 +275,7 @@ export const loadProviderConfig = (environment: Environment): ProviderConfig =>
 export function loadConfig(processEnvironment: Environment): Config {
   const environment = withSecretFiles(processEnvironment);
   const settings = parseSettings(settingsSchema, environment);
-  // In production the operator opens a public endpoint explicitly (T4).
+  // In production the operator opens a public endpoint explicitly.
   const TSA_DOOR = settings.TSA_DOOR ?? (settings.NODE_ENV === 'production' ? 'off' : 'public');
   const config: Config = { ...chooseProvider(settings), TSA_DOOR };
   const unnamed = (['OPERATOR_URL', 'OPERATOR_CONTACT'] as const).find((name) => config[name] !== undefined);

@@ -57,7 +57,7 @@ interface BatchDocument extends Omit<Batch, 'batchId' | 'tsq' | 'tsr' | 'tst' | 
   readonly crown: Binary;
   /** SHA-256 of the token, hex; finds the batch of a raw record. */
   readonly tokenDigest: string;
-  /** The stamps of its leaves (`leafIdsOf`); finds the stamp of a raw record (V2), and batches without stamps. */
+  /** The stamps of its leaves (`leafIdsOf`); finds the stamp of a raw record, and batches without stamps. */
   readonly leafIds: Binary;
 }
 

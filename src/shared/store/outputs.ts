@@ -199,7 +199,7 @@ export function createOutputStore(db: Db) {
         .sort((a, b) => a - b)
         .slice(0, limit);
     },
-    /** Deletes the callers' metadata about outputs (W10). */
+    /** Deletes the callers' metadata about outputs. */
     forgetMetadata: async (workflowId: string): Promise<void> => {
       await outputs.updateMany({ _id: rangeOf(workflowId), metadata: { $exists: true } }, { $unset: { metadata: '' } });
     },

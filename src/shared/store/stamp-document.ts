@@ -62,7 +62,7 @@ export interface StampDocument extends Omit<StoredStamp, 'tokenId' | 'imprint' |
    * batch.
    */
   readonly tokenDigest?: string | readonly string[] | undefined;
-  /** Of the first proof, if that is its own token, or a leaf with its own evidence (S17). */
+  /** Of the first proof, if that is its own token, or a leaf with its own evidence. */
   readonly evidence?: StoredEvidence | undefined;
 }
 

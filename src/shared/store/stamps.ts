@@ -93,7 +93,7 @@ export function createStampStore(
       const candidates = await findMany(await batches.findLeaves(leaf));
       return candidates.find(({ proofs }) => proofs.some((proof) => proof.token === token))?.tokenId ?? null;
     },
-    /** A product's stamps of SHA-256, or of all imprints, newest first (S12). */
+    /** A product's stamps of SHA-256, or of all imprints, newest first. */
     listByProduct: (product: string, { imprints, offset, limit }: ProductPage): Promise<StampSummary[]> =>
       inStore(async () => {
         const options = { projection: summaryFields, maxTimeMS };

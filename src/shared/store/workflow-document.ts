@@ -30,7 +30,7 @@ interface PersonalWords {
 
 /** The result of a closed chain. */
 export interface ChainSum {
-  /** Merkle root (W9), lower-case hex. */
+  /** Merkle root, lower-case hex. */
   readonly hash: string;
   readonly outputCount: number;
   /** Of the last output, or the briefing hash. */
@@ -65,7 +65,7 @@ interface WorkflowFields {
   readonly closing?: { readonly rootTokenId: string; readonly at: Date };
   /** Set when the chain is closed and the root is computed. Version 0.2.0 did not store a chain hash. */
   readonly root?: ChainSum;
-  /** The closing record (W18), set when the root is stamped. Workflows that earlier versions completed do not have one. */
+  /** The closing record, set when the root is stamped. Workflows that earlier versions completed do not have one. */
   readonly closingRecord?: StoredClosingRecord;
   /** How often no provider could stamp the root or the closing record. */
   readonly rootFailures?: number;
@@ -74,9 +74,9 @@ interface WorkflowFields {
 
 /** A workflow in decrypted form. */
 export interface WorkflowRecord extends WorkflowFields, PersonalWords {
-  /** The workflow's own key for metadata of its outputs; absent after redaction (W10). */
+  /** The workflow's own key for metadata of its outputs; absent after redaction. */
   readonly wordsKey?: KeyObject | undefined;
-  /** The salts of the commitments in the closing record (W18); absent after redaction. */
+  /** The salts of the commitments in the closing record; absent after redaction. */
   readonly salts?: CommitmentSalts | undefined;
 }
 

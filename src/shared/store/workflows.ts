@@ -147,7 +147,7 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
       await update({ _id: workflowId, ...counting(challengeId) }, { $set: fields });
     },
     /**
-     * Uses the challenge, or counts a wrong try, in one step (W6). Returns the new state of the workflow; null if no challenge can be answered.
+     * Uses the challenge, or counts a wrong try, in one step. Returns the new state of the workflow; null if no challenge can be answered.
      */
     answerChallenge: (workflowId: string, digest: string, now: Date): Promise<WorkflowRecord | null> => {
       const isRight = { $eq: ['$challenge.digest', digest] };
@@ -207,7 +207,7 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
       const { modifiedCount } = await update({ _id: workflowId, status: 'closing' }, { $set: { status: 'completed', completedAt } });
       return modifiedCount === 1;
     },
-    /** Destroys the workflow's key, and so the address, the agent's id and the caller's metadata; deletes the challenge (W10). */
+    /** Destroys the workflow's key, and so the address, the agent's id and the caller's metadata; deletes the challenge. */
     redact: async (workflowId: string, now: Date): Promise<void> => {
       const forgotten = {
         wrappedKey: '',

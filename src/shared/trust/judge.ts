@@ -54,7 +54,7 @@ export interface TokenJudge {
   /**
    * Judges any text. A token is base64 of a mock token, a TimeStampToken, a TimeStampResp or an EvidenceRecord. With `provider`, the recorded name,
    * only that provider's trust anchors count; without it, all configured ones. An evidence record may cover several hashes: `expected` is the one
-   * to check, and `otherDigests` are the same document's digests in the algorithms of later chains (S17). They are ignored for other tokens.
+   * to check, and `otherDigests` are the same document's digests in the algorithms of later chains. They are ignored for other tokens.
    */
   judge(token: string, provider?: string, expected?: Imprint, otherDigests?: readonly Imprint[]): Promise<Judgement>;
 }
@@ -132,7 +132,7 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
   const providersOf = (token: RecordToken, stores: readonly TrustStore[]): readonly TrustedProvider[] =>
     trust.providers.filter((provider) => stores.includes(provider.trust) && policyFits(provider, token));
 
-  /** Whether a prefix of the record, cut after one of its tokens, is valid by itself now, with renewals only from qualified providers (V12). */
+  /** Whether a prefix of the record, cut after one of its tokens, is valid by itself now, with renewals only from qualified providers. */
   function hasQualifiedPrefix({ record }: Verified): boolean {
     const [first, ...renewals] = record?.tokens ?? [];
     if (first === undefined || first.holdsAloneBy.length > 0) return true;
@@ -184,7 +184,7 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
       return vouchedBy(first.result, { provider, isProviderKnown: isConfigured, isQualified });
     }
     // Trusted, but under another policy than the provider's. For a stamp of this provider that is a refusal. A token from a client is valid, but
-    // not attributed to this provider (V2).
+    // not attributed to this provider.
     const otherPolicy = trusting.find((each) => !policyFits(each.provider, each.result) && statusFits(each));
     if (otherPolicy && named.length > 0) return { ok: false, code: 'policy_mismatch' };
     const unknown = { isProviderKnown: false, isQualified: false };
@@ -197,7 +197,7 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
     }
     const refusal = refusals.find(({ code }) => code !== 'untrusted_root' && code !== 'trust_store_empty') ?? refusals[0]!;
     if (verdictOf(refusal.code) === 'not_valid') return refusal;
-    // No trust anchor covers it. If the token also has a fault of its own, that fault is the answer (V11).
+    // No trust anchor covers it. If the token also has a fault of its own, that fault is the answer.
     const { crls } = trust.extraTrust;
     const own = await verifyByItself(presented.bytes, { nowMs: clock(), crls }, (store) =>
       // A record needs no other store here: this one has the certificates of all its tokens.

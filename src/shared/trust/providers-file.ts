@@ -29,7 +29,7 @@ export interface AggregateSettings {
   readonly callers: readonly CallerKind[];
 }
 
-/** Callers whose stamps may be leaves of a batch. A client of the RFC 3161 endpoint wants an answer to its own request (T2). */
+/** Callers whose stamps may be leaves of a batch. A client of the RFC 3161 endpoint wants an answer to its own request. */
 const batchedCallers = callerKinds.filter((kind) => kind !== 'tsa');
 
 const aggregateMembers = z.strictObject({

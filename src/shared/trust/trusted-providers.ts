@@ -15,7 +15,7 @@ export interface TrustSettings {
   /** In order of preference; empty with the mock provider. */
   readonly providers: readonly TrustedProvider[];
   /**
-   * From `TRUST_ANCHORS_FILE`: for raw tokens, and for stamps of providers that are not configured any more (V2). Without that file it trusts no
+   * From `TRUST_ANCHORS_FILE`: for raw tokens, and for stamps of providers that are not configured any more. Without that file it trusts no
    * token.
    */
   readonly extraTrust: TrustStore;

@@ -22,7 +22,7 @@ export interface OpenedProvider {
   close(): void;
 }
 
-/** The part of the caller's time that all providers together may use, so that the caller gets 502 (E9) rather than 504. */
+/** The part of the caller's time that all providers together may use, so that the caller gets 502 rather than 504. */
 const deadlineMsOf = (stampWaitMs: number): number => Math.max(1_000, Math.floor(stampWaitMs * 0.8));
 
 /**

@@ -9,11 +9,11 @@ export interface StampSubject {
   readonly tokenId: string;
   readonly imprint: Imprint;
   readonly tier: StampTier;
-  /** Only a qualified provider may make it (W2). */
+  /** Only a qualified provider may make it. */
   readonly requiresQualified?: boolean;
   /** The kind of caller; undefined: a stamp without a caller, which is requested by itself. */
   readonly callerKind?: CallerKind;
-  /** The request parameters for the TSA: those of a client's TimeStampReq (T2), or undefined for our own. */
+  /** The request parameters for the TSA: those of a client's TimeStampReq, or undefined for our own. */
   readonly asked?: AskedWords | undefined;
 }
 

@@ -67,7 +67,7 @@ export function createOutputAppender(deps: {
         isQualified: stamp.proofs[0].isQualified,
       })),
     );
-    // Read after the write: if the workflow was redacted meanwhile, this sees it and removes the metadata (W10).
+    // Read after the write: if the workflow was redacted meanwhile, this sees it and removes the metadata.
     const hasMetadata = batch.some(({ output }) => output.metadata !== undefined);
     if (hasMetadata && (await workflows.find(chain.workflowId))?.redactedAt) await outputs.forgetMetadata(chain.workflowId);
     return appended;

@@ -20,7 +20,7 @@ export interface StampProcessorDeps {
   readonly counters: Pick<CounterStore, 'addStamps'>;
   readonly sendReplies: (replyTo: string, replies: readonly WorkerReply[]) => Promise<void>;
   /**
-   * Queues a webhook for each of these stamps and outputs whose caller asked for one (N3). @throws if the queue does not certainly have all of them
+   * Queues a webhook for each of these stamps and outputs whose caller asked for one. @throws if the queue does not certainly have all of them
    */
   readonly announce: (items: readonly StampItem[]) => Promise<void>;
   readonly clock: Clock;

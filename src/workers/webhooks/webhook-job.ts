@@ -47,7 +47,7 @@ type StampJob = Extract<WebhookJob, { tokenId: string }>;
 /** The address of a webhook and the function for its body, which runs only when there is a place for it. */
 interface Addressed {
   readonly url: string;
-  /** Only products ask for webhooks (N2). Webhooks from earlier versions have no product and form one share. */
+  /** Only products ask for webhooks. Webhooks from earlier versions have no product and form one share. */
   readonly product: string | undefined;
   readonly id: string;
   readonly body: () => Promise<string | undefined>;
@@ -69,7 +69,7 @@ export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run
     const stored = await stamps.find(tokenId);
     if (!stored) return undefined;
     const [proof] = stored.proofs;
-    // Each answer is judged again (V9).
+    // Each answer is judged again.
     const judged = await tokenJudge.judge(proof.token, proof.provider, stored.imprint);
     if (judged.ok) return JSON.stringify(stampTokenOf(stored, { ...proof, isQualified: judged.isQualified }, sealedUrl));
     log.error({ tokenId, code: judged.code }, 'a stored stamp does not verify, so no webhook is sent for it');

@@ -54,7 +54,7 @@ export interface WorkflowCompletionDeps {
   readonly order: Pick<OutputOrder, 'hasEarlier'>;
   readonly counters: Pick<CounterStore, 'add' | 'addStamps'>;
   readonly makeStamps: MakeStamps;
-  /** Queues a webhook for a completed workflow (N3). @throws if the queue does not certainly have it */
+  /** Queues a webhook for a completed workflow. @throws if the queue does not certainly have it */
   readonly announceCompleted: (workflow: WorkflowRecord, requestId: string) => Promise<void>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -93,7 +93,7 @@ export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps):
     return closed;
   }
 
-  /** The stamp of a hash; undefined if no configured provider may make it, so that a retry is useless (W19). */
+  /** The stamp of a hash; undefined if no configured provider may make it, so that a retry is useless. */
   async function stamp(job: JobPayload<'workflow-completion'>, { _id, tier }: WorkflowRecord, tokenId: string, digest: string) {
     const { acceptedAt, requestId } = job;
     const item = {

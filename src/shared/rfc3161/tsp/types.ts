@@ -88,7 +88,7 @@ export interface Verified {
   /** One answer for each certificate below the anchor, and for an anchor that signed; for a record, of all its tokens. */
   readonly revocation: readonly RevocationAnswer[];
   /**
-   * When the first certificate of the chain expired, if in the past: a stolen key is not reported after that (V5). For a record, of its last token.
+   * When the first certificate of the chain expired, if in the past: a stolen key is not reported after that. For a record, of its last token.
    */
   readonly certificatesEndedAt: Date | undefined;
   /** The TimeStampToken or the EvidenceRecord, a view of the given bytes: DER, or BER if the token was BER. */
