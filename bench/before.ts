@@ -39,7 +39,7 @@ const ways = {
 type Way = keyof typeof ways;
 const chosen = (process.env.BENCH_WAYS ?? Object.keys(ways).join()).split(',') as Way[];
 
-if (!before) throw new Error('BENCH_BEFORE names no folder of another checkout');
+if (!before) throw new Error('BENCH_BEFORE must name the folder of another checkout');
 const checkouts = [resolve(before), process.cwd()];
 
 await withStack(
@@ -76,7 +76,7 @@ await withStack(
         );
       }
       const ratio = measured.ratio(own, other);
-      console.log(`${name}, of those before: ${ratio.toFixed(2)}, wanted ${wanted}: ${ratio >= wanted ? 'reached' : 'MISSED'}`);
+      console.log(`${name}, compared with before: ${ratio.toFixed(2)}, wanted ${wanted}: ${ratio >= wanted ? 'reached' : 'MISSED'}`);
       if (!(ratio >= wanted)) process.exitCode = 1;
       for (const service of [other, own]) await service.stop();
     }

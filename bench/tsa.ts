@@ -127,7 +127,7 @@ function judge(): void {
       4,
     );
     atLeast(
-      'verified batched stamps a second of CPU',
+      'verified batched stamps per second of CPU',
       of(many, batched, ({ verified }) => verified?.perCpuSecond ?? 0),
       1_500,
     );
@@ -151,7 +151,7 @@ await withStack(
       print(connections);
     }
     judge();
-    console.log('\nbytes a stamp in the database, with indexes and the share of its batch');
+    console.log('\nbytes per stamp in the database, with indexes and the share of its batch');
     for (const leaves of [1, 64, 4_096]) {
       const bytes = await bytesPerStamp(servers.mongoUrl, leaves);
       console.log(`${leaves === 1 ? 'own token' : `batches of ${leaves}`}: ${bytes.toFixed(0)}`);

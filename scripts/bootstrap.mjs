@@ -41,7 +41,7 @@ function isInstalled() {
 let interruptedBy;
 
 /**
- * Runs a command, passes signals on to it, and answers its exit code: 128 + the signal when one ended it.
+ * Runs a command, passes signals on to it, and returns its exit code: 128 + the signal if one ended it.
  *
  * @type {(command: string, args: string[], options: import('node:child_process').SpawnOptions) => Promise<number>}
  */

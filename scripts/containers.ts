@@ -114,6 +114,6 @@ await runScript(async (signal) => {
   const width = Math.max(...rows.map(({ title }) => title.length));
   for (const { title, result } of rows) process.stdout.write(`${title.padEnd(width)}  ${result.replaceAll('\n', ' ')}\n`);
   const failed = rows.filter(({ isGood }) => !isGood).length;
-  process.stdout.write(failed === 0 ? '\nall as it should be\n' : `\n${failed} FAILED\n`);
+  process.stdout.write(failed === 0 ? '\nall trials passed\n' : `\n${failed} FAILED\n`);
   return failed === 0 ? 0 : 1;
 });

@@ -36,6 +36,6 @@ export function pythonContract({ answers, errorCodes, reasonCodes }: ClientContr
     'from dataclasses import dataclass\nfrom typing import Any, Literal\n',
     ...declared.map(([name, schema]) => declarationOf(name, schema)),
     `\nErrorCode = ${literal(errorCodes)}\n"""Codes of errors (docs/api.md)."""\n`,
-    `ReasonCode = ${literal(reasonCodes)}\n"""Codes in front of a \`reason\` (docs/reasons.md)."""\n`,
+    `ReasonCode = ${literal(reasonCodes)}\n"""Codes at the start of a \`reason\` (docs/reasons.md)."""\n`,
   ].join('\n');
 }

@@ -31,6 +31,6 @@ export function typescriptContract({ requests, answers, errorCodes, reasonCodes 
     '// Made by `npm run clients` of the contract of the service. Do not edit it.\n',
     ...[...new Map([...requests, ...answers])].map(([name, schema]) => declarationOf(name, schema)),
     `/** Codes of errors (docs/api.md). */\nexport type ErrorCode =\n${union(errorCodes)};\n`,
-    `/** Codes in front of a \`reason\` (docs/reasons.md). */\nexport type ReasonCode =\n${union(reasonCodes)};\n`,
+    `/** Codes at the start of a \`reason\` (docs/reasons.md). */\nexport type ReasonCode =\n${union(reasonCodes)};\n`,
   ].join('\n');
 }

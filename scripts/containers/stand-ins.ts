@@ -96,7 +96,7 @@ export const standIns: Readonly<Record<string, StandIn>> = {
     },
   },
   'axllent/mailpit': {
-    what: 'smtp-server of npm, with the two addresses of Mailpit that are asked here',
+    what: 'smtp-server of npm, with the two Mailpit addresses that the tests use',
     from: 'debian',
     recipe: [
       'COPY node /usr/local/bin/node',

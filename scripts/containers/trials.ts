@@ -149,7 +149,7 @@ const kept: Trial = {
     await deployment.compose(['down']);
     await deployment.compose(['up', '--detach', '--wait']);
     await expectEachOnce(deployment, stamped);
-    return `${stamped.length} stamps are there once each, and verify`;
+    return `${stamped.length} stamps exist once each, and verify`;
   },
 };
 

@@ -33,7 +33,7 @@ function readService(name: string): ComposeService {
 /** The image of a service in docker-compose.yml. */
 export function composeImage(service: string): string {
   const { image } = readService(service);
-  if (!image) throw new Error(`docker-compose.yml names no image for ${service}`);
+  if (!image) throw new Error(`docker-compose.yml has no image for ${service}`);
   return image;
 }
 

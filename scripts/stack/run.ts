@@ -34,7 +34,7 @@ export interface RunOptions {
 }
 
 export interface Outcome {
-  /** Null when a signal ended it. */
+  /** Null if a signal ended it. */
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;

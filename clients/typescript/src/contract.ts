@@ -215,7 +215,7 @@ export type ErrorCode =
   | 'completion_pending'
   | 'mail_pending';
 
-/** Codes in front of a `reason` (docs/reasons.md). */
+/** Codes at the start of a `reason` (docs/reasons.md). */
 export type ReasonCode =
   | 'unknown_token_id'
   | 'request_refused'

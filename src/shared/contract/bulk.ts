@@ -4,7 +4,7 @@ import { issueOf, uuid } from './fields.ts';
 import { acceptedStamp, stampFields, stampToken } from './stamp.ts';
 import { acceptedOutput, workflowStampRequest, workflowStampResponse } from './workflow.ts';
 
-/** The most items of one bulk request (L1). */
+/** The maximum number of items in one bulk request (L1). */
 export const mostBulkItems = 1_000;
 
 /** A list within the limits, with pydantic's messages. Each item is checked later by itself. */

@@ -29,7 +29,7 @@ export const callbackUrl = text({ min: 1, max: 2048 }).describe(
 /** The answer for all other callers. */
 export const callbackNeedsService = 'callback_url is taken from callers with a service token';
 
-/** The body of the stamp operations as it is sent. */
+/** The body of the stamp operations, as sent. */
 export const stampFields = z
   .object({
     hash: sha256Hex.nullish(),

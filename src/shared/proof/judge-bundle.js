@@ -20,8 +20,8 @@ import { chainStart, createOutputChain } from './output-chain.js';
  */
 
 /**
- * What a time-stamp must be for. `content` is what the hash is of, where it is in the bundle: a record that was renewed by another hash algorithm is judged
- * with the hash of that. Whether the content has this SHA-256 is checked afterwards.
+ * The required subject of a time-stamp. `content` is the hashed content if the bundle has it: a record that was renewed with another hash algorithm
+ * needs the content's hash in that algorithm. The SHA-256 of the content is checked afterwards.
  *
  * @typedef {{ readonly sha256: string, readonly content?: Uint8Array }} Stamped
  */
@@ -30,14 +30,14 @@ import { chainStart, createOutputChain } from './output-chain.js';
  * @template {StampJudgement} Judgement
  * @typedef {object} BundleJudge
  * @property {(bytes: Uint8Array, stamped: Stamped, what: string) => Promise<Judgement>} judgeStamp judges a token or evidence record, DER; `not_valid`, with
- *   the reason `imprint_mismatch`, also where it is for another hash. `what`: which one it is, for people
+ *   the reason `imprint_mismatch`, also if it is for another hash. `what`: which one it is, for people
  * @property {(record: Uint8Array) => Uint8Array} firstTokenOf the token in the first time-stamp of an evidence record, DER
- * @property {ReadonlySet<string>} wanted SHA-256 of the files that are looked for, lower-case hex
+ * @property {ReadonlySet<string>} wanted SHA-256 of the files to look for, lower-case hex
  * @property {(sequenceNumber: number) => void} onOutput called after each output
  */
 
 /**
- * A file that was looked for: where it is in the bundle, and what its own time-stamp says; undefined where that is not valid.
+ * A file that was found: its position in the bundle, and the contents of its own time-stamp; undefined if that is not valid.
  *
  * @template {StampJudgement} Judgement
  * @typedef {{ readonly sequenceNumber: number, readonly stamp: Judgement['stated'] }} FoundOutput

@@ -27,7 +27,7 @@ const isOdd = (value) => value % 2 === 1;
 /** @param {Pick<import('./merkle-tree.js').Merkle, 'leafHash' | 'nodeHash'>} merkle */
 export function createProofVerifier({ leafHash, nodeHash }) {
   /**
-   * Verifies that a leaf input is in the tree of `head`, at the place that the proof names (RFC 9162 §2.1.3.2).
+   * Verifies that a leaf input is in the tree of `head`, at the position in the proof (RFC 9162 §2.1.3.2).
    *
    * A root alone does not show how many leaves it covers: several sizes can have paths of the same shape. Therefore the size comes
    * with the trusted head, and a proof with another size is refused. Never throws, whatever the proof contains.

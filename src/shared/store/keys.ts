@@ -29,7 +29,7 @@ export type KeyName = (typeof keyNames)[number];
 
 const wrong = (wrappedBy: string, given: KeyObject) =>
   new ConfigError(
-    `MASTER_KEY: got the key ${fingerprintOf(given)} (not shown); this database takes ${wrappedBy}, which wraps the secrets in it`,
+    `MASTER_KEY: got the key ${fingerprintOf(given)} (not shown); this database needs ${wrappedBy}, which encrypts the secrets in it`,
   );
 
 const contextOf = (name: string): string => `key:${name}`;

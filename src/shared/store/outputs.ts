@@ -153,7 +153,8 @@ export function createOutputStore(db: Db) {
         // A key is taken: the number by another process, or the stamp's id by an earlier run of the same job.
         take((await tryInsert(records)) ? records : await findByTokens(waiting.map(({ tokenId }) => tokenId)));
         // The end has not moved, but one of our keys is taken: a retry would loop forever.
-        if (waiting.length === left && endId === endBefore) throw new Error(`the chain of workflow ${chain.workflowId} takes no output`);
+        if (waiting.length === left && endId === endBefore)
+          throw new Error(`the chain of workflow ${chain.workflowId} does not accept outputs`);
         endBefore = endId;
       }
       return appended;

@@ -33,7 +33,7 @@ export interface ChainSum {
   /** Merkle root, lower-case hex. */
   readonly hash: string;
   readonly outputCount: number;
-  /** Of the last output, or the briefing hash. */
+  /** Of the last output; the briefing hash if there is none. */
   readonly chainHash?: string;
 }
 

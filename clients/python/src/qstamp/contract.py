@@ -316,4 +316,4 @@ ReasonCode = Literal[
     "mock_not_rfc3161",
     "inclusion_proof_invalid",
 ]
-"""Codes in front of a `reason` (docs/reasons.md)."""
+"""Codes at the start of a `reason` (docs/reasons.md)."""
