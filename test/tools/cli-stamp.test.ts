@@ -156,7 +156,7 @@ test.each([
   ['a wait of an hour', 429, refusal, '3600', 1, 'the service answered 429: Not now.'],
   ['E9: a provider that failed', 502, refusal, '0', 1, 'the service answered 502: Not now.'],
   ['an answer that is none of this service', 200, 'It works!', '0', 1, 'the server at URL/api/v1/agent/v1/stamp/basic is not this service'],
-  ['JSON of another service', 200, { status: 'ok' }, '0', 1, 'the server at URL is not this service'],
+  ['JSON of another service', 200, { status: 'ok' }, '0', 1, 'what answers at URL is not this service'],
   ['faults of another service', 500, { detail: ['no'] }, '0', 1, 'the service answered 500: the service gave no reason'],
   ['words that would command the terminal', 500, { detail: 'no\n\x1b[2Jb: stamped' }, '0', 1, 'the service answered 500: no [2Jb: stamped'],
 ])('%s is 4, and nothing is saved', async (_name, status, body, retryAfter, attempts, sentence) => {
