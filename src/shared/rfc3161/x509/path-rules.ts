@@ -47,7 +47,7 @@ export function checkAuthority(chain: Chain, areCaPurposesIgnored: boolean): voi
   checkPolicies(chain.slice(0, -1).reverse());
 }
 
-/** An old root may not state that it is a CA, and with version 1 it cannot. The configuration is enough if its key usage allows it. */
+/** Old roots may not state that they are CAs, and version 1 cannot: a root of version 1, or a self-issued one for signing certificates, is accepted. */
 function isOldRoot(issuer: Certificate, chain: Chain): boolean {
   if (issuer !== chain.at(-1)) return false;
   return issuer.version === 1 || (isSelfIssued(issuer) && issuer.extensions.keyUsage?.has(KEY_USAGE_BIT.keyCertSign) === true);
